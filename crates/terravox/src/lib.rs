@@ -1,0 +1,8 @@
+//! Smooth, editable voxel terrain for games and simulations.
+//!
+//! The [`voxel`] grid is the data; everything else is a view that can be thrown
+//! away and rebuilt from it.
+//!
+//! The crate does no I/O, starts no thread and calls no C.
+
+pub mod voxel;
