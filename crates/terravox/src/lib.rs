@@ -5,5 +5,6 @@
 //!
 //! The crate does no I/O, starts no thread and calls no C.
 
+pub mod codec;
 pub mod generate;
 pub mod voxel;
