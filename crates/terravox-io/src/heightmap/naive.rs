@@ -4,12 +4,20 @@
 use super::{HeightmapOptions, Heights};
 use terravox::voxel::{Cell, VoxelPos};
 
-/// The spline through four values, at `t` between the middle two.
-fn spline(p: [f64; 4], t: f64) -> f64 {
-    let [a, b, c, d] = p;
-    let cubic = -a + 3.0 * b - 3.0 * c + d;
-    let square = 2.0 * a - 5.0 * b + 4.0 * c - d;
-    0.5 * (2.0 * b + (c - a) * t + square * t * t + cubic * t * t * t)
+/// The monotone cubic through four values, at `t` between the middle two, by Hermite's
+/// four basis functions.
+fn cubic(p: [f64; 4], t: f64) -> f64 {
+    let slope = |i: usize| {
+        let (left, right) = (p[i] - p[i - 1], p[i + 1] - p[i]);
+        match (left > 0.0 && right > 0.0, left < 0.0 && right < 0.0) {
+            (true, _) => ((left + right) / 2.0).min(2.0 * left).min(2.0 * right),
+            (_, true) => ((left + right) / 2.0).max(2.0 * left).max(2.0 * right),
+            _ => 0.0,
+        }
+    };
+    let (t2, t3) = (t * t, t * t * t);
+    let middle = (2.0 * t3 - 3.0 * t2 + 1.0) * p[1] + (3.0 * t2 - 2.0 * t3) * p[2];
+    middle + (t3 - 2.0 * t2 + t) * slope(1) + (t3 - t2) * slope(2)
 }
 
 /// Height of the surface at the middle of the column (x, z), for scales of 1 and more.
@@ -27,8 +35,8 @@ fn height(heights: &Heights, options: &HeightmapOptions, x: i64, z: i64) -> f64 
         f64::from((options.base_voxels + f64::from(value) * options.height_voxels) as f32)
     };
     let (i, j) = (u.floor() as i64, v.floor() as i64);
-    let row = |j: i64| spline([-1, 0, 1, 2].map(|k| sample(i + k, j)), u - u.floor());
-    spline([-1, 0, 1, 2].map(|k| row(j + k)), v - v.floor())
+    let row = |j: i64| cubic([-1, 0, 1, 2].map(|k| sample(i + k, j)), u - u.floor());
+    cubic([-1, 0, 1, 2].map(|k| row(j + k)), v - v.floor())
 }
 
 /// The cell at `pos`, and the water it holds if it is solid.
