@@ -4,20 +4,15 @@
 use super::{HeightmapOptions, Heights};
 use terravox::voxel::{Cell, VoxelPos};
 
-/// The monotone cubic through four values, at `t` between the middle two, by Hermite's
-/// four basis functions.
+/// The spline through four values, at `t` between the middle two, kept in their range.
 fn cubic(p: [f64; 4], t: f64) -> f64 {
-    let slope = |i: usize| {
-        let (left, right) = (p[i] - p[i - 1], p[i + 1] - p[i]);
-        match (left > 0.0 && right > 0.0, left < 0.0 && right < 0.0) {
-            (true, _) => ((left + right) / 2.0).min(2.0 * left).min(2.0 * right),
-            (_, true) => ((left + right) / 2.0).max(2.0 * left).max(2.0 * right),
-            _ => 0.0,
-        }
-    };
-    let (t2, t3) = (t * t, t * t * t);
-    let middle = (2.0 * t3 - 3.0 * t2 + 1.0) * p[1] + (3.0 * t2 - 2.0 * t3) * p[2];
-    middle + (t3 - 2.0 * t2 + t) * slope(1) + (t3 - t2) * slope(2)
+    let [a, b, c, d] = p;
+    let cube = -a + 3.0 * b - 3.0 * c + d;
+    let square = 2.0 * a - 5.0 * b + 4.0 * c - d;
+    let value = 0.5 * (2.0 * b + (c - a) * t + square * t * t + cube * t * t * t);
+    let low = p.into_iter().fold(f64::INFINITY, f64::min);
+    let high = p.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    value.clamp(low, high)
 }
 
 /// Height of the surface at the middle of the column (x, z), for scales of 1 and more.

@@ -2,12 +2,12 @@
 //!
 //! Samples finer than voxels are averaged first. Samples of few bits are moved within half
 //! a step of what they can tell apart, toward the mean of their neighbours, so that a
-//! gentle slope does not become terraces. Between samples runs a monotone cubic in both
-//! directions: no creases at samples, planes stay planes, and it never leaves the range of
-//! its samples, so a plateau beside a cliff stays flat.
+//! gentle slope does not become terraces. Between samples runs a Catmull–Rom spline in both
+//! directions, so that there are no creases at samples and planes stay planes; it is kept
+//! within the range of its four samples, so that a plateau beside a cliff stays flat.
+//! (Monotone cubics do that too, but string beads along ridges that run diagonally.)
 //!
-//! Source: Fritsch & Carlson, "Monotone piecewise cubic interpolation" (1980), with the
-//! slopes of van Leer's monotonised central differences (1977).
+//! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
 
 use super::{GRID_REACH, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
 
@@ -123,23 +123,14 @@ impl Surface {
     }
 }
 
-/// The monotone cubic through four values, `t` of the way from the second to the third.
+/// The spline through four values, `t` of the way from the second to the third.
 #[inline]
 fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
+    let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);
     let step = c - b;
-    let (start, end) = (slope(b - a, step), slope(step, d - c));
-    b + t * (start + t * (3.0 * step - 2.0 * start - end + t * (start + end - 2.0 * step)))
-}
-
-/// Slope at a sample between the differences to its neighbours: their mean, at most twice
-/// the smaller; 0 at a top or bottom.
-#[inline]
-fn slope(before: f64, after: f64) -> f64 {
-    if before * after <= 0.0 {
-        return 0.0;
-    }
-    let most = 2.0 * before.abs().min(after.abs());
-    ((before + after) / 2.0).clamp(-most, most)
+    let curve = 3.0 * step - 2.0 * start - end + t * (start + end - 2.0 * step);
+    let (low, high) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
+    (b + t * (start + t * curve)).max(low).min(high)
 }
 
 struct Taps {
