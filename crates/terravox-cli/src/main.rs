@@ -1,0 +1,4 @@
+//! tmp
+#![allow(dead_code, unused)]
+mod render;
+fn main() {}
