@@ -69,12 +69,19 @@ impl Camera {
         Ray { origin: self.eye, direction }
     }
 
-    /// How far `point` lies from the middle of the picture, 1 being its nearer edges;
+    /// Where `point` is in the picture: (0, 0) is the middle, (1, 1) the top right corner;
     /// `None` behind the eye.
-    pub fn off_centre(&self, point: DVec3, aspect: f64) -> Option<f64> {
+    pub fn in_picture(&self, point: DVec3, aspect: f64) -> Option<DVec2> {
         let view = self.axes.transpose() * (point - self.eye);
         let half = self.half_height() * view.z;
-        (view.z > 1e-9).then(|| (view.x / (half * aspect)).abs().max((view.y / half).abs()))
+        (view.z > 1e-9).then(|| DVec2::new(view.x / (half * aspect), view.y / half))
+    }
+
+    /// The way from the middle of the picture to `at`, on a plane one cell in front of
+    /// the eye; cells.
+    pub fn across(&self, at: DVec2, aspect: f64) -> DVec3 {
+        let half = self.half_height();
+        self.axes.x_axis * (at.x * half * aspect) + self.axes.y_axis * (at.y * half)
     }
 
     /// Edge of a pixel one cell in front of the eye, cells.
@@ -99,8 +106,9 @@ mod tests {
         let camera = Camera::looking_at(DVec3::ONE, DVec3::new(5.0, -3.0, 2.0), 50.0);
         let ray = camera.ray(DVec2::splat(0.5), 1.5);
         assert!(ray.direction.distance(camera.forward()) < 1e-12);
-        assert!(camera.off_centre(DVec3::new(5.0, -3.0, 2.0), 1.5).is_some_and(|off| off < 1e-9));
-        assert_eq!(camera.off_centre(DVec3::new(-5.0, 3.0, 0.0), 1.5), None);
+        let middle = camera.in_picture(DVec3::new(5.0, -3.0, 2.0), 1.5);
+        assert!(middle.is_some_and(|at| at.length() < 1e-9));
+        assert_eq!(camera.in_picture(DVec3::new(-5.0, 3.0, 0.0), 1.5), None);
     }
 
     #[test]
@@ -119,9 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn the_edge_of_the_picture_is_one_off_centre() {
+    fn a_point_on_a_pixels_ray_is_seen_at_that_pixel() {
         let camera = Camera::bearing(DVec3::new(3.0, 4.0, 5.0), 33.0, -20.0, 40.0);
-        let edge = camera.ray(DVec2::new(1.0, 0.5), 1.7).at(12.0);
-        assert!((camera.off_centre(edge, 1.7).unwrap_or(0.0) - 1.0).abs() < 1e-9);
+        let point = camera.ray(DVec2::new(0.9, 0.3), 1.7).at(12.0);
+        let at = camera.in_picture(point, 1.7).unwrap_or(DVec2::ZERO);
+        assert!(at.distance(DVec2::new(0.8, 0.4)) < 1e-9);
+        let ahead = camera.eye + camera.forward() + camera.across(at, 1.7);
+        assert!((ahead - camera.eye).normalize().distance((point - camera.eye).normalize()) < 1e-9);
     }
 }

@@ -16,7 +16,10 @@ const FEELERS: usize = 32;
 /// Columns and rows of the tiny picture that rates a candidate.
 const TRIAL: [usize; 2] = [32, 18];
 
-/// Half-open angle of automatic cameras, degrees from bottom to top.
+/// How far towards the nearer edges of the picture an overview reaches.
+const FILLED: f64 = 0.97;
+
+/// Opening angle of automatic cameras, degrees from bottom to top.
 pub const FOV_DEGREES: f64 = 38.0;
 
 /// What a candidate is good for.
@@ -32,10 +35,13 @@ struct Wish {
 /// A three-quarter view of the whole world from above.
 pub fn overview(scene: &Scene, aspect: f64, scratch: &mut Scratch) -> Camera {
     let points = feel(scene, scratch);
-    let Some([low, high]) = extent(&points) else {
+    let Some([mut low, high]) = extent(&points) else {
         // No column shows land: look at the middle of nothing.
         return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, FOV_DEGREES);
     };
+    // A world that is cut off below shows its side, as far as it is not a shaft.
+    let side = 0.1 * (high - low).max_element();
+    low.y = (low.y - side).max(f64::from(scene.bounds().min.y)).min(low.y);
     let target = (low + high) * 0.5;
     let wish = Wish { target, land: 0.8, in_sight: false };
     let candidates = (0..8).flat_map(|turn| {
@@ -102,19 +108,34 @@ fn fitted(low: DVec3, high: DVec3, yaw: f64, pitch: f64, aspect: f64) -> Camera 
         )
     };
     let size = low.distance(high).max(16.0);
-    let [mut near, mut far] = [0.3 * size, 8.0 * size];
-    let at = |distance: f64| {
-        let eye = centre - direction_of(yaw, pitch) * distance;
+    let (mut target, mut near, mut far) = (centre, 0.3 * size, 8.0 * size);
+    let at = |target: DVec3, distance: f64| {
+        let eye = target - direction_of(yaw, pitch) * distance;
         Camera::bearing(eye, yaw, pitch, FOV_DEGREES)
+    };
+    let spread = |camera: &Camera| {
+        let corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
+        corners.fold(Some([DVec2::INFINITY, DVec2::NEG_INFINITY]), |all, next| {
+            let ([low, high], next) = (all?, next?);
+            Some([low.min(next), high.max(next)])
+        })
     };
     for _ in 0..24 {
         let middle = 0.5 * (near + far);
-        let camera = at(middle);
-        let fits =
-            (0..8).all(|i| camera.off_centre(corner(i), aspect).is_some_and(|off| off <= 0.98));
+        let camera = at(target, middle);
+        // Perspective puts the box off the middle: the target moves until it is centred.
+        let fits = spread(&camera).is_some_and(|[low, high]| {
+            target += camera.across((low + high) * (0.5 * middle), aspect);
+            ((high - low) * 0.5).max_element() <= FILLED
+        });
         if fits { far = middle } else { near = middle }
     }
-    at(far)
+    for _ in 0..8 {
+        let camera = at(target, far);
+        let off = spread(&camera).map_or(DVec2::ZERO, |[low, high]| (low + high) * 0.5);
+        target += camera.across(off * far, aspect);
+    }
+    at(target, far)
 }
 
 /// The candidate that rates highest; the first of equals.

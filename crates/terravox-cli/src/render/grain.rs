@@ -4,6 +4,7 @@
 //! Source: value noise on the integer lattice; the hash is that of Widynski's "Squares"
 //! construction cut down to one round of multiply and xor-shift.
 
+use super::walk::floor;
 use glam::{DVec3, Vec3};
 
 /// A number in -1..1 for a lattice point.
@@ -19,10 +20,10 @@ fn hash(x: i64, y: i64, z: i64) -> f32 {
 
 /// Smooth noise in -1..1 that varies over about one unit.
 pub fn noise(point: DVec3) -> f32 {
-    let cell = point.floor();
-    let part = (point - cell).as_vec3();
+    let cell = floor(point);
+    let part = (point - cell.as_dvec3()).as_vec3();
     let s = part * part * (Vec3::splat(3.0) - 2.0 * part);
-    let [x, y, z] = cell.to_array().map(|v| v as i64);
+    let [x, y, z] = cell.to_array().map(i64::from);
     let edge = |dy: i64, dz: i64| {
         let a = hash(x, y + dy, z + dz);
         a + (hash(x + 1, y + dy, z + dz) - a) * s.x

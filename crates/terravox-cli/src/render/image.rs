@@ -1,12 +1,17 @@
 //! Linear light to a PNG.
 //!
-//! Source of the tone curve: Narkowicz, "ACES Filmic Tone Mapping Curve" (2016).
+//! Source of the tone curve: Reinhard et al., "Photographic Tone Reproduction for Digital
+//! Images" (2002), equation 4, mostly on brightness and partly on each channel: the
+//! first keeps hues, the second lets the brightest lights go white.
 
 use glam::Vec3;
 use std::io::{BufWriter, Write};
 
 /// Exposure before the tone curve.
-const EXPOSURE: f32 = 0.62;
+const EXPOSURE: f32 = 1.0;
+
+/// Light, after exposure, that is shown white.
+const WHITE: f32 = 2.6;
 
 /// A picture, sRGB, 8 bits a channel, rows from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +50,14 @@ impl Image {
 /// Light as a screen can show it, linear, each channel 0 to 1.
 pub fn tone(light: Vec3) -> Vec3 {
     let x = light.max(Vec3::ZERO) * EXPOSURE;
-    let curve = (x * (2.51 * x + 0.03)) / (x * (2.43 * x + 0.59) + 0.14);
-    curve.clamp(Vec3::ZERO, Vec3::ONE)
+    let bright = x.dot(Vec3::new(0.2126, 0.7152, 0.0722));
+    let kept = x * (curve(bright) / bright.max(1e-6));
+    let each = Vec3::new(curve(x.x), curve(x.y), curve(x.z));
+    kept.lerp(each, 0.4).clamp(Vec3::ZERO, Vec3::ONE)
+}
+
+fn curve(x: f32) -> f32 {
+    x * (1.0 + x / (WHITE * WHITE)) / (1.0 + x)
 }
 
 /// Linear channels, 0 to 1, as sRGB bytes.

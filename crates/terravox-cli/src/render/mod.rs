@@ -161,6 +161,7 @@ fn take_tile(
     for y in top..(top + TILE).min(options.height) {
         for x in left..(left + TILE).min(options.width) {
             let mut sum = Vec3::ZERO;
+            scratch.last_open = None;
             for sample in 0..n * n {
                 let at = DVec2::new(x as f64, y as f64) + within_pixel(sample, n);
                 let ray = camera.ray(at / size, options.aspect());

@@ -5,6 +5,7 @@
 //! where its width is the cell's edge, and the result has no noise.
 
 use super::scene::Scene;
+use super::walk::floor;
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
 use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
@@ -40,9 +41,8 @@ impl Bricks {
     /// Solid fill about a point in cells of mip `mip`, 0 to 1, between the cells' centres.
     fn fill(&mut self, snapshot: &Snapshot, mip: u8, point: DVec3) -> f32 {
         let point = point - 0.5;
-        let cell = point.floor();
-        let part = (point - cell).as_vec3();
-        let cell = cell.as_ivec3();
+        let cell = floor(point);
+        let part = (point - cell.as_dvec3()).as_vec3();
         let at = cell >> 3;
         if self.bricks.len() >= MOST_BRICKS {
             self.bricks.clear();

@@ -5,6 +5,7 @@
 
 use super::block::{Block, BlockSurface, MeshScratch};
 use super::occlusion::Bricks;
+use super::shade::Open;
 use glam::DVec3;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;
@@ -22,10 +23,11 @@ const MOST_SURFACE_CHUNKS: usize = 8_000;
 pub struct Scratch {
     pub(super) meshing: MeshScratch,
     pub(super) bricks: Bricks,
+    pub(super) last_open: Option<Open>,
 }
 
 /// Blocks of a chunk, x fastest, then z, then y; each meshed once.
-struct ChunkBlocks([OnceLock<Option<Box<BlockSurface>>>; 64]);
+pub(super) struct ChunkBlocks([OnceLock<Option<Box<BlockSurface>>>; 64]);
 
 /// A world at one mip, ready for rays. Positions are in cells of that mip.
 pub struct Scene {
@@ -44,6 +46,9 @@ pub(super) enum Node<'a> {
     /// A block with a surface.
     Surface(&'a BlockSurface),
 }
+
+/// A chunk and its blocks.
+pub(super) type LastChunk<'a> = (ChunkPos, &'a ChunkBlocks);
 
 /// What a chunk is as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,11 +109,23 @@ impl Scene {
         }
     }
 
-    /// What there is at a block.
-    pub(super) fn node<'a>(&'a self, block: Block, scratch: &mut Scratch) -> Node<'a> {
+    /// What there is at a block. `last` is the chunk that the ray was in; most blocks lie
+    /// in the chunk of the block before.
+    pub(super) fn node<'a>(
+        &'a self,
+        block: Block,
+        last: &mut Option<LastChunk<'a>>,
+        scratch: &mut Scratch,
+    ) -> Node<'a> {
         let chunk = ChunkPos::new(block.x >> 2, block.y >> 2, block.z >> 2);
-        let Some(blocks) = self.chunks.get(&chunk) else {
-            return Node::Empty(self.empty_around(chunk));
+        let blocks = match last {
+            Some((at, blocks)) if *at == chunk => blocks,
+            _ => {
+                let Some(blocks) = self.chunks.get(&chunk) else {
+                    return Node::Empty(self.empty_around(chunk));
+                };
+                &mut last.insert((chunk, blocks)).1
+            }
         };
         let local = |v: i32| v & (BLOCKS - 1);
         let index = local(block.x) + BLOCKS * (local(block.z) + BLOCKS * local(block.y));

@@ -4,12 +4,11 @@
 //! Gems II, 2021): on coarse triangles with smooth normals, shadow rays start from where
 //! the curved surface would be, so that no triangle shadows itself.
 
-use super::block::MeshScratch;
 use super::camera::Ray;
 use super::grain;
 use super::scene::{Scene, Scratch};
-use super::sky::{Sky, smooth};
-use super::triangles::{Patch, PatchHit, Vertex};
+use super::sky::Sky;
+use super::triangles::Vertex;
 use super::walk::{Hit, Sees};
 use glam::{DVec3, Vec3};
 use terravox::voxel::MaterialTable;
@@ -46,6 +45,13 @@ pub(super) struct Spot {
     pub colour: Vec3,
     /// Whether the surface is seen from its back.
     pub from_behind: bool,
+}
+
+/// The share of the sky that the last spot of this pixel saw.
+pub(super) struct Open {
+    point: DVec3,
+    normal: Vec3,
+    open: f32,
 }
 
 /// Linear colours of the 256 material ids.
@@ -89,8 +95,8 @@ impl Look<'_> {
         let from_behind = face.dot(direction) > 0.0;
         let side = if from_behind { -1.0 } else { 1.0 };
         let local = blend(&|vertex| vertex.position);
-        let normal = blend(&|vertex| vertex.normal).normalize_or(face) * side;
         let face = face * side;
+        let normal = towards(blend(&|vertex| vertex.normal * side).normalize_or(face), face);
         let curved = curved_point(&corners, weights, local, side);
         Spot {
             point: hit.block_min + local.as_dvec3(),
@@ -111,10 +117,24 @@ impl Look<'_> {
     /// water. `t` is the distance to the viewer, cells.
     pub fn ground(&self, spot: &Spot, t: f64, filter: Vec3, scratch: &mut Scratch) -> Vec3 {
         let sun = self.sunlight(spot, scratch);
-        let open = self.scene.sky_seen(spot.point, spot.normal, &mut scratch.bricks);
+        let open = self.open(spot, t, scratch);
         let grain = grain::brightness(spot.point, t * self.pixel_edge);
         let sky = self.sky.ambient(spot.normal, open);
         spot.colour * grain * filter * (sun + sky)
+    }
+
+    /// The share of the sky that a spot sees; the rays of one pixel that meet about the
+    /// same spot share an answer.
+    fn open(&self, spot: &Spot, t: f64, scratch: &mut Scratch) -> f32 {
+        if let Some(near) = &scratch.last_open
+            && near.point.distance(spot.point) < (2.0 * t * self.pixel_edge).min(0.5)
+            && near.normal.dot(spot.normal) > 0.97
+        {
+            return near.open;
+        }
+        let open = self.scene.sky_seen(spot.point, spot.normal, &mut scratch.bricks);
+        scratch.last_open = Some(Open { point: spot.point, normal: spot.normal, open });
+        open
     }
 
     /// Light of the sun on a spot.
@@ -150,6 +170,18 @@ impl Look<'_> {
         let light = self.sky.sunlight * facing + self.sky.ambient(spot.normal, 0.8);
         self.sky.haze(spot.colour * light, direction, hit.t)
     }
+}
+
+/// `normal`, turned towards `face` if it leaves it by more than some 65 degrees: on thin
+/// edges the normals of the corners point every way.
+fn towards(normal: Vec3, face: Vec3) -> Vec3 {
+    const LEAST: f32 = 0.42;
+    let along = normal.dot(face);
+    if along >= LEAST {
+        return normal;
+    }
+    let across = (normal - face * along).normalize_or_zero();
+    (across * (1.0 - LEAST * LEAST).sqrt() + face * LEAST).normalize_or(face)
 }
 
 /// The point of the curved surface that the corners' normals describe, at or above the

@@ -18,7 +18,7 @@ const ZENITH: Vec3 = Vec3::new(0.16, 0.36, 0.78);
 /// Just above the horizon.
 const HORIZON: Vec3 = Vec3::new(0.66, 0.79, 0.92);
 /// What is below the horizon where no ground is.
-const BELOW: Vec3 = Vec3::new(0.50, 0.58, 0.66);
+const BELOW: Vec3 = Vec3::new(0.58, 0.69, 0.80);
 /// Light that the ground throws back up.
 const GROUND: Vec3 = Vec3::new(0.21, 0.18, 0.15);
 
@@ -28,7 +28,7 @@ impl Sky {
         let sun = sun.as_vec3().normalize_or(Vec3::Y);
         // Low sun is warmer and weaker: it shines through more air.
         let height = sun.y.clamp(0.0, 1.0);
-        let air = Vec3::new(0.10, 0.19, 0.38) / (height + 0.15);
+        let air = Vec3::new(0.06, 0.13, 0.26) / (height + 0.15);
         let sunlight = 2.9 * Vec3::new((-air.x).exp(), (-air.y).exp(), (-air.z).exp());
         Sky { sun, sunlight, haze_distance }
     }

@@ -115,8 +115,9 @@ impl Scene {
         let lowest = bounds[0] >> BLOCK_LOG2;
         let highest = (bounds[1] >> BLOCK_LOG2) - 1;
         let mut block = block_at(ray.at(t)).clamp(lowest, highest);
+        let mut last = None;
         loop {
-            let node = self.node(Block::new(block.x, block.y, block.z), scratch);
+            let node = self.node(Block::new(block.x, block.y, block.z), &mut last, scratch);
             let log2 = if let Node::Empty(log2) = node { log2 } else { BLOCK_LOG2 };
             let low = ((block << BLOCK_LOG2) >> log2) << log2;
             let (axis, leave) = exit(ray, low, log2);
@@ -164,10 +165,16 @@ fn clip(ray: &Ray, reach: f64, [low, high]: [IVec3; 2]) -> Option<(f64, f64)> {
     if enter < leave { Some((enter, leave)) } else { None }
 }
 
+/// Each axis rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a
+/// call.
+pub(super) fn floor(point: DVec3) -> IVec3 {
+    let near = point.as_ivec3();
+    near - IVec3::select(point.cmplt(near.as_dvec3()), IVec3::ONE, IVec3::ZERO)
+}
+
 /// The block that holds a point.
 fn block_at(point: DVec3) -> IVec3 {
-    let edge = f64::from(1 << BLOCK_LOG2);
-    (point / edge).floor().as_ivec3()
+    floor(point / f64::from(1 << BLOCK_LOG2))
 }
 
 /// The axis on which a ray leaves the cube of `1 << log2` cells at `low`, and where.

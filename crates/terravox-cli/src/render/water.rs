@@ -62,7 +62,8 @@ impl Look<'_> {
     ) -> Vec3 {
         let bent = direction.refract(normal, AIR_BY_WATER);
         let down = bent.try_normalize().unwrap_or(direction);
-        let origin = spot.point + (down * 0.01).as_dvec3();
+        // From a little above, so that at the water's edge the ground is not started in.
+        let origin = spot.point - (direction * 0.02).as_dvec3();
         let ray = Ray { origin, direction: down.as_dvec3().normalize() };
         let lit = if self.in_shadow(spot, scratch) { 0.25 } else { 1.0 };
         let Some(hit) = self.scene.closest(&ray, FAR, Sees::Solid, scratch) else {
