@@ -33,11 +33,11 @@ struct Wish {
 }
 
 /// A three-quarter view of the whole world from above.
-pub fn overview(scene: &Scene, aspect: f64, scratch: &mut Scratch) -> Camera {
+pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> Camera {
     let points = feel(scene, scratch);
     let Some([mut low, high]) = extent(&points) else {
         // No column shows land: look at the middle of nothing.
-        return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, FOV_DEGREES);
+        return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, fov);
     };
     // A world that is cut off below shows its side, as far as it is not a shaft.
     let side = 0.1 * (high - low).max_element();
@@ -46,7 +46,7 @@ pub fn overview(scene: &Scene, aspect: f64, scratch: &mut Scratch) -> Camera {
     let wish = Wish { target, land: 0.8, in_sight: false };
     let candidates = (0..8).flat_map(|turn| {
         let yaw = 25.0 + 45.0 * f64::from(turn);
-        [-22.0, -30.0, -40.0].map(|pitch| fitted(low, high, yaw, pitch, aspect))
+        [-22.0, -30.0, -40.0].map(|pitch| fitted(low, high, [yaw, pitch], aspect, fov))
     });
     best(scene, &wish, candidates, aspect, scratch)
 }
@@ -57,6 +57,7 @@ pub fn around(
     target: DVec3,
     distance: f64,
     aspect: f64,
+    fov: f64,
     scratch: &mut Scratch,
 ) -> Camera {
     let wish = Wish { target, land: 0.72, in_sight: true };
@@ -64,10 +65,15 @@ pub fn around(
         let yaw = 30.0 * f64::from(turn);
         [-7.0, -14.0, -24.0, -36.0].map(|pitch| {
             let eye = target - direction_of(yaw, pitch) * distance;
-            Camera::looking_at(eye, target, FOV_DEGREES)
+            Camera::looking_at(eye, target, fov)
         })
     });
     best(scene, &wish, candidates, aspect, scratch)
+}
+
+/// The middle of the land, cells.
+pub fn middle(scene: &Scene, scratch: &mut Scratch) -> DVec3 {
+    extent(&feel(scene, scratch)).map_or(DVec3::ZERO, |[low, high]| (low + high) * 0.5)
 }
 
 /// Where vertical rays from above meet land or water, cells.
@@ -98,7 +104,7 @@ fn extent(points: &[DVec3]) -> Option<[DVec3; 2]> {
 }
 
 /// A camera that looks along a bearing and stands where the box just fits.
-fn fitted(low: DVec3, high: DVec3, yaw: f64, pitch: f64, aspect: f64) -> Camera {
+fn fitted(low: DVec3, high: DVec3, [yaw, pitch]: [f64; 2], aspect: f64, fov: f64) -> Camera {
     let centre = (low + high) * 0.5;
     let corner = |i: usize| {
         DVec3::new(
@@ -111,7 +117,7 @@ fn fitted(low: DVec3, high: DVec3, yaw: f64, pitch: f64, aspect: f64) -> Camera 
     let (mut target, mut near, mut far) = (centre, 0.3 * size, 8.0 * size);
     let at = |target: DVec3, distance: f64| {
         let eye = target - direction_of(yaw, pitch) * distance;
-        Camera::bearing(eye, yaw, pitch, FOV_DEGREES)
+        Camera::bearing(eye, yaw, pitch, fov)
     };
     let spread = |camera: &Camera| {
         let corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
