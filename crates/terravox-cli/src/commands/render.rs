@@ -63,7 +63,7 @@ fn camera(world: &World, scene: &Scene, view: &View, aspect: f64) -> Camera {
         (None, Some(target)) => {
             let overview = render::overview(scene, aspect, fov, &mut scratch);
             let distance = overview.eye.distance(render::middle(scene, &mut scratch));
-            render::around(scene, target, distance * 0.4, aspect, fov, &mut scratch)
+            render::around(scene, target, distance * 0.4, [aspect, fov], &mut scratch)
         }
         (None, None) => render::overview(scene, aspect, fov, &mut scratch),
     }

@@ -8,7 +8,7 @@ use super::scene::{Scene, Scratch};
 use super::shade::FAR;
 use super::walk::Sees;
 use glam::{DVec2, DVec3};
-use terravox::voxel::Kind;
+use terravox::voxel::{Kind, VoxelPos};
 
 /// Columns and rows of the vertical rays that feel the land out.
 const FEELERS: usize = 32;
@@ -18,6 +18,9 @@ const TRIAL: [usize; 2] = [32, 18];
 
 /// How far towards the nearer edges of the picture an overview reaches.
 const FILLED: f64 = 0.97;
+
+/// Spots of which the best view is taken.
+const SPOTS: usize = 6;
 
 /// Opening angle of automatic cameras, degrees from bottom to top.
 pub const FOV_DEGREES: f64 = 38.0;
@@ -48,7 +51,7 @@ pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> 
         let yaw = 25.0 + 45.0 * f64::from(turn);
         [-22.0, -30.0, -40.0].map(|pitch| fitted(low, high, [yaw, pitch], aspect, fov))
     });
-    best(scene, &wish, candidates, aspect, scratch)
+    best(scene, &wish, candidates, aspect, scratch).1
 }
 
 /// A view of `target` from about `distance` cells away.
@@ -56,11 +59,20 @@ pub fn around(
     scene: &Scene,
     target: DVec3,
     distance: f64,
-    aspect: f64,
-    fov: f64,
+    [aspect, fov]: [f64; 2],
     scratch: &mut Scratch,
 ) -> Camera {
-    let wish = Wish { target, land: 0.72, in_sight: true };
+    rated_around(scene, target, distance, [aspect, fov], scratch).1
+}
+
+fn rated_around(
+    scene: &Scene,
+    target: DVec3,
+    distance: f64,
+    [aspect, fov]: [f64; 2],
+    scratch: &mut Scratch,
+) -> (f64, Camera) {
+    let wish = Wish { target, land: 0.75, in_sight: true };
     let candidates = (0..12).flat_map(|turn| {
         let yaw = 30.0 * f64::from(turn);
         [-7.0, -14.0, -24.0, -36.0].map(|pitch| {
@@ -71,24 +83,92 @@ pub fn around(
     best(scene, &wish, candidates, aspect, scratch)
 }
 
+/// A view of the most interesting piece of shore; `None` in a world without water.
+pub fn shore(
+    scene: &Scene,
+    picture: [f64; 2],
+    scratch: &mut Scratch,
+) -> Option<Camera> {
+    let found = felt(scene, scratch);
+    let distance = near(scene);
+    // Where high land is close by.
+    let relief = |at: DVec3| {
+        let land = found.iter().filter(|felt| !felt.liquid);
+        let close = land.filter(|felt| felt.point.distance(at) < 0.7 * distance);
+        close.map(|felt| felt.point.y - at.y).fold(0.0, f64::max)
+    };
+    let wet = found.iter().filter(|felt| felt.liquid);
+    let spots = wet.map(|felt| (relief(felt.point), felt.point)).collect();
+    best_of_spots(scene, spots, distance, picture, scratch)
+}
+
+/// A view of the ruggedest piece of land from near; `None` where there is no land.
+pub fn closer(
+    scene: &Scene,
+    picture: [f64; 2],
+    scratch: &mut Scratch,
+) -> Option<Camera> {
+    let points = feel(scene, scratch);
+    let distance = near(scene);
+    let relief = |at: DVec3| {
+        let close = points.iter().filter(|p| p.distance(at) < 0.5 * distance);
+        close.map(|p| (p.y - at.y).abs()).fold(0.0, f64::max)
+    };
+    let spots = points.iter().map(|&at| (relief(at), at)).collect();
+    best_of_spots(scene, spots, distance, picture, scratch)
+}
+
+/// The best view of the most promising spots.
+fn best_of_spots(
+    scene: &Scene,
+    mut spots: Vec<(f64, DVec3)>,
+    distance: f64,
+    picture: [f64; 2],
+    scratch: &mut Scratch,
+) -> Option<Camera> {
+    spots.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let rated = spots.iter().take(SPOTS).map(|&(_, at)| {
+        rated_around(scene, at, distance, picture, scratch)
+    });
+    let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|best| best.0 > f64::NEG_INFINITY).map(|(_, camera)| camera)
+}
+
 /// The middle of the land, cells.
 pub fn middle(scene: &Scene, scratch: &mut Scratch) -> DVec3 {
     extent(&feel(scene, scratch)).map_or(DVec3::ZERO, |[low, high]| (low + high) * 0.5)
 }
 
-/// Where vertical rays from above meet land or water, cells.
-fn feel(scene: &Scene, scratch: &mut Scratch) -> Vec<DVec3> {
-    let corner = |p: terravox::voxel::VoxelPos| DVec3::from(p.to_array().map(f64::from));
+/// Where a vertical ray from above meets land or water.
+struct Felt {
+    /// Cells.
+    point: DVec3,
+    liquid: bool,
+}
+
+/// Feels the whole world out with vertical rays.
+fn felt(scene: &Scene, scratch: &mut Scratch) -> Vec<Felt> {
+    let corner = |p: VoxelPos| DVec3::from(p.to_array().map(f64::from));
     let [low, high] = [corner(scene.bounds().min), corner(scene.bounds().max)];
-    let mut points = Vec::new();
-    for row in 0..FEELERS * FEELERS {
-        let [x, z] = [row % FEELERS, row / FEELERS].map(|v| (v as f64 + 0.5) / FEELERS as f64);
+    let mut found = Vec::new();
+    for i in 0..FEELERS * FEELERS {
+        let [x, z] = [i % FEELERS, i / FEELERS].map(|v| (v as f64 + 0.5) / FEELERS as f64);
         let origin = low + (high - low) * DVec3::new(x, 1.0, z);
         let ray = Ray { origin, direction: DVec3::NEG_Y };
         let hit = scene.closest(&ray, FAR, Sees::Both, scratch);
-        points.extend(hit.map(|hit| ray.at(hit.t)));
+        found.extend(hit.map(|hit| Felt { point: ray.at(hit.t), liquid: hit.liquid }));
     }
-    points
+    found
+}
+
+fn feel(scene: &Scene, scratch: &mut Scratch) -> Vec<DVec3> {
+    felt(scene, scratch).into_iter().map(|felt| felt.point).collect()
+}
+
+/// From how far a detail is looked at, cells: near enough to see voxels at work.
+fn near(scene: &Scene) -> f64 {
+    let [x, _, z] = scene.bounds().size();
+    (x.max(z) as f64 * 0.2).clamp(24.0, 90.0)
 }
 
 /// The box around most of the points; stray bits far off do not count.
@@ -151,10 +231,10 @@ fn best(
     candidates: impl Iterator<Item = Camera>,
     aspect: f64,
     scratch: &mut Scratch,
-) -> Camera {
+) -> (f64, Camera) {
     let rated = candidates.map(|camera| (rate(scene, wish, &camera, aspect, scratch), camera));
     let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    best.map_or_else(|| Camera::bearing(wish.target, 0.0, 0.0, FOV_DEGREES), |(_, camera)| camera)
+    best.unwrap_or((f64::NEG_INFINITY, Camera::bearing(wish.target, 0.0, 0.0, FOV_DEGREES)))
 }
 
 /// How good a picture a camera takes; higher is better.

@@ -22,7 +22,7 @@ mod walk;
 mod water;
 
 pub use camera::{Camera, direction_of};
-pub use frame::{FOV_DEGREES, around, middle, overview};
+pub use frame::{FOV_DEGREES, around, closer, middle, overview, shore};
 pub use image::Image;
 pub use scene::{Scene, Scratch};
 
