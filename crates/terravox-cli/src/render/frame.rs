@@ -84,11 +84,7 @@ fn rated_around(
 }
 
 /// A view of the most interesting piece of shore; `None` in a world without water.
-pub fn shore(
-    scene: &Scene,
-    picture: [f64; 2],
-    scratch: &mut Scratch,
-) -> Option<Camera> {
+pub fn shore(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
     let found = felt(scene, scratch);
     let distance = near(scene);
     // Where high land is close by.
@@ -103,11 +99,7 @@ pub fn shore(
 }
 
 /// A view of the ruggedest piece of land from near; `None` where there is no land.
-pub fn closer(
-    scene: &Scene,
-    picture: [f64; 2],
-    scratch: &mut Scratch,
-) -> Option<Camera> {
+pub fn closer(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
     let points = feel(scene, scratch);
     let distance = near(scene);
     let relief = |at: DVec3| {
@@ -127,9 +119,10 @@ fn best_of_spots(
     scratch: &mut Scratch,
 ) -> Option<Camera> {
     spots.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let rated = spots.iter().take(SPOTS).map(|&(_, at)| {
-        rated_around(scene, at, distance, picture, scratch)
-    });
+    let rated = spots
+        .iter()
+        .take(SPOTS)
+        .map(|&(_, at)| rated_around(scene, at, distance, picture, scratch));
     let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|best| best.0 > f64::NEG_INFINITY).map(|(_, camera)| camera)
 }

@@ -139,7 +139,8 @@ fn rate(
     let mut cover = 0.0;
     for i in 1..SAMPLES {
         let share = i as f64 / SAMPLES as f64;
-        let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
+        let between =
+            |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
         let Some(over) = at(between(ax, bx), between(az, bz)) else { return 0.0 };
         let roof = over.height - (a.height + (b.height - a.height) * share);
         if !over.dry || roof < 0.0 {
