@@ -2,17 +2,16 @@
 
 use crate::database::CELLS;
 use crate::error::{BadPart, Part, StoreError};
-use crate::guard::guarded;
-use crate::key::{BlockKey, KEY_BYTES, ranges};
-use crate::pyramid::overlay;
+use crate::guard::{Fault, guarded};
+use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
+use crate::pyramid::{extract, overlay};
 use crate::store::Store;
 use crate::value::{ValueCoder, ValueError};
 use crate::write::listing_from_keys;
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable};
+use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
 use std::ops::ControlFlow;
 use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, NotHeld, PagePos, Region, Unlisted, VoxelGrid,
-    VoxelPos,
 };
 
 pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
@@ -101,16 +100,17 @@ impl Store {
         let table = self.cells_table(transaction)?;
         let mut coder = self.coder();
         let mut cells = DenseBox::default();
-        let failed = |fault: crate::guard::Fault| fault.at(self.path(), "read");
+        let failed = |fault: Fault| fault.at(self.path(), "read");
         for range in ranges(mip, blocks) {
             let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
             let mut entries = open.map_err(failed)?;
             while let Some(entry) = guarded(|| entries.next().transpose()).map_err(failed)? {
-                let Some(key) = BlockKey::from_bytes(entry.0.value()) else { continue };
+                let (bytes, value) = entry_bytes(&entry).map_err(failed)?;
+                let Some(key) = BlockKey::from_bytes(&bytes) else { continue };
                 if !blocks.contains(key.pos) {
                     continue;
                 }
-                let decoded = coder.decode(key, entry.1.value(), &mut cells);
+                let decoded = coder.decode(key, value, &mut cells);
                 let answer = decoded.as_ref().map(|()| &cells);
                 if visit(key, answer).is_break() {
                     return Ok(());
@@ -264,29 +264,22 @@ pub(crate) fn read_block(
     }
 }
 
+/// An entry of the table of cells.
+pub(crate) type Entry<'a> =
+    (AccessGuard<'a, &'static [u8; KEY_BYTES]>, AccessGuard<'a, &'static [u8]>);
+
+/// Key and value of an entry; getting them can fail where a page is damaged.
+pub(crate) fn entry_bytes<'e>(entry: &'e Entry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
+    guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
+}
+
 /// Copies the cells that both boxes hold to `to`, whose region is air there.
 fn copy_common(from: &DenseBox, to: &mut DenseBox) {
     let region = from.region().intersect(to.region());
     if region == from.region() {
         return overlay(to, from);
     }
-    let mut part = DenseBox::new(region);
-    let width = region.size()[0];
-    let mut water = Vec::new();
-    let mut at = 0;
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let row = from.index(VoxelPos::new(region.min.x, y, z));
-            let (materials, occupancies) = part.arrays_mut();
-            materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
-            occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
-            let first = from.water().partition_point(|entry| (entry.0 as usize) < row);
-            let held = from.water()[first..].iter();
-            let held = held.take_while(|entry| (entry.0 as usize) < row + width);
-            water.extend(held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)));
-            at += width;
-        }
-    }
-    part.set_all_water(water);
+    let mut part = DenseBox::default();
+    extract(from, region, &mut part);
     overlay(to, &part);
 }
