@@ -14,10 +14,22 @@ use terravox_store::{
 const CELLS: redb::TableDefinition<'_, &[u8; 11], &[u8]> = redb::TableDefinition::new("cells");
 const LISTED: redb::TableDefinition<'_, &[u8; 10], &[u8]> = redb::TableDefinition::new("listed");
 
+/// Two balls and some rock.
+fn few_chunks() -> VoxelGrid {
+    let mut grid = VoxelGrid::default();
+    scratch::fill(&mut grid, Region::new([-32, -32, -64], [64, 0, 0]), 8);
+    ball(&mut grid, [-3, 2, -30], 14, 2);
+    ball(&mut grid, [300, 0, 300], 9, 100);
+    grid
+}
+
 /// The small world in a file, closed.
 fn saved(folder: &Folder) -> (PathBuf, VoxelGrid) {
+    saved_grid(folder, small_world())
+}
+
+fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
     let path = folder.file("world.tvx");
-    let grid = small_world();
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
     draft.write_all(&grid, |_, _| {}).unwrap();
     draft.set_extra("roblox", Some(&[3; 300])).unwrap();
@@ -173,7 +185,7 @@ fn a_bad_list_is_made_again_from_the_keys() {
 fn a_bad_coarse_block_is_made_again_by_the_next_save_over_it() {
     let folder = Folder::new("bad-mip");
     for mip in 1..=8 {
-        let (path, mut grid) = saved(&folder);
+        let (path, mut grid) = saved_grid(&folder, few_chunks());
         flip_block(&path, mip, 0);
         let mut store = Store::open(&path).unwrap();
         let bad = store.verify().unwrap().bad;
@@ -212,7 +224,7 @@ fn coarse_cells_that_do_not_fit_the_fine_ones_are_found() {
 
 /// Uses a file in every way; answers the first error. What is read without complaint is
 /// right.
-fn try_all(path: &Path, digest: u128) -> Result<usize, StoreError> {
+fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError> {
     let mut cells = DenseBox::default();
     let read_only = Store::open_read_only(path)?;
     let _ = read_only.stats();
@@ -224,13 +236,13 @@ fn try_all(path: &Path, digest: u128) -> Result<usize, StoreError> {
     if loaded.bad.is_empty() {
         assert_eq!(loaded.grid.digest(), Ok(digest), "damage that nobody noticed");
     }
-    let mut grid = small_world();
+    let mut grid = few_chunks();
     let mut dirty = Dirty::saved(&grid);
     ball(&mut grid, [0, 0, 0], 10, 3);
     let _ = store.save(&grid, &mut dirty);
-    let t = std::time::Instant::now();
-    let _ = store.verify();
-    println!("verify {:?}", t.elapsed());
+    if verify {
+        let _ = store.verify();
+    }
     Ok(loaded.bad.len())
 }
 
@@ -243,7 +255,7 @@ fn cut_and_altered_files_give_one_line_and_never_panic() {
         }
     }));
     let folder = Folder::new("altered");
-    let (path, grid) = saved(&folder);
+    let (path, grid) = saved_grid(&folder, few_chunks());
     let digest = grid.digest().unwrap();
     let whole = fs::read(&path).unwrap();
     let mut numbers = Numbers(11);
@@ -264,7 +276,7 @@ fn cut_and_altered_files_give_one_line_and_never_panic() {
             }
         }
         fs::write(&path, &bytes).unwrap();
-        match try_all(&path, digest) {
+        match try_all(&path, digest, round % 8 == 7) {
             Err(error) => {
                 let text = error.to_string();
                 assert!(text.contains("world.tvx: "), "{text}");
