@@ -162,14 +162,15 @@ impl Chunk {
         }
     }
 
-    /// Stored rows of mip 0.
-    pub fn stored_rows(&self) -> usize {
-        self.lines.stored_in(0..MIP_0_LINES)
+    /// Rows of mip 0 that are not full cells of one material.
+    pub fn mixed_rows(&self) -> usize {
+        self.lines.stored_lines(MIP_0_LINES / 32)
     }
 
-    /// Stored lines of the mips above 0.
-    pub fn stored_mip_lines(&self) -> usize {
-        self.lines.stored_in(MIP_0_LINES..LINES)
+    /// Rows in memory: of mip 0, and of the mips above it.
+    pub fn stored_rows(&self) -> [usize; 2] {
+        let mip_0 = self.lines.rows_before(MIP_0_LINES / 32);
+        [mip_0, self.lines.rows_before(GROUPS) - mip_0]
     }
 
     /// Bytes of line headers that belong to the mips above 0: fill, bits and bases.
@@ -230,93 +231,11 @@ impl<'a> ChunkView<'a> {
         }
     }
 
-    /// Rows that are stored, of 1024.
-    pub fn stored_rows(self) -> usize {
+    /// Rows that are not full cells of one material, of 1024.
+    pub fn mixed_rows(self) -> usize {
         match self.0 {
             View::Uniform(_) => 0,
-            View::Mixed(chunk) => chunk.stored_rows(),
-        }
-    }
-}
-
-/// Copies what `level` of `lines` has of `out`'s region into `out`; `origin` is the
-/// level's lowest cell. Water is appended, not in order.
-pub(crate) fn copy_out<const L: usize, const G: usize>(
-    lines: &PackedLines<L, G>,
-    level: Level,
-    origin: VoxelPos,
-    out: &mut DenseBox,
-) {
-    let end = origin + VoxelPos::splat(level.edge as i32);
-    let region = out.region().intersect(Region { min: origin, max: end });
-    if region.is_empty() {
-        return;
-    }
-    // The widths that meshing asks for are known to the compiler.
-    match region.max.x - region.min.x {
-        32 => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
-            to[..32].copy_from_slice(&from[..32]);
-        }),
-        2 => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
-            to[..2].copy_from_slice(&from[..2]);
-        }),
-        _ => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
-            to.copy_from_slice(from);
-        }),
-    }
-    copy_water(lines, level, origin, region, out);
-}
-
-/// Copies the rows of `region` (inside both the level and `out`) with `copy`, which gets
-/// two slices of the region's width.
-#[inline(always)]
-fn copy_rows<const L: usize, const G: usize>(
-    lines: &PackedLines<L, G>,
-    level: Level,
-    origin: VoxelPos,
-    region: Region,
-    out: &mut DenseBox,
-    copy: impl Fn(&mut [u8], &[u8]),
-) {
-    let [width, ..] = region.size();
-    let at = region.min - origin;
-    let out_x = (region.min.x - out.region().min.x) as usize;
-    let [stride, ..] = out.region().size();
-    for y in region.min.y..region.max.y {
-        let mut from = level.index(at.x as usize, (y - origin.y) as usize, at.z as usize);
-        let start = out.row_start(y, region.min.z) + out_x;
-        let end = out.row_start(y, region.max.z - 1) + out_x + width;
-        let (material, occupancy) = out.arrays_mut();
-        let rows = material[start..end].chunks_mut(stride);
-        for (material, occupancy) in rows.zip(occupancy[start..end].chunks_mut(stride)) {
-            let row = lines.line(from / ROW_CELLS);
-            let x = from % ROW_CELLS;
-            copy(&mut material[..width], &row.material[x..x + width]);
-            copy(&mut occupancy[..width], &row.occupancy[x..x + width]);
-            from += level.edge;
-        }
-    }
-}
-
-/// Appends the water of the cells of `region` (inside both the level and `out`).
-fn copy_water<const L: usize, const G: usize>(
-    lines: &PackedLines<L, G>,
-    level: Level,
-    origin: VoxelPos,
-    region: Region,
-    out: &mut DenseBox,
-) {
-    let log2 = level.edge.trailing_zeros();
-    let [min, max] =
-        [region.min.y - origin.y, region.max.y - origin.y].map(|y| (y as usize) << (2 * log2));
-    for &(cell, held) in lines.water_between(level.first + min, max - min) {
-        let at = usize::from(cell) - level.first;
-        let mask = level.edge - 1;
-        let (x, z, y) = (at & mask, at >> log2 & mask, at >> (2 * log2));
-        let pos = origin + VoxelPos::new(x as i32, y as i32, z as i32);
-        if region.contains(pos) {
-            let to = out.index(pos) as u32;
-            out.water_mut().push((to, held));
+            View::Mixed(chunk) => chunk.mixed_rows(),
         }
     }
 }

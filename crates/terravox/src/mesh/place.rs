@@ -1,0 +1,220 @@
+//! Where a vertex lies: the point of least squared distance to the planes of the cells
+//! around a corner, drawn toward their weighted mean and clamped.
+//!
+//! Quadratic error functions as in "Dual Contouring of Hermite Data" (Ju et al. 2002),
+//! regularised (Tikhonov) and solved in closed form. All in doubled offsets (half cells
+//! from the corner), every sum in the order of the octants, so that vector code gives
+//! the same bits.
+
+use crate::voxel::Shape;
+
+use super::corner::{SIDE, Sheet};
+use super::plane::{Plane, larger, smaller};
+
+/// Adding and subtracting this rounds a doubled offset to 1/2048, an offset to 1/4096.
+pub(crate) const ROUNDING: f32 = 6144.0;
+
+/// Least trace and determinant to divide by: a corner may have dropped all planes.
+pub(crate) const LEAST_TRACE: f32 = 1e-20;
+/// See [`LEAST_TRACE`].
+pub(crate) const LEAST_DETERMINANT: f32 = 1e-30;
+
+/// Share of the way to the feet of the cell centres by which a vertex slides along the
+/// surface: evens out triangles and keeps them from turning over.
+pub(crate) const SLIDE: f32 = 0.5;
+
+/// On an even surface, the share of the way back toward the feet across it. The planes
+/// are tangents and meet outside a round surface, their feet lie on it and have their
+/// mean inside: between the two the errors cancel. So do those of the stencil's normals.
+pub(crate) const EVEN: f32 = 0.625;
+
+/// Mean squared cosine between the planes' normals and the mean normal from which a
+/// surface counts as even, and up to which it counts as a crease.
+pub(crate) const EVENNESS: f32 = 0.99;
+/// See [`EVENNESS`].
+pub(crate) const CREASE: f32 = 0.9;
+/// One over their difference.
+pub(crate) const EVENNESS_SCALE: f32 = 1.0 / (EVENNESS - CREASE);
+
+/// What a shape asks of a vertex.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Firmness {
+    /// A third of the softness λ; `None` for infinite.
+    pub softness_third: Option<f32>,
+    /// In a crease, by how much of its distance from the feet the vertex moves on
+    /// outward: the stencil rounds normals, so that their planes meet too low.
+    pub ridge: f32,
+}
+
+/// By shape.
+pub(crate) const fn firmness(shape: Shape) -> Firmness {
+    match shape {
+        Shape::Default | Shape::Blocky | Shape::Rubble => {
+            Firmness { softness_third: Some(0.2 / 3.0), ridge: 0.5 }
+        }
+        Shape::Sharp => Firmness { softness_third: Some(0.05 / 3.0), ridge: 1.0 },
+        Shape::Smooth => Firmness { softness_third: None, ridge: 0.0 },
+    }
+}
+
+/// A vertex relative to its corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Placed {
+    /// Doubled offset from the corner, a multiple of 1/2048.
+    pub offset: [f32; 3],
+    /// Unit normal.
+    pub normal: [f32; 3],
+}
+
+/// Sums over the planes of a vertex: the normal equations and the mean normal.
+#[derive(Default)]
+struct Sums {
+    /// xx, xy, xz, yy, yz, zz.
+    a: [f32; 6],
+    b: [f32; 3],
+    normal: [f32; 3],
+    /// Feet of the cell centres on their planes, times a quarter of the weights.
+    feet: [f32; 3],
+}
+
+/// Places the vertex of `sheet` from the planes of the eight octants, those that the
+/// sheet does not use being ignored. `thin`: whether one of the cells it uses is thin;
+/// such a vertex stays where its planes meet. `corner` is the absolute corner, for
+/// rubble.
+pub(crate) fn place(
+    planes: &[Plane; 8],
+    sheet: &Sheet,
+    shape: Shape,
+    thin: bool,
+    corner: [i32; 3],
+) -> Placed {
+    let sums = sum_planes(planes, sheet);
+    let firmness = firmness(shape);
+    let normal = unit_normal(sums.normal, sheet.direction);
+    let met = solve(&sums, sheet.middle, firmness.softness_third);
+    let mut x = settle(&sums, met, normal, if thin { None } else { Some(firmness.ridge) });
+    match shape {
+        Shape::Blocky => x = [0.0; 3],
+        Shape::Rubble => {
+            let push = rubble(corner);
+            x = [x[0] + push[0], x[1] + push[1], x[2] + push[2]];
+        }
+        _ => {}
+    }
+    let offset = std::array::from_fn(|axis| {
+        let clamped = smaller(larger(x[axis], sheet.low[axis]), sheet.high[axis]);
+        (clamped + ROUNDING) - ROUNDING
+    });
+    Placed { offset, normal }
+}
+
+/// Moves a vertex from where its planes meet with regard to the mean of the feet: along
+/// the surface toward it, across it toward it where the surface is even and away from it
+/// in a crease. `ridge` is none for a thin vertex.
+fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [f32; 3] {
+    let [xx, xy, xz, yy, yz, zz] = sums.a;
+    let trace = (xx + yy) + zz;
+    if trace <= 0.0 {
+        return met;
+    }
+    let inverse = 1.0 / larger(trace, LEAST_TRACE);
+    let turned = [dot([xx, xy, xz], normal), dot([xy, yy, yz], normal), dot([xz, yz, zz], normal)];
+    let parallel = dot(turned, normal) * inverse;
+    let even = smaller(larger((parallel - CREASE) * EVENNESS_SCALE, 0.0), 1.0);
+    let (slide, ridge) = ridge.map_or((0.0, 0.0), |ridge| (SLIDE, ridge));
+    let across = even * (EVEN + ridge) - ridge;
+    let away: [f32; 3] = std::array::from_fn(|axis| sums.feet[axis] * inverse - met[axis]);
+    let step = (across - slide) * dot(away, normal);
+    std::array::from_fn(|axis| met[axis] + (slide * away[axis] + step * normal[axis]))
+}
+
+fn sum_planes(planes: &[Plane; 8], sheet: &Sheet) -> Sums {
+    let mut sums = Sums::default();
+    for octant in 0..8u8 {
+        let Plane { normal: n, distance } = planes[usize::from(octant)];
+        let facing = dot(n, sheet.direction) > 0.0;
+        if sheet.planes >> octant & 1 == 0 || !facing {
+            continue;
+        }
+        let signed = |axis: usize| if octant & SIDE[axis] == 0 { -n[axis] } else { n[axis] };
+        let d = distance + ((signed(0) + signed(1)) + signed(2));
+        let products =
+            [n[0] * n[0], n[0] * n[1], n[0] * n[2], n[1] * n[1], n[1] * n[2], n[2] * n[2]];
+        for i in 0..6 {
+            sums.a[i] += products[i];
+        }
+        let weight = (products[0] + products[3]) + products[5];
+        for axis in 0..3 {
+            let centre = if octant & SIDE[axis] == 0 { -weight } else { weight };
+            sums.b[axis] += n[axis] * d;
+            sums.normal[axis] += n[axis];
+            sums.feet[axis] += n[axis] * distance + centre;
+        }
+    }
+    sums
+}
+
+/// The regularised minimum; from `middle` to the mean of the planes, then on toward
+/// their intersection.
+fn solve(sums: &Sums, middle: [f32; 3], softness_third: Option<f32>) -> [f32; 3] {
+    let [xx, xy, xz, yy, yz, zz] = sums.a;
+    let trace = (xx + yy) + zz;
+    let r = residual(sums, middle);
+    let inverse = 1.0 / larger(trace, LEAST_TRACE);
+    let q = [middle[0] + r[0] * inverse, middle[1] + r[1] * inverse, middle[2] + r[2] * inverse];
+    let Some(third) = softness_third else { return q };
+    let r = residual(sums, q);
+    let soft = trace * third;
+    let (mx, my, mz) = (xx + soft, yy + soft, zz + soft);
+    let c00 = my * mz - yz * yz;
+    let c01 = xz * yz - xy * mz;
+    let c02 = xy * yz - xz * my;
+    let c11 = mx * mz - xz * xz;
+    let c12 = xy * xz - mx * yz;
+    let c22 = mx * my - xy * xy;
+    let determinant = (mx * c00 + xy * c01) + xz * c02;
+    let inverse = 1.0 / larger(determinant, LEAST_DETERMINANT);
+    [
+        q[0] + dot([c00, c01, c02], r) * inverse,
+        q[1] + dot([c01, c11, c12], r) * inverse,
+        q[2] + dot([c02, c12, c22], r) * inverse,
+    ]
+}
+
+/// `b − A x`.
+fn residual(sums: &Sums, x: [f32; 3]) -> [f32; 3] {
+    let [xx, xy, xz, yy, yz, zz] = sums.a;
+    [
+        sums.b[0] - dot([xx, xy, xz], x),
+        sums.b[1] - dot([xy, yy, yz], x),
+        sums.b[2] - dot([xz, yz, zz], x),
+    ]
+}
+
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    (a[0] * b[0] + a[1] * b[1]) + a[2] * b[2]
+}
+
+/// `normal` at length 1; if it has none, `direction` at length 1; if that has none, up.
+pub(crate) fn unit_normal(normal: [f32; 3], direction: [f32; 3]) -> [f32; 3] {
+    for n in [normal, direction] {
+        let square = dot(n, n);
+        if square > 0.0 {
+            let inverse = 1.0 / square.sqrt();
+            return [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+        }
+    }
+    [0.0, 1.0, 0.0]
+}
+
+/// Doubled offset by which rubble moves the vertices of an absolute corner: up to a
+/// quarter of a cell on each axis.
+pub(crate) fn rubble(corner: [i32; 3]) -> [f32; 3] {
+    let mut h = 0x9e37_79b9u32;
+    for c in corner {
+        h = (h ^ c as u32).wrapping_mul(0x85eb_ca6b);
+        h = (h ^ (h >> 15)).wrapping_mul(0xc2b2_ae35);
+        h ^= h >> 13;
+    }
+    [0, 10, 20].map(|shift| ((h >> shift & 1023) as f32 - 511.5) / 1024.0)
+}
