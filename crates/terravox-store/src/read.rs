@@ -14,6 +14,12 @@ use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, NotHeld, PagePos, Region, Unlisted, VoxelGrid,
 };
 
+/// Bytes of cells that [`Store::load`] puts into memory at most: 8 GiB.
+pub const MAX_LOADED_BYTES: u64 = 8 << 30;
+
+/// Chunks between two reports of progress.
+const PROGRESS_CHUNKS: usize = 256;
+
 pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
 
 /// A world that was read whole.
@@ -154,36 +160,64 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the whole world. A part that is bad costs only itself: bad chunks are left
-    /// out and reported.
+    /// Reads the whole world, of up to [`MAX_LOADED_BYTES`] in memory. A part that is bad
+    /// costs only itself: bad chunks are left out and reported.
     ///
     /// # Errors
-    /// If the file cannot be read at all.
+    /// If the file cannot be read at all, or the world is larger.
     pub fn load(&self) -> Result<Loaded, StoreError> {
+        self.load_with(MAX_LOADED_BYTES, |_, _| {})
+    }
+
+    /// [`Store::load`] with another limit on the bytes of cells in memory, which a hostile
+    /// file can make a thousand times its own size; `progress` is told now and then how
+    /// many chunks of how many are read.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_with(
+        &self,
+        max_bytes: u64,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, StoreError> {
         let transaction = self.db().begin_read(self.path())?;
         let table = self.cells_table(&transaction)?;
         let info = self.info();
-        let mut grid = VoxelGrid::new(GridOptions {
-            unlisted: info.unlisted,
-            materials: info.materials.clone(),
-        });
+        let materials = info.materials.clone();
+        let mut grid = VoxelGrid::new(GridOptions { unlisted: info.unlisted, materials });
         let mut bad = Vec::new();
         let mut coder = self.coder();
         let mut cells = DenseBox::default();
-        for chunk in self.stored_chunks(&transaction, &table, &mut bad)? {
-            let key = BlockKey::chunk(chunk);
-            match read_block(&table, &mut coder, key, &mut cells) {
+        let chunks = self.stored_chunks(&transaction, &table, &mut bad)?;
+        let mut bytes = 0;
+        for (i, &chunk) in chunks.iter().enumerate() {
+            if i % PROGRESS_CHUNKS == 0 {
+                progress(i, chunks.len());
+            }
+            let what = match read_block(&table, &mut coder, BlockKey::chunk(chunk), &mut cells) {
                 Ok(true) => {
                     let written = grid.write(&cells);
                     assert!(written.is_ok(), "a chunk is written as a whole");
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.stored_rows()));
+                    if bytes > max_bytes {
+                        return Err(self.too_large(i, chunks.len(), max_bytes));
+                    }
+                    continue;
                 }
-                Ok(false) => {
-                    bad.push(BadPart { part: Part::Chunk(chunk), what: ValueError::Missing })
-                }
-                Err(what) => bad.push(BadPart { part: Part::Chunk(chunk), what }),
-            }
+                Ok(false) => ValueError::Missing,
+                Err(what) => what,
+            };
+            bad.push(BadPart { part: Part::Chunk(chunk), what });
         }
+        progress(chunks.len(), chunks.len());
         Ok(Loaded { grid, bad })
+    }
+
+    fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {
+        let what = format!(
+            "{read} of {all} chunks need {max_bytes} bytes of memory already; read parts of it"
+        );
+        StoreError::Refused { path: self.path().to_owned(), what }
     }
 
     /// Positions of all chunks that should be there: from the lists of pages, and where
@@ -261,6 +295,14 @@ pub(crate) fn read_block(
             let value = value.map_err(|fault| ValueError::Database(fault.text()))?;
             coder.decode(key, value, out).map(|()| true)
         }
+    }
+}
+
+/// Bytes that a chunk takes in memory, about: its rows, their headers, its mips.
+fn chunk_bytes(stored_rows: usize) -> u64 {
+    match stored_rows {
+        0 => 64,
+        rows => 2048 + 80 * rows as u64,
     }
 }
 

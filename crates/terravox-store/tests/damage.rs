@@ -222,6 +222,29 @@ fn coarse_cells_that_do_not_fit_the_fine_ones_are_found() {
     assert!(bad.iter().all(|bad| bad.what == ValueError::NotTheMip), "{bad:?}");
 }
 
+#[test]
+fn a_world_that_would_fill_the_memory_is_refused() {
+    let folder = Folder::new("bomb");
+    let path = folder.file("world.tvx");
+    let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
+    let mut bomb = VoxelGrid::default();
+    for x in 0..200 {
+        let mut cells = DenseBox::new(ChunkPos::new(x, 0, 0).region());
+        cells.fill(5);
+        cells.arrays_mut().1.fill(100);
+        bomb.write(&cells).unwrap();
+    }
+    draft.write_all(&bomb, |_, _| {}).unwrap();
+    let stats = draft.stats().unwrap();
+    assert!(stats.payload_bytes < 30_000, "a hundred bytes hold 64 kB: {stats:?}");
+    let store = draft.finish().unwrap();
+    assert!(store.load().is_ok());
+    let mut told = Vec::new();
+    let error = store.load_with(2 << 20, |done, all| told.push((done, all))).err().unwrap();
+    assert!(error.to_string().contains("of 200 chunks need 2097152 bytes"), "{error}");
+    assert_eq!(told, [(0, 200)]);
+}
+
 /// Uses a file in every way; answers the first error. What is read without complaint is
 /// right.
 fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError> {

@@ -88,7 +88,7 @@ fn kill_after(mut child: Child, lines: u64, more: Duration) -> Option<u64> {
     out.read_to_string(&mut rest).unwrap();
     // A line that was cut off by the kill was not acknowledged in full.
     let complete = &rest[..rest.rfind('\n').map_or(0, |end| end + 1)];
-    complete.lines().filter_map(acknowledged).last().or(last)
+    complete.lines().filter_map(acknowledged).next_back().or(last)
 }
 
 #[test]
