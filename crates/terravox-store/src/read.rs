@@ -198,7 +198,7 @@ impl Store {
                 Ok(true) => {
                     let written = grid.write(&cells);
                     assert!(written.is_ok(), "a chunk is written as a whole");
-                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.stored_rows()));
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
                     if bytes > max_bytes {
                         return Err(self.too_large(i, chunks.len(), max_bytes));
                     }
