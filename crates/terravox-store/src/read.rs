@@ -198,7 +198,7 @@ impl Store {
                 Ok(true) => {
                     let written = grid.write(&cells);
                     assert!(written.is_ok(), "a chunk is written as a whole");
-                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.stored_rows()));
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
                     if bytes > max_bytes {
                         return Err(self.too_large(i, chunks.len(), max_bytes));
                     }
@@ -298,9 +298,10 @@ pub(crate) fn read_block(
     }
 }
 
-/// Bytes that a chunk takes in memory, about: its rows, their headers, its mips.
-fn chunk_bytes(stored_rows: usize) -> u64 {
-    match stored_rows {
+/// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
+/// headers, its mips.
+fn chunk_bytes(mixed_rows: usize) -> u64 {
+    match mixed_rows {
         0 => 64,
         rows => 2048 + 80 * rows as u64,
     }
