@@ -2,7 +2,7 @@
 
 use crate::backend::TolerantFile;
 use crate::error::StoreError;
-use crate::guard::{Fault, guarded};
+use crate::guard::{Fault, Kept, guarded};
 use crate::key::KEY_BYTES;
 use redb::backends::FileBackend;
 use redb::{
@@ -31,10 +31,9 @@ const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 const CACHE_BYTES: usize = 64 << 20;
 
 /// An open database.
-pub(crate) struct Db {
-    /// There until it is closed.
-    handle: Option<Handle>,
-}
+///
+/// Closing it writes, and may panic on a damaged file as all else may.
+pub(crate) struct Db(Kept<Handle>);
 
 enum Handle {
     Write(Database),
@@ -43,14 +42,13 @@ enum Handle {
 
 impl Db {
     fn new(handle: Handle) -> Db {
-        Db { handle: Some(handle) }
+        Db(Kept::new(handle))
     }
 
     pub fn begin_read(&self, path: &Path) -> Result<ReadTransaction, StoreError> {
-        let begun = guarded(|| match &self.handle {
-            Some(Handle::Write(db)) => db.begin_read(),
-            Some(Handle::Read(db)) => db.begin_read(),
-            None => Err(redb::StorageError::DatabaseClosed.into()),
+        let begun = guarded(|| match &*self.0 {
+            Handle::Write(db) => db.begin_read(),
+            Handle::Read(db) => db.begin_read(),
         });
         begun.map_err(|fault| fault.at(path, "read"))
     }
@@ -58,7 +56,7 @@ impl Db {
     /// A transaction that is on disk when its commit returns, and after which a killed
     /// process needs no walk over the whole file.
     pub fn begin_write(&self, path: &Path) -> Result<WriteTransaction, StoreError> {
-        let Some(Handle::Write(db)) = &self.handle else {
+        let Handle::Write(db) = &*self.0 else {
             return Err(StoreError::ReadOnly { path: path.to_owned() });
         };
         let begun = guarded(|| -> Result<WriteTransaction, redb::Error> {
@@ -72,31 +70,18 @@ impl Db {
 
     /// The database itself, for upkeep, if it is open for writing.
     pub fn writer(&mut self, path: &Path) -> Result<&mut Database, StoreError> {
-        match &mut self.handle {
-            Some(Handle::Write(db)) => Ok(db),
-            _ => Err(StoreError::ReadOnly { path: path.to_owned() }),
+        match &mut *self.0 {
+            Handle::Write(db) => Ok(db),
+            Handle::Read(_) => Err(StoreError::ReadOnly { path: path.to_owned() }),
         }
     }
 
     /// Closes it, with the errors that dropping it ignores.
-    pub fn close(mut self) -> Result<(), Fault> {
-        let handle = self.handle.take();
-        guarded(|| match handle {
-            Some(Handle::Write(db)) => db.close(),
-            Some(Handle::Read(db)) => db.close(),
-            None => Ok(()),
+    pub fn close(self) -> Result<(), Fault> {
+        guarded(|| match self.0.release() {
+            Handle::Write(db) => db.close(),
+            Handle::Read(db) => db.close(),
         })
-    }
-}
-
-impl Drop for Db {
-    fn drop(&mut self) {
-        // Closing writes, and may panic on a damaged file as all else may.
-        let handle = self.handle.take();
-        let _ = guarded(|| {
-            drop(handle);
-            Ok::<(), redb::StorageError>(())
-        });
     }
 }
 
