@@ -86,7 +86,7 @@ pub struct Generate {
 }
 
 /// Seed of the generated demo world.
-pub const DEMO_SEED: u64 = 1;
+pub const DEMO_SEED: u64 = 252;
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]

@@ -25,7 +25,7 @@ pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved.file_bytes, &mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("import_ms", "import", imported);
     report.time("save_ms", "save", save);
     add_notes(&world.notes, &mut report);

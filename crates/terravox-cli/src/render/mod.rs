@@ -124,7 +124,7 @@ fn render_on(
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
     let forward = camera.forward();
     let yaw = forward.x.atan2(-forward.z).to_degrees();
-    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 118.0, 38.0]);
+    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 108.0, 33.0]);
     let reach = reach(scene, camera);
     let sky_at_eye =
         scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);

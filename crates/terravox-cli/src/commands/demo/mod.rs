@@ -61,7 +61,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     report.text_line("from", "from", from);
     let census = Census::of(&reopened.grid, console).map_err(Failure::at(&saved_as))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved.file_bytes, &mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
     report.count("dug_cells", "cells dug", dug.cells);
     report.count("triangles", "triangles", written.triangles);
     report.hidden("model_bytes", written.file_bytes);

@@ -1,9 +1,12 @@
 //! What the demo's pictures show: the whole world, the tunnel, and the water (or, in a
 //! world without any, the tunnel's mouth).
 
-use super::tunnel::Tunnel;
+use super::tunnel::{PAST, STEP, Tunnel};
 use crate::render::{self, Camera, FOV_DEGREES, Scene, Scratch};
 use glam::DVec3;
+
+/// Tunnel between the camera in it and the open, voxels.
+const WALL: f64 = 9.0;
 
 /// A picture to take.
 pub struct View {
@@ -33,17 +36,18 @@ pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
     vec![overview, tunnel, View { step, file, camera }]
 }
 
-/// Inside, looking out of the nearer end; or, where none was dug, at the land from near.
+/// Inside, looking out of the end with the better view; or, where none was dug, at the
+/// land from near.
 fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let at = |i: usize| DVec3::from(tunnel.centres[i]) / cell;
-    let count = tunnel.centres.len();
-    if count < 8 {
+    // A few voxels of wall around the view.
+    let inside = ((PAST + WALL) / STEP) as usize;
+    if inside >= tunnel.centres.len() {
         return detail(scene, aspect, scratch);
     }
-    let eye = at((count / 4).max(6)) + DVec3::Y * (0.8 / cell);
-    let target = at(0);
-    Camera::looking_at(eye, target, 62.0)
+    let eye = at(inside) + DVec3::Y * (0.6 / cell);
+    Camera::looking_at(eye, at(inside - 3) - DVec3::Y * (0.5 / cell), 68.0)
 }
 
 /// The land from near, or the whole if there is no spot to look at.
