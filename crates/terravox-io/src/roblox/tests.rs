@@ -265,6 +265,18 @@ fn odd_colours_are_a_note_not_an_error() {
 }
 
 #[test]
+fn runs_that_roblox_would_write_otherwise_are_read_and_noted() {
+    let mut bytes = vec![1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // Two cells of grass as two runs, one with an occupancy byte that it does not need.
+    bytes.extend([0x02, 0x42, 255, 0x80, 253]);
+    bytes.extend([0x80, 255].repeat(127));
+    let (grid, imported) = imported(&bytes).unwrap();
+    assert_eq!(grid.cell(VoxelPos::new(1, 0, 0)), Ok(Cell::full(2)));
+    assert!(imported.notes[0].contains("not as Roblox writes them"), "{:?}", imported.notes);
+    assert_ne!(exported(&grid, &imported), bytes);
+}
+
+#[test]
 fn files_without_a_terrain_say_so_in_a_line() {
     let file = binary_file(&[inst(0, "Workspace", 2), inst(1, "Part", 3), end()]);
     let error = error_of(&file);
