@@ -14,7 +14,7 @@ use glam::{DVec3, Vec3};
 use terravox::voxel::MaterialTable;
 
 /// Rays look this far, cells: past any world.
-pub(super) const FAR: f64 = 1e10;
+pub const FAR: f64 = 1e10;
 
 /// Shadow rays start this far off the ground, cells.
 const LIFT: f32 = 0.015;

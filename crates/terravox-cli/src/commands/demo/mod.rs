@@ -54,7 +54,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
-    let pictures = take_pictures(&reopened, &dug, &args.out, console, &mut times)?;
+    let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
@@ -92,16 +92,17 @@ fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
 fn take_pictures(
     world: &World,
     dug: &tunnel::Tunnel,
-    folder: &Path,
+    args: &Demo,
     console: &Console,
     times: &mut Times,
 ) -> Outcome<Vec<&'static str>> {
     let scene = Scene::new(world.grid.snapshot(), None).map_err(Failure::new)?;
-    let options = PictureOptions::default();
+    let [width, height] = args.size;
+    let options = PictureOptions { width, height, ..PictureOptions::default() };
     let mut names = Vec::new();
     for view in views::views(&scene, dug, options.aspect()) {
         let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(&folder.join(view.file), &image)?;
+        write_png(&args.out.join(view.file), &image)?;
         names.push(view.file);
     }
     Ok(names)

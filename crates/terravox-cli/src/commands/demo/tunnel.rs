@@ -22,7 +22,7 @@ const RADIUS: f64 = 5.2;
 pub const STEP: f64 = 2.5;
 
 /// How far the balls go on past the tunnel's ends, voxels.
-pub const PAST: f64 = 2.0 * RADIUS;
+const PAST: f64 = 2.0 * RADIUS;
 
 /// A tunnel that was dug.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,15 @@
 //! What the demo's pictures show: the whole world, the tunnel, and the water (or, in a
 //! world without any, the tunnel's mouth).
 
-use super::tunnel::{PAST, STEP, Tunnel};
-use crate::render::{self, Camera, FOV_DEGREES, Scene, Scratch};
+use super::tunnel::{STEP, Tunnel};
+use crate::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene, Scratch};
 use glam::DVec3;
 
 /// Tunnel between the camera in it and the open, voxels.
-const WALL: f64 = 9.0;
+const WALL: f64 = 8.0;
+
+/// Opening angle of the camera in the tunnel, degrees.
+const TUNNEL_FOV_DEGREES: f64 = 72.0;
 
 /// A picture to take.
 pub struct View {
@@ -41,13 +44,17 @@ pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
 fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let at = |i: usize| DVec3::from(tunnel.centres[i]) / cell;
+    let roofed = |i: &usize| {
+        let ray = Ray { origin: at(*i), direction: DVec3::Y };
+        scene.blocked(&ray, FAR, scratch)
+    };
     // A few voxels of wall around the view.
-    let inside = ((PAST + WALL) / STEP) as usize;
-    if inside >= tunnel.centres.len() {
-        return detail(scene, aspect, scratch);
+    let wall = (WALL / STEP) as usize;
+    let eye = (0..tunnel.centres.len()).find(roofed).map(|mouth| mouth + wall);
+    match eye.filter(|&eye| eye < tunnel.centres.len()) {
+        Some(eye) => Camera::looking_at(at(eye), at(eye - wall - 1), TUNNEL_FOV_DEGREES),
+        None => detail(scene, aspect, scratch),
     }
-    let eye = at(inside) + DVec3::Y * (0.6 / cell);
-    Camera::looking_at(eye, at(inside - 3) - DVec3::Y * (0.5 / cell), 68.0)
 }
 
 /// The land from near, or the whole if there is no spot to look at.
