@@ -80,8 +80,11 @@ pub fn open(
     Ok(world)
 }
 
-/// The length of a file that is one.
-fn check_file(path: &Path) -> Outcome<u64> {
+/// The length of a file that can be read.
+///
+/// # Errors
+/// If there is none, or it is a folder or empty.
+pub fn check_file(path: &Path) -> Outcome<u64> {
     let metadata = fs::metadata(path)
         .map_err(|error| Failure::of(path, format!("cannot be read: {error}; check the name")))?;
     if metadata.is_dir() {

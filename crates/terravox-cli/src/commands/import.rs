@@ -5,12 +5,13 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::report::Report;
-use crate::world::{self, WORLD, check_new_world, extension};
+use crate::world::{self, WORLD, check_file, check_new_world, extension};
 use serde_json::json;
 use std::time::Instant;
 
 pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     check_new_world(&args.world, args.force)?;
+    check_file(&args.file)?;
     if extension(&args.file) == WORLD {
         return Err(Failure::of(&args.file, "this is a world already; copy the file"));
     }

@@ -69,7 +69,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
         report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
     }
     let digest = reopened.grid.digest().map_err(Failure::at(&saved_as))?;
-    report.text_line("digest", "digest", format!("{digest:032x}, the same after reopening"));
+    let digest = format!("{digest:032x}");
+    report.line("digest", "digest", format!("{digest}, the same after reopening"), json!(digest));
     let mut files = vec!["world.tvx", "world.glb"];
     files.extend(pictures);
     let names = files.join(" ");
