@@ -257,7 +257,11 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut 
     let varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
     let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
     let miss = (land - wish.land).abs();
-    varied + 0.8 * water.min(0.3) - 1.5 * miss - 4.0 * near - 4.0 * cut - if hidden { 3.0 } else { 0.0 }
+    varied + 0.8 * water.min(0.3)
+        - 1.5 * miss
+        - 4.0 * near
+        - 4.0 * cut
+        - if hidden { 3.0 } else { 0.0 }
 }
 
 /// Whether nothing stands between the camera and the target, give or take a cell or two.
@@ -270,6 +274,7 @@ fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch
 /// Whether a point lies on a side where the world is cut off.
 fn on_the_side(scene: &Scene, point: DVec3) -> bool {
     let [min, max] = [scene.bounds().min, scene.bounds().max];
-    let beside = |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
+    let beside =
+        |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
     beside(point.x, min.x, max.x) || beside(point.z, min.z, max.z)
 }

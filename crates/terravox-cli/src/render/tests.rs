@@ -78,7 +78,8 @@ fn sky_is_above_ground_below_and_shadow_darker_than_light() {
 
 #[test]
 fn a_lake_is_blue_and_shallow_water_shows_the_bottom() {
-    let mut grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y + 0.2 * p.x, GRASS);
+    let mut grid =
+        world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y + 0.2 * p.x, GRASS);
     let mut cells = DenseBox::default();
     let region = Region::new([-32, 0, -32], [32, 6, 32]);
     assert!(grid.read(region, 0, &mut cells).is_ok());

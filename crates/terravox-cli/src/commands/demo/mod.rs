@@ -39,9 +39,9 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut times = Times::default();
     let mut world = match &args.file {
         None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
-        Some(file) => times.step("import", || {
-            world::open(file, &args.heightmap, args.reading, console)
-        })?,
+        Some(file) => {
+            times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
+        }
     };
     fs::create_dir_all(&args.out).map_err(|error| {
         Failure::of(&args.out, format!("cannot be made: {error}; name another with --out"))
@@ -52,8 +52,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
-    let written =
-        times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
+    let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
     let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
