@@ -1,0 +1,6 @@
+//! The surface: how fast it is made beside its peers, how true it is to the data,
+//! and whether it closes.
+
+pub mod distance;
+pub mod surface;
+pub mod topology;
