@@ -6,6 +6,7 @@ mod harness;
 mod machine;
 mod mesh;
 mod report;
+mod storage;
 mod worlds;
 
 fn main() {}

@@ -2,5 +2,6 @@
 //! and whether it closes.
 
 pub mod distance;
+pub mod peers;
 pub mod surface;
 pub mod topology;
