@@ -5,4 +5,5 @@
 //!
 //! The crate does no I/O, starts no thread and calls no C.
 
+pub mod codec;
 pub mod voxel;
