@@ -6,7 +6,7 @@
 //! two-byte cells and without its smallest and largest palette sizes.
 
 use rustc_hash::FxHashMap;
-use terravox::voxel::{BlockPos, Cell, DenseBox, VoxelPos};
+use terravox::voxel::{BlockPos, Cell, DenseBox, Row, VoxelPos};
 
 /// Position of a 16³ section.
 pub type SectionPos = BlockPos<4>;
@@ -57,6 +57,15 @@ impl Section {
         self.palette[(word >> shift & ((1 << self.bits) - 1)) as usize]
     }
 
+    /// Writes the sixteen cells from index `first` on into `row` from `x` on.
+    pub fn unpack_row(&self, first: usize, row: &mut Row, x: usize) {
+        for i in 0..16 {
+            let cell = self.cell(first + i);
+            row.material[x + i] = cell.material;
+            row.occupancy[x + i] = cell.occupancy;
+        }
+    }
+
     /// Bytes on the heap and in the table's slot.
     pub fn bytes(&self) -> usize {
         size_of::<(SectionPos, Section)>() + self.palette.len() * 2 + self.words.len() * 8
@@ -102,9 +111,9 @@ impl PaletteWorld {
         self.sections.values().map(Section::bytes).sum::<usize>() + free * slot
     }
 
-    /// All sections, unsorted.
-    pub fn sections(&self) -> impl Iterator<Item = &Section> {
-        self.sections.values()
+    /// The section at `pos`.
+    pub fn section(&self, pos: SectionPos) -> Option<&Section> {
+        self.sections.get(&pos)
     }
 }
 
@@ -143,8 +152,8 @@ mod tests {
     fn sections_of_one_cell_have_no_words() {
         let mut world = PaletteWorld::default();
         world.add(&chunk(1, 0));
-        assert!(world.sections().all(|section| section.words.is_empty()));
-        assert_eq!(world.sections().count(), 8);
+        assert!(world.sections.values().all(|section| section.words.is_empty()));
+        assert_eq!(world.sections.len(), 8);
     }
 
     #[test]
