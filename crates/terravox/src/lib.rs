@@ -6,4 +6,5 @@
 //! The crate does no I/O, starts no thread and calls no C.
 
 pub mod codec;
+pub mod mesh;
 pub mod voxel;

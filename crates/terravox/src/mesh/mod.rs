@@ -1,0 +1,77 @@
+//! Cells to triangles: the solid surface and the liquid surface of a block.
+//!
+//! The mesh is the boundary of the union of inside cells, its vertices moved off the
+//! cell corners to where the cells' occupancies say the surface lies. A boundary has
+//! no boundary, so it closes for any cells, and one vertex per sheet makes it manifold.
+//! Meshes of neighbouring blocks fit bit for bit. Materials shape the surface by
+//! placing vertices, never by changing how they connect.
+//!
+//! A vertex lies at most ¾ of a cell beyond the cell whose face it belongs to, on each
+//! axis.
+
+mod blend;
+mod cells;
+mod corner;
+#[doc(hidden)]
+pub mod naive;
+mod place;
+mod plane;
+mod surface;
+mod thin;
+mod vertex;
+
+pub use surface::{BlockMesh, Surface, VertexKey};
+
+use crate::voxel::{DenseBox, MaterialTable, Region};
+
+/// Cells beyond the block that the mesher reads, on each side.
+pub const PAD: i32 = 2;
+
+/// Longest edge of a block, in cells.
+pub const MAX_EDGE: i32 = 64;
+
+/// Meshes blocks. Holds scratch memory, so keep one per thread and reuse it.
+#[derive(Debug, Default)]
+pub struct Mesher {}
+
+impl Mesher {
+    /// A mesher that uses the widest vector unit of this machine.
+    pub fn new() -> Mesher {
+        Mesher {}
+    }
+
+    /// A mesher that uses what every machine of this architecture has. Same output.
+    pub fn portable() -> Mesher {
+        Mesher {}
+    }
+
+    /// Meshes the block that `cells` holds with [`PAD`] cells around it on every side.
+    /// What was in `out` is replaced.
+    ///
+    /// # Panics
+    /// If an edge of the block is not 1 to [`MAX_EDGE`] cells.
+    pub fn mesh(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
+        naive::mesh(cells, materials, out);
+    }
+
+    /// As [`Mesher::mesh`], with [`Surface::keys`].
+    ///
+    /// # Panics
+    /// As [`Mesher::mesh`].
+    pub fn mesh_keyed(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
+        naive::mesh_keyed(cells, materials, out);
+    }
+}
+
+/// The block inside a padded box.
+fn block_of(cells: &DenseBox) -> Region {
+    let block = cells.region().grow(-PAD);
+    let fits = |edge: usize| (1..=MAX_EDGE as usize).contains(&edge);
+    assert!(block.size().into_iter().all(fits), "block edges of {block} are not 1..={MAX_EDGE}");
+    block
+}
+
+/// Edge lengths of a block, cells.
+fn edges(block: Region) -> [i32; 3] {
+    block.size().map(|edge| edge as i32)
+}

@@ -1,0 +1,106 @@
+//! What the mesher writes: indexed quads in caller-owned, reusable buffers.
+
+use crate::voxel::{Region, VoxelPos};
+
+/// The two surfaces of a block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockMesh {
+    /// The voxels whose faces the mesh shows.
+    pub block: Region,
+    /// Bounds the solid cells; closed when all blocks around are there.
+    pub solid: Surface,
+    /// Where liquid meets air; open, and its rim lies inside the ground.
+    pub liquid: Surface,
+}
+
+impl BlockMesh {
+    /// An empty mesh.
+    pub fn new() -> BlockMesh {
+        BlockMesh::default()
+    }
+
+    /// Drops both surfaces' contents and keeps their memory.
+    pub fn clear(&mut self) {
+        self.block = Region::default();
+        self.solid.clear();
+        self.liquid.clear();
+    }
+}
+
+/// Vertices (one entry each in `positions`, `normals`, `materials`, `weights`) and
+/// the quads between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surface {
+    /// Cells from the block's min corner, in cells of the block's mip. Multiples of
+    /// 1/4096, so exact.
+    pub positions: Vec<[f32; 3]>,
+    /// Unit, pointing out of the ground or water.
+    pub normals: Vec<[f32; 3]>,
+    /// Up to four material ids; what has weight 0 is 0.
+    pub materials: Vec<[u8; 4]>,
+    /// Weights of `materials`, largest first, summing to 255.
+    pub weights: Vec<[u8; 4]>,
+    /// Six a quad: two triangles, counter-clockwise seen from outside.
+    pub indices: Vec<u32>,
+    /// One a quad: the material of the cell behind it.
+    pub quad_materials: Vec<u8>,
+    /// One a vertex if the mesher was asked for keys, else empty.
+    pub keys: Vec<VertexKey>,
+}
+
+impl Surface {
+    /// Drops the contents and keeps the memory.
+    pub fn clear(&mut self) {
+        self.positions.clear();
+        self.normals.clear();
+        self.materials.clear();
+        self.weights.clear();
+        self.indices.clear();
+        self.quad_materials.clear();
+        self.keys.clear();
+    }
+
+    /// Whether there is no quad.
+    pub fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// Number of quads.
+    pub fn quad_count(&self) -> usize {
+        self.quad_materials.len()
+    }
+
+    /// Number of vertices.
+    pub fn vertex_count(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// The two triangles of quad `quad`, as vertex numbers.
+    ///
+    /// # Panics
+    /// If there is no such quad.
+    pub fn quad(&self, quad: usize) -> [[u32; 3]; 2] {
+        let i = &self.indices[6 * quad..6 * quad + 6];
+        [[i[0], i[1], i[2]], [i[3], i[4], i[5]]]
+    }
+
+    /// The triangles, as vertex numbers.
+    pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        self.indices.chunks_exact(3).map(|i| [i[0], i[1], i[2]])
+    }
+}
+
+/// Which vertex of the world's surface a mesh vertex is: equal in all blocks that
+/// show it, and different for different vertices of one surface (solid or liquid).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VertexKey {
+    /// The cell corner it belongs to: the min corner of voxel `corner`. For a vertex
+    /// on an edge or in a face, the lowest corner of that.
+    pub corner: VoxelPos,
+    /// Bit per axis (x 1, y 2, z 4) along which the vertex lies between `corner` and
+    /// the next: 0 at a corner, one bit on an edge, two in a face.
+    pub between: u8,
+    /// At a corner the number of the sheet; on an edge the quadrant of its cell
+    /// (bits 0, 1) and whether it is the upper of the edge's two vertices (bit 2).
+    pub part: u8,
+}

@@ -1,0 +1,129 @@
+//! Cells one cell thick: outside on both sides along an axis, where the stencil's
+//! normal vanishes.
+//!
+//! Each of such a cell's eight corners gets its own plane. Along a thin axis its
+//! normal points toward the corner as steeply as at a full step, and it passes through
+//! a face at half the thickness: f/2 from the middle for one thin axis, f^(1/k) / 2 for
+//! k, so that a lone cell is a cube of its volume. The last cell of a taper (its fullest
+//! neighbour is not thin, and opposite of that it is free) is no plate but a cap. In a
+//! partly filled plate the middle moves toward the side on which its neighbours are
+//! backed.
+
+use super::cells::Cells;
+use super::corner::SIDE;
+use super::plane::{Plane, stencil_value};
+
+/// Half extent of a cell of stored occupancy v that is thin along 1, 2, 3 axes.
+static HALF_EXTENTS: [[f32; 256]; 3] = {
+    let mut halves = [[0.0; 256]; 3];
+    let mut stored = 0;
+    while stored < 256 {
+        let fill = (stored as f64 + 1.0) / 256.0;
+        halves[0][stored] = (0.5 * fill) as f32;
+        halves[1][stored] = (0.5 * square_root(fill)) as f32;
+        halves[2][stored] = (0.5 * cube_root(fill)) as f32;
+        stored += 1;
+    }
+    halves
+};
+
+/// Newton's iteration; `a` in (0, 1].
+const fn square_root(a: f64) -> f64 {
+    let mut x = 1.0;
+    let mut step = 0;
+    while step < 40 {
+        x = 0.5 * (x + a / x);
+        step += 1;
+    }
+    x
+}
+
+/// Newton's iteration; `a` in (0, 1].
+const fn cube_root(a: f64) -> f64 {
+    let mut x = 1.0;
+    let mut step = 0;
+    while step < 40 {
+        x = (2.0 * x + a / (x * x)) / 3.0;
+        step += 1;
+    }
+    x
+}
+
+/// Whether cell `i` has outside on both sides along `axis`.
+pub(crate) fn bare(cells: &impl Cells, i: usize, axis: usize) -> bool {
+    let step = cells.steps()[axis];
+    cells.outside(i - step) && cells.outside(i + step)
+}
+
+/// Along which axes the inside cell `i` is thin; caps are not.
+pub(crate) fn thin_axes(cells: &impl Cells, i: usize) -> [bool; 3] {
+    let mut thin = [0, 1, 2].map(|axis| bare(cells, i, axis));
+    if thin.contains(&true)
+        && let Some((ahead, behind)) = fullest_neighbour(cells, i)
+        && cells.outside(behind)
+    {
+        for axis in 0..3 {
+            thin[axis] = thin[axis] && bare(cells, ahead, axis);
+        }
+    }
+    thin
+}
+
+/// The fullest inside face neighbour, and the cell opposite of it. Of equals the first
+/// in the order −x, +x, −y, +y, −z, +z.
+fn fullest_neighbour(cells: &impl Cells, i: usize) -> Option<(usize, usize)> {
+    let mut best = None;
+    let mut most = 0;
+    for step in cells.steps() {
+        for (ahead, behind) in [(i - step, i + step), (i + step, i - step)] {
+            if cells.inside(ahead) && stencil_value(cells.stored(ahead)) > most {
+                most = stencil_value(cells.stored(ahead));
+                best = Some((ahead, behind));
+            }
+        }
+    }
+    best
+}
+
+/// How far the middle of a thin cell moves along `axis`, −1 to 1: twice the mean, over
+/// the inside neighbours across, of what backs them above less what backs them below.
+fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
+    let steps = cells.steps();
+    let (mut count, mut sum) = (0, 0);
+    for other in (0..3).filter(|&a| a != axis) {
+        for at in [i - steps[other], i + steps[other]] {
+            if cells.inside(at) {
+                count += 1;
+                sum += i32::from(cells.inside(at + steps[axis]));
+                sum -= i32::from(cells.inside(at - steps[axis]));
+            }
+        }
+    }
+    if count == 0 { 0.0 } else { ((2 * sum) as f32 / count as f32).clamp(-1.0, 1.0) }
+}
+
+/// The planes of the inside cell `i`, one for each of its corners (bit 0, 1, 2 of the
+/// index: high side of x, z, y), if it is thin along any axis.
+pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
+    let thin = thin_axes(cells, i);
+    let count = thin.iter().filter(|&&t| t).count();
+    if count == 0 {
+        return None;
+    }
+    let gradient = cells.gradient(i);
+    let half = HALF_EXTENTS[count - 1][usize::from(cells.stored(i))];
+    let mut middle = [0.0; 3];
+    for axis in (0..3).filter(|&axis| thin[axis]) {
+        middle[axis] = (0.5 - half) * lean(cells, i, axis);
+    }
+    Some(std::array::from_fn(|corner| {
+        let mut toward = gradient;
+        let mut point = [0.0; 3];
+        for axis in (0..3).filter(|&axis| thin[axis]) {
+            let high = corner as u8 & SIDE[axis] != 0;
+            toward[axis] = if high { 4080 } else { -4080 };
+            point[axis] = middle[axis] + if high { half } else { -half };
+        }
+        Plane::through(toward, point, cells.stored(i))
+    }))
+}

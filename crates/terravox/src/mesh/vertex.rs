@@ -1,0 +1,281 @@
+//! One vertex or quad at a time, from the rules alone: what the naive twin is made of,
+//! and what the fast path uses where a corner is out of the ordinary.
+
+use std::array;
+
+use rustc_hash::FxHashMap;
+
+use crate::voxel::{MaterialTable, VoxelPos};
+
+use super::PAD;
+use super::blend::blend;
+use super::cells::Cells;
+use super::corner::{CORNERS, Corner, SIDE, face_at};
+use super::place::{place, unit_normal};
+use super::plane::Plane;
+use super::surface::{Surface, VertexKey};
+use super::thin::thin_planes;
+
+/// The six directions of faces, in the order in which a row's quads are written:
+/// axis, and whether the cell's high side.
+pub(crate) const DIRECTIONS: [(usize, bool); 6] =
+    [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)];
+
+/// Adding and subtracting this rounds a position to 1/4096 of a cell.
+const POSITION_ROUNDING: f32 = 3072.0;
+
+/// How far the vertices of a split edge move into their cell, each axis, in cells.
+const SPLIT_PUSH: f32 = 0.125;
+
+/// Farthest that they may lie from the edge, each axis, in cells.
+const SPLIT_REACH: f32 = 0.75;
+
+/// A surface being written: its cells, where they lie, and the buffers.
+pub(crate) struct Writer<'a, C> {
+    /// The padded cells.
+    pub cells: &'a C,
+    /// Shapes.
+    pub table: &'a MaterialTable,
+    /// The block's min corner, absolute.
+    pub origin: VoxelPos,
+    /// Whether keys are written.
+    pub keyed: bool,
+    /// The buffers.
+    pub out: &'a mut Surface,
+}
+
+/// First of the two vertices of split edges, by lowest corner, axis and quadrant.
+pub(crate) type SplitEdges = FxHashMap<([i32; 3], usize, u8), u32>;
+
+/// The four corners of the face of `cell` (block coordinates) across `axis`,
+/// counter-clockwise seen from outside.
+pub(crate) fn face_corners(cell: [i32; 3], axis: usize, high: bool) -> [[i32; 3]; 4] {
+    let (u, v) = if high { (1, 2) } else { (2, 1) };
+    let (u, v) = ((axis + u) % 3, (axis + v) % 3);
+    let mut corners = [cell; 4];
+    for corner in &mut corners {
+        corner[axis] += i32::from(high);
+    }
+    corners[1][u] += 1;
+    corners[2][u] += 1;
+    corners[2][v] += 1;
+    corners[3][v] += 1;
+    corners
+}
+
+/// The octant, seen from `corner`, in which `cell` lies.
+pub(crate) fn octant_of(cell: [i32; 3], corner: [i32; 3]) -> u8 {
+    (0..3).map(|axis| if cell[axis] == corner[axis] { SIDE[axis] } else { 0 }).sum()
+}
+
+impl<C: Cells> Writer<'_, C> {
+    /// Index in the padded box of a cell in block coordinates.
+    pub(crate) fn index(&self, cell: [i32; 3]) -> usize {
+        let steps = self.cells.steps();
+        (0..3).map(|axis| (cell[axis] + PAD) as usize * steps[axis]).sum()
+    }
+
+    /// Indices of the eight cells around a corner.
+    fn octants(&self, corner: [i32; 3]) -> [usize; 8] {
+        let steps = self.cells.steps();
+        let low = self.index(corner.map(|c| c - 1));
+        array::from_fn(|o| {
+            low + (0..3).filter(|&a| o as u8 & SIDE[a] != 0).map(|a| steps[a]).sum::<usize>()
+        })
+    }
+
+    /// How the faces at a corner connect.
+    pub(crate) fn corner(&self, corner: [i32; 3]) -> Corner {
+        let (mut inside, mut outside) = (0, 0);
+        for (octant, i) in self.octants(corner).into_iter().enumerate() {
+            inside |= u8::from(self.cells.inside(i)) << octant;
+            outside |= u8::from(self.cells.outside(i)) << octant;
+        }
+        if inside | outside == 255 {
+            CORNERS[usize::from(inside)]
+        } else {
+            Corner::new(inside, outside)
+        }
+    }
+
+    /// Appends the vertex of one sheet at a corner.
+    pub(crate) fn push_vertex(&mut self, at: [i32; 3], corner: &Corner, sheet: u8) {
+        let octants = self.octants(at);
+        let of = &corner.sheets[usize::from(sheet)];
+        let mut planes = [Plane::default(); 8];
+        let (mut all, mut used) = (Vec::with_capacity(8), Vec::with_capacity(8));
+        for (octant, i) in octants.into_iter().enumerate() {
+            if !self.cells.inside(i) {
+                continue;
+            }
+            all.push(self.cells.material(i));
+            if of.planes >> octant & 1 == 1 {
+                used.push(self.cells.material(i));
+                planes[octant] = self.plane(i, octant);
+            }
+        }
+        let shape = self.table.shape(blend(&all).0[0]);
+        let absolute = self.absolute(at).to_array();
+        let placed = place(&planes, of, shape, absolute);
+        let (materials, weights) = blend(&used);
+        self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
+        self.out.normals.push(placed.normal);
+        self.out.materials.push(materials);
+        self.out.weights.push(weights);
+        self.push_key(at, 0, sheet);
+    }
+
+    /// The plane of the inside cell `i` for a corner that sees it as `octant`.
+    fn plane(&self, i: usize, octant: usize) -> Plane {
+        match thin_planes(self.cells, i) {
+            Some(planes) => planes[7 ^ octant],
+            None => Plane::new(self.cells.gradient(i), self.cells.stored(i)),
+        }
+    }
+
+    fn absolute(&self, at: [i32; 3]) -> VoxelPos {
+        self.origin + VoxelPos::from(at)
+    }
+
+    fn push_key(&mut self, at: [i32; 3], between: u8, part: u8) {
+        if self.keyed {
+            let corner = self.absolute(at);
+            self.out.keys.push(VertexKey { corner, between, part });
+        }
+    }
+
+    /// Appends a quad, split along its shorter diagonal.
+    pub(crate) fn push_quad(&mut self, v: [u32; 4], material: u8) {
+        let p = v.map(|v| self.out.positions[v as usize]);
+        let length = |a: usize, b: usize| {
+            let d: [f32; 3] = array::from_fn(|axis| p[a][axis] - p[b][axis]);
+            (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]
+        };
+        let [a, b, c, d] = if length(0, 2) <= length(1, 3) { v } else { [v[1], v[2], v[3], v[0]] };
+        self.out.indices.extend([a, b, c, a, c, d]);
+        self.out.quad_materials.push(material);
+    }
+
+    /// Appends the face of `cell` in a direction when one of its corners is special:
+    /// as a quad, or as several where an edge between two solids must be split lest
+    /// four faces share it. `vertex` numbers the vertex of a sheet at a corner.
+    pub(crate) fn push_special(
+        &mut self,
+        cell: [i32; 3],
+        (axis, high): (usize, bool),
+        split: &mut SplitEdges,
+        vertex: impl Fn([i32; 3], u8) -> u32,
+    ) {
+        let at = face_corners(cell, axis, high);
+        let corners = at.map(|at| self.corner(at));
+        let v: [u32; 4] = array::from_fn(|k| {
+            let face = face_at(axis, octant_of(cell, at[k]));
+            vertex(at[k], corners[k].face_sheet[usize::from(face)])
+        });
+        let material = self.cells.material(self.index(cell));
+        let mut ends = [None; 4];
+        for k in 0..4 {
+            let next = (k + 1) % 4;
+            let along = (0..3).find(|&a| at[k][a] != at[next][a]).unwrap_or(0);
+            let up = at[next][along] > at[k][along];
+            let (low, top) = if up { (k, next) } else { (next, k) };
+            let pinched = corners[low].pinched >> (2 * along + 1) & 1 == 1
+                && corners[top].pinched >> (2 * along) & 1 == 1;
+            if pinched {
+                let first =
+                    self.split_edge(cell, at[low], along, [v[low], v[top]], material, split);
+                ends[k] = Some(if up { [first, first + 1] } else { [first + 1, first] });
+            }
+        }
+        if ends.iter().all(Option::is_none) {
+            self.push_quad(v, material);
+        } else {
+            self.push_polygon(at[0], (axis, high), v, ends, material);
+        }
+    }
+
+    /// First of the two vertices on a split edge of `cell`, made if they are not there.
+    fn split_edge(
+        &mut self,
+        cell: [i32; 3],
+        low: [i32; 3],
+        along: usize,
+        ends: [u32; 2],
+        material: u8,
+        split: &mut SplitEdges,
+    ) -> u32 {
+        let across = [(along + 1) % 3, (along + 2) % 3];
+        let high = across.map(|axis| cell[axis] == low[axis]);
+        let quadrant = u8::from(high[0]) + 2 * u8::from(high[1]);
+        if let Some(&first) = split.get(&(low, along, quadrant)) {
+            return first;
+        }
+        let first = self.out.positions.len() as u32;
+        for upper in [0, 1] {
+            let share = if upper == 0 { [3.0, 1.0] } else { [1.0, 3.0] };
+            let [p, n] = [&self.out.positions, &self.out.normals].map(|of| {
+                let [a, b] = ends.map(|end| of[end as usize]);
+                array::from_fn(|axis| share[0] * a[axis] + share[1] * b[axis])
+            });
+            let mut position: [f32; 3] = p;
+            for axis in 0..3 {
+                position[axis] *= 0.25;
+            }
+            for (axis, high) in across.into_iter().zip(high) {
+                let offset = position[axis] - low[axis] as f32;
+                let push = if high { SPLIT_PUSH } else { -SPLIT_PUSH };
+                position[axis] =
+                    low[axis] as f32 + (offset + push).clamp(-SPLIT_REACH, SPLIT_REACH);
+            }
+            self.push_inner(position, n, material);
+            self.push_key(low, [1, 2, 4][along], quadrant + 4 * upper);
+        }
+        split.insert((low, along, quadrant), first);
+        first
+    }
+
+    /// Appends a vertex that belongs to one cell alone.
+    fn push_inner(&mut self, position: [f32; 3], normal: [f32; 3], material: u8) {
+        self.out.positions.push(position.map(|p| (p + POSITION_ROUNDING) - POSITION_ROUNDING));
+        self.out.normals.push(unit_normal(normal, [0.0; 3]));
+        self.out.materials.push([material, 0, 0, 0]);
+        self.out.weights.push([255, 0, 0, 0]);
+    }
+
+    /// Appends a face with split sides: a fan from a corner whose two sides are whole,
+    /// or from a vertex in its middle, so that no two vertices of a side are joined
+    /// but along it. As a split side has two vertices, the triangles pair up as quads.
+    fn push_polygon(
+        &mut self,
+        first_corner: [i32; 3],
+        (axis, high): (usize, bool),
+        v: [u32; 4],
+        ends: [Option<[u32; 2]>; 4],
+        material: u8,
+    ) {
+        let whole = (0..4).find(|&k| ends[k].is_none() && ends[(k + 3) % 4].is_none());
+        let start = whole.unwrap_or(0);
+        let mut around = Vec::with_capacity(13);
+        for k in (start..start + 4).map(|k| k % 4) {
+            around.push(v[k]);
+            around.extend(ends[k].into_iter().flatten());
+        }
+        let apex = if whole.is_some() {
+            around.remove(0)
+        } else {
+            let [p, n] = [&self.out.positions, &self.out.normals].map(|of| {
+                let [a, b, c, d] = v.map(|v| of[v as usize]);
+                array::from_fn(|axis| (a[axis] + b[axis]) + (c[axis] + d[axis]))
+            });
+            let centre = self.out.positions.len() as u32;
+            self.push_inner(p.map(|p: f32| p * 0.25), n, material);
+            self.push_key(first_corner, 7 ^ [1, 2, 4][axis], u8::from(high));
+            around.push(v[start]);
+            centre
+        };
+        for pair in around.windows(3).step_by(2) {
+            self.out.indices.extend([apex, pair[0], pair[1], apex, pair[1], pair[2]]);
+            self.out.quad_materials.push(material);
+        }
+    }
+}
