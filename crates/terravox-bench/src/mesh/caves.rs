@@ -1,0 +1,229 @@
+//! What a real, intricate place shows: reversed triangles, sheets that cross, and
+//! how well the mesh agrees with the fills.
+//!
+//! - *Reversed*: a triangle whose normal opposes its face. Every triangle belongs to
+//!   a face between a solid cell and one that is not; on the cell corners (the keys)
+//!   it has the normal of that face, from solid to air. It is reversed if its own
+//!   normal and that one form an obtuse angle. Beside it: the same against the mean
+//!   of its vertex normals.
+//! - *Crossed*: a run of one solid cell in a column, air or liquid below and above,
+//!   whose upper face's vertices lie lower, on the mean, than its lower face's.
+//! - *Fidelity*: of partly filled solid cells beside another kind, the distance from
+//!   the cell's centre to the mesh less |fill − ½|, root mean square.
+
+use glam::DVec3;
+use rustc_hash::FxHashMap;
+use terravox::voxel::{DenseBox, Kind, Region, Shape, VoxelPos};
+
+use super::distance::Nearest;
+use super::ours::{Keyed, table_of};
+use super::surface::{Accumulator, Spread, Surface, area_vector};
+use crate::report::{Report, detail};
+use crate::worlds::World;
+
+const BLOCK: i32 = 64;
+
+/// Measures `mesh_reversed_share` and `caves_crossed_runs` on Caves.
+pub fn run(report: &mut Report, caves: Result<&World, &String>) {
+    let caves = match caves {
+        Ok(caves) => caves,
+        Err(why) => {
+            report.not_measured("mesh_reversed_share", why);
+            report.not_measured("caves_crossed_runs", why);
+            return;
+        }
+    };
+    let mut lines = Vec::new();
+    let cells = whole(caves);
+    let runs = one_cell_runs(&cells);
+    for (name, shape) in
+        [("default", Shape::Default), ("smooth", Shape::Smooth), ("sharp", Shape::Sharp)]
+    {
+        let surface = mesh_of(caves, shape);
+        let reversed = reversed(&surface);
+        let crossed = crossed(&surface, &runs);
+        let share = |count: usize| count as f64 / surface.triangles.len() as f64;
+        if shape == Shape::Default {
+            let note = format!("{} of {} triangles", reversed.by_face, surface.triangles.len());
+            report.set("mesh_reversed_share", share(reversed.by_face), note);
+            report.set("caves_crossed_runs", crossed as f64, format!("of {} runs", runs.len()));
+            let found = fidelity(&surface, &cells);
+            lines.push(detail("default: fidelity", found.rms, "voxels"));
+        }
+        let by_shading = format!("against the vertex normals {:.6}", share(reversed.by_shading));
+        lines.push(
+            detail(format!("{name}: reversed"), share(reversed.by_face), "share").note(by_shading),
+        );
+        lines.push(detail(format!("{name}: crossed"), crossed as f64, "runs"));
+    }
+    report.details("Caves", lines);
+}
+
+fn mesh_of(world: &World, shape: Shape) -> Surface {
+    let mut surface = Surface::default();
+    Keyed::new(shape).mesh_world(world, BLOCK, |block| surface.append(&block));
+    surface
+}
+
+/// All cells of a world, and one beyond on each side.
+fn whole(world: &World) -> DenseBox {
+    let mut cells = DenseBox::default();
+    world.read(world.grid.bounds().grow(1), &mut cells);
+    cells
+}
+
+/// Reversed triangles.
+struct Reversed {
+    by_face: usize,
+    by_shading: usize,
+}
+
+fn reversed(surface: &Surface) -> Reversed {
+    let mut found = Reversed { by_face: 0, by_shading: 0 };
+    for &triangle in &surface.triangles {
+        let normal = area_vector(surface.corners(triangle));
+        let face = area_vector(surface.lattice_corners(triangle));
+        let shading: DVec3 = triangle.iter().map(|&v| surface.normals[v as usize]).sum();
+        found.by_face += usize::from(normal.dot(face) < 0.0);
+        found.by_shading += usize::from(normal.dot(shading) < 0.0);
+    }
+    found
+}
+
+fn solid_at(cells: &DenseBox, kinds: &[Kind; 256], p: VoxelPos) -> bool {
+    kinds[usize::from(cells.cell(p).material)] == Kind::Solid
+}
+
+/// Solid cells with no solid cell right below or above.
+fn one_cell_runs(cells: &DenseBox) -> Vec<VoxelPos> {
+    let table = table_of(Shape::Default);
+    let solid = |p: VoxelPos| solid_at(cells, table.kinds(), p);
+    let inner = Region { min: cells.region().min, max: cells.region().max }.grow(-1);
+    let alone = |p: &VoxelPos| {
+        let up = VoxelPos::new(0, 1, 0);
+        solid(*p) && !solid(*p + up) && !solid(*p - up)
+    };
+    inner.voxels().filter(alone).collect()
+}
+
+/// Runs whose upper face lies below their lower one.
+fn crossed(surface: &Surface, runs: &[VoxelPos]) -> usize {
+    let mut faces: FxHashMap<(VoxelPos, bool), Vec<u32>> = FxHashMap::default();
+    for &run in runs {
+        faces.insert((run, true), Vec::new());
+        faces.insert((run, false), Vec::new());
+    }
+    for &triangle in &surface.triangles {
+        let lattice = surface.lattice_corners(triangle);
+        let direction = area_vector(lattice);
+        if direction.y == 0.0 {
+            continue;
+        }
+        // The face's lowest corner; the cell is below an upper face.
+        let up = direction.y > 0.0;
+        let low = lattice[0].min(lattice[1]).min(lattice[2]).floor().as_ivec3();
+        let cell = VoxelPos::new(low.x, low.y - i32::from(up), low.z);
+        if let Some(vertices) = faces.get_mut(&(cell, up)) {
+            vertices.extend(triangle);
+        }
+    }
+    let height = |run: VoxelPos, up: bool| mean_height(surface, &faces[&(run, up)]);
+    let crosses = |run: &&VoxelPos| match (height(**run, true), height(**run, false)) {
+        (Some(top), Some(bottom)) => top < bottom,
+        _ => false,
+    };
+    runs.iter().filter(crosses).count()
+}
+
+/// Mean height of the different vertices of a face.
+fn mean_height(surface: &Surface, vertices: &[u32]) -> Option<f64> {
+    let mut different = vertices.to_vec();
+    different.sort_unstable();
+    different.dedup();
+    let sum: f64 = different.iter().map(|&v| surface.positions[v as usize].y).sum();
+    (!different.is_empty()).then(|| sum / different.len() as f64)
+}
+
+/// How far the mesh is from where partly filled cells say it is.
+fn fidelity(surface: &Surface, cells: &DenseBox) -> Spread {
+    let table = table_of(Shape::Default);
+    let nearest = Nearest::new(surface);
+    let mut errors = Accumulator::default();
+    for p in cells.region().grow(-1).voxels() {
+        let cell = cells.cell(p);
+        let partial = cell.units() < 256 && table.kind(cell.material) == Kind::Solid;
+        if partial && touches_another_kind(cells, table.kinds(), p) {
+            let centre = DVec3::from(p.to_array().map(f64::from)) + 0.5;
+            let expected = (f64::from(cell.fraction()) - 0.5).abs();
+            errors.add(nearest.distance(centre) - expected, 1.0);
+        }
+    }
+    errors.finish()
+}
+
+fn touches_another_kind(cells: &DenseBox, kinds: &[Kind; 256], p: VoxelPos) -> bool {
+    let steps = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from);
+    let open = |q| !solid_at(cells, kinds, q);
+    steps.into_iter().any(|step| open(p + step) || open(p - step))
+}
+
+#[cfg(test)]
+mod tests {
+    use terravox::mesh::PAD;
+    use terravox::voxel::Cell;
+
+    use super::*;
+
+    /// A plate one cell thick, its mesh and its runs.
+    fn plate(units: u32) -> (DenseBox, Surface) {
+        let region = Region::new([0; 3], [16; 3]).grow(PAD);
+        let cells = crate::worlds::shapes::plate(region, 1, 8, units);
+        let surface = Keyed::new(Shape::Default).mesh(&cells);
+        (cells, surface)
+    }
+
+    #[test]
+    fn a_plate_is_runs_of_one_cell_that_do_not_cross() {
+        let (cells, surface) = plate(200);
+        let runs = one_cell_runs(&cells);
+        assert_eq!(runs.len(), 64);
+        assert_eq!(crossed(&surface, &runs), 0);
+    }
+
+    #[test]
+    fn a_plate_mirrored_in_itself_crosses_and_reverses_its_sides() {
+        let (cells, mut surface) = plate(200);
+        let middle = 8.5;
+        for p in &mut surface.positions {
+            p.y = 2.0 * middle - p.y;
+        }
+        let runs = one_cell_runs(&cells);
+        assert_eq!(crossed(&surface, &runs), 64);
+        // The upper and the lower side keep their direction in changing places.
+        let sides = surface.triangles.iter().filter(|&&t| {
+            let [a, b, c] = surface.lattice_corners(t).map(|p| p.y);
+            a != b || b != c
+        });
+        assert_eq!(reversed(&surface).by_face, sides.count());
+    }
+
+    #[test]
+    fn one_flipped_vertex_reverses_its_triangles_only() {
+        let (_, mut surface) = plate(256);
+        assert_eq!(reversed(&surface).by_face, 0);
+        let inner = surface.keys.iter().position(|key| key[..3] == [16, 18, 16]);
+        // Pushed beyond its neighbours, it folds the triangles on one side of it.
+        surface.positions[inner.unwrap()].x += 2.5;
+        let found = reversed(&surface).by_face;
+        assert!((1..=8).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn a_thicker_plate_has_no_runs_of_one_cell() {
+        let (mut cells, _) = plate(256);
+        for p in one_cell_runs(&cells) {
+            cells.set(p - VoxelPos::new(0, 1, 0), Cell::full(2));
+        }
+        assert!(one_cell_runs(&cells).is_empty());
+    }
+}
