@@ -95,6 +95,30 @@ pub fn contest(items: usize, budget: Budget, entrants: Vec<Entrant<'_>>) -> Vec<
     entrants.iter().map(Entrant::timing).collect()
 }
 
+/// Times `run` alone, `rounds` times, `prepare` before each outside the time: for
+/// what must not be repeated on its own outcome. The first time does not count.
+///
+/// # Panics
+/// If there is no round.
+pub fn repeat<T>(
+    name: &'static str,
+    rounds: usize,
+    mut prepare: impl FnMut() -> T,
+    mut run: impl FnMut(&mut T) -> u64,
+) -> Timing {
+    assert!(rounds > 0);
+    let mut times = Vec::with_capacity(rounds + 1);
+    for _ in 0..=rounds {
+        let mut prepared = prepare();
+        let start = ThreadTime::now();
+        black_box(run(black_box(&mut prepared)));
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    Timing { name, min: times[0], median: median_of_sorted(&times), rounds }
+}
+
 /// One round: every item by every entrant of this round. Who begins changes from
 /// item to item, so that nobody always finds the item in the cache.
 fn play_round(round: usize, items: usize, entrants: &mut [Entrant<'_>]) {
@@ -176,6 +200,19 @@ mod tests {
         let timings = contest(1, SHORT, entrants);
         let ratio = timings[1].min / timings[0].min;
         assert!((2.0..8.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn what_is_prepared_is_handed_over_and_not_timed() {
+        let mut prepared = 0;
+        let slow = || {
+            prepared += 1;
+            (0..2_000_000u64).fold(prepared, |a, i| black_box(a ^ (a << 1) ^ i))
+        };
+        let start = ThreadTime::now();
+        let timing = repeat("quick", 3, slow, |value| *value);
+        assert!(timing.median < start.elapsed().as_secs_f64() / 8.0);
+        assert_eq!((prepared, timing.rounds), (4, 3));
     }
 
     #[test]

@@ -104,7 +104,12 @@ fn planes(report: &mut Report, makers: &mut [Maker<'_>]) {
             error.add(mesh.rms(|p| (p - point).dot(normal)));
             degrees.add(tilt(&mesh, normal));
         }
-        (*name, error.spread(), format!("; normals off by {:.2}° rms", degrees.spread().rms))
+        let worst = (0..24).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
+        let worst = worst.map_or(String::new(), |at| {
+            format!("; worst {:.4}, normal {:.2}", error.0[at].rms, planes[at].1)
+        });
+        let normals = degrees.spread().rms;
+        (*name, error.spread(), format!("; normals off by {normals:.2}° rms{worst}"))
     };
     let found: Vec<_> = makers.iter_mut().map(of).collect();
     set(report, "oblique_rms", "planes with 24 random normals", &found);

@@ -1,8 +1,10 @@
 //! What a snapshot of a large world costs, and the first write after one.
 
-use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+use std::cell::{Cell, RefCell};
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use terravox::voxel::{self, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+
+use crate::harness::{Budget, Entrant, Timing, contest, repeat};
 use crate::report::{Report, detail};
 use crate::worlds::random::closed_grid;
 
@@ -10,6 +12,8 @@ use crate::worlds::random::closed_grid;
 const CHUNKS: [i32; 3] = [250, 4, 250];
 /// Snapshots of one item: one alone is too short for the clock.
 const SNAPSHOTS: usize = 64;
+/// Writes of each kind.
+const WRITES: usize = 200;
 
 /// Measures `snapshot_us`.
 pub fn run(report: &mut Report) {
@@ -51,7 +55,7 @@ fn ground() -> DenseBox {
     let rough = closed_grid(3, 16);
     for p in cells.region().voxels().filter(|p| p.y < 16) {
         let above = rough.cell(VoxelPos::new(p.x & 15, 8, p.z & 15));
-        let cell = if p.y < 15 { terravox::voxel::Cell::full(8) } else { above };
+        let cell = if p.y < 15 { voxel::Cell::full(8) } else { above };
         cells.set(p, cell);
     }
     cells
@@ -69,36 +73,20 @@ fn snapshots(grid: &VoxelGrid) -> Vec<Timing> {
     )
 }
 
-/// A write with nobody else looking, and one while a snapshot is held.
-fn first_writes(grid: VoxelGrid) -> Vec<Timing> {
-    let grid = std::cell::RefCell::new(grid);
-    let held = std::cell::RefCell::new(None);
-    let step = std::cell::Cell::new(0);
+/// Writes with nobody else looking, and each while a snapshot is held that was taken
+/// right before.
+fn first_writes(grid: VoxelGrid) -> [Timing; 2] {
+    let grid = RefCell::new(grid);
+    let step = Cell::new(0);
     let write = || {
         step.set(step.get() + 1);
         let at = VoxelPos::new(64 * (step.get() % 100), 40, 1000);
         let mut cells = DenseBox::new(Region { min: at, max: at + VoxelPos::splat(8) });
         cells.fill(2 + (step.get() / 100 % 20) as u8);
         let Ok(()) = grid.borrow_mut().write(&cells) else { unreachable!("all is held") };
-        u64::from(held.borrow().is_some())
-    };
-    // The snapshot is taken and dropped outside the time: in the turns of two
-    // entrants that are not reported.
-    let take = |_| {
-        *held.borrow_mut() = Some(grid.borrow().snapshot());
         0
     };
-    let release = |_| {
-        *held.borrow_mut() = None;
-        0
-    };
-    let budget = Budget { min_rounds: 20, max_rounds: 200, seconds: 4.0 };
-    let alone = contest(1, budget, vec![Entrant::new("write", |_| write())]);
-    let entrants = vec![
-        Entrant::new("take", take),
-        Entrant::new("write", |_| write()),
-        Entrant::new("release", release),
-    ];
-    let shared = contest(1, budget, entrants);
-    vec![alone[0].clone(), shared[1].clone()]
+    let alone = repeat("alone", WRITES, || (), |()| write());
+    let held = repeat("held", WRITES, || grid.borrow().snapshot(), |_| write());
+    [alone, held]
 }
