@@ -1,97 +1,46 @@
-//! The generated world: hills, caves and strata from a fixed seed.
+//! The generated world: the library's own hills, lakes, strata and caves, from a
+//! fixed seed.
 
-use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+use terravox::generate::Hills;
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 use super::World;
 
-const SEED: u32 = 0x7e44;
+const SEED: u64 = 2026;
 
-/// Chunks of the generated world, each axis.
-pub const CHUNKS: [i32; 3] = [16, 6, 16];
+/// Chunks of the generated world on x and z; on y it holds all that is not far
+/// below or above the ground.
+const CHUNKS: i32 = 24;
 
-/// The generated world of [`CHUNKS`] chunks from the origin.
+/// The generated world.
 pub fn world() -> World {
+    World::new("generated", grid(CHUNKS))
+}
+
+fn grid(chunks: i32) -> VoxelGrid {
+    let hills = Hills::new(SEED);
+    let (low, high) = (Hills::HEIGHTS.start >> 5, Hills::HEIGHTS.end >> 5);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::default();
-    let [x, y, z] = CHUNKS;
-    for p in Region::new([0; 3], [x, y, z]).voxels() {
-        fill_chunk(ChunkPos::new(p.x, p.y, p.z), &mut cells);
+    let half = chunks / 2;
+    let region = Region::new([-half, low, -half], [chunks - half, high, chunks - half]);
+    for VoxelPos { x, y, z } in region.voxels() {
+        cells.reset(ChunkPos::new(x, y, z).region());
+        hills.fill(&mut cells, 0);
         let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
     }
-    World::new("generated", grid)
+    grid
 }
 
-fn fill_chunk(chunk: ChunkPos, cells: &mut DenseBox) {
-    cells.reset(chunk.region());
-    let Region { min, max } = chunk.region();
-    for z in min.z..max.z {
-        for x in min.x..max.x {
-            let ground = height(x as f32 + 0.5, z as f32 + 0.5);
-            let slope = [
-                height(x as f32 + 1.5, z as f32 + 0.5) - ground,
-                height(x as f32 + 0.5, z as f32 + 1.5) - ground,
-            ];
-            let steep = (1.0 + slope[0] * slope[0] + slope[1] * slope[1]).sqrt();
-            for y in min.y..max.y {
-                let p = VoxelPos::new(x, y, z);
-                cells.set(p, cell(p, ground, steep));
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn cell(p: VoxelPos, ground: f32, steep: f32) -> Cell {
-    let [x, y, z] = p.to_array().map(|v| v as f32 + 0.5);
-    let above = (ground - y) / steep;
-    if above < -0.5 {
-        return if y < 60.0 { Cell::full(1) } else { Cell::AIR };
+    #[test]
+    fn the_world_is_the_same_every_time_and_has_ground_and_sky() {
+        let [first, second] = [grid(2), grid(2)];
+        assert_eq!(first.digest().ok(), second.digest().ok());
+        let uniform = first.memory().uniform_chunks;
+        assert!(uniform > 0 && uniform < first.memory().chunks);
     }
-    let tunnel = |seed| noise3(seed, [x / 23.0, y / 17.0, z / 23.0]) - 0.5;
-    let (a, b) = (tunnel(7), tunnel(8));
-    let inside = above.min(((a * a + b * b).sqrt() - 0.09) * 20.0);
-    let fill = (0.5 + inside).clamp(0.0, 1.0);
-    if fill <= 0.0 {
-        return Cell::AIR;
-    }
-    Cell::new(material(x, y, z, above), ((fill * 256.0) as i32 - 1).clamp(0, 255) as u8)
-}
-
-fn material(x: f32, y: f32, z: f32, depth: f32) -> u8 {
-    if depth < 2.0 {
-        return if y > 130.0 { 10 } else { 2 };
-    }
-    let layer = y + 14.0 * noise3(11, [x / 50.0, y / 50.0, z / 50.0]);
-    let ore = noise3(12, [x / 9.0, y / 9.0, z / 9.0]);
-    if ore > 0.83 { 13 } else { [14, 8, 11, 21, 3, 8][(layer / 11.0) as usize % 6] }
-}
-
-fn height(x: f32, z: f32) -> f32 {
-    let octave = |n: u32, scale: f32| noise3(n, [x / scale, 0.5, z / scale]) - 0.5;
-    85.0 + 130.0 * octave(1, 190.0)
-        + 50.0 * octave(2, 71.0)
-        + 18.0 * octave(3, 23.0)
-        + 5.0 * octave(4, 7.0)
-}
-
-/// Value noise in 0..1.
-fn noise3(seed: u32, at: [f32; 3]) -> f32 {
-    let base = at.map(f32::floor);
-    let t: [f32; 3] = std::array::from_fn(|a| {
-        let f = at[a] - base[a];
-        f * f * (3.0 - 2.0 * f)
-    });
-    let mut sum = 0.0;
-    for corner in 0..8u32 {
-        let mut weight = 1.0;
-        let mut hash = SEED ^ seed.wrapping_mul(0x9e37_79b9);
-        for axis in 0..3 {
-            let far = corner >> axis & 1;
-            weight *= if far == 1 { t[axis] } else { 1.0 - t[axis] };
-            hash = (hash ^ (base[axis] as i32 as u32).wrapping_add(far)).wrapping_mul(0x85eb_ca6b);
-            hash ^= hash >> 13;
-        }
-        hash = hash.wrapping_mul(0xc2b2_ae35);
-        sum += weight * ((hash ^ hash >> 16) & 0xffff) as f32;
-    }
-    sum / 65_535.0
 }

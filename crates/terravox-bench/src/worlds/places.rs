@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use terravox::codec::Rle;
-use terravox::voxel::{ChunkPos, DenseBox, GridOptions, VoxelGrid};
+use terravox::voxel::{GridOptions, VoxelGrid};
+use terravox_io::roblox::{self, ImportOptions};
 
 use super::World;
 
@@ -44,27 +44,9 @@ pub fn all() -> Result<Vec<World>, String> {
 pub fn world(name: &'static str) -> Result<World, String> {
     let path = file(name).ok_or_else(|| format!("no file of the real place {name}"))?;
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let grid = decode(&bytes).map_err(|what| format!("{}: {what}", path.display()))?;
-    Ok(World::new(name, grid))
-}
-
-fn decode(bytes: &[u8]) -> Result<VoxelGrid, String> {
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let kinds = *grid.materials().kinds();
-    let mut at = [0i32; 3];
-    let mut rest = bytes.strip_prefix(&[1, 5]).ok_or("not a SmoothGrid")?;
-    let mut cells = DenseBox::default();
-    while !rest.is_empty() {
-        let head = rest.get(..12).ok_or("cut off")?;
-        for axis in 0..3 {
-            let delta = i32::from_be_bytes(std::array::from_fn(|i| head[axis + 3 * i]));
-            at[axis] = at[axis].wrapping_add(delta);
-        }
-        cells.reset(ChunkPos::new(at[0], at[1], at[2]).region());
-        rest = &rest[12..];
-        let used = Rle::narrow(&kinds).decode_box(rest, &mut cells);
-        rest = &rest[used.map_err(|error| error.to_string())?..];
-        grid.write(&cells).map_err(|error| error.to_string())?;
+    match roblox::import(&bytes, &ImportOptions::default(), &mut grid) {
+        Ok(_) => Ok(World::new(name, grid)),
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
-    Ok(grid)
 }

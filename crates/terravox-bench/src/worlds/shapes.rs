@@ -1,10 +1,11 @@
 //! Cells filled from a signed distance: shapes whose true surface is known.
 //!
 //! A cell's fill is `clamp(½ + d)`, `d` the signed distance in voxels from the
-//! cell's centre to the surface, inside positive; it is stored as the nearest
-//! 256th, and every cell with a fill above 0 is solid.
+//! cell's centre to the surface, inside positive, stored as the nearest 256th, by the
+//! rule that the library's own generators use.
 
 use glam::{DQuat, DVec3};
+use terravox::generate::occupancy_units;
 use terravox::voxel::{Cell, DenseBox, Region};
 
 /// Signed distance in voxels, inside positive.
@@ -13,12 +14,10 @@ impl<F: Fn(DVec3) -> f64> Distance for F {}
 
 /// The cell of `material` whose centre lies `distance` voxels inside the surface.
 pub fn cell_at_distance(material: u8, distance: f64) -> Cell {
-    let fill = (0.5 + distance).clamp(0.0, 1.0);
-    if fill <= 0.0 {
-        return Cell::AIR;
+    match occupancy_units(distance) {
+        0 => Cell::AIR,
+        units => Cell::new(material, (units - 1) as u8),
     }
-    let units = (fill * 256.0).round().clamp(1.0, 256.0);
-    Cell::new(material, (units - 1.0) as u8)
 }
 
 /// A box over `region` filled by `distance` with `material`.
@@ -106,7 +105,8 @@ mod tests {
         assert_eq!(cell_at_distance(2, 0.5).units(), 256);
         assert_eq!(cell_at_distance(2, 9.0).units(), 256);
         assert_eq!(cell_at_distance(2, -0.5), Cell::AIR);
-        assert_eq!(cell_at_distance(2, -0.4999).units(), 1);
+        assert_eq!(cell_at_distance(2, -0.4999), Cell::AIR);
+        assert_eq!(cell_at_distance(2, -0.496).units(), 1);
     }
 
     #[test]

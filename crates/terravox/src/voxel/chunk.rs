@@ -252,37 +252,71 @@ pub(crate) fn copy_out<const L: usize, const G: usize>(
     if region.is_empty() {
         return;
     }
-    let cells = (region.max.x - region.min.x) as usize;
-    let x = (region.min.x - origin.x) as usize;
+    // The widths that meshing asks for are known to the compiler.
+    match region.max.x - region.min.x {
+        32 => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
+            to[..32].copy_from_slice(&from[..32]);
+        }),
+        2 => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
+            to[..2].copy_from_slice(&from[..2]);
+        }),
+        _ => copy_rows(lines, level, origin, region, out, |to: &mut [u8], from| {
+            to.copy_from_slice(from);
+        }),
+    }
+    copy_water(lines, level, origin, region, out);
+}
+
+/// Copies the rows of `region` (inside both the level and `out`) with `copy`, which gets
+/// two slices of the region's width.
+#[inline(always)]
+fn copy_rows<const L: usize, const G: usize>(
+    lines: &PackedLines<L, G>,
+    level: Level,
+    origin: VoxelPos,
+    region: Region,
+    out: &mut DenseBox,
+    copy: impl Fn(&mut [u8], &[u8]),
+) {
+    let [width, ..] = region.size();
+    let at = region.min - origin;
     let out_x = (region.min.x - out.region().min.x) as usize;
-    let dry = lines.water_between(level.first, level.edge.pow(3)).is_empty();
+    let [stride, ..] = out.region().size();
     for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let from = level.index(x, (y - origin.y) as usize, (z - origin.z) as usize);
-            let to = out.row_start(y, z) + out_x;
-            let (line, at) = (from / ROW_CELLS, from % ROW_CELLS);
-            let row = lines.line(line);
-            let (material, occupancy) = out.arrays_mut();
-            copy_cells(&mut material[to..to + cells], &row.material[at..at + cells]);
-            copy_cells(&mut occupancy[to..to + cells], &row.occupancy[at..at + cells]);
-            if !dry {
-                let water = lines.water_between(from, cells).iter();
-                let water = water.map(|&(cell, held)| (usize::from(cell) - from + to, held));
-                out.water_mut().extend(water.map(|(cell, held)| (cell as u32, held)));
-            }
+        let mut from = level.index(at.x as usize, (y - origin.y) as usize, at.z as usize);
+        let start = out.row_start(y, region.min.z) + out_x;
+        let end = out.row_start(y, region.max.z - 1) + out_x + width;
+        let (material, occupancy) = out.arrays_mut();
+        let rows = material[start..end].chunks_mut(stride);
+        for (material, occupancy) in rows.zip(occupancy[start..end].chunks_mut(stride)) {
+            let row = lines.line(from / ROW_CELLS);
+            let x = from % ROW_CELLS;
+            copy(&mut material[..width], &row.material[x..x + width]);
+            copy(&mut occupancy[..width], &row.occupancy[x..x + width]);
+            from += level.edge;
         }
     }
 }
 
-/// A copy that does not call `memcpy` for the two lengths that meshing asks for.
-#[inline(always)]
-fn copy_cells(to: &mut [u8], from: &[u8]) {
-    match (<&mut [u8; 32]>::try_from(&mut *to), <&[u8; 32]>::try_from(from)) {
-        (Ok(to), Ok(from)) => *to = *from,
-        _ if from.len() == 2 => {
-            to[0] = from[0];
-            to[1] = from[1];
+/// Appends the water of the cells of `region` (inside both the level and `out`).
+fn copy_water<const L: usize, const G: usize>(
+    lines: &PackedLines<L, G>,
+    level: Level,
+    origin: VoxelPos,
+    region: Region,
+    out: &mut DenseBox,
+) {
+    let log2 = level.edge.trailing_zeros();
+    let [min, max] =
+        [region.min.y - origin.y, region.max.y - origin.y].map(|y| (y as usize) << (2 * log2));
+    for &(cell, held) in lines.water_between(level.first + min, max - min) {
+        let at = usize::from(cell) - level.first;
+        let mask = level.edge - 1;
+        let (x, z, y) = (at & mask, at >> log2 & mask, at >> (2 * log2));
+        let pos = origin + VoxelPos::new(x as i32, y as i32, z as i32);
+        if region.contains(pos) {
+            let to = out.index(pos) as u32;
+            out.water_mut().push((to, held));
         }
-        _ => to.copy_from_slice(from),
     }
 }

@@ -308,15 +308,25 @@ impl Snapshot {
 
 /// Fills `region` of `out` with full cells of `material`.
 fn fill(out: &mut DenseBox, region: Region, material: u8) {
+    // The width of a chunk is known to the compiler: no call for each row.
+    match region.max.x - region.min.x {
+        32 => fill_rows(out, region, material, |to, v| to[..32].fill(v)),
+        _ => fill_rows(out, region, material, |to, v| to.fill(v)),
+    }
+}
+
+/// Fills the rows of `region` with `spread`, which gets slices of the region's width.
+#[inline(always)]
+fn fill_rows(out: &mut DenseBox, region: Region, material: u8, spread: impl Fn(&mut [u8], u8)) {
     let full = Cell::full(material);
-    let width = (region.max.x - region.min.x) as usize;
+    let [width, ..] = region.size();
     let x = (region.min.x - out.region().min.x) as usize;
     for y in region.min.y..region.max.y {
         for z in region.min.z..region.max.z {
             let at = out.row_start(y, z) + x;
             let (materials, occupancies) = out.arrays_mut();
-            materials[at..at + width].fill(full.material);
-            occupancies[at..at + width].fill(full.occupancy);
+            spread(&mut materials[at..at + width], full.material);
+            spread(&mut occupancies[at..at + width], full.occupancy);
         }
     }
 }

@@ -1,0 +1,7 @@
+//! Terrain from and to the files of other programs.
+//!
+//! Everything here takes and gives bytes; reading and writing files is the caller's.
+//! Bytes from outside return errors, never panic, and never take more memory than a
+//! stated bound.
+
+pub mod roblox;
