@@ -4,4 +4,5 @@
 //! Bytes from outside return errors, never panic, and never take more memory than a
 //! stated bound.
 
+pub mod heightmap;
 pub mod roblox;

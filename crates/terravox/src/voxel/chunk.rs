@@ -162,14 +162,15 @@ impl Chunk {
         }
     }
 
-    /// Stored rows of mip 0.
-    pub fn stored_rows(&self) -> usize {
-        self.lines.stored_in(0..MIP_0_LINES)
+    /// Rows of mip 0 that are not full cells of one material.
+    pub fn mixed_rows(&self) -> usize {
+        self.lines.stored_lines(MIP_0_LINES / 32)
     }
 
-    /// Stored lines of the mips above 0.
-    pub fn stored_mip_lines(&self) -> usize {
-        self.lines.stored_in(MIP_0_LINES..LINES)
+    /// Rows in memory: of mip 0, and of the mips above it.
+    pub fn stored_rows(&self) -> [usize; 2] {
+        let mip_0 = self.lines.rows_before(MIP_0_LINES / 32);
+        [mip_0, self.lines.rows_before(GROUPS) - mip_0]
     }
 
     /// Bytes of line headers that belong to the mips above 0: fill, bits and bases.
@@ -230,11 +231,11 @@ impl<'a> ChunkView<'a> {
         }
     }
 
-    /// Rows that are stored, of 1024.
-    pub fn stored_rows(self) -> usize {
+    /// Rows that are not full cells of one material, of 1024.
+    pub fn mixed_rows(self) -> usize {
         match self.0 {
             View::Uniform(_) => 0,
-            View::Mixed(chunk) => chunk.stored_rows(),
+            View::Mixed(chunk) => chunk.mixed_rows(),
         }
     }
 }

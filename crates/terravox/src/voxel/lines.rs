@@ -1,27 +1,35 @@
 //! Row-packed cells: 32-cell lines that are either stored or stand for full cells of
 //! one material.
 //!
-//! Source: "Voxel Terrain: Storage" (Roblox, 2017), "Memory format, take two". Two
-//! changes make it smaller and keep it canonical: whether a line is stored is one bit,
-//! and stored lines lie in line order, so a line's place is the base of its group of 32
-//! plus its rank in the group. The rank needs no byte of its own: it takes the place
-//! that the material has for a line that is not stored. (1.2 bytes a line instead of 2,
-//! no free list, and equal cells are equal bytes.)
+//! Source: "Voxel Terrain: Storage" (Roblox, 2017), "Memory format, take two". Three
+//! changes make it smaller and keep it canonical (equal cells are equal bytes):
+//! whether a line is stored is one bit; a stored line's byte, where others have their
+//! material, says where its row lies in a window of 256 rows that its group of 32 lines
+//! looks at; and lines that repeat a near one (walls, ridges, cliffs do) share its row.
+//! So a line costs 1.2 bytes instead of 2, and there is no free list.
 
 use super::cell::{ROW_CELLS, Row, UNIFORM_ROWS};
+
+/// Rows stored before a group that its lines can share: what a byte reaches, less the
+/// group's own 32.
+const WINDOW: u16 = 224;
+
+/// A line may share the row of the line so many before it: the next row in Z; the same
+/// row one slice lower, in mip 1 and in mip 0. Others repeat too rarely to look for.
+const SHARED_WITH: [usize; 3] = [1, 8, 32];
 
 /// `LINES` lines of 32 cells in `GROUPS` (= `LINES` / 32, rounded up) groups, and the
 /// water that their solid cells hold.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PackedLines<const LINES: usize, const GROUPS: usize> {
-    /// Material of a line that is not stored; else its rank among its group's stored ones.
+    /// Material of a line that is not stored; else its row, from the group's window on.
     fill: [u8; LINES],
     /// A bit for every line of the group: whether it is stored.
     stored: [u32; GROUPS],
-    /// Index in `rows` of the group's first stored line.
-    base: [u16; GROUPS],
-    /// The stored lines, ascending; capacity is exact after every write.
-    rows: Vec<Row>,
+    /// Number of rows that the groups before this one added.
+    start: [u16; GROUPS],
+    /// The rows, in the order of the first line that shows each; no room to spare.
+    rows: Box<[Row]>,
     /// (cell index, stored water), ascending.
     water: Vec<(u16, u8)>,
 }
@@ -32,6 +40,8 @@ pub(crate) struct LineUpdates {
     pub lines: Vec<u16>,
     pub rows: Vec<Row>,
     pub water: Vec<(u16, u8)>,
+    /// Where the rows are put together.
+    packed: Vec<Row>,
 }
 
 impl LineUpdates {
@@ -49,8 +59,8 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         PackedLines {
             fill: [material; LINES],
             stored: [0; GROUPS],
-            base: [0; GROUPS],
-            rows: Vec::new(),
+            start: [0; GROUPS],
+            rows: Box::default(),
             water: Vec::new(),
         }
     }
@@ -58,11 +68,9 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Line `line`, without a copy.
     #[inline]
     pub fn line(&self, line: usize) -> &Row {
-        let fill = usize::from(self.fill[line]);
-        if self.is_stored(line) {
-            &self.rows[usize::from(self.base[line / 32]) + fill]
-        } else {
-            &UNIFORM_ROWS[fill]
+        match self.is_stored(line) {
+            true => &self.rows[self.row_index(line)],
+            false => &UNIFORM_ROWS[usize::from(self.fill[line])],
         }
     }
 
@@ -71,14 +79,19 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         self.stored[line / 32] >> (line % 32) & 1 != 0
     }
 
+    /// Where the row of a stored line is.
+    #[inline]
+    fn row_index(&self, line: usize) -> usize {
+        usize::from(self.start[line / 32].saturating_sub(WINDOW)) + usize::from(self.fill[line])
+    }
+
     /// The material of line `line` if it is not stored, which means full cells of it.
     #[inline]
     pub fn line_material(&self, line: usize) -> Option<u8> {
         (!self.is_stored(line)).then_some(self.fill[line])
     }
 
-    /// The material, if all cells of lines `0..lines` are full cells of it and no line
-    /// holds water.
+    /// The material, if all cells are full cells of it and none holds water.
     pub fn uniform_material(&self) -> Option<u8> {
         let first = self.fill[0];
         let uniform = self.rows.is_empty()
@@ -97,14 +110,14 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         &self.water[from..to]
     }
 
-    /// Stored lines among `lines`.
-    pub fn stored_in(&self, lines: std::ops::Range<usize>) -> usize {
-        self.rank_before(lines.end) - self.rank_before(lines.start)
+    /// Stored lines in the first `groups` groups.
+    pub fn stored_lines(&self, groups: usize) -> usize {
+        self.stored[..groups].iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// Bytes on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>() + self.water_bytes()
+    /// Rows that the first `groups` groups added.
+    pub fn rows_before(&self, groups: usize) -> usize {
+        self.start.get(groups).map_or(self.rows.len(), |&start| usize::from(start))
     }
 
     /// Bytes of the water list.
@@ -112,88 +125,73 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         self.water.capacity() * size_of::<(u16, u8)>()
     }
 
-    /// Number of stored lines before `line`.
-    fn rank_before(&self, line: usize) -> usize {
-        let group = line / 32;
-        if group == GROUPS {
-            return self.rows.len();
-        }
-        let below = self.stored[group] & ((1u32 << (line % 32)) - 1);
-        usize::from(self.base[group]) + below.count_ones() as usize
-    }
-
     /// Replaces whole lines and their water. Memory is reallocated at most once.
-    pub fn replace(&mut self, updates: &LineUpdates) {
+    pub fn replace(&mut self, updates: &mut LineUpdates) {
         debug_assert!(updates.lines.is_sorted() && updates.lines.len() == updates.rows.len());
-        let mut grown = 0isize;
+        let mut first_stored = None;
         for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            let stored = row.uniform_material().is_none();
-            grown += isize::from(stored) - isize::from(self.is_stored(usize::from(line)));
+            match row.uniform_material() {
+                Some(material) if !self.is_stored(line.into()) => {
+                    self.fill[usize::from(line)] = material;
+                }
+                _ if self.line(line.into()) == row => {}
+                _ => drop(first_stored.get_or_insert(usize::from(line))),
+            }
         }
-        let moved = updates.lines.iter().zip(&updates.rows).any(|(&line, row)| {
-            row.uniform_material().is_none() != self.is_stored(usize::from(line))
-        });
-        if moved {
-            self.merge(updates, (self.rows.len() as isize + grown) as usize);
-        } else {
-            self.overwrite(updates);
+        if let Some(line) = first_stored {
+            self.pack_from(line / 32, updates);
         }
         self.replace_water(updates);
     }
 
-    /// Writes lines none of which becomes or ceases to be stored.
-    fn overwrite(&mut self, updates: &LineUpdates) {
-        for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            let line = usize::from(line);
-            if self.is_stored(line) {
-                let at = usize::from(self.base[line / 32]) + usize::from(self.fill[line]);
-                self.rows[at] = *row;
-            } else {
-                self.fill[line] = row.material[0];
-            }
-        }
-    }
-
-    /// Writes lines by merging them with the stored ones into a new allocation.
-    fn merge(&mut self, updates: &LineUpdates, stored: usize) {
-        let mut rows = Vec::with_capacity(stored);
-        let mut copied = 0;
-        for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            let line = usize::from(line);
-            let here = self.rank_before(line);
-            rows.extend_from_slice(&self.rows[copied..here]);
-            copied = here + usize::from(self.is_stored(line));
-            if row.uniform_material().is_none() {
-                rows.push(*row);
-            }
-        }
-        rows.extend_from_slice(&self.rows[copied..]);
-        for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            let (group, bit) = (usize::from(line) / 32, 1u32 << (line % 32));
-            match row.uniform_material() {
-                Some(material) => {
-                    self.stored[group] &= !bit;
-                    self.fill[usize::from(line)] = material;
+    /// Packs the lines of all groups from `first` on, with `updates` in place of what is
+    /// there. Sharing looks back only, so the groups before it stay as they are.
+    fn pack_from(&mut self, first: usize, updates: &mut LineUpdates) {
+        let LineUpdates { lines, rows, packed, .. } = updates;
+        let old = std::mem::take(&mut self.rows);
+        packed.clear();
+        packed.extend_from_slice(&old[..usize::from(self.start[first])]);
+        let mut update = lines.partition_point(|&line| usize::from(line) < first * 32);
+        for group in first..GROUPS {
+            let old_window = usize::from(self.start[group].saturating_sub(WINDOW));
+            let old_stored = self.stored[group];
+            self.start[group] = packed.len() as u16;
+            self.stored[group] = 0;
+            for line in group * 32..LINES.min(group * 32 + 32) {
+                let updated = lines.get(update).is_some_and(|&next| usize::from(next) == line);
+                let row = if updated {
+                    update += 1;
+                    &rows[update - 1]
+                } else if old_stored >> (line % 32) & 1 != 0 {
+                    &old[old_window + usize::from(self.fill[line])]
+                } else {
+                    continue;
+                };
+                match row.uniform_material() {
+                    Some(material) => self.fill[line] = material,
+                    None => self.pack_line(line, row, packed),
                 }
-                None => self.stored[group] |= bit,
             }
         }
-        self.rows = rows;
-        self.number();
+        self.rows = packed.as_slice().into();
     }
 
-    /// Numbers the stored lines from the bits.
-    fn number(&mut self) {
-        let mut base = 0;
-        for group in 0..GROUPS {
-            self.base[group] = base;
-            let mut bits = self.stored[group];
-            for rank in 0..bits.count_ones() as u8 {
-                self.fill[group * 32 + bits.trailing_zeros() as usize] = rank;
-                bits &= bits - 1;
-            }
-            base += self.stored[group].count_ones() as u16;
-        }
+    /// Makes `line` show `row`: that of a near line if it is the same, else a new one.
+    fn pack_line(&mut self, line: usize, row: &Row, packed: &mut Vec<Row>) {
+        let group = line / 32;
+        let window = usize::from(self.start[group].saturating_sub(WINDOW));
+        let near = SHARED_WITH.iter().filter(|&&distance| distance <= line);
+        let mut near = near.map(|distance| line - distance);
+        let shared = near.find_map(|near| {
+            let index = self.is_stored(near).then(|| self.row_index(near))?;
+            (index >= window && packed[index] == *row).then_some(index)
+        });
+        let index = shared.unwrap_or_else(|| {
+            packed.push(*row);
+            packed.len() - 1
+        });
+        self.fill[line] = (index - window) as u8;
+        self.stored[group] |= 1 << (line % 32);
     }
 
     fn replace_water(&mut self, updates: &LineUpdates) {
@@ -252,25 +250,71 @@ mod tests {
                         model_water.insert(line * 32 + 5, *water);
                     }
                 }
-                lines.replace(&updates);
+                lines.replace(&mut updates);
                 for line in 0..70 {
                     prop_assert_eq!(lines.line(line), &model[line]);
                 }
                 let stored = model.iter().filter(|row| row.uniform_material().is_none()).count();
-                prop_assert_eq!(lines.rows.len(), stored);
-                prop_assert_eq!(lines.rows.capacity(), stored);
-                prop_assert_eq!(lines.stored_in(0..70), stored);
+                prop_assert_eq!(lines.stored_lines(3), stored);
+                prop_assert!(lines.rows.len() <= stored);
                 prop_assert_eq!(lines.water.clone(), model_water.clone().into_iter().collect::<Vec<_>>());
             }
             // Canonical: the history does not show.
             let mut fresh = Lines::uniform(9);
-            fresh.replace(&LineUpdates {
+            fresh.replace(&mut LineUpdates {
                 lines: (0..70).collect(),
                 rows: model.clone(),
                 water: model_water.into_iter().collect(),
+                ..LineUpdates::default()
             });
             prop_assert!(fresh == lines);
         }
+    }
+
+    fn replace(lines: &mut PackedLines<1024, 32>, line: u16, row: Row) {
+        let mut updates = LineUpdates::default();
+        updates.lines.push(line);
+        updates.rows.push(row);
+        lines.replace(&mut updates);
+    }
+
+    /// A row that is not uniform, another for every number.
+    fn numbered_row(number: u32) -> Row {
+        let mut row = Row::uniform(3);
+        row.occupancy[..4].copy_from_slice(&number.to_le_bytes());
+        row
+    }
+
+    #[test]
+    fn repeated_rows_are_stored_once_and_part_again() {
+        let mut lines = PackedLines::<1024, 32>::uniform(0);
+        for line in 0..1024 {
+            replace(&mut lines, line, numbered_row(u32::from(line) % 32));
+        }
+        assert_eq!(lines.rows.len(), 32, "walls: every slice repeats the one below");
+        replace(&mut lines, 500, numbered_row(77));
+        assert_eq!(lines.rows.len(), 33 + 1, "and the slice above that line needs its row anew");
+        assert_eq!(lines.line(500), &numbered_row(77));
+        assert_eq!(lines.line(468), &numbered_row(468 % 32));
+        assert_eq!(lines.line(532), &numbered_row(532 % 32));
+    }
+
+    #[test]
+    fn rows_that_are_out_of_the_windows_reach_are_stored_again() {
+        let mut lines = PackedLines::<1024, 32>::uniform(0);
+        let wall = numbered_row(9);
+        let mut expected = Vec::new();
+        for line in 0..1024u32 {
+            expected.push(if line % 32 == 5 { wall } else { numbered_row(1000 + line) });
+        }
+        let mut updates = LineUpdates { lines: (0..1024).collect(), ..LineUpdates::default() };
+        updates.rows.clone_from(&expected);
+        lines.replace(&mut updates);
+        for line in 0..1024 {
+            assert_eq!(lines.line(line), &expected[line]);
+        }
+        let walls = lines.rows.iter().filter(|&&row| row == wall).count();
+        assert!((2..8).contains(&walls), "the wall is stored {walls} times");
     }
 
     #[test]
@@ -278,7 +322,12 @@ mod tests {
         let mut lines = Lines::uniform(7);
         assert_eq!(lines.uniform_material(), Some(7));
         let row = Row::uniform(7);
-        lines.replace(&LineUpdates { lines: vec![3], rows: vec![row], water: vec![(97, 0)] });
+        lines.replace(&mut LineUpdates {
+            lines: vec![3],
+            rows: vec![row],
+            water: vec![(97, 0)],
+            ..LineUpdates::default()
+        });
         assert_eq!(lines.uniform_material(), None);
         assert_eq!(lines.water_between(96, 32), &[(97, 0)]);
         assert_eq!(lines.water_between(0, 97), &[]);

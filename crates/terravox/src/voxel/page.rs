@@ -1,7 +1,7 @@
 //! A page: 8³ chunk slots, what each of them holds, and the mips above the chunk
 //! (16³ cells of mip 4 down to one cell of mip 8).
 
-use super::cell::{AIR, Cell, ROW_CELLS};
+use super::cell::{AIR, Cell, ROW_CELLS, Row};
 use super::chunk::{CHUNK_LEVELS, Chunk, ChunkView, View};
 use super::dense::DenseBox;
 use super::lines::{LineUpdates, PackedLines};
@@ -321,7 +321,7 @@ impl Page {
 
     /// Bytes of the page's mips without their water.
     pub fn mip_bytes(&self) -> usize {
-        size_of::<PageLines>() + self.mips.heap_bytes() - self.mips.water_bytes()
+        size_of::<PageLines>() + self.mips.rows_before(LINES) * size_of::<Row>()
     }
 
     /// Bytes of the water list of the page's mips.

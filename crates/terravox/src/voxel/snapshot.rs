@@ -55,7 +55,9 @@ pub struct Memory {
     pub uniform_chunks: usize,
     /// Pages.
     pub pages: usize,
-    /// Stored rows of mip 0.
+    /// Rows of mip 0 that are not full cells of one material.
+    pub mixed_rows: usize,
+    /// Rows of mip 0 in memory: fewer, since repeated ones are shared.
     pub stored_rows: usize,
     /// Bytes of mip 0: rows, their headers, the chunk's own fields.
     pub mip_0: usize,
@@ -293,12 +295,12 @@ impl Snapshot {
             memory.mips += page.mip_bytes();
             memory.water += page.water_bytes();
             for chunk in page.chunks() {
-                let rows = chunk.stored_rows();
+                let [rows, mip_rows] = chunk.stored_rows();
                 let header = size_of::<Chunk>() + COUNTS - Chunk::MIP_HEADER_BYTES;
+                memory.mixed_rows += chunk.mixed_rows();
                 memory.stored_rows += rows;
                 memory.mip_0 += header + rows * size_of::<Row>();
-                memory.mips +=
-                    Chunk::MIP_HEADER_BYTES + chunk.stored_mip_lines() * size_of::<Row>();
+                memory.mips += Chunk::MIP_HEADER_BYTES + mip_rows * size_of::<Row>();
                 memory.water += chunk.lines.water_bytes();
             }
         }
