@@ -4,6 +4,7 @@ mod bytes;
 mod codecs;
 pub mod dense;
 mod dependencies;
+mod imports;
 pub mod palette;
 mod reads;
 mod snapshots;
@@ -23,5 +24,6 @@ pub fn run(report: &mut Report) {
     bytes::run(report, &real, &generated);
     codecs::run(report, &all);
     snapshots::run(report);
+    imports::run(report);
     dependencies::run(report);
 }
