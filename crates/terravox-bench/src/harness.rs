@@ -126,7 +126,7 @@ fn play_round(round: usize, items: usize, entrants: &mut [Entrant<'_>]) {
     for item in 0..items {
         for turn in 0..count {
             let entrant = &mut entrants[(turn + item + round) % count];
-            if round % entrant.every == 0 {
+            if round.is_multiple_of(entrant.every) {
                 entrant.take_turn(item);
             }
         }

@@ -14,7 +14,7 @@
 
 use glam::DVec3;
 use rustc_hash::FxHashMap;
-use terravox::voxel::{DenseBox, Kind, Region, Shape, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, Shape, VoxelPos};
 
 use super::distance::Nearest;
 use super::ours::{Keyed, table_of};
@@ -176,7 +176,7 @@ fn touches_another_kind(cells: &DenseBox, kinds: &[Kind; 256], p: VoxelPos) -> b
 #[cfg(test)]
 mod tests {
     use terravox::mesh::PAD;
-    use terravox::voxel::Cell;
+    use terravox::voxel::{Cell, Region};
 
     use super::*;
 

@@ -5,7 +5,7 @@
 //! not timed. Their surface bounds the cells that are more than half full, ours
 //! every solid cell, so that ours has a few more vertices of the same cells.
 
-use fast_surface_nets::ndshape::{ConstShape, ConstShape3u32};
+use fast_surface_nets::ndshape::{ConstShape3u32, Shape};
 use fast_surface_nets::{SurfaceNetsBuffer, surface_nets};
 use glam::DVec3;
 use terravox::voxel::{DenseBox, Kind, MaterialTable, VoxelPos};
@@ -57,10 +57,7 @@ impl FsnBlock {
         }
     }
 
-    fn mesh_as<S: ConstShape<3, Coord = u32>>(&self, shape: &S, buffer: &mut SurfaceNetsBuffer)
-    where
-        S: fast_surface_nets::ndshape::Shape<3, Coord = u32>,
-    {
+    fn mesh_as<S: Shape<3, Coord = u32>>(&self, shape: &S, buffer: &mut SurfaceNetsBuffer) {
         surface_nets(&self.field, shape, [0; 3], [self.edge as u32 + 1; 3], buffer);
     }
 
@@ -120,7 +117,7 @@ impl TransvoxelBlock {
 /// Lowest cell of the block of `edge`³ cells that `padded` surrounds evenly.
 fn inner_min(padded: &DenseBox, edge: usize) -> VoxelPos {
     let [x, y, z] = padded.region().size();
-    assert!(x == y && y == z && x > edge && (x - edge) % 2 == 0, "uneven padding");
+    assert!(x == y && y == z && x > edge && (x - edge).is_multiple_of(2), "uneven padding");
     padded.region().min + VoxelPos::splat((x - edge) as i32 / 2)
 }
 

@@ -55,7 +55,7 @@ fn allocated_rows(chunk: &DenseBox) -> usize {
 }
 
 /// Measures `row_packed_overhead` and `chunk_bytes_all_vs_rows`.
-pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, generated: &World) {
+pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, made: &[World]) {
     let mut lines = Vec::new();
     match real {
         Ok(places) => {
@@ -68,7 +68,7 @@ pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, generated: &W
             report.not_measured("chunk_bytes_all_vs_rows", why);
         }
     }
-    add_lines(&mut lines, generated, &Bytes::of(generated));
+    made.iter().for_each(|world| add_lines(&mut lines, world, &Bytes::of(world)));
     report.details("bytes in memory, a cell that is not air", lines);
 }
 

@@ -10,19 +10,20 @@ mod reads;
 mod snapshots;
 
 use crate::report::Report;
-use crate::worlds::{World, generated, places};
+use crate::worlds::{World, generated, places, rough};
 
 /// Measures the whole area.
 pub fn run(report: &mut Report) {
-    let generated = generated::world();
+    let made = [generated::world(), rough::world()];
     let real = places::all();
     if let Err(why) = &real {
         eprintln!("real places are left out: {why}");
     }
-    reads::run(report, &generated);
-    let all: Vec<&World> = real.iter().flatten().chain([&generated]).collect();
-    bytes::run(report, &real, &generated);
+    reads::run(report, &made);
+    bytes::run(report, &real, &made);
+    let all: Vec<&World> = made.iter().chain(real.iter().flatten()).collect();
     codecs::run(report, &all);
+    drop(made);
     snapshots::run(report);
     imports::run(report);
     dependencies::run(report);

@@ -1,7 +1,7 @@
 //! Reading cells: whole rows in order, and cells at random, from the grid, from a
 //! hash of dense chunks and from bit-packed palettes that hold the same world.
 
-use terravox::voxel::{Cell, Row, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, Row, VoxelPos};
 
 use super::dense::DenseWorld;
 use super::palette::{PaletteWorld, SectionPos};
@@ -26,16 +26,30 @@ struct Layouts<'a> {
     palette: PaletteWorld,
 }
 
-/// Measures `row_read_ratio` and `random_read_ratio`.
-pub fn run(report: &mut Report, world: &World) {
-    let mut layouts =
-        Layouts { world, dense: DenseWorld::default(), palette: PaletteWorld::default() };
-    for chunk in world.chunk_boxes() {
-        layouts.dense.add(&chunk);
-        layouts.palette.add(&chunk);
+/// Measures `row_read_ratio` and `random_read_ratio` on the first of `worlds`, the
+/// others as details.
+pub fn run(report: &mut Report, worlds: &[World]) {
+    let (mut row_lines, mut random_lines) = (Vec::new(), Vec::new());
+    for (at, world) in worlds.iter().enumerate() {
+        let layouts = Layouts::of(world);
+        let figures = (at == 0).then_some(&mut *report);
+        rows(figures, &layouts, &mut row_lines);
+        let figures = (at == 0).then_some(&mut *report);
+        random(figures, &layouts, &mut random_lines);
     }
-    rows(report, &layouts);
-    random(report, &layouts);
+    report.details("row reads, all rows in order", row_lines);
+    report.details("random cell reads", random_lines);
+}
+
+impl<'a> Layouts<'a> {
+    fn of(world: &'a World) -> Layouts<'a> {
+        let (mut dense, mut palette) = (DenseWorld::default(), PaletteWorld::default());
+        for chunk in world.chunk_boxes() {
+            dense.add(&chunk);
+            palette.add(&chunk);
+        }
+        Layouts { world, dense, palette }
+    }
 }
 
 impl Layouts<'_> {
@@ -89,33 +103,41 @@ fn fold(row: &Row) -> u64 {
     words.fold(0, |sum, word| sum ^ u64::from_le_bytes(*word))
 }
 
-fn rows(report: &mut Report, layouts: &Layouts) {
+fn rows(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
     let chunks = layouts.world.chunks.len();
     let item = |i: usize| (i * CHUNKS_PER_ITEM, ((i + 1) * CHUNKS_PER_ITEM).min(chunks));
     let cold = row_contest(layouts, chunks.div_ceil(CHUNKS_PER_ITEM), item);
-    let middle = chunks / 2;
-    let hot = row_contest(layouts, 1, |_| (middle, (middle + HOT_CHUNKS).min(chunks)));
+    // Of all its spans of that length, the one with the most stored rows.
+    let busiest = busiest_chunks(layouts.world);
+    let hot = row_contest(layouts, 1, |_| (busiest, (busiest + HOT_CHUNKS).min(chunks)));
     let bandwidth = |chunks: usize, seconds: f64| chunks as f64 * CHUNK_BYTES / seconds / 1e9;
-    let of = |timing: &Timing| bandwidth(chunks, timing.min);
-    report.set_ratio(
-        "row_read_ratio",
-        of(&cold[0]) / of(&cold[1]),
-        of(&cold[1]),
-        format!("{:.1} GB/s of a world of {chunks} chunks; baseline dense", of(&cold[0])),
-    );
-    let mut details: Vec<Line> = Vec::new();
+    if let Some(report) = report {
+        let [ours, dense] = [bandwidth(chunks, cold[0].min), bandwidth(chunks, cold[1].min)];
+        let note = format!("{ours:.1} GB/s of a world of {chunks} chunks; baseline dense");
+        report.set_ratio("row_read_ratio", ours / dense, dense, note);
+    }
     for (place, timings, chunks) in
-        [("whole world", &cold, chunks), ("32 chunks in cache", &hot, HOT_CHUNKS.min(chunks))]
+        [("whole world", &cold, chunks), ("32 busy chunks in cache", &hot, HOT_CHUNKS.min(chunks))]
     {
         let dense = bandwidth(chunks, timings[1].min);
         for timing in timings {
-            let line =
-                detail(format!("{}, {place}", timing.name), bandwidth(chunks, timing.min), "GB/s");
+            let name = format!("{}: {}, {place}", layouts.world.name, timing.name);
             let median = bandwidth(chunks, timing.median);
-            details.push(line.beside(dense).note(format!("median {median:.1}")));
+            let line = detail(name, bandwidth(chunks, timing.min), "GB/s").beside(dense);
+            lines.push(line.note(format!("median {median:.1}")));
         }
     }
-    report.details("row reads, all rows in order", details);
+}
+
+/// Where the [`HOT_CHUNKS`] chunks begin that have the fewest uniform ones.
+fn busiest_chunks(world: &World) -> usize {
+    let mixed = |chunk: &ChunkPos| {
+        let Ok(view) = world.grid.chunk(*chunk) else { unreachable!("held whole") };
+        view.uniform_material().is_none()
+    };
+    let mixed: Vec<bool> = world.chunks.iter().map(mixed).collect();
+    let count = |at: usize| mixed[at..].iter().take(HOT_CHUNKS).filter(|&&mixed| mixed).count();
+    (0..mixed.len()).step_by(HOT_CHUNKS).max_by_key(|&at| count(at)).unwrap_or(0)
 }
 
 fn row_contest(
@@ -137,7 +159,7 @@ fn row_contest(
     contest(items, Budget::seconds(6.0), entrants)
 }
 
-fn random(report: &mut Report, layouts: &Layouts) {
+fn random(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
     let region = layouts.world.grid.bounds();
     let [x, y, z] = region.size().map(|n| n as u32);
     let mut rng = Rng::new(77);
@@ -162,18 +184,20 @@ fn random(report: &mut Report, layouts: &Layouts) {
     let timings = contest(items.len(), Budget::seconds(6.0), entrants);
     let nanoseconds = |seconds: f64| seconds * 1e9 / (items.len() * READS_PER_ITEM) as f64;
     let each: Vec<f64> = timings.iter().map(|timing| nanoseconds(timing.min)).collect();
-    let note = format!("{:.1} ns a cell, hash and cell; baseline dense", each[0]);
-    report.set_ratio("random_read_ratio", each[0] / each[1], each[1], note);
-    let line = |(timing, &ns): (&Timing, &f64)| {
+    if let Some(report) = report {
+        let note = format!("{:.1} ns a cell, hash and cell; baseline dense", each[0]);
+        report.set_ratio("random_read_ratio", each[0] / each[1], each[1], note);
+    }
+    for (timing, &ns) in timings.iter().zip(&each) {
+        let name = format!("{}: {}", layouts.world.name, timing.name);
         let median = nanoseconds(timing.median);
-        detail(timing.name, ns, "ns").beside(each[1]).note(format!("median {median:.1}"))
-    };
-    report.details("random cell reads", timings.iter().zip(&each).map(line).collect());
+        lines.push(detail(name, ns, "ns").beside(each[1]).note(format!("median {median:.1}")));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use terravox::voxel::{ChunkPos, GridOptions, VoxelGrid};
+    use terravox::voxel::{GridOptions, VoxelGrid};
 
     use super::*;
     use crate::worlds::random::closed_grid;
@@ -187,12 +211,7 @@ mod tests {
             grid.write(&cells).unwrap();
         }
         let world = World::new("test", grid);
-        let (mut dense, mut palette) = (DenseWorld::default(), PaletteWorld::default());
-        for chunk in world.chunk_boxes() {
-            dense.add(&chunk);
-            palette.add(&chunk);
-        }
-        let layouts = Layouts { world: &world, dense, palette };
+        let layouts = Layouts::of(&world);
         for chunk in 0..6 {
             let expected = layouts.rows_of_dense(chunk, chunk + 1);
             assert_ne!(expected, 0);

@@ -4,6 +4,7 @@
 pub mod generated;
 pub mod places;
 pub mod random;
+pub mod rough;
 pub mod shapes;
 
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid};

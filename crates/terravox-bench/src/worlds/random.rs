@@ -92,7 +92,8 @@ fn is_solid(pattern: u32, density: f64, coarse: &[f64], p: VoxelPos, rng: &mut R
         0 => noise,
         // Lumps of 2³ cells with noise on their edges.
         1 => {
-            let lump = (p.x / 2 & 3) | ((p.y / 2 & 3) << 2) | ((p.z / 2 & 3) << 4);
+            let [x, y, z] = p.to_array().map(|v| (v / 2) & 3);
+            let lump = x | (y << 2) | (z << 4);
             coarse[lump as usize] < density || rng.unit() < 0.02
         }
         // Checkerboards, every corner of which pairs its faces.
