@@ -21,7 +21,7 @@ const GROUPS_8: usize = 8;
 /// The figures of one world and block edge.
 struct Found {
     edge: usize,
-    /// Seconds by entrant, in the order of [`ENTRANTS`].
+    /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], naive, transvoxel.
     timings: Vec<Timing>,
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
