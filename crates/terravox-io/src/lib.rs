@@ -4,5 +4,8 @@
 //! Bytes from outside return errors, never panic, and never take more memory than a
 //! stated bound.
 
+pub mod gltf;
 pub mod heightmap;
+pub mod obj;
 pub mod roblox;
+pub mod tiles;

@@ -145,7 +145,15 @@ fn check_place(target: &Path, overwrite: Overwrite) -> Result<(), StoreError> {
         (Err(source), _) => {
             Err(StoreError::Io { path: target.to_owned(), doing: "create", source })
         }
-        (Ok(_), Overwrite::Yes) => check_replaceable(target),
+        (Ok(_), Overwrite::Yes) => {
+            check_replaceable(target)?;
+            match database::try_read_only(target).map(|db| db.map(|db| Store::from_db(db, target)))
+            {
+                Ok(Ok(Err(error @ StoreError::NotAWorld { .. }))) => Err(error),
+                // A world, or what a damaged one left.
+                _ => Ok(()),
+            }
+        }
         (Ok(data), Overwrite::No) if data.is_dir() => check_replaceable(target),
         (Ok(_), Overwrite::No) => Err(StoreError::Exists { path: target.to_owned() }),
     }

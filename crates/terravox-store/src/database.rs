@@ -83,22 +83,25 @@ pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
 /// Opens an existing database for reading. One whose last writer was killed is first
 /// opened for writing, which repairs it.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
-    let read = || {
-        let file = open_checked(path, false)?;
-        let opened = guarded(|| {
-            let backend = TolerantFile(FileBackend::new(file)?);
-            Builder::new().set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend)
-        });
-        Ok(opened)
-    };
-    let opened = match read()? {
+    let opened = match try_read_only(path)? {
         Err(Fault::Database(redb::Error::RepairAborted)) => {
             drop(open(path)?);
-            read()?
+            try_read_only(path)?
         }
         opened => opened,
     };
-    opened.map(Db::Read).map_err(|fault| open_error(fault, path))
+    opened.map_err(|fault| open_error(fault, path))
+}
+
+/// Opens an existing database for reading, if it needs no repair and nobody writes it.
+/// Changes nothing in the file.
+pub(crate) fn try_read_only(path: &Path) -> Result<Result<Db, Fault>, StoreError> {
+    let file = open_checked(path, false)?;
+    Ok(guarded(|| {
+        let backend = TolerantFile(FileBackend::new(file)?);
+        let mut builder = Builder::new();
+        builder.set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend).map(Db::Read)
+    }))
 }
 
 /// Opens the file if it looks like a database, so that each thing that is none gets a

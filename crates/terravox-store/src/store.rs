@@ -86,6 +86,10 @@ impl Store {
     /// [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
+        // A database of another program must not be touched, and opening for writing does.
+        if let Ok(db) = database::try_read_only(path)? {
+            drop(Store::from_db(db, path)?);
+        }
         Store::from_db(database::open(path)?, path)
     }
 

@@ -38,9 +38,8 @@ impl<'a> ColumnFiller<'a> {
     pub(super) fn new(surface: &'a Surface, options: &'a HeightmapOptions) -> ColumnFiller<'a> {
         let [low, high] = surface.heights();
         let bottom = (low - options.depth_voxels).floor();
-        // Splines pass samples by an eighth of their range at most, in each direction.
-        let spare = (high - low) * 0.3 + 2.0;
-        let top = (high + spare).max(options.sea_level.unwrap_or(high) + 2.0).ceil();
+        // No column is above its samples; a cell of the surface reaches half a voxel higher.
+        let top = (high + 2.0).max(options.sea_level.unwrap_or(high) + 2.0).ceil();
         let [x, z] = options.origin;
         let [width, depth] = surface.columns();
         let min = [x, bottom as i32, z];

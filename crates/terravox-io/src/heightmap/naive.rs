@@ -4,12 +4,15 @@
 use super::{HeightmapOptions, Heights};
 use terravox::voxel::{Cell, VoxelPos};
 
-/// The spline through four values, at `t` between the middle two.
-fn spline(p: [f64; 4], t: f64) -> f64 {
+/// The spline through four values, at `t` between the middle two, kept in their range.
+fn cubic(p: [f64; 4], t: f64) -> f64 {
     let [a, b, c, d] = p;
-    let cubic = -a + 3.0 * b - 3.0 * c + d;
+    let cube = -a + 3.0 * b - 3.0 * c + d;
     let square = 2.0 * a - 5.0 * b + 4.0 * c - d;
-    0.5 * (2.0 * b + (c - a) * t + square * t * t + cubic * t * t * t)
+    let value = 0.5 * (2.0 * b + (c - a) * t + square * t * t + cube * t * t * t);
+    let low = p.into_iter().fold(f64::INFINITY, f64::min);
+    let high = p.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    value.clamp(low, high)
 }
 
 /// Height of the surface at the middle of the column (x, z), for scales of 1 and more.
@@ -27,8 +30,8 @@ fn height(heights: &Heights, options: &HeightmapOptions, x: i64, z: i64) -> f64 
         f64::from((options.base_voxels + f64::from(value) * options.height_voxels) as f32)
     };
     let (i, j) = (u.floor() as i64, v.floor() as i64);
-    let row = |j: i64| spline([-1, 0, 1, 2].map(|k| sample(i + k, j)), u - u.floor());
-    spline([-1, 0, 1, 2].map(|k| row(j + k)), v - v.floor())
+    let row = |j: i64| cubic([-1, 0, 1, 2].map(|k| sample(i + k, j)), u - u.floor());
+    cubic([-1, 0, 1, 2].map(|k| row(j + k)), v - v.floor())
 }
 
 /// The cell at `pos`, and the water it holds if it is solid.

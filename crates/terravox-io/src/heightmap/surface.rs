@@ -2,12 +2,14 @@
 //!
 //! Samples finer than voxels are averaged first. Samples of few bits are moved within half
 //! a step of what they can tell apart, toward the mean of their neighbours, so that a
-//! gentle slope does not become terraces. Between samples runs a Catmull–Rom spline in
-//! both directions, so that neither the surface nor its slope has creases at samples.
+//! gentle slope does not become terraces. Between samples runs a Catmull–Rom spline in both
+//! directions, so that there are no creases at samples and planes stay planes; it is kept
+//! within the range of its four samples, so that a plateau beside a cliff stays flat.
+//! (Monotone cubics do that too, but string beads along ridges that run diagonally.)
 //!
 //! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
 
-use super::{HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
+use super::{GRID_REACH, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
 
 /// Rounds of smoothing within half a step; slopes down to one step in this many samples
 /// come out even.
@@ -63,6 +65,10 @@ impl Surface {
         for value in &mut values {
             *value = (options.base_voxels + f64::from(*value) * options.height_voxels) as f32;
         }
+        if let Some(height) = values.iter().find(|height| f64::from(height.abs()) > GRID_REACH) {
+            let what = format!("a sample lies at height {height}, beyond what a grid holds");
+            return Err(HeightmapError::Options(what));
+        }
         let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
         Ok(Surface { size, values, scale, columns })
     }
@@ -96,40 +102,40 @@ impl Surface {
         columns
     }
 
-    /// The four samples around the middle of column `i` of an axis, and their weights.
+    /// The four samples around the middle of column `i` of an axis, and the way from the
+    /// second to the third.
     fn taps(&self, axis: usize, i: i64) -> Taps {
         let last = self.size[axis] as i64 - 1;
         let i = i.clamp(0, i64::from(self.columns[axis]) - 1);
         let at = (i as f64 + 0.5) / self.scale[axis] - 0.5;
         let first = at.floor();
         let t = at - first;
-        let weights = [
-            t * (-0.5 + t * (1.0 - 0.5 * t)),
-            1.0 + t * t * (-2.5 + 1.5 * t),
-            t * (0.5 + t * (2.0 - 1.5 * t)),
-            t * t * (-0.5 + 0.5 * t),
-        ];
         let sample = |k: i64| (first as i64 - 1 + k).clamp(0, last) as usize;
-        Taps { samples: [sample(0), sample(1), sample(2), sample(3)], weights }
+        Taps { samples: [sample(0), sample(1), sample(2), sample(3)], t }
     }
 
     fn at(&self, x: &Taps, z: &Taps) -> f64 {
-        let mut height = 0.0;
-        for j in 0..4 {
-            let row = &self.values[z.samples[j] * self.size[0]..][..self.size[0]];
-            let mut along = 0.0;
-            for i in 0..4 {
-                along += x.weights[i] * f64::from(row[x.samples[i]]);
-            }
-            height += z.weights[j] * along;
-        }
-        height
+        let along = z.samples.map(|sample| {
+            let row = &self.values[sample * self.size[0]..][..self.size[0]];
+            cubic(x.samples.map(|sample| f64::from(row[sample])), x.t)
+        });
+        cubic(along, z.t)
     }
+}
+
+/// The spline through four values, `t` of the way from the second to the third.
+#[inline]
+fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
+    let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);
+    let step = c - b;
+    let curve = 3.0 * step - 2.0 * start - end + t * (start + end - 2.0 * step);
+    let (low, high) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
+    (b + t * (start + t * curve)).max(low).min(high)
 }
 
 struct Taps {
     samples: [usize; 4],
-    weights: [f64; 4],
+    t: f64,
 }
 
 /// The column at index `i` of `heights`, rows of `stride`.
@@ -236,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn a_plateau_beside_a_cliff_stays_flat_and_nothing_overshoots() {
+        let values = [0.2, 0.2, 0.2, 1.0, 1.0, 0.9, 0.0, 0.0].repeat(3);
+        let surface = surface([8, 3], values, &options(6.0, 100.0));
+        let block = surface.block(0, 0, 48);
+        for column in block.iter().take(48 * 18) {
+            assert!((0.0..=100.0).contains(&column.height), "{column:?}");
+        }
+        assert!((0..14).all(|x| (block[x].height - 20.0).abs() < 1e-5));
+    }
+
+    #[test]
     fn blocks_agree_where_they_overlap_and_beyond_the_edge() {
         let values: Vec<f32> = (0..64).map(|i| ((i * 29) % 13) as f32 / 13.0).collect();
         let surface = surface([8, 8], values, &options(3.0, 20.0));
@@ -273,6 +290,15 @@ mod tests {
             assert!((surface.values[x] - values[x] * 255.0).abs() <= 0.5001);
         }
         assert!(worst[0] > 4.9 && worst[1] < 0.4, "{worst:?}");
+    }
+
+    #[test]
+    fn heights_beyond_a_grid_are_refused() {
+        for value in [f32::MAX, f32::MIN] {
+            let heights = Heights::new([2, 1], vec![0.0, value]).unwrap();
+            let error = Surface::new(&heights, &options(1.0, 64.0)).err().unwrap();
+            assert!(error.to_string().contains("a sample lies at height"));
+        }
     }
 
     #[test]

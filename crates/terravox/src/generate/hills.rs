@@ -62,6 +62,17 @@ struct Capsule {
     radius: f64,
 }
 
+impl Capsule {
+    /// Whether the cave may show in the row along X at (y, z).
+    fn is_near_row(&self, y: f64, z: f64, reach: f64) -> bool {
+        let near = |v: f64, axis: usize| {
+            let (a, b) = (self.from[axis], self.to[axis]);
+            a.min(b) - reach < v && v < a.max(b) + reach
+        };
+        near(y, 1) && near(z, 2)
+    }
+}
+
 impl Hills {
     /// Name of the generator, as saved with a world.
     pub const NAME: &str = "hills";
@@ -98,11 +109,25 @@ impl Hills {
         height + cliff * step
     }
 
-    fn column(&self, x: f64, z: f64) -> Column {
-        let slope_x = (self.height(x + 1.0, z) - self.height(x - 1.0, z)) / 2.0;
-        let slope_z = (self.height(x, z + 1.0) - self.height(x, z - 1.0)) / 2.0;
-        let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
-        Column { height: self.height(x, z), upright }
+    /// The columns of a region, x fastest, then z.
+    fn columns(&self, region: Region, edge: f64) -> Vec<Column> {
+        let [width, _, depth] = region.size();
+        // One more column on every side, for the slopes.
+        let mut heights = Vec::with_capacity((width + 2) * (depth + 2));
+        for z in region.min.z - 1..=region.max.z {
+            for x in region.min.x - 1..=region.max.x {
+                let [x, _, z] = cell_centre(VoxelPos::new(x, 0, z), edge);
+                heights.push(self.height(x, z));
+            }
+        }
+        let column = |i: usize| {
+            let at = (i % width + 1) + (width + 2) * (i / width + 1);
+            let slope_x = (heights[at + 1] - heights[at - 1]) / (2.0 * edge);
+            let slope_z = (heights[at + width + 2] - heights[at - width - 2]) / (2.0 * edge);
+            let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
+            Column { height: heights[at], upright }
+        };
+        (0..width * depth).map(column).collect()
     }
 
     /// Fills `cells` (in cells of mip `mip`): the same cells for any region and order.
@@ -110,17 +135,26 @@ impl Hills {
         let region = cells.region();
         cells.reset(region);
         let edge = f64::from(1u32 << mip);
-        let caves = self.capsules(region, edge);
+        let columns = self.columns(region, edge);
+        let reach = CAVE_REACH + edge;
+        let caves = self.capsules(region, reach + edge, edge);
+        let [width, ..] = region.size();
+        let mut near = Vec::new();
         let mut water = Vec::new();
-        for z in region.min.z..region.max.z {
-            for x in region.min.x..region.max.x {
-                let [cx, _, cz] = cell_centre(VoxelPos::new(x, 0, z), edge);
-                let column = self.column(cx, cz);
-                for y in region.min.y..region.max.y {
-                    let pos = VoxelPos::new(x, y, z);
-                    let (cell, held) = self.cell(cell_centre(pos, edge), column, &caves, edge);
-                    cells.set(pos, cell);
-                    water.extend(held.map(|held| (cells.index(pos) as u32, held)));
+        let mut at = 0;
+        for y in region.min.y..region.max.y {
+            for (z, columns) in (region.min.z..region.max.z).zip(columns.chunks(width)) {
+                let [_, cy, cz] = cell_centre(VoxelPos::new(0, y, z), edge);
+                near.clear();
+                near.extend(caves.iter().filter(|cave| cave.is_near_row(cy, cz, reach)));
+                for (x, &column) in (region.min.x..region.max.x).zip(columns) {
+                    let p = cell_centre(VoxelPos::new(x, y, z), edge);
+                    let (cell, held) = self.cell(p, column, &near, edge);
+                    let (materials, occupancies) = cells.arrays_mut();
+                    materials[at] = cell.material;
+                    occupancies[at] = cell.occupancy;
+                    water.extend(held.map(|held| (at as u32, held)));
+                    at += 1;
                 }
             }
         }
@@ -131,7 +165,7 @@ impl Hills {
         &self,
         p: [f64; 3],
         column: Column,
-        caves: &[Capsule],
+        caves: &[&Capsule],
         edge: f64,
     ) -> (Cell, Option<u8>) {
         let depth = (column.height - p[1]) * column.upright;
@@ -159,8 +193,8 @@ impl Hills {
     }
 
     /// Distance to the nearest cave wall, positive outside the caves.
-    fn cave_distance(&self, p: [f64; 3], caves: &[Capsule]) -> f64 {
-        let distance = |c: &Capsule| segment_distance(p, c.from, c.to) - c.radius;
+    fn cave_distance(&self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
+        let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
         let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
         match nearest < 4.0 {
             true => nearest + 1.6 * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
@@ -168,9 +202,8 @@ impl Hills {
         }
     }
 
-    /// The pieces of cave that reach into a region.
-    fn capsules(&self, region: Region, edge: f64) -> Vec<Capsule> {
-        let reach = CAVE_REACH + 2.0 * edge;
+    /// The pieces of cave that come within `reach` voxels of a region.
+    fn capsules(&self, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
         let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
         let max = region.max.to_array().map(|v| f64::from(v) * edge + reach);
         let lattice = |v: f64| (v / CAVE_SPACING as f64).floor() as i64;

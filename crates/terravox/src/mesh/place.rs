@@ -19,12 +19,41 @@ pub(crate) const LEAST_TRACE: f32 = 1e-20;
 /// See [`LEAST_TRACE`].
 pub(crate) const LEAST_DETERMINANT: f32 = 1e-30;
 
-/// A third of the softness λ by shape; `None` for infinite.
-pub(crate) const fn softness_third(shape: Shape) -> Option<f32> {
+/// Share of the way to the feet of the cell centres by which a vertex slides along the
+/// surface: evens out triangles and keeps them from turning over.
+pub(crate) const SLIDE: f32 = 0.5;
+
+/// On an even surface, the share of the way back toward the feet across it. The planes
+/// are tangents and meet outside a round surface, their feet lie on it and have their
+/// mean inside: between the two the errors cancel. So do those of the stencil's normals.
+pub(crate) const EVEN: f32 = 0.625;
+
+/// Mean squared cosine between the planes' normals and the mean normal from which a
+/// surface counts as even, and up to which it counts as a crease.
+pub(crate) const EVENNESS: f32 = 0.99;
+/// See [`EVENNESS`].
+pub(crate) const CREASE: f32 = 0.9;
+/// One over their difference.
+pub(crate) const EVENNESS_SCALE: f32 = 1.0 / (EVENNESS - CREASE);
+
+/// What a shape asks of a vertex.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Firmness {
+    /// A third of the softness λ; `None` for infinite.
+    pub softness_third: Option<f32>,
+    /// In a crease, by how much of its distance from the feet the vertex moves on
+    /// outward: the stencil rounds normals, so that their planes meet too low.
+    pub ridge: f32,
+}
+
+/// By shape.
+pub(crate) const fn firmness(shape: Shape) -> Firmness {
     match shape {
-        Shape::Default | Shape::Blocky | Shape::Rubble => Some(0.2 / 3.0),
-        Shape::Sharp => Some(0.05 / 3.0),
-        Shape::Smooth => None,
+        Shape::Default | Shape::Blocky | Shape::Rubble => {
+            Firmness { softness_third: Some(0.2 / 3.0), ridge: 0.5 }
+        }
+        Shape::Sharp => Firmness { softness_third: Some(0.05 / 3.0), ridge: 1.0 },
+        Shape::Smooth => Firmness { softness_third: None, ridge: 0.0 },
     }
 }
 
@@ -44,13 +73,26 @@ struct Sums {
     a: [f32; 6],
     b: [f32; 3],
     normal: [f32; 3],
+    /// Feet of the cell centres on their planes, times a quarter of the weights.
+    feet: [f32; 3],
 }
 
 /// Places the vertex of `sheet` from the planes of the eight octants, those that the
-/// sheet does not use being ignored. `corner` is the absolute corner, for rubble.
-pub(crate) fn place(planes: &[Plane; 8], sheet: &Sheet, shape: Shape, corner: [i32; 3]) -> Placed {
+/// sheet does not use being ignored. `thin`: whether one of the cells it uses is thin;
+/// such a vertex stays where its planes meet. `corner` is the absolute corner, for
+/// rubble.
+pub(crate) fn place(
+    planes: &[Plane; 8],
+    sheet: &Sheet,
+    shape: Shape,
+    thin: bool,
+    corner: [i32; 3],
+) -> Placed {
     let sums = sum_planes(planes, sheet);
-    let mut x = solve(&sums, sheet.middle, softness_third(shape));
+    let firmness = firmness(shape);
+    let normal = unit_normal(sums.normal, sheet.direction);
+    let met = solve(&sums, sheet.middle, firmness.softness_third);
+    let mut x = settle(&sums, met, normal, if thin { None } else { Some(firmness.ridge) });
     match shape {
         Shape::Blocky => x = [0.0; 3],
         Shape::Rubble => {
@@ -63,7 +105,27 @@ pub(crate) fn place(planes: &[Plane; 8], sheet: &Sheet, shape: Shape, corner: [i
         let clamped = smaller(larger(x[axis], sheet.low[axis]), sheet.high[axis]);
         (clamped + ROUNDING) - ROUNDING
     });
-    Placed { offset, normal: unit_normal(sums.normal, sheet.direction) }
+    Placed { offset, normal }
+}
+
+/// Moves a vertex from where its planes meet with regard to the mean of the feet: along
+/// the surface toward it, across it toward it where the surface is even and away from it
+/// in a crease. `ridge` is none for a thin vertex.
+fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [f32; 3] {
+    let [xx, xy, xz, yy, yz, zz] = sums.a;
+    let trace = (xx + yy) + zz;
+    if trace <= 0.0 {
+        return met;
+    }
+    let inverse = 1.0 / larger(trace, LEAST_TRACE);
+    let turned = [dot([xx, xy, xz], normal), dot([xy, yy, yz], normal), dot([xz, yz, zz], normal)];
+    let parallel = dot(turned, normal) * inverse;
+    let even = smaller(larger((parallel - CREASE) * EVENNESS_SCALE, 0.0), 1.0);
+    let (slide, ridge) = ridge.map_or((0.0, 0.0), |ridge| (SLIDE, ridge));
+    let across = even * (EVEN + ridge) - ridge;
+    let away: [f32; 3] = std::array::from_fn(|axis| sums.feet[axis] * inverse - met[axis]);
+    let step = (across - slide) * dot(away, normal);
+    std::array::from_fn(|axis| met[axis] + (slide * away[axis] + step * normal[axis]))
 }
 
 fn sum_planes(planes: &[Plane; 8], sheet: &Sheet) -> Sums {
@@ -81,9 +143,12 @@ fn sum_planes(planes: &[Plane; 8], sheet: &Sheet) -> Sums {
         for i in 0..6 {
             sums.a[i] += products[i];
         }
+        let weight = (products[0] + products[3]) + products[5];
         for axis in 0..3 {
+            let centre = if octant & SIDE[axis] == 0 { -weight } else { weight };
             sums.b[axis] += n[axis] * d;
             sums.normal[axis] += n[axis];
+            sums.feet[axis] += n[axis] * distance + centre;
         }
     }
     sums

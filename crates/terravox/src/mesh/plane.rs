@@ -4,8 +4,8 @@
 //! Cells are filled like a clamped distance, so the plane lies occupancy − ½ from the
 //! cell's centre. The weight falls for slanted planes of nearly full or nearly empty
 //! cells, whose occupancy says little: `1 / (m + 5 (s − m) u⁴)` with m the largest and
-//! s the sum of the normal's absolute components and u = 2 occupancy − 1; a full cell
-//! counts a quarter.
+//! s the sum of the normal's absolute components and u = 2 occupancy − 1; a full cell,
+//! whose plane may lie anywhere farther out, counts an eighth.
 //!
 //! Planes are stored ready for normal equations in doubled offsets: `√w / 2` times the
 //! unit normal, and `√w` times the distance.
@@ -28,7 +28,7 @@ pub(crate) struct Fill {
     pub u: f32,
     /// `5 u⁴`.
     pub slant: f32,
-    /// `√w / 2` for w = 1: ½, for a full cell ¼.
+    /// `√w / 2` for w = 1: ½, for a full cell ½ / √8.
     pub scale: f32,
     /// Keeps the size a power of two.
     pub unused: f32,
@@ -44,7 +44,7 @@ pub(crate) static FILLS: [Fill; 256] = {
         fills[stored].slant = 5.0 * ((u * u) * (u * u));
         stored += 1;
     }
-    fills[255].scale = 0.25;
+    fills[255].scale = 0.176_776_7;
     fills
 };
 

@@ -102,6 +102,25 @@ fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
     if count == 0 { 0.0 } else { ((2 * sum) as f32 / count as f32).clamp(-1.0, 1.0) }
 }
 
+/// Whether a plate or rod ends at cell `i` on one side of the axis `across`: nothing
+/// goes on there, level or a step up or down.
+fn ends(cells: &impl Cells, i: usize, thin: [bool; 3], across: usize, high: bool) -> bool {
+    let steps = cells.steps();
+    let step = steps[across];
+    let (beyond, back) = if high { (i + step, i - step) } else { (i - step, i + step) };
+    cells.outside(beyond)
+        && cells.inside(back)
+        && (0..3).filter(|&axis| thin[axis]).all(|axis| bare(cells, beyond, axis))
+}
+
+/// How far, along the axis on which it ends, the rim of a plate of half thickness
+/// `half` reaches, so that its last cell keeps its volume: the rim's vertices lie at
+/// `(half + extent) / 2` along both axes, the next ones at `half`.
+fn end_extent(half: f32) -> f32 {
+    let sum = 0.5 + half;
+    ((sum * sum + 6.0 * half).sqrt() - sum) - half
+}
+
 /// The planes of the inside cell `i`, one for each of its corners (bit 0, 1, 2 of the
 /// index: high side of x, z, y), if it is thin along any axis.
 pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
@@ -116,13 +135,22 @@ pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
     for axis in (0..3).filter(|&axis| thin[axis]) {
         middle[axis] = (0.5 - half) * lean(cells, i, axis);
     }
+    let extent = end_extent(half);
     Some(std::array::from_fn(|corner| {
         let mut toward = gradient;
         let mut point = [0.0; 3];
-        for axis in (0..3).filter(|&axis| thin[axis]) {
+        for axis in 0..3 {
             let high = corner as u8 & SIDE[axis] != 0;
-            toward[axis] = if high { 4080 } else { -4080 };
-            point[axis] = middle[axis] + if high { half } else { -half };
+            let step = if high { 4080 } else { -4080 };
+            if thin[axis] {
+                toward[axis] = step;
+                point[axis] = middle[axis] + if high { half } else { -half };
+            } else if ends(cells, i, thin, axis, high) {
+                toward[axis] = step;
+                point[axis] = if high { extent } else { -extent };
+            } else if ends(cells, i, thin, axis, !high) {
+                toward[axis] = 0;
+            }
         }
         Plane::through(toward, point, cells.stored(i))
     }))

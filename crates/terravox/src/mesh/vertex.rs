@@ -103,6 +103,7 @@ impl<C: Cells> Writer<'_, C> {
         let octants = self.octants(at);
         let of = &corner.sheets[usize::from(sheet)];
         let mut planes = [Plane::default(); 8];
+        let mut thin = false;
         let (mut all, mut used) = (Vec::with_capacity(8), Vec::with_capacity(8));
         for (octant, i) in octants.into_iter().enumerate() {
             if !self.cells.inside(i) {
@@ -111,12 +112,12 @@ impl<C: Cells> Writer<'_, C> {
             all.push(self.cells.material(i));
             if of.planes >> octant & 1 == 1 {
                 used.push(self.cells.material(i));
-                planes[octant] = self.plane(i, octant);
+                thin |= self.plane(i, octant, &mut planes[octant]);
             }
         }
         let shape = self.table.shape(blend(&all).0[0]);
         let absolute = self.absolute(at).to_array();
-        let placed = place(&planes, of, shape, absolute);
+        let placed = place(&planes, of, shape, thin, absolute);
         let (materials, weights) = blend(&used);
         self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
         self.out.normals.push(placed.normal);
@@ -125,12 +126,15 @@ impl<C: Cells> Writer<'_, C> {
         self.push_key(at, 0, sheet);
     }
 
-    /// The plane of the inside cell `i` for a corner that sees it as `octant`.
-    fn plane(&self, i: usize, octant: usize) -> Plane {
-        match thin_planes(self.cells, i) {
+    /// Sets the plane of the inside cell `i` for a corner that sees it as `octant`; says
+    /// whether the cell is thin.
+    fn plane(&self, i: usize, octant: usize, plane: &mut Plane) -> bool {
+        let thin = thin_planes(self.cells, i);
+        *plane = match thin {
             Some(planes) => planes[7 ^ octant],
             None => Plane::new(self.cells.gradient(i), self.cells.stored(i)),
-        }
+        };
+        thin.is_some()
     }
 
     fn absolute(&self, at: [i32; 3]) -> VoxelPos {

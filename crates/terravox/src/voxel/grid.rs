@@ -7,8 +7,8 @@ use super::changes::{ChangeCursor, ChangeLog, Changes};
 use super::dense::DenseBox;
 use super::lines::LineUpdates;
 use super::material::{Kind, MaterialTable};
-use super::page::{MAX_MIP, Page};
-use super::position::{ChunkPos, PagePos, Region};
+use super::page::Page;
+use super::position::{ChunkPos, Region};
 use super::snapshot::{NotHeld, Snapshot};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -172,11 +172,4 @@ impl Deref for VoxelGrid {
     fn deref(&self) -> &Snapshot {
         &self.state
     }
-}
-
-/// Pages that hold any voxel that `region`, in cells of `mip`, covers.
-pub(crate) fn pages_of(region: Region, mip: u8) -> impl Iterator<Item = PagePos> {
-    debug_assert!(mip <= MAX_MIP);
-    let pages = region.coarser(u32::from(MAX_MIP - mip));
-    pages.voxels().map(|p| PagePos::new(p.x, p.y, p.z))
 }

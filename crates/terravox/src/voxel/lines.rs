@@ -44,6 +44,38 @@ pub(crate) struct LineUpdates {
     packed: Vec<Row>,
 }
 
+/// 32 lines and the window of rows that they look at.
+pub(crate) struct Group<'a> {
+    fill: &'a [u8],
+    stored: u32,
+    rows: &'a [Row],
+}
+
+/// What the lines of a uniform group have in `fill`.
+static UNIFORM_FILLS: [[u8; 32]; 256] = {
+    let mut fills = [[0; 32]; 256];
+    let mut material = 0;
+    while material < 256 {
+        fills[material] = [material as u8; 32];
+        material += 1;
+    }
+    fills
+};
+
+impl<'a> Group<'a> {
+    /// Full cells of one material.
+    pub fn uniform(material: u8) -> Group<'a> {
+        Group { fill: &UNIFORM_FILLS[usize::from(material)], stored: 0, rows: &[] }
+    }
+
+    /// Line `line` of the group, 0 to 31.
+    #[inline]
+    pub fn line(&self, line: usize) -> &'a Row {
+        let fill = usize::from(self.fill[line]);
+        if self.stored >> line & 1 != 0 { &self.rows[fill] } else { &UNIFORM_ROWS[fill] }
+    }
+}
+
 impl LineUpdates {
     pub fn clear(&mut self) {
         self.lines.clear();
@@ -71,6 +103,18 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         match self.is_stored(line) {
             true => &self.rows[self.row_index(line)],
             false => &UNIFORM_ROWS[usize::from(self.fill[line])],
+        }
+    }
+
+    /// The lines of one group, for readers of many of them.
+    #[inline]
+    pub fn group(&self, group: usize) -> Group<'_> {
+        let first = group * 32;
+        let window = usize::from(self.start[group].saturating_sub(WINDOW));
+        Group {
+            fill: &self.fill[first..LINES.min(first + 32)],
+            stored: self.stored[group],
+            rows: &self.rows[window.min(self.rows.len())..],
         }
     }
 

@@ -12,6 +12,7 @@ mod mips;
 mod model_tests;
 mod page;
 mod position;
+mod read;
 mod snapshot;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};

@@ -20,7 +20,7 @@ pub const MAX_MIP: u8 = 8;
 pub(crate) const FIRST_PAGE_MIP: u8 = 4;
 
 /// Mips 4 to 8.
-const PAGE_LEVELS: [Level; 5] = [
+pub(crate) const PAGE_LEVELS: [Level; 5] = [
     Level { edge: 16, first: 0 },
     Level { edge: 8, first: 4096 },
     Level { edge: 4, first: 4608 },
@@ -29,7 +29,7 @@ const PAGE_LEVELS: [Level; 5] = [
 ];
 
 const LINES: usize = 128 + 16 + 2 + 1;
-type PageLines = PackedLines<LINES, { LINES.div_ceil(32) }>;
+pub(crate) type PageLines = PackedLines<LINES, { LINES.div_ceil(32) }>;
 
 /// What a chunk slot holds, as decoded from its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -307,11 +307,9 @@ impl Page {
         }
     }
 
-    /// Copies what the page has of mip `mip` (4 to 8) of `out`'s region into `out`.
-    pub fn copy_mip(&self, page: PagePos, mip: u8, out: &mut DenseBox) {
-        let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
-        let origin = page.min_voxel().coarser(mip.into());
-        super::chunk::copy_out(&self.mips, level, origin, out);
+    /// The mips 4 to 8.
+    pub fn mips(&self) -> &PageLines {
+        &self.mips
     }
 
     /// Bytes of slots, table of chunks and the rest that is no mip.

@@ -1,11 +1,10 @@
 //! Reading the grid: a consistent state that costs a pointer to take.
 
 use super::cell::{Cell, ROW_CELLS, Row};
-use super::chunk::{CHUNK_LEVELS, Chunk, ChunkView, copy_out};
-use super::dense::DenseBox;
-use super::grid::{GridOptions, Held, Unlisted, pages_of};
+use super::chunk::{Chunk, ChunkView};
+use super::grid::{GridOptions, Held, Unlisted};
 use super::material::{Kind, MaterialTable, Shape};
-use super::page::{FIRST_PAGE_MIP, MAX_MIP, Page, Slot, page_of};
+use super::page::{Page, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -85,6 +84,10 @@ impl Snapshot {
             materials: Arc::new(options.materials),
             unlisted: options.unlisted,
         }
+    }
+
+    pub(crate) fn page(&self, page: PagePos) -> Option<&Page> {
+        self.pages.get(&page).map(|page| &**page)
     }
 
     pub(crate) fn pages_mut(&mut self) -> &mut PageTable {
@@ -176,81 +179,6 @@ impl Snapshot {
         Ok(water.binary_search_by_key(&cell, |entry| entry.0).ok().map(|at| water[at].1))
     }
 
-    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip.
-    ///
-    /// # Errors
-    /// [`NotHeld`] if a chunk that is touched is not held at that mip or a finer one;
-    /// `out` is then unspecified.
-    ///
-    /// # Panics
-    /// If `mip` is above [`MAX_MIP`].
-    pub fn read(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), NotHeld> {
-        assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
-        out.resize(region);
-        if region.is_empty() {
-            return Ok(());
-        }
-        for position in pages_of(region, mip) {
-            let page = self.pages.get(&position).map(|page| &**page);
-            let part = region.intersect(position.region().coarser(mip.into()));
-            if page.is_none_or(|_| mip >= FIRST_PAGE_MIP) {
-                self.check_held(page, part, mip)?;
-            }
-            match page {
-                None => fill(out, part, super::AIR),
-                Some(page) if mip >= FIRST_PAGE_MIP => page.copy_mip(position, mip, out),
-                Some(page) => self.read_chunks(page, part, mip, out)?,
-            }
-        }
-        out.water_mut().sort_unstable_by_key(|entry| entry.0);
-        Ok(())
-    }
-
-    /// Checks that all chunks under `part` (of one page, in cells of `mip`) are held.
-    fn check_held(&self, page: Option<&Page>, part: Region, mip: u8) -> Result<(), NotHeld> {
-        if page.is_none() && self.unlisted == Unlisted::Air {
-            return Ok(());
-        }
-        // Chunks are no smaller than a cell up to mip 5.
-        let covered = match mip {
-            0..=4 => part.coarser(5 - u32::from(mip)),
-            _ => part.finer(u32::from(mip) - 5),
-        };
-        for chunk in covered.voxels().map(|p| ChunkPos::new(p.x, p.y, p.z)) {
-            match self.held(chunk) {
-                Held::Air => {}
-                Held::Mip(held) if held <= mip => {}
-                held => return Err(NotHeld { chunk, mip, held }),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads mips 0 to 3 of `part` from the chunks of a page.
-    fn read_chunks(
-        &self,
-        page: &Page,
-        part: Region,
-        mip: u8,
-        out: &mut DenseBox,
-    ) -> Result<(), NotHeld> {
-        let chunks = part.coarser(5 - u32::from(mip)).voxels();
-        for chunk in chunks.map(|p| ChunkPos::new(p.x, p.y, p.z)) {
-            let cells = part.intersect(chunk.region().coarser(mip.into()));
-            match page.slot(chunk) {
-                Slot::Uniform(material) => fill(out, cells, material),
-                Slot::Unlisted if self.unlisted == Unlisted::Air => fill(out, cells, super::AIR),
-                Slot::Mixed(index) if page.chunk(index).finest <= mip => {
-                    let origin = chunk.min_voxel().coarser(mip.into());
-                    let level = CHUNK_LEVELS[usize::from(mip)];
-                    copy_out(&page.chunk(index).lines, level, origin, out);
-                }
-                _ => return Err(NotHeld { chunk, mip, held: self.held(chunk) }),
-            }
-        }
-        Ok(())
-    }
-
     /// XXH3 (128 bits) of all cells, their water and the material table. Equal worlds
     /// have equal digests, whatever their history; listed air does not count.
     ///
@@ -305,31 +233,6 @@ impl Snapshot {
             }
         }
         memory
-    }
-}
-
-/// Fills `region` of `out` with full cells of `material`.
-fn fill(out: &mut DenseBox, region: Region, material: u8) {
-    // The width of a chunk is known to the compiler: no call for each row.
-    match region.max.x - region.min.x {
-        32 => fill_rows(out, region, material, |to, v| to[..32].fill(v)),
-        _ => fill_rows(out, region, material, |to, v| to.fill(v)),
-    }
-}
-
-/// Fills the rows of `region` with `spread`, which gets slices of the region's width.
-#[inline(always)]
-fn fill_rows(out: &mut DenseBox, region: Region, material: u8, spread: impl Fn(&mut [u8], u8)) {
-    let full = Cell::full(material);
-    let [width, ..] = region.size();
-    let x = (region.min.x - out.region().min.x) as usize;
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let at = out.row_start(y, z) + x;
-            let (materials, occupancies) = out.arrays_mut();
-            spread(&mut materials[at..at + width], full.material);
-            spread(&mut occupancies[at..at + width], full.occupancy);
-        }
     }
 }
 
