@@ -25,11 +25,22 @@ pub struct Row {
     pub note: String,
 }
 
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Times, bytes, errors.
+    Less,
+    /// Bandwidths.
+    More,
+}
+
 /// Everything that a run found.
 #[derive(Default)]
 pub struct Report {
     rows: Vec<Row>,
     details: Vec<(String, Vec<Row>)>,
+    /// Where a peer does better than we, a line each.
+    peer_wins: Vec<String>,
     /// (figure, why it was not measured).
     missing: Vec<(&'static str, String)>,
 }
@@ -74,6 +85,26 @@ impl Report {
         self.details.push((title.into(), rows));
     }
 
+    /// Compares us with a peer at `what`, and remembers it if the peer does better.
+    pub fn compare(
+        &mut self,
+        what: &str,
+        unit: &str,
+        better: Better,
+        ours: f64,
+        peer: (&str, f64),
+    ) {
+        let (name, value) = peer;
+        let wins = match better {
+            Better::Less => value < ours,
+            Better::More => value > ours,
+        };
+        if wins {
+            let (value, ours) = (number(value), number(ours));
+            self.peer_wins.push(format!("{what}: {name} {value} {unit}, ours {ours} {unit}"));
+        }
+    }
+
     fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
     }
@@ -103,6 +134,13 @@ impl Report {
             table.extend(rows.iter().map(detail_cells));
             text.push('\n');
             write_table(&mut text, &table);
+        }
+        text.push_str("\nwhere a peer wins\n");
+        for line in &self.peer_wins {
+            let _ = writeln!(text, "  {line}");
+        }
+        if self.peer_wins.is_empty() {
+            text.push_str("  nowhere in this run\n");
         }
         text
     }
@@ -138,7 +176,8 @@ impl Report {
                 json!({"title": title, "rows": rows.iter().map(row_json).collect::<Vec<_>>()})
             })
             .collect();
-        json!({"machine": machine.json(), "rows": rows, "details": details})
+        json!({"machine": machine.json(), "rows": rows, "details": details,
+            "peer_wins": self.peer_wins})
     }
 
     fn figure_json(&self, figure: &Figure) -> Value {
@@ -246,6 +285,21 @@ mod tests {
         assert!(line("mesh_open_edges").contains("SHORT"));
         assert!(line("caves_crossed_runs").contains("no real places"));
         assert!(!text.contains("snapshot_us"));
+    }
+
+    #[test]
+    fn a_peer_that_does_better_is_named_and_one_that_does_not_is_not() {
+        let mut report = Report::default();
+        report.compare("time", "ns", Better::Less, 2.0, ("quick", 1.5));
+        report.compare("time", "ns", Better::Less, 2.0, ("slow", 2.5));
+        report.compare("bandwidth", "GB/s", Better::More, 2.0, ("broad", 3.0));
+        report.compare("bandwidth", "GB/s", Better::More, 2.0, ("narrow", 1.0));
+        let text = report.text(&[Area::Mesh], &Machine::this());
+        let wins = text.split("where a peer wins\n").nth(1).unwrap();
+        assert_eq!(
+            wins,
+            "  time: quick 1.50 ns, ours 2 ns\n  bandwidth: broad 3 GB/s, ours 2 GB/s\n"
+        );
     }
 
     #[test]

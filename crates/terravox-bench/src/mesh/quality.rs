@@ -14,11 +14,12 @@ use super::distance::Nearest;
 use super::ours::{Keyed, table_of};
 use super::peers::FsnBlock;
 use super::surface::{Accumulator, Spread, Surface};
-use crate::report::{Report, Row, detail};
+use crate::report::{Better, Report, Row, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::shapes::{TiltedBox, ball, filled, half_space, plate};
 
 const ROCK: u8 = 8;
+const PEER: &str = "fast-surface-nets";
 /// Edge of the block in which shapes are meshed.
 const EDGE: i32 = 64;
 
@@ -42,7 +43,7 @@ fn makers(table: &MaterialTable) -> [Maker<'_>; 4] {
     let fsn = move |cells: &DenseBox| FsnBlock::new(cells, EDGE as usize, table).surface();
     [
         of_shape("default", Shape::Default),
-        ("fast-surface-nets", Box::new(fsn)),
+        (PEER, Box::new(fsn)),
         of_shape("smooth", Shape::Smooth),
         of_shape("sharp", Shape::Sharp),
     ]
@@ -61,6 +62,10 @@ fn set(report: &mut Report, id: &str, title: &str, found: &[(&'static str, Sprea
         peer,
         format!("{title}; max {:.3}; baseline {}", found[0].1.max, found[1].0),
     );
+    for (name, spread, _) in found.iter().filter(|found| found.0 != PEER) {
+        let what = format!("{title}, {name}");
+        report.compare(&what, "voxels rms", Better::Less, spread.rms, (PEER, peer));
+    }
     let line = |(name, spread, note): &(&'static str, Spread, String)| -> Row {
         let note = format!("max {:.3}{note}", spread.max);
         detail(*name, spread.rms, "voxels").beside(peer).note(note)

@@ -8,7 +8,7 @@ use terravox::voxel::{DenseBox, MaterialTable, Region, Shape};
 use super::ours::{blocks_of, table_of};
 use super::peers::{FsnBlock, TransvoxelBlock};
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Report, Row, detail};
+use crate::report::{Better, Report, Row, detail};
 use crate::worlds::World;
 
 /// Blocks of 64³ that a world gives to the contests.
@@ -21,7 +21,7 @@ const GROUPS_8: usize = 8;
 /// The figures of one world and block edge.
 struct Found {
     edge: usize,
-    /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], naive, transvoxel.
+    /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], naive, [`TRANSVOXEL`].
     timings: Vec<Timing>,
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
@@ -33,6 +33,7 @@ const DEFAULT: usize = 0;
 const FSN: usize = 1;
 const SMOOTH: usize = 2;
 const PORTABLE: usize = 3;
+const TRANSVOXEL: usize = 5;
 
 /// Measures the figures of speed; every one is the worst of the worlds.
 pub fn run(report: &mut Report, worlds: &[&World]) {
@@ -45,6 +46,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
             (8, small_blocks(world, &surface_64)),
         ] {
             let found = race(edge, &boxes);
+            compare(report, world.name, &found);
             report
                 .details(format!("{} {edge}³, {} blocks", world.name, boxes.len()), lines(&found));
             all.push((world.name, found));
@@ -60,6 +62,17 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
     }
     gather(report, worlds);
     empty(report);
+}
+
+fn compare(report: &mut Report, world: &str, found: &Found) {
+    let ns = |at: usize| found.timings[at].min * 1e9 / found.voxels;
+    for ours in [DEFAULT, SMOOTH, PORTABLE] {
+        let what = format!("meshing {}³ blocks, {world}, {}", found.edge, found.timings[ours].name);
+        for peer in [FSN, TRANSVOXEL] {
+            let value = (found.timings[peer].name, ns(peer));
+            report.compare(&what, "ns/voxel", Better::Less, ns(ours), value);
+        }
+    }
 }
 
 fn has_avx2() -> bool {

@@ -5,7 +5,7 @@ use terravox::voxel::{AIR, DenseBox, Memory, ROW_CELLS};
 
 use super::dense::DenseWorld;
 use super::palette::PaletteWorld;
-use crate::report::{Report, Row, detail};
+use crate::report::{Better, Report, Row, detail};
 use crate::worlds::World;
 
 /// What row packing costs by definition: two bytes for each of the 1024 rows of a
@@ -61,14 +61,17 @@ pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, made: &[World
         Ok(places) => {
             let bytes: Vec<Bytes> = places.iter().map(Bytes::of).collect();
             figures(report, &bytes);
-            places.iter().zip(&bytes).for_each(|(place, b)| add_lines(&mut lines, place, b));
+            places
+                .iter()
+                .zip(&bytes)
+                .for_each(|(place, b)| add_lines(report, &mut lines, place, b));
         }
         Err(why) => {
             report.not_measured("row_packed_overhead", why);
             report.not_measured("chunk_bytes_all_vs_rows", why);
         }
     }
-    made.iter().for_each(|world| add_lines(&mut lines, world, &Bytes::of(world)));
+    made.iter().for_each(|world| add_lines(report, &mut lines, world, &Bytes::of(world)));
     report.details("bytes in memory, a cell that is not air", lines);
 }
 
@@ -89,7 +92,7 @@ fn figures(report: &mut Report, all: &[Bytes]) {
     report.set_ratio("chunk_bytes_all_vs_rows", total / defined, defined, note);
 }
 
-fn add_lines(lines: &mut Vec<Row>, world: &World, bytes: &Bytes) {
+fn add_lines(report: &mut Report, lines: &mut Vec<Row>, world: &World, bytes: &Bytes) {
     let Memory { chunks, uniform_chunks, stored_rows, .. } = bytes.memory;
     let mut line = |what: &str, size: usize, note: String| {
         let line = detail(format!("{}: {what}", world.name), bytes.per_cell(size), "B");
@@ -105,6 +108,11 @@ fn add_lines(lines: &mut Vec<Row>, world: &World, bytes: &Bytes) {
     line("row-packed, all", bytes.memory.total(), format!("mip 0 is {over:.3} of the definition"));
     line("palette 16³", bytes.palette, String::new());
     line("dense 32³", bytes.dense, format!("{} cells are not air", bytes.non_air));
+    let what = format!("bytes a cell in memory, mips included, {}", world.name);
+    let ours = bytes.per_cell(bytes.memory.total());
+    for (name, size) in [("palette 16³", bytes.palette), ("dense 32³", bytes.dense)] {
+        report.compare(&what, "B", Better::Less, ours, (name, bytes.per_cell(size)));
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use terravox::codec::Rle;
 use terravox::voxel::{AIR, DenseBox};
 
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Report, Row, detail};
+use crate::report::{Better, Report, Row, detail};
 use crate::worlds::World;
 
 /// Chunks of one item.
@@ -82,9 +82,12 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
                 let median = coded.gigabytes_per_second(timing.median);
                 let line = detail(name, speed(timing), "GB/s").beside(lz4);
                 speeds.push(line.note(format!("median {median:.2}")));
+                let what = format!("{} of chunks, {}", ["encoding", "decoding"][at], world.name);
+                let peer = (timing.name, speed(timing));
+                report.compare(&what, "GB/s", Better::More, rle, peer);
             }
         }
-        add_sizes(&mut sizes, &coded);
+        add_sizes(report, &mut sizes, &coded);
     }
     for (id, slowest) in ["rle_encode", "rle_decode"].into_iter().zip(slowest) {
         if let Some((rle, lz4, world)) = slowest {
@@ -167,7 +170,7 @@ fn decode(coded: &Coded) -> Vec<Timing> {
     contest(coded.items(), Budget::seconds(3.0), entrants)
 }
 
-fn add_sizes(sizes: &mut Vec<Row>, coded: &Coded) {
+fn add_sizes(report: &mut Report, sizes: &mut Vec<Row>, coded: &Coded) {
     let total = |bytes: &[Vec<u8>]| bytes.iter().map(Vec::len).sum::<usize>();
     let per_cell = |bytes: usize| bytes as f64 / coded.non_air as f64;
     let again = |bytes: &[Vec<u8>], code: &dyn Fn(&[u8]) -> Vec<u8>| {
@@ -183,6 +186,13 @@ fn add_sizes(sizes: &mut Vec<Row>, coded: &Coded) {
     for (name, bytes) in rows {
         let line = detail(format!("{}: {name}", coded.world.name), per_cell(bytes), "B");
         sizes.push(line.beside(per_cell(total(&coded.lz4))));
+        let what = format!("bytes a cell of coded chunks, {}", coded.world.name);
+        // Ours on disk is runs, and LZ4 over them.
+        let ours = [rows[0].1, rows[1].1].map(per_cell);
+        if name == "LZ4" || name == "zstd 3" {
+            let peer = (name, per_cell(bytes));
+            report.compare(&what, "B", Better::Less, ours[0].min(ours[1]), peer);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use terravox::voxel::{Cell, ChunkPos, Row, VoxelPos};
 use super::dense::DenseWorld;
 use super::palette::{PaletteWorld, SectionPos};
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Report, Row as Line, detail};
+use crate::report::{Better, Report, Row as Line, detail};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
 
@@ -32,10 +32,8 @@ pub fn run(report: &mut Report, worlds: &[World]) {
     let (mut row_lines, mut random_lines) = (Vec::new(), Vec::new());
     for (at, world) in worlds.iter().enumerate() {
         let layouts = Layouts::of(world);
-        let figures = (at == 0).then_some(&mut *report);
-        rows(figures, &layouts, &mut row_lines);
-        let figures = (at == 0).then_some(&mut *report);
-        random(figures, &layouts, &mut random_lines);
+        rows(report, at == 0, &layouts, &mut row_lines);
+        random(report, at == 0, &layouts, &mut random_lines);
     }
     report.details("row reads, all rows in order", row_lines);
     report.details("random cell reads", random_lines);
@@ -103,7 +101,7 @@ fn fold(row: &Row) -> u64 {
     words.fold(0, |sum, word| sum ^ u64::from_le_bytes(*word))
 }
 
-fn rows(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
+fn rows(report: &mut Report, figure: bool, layouts: &Layouts, lines: &mut Vec<Line>) {
     let chunks = layouts.world.chunks.len();
     let item = |i: usize| (i * CHUNKS_PER_ITEM, ((i + 1) * CHUNKS_PER_ITEM).min(chunks));
     let cold = row_contest(layouts, chunks.div_ceil(CHUNKS_PER_ITEM), item);
@@ -111,7 +109,7 @@ fn rows(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
     let busiest = busiest_chunks(layouts.world);
     let hot = row_contest(layouts, 1, |_| (busiest, (busiest + HOT_CHUNKS).min(chunks)));
     let bandwidth = |chunks: usize, seconds: f64| chunks as f64 * CHUNK_BYTES / seconds / 1e9;
-    if let Some(report) = report {
+    if figure {
         let [ours, dense] = [bandwidth(chunks, cold[0].min), bandwidth(chunks, cold[1].min)];
         let note = format!("{ours:.1} GB/s of a world of {chunks} chunks; baseline dense");
         report.set_ratio("row_read_ratio", ours / dense, dense, note);
@@ -125,6 +123,12 @@ fn rows(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
             let median = bandwidth(chunks, timing.median);
             let line = detail(name, bandwidth(chunks, timing.min), "GB/s").beside(dense);
             lines.push(line.note(format!("median {median:.1}")));
+        }
+        let what = format!("row reads, {}, {place}", layouts.world.name);
+        let ours = bandwidth(chunks, timings[0].min);
+        for peer in &timings[1..] {
+            let peer = (peer.name, bandwidth(chunks, peer.min));
+            report.compare(&what, "GB/s", Better::More, ours, peer);
         }
     }
 }
@@ -159,7 +163,7 @@ fn row_contest(
     contest(items, Budget::seconds(6.0), entrants)
 }
 
-fn random(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>) {
+fn random(report: &mut Report, figure: bool, layouts: &Layouts, lines: &mut Vec<Line>) {
     let region = layouts.world.grid.bounds();
     let [x, y, z] = region.size().map(|n| n as u32);
     let mut rng = Rng::new(77);
@@ -184,7 +188,7 @@ fn random(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>)
     let timings = contest(items.len(), Budget::seconds(6.0), entrants);
     let nanoseconds = |seconds: f64| seconds * 1e9 / (items.len() * READS_PER_ITEM) as f64;
     let each: Vec<f64> = timings.iter().map(|timing| nanoseconds(timing.min)).collect();
-    if let Some(report) = report {
+    if figure {
         let note = format!("{:.1} ns a cell, hash and cell; baseline dense", each[0]);
         report.set_ratio("random_read_ratio", each[0] / each[1], each[1], note);
     }
@@ -192,6 +196,8 @@ fn random(report: Option<&mut Report>, layouts: &Layouts, lines: &mut Vec<Line>)
         let name = format!("{}: {}", layouts.world.name, timing.name);
         let median = nanoseconds(timing.median);
         lines.push(detail(name, ns, "ns").beside(each[1]).note(format!("median {median:.1}")));
+        let what = format!("random cell reads, {}", layouts.world.name);
+        report.compare(&what, "ns", Better::Less, each[0], (timing.name, ns));
     }
 }
 
