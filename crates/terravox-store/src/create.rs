@@ -56,7 +56,7 @@ impl Store {
         let partial = partial_path(&target)?;
         let file = create_partial(&partial, path)?;
         let made = database::create(file, path);
-        match made.and_then(|db| Store::from_new_db(db, path, info)) {
+        match made.and_then(|db| Store::from_new_db(db, path, &partial, info)) {
             Ok(store) => {
                 Ok(Draft { store: Some(store), partial, target, overwrite, placed: false })
             }

@@ -5,7 +5,7 @@ use crate::error::{BadPart, Part, StoreError};
 use crate::guard::guarded;
 use crate::key::{BlockKey, KEY_BYTES, ranges};
 use crate::pyramid::rebuild;
-use crate::read::{CellsTable, read_block};
+use crate::read::{CellsTable, entry_bytes, read_block};
 use crate::store::Store;
 use crate::value::ValueError;
 use std::collections::BTreeSet;
@@ -149,10 +149,14 @@ fn walk(
             match guarded(|| entries.next().transpose()) {
                 Ok(None) => break,
                 Err(fault) => return found.bad.push(failed(fault.text())),
-                Ok(Some((key, value))) => {
-                    found.value_bytes += value.value().len() as u64;
-                    match BlockKey::from_bytes(key.value()) {
-                        Some(key) => visit(key, value.value(), found),
+                Ok(Some(entry)) => {
+                    let (key, value) = match entry_bytes(&entry) {
+                        Ok(entry) => entry,
+                        Err(fault) => return found.bad.push(failed(fault.text())),
+                    };
+                    found.value_bytes += value.len() as u64;
+                    match BlockKey::from_bytes(&key) {
+                        Some(key) => visit(key, value, found),
                         None => {
                             let what = ValueError::Key;
                             found.bad.push(BadPart { part: Part::Table("cells"), what });

@@ -32,6 +32,10 @@ struct Ground {
     material: u8,
     /// Whether the column lies within the map.
     inside: bool,
+    /// Cells below this are surely full, and deep enough for the material below.
+    full_below: i32,
+    /// Cells from here on surely hold nothing solid.
+    open_from: i32,
 }
 
 impl<'a> ColumnFiller<'a> {
@@ -65,16 +69,20 @@ impl<'a> ColumnFiller<'a> {
     fn ground(&self, x: i32, z: i32) -> Vec<Ground> {
         let [ox, oz] = self.options.origin.map(i64::from);
         let (x0, z0) = (i64::from(x) * 32 - ox, i64::from(z) * 32 - oz);
-        let [width, depth] = self.surface.columns().map(i64::from);
+        let [width, length] = self.surface.columns().map(i64::from);
         let columns = self.surface.block(x0, z0, EDGE);
         let ground = columns.into_iter().enumerate().map(|(i, column)| {
             let (x, z) = (x0 + (i % EDGE) as i64, z0 + (i / EDGE) as i64);
             let slope = column.slope;
+            let [lowest, highest] = column.around;
+            let depth = self.options.surface_voxels.max(0.5);
             Ground {
                 column,
                 upright: 1.0 / (1.0 + slope * slope).sqrt(),
                 material: self.material_at(column.height, slope),
-                inside: (0..width).contains(&x) && (0..depth).contains(&z),
+                inside: (0..width).contains(&x) && (0..length).contains(&z),
+                full_below: (lowest - depth - 0.5).floor() as i32,
+                open_from: highest.ceil() as i32 + 1,
             }
         });
         ground.collect()
@@ -104,11 +112,22 @@ impl<'a> ColumnFiller<'a> {
         let (materials, occupancies) = cells.arrays_mut();
         let y0 = chunk.min_voxel().y;
         for (layer, y) in (y0..y0 + 32).enumerate() {
-            for (i, ground) in ground.iter().enumerate() {
-                let (cell, held) = self.cell(y, ground);
+            if y < self.bottom {
+                continue;
+            }
+            let (deep, sky) = (Cell::full(self.options.material_below), self.sky(y));
+            for (i, ground) in ground.iter().enumerate().filter(|(_, ground)| ground.inside) {
                 let i = i + layer * EDGE * EDGE;
+                let cell = if y < ground.full_below {
+                    deep
+                } else if y >= ground.open_from {
+                    sky
+                } else {
+                    let (cell, held) = self.cell(y, ground);
+                    water.extend(held.map(|held| (i as u32, held)));
+                    cell
+                };
                 (materials[i], occupancies[i]) = (cell.material, cell.occupancy);
-                water.extend(held.map(|held| (i as u32, held)));
             }
         }
         cells.set_all_water(water);
@@ -137,31 +156,33 @@ impl<'a> ColumnFiller<'a> {
             .then_some(self.options.material_below)
     }
 
-    /// The cell at height `y` of a column, and the water that it holds if it is solid.
-    #[inline]
-    fn cell(&self, y: i32, ground: &Ground) -> (Cell, Option<u8>) {
-        if y < self.bottom || !ground.inside {
-            return (Cell::AIR, None);
+    /// Fill with water, in 256ths, of what is open at height `y`.
+    fn wet(&self, y: i32) -> u32 {
+        self.options.sea_level.map_or(0, |sea| occupancy_units(sea - (f64::from(y) + 0.5)))
+    }
+
+    /// A cell at height `y` without ground.
+    fn sky(&self, y: i32) -> Cell {
+        match self.wet(y) {
+            0 => Cell::AIR,
+            wet => Cell { material: self.options.water, occupancy: (wet - 1) as u8 },
         }
+    }
+
+    /// The cell at height `y` of a column, and the water that it holds if it is solid.
+    fn cell(&self, y: i32, ground: &Ground) -> (Cell, Option<u8>) {
         let middle = f64::from(y) + 0.5;
         let depth = ground.column.height - middle;
         let [lowest, highest] = ground.column.around;
         let distance = (depth * ground.upright).min(highest - middle).max(lowest - middle);
         let solid = occupancy_units(distance);
-        let wet = match self.options.sea_level {
-            Some(sea) if solid < 256 => occupancy_units(sea - middle),
-            _ => 0,
-        };
-        let stored = |units: u32| (units - 1) as u8;
-        if solid > 0 {
-            let surface = depth < self.options.surface_voxels;
-            let material = if surface { ground.material } else { self.options.material_below };
-            let held = (wet > 0).then(|| stored(wet));
-            return (Cell { material, occupancy: stored(solid) }, held);
+        if solid == 0 {
+            return (self.sky(y), None);
         }
-        match wet {
-            0 => (Cell::AIR, None),
-            wet => (Cell { material: self.options.water, occupancy: stored(wet) }, None),
-        }
+        let surface = depth < self.options.surface_voxels;
+        let material = if surface { ground.material } else { self.options.material_below };
+        let wet = if solid < 256 { self.wet(y) } else { 0 };
+        let held = (wet > 0).then(|| (wet - 1) as u8);
+        (Cell { material, occupancy: (solid - 1) as u8 }, held)
     }
 }

@@ -34,6 +34,7 @@ pub use metadata::RobloxMetadata;
 pub use smooth_grid::{SmoothGridReader, SmoothGridWriter};
 
 use place::{Place, Terrain, Wanted};
+use terravox::codec::Rle;
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Snapshot, VoxelGrid};
 
 /// Chunks of a Roblox place lie within this many chunks of the origin, on each axis.
@@ -84,10 +85,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 524,288 chunks, 33,554,432 rows (2 GiB) and 512 MiB: forty times the largest real
-    /// place that we have seen.
+    /// 262,144 chunks, 16,777,216 rows (1 GiB) and 256 MiB: many times the largest real
+    /// place that we have seen, which has 13,000 chunks in 15 MB.
     fn default() -> Limits {
-        Limits { chunks: 1 << 19, mixed_rows: 1 << 25, unpacked_bytes: 1 << 29 }
+        Limits { chunks: 1 << 18, mixed_rows: 1 << 24, unpacked_bytes: 1 << 28 }
     }
 }
 
@@ -112,7 +113,7 @@ pub struct Imported {
     /// Bytes of the SmoothGrid.
     pub bytes: u64,
     /// What a user should know, a line each: an empty terrain, further Terrains, colours
-    /// that could not be read.
+    /// that could not be read, runs that Roblox would write otherwise.
     pub notes: Vec<String>,
 }
 
@@ -127,6 +128,20 @@ pub fn import(
     options: &ImportOptions,
     grid: &mut VoxelGrid,
 ) -> Result<Imported, RobloxError> {
+    import_with_progress(bytes, options, grid, |_, _| {})
+}
+
+/// [`import`], which tells `progress(done, all)`, in bytes of the SmoothGrid, after every
+/// chunk.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with_progress(
+    bytes: &[u8],
+    options: &ImportOptions,
+    grid: &mut VoxelGrid,
+    progress: impl FnMut(usize, usize),
+) -> Result<Imported, RobloxError> {
     let (container, place) = open(bytes, options)?;
     let Some(choice) = place.choice() else {
         let Place { instances, classes, .. } = place;
@@ -139,9 +154,15 @@ pub fn import(
     }
     let Terrain { smooth_grid, colours } = &place.terrains[choice];
     let blob = smooth_grid.as_deref().unwrap_or(&[]);
-    let (chunks, order) = import_chunks(blob, &options.limits, grid)?;
+    let read = import_chunks(blob, &options.limits, grid, progress)?;
+    let Chunks { count: chunks, order, canonical } = read;
     if chunks == 0 {
         notes.push("the Terrain is empty".to_owned());
+    }
+    if !canonical {
+        let note = "the runs of cells are not as Roblox writes them; exporting gives the same \
+                    cells in other bytes";
+        notes.push(note.to_owned());
     }
     let colours = colours.clone().filter(|colours| match set_colours(colours, grid) {
         Ok(()) => true,
@@ -174,25 +195,36 @@ fn open(bytes: &[u8], options: &ImportOptions) -> Result<(Container, Place), Rob
     Ok((container, place))
 }
 
-/// Number of chunks, and their order if it is not ascending.
-type Chunks = (u64, Option<Vec<ChunkPos>>);
+/// What was read from a SmoothGrid.
+struct Chunks {
+    count: u64,
+    /// The order of the file, if it is not ascending.
+    order: Option<Vec<ChunkPos>>,
+    /// Whether our encoder writes the same bytes.
+    canonical: bool,
+}
 
 fn import_chunks(
     blob: &[u8],
     limits: &Limits,
     grid: &mut VoxelGrid,
+    mut progress: impl FnMut(usize, usize),
 ) -> Result<Chunks, RobloxError> {
     let kinds = *grid.materials().kinds();
     let mut reader = SmoothGridReader::new(blob, &kinds, limits)?;
-    let mut cells = DenseBox::default();
-    let mut order = Vec::new();
+    let (mut cells, mut runs) = (DenseBox::default(), Vec::new());
+    let (mut order, mut canonical) = (Vec::new(), true);
     while let Some(chunk) = reader.next_chunk(&mut cells)? {
         let written = grid.write(&cells);
         assert!(written.is_ok(), "a whole chunk can always be written");
         order.push(chunk);
+        runs.clear();
+        Rle::narrow(&kinds).encode_box(&cells, &mut runs);
+        canonical &= blob[..reader.position()].ends_with(&runs);
+        progress(reader.position(), blob.len());
     }
     let count = order.len() as u64;
-    Ok((count, (!order.is_sorted()).then_some(order)))
+    Ok(Chunks { count, order: (!order.is_sorted()).then_some(order), canonical })
 }
 
 fn set_colours(colours: &[u8], grid: &mut VoxelGrid) -> Result<(), String> {

@@ -124,6 +124,16 @@ fn every_container_brings_the_terrain_and_its_colours_back() {
 }
 
 #[test]
+fn progress_reaches_its_end() {
+    let (mut steps, mut grid) = (Vec::new(), VoxelGrid::new(GridOptions::default()));
+    let options = ImportOptions::default();
+    import_with_progress(&blob(), &options, &mut grid, |done, all| steps.push((done, all)))
+        .unwrap();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(steps[1], (blob().len(), blob().len()));
+}
+
+#[test]
 fn edited_worlds_keep_the_order_of_the_file_and_add_behind_it() {
     let (mut grid, imported) = imported(&blob()).unwrap();
     grid.write(&DenseBox::new(ChunkPos::new(0, 0, 0).region())).unwrap();
@@ -262,6 +272,18 @@ fn odd_colours_are_a_note_not_an_error() {
     let (_, imported) = imported(&file).unwrap();
     assert_eq!(imported.metadata.colours, None);
     assert!(imported.notes[0].contains("2 bytes"), "{:?}", imported.notes);
+}
+
+#[test]
+fn runs_that_roblox_would_write_otherwise_are_read_and_noted() {
+    let mut bytes = vec![1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // Two cells of grass as two runs, one with an occupancy byte that it does not need.
+    bytes.extend([0x02, 0x42, 255, 0x80, 253]);
+    bytes.extend([0x80, 255].repeat(127));
+    let (grid, imported) = imported(&bytes).unwrap();
+    assert_eq!(grid.cell(VoxelPos::new(1, 0, 0)), Ok(Cell::full(2)));
+    assert!(imported.notes[0].contains("not as Roblox writes them"), "{:?}", imported.notes);
+    assert_ne!(exported(&grid, &imported), bytes);
 }
 
 #[test]
