@@ -18,12 +18,16 @@ pub struct Budget {
     pub max_rounds: usize,
     /// Seconds of thread CPU time after which no further round begins.
     pub seconds: f64,
+    /// Whether every turn runs its item twice and only the second time counts, so that
+    /// an entrant does not pay for what the others left in the caches. Not for what is
+    /// about memory.
+    pub warm: bool,
 }
 
 impl Budget {
     /// What most contests use.
     pub const fn seconds(seconds: f64) -> Budget {
-        Budget { min_rounds: 5, max_rounds: 60, seconds }
+        Budget { min_rounds: 5, max_rounds: 60, seconds, warm: false }
     }
 }
 
@@ -51,7 +55,10 @@ impl<'a> Entrant<'a> {
         self
     }
 
-    fn take_turn(&mut self, item: usize) {
+    fn take_turn(&mut self, item: usize, warm: bool) {
+        if warm {
+            black_box((self.run)(black_box(item)));
+        }
         self.seconds.resize_with(self.seconds.len().max(item + 1), Vec::new);
         let start = ThreadTime::now();
         black_box((self.run)(black_box(item)));
@@ -80,7 +87,7 @@ pub fn contest(items: usize, budget: Budget, entrants: Vec<Entrant<'_>>) -> Vec<
     assert!(items > 0 && budget.min_rounds > 0);
     let mut entrants = entrants;
     let start = ThreadTime::now();
-    play_round(0, items, &mut entrants);
+    play_round(0, items, false, &mut entrants);
     // Caches were cold and buffers grew: the first round is forgotten.
     for entrant in &mut entrants {
         entrant.seconds = vec![Vec::new(); items];
@@ -89,7 +96,7 @@ pub fn contest(items: usize, budget: Budget, entrants: Vec<Entrant<'_>>) -> Vec<
     while round < budget.min_rounds
         || (round < budget.max_rounds && start.elapsed().as_secs_f64() < budget.seconds)
     {
-        play_round(round, items, &mut entrants);
+        play_round(round, items, budget.warm, &mut entrants);
         round += 1;
     }
     entrants.iter().map(Entrant::timing).collect()
@@ -121,13 +128,13 @@ pub fn repeat<T>(
 
 /// One round: every item by every entrant of this round. Who begins changes from
 /// item to item, so that nobody always finds the item in the cache.
-fn play_round(round: usize, items: usize, entrants: &mut [Entrant<'_>]) {
+fn play_round(round: usize, items: usize, warm: bool, entrants: &mut [Entrant<'_>]) {
     let count = entrants.len();
     for item in 0..items {
         for turn in 0..count {
             let entrant = &mut entrants[(turn + item + round) % count];
             if round.is_multiple_of(entrant.every) {
-                entrant.take_turn(item);
+                entrant.take_turn(item, warm);
             }
         }
     }
@@ -160,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    const SHORT: Budget = Budget { min_rounds: 5, max_rounds: 5, seconds: 0.0 };
+    const SHORT: Budget = Budget { min_rounds: 5, max_rounds: 5, seconds: 0.0, warm: false };
 
     #[test]
     fn entrants_take_turns_and_the_warm_up_does_not_count() {
@@ -177,6 +184,17 @@ mod tests {
         assert_eq!(&turns.borrow()[..4], &[('a', 0), ('b', 0), ('b', 1), ('a', 1)]);
         assert_eq!(turns.borrow().len(), (1 + 5) * 2 * 2);
         assert!(timings.iter().all(|t| t.rounds == 5 && t.min <= t.median));
+    }
+
+    #[test]
+    fn warm_turns_run_twice_and_count_once() {
+        let turns = RefCell::new(0);
+        let count = Entrant::new("count", |_| {
+            *turns.borrow_mut() += 1;
+            0
+        });
+        let timings = contest(1, Budget { warm: true, ..SHORT }, vec![count]);
+        assert_eq!((timings[0].rounds, *turns.borrow()), (5, 1 + 2 * 5));
     }
 
     #[test]

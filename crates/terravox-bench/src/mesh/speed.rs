@@ -18,6 +18,10 @@ const BLOCKS_32: usize = 32;
 const GROUP_8: usize = 64;
 const GROUPS_8: usize = 8;
 
+/// A mesher finds its box in the cache: it was read from the grid right before.
+const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 8.0, warm: true };
+const SHORT: Budget = Budget { min_rounds: 20, max_rounds: 400, seconds: 1.0, warm: true };
+
 /// The figures of one world and block edge.
 struct Found {
     edge: usize,
@@ -210,7 +214,7 @@ fn race(edge: usize, boxes: &[DenseBox]) -> Found {
         })
         .every(4),
     ];
-    let timings = contest(items, Budget { min_rounds: 10, max_rounds: 40, seconds: 6.0 }, entrants);
+    let timings = contest(items, RACE, entrants);
     let counts = count(&boxes[..items * group], &fsn[..items * group], &tables[0]);
     let voxels = (items * group * edge.pow(3)) as f64;
     Found { edge, timings, voxels, vertices: counts[0], triangles: counts[1] }
@@ -243,7 +247,7 @@ fn gather(report: &mut Report, worlds: &[&World]) {
             world.read(regions[item], &mut cells);
             u64::from(cells.materials()[item])
         };
-        let budget = Budget { min_rounds: 20, max_rounds: 200, seconds: 2.0 };
+        let budget = Budget { seconds: 2.0, warm: false, ..SHORT };
         let timings = contest(regions.len(), budget, vec![Entrant::new("read", read)]);
         let voxels = (regions.len() * 64 * 64 * 64) as f64;
         each.push((world.name, timings[0].min * 1e9 / voxels, timings[0].median * 1e9 / voxels));
@@ -283,6 +287,6 @@ fn empty_race(cells: &DenseBox, table: &MaterialTable) -> [f64; 2] {
             buffer.indices.len() as u64
         }),
     ];
-    let timings = contest(1, Budget { min_rounds: 20, max_rounds: 400, seconds: 1.0 }, entrants);
+    let timings = contest(1, SHORT, entrants);
     [0, 1].map(|at: usize| timings[at].min * 1e9 / 64f64.powi(3))
 }

@@ -68,7 +68,7 @@ fn snapshots(grid: &VoxelGrid) -> Vec<Timing> {
     };
     contest(
         1,
-        Budget { min_rounds: 50, max_rounds: 500, seconds: 1.0 },
+        Budget { min_rounds: 50, max_rounds: 500, seconds: 1.0, warm: true },
         vec![Entrant::new("snapshot", take)],
     )
 }
