@@ -60,6 +60,9 @@ pub struct Demo {
     /// Folder for what the demo makes
     #[arg(long, default_value = "terravox-demo", value_name = "FOLDER")]
     pub out: PathBuf,
+    /// Width and height of the pictures in pixels
+    #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
+    pub size: [usize; 2],
     #[command(flatten)]
     pub heightmap: Heightmap,
     #[command(flatten)]
@@ -86,7 +89,7 @@ pub struct Generate {
 }
 
 /// Seed of the generated demo world.
-pub const DEMO_SEED: u64 = 1;
+pub const DEMO_SEED: u64 = 252;
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]

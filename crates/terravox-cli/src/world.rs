@@ -10,7 +10,7 @@ use std::path::Path;
 use terravox::voxel::{GridOptions, VoxelGrid};
 use terravox_io::heightmap::{self, HeightmapOptions, Heights};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
-use terravox_store::{Overwrite, Store, StoreError, WorldInfo, WriteStats};
+use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
 /// Largest file that is imported, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
@@ -80,8 +80,11 @@ pub fn open(
     Ok(world)
 }
 
-/// The length of a file that is one.
-fn check_file(path: &Path) -> Outcome<u64> {
+/// The length of a file that can be read.
+///
+/// # Errors
+/// If there is none, or it is a folder or empty.
+pub fn check_file(path: &Path) -> Outcome<u64> {
     let metadata = fs::metadata(path)
         .map_err(|error| Failure::of(path, format!("cannot be read: {error}; check the name")))?;
     if metadata.is_dir() {
@@ -219,33 +222,24 @@ fn heightmap_options(heights: &Heights, options: &Heightmap, voxel: f64) -> Heig
     }
 }
 
-/// What a save took and made.
-pub struct Saved {
-    /// Length of the file, bytes.
-    pub file_bytes: u64,
-    /// Chunks and bytes.
-    pub stats: WriteStats,
-}
-
 impl World {
-    /// Writes the world as a new file, whole or not at all.
+    /// Writes the world as a new file, whole or not at all; answers its length in bytes.
     ///
     /// # Errors
     /// If a file is there and `force` is not set, or it cannot be written.
-    pub fn save(&self, path: &Path, force: bool, console: &Console) -> Outcome<Saved> {
+    pub fn save(&self, path: &Path, force: bool, console: &Console) -> Outcome<u64> {
         check_world_path(path)?;
         let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
         let draft = Store::create(path, &self.info, overwrite).map_err(store_failure)?;
         let bar = console.bar("saving", 1);
-        let stats = draft.write_all(&self.grid, |done, all| bar.set(done, all));
-        let stats = stats.map_err(store_failure)?;
+        let written = draft.write_all(&self.grid, |done, all| bar.set(done, all));
+        written.map_err(store_failure)?;
         if self.roblox != RobloxMetadata::default() {
             let bytes = self.roblox.to_bytes();
             draft.set_extra(ROBLOX_EXTRA, Some(&bytes)).map_err(store_failure)?;
         }
         drop(draft.finish().map_err(store_failure)?);
-        let file_bytes = fs::metadata(path).map_err(Failure::at(path))?.len();
-        Ok(Saved { file_bytes, stats })
+        Ok(fs::metadata(path).map_err(Failure::at(path))?.len())
     }
 }
 

@@ -97,7 +97,7 @@ impl Writer<'_> {
     fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
         let Writer { cells, coder, .. } = self;
         let mut read = |key: BlockKey, out: &mut DenseBox| {
-            crate::read::read_block(cells, coder, key, out).map(|_| ())
+            crate::read::read_block(&**cells, coder, key, out).map(|_| ())
         };
         if read(key, out).is_ok() {
             return Ok(());

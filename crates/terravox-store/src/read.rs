@@ -298,9 +298,10 @@ pub(crate) fn read_block(
     }
 }
 
-/// Bytes that a chunk takes in memory, about: its rows, their headers, its mips.
-fn chunk_bytes(stored_rows: usize) -> u64 {
-    match stored_rows {
+/// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
+/// headers, its mips.
+fn chunk_bytes(mixed_rows: usize) -> u64 {
+    match mixed_rows {
         0 => 64,
         rows => 2048 + 80 * rows as u64,
     }

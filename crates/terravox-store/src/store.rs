@@ -399,9 +399,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be written or was opened for reading.
     pub fn compact(&mut self) -> Result<(), StoreError> {
-        let Db::Write(db) = &mut self.db else {
-            return Err(StoreError::ReadOnly { path: self.path.clone() });
-        };
+        let db = self.db.writer(&self.path)?;
         let done = guarded(|| db.compact());
         done.map(drop).map_err(|fault| fault.at(&self.path, "compact the world"))
     }

@@ -1,6 +1,5 @@
 //! Walking a whole world file: is everything what was written, and does it fit together?
 
-use crate::database::Db;
 use crate::error::{BadPart, Part, StoreError};
 use crate::guard::guarded;
 use crate::key::{BlockKey, KEY_BYTES, ranges};
@@ -58,9 +57,7 @@ impl Store {
     /// The integrity check of the database.
     fn check_database(&mut self, found: &mut Verification) -> Result<(), StoreError> {
         let path = self.path().to_owned();
-        let Db::Write(db) = self.db_mut() else {
-            return Err(StoreError::ReadOnly { path });
-        };
+        let db = self.db_mut().writer(&path)?;
         let what = match guarded(|| db.check_integrity()) {
             Ok(true) => return Ok(()),
             Ok(false) => "it was not closed in order; repaired".to_owned(),

@@ -270,7 +270,7 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
 }
 
 #[test]
-fn cut_and_altered_files_give_one_line_and_never_panic() {
+fn slow_cut_and_altered_files_give_one_line_and_never_panic() {
     let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !panics_are_caught() {

@@ -32,7 +32,7 @@ pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
     let census = Census::of(&world.grid, console).map_err(Failure::at(&args.world))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved.file_bytes, &mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("generate_ms", "generate", made);
     report.time("save_ms", "save", start.elapsed());
     Ok(report)

@@ -5,12 +5,13 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::report::Report;
-use crate::world::{self, WORLD, check_new_world, extension};
+use crate::world::{self, WORLD, check_file, check_new_world, extension};
 use serde_json::json;
 use std::time::Instant;
 
 pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     check_new_world(&args.world, args.force)?;
+    check_file(&args.file)?;
     if extension(&args.file) == WORLD {
         return Err(Failure::of(&args.file, "this is a world already; copy the file"));
     }
@@ -25,7 +26,7 @@ pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved.file_bytes, &mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("import_ms", "import", imported);
     report.time("save_ms", "save", save);
     add_notes(&world.notes, &mut report);

@@ -236,7 +236,7 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut 
         return f64::NEG_INFINITY;
     }
     let distance = camera.eye.distance(wish.target);
-    let [mut land, mut water, mut near] = [0.0; 3];
+    let [mut land, mut water, mut near, mut cut] = [0.0; 4];
     let [mut slope, mut slope_squared] = [0.0; 2];
     let count = (TRIAL[0] * TRIAL[1]) as f64;
     for i in 0..TRIAL[0] * TRIAL[1] {
@@ -251,12 +251,13 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut 
         slope_squared += up * up;
         water += f64::from(u8::from(hit.liquid)) / count;
         near += f64::from(u8::from(hit.t < 0.35 * distance)) / count;
+        cut += f64::from(u8::from(wish.in_sight && on_the_side(scene, ray.at(hit.t)))) / count;
     }
     let hits = (land * count).max(1.0);
     let varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
     let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
     let miss = (land - wish.land).abs();
-    varied + 0.8 * water.min(0.3) - 1.5 * miss - 4.0 * near - if hidden { 3.0 } else { 0.0 }
+    varied + 0.8 * water.min(0.3) - 1.5 * miss - 4.0 * near - 4.0 * cut - if hidden { 3.0 } else { 0.0 }
 }
 
 /// Whether nothing stands between the camera and the target, give or take a cell or two.
@@ -264,4 +265,11 @@ fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch
     let way = target - camera.eye;
     let ray = Ray { origin: camera.eye, direction: way.normalize() };
     !scene.blocked(&ray, way.length() - 2.5, scratch)
+}
+
+/// Whether a point lies on a side where the world is cut off.
+fn on_the_side(scene: &Scene, point: DVec3) -> bool {
+    let [min, max] = [scene.bounds().min, scene.bounds().max];
+    let beside = |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
+    beside(point.x, min.x, max.x) || beside(point.z, min.z, max.z)
 }

@@ -36,27 +36,64 @@ pub fn noise(point: DVec3) -> f32 {
     low + (face(1) - low) * s.y
 }
 
-/// Brightness of the ground at a point in cells, about 1. `footprint` is the width of a
-/// pixel there, cells: what is finer than a pixel is left out.
-pub fn brightness(point: DVec3, footprint: f64) -> f32 {
-    let wave = |cells: f64| {
-        let fade = (1.0 - footprint / cells).clamp(0.0, 1.0) as f32;
-        if fade > 0.0 { fade * noise(point / cells) } else { 0.0 }
-    };
-    1.0 + 0.07 * wave(19.0) + 0.055 * wave(4.3) + 0.05 * wave(0.9) + 0.04 * wave(0.31)
+/// Waves of the ground's colour and form: cells across, brightness, warmth, slope.
+const WAVES: [(f64, f32, f32, f32); 5] = [
+    (67.0, 0.10, 0.10, 0.0),
+    (17.0, 0.08, 0.07, 0.0),
+    (4.7, 0.06, 0.04, 0.06),
+    (1.1, 0.05, 0.03, 0.05),
+    (0.33, 0.05, 0.0, 0.04),
+];
+
+/// What the ground's colour is multiplied with at a point in cells: about 1, here a
+/// little brighter, there a little warmer. `footprint` is the width of a pixel there,
+/// cells: what is finer than a pixel is left out.
+pub fn tint(point: DVec3, footprint: f64) -> Vec3 {
+    let (mut bright, mut warm) = (1.0, 0.0);
+    for (i, &(cells, brightness, warmth, _)) in WAVES.iter().enumerate() {
+        let fade = fade(cells, footprint);
+        if fade > 0.0 {
+            let value = fade * noise(point / cells + DVec3::splat(i as f64 * 17.3));
+            bright += brightness * value;
+            warm += warmth * value;
+        }
+    }
+    bright * Vec3::new(1.0 + warm, 1.0 + 0.1 * warm, 1.0 - warm)
+}
+
+/// Normal of uneven ground at a point in cells whose smooth normal is `normal`.
+pub fn rough(point: DVec3, normal: Vec3, footprint: f64) -> Vec3 {
+    let mut slope = Vec3::ZERO;
+    for &(cells, _, _, steepness) in &WAVES {
+        let fade = fade(cells, 2.0 * footprint) * steepness;
+        if fade > 0.0 {
+            slope += fade * gradient(point / cells);
+        }
+    }
+    let along = slope - normal * slope.dot(normal);
+    (normal - along).normalize_or(normal)
+}
+
+/// How much of a wave shows in pixels of a width.
+fn fade(cells: f64, footprint: f64) -> f32 {
+    (1.0 - 1.5 * footprint / cells).clamp(0.0, 1.0) as f32
+}
+
+/// Change of the noise over a tenth of its unit along each axis, per unit.
+fn gradient(point: DVec3) -> Vec3 {
+    const STEP: f64 = 0.1;
+    let here = noise(point);
+    let along = |axis: DVec3| (noise(point + axis * STEP) - here) / STEP as f32;
+    Vec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z))
 }
 
 /// Normal of rippled water at a point in cells whose smooth normal is `normal`.
 pub fn ripples(point: DVec3, normal: Vec3, footprint: f64) -> Vec3 {
-    let slope = |cells: f64, strength: f32| {
-        let fade = (1.0 - footprint / cells).clamp(0.0, 1.0) as f32;
-        let p = point / cells;
-        let value = |dx: f64, dz: f64| noise(p + DVec3::new(dx, 0.0, dz));
-        let here = value(0.0, 0.0);
-        let step = 0.1;
-        strength * fade * Vec3::new(value(step, 0.0) - here, 0.0, value(0.0, step) - here)
+    let wave = |cells: f64, steepness: f32| {
+        let fade = fade(cells, footprint) * steepness;
+        if fade > 0.0 { fade * gradient(point / cells) * Vec3::new(1.0, 0.0, 1.0) } else { Vec3::ZERO }
     };
-    (normal - slope(3.1, 0.11) - slope(1.2, 0.07)).normalize_or(normal)
+    (normal - wave(3.1, 0.011) - wave(1.2, 0.007)).normalize_or(normal)
 }
 
 #[cfg(test)]
@@ -80,7 +117,9 @@ mod tests {
     #[test]
     fn what_a_pixel_cannot_show_is_left_out() {
         let p = DVec3::new(3.2, 1.1, 9.7);
-        assert_eq!(brightness(p, 100.0), 1.0);
+        assert_eq!(tint(p, 100.0), Vec3::ONE);
+        assert_eq!(rough(p, Vec3::Y, 100.0), Vec3::Y);
+        assert!(rough(p, Vec3::Y, 0.0).is_normalized() && tint(p, 0.0) != Vec3::ONE);
         assert_eq!(ripples(p, Vec3::Y, 100.0), Vec3::Y);
         assert!(ripples(p, Vec3::Y, 0.0).is_normalized());
     }

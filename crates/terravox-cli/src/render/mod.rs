@@ -21,10 +21,11 @@ mod triangles;
 mod walk;
 mod water;
 
-pub use camera::{Camera, direction_of};
+pub use camera::{Camera, Ray, direction_of};
 pub use frame::{FOV_DEGREES, around, closer, middle, overview, shore};
 pub use image::Image;
 pub use scene::{Scene, Scratch};
+pub use shade::FAR;
 
 use glam::{DVec2, DVec3, Vec3};
 use shade::Look;
@@ -124,10 +125,11 @@ fn render_on(
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
     let forward = camera.forward();
     let yaw = forward.x.atan2(-forward.z).to_degrees();
-    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 118.0, 38.0]);
+    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 108.0, 33.0]);
     let reach = reach(scene, camera);
-    let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
-    let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.2;
+    let sky_at_eye =
+        scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
+    let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
     Look {
         scene,
         sky: Sky::new(direction_of(sun_yaw, sun_height), reach * 2.2),

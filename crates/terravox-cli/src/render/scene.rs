@@ -94,11 +94,6 @@ impl Scene {
         self.bounds
     }
 
-    /// Whether there is nothing to see.
-    pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
     /// The kind of the cell at a point; air where nothing is held.
     pub fn kind_at(&self, point: DVec3) -> Kind {
         let pos = VoxelPos::from(point.floor().as_ivec3().to_array());

@@ -14,7 +14,7 @@ use glam::{DVec3, Vec3};
 use terravox::voxel::MaterialTable;
 
 /// Rays look this far, cells: past any world.
-pub(super) const FAR: f64 = 1e10;
+pub const FAR: f64 = 1e10;
 
 /// Shadow rays start this far off the ground, cells.
 const LIFT: f32 = 0.015;
@@ -116,11 +116,12 @@ impl Look<'_> {
     /// Ground lit by sun and sky; `filter` is what is left of light that came through
     /// water. `t` is the distance to the viewer, cells.
     pub fn ground(&self, spot: &Spot, t: f64, filter: Vec3, scratch: &mut Scratch) -> Vec3 {
-        let sun = self.sunlight(spot, scratch);
+        let footprint = t * self.pixel_edge;
+        let normal = grain::rough(spot.point, spot.normal, footprint);
+        let sun = self.sunlight(spot, normal, scratch);
         let open = self.open(spot, t, scratch);
-        let grain = grain::brightness(spot.point, t * self.pixel_edge);
-        let sky = self.sky.ambient(spot.normal, open);
-        spot.colour * grain * filter * (sun + sky)
+        let tint = grain::tint(spot.point, footprint);
+        spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
     }
 
     /// The share of the sky that a spot sees; the rays of one pixel that meet about the
@@ -137,13 +138,14 @@ impl Look<'_> {
         open
     }
 
-    /// Light of the sun on a spot.
-    pub fn sunlight(&self, spot: &Spot, scratch: &mut Scratch) -> Vec3 {
-        let facing = spot.normal.dot(self.sky.sun);
-        if facing <= 0.0 || self.in_shadow(spot, scratch) {
+    /// Light of the sun on a spot whose normal, roughness and all, is `normal`.
+    fn sunlight(&self, spot: &Spot, normal: Vec3, scratch: &mut Scratch) -> Vec3 {
+        let smooth = spot.normal.dot(self.sky.sun);
+        if smooth <= 0.0 || self.in_shadow(spot, scratch) {
             return Vec3::ZERO;
         }
-        self.sky.sunlight * facing
+        // Roughness must not light what is turned away, nor end the light in a line.
+        self.sky.sunlight * normal.dot(self.sky.sun).max(0.0).min(4.0 * smooth)
     }
 
     /// Whether ground stands between a spot and the sun.

@@ -14,7 +14,7 @@ pub struct Sky {
 }
 
 /// Straight up.
-const ZENITH: Vec3 = Vec3::new(0.16, 0.36, 0.78);
+const ZENITH: Vec3 = Vec3::new(0.13, 0.33, 0.80);
 /// Just above the horizon.
 const HORIZON: Vec3 = Vec3::new(0.66, 0.79, 0.92);
 /// What is below the horizon where no ground is.
@@ -36,7 +36,7 @@ impl Sky {
     /// The sky in a direction (unit length), without the sun's disc.
     pub fn colour(&self, direction: Vec3) -> Vec3 {
         let up = direction.y;
-        let above = HORIZON.lerp(ZENITH, up.max(0.0).powf(0.55));
+        let above = HORIZON.lerp(ZENITH, 1.0 - (-3.2 * up.max(0.0)).exp());
         let base = above.lerp(BELOW, smooth(0.0, -0.35, up));
         let near_sun = direction.dot(self.sun).max(0.0);
         let glow = 0.10 * near_sun.powi(6) + 0.22 * near_sun.powi(48);
@@ -56,7 +56,7 @@ impl Sky {
         let dome = HORIZON.lerp(ZENITH, 0.45) * 0.78;
         let free = (GROUND * 0.9).lerp(dome, up);
         // Closed places still get what bounces off the walls.
-        GROUND * 0.22 + free * open
+        GROUND * 0.3 + free * open
     }
 
     /// `colour` after `t` cells of air, looking along `direction`.

@@ -11,7 +11,7 @@ use super::walk::{Hit, Sees};
 use glam::Vec3;
 
 /// Light lost per cell of water, red first.
-const ABSORPTION: Vec3 = Vec3::new(0.34, 0.13, 0.10);
+const ABSORPTION: Vec3 = Vec3::new(0.46, 0.21, 0.16);
 
 /// Refractive index of air over that of water.
 const AIR_BY_WATER: f32 = 0.75;

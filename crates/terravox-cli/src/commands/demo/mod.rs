@@ -39,9 +39,9 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut times = Times::default();
     let mut world = match &args.file {
         None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
-        Some(file) => {
-            times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
-        }
+        Some(file) => times.step("import", || {
+            world::open(file, &args.heightmap, args.reading, console)
+        })?,
     };
     fs::create_dir_all(&args.out).map_err(|error| {
         Failure::of(&args.out, format!("cannot be made: {error}; name another with --out"))
@@ -52,15 +52,16 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
-    let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
-    let pictures = take_pictures(&reopened, &dug, &args.out, console, &mut times)?;
+    let written =
+        times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
+    let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
     report.text_line("from", "from", from);
     let census = Census::of(&reopened.grid, console).map_err(Failure::at(&saved_as))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved.file_bytes, &mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
     report.count("dug_cells", "cells dug", dug.cells);
     report.count("triangles", "triangles", written.triangles);
     report.hidden("model_bytes", written.file_bytes);
@@ -68,7 +69,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
         report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
     }
     let digest = reopened.grid.digest().map_err(Failure::at(&saved_as))?;
-    report.text_line("digest", "digest", format!("{digest:032x}, the same after reopening"));
+    let digest = format!("{digest:032x}");
+    report.line("digest", "digest", format!("{digest}, the same after reopening"), json!(digest));
     let mut files = vec!["world.tvx", "world.glb"];
     files.extend(pictures);
     let names = files.join(" ");
@@ -91,16 +93,17 @@ fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
 fn take_pictures(
     world: &World,
     dug: &tunnel::Tunnel,
-    folder: &Path,
+    args: &Demo,
     console: &Console,
     times: &mut Times,
 ) -> Outcome<Vec<&'static str>> {
     let scene = Scene::new(world.grid.snapshot(), None).map_err(Failure::new)?;
-    let options = PictureOptions::default();
+    let [width, height] = args.size;
+    let options = PictureOptions { width, height, ..PictureOptions::default() };
     let mut names = Vec::new();
     for view in views::views(&scene, dug, options.aspect()) {
         let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(&folder.join(view.file), &image)?;
+        write_png(&args.out.join(view.file), &image)?;
         names.push(view.file);
     }
     Ok(names)

@@ -19,7 +19,10 @@ const LENGTH: std::ops::RangeInclusive<f64> = 24.0..=130.0;
 const RADIUS: f64 = 5.2;
 
 /// Distance from one ball to the next, voxels.
-const STEP: f64 = 2.5;
+pub const STEP: f64 = 2.5;
+
+/// How far the balls go on past the tunnel's ends, voxels.
+const PAST: f64 = 2.0 * RADIUS;
 
 /// A tunnel that was dug.
 #[derive(Clone, Debug, Default)]
@@ -103,12 +106,27 @@ fn top(
     Ok(None)
 }
 
+/// The felt ground, row by row.
+struct Land<'a>(&'a [Option<Ground>]);
+
+impl Land<'_> {
+    /// The ground at a column and row; `None` where none was felt.
+    fn at(&self, [column, row]: [f64; 2]) -> Option<Ground> {
+        let edge = FEELERS as f64 - 0.5;
+        let within = |v: f64| (-0.5..edge).contains(&v);
+        if !(within(column) && within(row)) {
+            return None;
+        }
+        self.0[row.round() as usize * FEELERS + column.round() as usize]
+    }
+}
+
 /// Middles of the balls of the best tunnel; empty if the land has no hill for one.
 fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
-    let at = |x: usize, z: usize| ground[z * FEELERS + x];
+    let land = Land(ground);
     let mut best = (0.0, None);
     for from in 0..ground.len() {
-        for to in from + 1..ground.len() {
+        for to in 0..ground.len() {
             let [Some(a), Some(b)] = [ground[from], ground[to]] else { continue };
             if !a.dry || !b.dry || (a.height - b.height).abs() > 9.0 {
                 continue;
@@ -117,8 +135,8 @@ fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
             if !LENGTH.contains(&length) {
                 continue;
             }
-            let cells = [from % FEELERS, from / FEELERS, to % FEELERS, to / FEELERS];
-            let rating = rate(a, b, length, cells, &at);
+            let [ca, cb] = [from, to].map(|i| [(i % FEELERS) as f64, (i / FEELERS) as f64]);
+            let rating = rate(&land, [a, b], [ca, cb], length);
             if rating > best.0 {
                 best = (rating, Some((a, b)));
             }
@@ -127,28 +145,29 @@ fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
     best.1.map_or_else(Vec::new, |(a, b)| line(a, b))
 }
 
-/// How well a tunnel from `a` to `b` lies under ground: 0 if it does not.
-fn rate(
-    a: Ground,
-    b: Ground,
-    length: f64,
-    [ax, az, bx, bz]: [usize; 4],
-    at: &impl Fn(usize, usize) -> Option<Ground>,
-) -> f64 {
+/// How well a tunnel from `a` to `b` lies under ground and how much is seen from its
+/// first end; 0 if it does not go through a hill.
+fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) -> f64 {
     const SAMPLES: usize = 8;
+    let at = |share: f64| land.at([0, 1].map(|i| ca[i] + (cb[i] - ca[i]) * share));
     let mut cover = 0.0;
     for i in 1..SAMPLES {
         let share = i as f64 / SAMPLES as f64;
-        let between =
-            |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
-        let Some(over) = at(between(ax, bx), between(az, bz)) else { return 0.0 };
+        let Some(over) = at(share) else { return 0.0 };
         let roof = over.height - (a.height + (b.height - a.height) * share);
         if !over.dry || roof < 0.0 {
             return 0.0;
         }
         cover += roof.min(24.0) / SAMPLES as f64;
     }
-    if cover < 8.0 { 0.0 } else { cover - 0.06 * length }
+    // Beyond both ends the hillside falls away, so that they come out into the open.
+    let ahead = 16.0 / length;
+    let (Some(before), Some(after)) = (at(-ahead), at(1.0 + ahead)) else { return 0.0 };
+    let [drop_a, drop_b] = [a.height - before.height, b.height - after.height];
+    if cover < 6.0 || drop_a < 1.5 || drop_b < 1.5 {
+        return 0.0;
+    }
+    0.5 * cover.min(16.0) + 1.5 * drop_a.min(10.0) + 0.5 * drop_b.min(10.0) - 0.05 * length
 }
 
 /// Balls from one end to the other, in a gentle bend.
@@ -158,11 +177,11 @@ fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
     let ahead = (b - a).normalize();
     let side = DVec3::new(-ahead.z, 0.0, ahead.x);
     // On past both ends, until the hillside is left.
-    let [from, to] = [a - ahead * 2.0 * RADIUS, b + ahead * 2.0 * RADIUS];
+    let [from, to] = [a - ahead * PAST, b + ahead * PAST];
     let count = (from.distance(to) / STEP).ceil() as usize;
     let balls = (0..=count).map(|i| {
         let share = i as f64 / count as f64;
-        let bend = (share * std::f64::consts::PI).sin().powi(2) * 0.09 * from.distance(to);
+        let bend = (share * std::f64::consts::PI).sin().powi(2) * 0.04 * from.distance(to);
         (from.lerp(to, share) + side * bend).to_array()
     });
     balls.collect()

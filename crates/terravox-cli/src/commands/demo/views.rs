@@ -1,9 +1,15 @@
 //! What the demo's pictures show: the whole world, the tunnel, and the water (or, in a
 //! world without any, the tunnel's mouth).
 
-use super::tunnel::Tunnel;
-use crate::render::{self, Camera, FOV_DEGREES, Scene, Scratch};
+use super::tunnel::{STEP, Tunnel};
+use crate::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene, Scratch};
 use glam::DVec3;
+
+/// Tunnel between the camera in it and the open, voxels.
+const WALL: f64 = 8.0;
+
+/// Opening angle of the camera in the tunnel, degrees.
+const TUNNEL_FOV_DEGREES: f64 = 72.0;
 
 /// A picture to take.
 pub struct View {
@@ -33,17 +39,22 @@ pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
     vec![overview, tunnel, View { step, file, camera }]
 }
 
-/// Inside, looking out of the nearer end; or, where none was dug, at the land from near.
+/// Inside, looking out of the end with the better view; or, where none was dug, at the
+/// land from near.
 fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let at = |i: usize| DVec3::from(tunnel.centres[i]) / cell;
-    let count = tunnel.centres.len();
-    if count < 8 {
-        return detail(scene, aspect, scratch);
+    let roofed = |i: &usize| {
+        let ray = Ray { origin: at(*i), direction: DVec3::Y };
+        scene.blocked(&ray, FAR, scratch)
+    };
+    // A few voxels of wall around the view.
+    let wall = (WALL / STEP) as usize;
+    let eye = (0..tunnel.centres.len()).find(roofed).map(|mouth| mouth + wall);
+    match eye.filter(|&eye| eye < tunnel.centres.len()) {
+        Some(eye) => Camera::looking_at(at(eye), at(eye - wall - 1), TUNNEL_FOV_DEGREES),
+        None => detail(scene, aspect, scratch),
     }
-    let eye = at((count / 4).max(6)) + DVec3::Y * (0.8 / cell);
-    let target = at(0);
-    Camera::looking_at(eye, target, 62.0)
 }
 
 /// The land from near, or the whole if there is no spot to look at.
