@@ -30,6 +30,9 @@ struct Found {
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
     vertices: [f64; 2],
+    /// Vertices of our liquid surface, which are part of the work and not of the ratio
+    /// to vertices.
+    liquid: f64,
     triangles: [f64; 2],
 }
 
@@ -120,6 +123,9 @@ fn lines(found: &Found) -> Vec<Row> {
             let (triangles, vertices) = (found.triangles[peer], found.vertices[peer]);
             note +=
                 &format!("; {vertex:.1} ns a vertex, {vertices} vertices, {triangles} triangles");
+            if peer == 0 && found.liquid > 0.0 {
+                note += &format!(", and {} liquid vertices", found.liquid);
+            }
         }
         detail(timing.name, per_voxel(timing.min), "ns/voxel").beside(fsn).note(note)
     };
@@ -215,25 +221,26 @@ fn race(edge: usize, boxes: &[DenseBox]) -> Found {
         .every(4),
     ];
     let timings = contest(items, RACE, entrants);
-    let counts = count(&boxes[..items * group], &fsn[..items * group], &tables[0]);
+    let (counts, liquid) = count(&boxes[..items * group], &fsn[..items * group], &tables[0]);
     let voxels = (items * group * edge.pow(3)) as f64;
-    Found { edge, timings, voxels, vertices: counts[0], triangles: counts[1] }
+    Found { edge, timings, voxels, vertices: counts[0], triangles: counts[1], liquid }
 }
 
-/// Vertices and triangles, of ours and of fast-surface-nets.
-fn count(boxes: &[DenseBox], fsn: &[FsnBlock], table: &MaterialTable) -> [[f64; 2]; 2] {
+/// Vertices and triangles, of ours and of fast-surface-nets; and our liquid vertices.
+fn count(boxes: &[DenseBox], fsn: &[FsnBlock], table: &MaterialTable) -> ([[f64; 2]; 2], f64) {
     let (mut mesher, mut out) = (Mesher::new(), BlockMesh::new());
     let mut buffer = SurfaceNetsBuffer::default();
-    let mut counts = [[0.0; 2]; 2];
+    let (mut counts, mut liquid) = ([[0.0; 2]; 2], 0.0);
     for (cells, peer) in boxes.iter().zip(fsn) {
         mesher.mesh(cells, table, &mut out);
         peer.mesh(&mut buffer);
         counts[0][0] += out.solid.vertex_count() as f64;
         counts[1][0] += (out.solid.indices.len() / 3) as f64;
+        liquid += out.liquid.vertex_count() as f64;
         counts[0][1] += buffer.positions.len() as f64;
         counts[1][1] += (buffer.indices.len() / 3) as f64;
     }
-    counts
+    (counts, liquid)
 }
 
 /// The padded box of a 64³ block, read from the grid.
