@@ -1,9 +1,18 @@
 //! Smooth, editable voxel terrain for games and simulations.
 //!
 //! The [`voxel`] grid is the data; everything else is a view that can be thrown
-//! away and rebuilt from it.
+//! away and rebuilt from it. [`terrain::Terrain`] is the front door: it owns a grid
+//! and its views and speaks world metres.
 //!
 //! The crate does no I/O, starts no thread and calls no C.
 
+pub mod codec;
+pub mod generate;
 pub mod mesh;
+pub mod terrain;
 pub mod voxel;
+
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

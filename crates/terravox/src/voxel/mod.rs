@@ -1,11 +1,26 @@
-//! Cells, and how they are held.
+//! Cells, and how they are held: the grid, its chunks with mips, and its change log.
 
 mod cell;
+mod changes;
+mod chunk;
 mod dense;
+mod grid;
+mod lines;
 mod material;
+mod mips;
+#[cfg(test)]
+mod model_tests;
+mod page;
 mod position;
+mod read;
+mod snapshot;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};
+pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes};
+pub use chunk::ChunkView;
 pub use dense::{DenseBox, MAX_BOX_CELLS};
+pub use grid::{GridOptions, Held, Unlisted, VoxelGrid};
 pub use material::{Kind, Material, MaterialTable, Shape};
+pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
+pub use snapshot::{Memory, NotHeld, Snapshot};

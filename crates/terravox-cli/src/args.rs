@@ -1,0 +1,323 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Smooth, editable voxel terrain: make it, import it, mesh it, look at it.
+#[derive(Debug, Parser)]
+#[command(name = "terravox", version, max_term_width = 100)]
+#[command(after_help = "Start here:\n  terravox demo\n\n\
+    A Roblox place to a picture and a model:\n  \
+    terravox import place.rbxl world.tvx\n  \
+    terravox render world.tvx world.png\n  \
+    terravox export world.tvx world.glb")]
+pub struct Cli {
+    /// Reports as one JSON object on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make or import a world, dig a tunnel, save, reopen, mesh, take three pictures
+    #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl")]
+    Demo(Demo),
+    /// Make a world of hills, caves and lakes
+    #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512")]
+    Generate(Generate),
+    /// Make a world from a Roblox place or a heightmap
+    #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
+        terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
+    Import(Import),
+    /// Write a world as a file of another program, by its extension
+    #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
+        terravox export world.tvx world.obj --up z\n\n\
+        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .glb (glTF), .obj")]
+    Export(Export),
+    /// Say what a world, or a file that could be imported, holds
+    #[command(after_help = "Example:\n  terravox info world.tvx\n  \
+        terravox info place.rbxl --json")]
+    Info(Info),
+    /// Write the surface of a world as triangles, to .glb or .obj
+    #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
+        terravox mesh world.tvx far.glb --mip 2")]
+    Mesh(Mesh),
+    /// Take a picture of a world; needs no graphics card
+    #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
+        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080")]
+    Render(Render),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// A world, a Roblox file or a heightmap; without it a world is generated
+    pub file: Option<PathBuf>,
+    /// Folder for what the demo makes
+    #[arg(long, default_value = "terravox-demo", value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Width and height of the pictures in pixels
+    #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
+    pub size: [usize; 2],
+    #[command(flatten)]
+    pub heightmap: Heightmap,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// The world to write (.tvx)
+    pub world: PathBuf,
+    /// Number that the world grows from
+    #[arg(long, default_value_t = DEMO_SEED)]
+    pub seed: u64,
+    /// Voxels along x and z, rounded up to chunks of 32
+    #[arg(long, default_value_t = 384, value_parser = clap::value_parser!(u32).range(32..=8192))]
+    pub size: u32,
+    /// Metres along the edge of a voxel
+    #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "M")]
+    pub voxel_size: f64,
+    /// Replace the world if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Seed of the generated demo world.
+pub const DEMO_SEED: u64 = 252;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// .rbxm .rbxl .rbxmx .rbxlx .smoothgrid, a heightmap .png, or .raw .r16 (16 bits)
+    pub file: PathBuf,
+    /// The world to write (.tvx)
+    pub world: PathBuf,
+    #[command(flatten)]
+    pub heightmap: Heightmap,
+    /// Replace the world if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// How heightmaps become worlds, and how large voxels are.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Heightmap {
+    /// Metres along the edge of a voxel [default: 1; Roblox 1.12, which is 4 studs]
+    #[arg(long, value_parser = positive, value_name = "M")]
+    pub voxel_size: Option<f64>,
+    /// Heightmaps: metres from one sample to the next [default: one voxel]
+    #[arg(long, value_parser = positive, value_name = "M")]
+    pub scale: Option<f64>,
+    /// Heightmaps: metres from black to white [default: so that the land is an eighth as
+    /// high as the map is wide]
+    #[arg(long, value_parser = positive, value_name = "M")]
+    pub vertical_scale: Option<f64>,
+    /// Heightmaps: metres above black up to which water stands [default: no water]
+    #[arg(long, value_parser = number, value_name = "M", allow_hyphen_values = true)]
+    pub sea_level: Option<f64>,
+    /// Heightmaps: metres of ground below the lowest sample [default: 8 voxels]
+    #[arg(long, value_parser = positive, value_name = "M")]
+    pub depth: Option<f64>,
+    /// Raw heightmaps: samples in a row
+    #[arg(long, requires = "height", value_name = "SAMPLES")]
+    pub width: Option<usize>,
+    /// Raw heightmaps: rows
+    #[arg(long, requires = "width", value_name = "ROWS")]
+    pub height: Option<usize>,
+}
+
+/// How worlds are read.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Reading {
+    /// Go on without the chunks of a world that are damaged
+    #[arg(long)]
+    pub skip_damaged: bool,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// The file to write: .rbxm .rbxmx .smoothgrid .glb .obj
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub triangles: Triangles,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Arguments of `mesh`.
+#[derive(Debug, Args)]
+pub struct Mesh {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// The file to write: .glb or .obj
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub triangles: Triangles,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// How triangles are written.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Triangles {
+    /// .obj: which axis points up
+    #[arg(long, value_enum, default_value_t = Up::Y)]
+    pub up: Up,
+    /// Triangles: units of the file per metre
+    #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "UNITS")]
+    pub scale: f64,
+    /// Triangles: cells of 2^MIP voxels, 0 is the finest
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
+    pub mip: u8,
+}
+
+/// An axis that points up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Up {
+    /// As in worlds, glTF and most engines.
+    Y,
+    /// As in Blender and most CAD programs.
+    Z,
+}
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+pub struct Info {
+    /// A world, or any file that can be imported
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Arguments of `render`.
+#[derive(Debug, Args)]
+pub struct Render {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// The picture to write (.png)
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub view: View,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Camera and light of a picture.
+#[derive(Clone, Debug, Args)]
+pub struct View {
+    /// Where the camera is, in metres [default: where the whole world is seen]
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub camera: Option<[f64; 3]>,
+    /// What it looks at, in metres
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub look: Option<[f64; 3]>,
+    /// Or which way: degrees clockwise from north (-z)
+    #[arg(long, value_parser = number, conflicts_with = "look", requires = "camera",
+        value_name = "DEGREES", allow_hyphen_values = true)]
+    pub yaw: Option<f64>,
+    /// And degrees above the horizon
+    #[arg(long, value_parser = number, conflicts_with = "look", requires = "camera",
+        value_name = "DEGREES", allow_hyphen_values = true)]
+    pub pitch: Option<f64>,
+    /// Degrees from the bottom of the picture to its top
+    #[arg(long, value_parser = opening, value_name = "DEGREES")]
+    pub fov: Option<f64>,
+    /// Width and height in pixels
+    #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
+    pub size: [usize; 2],
+    /// Rays along the edge of a pixel
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub samples: u8,
+    /// Where the sun stands: degrees from north, degrees above the horizon [default: over
+    /// the camera's left shoulder]
+    #[arg(long, value_parser = pair, value_name = "YAW,HEIGHT", allow_hyphen_values = true)]
+    pub sun: Option<[f64; 2]>,
+    /// A lamp at the camera [default: where the camera sees little sky]
+    #[arg(long, value_enum)]
+    pub lamp: Option<Switch>,
+    /// Cells of 2^MIP voxels [default: 0, or what keeps a huge world in memory]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub mip: Option<u8>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
+    // Twice what voxels of a kilometre reach.
+    if value.abs() <= 2e12 { Ok(value) } else { Err("not a number that fits".to_owned()) }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 or more".to_owned()) }
+}
+
+fn opening(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
+}
+
+fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
+    let values: Result<Vec<f64>, String> = text.split(',').map(number).collect();
+    values?.try_into().map_err(|_| format!("give {N} numbers with commas between"))
+}
+
+fn triple(text: &str) -> Result<[f64; 3], String> {
+    numbers(text)
+}
+
+fn pair(text: &str) -> Result<[f64; 2], String> {
+    numbers(text)
+}
+
+fn pixels(text: &str) -> Result<[usize; 2], String> {
+    let wrong = || "give width x height, as 1280x720, up to 16384 each".to_owned();
+    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    let edge = |text: &str| text.parse().ok().filter(|edge| (1..=16384).contains(edge));
+    match (edge(width), edge(height)) {
+        (Some(width), Some(height)) => Ok([width, height]),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_has_an_example() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands() {
+            let help = sub.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            assert!(help.contains(&format!("terravox {}", sub.get_name())), "{help}");
+        }
+    }
+
+    #[test]
+    fn values_are_read_strictly() {
+        assert_eq!(triple("1,-2.5, 3"), Ok([1.0, -2.5, 3.0]));
+        assert!(triple("1,2").is_err() && triple("1,2,nan").is_err() && number("inf").is_err());
+        assert_eq!(pixels("640x360"), Ok([640, 360]));
+        assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
+        assert!(positive("0").is_err() && opening("180").is_err());
+    }
+}

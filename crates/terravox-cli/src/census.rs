@@ -1,0 +1,111 @@
+//! What a world holds, counted.
+
+use crate::console::Console;
+use crate::report::{Report, grouped, size};
+use rayon::prelude::*;
+use serde_json::json;
+use terravox::voxel::{AIR, DenseBox, NotHeld, Snapshot};
+
+/// Counts over all cells of a world at mip 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Listed chunks.
+    pub chunks: u64,
+    /// Those of them that are one material.
+    pub uniform_chunks: u64,
+    /// Cells that are not air.
+    pub cells: u64,
+    /// Solid cells that hold water.
+    pub wet_cells: u64,
+    /// Cells by material id; air is counted in listed chunks only.
+    pub materials: Box<[u64; 256]>,
+    /// Bytes in memory.
+    pub memory_bytes: u64,
+}
+
+impl Census {
+    /// Counts a world.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if a listed chunk is not held at mip 0.
+    pub fn of(snapshot: &Snapshot, console: &Console) -> Result<Census, NotHeld> {
+        let chunks = snapshot.chunks();
+        let bar = console.bar("counting", chunks.len());
+        let count = |(mut counts, mut cells): (Box<[u64; 257]>, DenseBox), chunk: &_| {
+            let view = snapshot.chunk(*chunk)?;
+            match view.uniform_material() {
+                Some(material) => counts[usize::from(material)] += 32 * 32 * 32,
+                None => {
+                    snapshot.read(chunk.region(), 0, &mut cells)?;
+                    cells.materials().iter().for_each(|&m| counts[usize::from(m)] += 1);
+                    counts[256] += cells.water().len() as u64;
+                }
+            }
+            bar.step();
+            Ok((counts, cells))
+        };
+        let none = || (Box::new([0; 257]), DenseBox::default());
+        let parts: Vec<_> = chunks.par_iter().try_fold(none, count).collect::<Result<_, _>>()?;
+        let mut counts = [0; 257];
+        for (part, _) in parts {
+            counts.iter_mut().zip(part.iter()).for_each(|(sum, part)| *sum += part);
+        }
+        let mut materials = Box::new([0; 256]);
+        materials.copy_from_slice(&counts[..256]);
+        let memory = snapshot.memory();
+        Ok(Census {
+            chunks: memory.chunks as u64,
+            uniform_chunks: memory.uniform_chunks as u64,
+            cells: materials[1..].iter().sum(),
+            wet_cells: counts[256],
+            materials,
+            memory_bytes: memory.total() as u64,
+        })
+    }
+
+    /// Bytes a cell that is not air.
+    pub fn bytes_a_cell(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.cells.max(1) as f64
+    }
+
+    /// Adds chunks, cells and memory to a report.
+    pub fn add_to(&self, report: &mut Report) {
+        let chunks = format!("{}, {} of one material", grouped(self.chunks), self.uniform_chunks);
+        report.line("chunks", "chunks", chunks, json!(self.chunks));
+        report.hidden("uniform_chunks", self.uniform_chunks);
+        report.count("cells", "cells", self.cells);
+        report.hidden("wet_cells", self.wet_cells);
+        self.add_bytes("memory", "in memory", self.memory_bytes, report);
+    }
+
+    /// Adds a number of bytes, and how many that are a cell, to a report.
+    pub fn add_bytes(&self, key: &str, label: &str, bytes: u64, report: &mut Report) {
+        let a_cell = self.bytes_a_cell(bytes);
+        let text = format!("{}, {a_cell:.3} bytes a cell", size(bytes));
+        report.line(&format!("{key}_bytes"), label, text, json!(bytes));
+        report.hidden(&format!("{key}_bytes_a_cell"), (a_cell * 1e4).round() / 1e4);
+    }
+
+    /// Adds the materials, commonest first, to a report.
+    pub fn add_materials(&self, snapshot: &Snapshot, report: &mut Report) {
+        let mut found: Vec<(u64, u8)> = (AIR + 1..=255)
+            .map(|id| (self.materials[usize::from(id)], id))
+            .filter(|entry| entry.0 > 0)
+            .collect();
+        found.sort_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
+        let table = snapshot.materials();
+        let text = found
+            .iter()
+            .map(|&(count, id)| format!("{} {}", table.name(id), share(count, self.cells)));
+        let text = text.collect::<Vec<_>>().join(", ");
+        let value = found
+            .iter()
+            .map(|&(count, id)| json!({ "id": id, "name": table.name(id), "cells": count }));
+        report.line("materials", "materials", text, value.collect());
+    }
+}
+
+fn share(part: u64, all: u64) -> String {
+    let percent = 100.0 * part as f64 / all.max(1) as f64;
+    if percent < 0.1 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
+}

@@ -1,0 +1,109 @@
+//! `demo`: the whole way of a world, from nothing or a file to a model and pictures.
+
+mod tunnel;
+mod views;
+
+use super::generate::generate;
+use super::render::{take, write_png};
+use crate::args::{DEMO_SEED, Demo, Triangles, Up};
+use crate::census::Census;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::render::{PictureOptions, Scene};
+use crate::report::Report;
+use crate::triangles;
+use crate::world::{self, World};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Voxels along the demo world's x and z.
+const SIZE: u32 = 384;
+
+/// How long each step took, in the order of the steps.
+#[derive(Default)]
+struct Times(Vec<(&'static str, Duration)>);
+
+impl Times {
+    /// Does a step and notes how long it took.
+    fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.0.push((name, start.elapsed()));
+        done
+    }
+}
+
+pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
+    let mut times = Times::default();
+    let mut world = match &args.file {
+        None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
+        Some(file) => {
+            times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
+        }
+    };
+    fs::create_dir_all(&args.out).map_err(|error| {
+        Failure::of(&args.out, format!("cannot be made: {error}; name another with --out"))
+    })?;
+    let dug = times.step("dig", || tunnel::dig(&mut world.grid))?;
+    let saved_as = args.out.join("world.tvx");
+    let saved = times.step("save", || world.save(&saved_as, true, console))?;
+    let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
+    let model = args.out.join("world.glb");
+    let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
+    let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
+    let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
+
+    let mut report = Report::new("demo");
+    let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
+    report.text_line("from", "from", from);
+    let census = Census::of(&reopened.grid, console).map_err(Failure::at(&saved_as))?;
+    census.add_to(&mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
+    report.count("dug_cells", "cells dug", dug.cells);
+    report.count("triangles", "triangles", written.triangles);
+    report.hidden("model_bytes", written.file_bytes);
+    for (name, time) in &times.0 {
+        report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
+    }
+    let digest = reopened.grid.digest().map_err(Failure::at(&saved_as))?;
+    let digest = format!("{digest:032x}");
+    report.line("digest", "digest", format!("{digest}, the same after reopening"), json!(digest));
+    let mut files = vec!["world.tvx", "world.glb"];
+    files.extend(pictures);
+    let names = files.join(" ");
+    report.line("files", "files", format!("{names} in {}", args.out.display()), json!(files));
+    super::import::add_notes(&world.notes, &mut report);
+    Ok(report)
+}
+
+/// Reads the saved world and checks that it is the same.
+fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
+    let again = world::open(path, &Default::default(), Default::default(), console)?;
+    let [before, after] = [&world.grid, &again.grid].map(|grid| grid.digest());
+    if before.map_err(Failure::at(path))? != after.map_err(Failure::at(path))? {
+        return Err(Failure::of(path, "the world read back differs from the one saved"));
+    }
+    Ok(again)
+}
+
+/// Takes the three pictures and answers their names.
+fn take_pictures(
+    world: &World,
+    dug: &tunnel::Tunnel,
+    args: &Demo,
+    console: &Console,
+    times: &mut Times,
+) -> Outcome<Vec<&'static str>> {
+    let scene = Scene::new(world.grid.snapshot(), None).map_err(Failure::new)?;
+    let [width, height] = args.size;
+    let options = PictureOptions { width, height, ..PictureOptions::default() };
+    let mut names = Vec::new();
+    for view in views::views(&scene, dug, options.aspect()) {
+        let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
+        write_png(&args.out.join(view.file), &image)?;
+        names.push(view.file);
+    }
+    Ok(names)
+}

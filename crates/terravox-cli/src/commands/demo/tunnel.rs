@@ -1,0 +1,300 @@
+//! A tunnel of balls through a hill: where it goes, and the digging.
+//!
+//! A ball's share of a cell is b = clamp(½ + d), d the signed distance from the cell's
+//! centre to the ball's surface in voxels, inside positive. Digging leaves min(old, 1 − b);
+//! then, in the ball's band (0 < b < 1), what is at most half full and touches no fuller
+//! cell goes, else a film would stay.
+
+use crate::failure::{Failure, Outcome};
+use glam::{DVec2, DVec3};
+use terravox::voxel::{Cell, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos};
+
+/// Points an edge at which the ground's height is felt.
+const FEELERS: usize = 40;
+
+/// Shortest and longest tunnel, voxels.
+const LENGTH: std::ops::RangeInclusive<f64> = 24.0..=130.0;
+
+/// Radius of a ball, voxels.
+const RADIUS: f64 = 5.2;
+
+/// Distance from one ball to the next, voxels.
+pub const STEP: f64 = 2.5;
+
+/// How far the balls go on past the tunnel's ends, voxels.
+const PAST: f64 = 2.0 * RADIUS;
+
+/// A tunnel that was dug.
+#[derive(Clone, Debug, Default)]
+pub struct Tunnel {
+    /// Middles of the balls, voxels, from one end to the other.
+    pub centres: Vec<[f64; 3]>,
+    /// Cells that lost ground.
+    pub cells: u64,
+}
+
+/// A point of the ground, seen from above.
+#[derive(Clone, Copy, Debug)]
+struct Ground {
+    x: f64,
+    z: f64,
+    /// Top of the highest solid cell, voxels.
+    height: f64,
+    /// Whether nothing but air lies on it.
+    dry: bool,
+}
+
+/// Digs a tunnel through the hill that suits it best.
+///
+/// # Errors
+/// If a chunk on its way is not held at mip 0.
+pub fn dig(grid: &mut VoxelGrid) -> Outcome<Tunnel> {
+    let ground = feel(grid)?;
+    let mut tunnel = Tunnel { centres: route(&ground), cells: 0 };
+    let mut cells = DenseBox::default();
+    for (i, &centre) in tunnel.centres.iter().enumerate() {
+        // A little wider and narrower, as if by hand.
+        let radius = RADIUS + 0.7 * (i as f64 * 0.9).sin();
+        tunnel.cells += dig_ball(grid, centre, radius, &mut cells).map_err(Failure::new)?;
+    }
+    Ok(tunnel)
+}
+
+/// The ground's height over the whole world, row by row; `None` where there is none.
+fn feel(snapshot: &Snapshot) -> Outcome<Vec<Option<Ground>>> {
+    let bounds = snapshot.bounds();
+    let mut column = DenseBox::default();
+    let mut ground = Vec::with_capacity(FEELERS * FEELERS);
+    for i in 0..FEELERS * FEELERS {
+        let along = |low: i32, high: i32, i: usize| {
+            let share = (i as f64 + 0.5) / FEELERS as f64;
+            low + (f64::from(high - low) * share) as i32
+        };
+        let x = along(bounds.min.x, bounds.max.x, i % FEELERS);
+        let z = along(bounds.min.z, bounds.max.z, i / FEELERS);
+        ground.push(top(snapshot, bounds, [x, z], &mut column)?);
+    }
+    Ok(ground)
+}
+
+/// The highest solid cell of a column, looked for in pieces from above.
+fn top(
+    snapshot: &Snapshot,
+    bounds: Region,
+    [x, z]: [i32; 2],
+    column: &mut DenseBox,
+) -> Outcome<Option<Ground>> {
+    let kinds = *snapshot.materials().kinds();
+    let mut dry = true;
+    let mut high = bounds.max.y;
+    while high > bounds.min.y {
+        let low = (high - 32).max(bounds.min.y);
+        let piece = Region::new([x, low, z], [x + 1, high, z + 1]);
+        snapshot.read(piece, 0, column).map_err(Failure::new)?;
+        for (i, &material) in column.materials().iter().enumerate().rev() {
+            match kinds[usize::from(material)] {
+                Kind::Air => {}
+                Kind::Liquid => dry = false,
+                Kind::Solid => {
+                    let [x, z] = [x, z].map(|v| f64::from(v) + 0.5);
+                    return Ok(Some(Ground { x, z, height: f64::from(low) + i as f64 + 1.0, dry }));
+                }
+            }
+        }
+        high = low;
+    }
+    Ok(None)
+}
+
+/// The felt ground, row by row.
+struct Land<'a>(&'a [Option<Ground>]);
+
+impl Land<'_> {
+    /// The ground at a column and row; `None` where none was felt.
+    fn at(&self, [column, row]: [f64; 2]) -> Option<Ground> {
+        let edge = FEELERS as f64 - 0.5;
+        let within = |v: f64| (-0.5..edge).contains(&v);
+        if !(within(column) && within(row)) {
+            return None;
+        }
+        self.0[row.round() as usize * FEELERS + column.round() as usize]
+    }
+}
+
+/// Middles of the balls of the best tunnel; empty if the land has no hill for one.
+fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
+    let land = Land(ground);
+    let mut best = (0.0, None);
+    for from in 0..ground.len() {
+        for to in 0..ground.len() {
+            let [Some(a), Some(b)] = [ground[from], ground[to]] else { continue };
+            if !a.dry || !b.dry || (a.height - b.height).abs() > 9.0 {
+                continue;
+            }
+            let length = DVec2::new(a.x - b.x, a.z - b.z).length();
+            if !LENGTH.contains(&length) {
+                continue;
+            }
+            let [ca, cb] = [from, to].map(|i| [(i % FEELERS) as f64, (i / FEELERS) as f64]);
+            let rating = rate(&land, [a, b], [ca, cb], length);
+            if rating > best.0 {
+                best = (rating, Some((a, b)));
+            }
+        }
+    }
+    best.1.map_or_else(Vec::new, |(a, b)| line(a, b))
+}
+
+/// How well a tunnel from `a` to `b` lies under ground and how much is seen from its
+/// first end; 0 if it does not go through a hill.
+fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) -> f64 {
+    const SAMPLES: usize = 8;
+    let at = |share: f64| land.at([0, 1].map(|i| ca[i] + (cb[i] - ca[i]) * share));
+    let mut cover = 0.0;
+    for i in 1..SAMPLES {
+        let share = i as f64 / SAMPLES as f64;
+        let Some(over) = at(share) else { return 0.0 };
+        let roof = over.height - (a.height + (b.height - a.height) * share);
+        if !over.dry || roof < 0.0 {
+            return 0.0;
+        }
+        cover += roof.min(24.0) / SAMPLES as f64;
+    }
+    // Beyond both ends the hillside falls away, so that they come out into the open.
+    let ahead = 16.0 / length;
+    let (Some(before), Some(after)) = (at(-ahead), at(1.0 + ahead)) else { return 0.0 };
+    let [drop_a, drop_b] = [a.height - before.height, b.height - after.height];
+    if cover < 6.0 || drop_a < 1.5 || drop_b < 1.5 {
+        return 0.0;
+    }
+    0.5 * cover.min(16.0) + 1.5 * drop_a.min(10.0) + 0.5 * drop_b.min(10.0) - 0.05 * length
+}
+
+/// Balls from one end to the other, in a gentle bend.
+fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
+    // Feet on the ground: the ends lie half in the open.
+    let [a, b] = [a, b].map(|g| DVec3::new(g.x, g.height + 0.55 * RADIUS, g.z));
+    let ahead = (b - a).normalize();
+    let side = DVec3::new(-ahead.z, 0.0, ahead.x);
+    // On past both ends, until the hillside is left.
+    let [from, to] = [a - ahead * PAST, b + ahead * PAST];
+    let count = (from.distance(to) / STEP).ceil() as usize;
+    let balls = (0..=count).map(|i| {
+        let share = i as f64 / count as f64;
+        let bend = (share * std::f64::consts::PI).sin().powi(2) * 0.04 * from.distance(to);
+        (from.lerp(to, share) + side * bend).to_array()
+    });
+    balls.collect()
+}
+
+/// Digs a ball, in voxels; answers how many cells lost ground. Liquids stay.
+fn dig_ball(
+    grid: &mut VoxelGrid,
+    centre: [f64; 3],
+    radius: f64,
+    cells: &mut DenseBox,
+) -> Result<u64, terravox::voxel::NotHeld> {
+    let bound = |v: f64, by: f64| (v + by).floor() as i32;
+    let low = centre.map(|v| bound(v, -radius - 1.0));
+    let high = centre.map(|v| bound(v, radius + 1.0) + 1);
+    let region = Region::new(low, high);
+    grid.read(region.grow(1), 0, cells)?;
+    let kinds = *grid.materials().kinds();
+    let solid = |cell: Cell| kinds[usize::from(cell.material)] == Kind::Solid;
+    let share = |pos: VoxelPos| {
+        let middle = DVec3::from(pos.to_array().map(|v| f64::from(v) + 0.5));
+        (0.5 + radius - middle.distance(DVec3::from(centre))).clamp(0.0, 1.0)
+    };
+    let mut dug = 0;
+    for pos in region.voxels() {
+        let cell = cells.cell(pos);
+        let left = ((1.0 - share(pos)) * 256.0).round() as u32;
+        if solid(cell) && left < cell.units() {
+            dug += 1;
+            let occupancy = left.checked_sub(1).map(|stored| stored as u8);
+            cells.set(pos, occupancy.map_or(Cell::AIR, |o| Cell::new(cell.material, o)));
+            if left == 0 {
+                cells.set_water(pos, None);
+            }
+        }
+    }
+    let full = |cell: Cell| solid(cell) && cell.units() > 128;
+    let films: Vec<VoxelPos> = region
+        .voxels()
+        .filter(|&pos| {
+            let cell = cells.cell(pos);
+            let band = share(pos) > 0.0 && share(pos) < 1.0;
+            band && solid(cell) && !full(cell) && !neighbours(pos).any(|at| full(cells.cell(at)))
+        })
+        .collect();
+    for pos in films {
+        cells.set(pos, Cell::AIR);
+        cells.set_water(pos, None);
+    }
+    grid.write(cells)?;
+    Ok(dug)
+}
+
+/// The six voxels that share a face with `pos`.
+fn neighbours(pos: VoxelPos) -> impl Iterator<Item = VoxelPos> {
+    let steps = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
+    steps.into_iter().map(move |step| pos + VoxelPos::from(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::voxel::GridOptions;
+
+    /// Rock of 96 × 64 × 96 voxels with a ridge along x in the middle.
+    fn ridge() -> VoxelGrid {
+        let mut grid = VoxelGrid::new(GridOptions::default());
+        let mut cells = DenseBox::new(Region::new([0; 3], [96, 64, 96]));
+        for pos in cells.region().voxels() {
+            let height = 12 + (24 - (pos.z - 48).abs()).max(0);
+            if pos.y < height {
+                cells.set(pos, Cell::full(8));
+            }
+        }
+        assert!(grid.write(&cells).is_ok());
+        grid
+    }
+
+    #[test]
+    fn a_tunnel_goes_through_the_ridge_and_is_open_all_the_way() -> Outcome<()> {
+        let mut grid = ridge();
+        let tunnel = dig(&mut grid)?;
+        assert!(tunnel.centres.len() > 10 && tunnel.cells > 1000);
+        for centre in &tunnel.centres {
+            let at = VoxelPos::from(centre.map(|v| v.floor() as i32));
+            assert_eq!(grid.cell(at), Ok(Cell::AIR), "{at}");
+        }
+        let [first, last] = [tunnel.centres[0], tunnel.centres[tunnel.centres.len() - 1]];
+        assert!((first[2] - 48.0) * (last[2] - 48.0) < 0.0, "{first:?} {last:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn flat_land_has_no_hill_to_dig_through() -> Outcome<()> {
+        let mut grid = VoxelGrid::new(GridOptions::default());
+        assert!(dig(&mut grid)?.centres.is_empty());
+        let mut cells = DenseBox::new(Region::new([0; 3], [64, 8, 64]));
+        cells.fill(8);
+        assert!(grid.write(&cells).is_ok());
+        assert!(dig(&mut grid)?.centres.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn digging_twice_is_digging_once() {
+        let mut grid = ridge();
+        let mut cells = DenseBox::default();
+        let ball = |grid: &mut VoxelGrid, cells: &mut DenseBox| {
+            dig_ball(grid, [40.3, 20.1, 44.7], 6.4, cells)
+        };
+        assert!(ball(&mut grid, &mut cells).is_ok_and(|dug| dug > 500));
+        let once = grid.digest();
+        assert_eq!(ball(&mut grid, &mut cells), Ok(0));
+        assert_eq!(grid.digest(), once);
+    }
+}

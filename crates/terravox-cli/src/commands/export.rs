@@ -1,0 +1,44 @@
+//! `export`: a world becomes a file of another program.
+
+use super::mesh;
+use crate::args::Export;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::output::write_file;
+use crate::report::Report;
+use crate::triangles::check_triangles_path;
+use crate::world::{self, extension};
+use std::time::Instant;
+use terravox_io::roblox::{self, Container};
+
+pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
+    let container = match extension(&args.file).as_str() {
+        "rbxm" => Some(Container::Binary),
+        "rbxmx" => Some(Container::Xml),
+        "smoothgrid" => Some(Container::SmoothGrid),
+        "glb" | "obj" => None,
+        _ => {
+            let what = "unknown extension; worlds go to .rbxm .rbxmx .smoothgrid .glb .obj";
+            return Err(Failure::of(&args.file, what));
+        }
+    };
+    if container.is_none() {
+        check_triangles_path(&args.file, &args.triangles)?;
+    }
+    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let Some(container) = container else {
+        return mesh::triangles("export", &world, args, console);
+    };
+    let start = Instant::now();
+    let bytes =
+        roblox::export(&world.grid, &world.roblox, container).map_err(Failure::at(&args.world))?;
+    let file_bytes = write_file(&args.file, &bytes)?;
+    let mut report = Report::new("export");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.file.display().to_string());
+    report.count("chunks", "chunks", world.grid.chunks().len() as u64);
+    report.bytes("file_bytes", "written", file_bytes);
+    report.time("export_ms", "export", start.elapsed());
+    super::import::add_notes(&world.notes, &mut report);
+    Ok(report)
+}

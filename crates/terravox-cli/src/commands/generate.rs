@@ -1,0 +1,77 @@
+//! `generate`: a seeded world of hills, caves and lakes.
+
+use crate::args::Generate;
+use crate::census::Census;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::report::Report;
+use crate::world::{World, check_new_world};
+use rayon::prelude::*;
+use serde_json::json;
+use std::time::Instant;
+use terravox::generate::Hills;
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
+use terravox_io::roblox::RobloxMetadata;
+use terravox_store::{Generator, WorldInfo};
+
+/// Chunks made at a time: bounds what waits to be written.
+const BATCH: usize = 64;
+
+/// Deepest ground that is made, voxels: below it there are no caves.
+const DEEPEST: i32 = -64;
+
+pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
+    check_new_world(&args.world, args.force)?;
+    let start = Instant::now();
+    let world = generate(args.seed, args.size, args.voxel_size, console)?;
+    let made = start.elapsed();
+    let start = Instant::now();
+    let saved = world.save(&args.world, args.force, console)?;
+    let mut report = Report::new("generate");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
+    let census = Census::of(&world.grid, console).map_err(Failure::at(&args.world))?;
+    census.add_to(&mut report);
+    census.add_bytes("disk", "on disk", saved, &mut report);
+    report.time("generate_ms", "generate", made);
+    report.time("save_ms", "save", start.elapsed());
+    Ok(report)
+}
+
+/// A generated world, `size` voxels along x and z rounded up to chunks, its middle at
+/// the origin.
+pub fn generate(seed: u64, size: u32, voxel_size_m: f64, console: &Console) -> Outcome<World> {
+    let hills = Hills::new(seed);
+    let edge = size.div_ceil(32) as i32;
+    let [low, high] = [-(edge / 2), edge - edge / 2];
+    let heights = [DEEPEST, Hills::HEIGHTS.end];
+    let region = Region::new([low * 32, heights[0], low * 32], [high * 32, heights[1], high * 32]);
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let chunks: Vec<ChunkPos> = region.blocks::<5>().collect();
+    let bar = console.bar("generating", chunks.len());
+    for batch in chunks.chunks(BATCH) {
+        let filled = batch.par_iter().map(|chunk| {
+            let mut cells = DenseBox::new(chunk.region());
+            hills.fill(&mut cells, 0);
+            bar.step();
+            cells
+        });
+        for cells in filled.collect::<Vec<_>>() {
+            grid.write(&cells).map_err(Failure::new)?;
+        }
+    }
+    let generator = Generator {
+        name: Hills::NAME.to_owned(),
+        version: Hills::VERSION,
+        seed,
+        saved_region: Some(region),
+    };
+    let info = WorldInfo {
+        voxel_size_m,
+        materials: grid.materials().clone(),
+        generator: Some(generator),
+        ..WorldInfo::default()
+    };
+    let (roblox, notes) = (RobloxMetadata::default(), Vec::new());
+    Ok(World { grid, info, roblox, source: "generated", file_bytes: 0, notes })
+}

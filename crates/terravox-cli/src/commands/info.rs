@@ -1,0 +1,47 @@
+//! `info`: what a world, or a file that could be imported, holds.
+
+use super::import::add_notes;
+use crate::args::Info;
+use crate::census::Census;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::report::Report;
+use crate::world;
+use serde_json::{Value, json};
+use terravox::voxel::Region;
+
+pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
+    let world = world::open(&args.file, &Default::default(), args.reading, console)?;
+    let mut report = Report::new("info");
+    report.text_line("file", "file", args.file.display().to_string());
+    report.text_line("kind", "kind", world.source);
+    let voxel = world.info.voxel_size_m;
+    report.line("voxel_size_m", "voxel", format!("{voxel} m"), json!(voxel));
+    report.hidden("origin_m", json!(world.info.origin_m));
+    if let Some(generator) = &world.info.generator {
+        let text = format!("{} {}, seed {}", generator.name, generator.version, generator.seed);
+        let value = json!({ "name": generator.name, "version": generator.version,
+            "seed": generator.seed });
+        report.line("generator", "generator", text, value);
+    }
+    add_bounds(world.grid.bounds(), &mut report);
+    let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
+    census.add_to(&mut report);
+    census.add_bytes("disk", "on disk", world.file_bytes, &mut report);
+    census.add_materials(&world.grid, &mut report);
+    let digest = world.grid.digest().map_err(Failure::at(&args.file))?;
+    report.text_line("digest", "digest", format!("{digest:032x}"));
+    add_notes(&world.notes, &mut report);
+    Ok(report)
+}
+
+/// Adds the region of the listed chunks.
+fn add_bounds(bounds: Region, report: &mut Report) {
+    let [x, y, z] = bounds.size();
+    let text = match bounds.is_empty() {
+        true => "none: the world is empty".to_owned(),
+        false => format!("{x} × {y} × {z}, from {} on", bounds.min),
+    };
+    let value: Value = json!({ "min": bounds.min.to_array(), "max": bounds.max.to_array() });
+    report.line("bounds", "voxels", text, value);
+}

@@ -1,0 +1,43 @@
+//! `mesh`: the surface of a world as triangles.
+
+use super::import::add_notes;
+use crate::args::{Export, Mesh};
+use crate::console::Console;
+use crate::failure::Outcome;
+use crate::report::Report;
+use crate::triangles::{self, check_triangles_path};
+use crate::world::{self, World};
+use std::time::Instant;
+
+pub fn run(args: &Mesh, console: &Console) -> Outcome<Report> {
+    check_triangles_path(&args.file, &args.triangles)?;
+    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let args = Export {
+        world: args.world.clone(),
+        file: args.file.clone(),
+        triangles: args.triangles,
+        reading: args.reading,
+    };
+    triangles("mesh", &world, &args, console)
+}
+
+/// Writes triangles for `mesh` and `export`.
+pub fn triangles(
+    command: &str,
+    world: &World,
+    args: &Export,
+    console: &Console,
+) -> Outcome<Report> {
+    let start = Instant::now();
+    let written = triangles::write(world, &args.file, &args.triangles, console)?;
+    let mut report = Report::new(command);
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.file.display().to_string());
+    report.count("tiles", "tiles", written.tiles);
+    report.count("vertices", "vertices", written.vertices);
+    report.count("triangles", "triangles", written.triangles);
+    report.bytes("file_bytes", "written", written.file_bytes);
+    report.time(&format!("{command}_ms"), command, start.elapsed());
+    add_notes(&world.notes, &mut report);
+    Ok(report)
+}

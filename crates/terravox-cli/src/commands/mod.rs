@@ -1,0 +1,31 @@
+//! The commands, a file each: read, do, report.
+
+mod demo;
+mod export;
+mod generate;
+mod import;
+mod info;
+mod mesh;
+mod render;
+
+use crate::args::{Cli, Command};
+use crate::console::Console;
+use crate::failure::Outcome;
+
+/// Runs what was typed.
+///
+/// # Errors
+/// The one line to show.
+pub fn run(cli: &Cli) -> Outcome<()> {
+    let console = Console::new(cli.json);
+    let report = match &cli.command {
+        Command::Demo(args) => demo::run(args, &console),
+        Command::Generate(args) => generate::run(args, &console),
+        Command::Import(args) => import::run(args, &console),
+        Command::Export(args) => export::run(args, &console),
+        Command::Info(args) => info::run(args, &console),
+        Command::Mesh(args) => mesh::run(args, &console),
+        Command::Render(args) => render::run(args, &console),
+    };
+    console.finish(&report?)
+}

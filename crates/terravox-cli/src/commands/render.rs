@@ -1,0 +1,106 @@
+//! `render`: a picture of a world.
+
+use super::import::add_notes;
+use crate::args::{Render, Switch, View};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::render::{self, Camera, FOV_DEGREES, Image, PictureOptions, Scene, Scratch};
+use crate::report::Report;
+use crate::world::{self, World, extension};
+use glam::DVec3;
+use serde_json::json;
+use std::path::Path;
+use std::time::Instant;
+
+pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
+    if extension(&args.file) != "png" {
+        return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
+    }
+    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let start = Instant::now();
+    let scene = Scene::new(world.grid.snapshot(), args.view.mip);
+    let scene = scene.map_err(Failure::at(&args.world))?;
+    let options = options(&args.view);
+    let camera = camera(&world, &scene, &args.view, options.aspect());
+    let image = take(&scene, &camera, &options, console);
+    let file_bytes = write_png(&args.file, &image)?;
+    let mut report = Report::new("render");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.file.display().to_string());
+    let size = format!("{} × {} pixels", image.width, image.height);
+    report.line("size", "size", size, json!([image.width, image.height]));
+    add_camera(&world, &scene, &camera, &mut report);
+    report.hidden("mip", scene.mip());
+    report.bytes("file_bytes", "written", file_bytes);
+    report.time("render_ms", "render", start.elapsed());
+    add_notes(&world.notes, &mut report);
+    Ok(report)
+}
+
+/// Size, rays and light.
+fn options(view: &View) -> PictureOptions {
+    PictureOptions {
+        width: view.size[0],
+        height: view.size[1],
+        rays_an_edge: view.samples.into(),
+        sun: view.sun,
+        lamp: view.lamp.map(|lamp| lamp == Switch::On),
+    }
+}
+
+/// The camera that was asked for, or one that shows the whole world.
+fn camera(world: &World, scene: &Scene, view: &View, aspect: f64) -> Camera {
+    let cells = |point: [f64; 3]| cells_from_metres(world, scene, point);
+    let fov = view.fov.unwrap_or(FOV_DEGREES);
+    let mut scratch = Scratch::default();
+    match (view.camera.map(cells), view.look.map(cells)) {
+        (Some(eye), Some(target)) => Camera::looking_at(eye, target, fov),
+        (Some(eye), None) if view.yaw.is_some() || view.pitch.is_some() => {
+            Camera::bearing(eye, view.yaw.unwrap_or(0.0), view.pitch.unwrap_or(0.0), fov)
+        }
+        (Some(eye), None) => Camera::looking_at(eye, render::middle(scene, &mut scratch), fov),
+        (None, Some(target)) => {
+            let overview = render::overview(scene, aspect, fov, &mut scratch);
+            let distance = overview.eye.distance(render::middle(scene, &mut scratch));
+            render::around(scene, target, distance * 0.4, [aspect, fov], &mut scratch)
+        }
+        (None, None) => render::overview(scene, aspect, fov, &mut scratch),
+    }
+}
+
+/// A point of the world in cells of the scene's mip.
+pub fn cells_from_metres(world: &World, scene: &Scene, metres: [f64; 3]) -> DVec3 {
+    let cell = world.info.voxel_size_m * f64::from(1_u32 << scene.mip());
+    (DVec3::from(metres) - DVec3::from(world.info.origin_m)) / cell
+}
+
+/// Adds where the camera stands and looks, in metres, as it can be typed again.
+fn add_camera(world: &World, scene: &Scene, camera: &Camera, report: &mut Report) {
+    let cell = world.info.voxel_size_m * f64::from(1_u32 << scene.mip());
+    let metres = |cells: DVec3| {
+        let point = cells * cell + DVec3::from(world.info.origin_m);
+        point.to_array().map(|v| (v * 1e3).round() / 1e3)
+    };
+    let [eye, look] = [camera.eye, camera.eye + camera.forward() * 100.0].map(metres);
+    let words = |[x, y, z]: [f64; 3]| format!("{x},{y},{z}");
+    let text = format!("--camera {} --look {}", words(eye), words(look));
+    report.line("camera_m", "camera", text, json!(eye));
+    report.hidden("look_m", json!(look));
+}
+
+/// Takes a picture with a progress bar.
+pub fn take(scene: &Scene, camera: &Camera, options: &PictureOptions, console: &Console) -> Image {
+    let bar = console.bar("rendering", options.tiles());
+    render::render(scene, camera, options, &|| bar.step())
+}
+
+/// Writes a picture, whole or not at all; answers its length in bytes.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_png(path: &Path, image: &Image) -> Outcome<u64> {
+    let mut output = Output::create(path)?;
+    image.write_png(output.writer()).map_err(Failure::at(path))?;
+    output.finish()
+}

@@ -1,0 +1,113 @@
+//! Files that appear whole or not at all.
+
+use crate::failure::{Failure, Outcome};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that is being written beside its place. Dropping it removes what was written;
+/// [`Output::finish`] puts it in its place, over what was there.
+pub struct Output {
+    file: Option<BufWriter<File>>,
+    partial: PathBuf,
+    target: PathBuf,
+}
+
+impl Output {
+    /// Starts a file that is to lie at `target`.
+    ///
+    /// # Errors
+    /// If `target` is a folder or its folder cannot be written.
+    pub fn create(target: &Path) -> Outcome<Output> {
+        if target.is_dir() {
+            return Err(Failure::of(target, "this is a folder; name a file in it"));
+        }
+        let Some(name) = target.file_name() else {
+            return Err(Failure::of(target, "no name for a file"));
+        };
+        let mut partial_name = OsString::from(".");
+        partial_name.push(name);
+        partial_name.push(format!(".{}.partial", std::process::id()));
+        let partial = target.with_file_name(partial_name);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
+        let file = file.map_err(|error| {
+            Failure::of(target, format!("cannot be written: {error}; name a folder that can"))
+        })?;
+        let file = Some(BufWriter::with_capacity(1 << 18, file));
+        Ok(Output { file, partial, target: target.to_owned() })
+    }
+
+    /// Where to write. Errors of the returned writer are the caller's to report.
+    pub fn writer(&mut self) -> &mut (impl Write + use<>) {
+        let Some(file) = &mut self.file else {
+            unreachable!("the file is there until the output is finished");
+        };
+        file
+    }
+
+    /// Brings the file to disk and puts it in its place; answers its length in bytes.
+    ///
+    /// # Errors
+    /// If that fails; then what was there before stays.
+    pub fn finish(mut self) -> Outcome<u64> {
+        let failed = |error: std::io::Error| {
+            Failure::of(&self.target, format!("cannot be written: {error}"))
+        };
+        let Some(buffer) = self.file.take() else {
+            unreachable!("the file is there until the output is finished");
+        };
+        let file = buffer.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        drop(file);
+        fs::rename(&self.partial, &self.target).map_err(failed)?;
+        self.partial.clear();
+        Ok(length)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.file = None;
+        if !self.partial.as_os_str().is_empty() {
+            // Nobody is left to tell if this fails.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+/// Writes `bytes` to a file at once.
+///
+/// # Errors
+/// As [`Output::create`] and [`Output::finish`].
+pub fn write_file(target: &Path, bytes: &[u8]) -> Outcome<u64> {
+    let mut output = Output::create(target)?;
+    let written = output.writer().write_all(bytes);
+    written.map_err(|error| Failure::of(target, format!("cannot be written: {error}")))?;
+    output.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_output_leaves_nothing_and_a_finished_one_is_whole() -> Outcome<()> {
+        let folder = std::env::temp_dir().join(format!("terravox-output-{}", std::process::id()));
+        let io = |error: std::io::Error| Failure::new(error);
+        fs::create_dir_all(&folder).map_err(io)?;
+        let target = folder.join("a.bin");
+        let mut output = Output::create(&target)?;
+        output.writer().write_all(b"half").map_err(io)?;
+        drop(output);
+        assert_eq!(fs::read_dir(&folder).map_err(io)?.count(), 0);
+        assert_eq!(write_file(&target, b"old")?, 3);
+        assert_eq!(write_file(&target, b"newer")?, 5);
+        assert_eq!(fs::read(&target).map_err(io)?, b"newer");
+        assert_eq!(fs::read_dir(&folder).map_err(io)?.count(), 1);
+        assert!(Output::create(&folder).is_err());
+        assert!(Output::create(&target.join("under a file")).is_err());
+        fs::remove_dir_all(&folder).map_err(io)
+    }
+}

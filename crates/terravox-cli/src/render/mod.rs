@@ -1,0 +1,192 @@
+//! Pictures of a world, by casting rays on the CPU: no graphics card, no driver.
+//!
+//! A ray walks 8³ blocks, meshes each the first time it is met and tests the triangles
+//! inside. Every pixel is a pure function of scene, camera and options, so pictures do
+//! not depend on the number of threads.
+
+mod block;
+mod camera;
+mod frame;
+mod grain;
+mod image;
+#[cfg(test)]
+mod naive;
+mod occlusion;
+mod scene;
+mod shade;
+mod sky;
+#[cfg(test)]
+mod tests;
+mod triangles;
+mod walk;
+mod water;
+
+pub use camera::{Camera, Ray, direction_of};
+pub use frame::{FOV_DEGREES, around, closer, middle, overview, shore};
+pub use image::Image;
+pub use scene::{Scene, Scratch};
+pub use shade::FAR;
+
+use glam::{DVec2, DVec3, Vec3};
+use shade::Look;
+use sky::Sky;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use terravox::voxel::Kind;
+
+/// Edge of the squares that threads take, pixels.
+const TILE: usize = 32;
+
+/// How a picture is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PictureOptions {
+    /// Pixels in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Rays an edge of a pixel: 1, or 2 for smooth edges.
+    pub rays_an_edge: usize,
+    /// Yaw and height of the sun, degrees; by default over the camera's left shoulder.
+    pub sun: Option<[f64; 2]>,
+    /// Whether the camera carries a lamp; by default where it sees little sky.
+    pub lamp: Option<bool>,
+}
+
+impl Default for PictureOptions {
+    fn default() -> PictureOptions {
+        PictureOptions { width: 1280, height: 720, rays_an_edge: 2, sun: None, lamp: None }
+    }
+}
+
+impl PictureOptions {
+    /// Width by height.
+    pub fn aspect(&self) -> f64 {
+        self.width as f64 / self.height as f64
+    }
+
+    /// Squares that [`render`] reports progress in.
+    pub fn tiles(&self) -> usize {
+        self.width.div_ceil(TILE) * self.height.div_ceil(TILE)
+    }
+}
+
+/// Takes a picture, with as many threads as the machine has; calls `progress` after
+/// each of [`PictureOptions::tiles`] squares.
+///
+/// # Panics
+/// If width, height or rays are 0.
+pub fn render(
+    scene: &Scene,
+    camera: &Camera,
+    options: &PictureOptions,
+    progress: &(dyn Fn() + Sync),
+) -> Image {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    render_on(scene, camera, options, threads, progress)
+}
+
+fn render_on(
+    scene: &Scene,
+    camera: &Camera,
+    options: &PictureOptions,
+    threads: usize,
+    progress: &(dyn Fn() + Sync),
+) -> Image {
+    assert!(options.width > 0 && options.height > 0 && options.rays_an_edge > 0);
+    let look = look(scene, camera, options);
+    let image = Mutex::new(Image::new(options.width, options.height));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut scratch = Scratch::default();
+        let mut pixels = Vec::with_capacity(TILE * TILE);
+        loop {
+            let tile = next.fetch_add(1, Ordering::Relaxed);
+            if tile >= options.tiles() {
+                break;
+            }
+            let across = options.width.div_ceil(TILE);
+            let corner = [tile % across * TILE, tile / across * TILE];
+            take_tile(&look, camera, options, corner, &mut scratch, &mut pixels);
+            // A thread that panicked would have ended the scope; the lock holds plain bytes.
+            let mut image = image.lock().unwrap_or_else(|broken| broken.into_inner());
+            put_tile(&mut image, corner, &pixels);
+            drop(image);
+            progress();
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    image.into_inner().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// Sky, colours and lamp of a picture.
+fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
+    let forward = camera.forward();
+    let yaw = forward.x.atan2(-forward.z).to_degrees();
+    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 108.0, 33.0]);
+    let reach = reach(scene, camera);
+    let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
+    let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
+    Look {
+        scene,
+        sky: Sky::new(direction_of(sun_yaw, sun_height), reach * 2.2),
+        palette: shade::palette(scene.snapshot.materials()),
+        pixel_edge: camera.pixel_edge(options.height),
+        lamp: if options.lamp.unwrap_or(dark) { 1.6 } else { 0.0 },
+    }
+}
+
+/// Distance from the eye to the far end of the world, cells, for the haze to suit.
+fn reach(scene: &Scene, camera: &Camera) -> f64 {
+    let corner = |p: terravox::voxel::VoxelPos| DVec3::from(p.to_array().map(f64::from));
+    let [low, high] = [corner(scene.bounds().min), corner(scene.bounds().max)];
+    let far = (camera.eye - low).abs().max((camera.eye - high).abs());
+    far.length().max(64.0)
+}
+
+/// The pixels of a tile, rows from the top.
+fn take_tile(
+    look: &Look,
+    camera: &Camera,
+    options: &PictureOptions,
+    [left, top]: [usize; 2],
+    scratch: &mut Scratch,
+    pixels: &mut Vec<[u8; 3]>,
+) {
+    pixels.clear();
+    let n = options.rays_an_edge;
+    let size = DVec2::new(options.width as f64, options.height as f64);
+    for y in top..(top + TILE).min(options.height) {
+        for x in left..(left + TILE).min(options.width) {
+            let mut sum = Vec3::ZERO;
+            scratch.last_open = None;
+            for sample in 0..n * n {
+                let at = DVec2::new(x as f64, y as f64) + within_pixel(sample, n);
+                let ray = camera.ray(at / size, options.aspect());
+                // Averaging what the screen shows keeps edges against bright sky smooth.
+                sum += image::tone(look.seen(&ray, scratch));
+            }
+            pixels.push(image::srgb(sum / (n * n) as f32));
+        }
+    }
+}
+
+/// Where in its pixel a sample lies: a grid, turned so that near-level and near-upright
+/// edges get as many steps as there are samples.
+fn within_pixel(sample: usize, n: usize) -> DVec2 {
+    let [column, row] = [sample % n, sample / n].map(|v| v as f64);
+    let n = n as f64;
+    let turn = |along: f64, across: f64| (along + (across + 0.5) / n) / n;
+    DVec2::new(turn(column, n - 1.0 - row), turn(row, column))
+}
+
+/// Copies a tile into the picture.
+fn put_tile(image: &mut Image, [left, top]: [usize; 2], pixels: &[[u8; 3]]) {
+    let width = TILE.min(image.width - left);
+    for (row, from) in pixels.chunks_exact(width).enumerate() {
+        let at = (top + row) * image.width + left;
+        image.pixels[at..at + width].copy_from_slice(from);
+    }
+}

@@ -1,0 +1,225 @@
+//! The colour of what a ray meets: ground in sun, shadow and sky light, and the sky.
+//!
+//! Source of the shadow origin: Hanika, "Hacking the Shadow Terminator" (Ray Tracing
+//! Gems II, 2021): on coarse triangles with smooth normals, shadow rays start from where
+//! the curved surface would be, so that no triangle shadows itself.
+
+use super::camera::Ray;
+use super::grain;
+use super::scene::{Scene, Scratch};
+use super::sky::Sky;
+use super::triangles::Vertex;
+use super::walk::{Hit, Sees};
+use glam::{DVec3, Vec3};
+use terravox::voxel::MaterialTable;
+
+/// Rays look this far, cells: past any world.
+pub const FAR: f64 = 1e10;
+
+/// Shadow rays start this far off the ground, cells.
+const LIFT: f32 = 0.015;
+
+/// A scene under a sky, seen by pixels of a size.
+pub(super) struct Look<'a> {
+    pub scene: &'a Scene,
+    pub sky: Sky,
+    /// Linear colours by material id.
+    pub palette: [Vec3; 256],
+    /// Width of a pixel at a distance of one cell, cells.
+    pub pixel_edge: f64,
+    /// Brightness of a lamp at the camera; 0 by day.
+    pub lamp: f32,
+}
+
+/// A point of a surface, ready to be lit.
+pub(super) struct Spot {
+    /// Cells.
+    pub point: DVec3,
+    /// Smooth normal towards the viewer, unit length.
+    pub normal: Vec3,
+    /// Normal of the triangle towards the viewer, unit length.
+    pub face: Vec3,
+    /// Where shadow rays start, cells.
+    pub shadow_origin: DVec3,
+    /// Linear colour.
+    pub colour: Vec3,
+    /// Whether the surface is seen from its back.
+    pub from_behind: bool,
+}
+
+/// The share of the sky that the last spot of this pixel saw.
+pub(super) struct Open {
+    point: DVec3,
+    normal: Vec3,
+    open: f32,
+}
+
+/// Linear colours of the 256 material ids.
+pub(super) fn palette(materials: &MaterialTable) -> [Vec3; 256] {
+    std::array::from_fn(|id| Vec3::from(materials.colour(id as u8).map(linear_from_srgb)))
+}
+
+/// A channel of sRGB as linear light, 0 to 1.
+fn linear_from_srgb(value: u8) -> f32 {
+    let v = f32::from(value) / 255.0;
+    if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+}
+
+impl Look<'_> {
+    /// Linear light that arrives along a ray from the camera.
+    pub fn seen(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
+        let direction = ray.direction.as_vec3();
+        let Some(hit) = self.scene.closest(ray, FAR, Sees::Both, scratch) else {
+            return self.sky.seen(direction);
+        };
+        let spot = self.spot(ray, &hit);
+        let colour = if hit.liquid {
+            self.water(ray, &hit, &spot, scratch)
+        } else {
+            let lamp = self.lamp_light(&spot, direction, hit.t);
+            self.ground(&spot, hit.t, Vec3::ONE, scratch) + lamp
+        };
+        self.sky.haze(colour, direction, hit.t)
+    }
+
+    /// What the surface is like where a ray meets it.
+    pub fn spot(&self, ray: &Ray, hit: &Hit) -> Spot {
+        let corners = hit.patch.corners(hit.on.triangle);
+        let weights = [1.0 - hit.on.u - hit.on.v, hit.on.u, hit.on.v];
+        let blend = |of: &dyn Fn(&Vertex) -> Vec3| -> Vec3 {
+            (0..3).map(|i| of(corners[i]) * weights[i]).sum()
+        };
+        let [a, b, c] = corners.map(|corner| corner.position);
+        let direction = ray.direction.as_vec3();
+        let face = (b - a).cross(c - a).normalize_or(Vec3::Y);
+        let from_behind = face.dot(direction) > 0.0;
+        let side = if from_behind { -1.0 } else { 1.0 };
+        let local = blend(&|vertex| vertex.position);
+        let face = face * side;
+        let normal = towards(blend(&|vertex| vertex.normal * side).normalize_or(face), face);
+        let curved = curved_point(&corners, weights, local, side);
+        Spot {
+            point: hit.block_min + local.as_dvec3(),
+            normal,
+            face,
+            shadow_origin: hit.block_min + (curved + face * LIFT).as_dvec3(),
+            colour: blend(&|vertex| self.vertex_colour(vertex)),
+            from_behind,
+        }
+    }
+
+    fn vertex_colour(&self, vertex: &Vertex) -> Vec3 {
+        let parts = vertex.materials.iter().zip(vertex.weights);
+        parts.map(|(&id, w)| self.palette[usize::from(id)] * (f32::from(w) / 255.0)).sum()
+    }
+
+    /// Ground lit by sun and sky; `filter` is what is left of light that came through
+    /// water. `t` is the distance to the viewer, cells.
+    pub fn ground(&self, spot: &Spot, t: f64, filter: Vec3, scratch: &mut Scratch) -> Vec3 {
+        let footprint = t * self.pixel_edge;
+        let normal = grain::rough(spot.point, spot.normal, footprint);
+        let sun = self.sunlight(spot, normal, scratch);
+        let open = self.open(spot, t, scratch);
+        let tint = grain::tint(spot.point, footprint);
+        spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
+    }
+
+    /// The share of the sky that a spot sees; the rays of one pixel that meet about the
+    /// same spot share an answer.
+    fn open(&self, spot: &Spot, t: f64, scratch: &mut Scratch) -> f32 {
+        if let Some(near) = &scratch.last_open
+            && near.point.distance(spot.point) < (2.0 * t * self.pixel_edge).min(0.5)
+            && near.normal.dot(spot.normal) > 0.97
+        {
+            return near.open;
+        }
+        let open = self.scene.sky_seen(spot.point, spot.normal, &mut scratch.bricks);
+        scratch.last_open = Some(Open { point: spot.point, normal: spot.normal, open });
+        open
+    }
+
+    /// Light of the sun on a spot whose normal, roughness and all, is `normal`.
+    fn sunlight(&self, spot: &Spot, normal: Vec3, scratch: &mut Scratch) -> Vec3 {
+        let smooth = spot.normal.dot(self.sky.sun);
+        if smooth <= 0.0 || self.in_shadow(spot, scratch) {
+            return Vec3::ZERO;
+        }
+        // Roughness must not light what is turned away, nor end the light in a line.
+        self.sky.sunlight * normal.dot(self.sky.sun).max(0.0).min(4.0 * smooth)
+    }
+
+    /// Whether ground stands between a spot and the sun.
+    pub fn in_shadow(&self, spot: &Spot, scratch: &mut Scratch) -> bool {
+        let ray = Ray { origin: spot.shadow_origin, direction: self.sky.sun.as_dvec3() };
+        self.scene.blocked(&ray, FAR, scratch)
+    }
+
+    /// Light of the lamp at the camera, `t` cells away.
+    fn lamp_light(&self, spot: &Spot, direction: Vec3, t: f64) -> Vec3 {
+        let facing = spot.normal.dot(-direction).max(0.0);
+        let reach = 1.0 + (t as f32 / 14.0).powi(2);
+        spot.colour * Vec3::new(1.0, 0.86, 0.66) * (self.lamp * facing / reach)
+    }
+
+    /// Ground as a mirror or water shows it: without what the eye would not notice.
+    pub fn seen_in_water(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
+        let direction = ray.direction.as_vec3();
+        let Some(hit) = self.scene.closest(ray, FAR, Sees::Solid, scratch) else {
+            return self.sky.seen(direction);
+        };
+        let spot = self.spot(ray, &hit);
+        let facing = spot.normal.dot(self.sky.sun).max(0.0);
+        let light = self.sky.sunlight * facing + self.sky.ambient(spot.normal, 0.8);
+        self.sky.haze(spot.colour * light, direction, hit.t)
+    }
+}
+
+/// `normal`, turned towards `face` if it leaves it by more than some 65 degrees: on thin
+/// edges the normals of the corners point every way.
+fn towards(normal: Vec3, face: Vec3) -> Vec3 {
+    const LEAST: f32 = 0.42;
+    let along = normal.dot(face);
+    if along >= LEAST {
+        return normal;
+    }
+    let across = (normal - face * along).normalize_or_zero();
+    (across * (1.0 - LEAST * LEAST).sqrt() + face * LEAST).normalize_or(face)
+}
+
+/// The point of the curved surface that the corners' normals describe, at or above the
+/// triangle; in the block's cells.
+fn curved_point(corners: &[&Vertex; 3], weights: [f32; 3], point: Vec3, side: f32) -> Vec3 {
+    let shift = (0..3).map(|i| {
+        let normal = corners[i].normal * side;
+        let below = (point - corners[i].position).dot(normal).min(0.0);
+        normal * (-below * weights[i])
+    });
+    // On a crease the planes of the corners lie far apart; half a cell is a surface's bend.
+    point + shift.sum::<Vec3>().clamp_length_max(0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vertex(position: Vec3, normal: Vec3) -> Vertex {
+        Vertex { position, normal, materials: [2, 0, 0, 0], weights: [255, 0, 0, 0] }
+    }
+
+    #[test]
+    fn flat_triangles_keep_their_points_and_bent_ones_rise() {
+        let place = [Vec3::ZERO, Vec3::Z, Vec3::X];
+        let flat = place.map(|p| vertex(p, Vec3::Y));
+        let third = [1.0 / 3.0; 3];
+        let centre = (place[0] + place[1] + place[2]) / 3.0;
+        assert_eq!(curved_point(&flat.each_ref(), third, centre, 1.0), centre);
+        let bent = place.map(|p| vertex(p, (Vec3::Y + (p - centre) * 0.5).normalize()));
+        assert!(curved_point(&bent.each_ref(), third, centre, 1.0).y > 0.02);
+    }
+
+    #[test]
+    fn srgb_becomes_linear() {
+        assert_eq!([0, 255].map(linear_from_srgb), [0.0, 1.0]);
+        assert!((linear_from_srgb(188) - 0.5).abs() < 0.01);
+    }
+}

@@ -1,0 +1,304 @@
+//! Pictures of small worlds whose pixels are known, and rays against the slow twin.
+
+use super::naive;
+use super::shade::FAR;
+use super::walk::Sees;
+use super::*;
+use proptest::prelude::*;
+use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+
+const GRASS: u8 = 2;
+const WATER: u8 = 1;
+
+/// A world in which `fill` says how deep inside `material` a point in voxels lies.
+fn world(region: Region, fill: impl Fn(DVec3) -> f64, material: u8) -> VoxelGrid {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(region);
+    for pos in region.voxels() {
+        let inside = fill(DVec3::from(pos.to_array().map(|v| f64::from(v) + 0.5)));
+        let units = ((0.5 + inside).clamp(0.0, 1.0) * 256.0).round() as u32;
+        if units > 0 {
+            cells.set(pos, Cell::new(material, (units - 1) as u8));
+        }
+    }
+    assert!(grid.write(&cells).is_ok());
+    grid
+}
+
+/// Flat grass up to y = 8, with a pillar of 6 × 20 × 6 voxels in the middle.
+fn pillar() -> VoxelGrid {
+    let region = Region::new([-32, 0, -32], [32, 32, 32]);
+    let fill = |p: DVec3| {
+        let pillar = (3.0 - p.x.abs()).min(3.0 - p.z.abs()).min(28.0 - p.y);
+        (8.0 - p.y).max(pillar)
+    };
+    world(region, fill, GRASS)
+}
+
+fn scene(grid: &VoxelGrid) -> Scene {
+    match Scene::new(grid.snapshot(), None) {
+        Ok(scene) => scene,
+        Err(error) => panic!("the world is held: {error}"),
+    }
+}
+
+fn options(width: usize, height: usize) -> PictureOptions {
+    PictureOptions { width, height, rays_an_edge: 1, sun: Some([90.0, 45.0]), lamp: Some(false) }
+}
+
+fn luminance([r, g, b]: [u8; 3]) -> f64 {
+    0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
+}
+
+/// The pixel that shows a point of the world.
+fn pixel(image: &Image, camera: &Camera, point: DVec3) -> [u8; 3] {
+    let aspect = image.width as f64 / image.height as f64;
+    let Some(at) = camera.in_picture(point, aspect) else { panic!("{point} is behind") };
+    let x = ((at.x + 1.0) / 2.0 * image.width as f64) as usize;
+    let y = ((1.0 - at.y) / 2.0 * image.height as f64) as usize;
+    image.pixels[y * image.width + x]
+}
+
+#[test]
+fn sky_is_above_ground_below_and_shadow_darker_than_light() {
+    let grid = pillar();
+    let scene = scene(&grid);
+    let camera = Camera::looking_at(DVec3::new(-6.0, 30.0, 62.0), DVec3::new(0.0, 14.0, 0.0), 50.0);
+    let image = render(&scene, &camera, &options(96, 72), &|| ());
+    for x in 0..96 {
+        let [r, _, b] = image.pixels[x];
+        assert!(b > r, "the sky is blue at {x}: {:?}", image.pixels[x]);
+    }
+    // The sun stands in the east, at 45°: the shadow lies west of the pillar.
+    let lit = pixel(&image, &camera, DVec3::new(12.0, 8.0, 8.0));
+    let shadow = pixel(&image, &camera, DVec3::new(-12.0, 8.0, 0.0));
+    assert!(lit[1] > lit[0] && lit[1] > lit[2], "grass is green: {lit:?}");
+    assert!(luminance(shadow) < 0.6 * luminance(lit), "shadow {shadow:?}, light {lit:?}");
+}
+
+#[test]
+fn a_lake_is_blue_and_shallow_water_shows_the_bottom() {
+    let mut grid =
+        world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y + 0.2 * p.x, GRASS);
+    let mut cells = DenseBox::default();
+    let region = Region::new([-32, 0, -32], [32, 6, 32]);
+    assert!(grid.read(region, 0, &mut cells).is_ok());
+    for pos in region.voxels() {
+        if cells.cell(pos).is_air() {
+            cells.set(pos, Cell::full(WATER));
+        }
+    }
+    assert!(grid.write(&cells).is_ok());
+    let scene = scene(&grid);
+    let camera = Camera::bearing(DVec3::new(-2.0, 60.0, 0.0), 0.0, -90.0, 50.0);
+    let image = render(&scene, &camera, &options(80, 80), &|| ());
+    let deep = pixel(&image, &camera, DVec3::new(-20.0, 6.0, 2.0));
+    let shore = pixel(&image, &camera, DVec3::new(8.0, 6.0, 2.0));
+    let land = pixel(&image, &camera, DVec3::new(20.0, 8.0, 2.0));
+    assert!(deep[2] > deep[0] + 20, "deep water is blue: {deep:?}");
+    assert!(land[1] > land[2] + 20, "land is green: {land:?}");
+    let blueness = |p: [u8; 3]| i32::from(p[2]) - i32::from(p[1]);
+    assert!(blueness(deep) > blueness(shore) && blueness(shore) > blueness(land), "{shore:?}");
+}
+
+#[test]
+fn pictures_do_not_depend_on_the_number_of_threads() {
+    let grid = pillar();
+    let camera = Camera::looking_at(DVec3::new(40.0, 30.0, 40.0), DVec3::Y * 8.0, 50.0);
+    let options = PictureOptions { rays_an_edge: 2, ..options(70, 50) };
+    let one = render_on(&scene(&grid), &camera, &options, 1, &|| ());
+    let three = render_on(&scene(&grid), &camera, &options, 3, &|| ());
+    assert!(one == three);
+}
+
+#[test]
+fn an_empty_world_is_sky() {
+    let grid = VoxelGrid::new(GridOptions::default());
+    let scene = scene(&grid);
+    let camera = overview(&scene, 1.5, FOV_DEGREES, &mut Scratch::default());
+    let image = render(&scene, &camera, &options(12, 8), &|| ());
+    assert!(image.pixels.iter().all(|[r, _, b]| b > r));
+}
+
+/// Gentle hills, 96 voxels square.
+fn hills() -> VoxelGrid {
+    let height = |p: DVec3| 16.0 + 6.0 * (p.x * 0.11).sin() + 5.0 * (p.z * 0.13 + 1.0).cos();
+    let region = Region::new([-48, 0, -48], [48, 32, 48]);
+    world(region, |p| (height(p) - p.y) * 0.8, GRASS)
+}
+
+#[test]
+fn ground_has_no_cracks() {
+    let grid = hills();
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    for i in 0..120 * 120 {
+        let [x, z] = [i % 120, i / 120].map(|v| f64::from(v) * 0.77 - 45.0);
+        let tilt = DVec3::new(0.21, -1.0, 0.13).normalize();
+        let ray = Ray { origin: DVec3::new(x, 60.0, z) - tilt * 9.0, direction: tilt };
+        let hit = scene.closest(&ray, FAR, Sees::Both, &mut scratch);
+        let within = |p: DVec3| p.x.abs() < 46.0 && p.z.abs() < 46.0;
+        if within(ray.at(60.0)) {
+            assert!(hit.is_some_and(|hit| ray.at(hit.t).y > 2.0), "a crack at {x}, {z}");
+        }
+    }
+}
+
+#[test]
+fn ground_that_faces_the_sun_does_not_shadow_itself() {
+    // A ball: every point of it that the sun reaches at all is free.
+    let ball = world(Region::new([-16; 3], [16; 3]), |p| 11.3 - p.length(), GRASS);
+    let flat = world(Region::new([-32; 3], [32; 3]), |p| 0.3 - p.y + 0.11 * p.x, GRASS);
+    for (grid, height, least) in [(&ball, 25.0, 0.12), (&flat, 9.0, 0.02)] {
+        let scene = scene(grid);
+        let eye = DVec3::new(0.0, 50.0, 0.0);
+        let camera = Camera::bearing(eye, 0.0, -90.0, 30.0);
+        let options = PictureOptions { sun: Some([90.0, height]), ..options(64, 64) };
+        let look = look(&scene, &camera, &options);
+        let mut scratch = Scratch::default();
+        let mut lit = 0;
+        for i in 0..64 * 64 {
+            let at = DVec2::new(f64::from(i % 64), f64::from(i / 64)) / 64.0;
+            let ray = camera.ray(at, 1.0);
+            let Some(hit) = scene.closest(&ray, FAR, Sees::Both, &mut scratch) else { continue };
+            let spot = look.spot(&ray, &hit);
+            if spot.normal.dot(look.sky.sun) > least {
+                lit += 1;
+                assert!(!look.in_shadow(&spot, &mut scratch), "acne at {}", spot.point);
+            }
+        }
+        assert!(lit > 800, "{lit} points face the sun");
+    }
+}
+
+#[test]
+fn an_overview_shows_land_and_stands_in_the_air() {
+    let grid = hills();
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    let camera = overview(&scene, 16.0 / 9.0, FOV_DEGREES, &mut scratch);
+    assert_eq!(scene.kind_at(camera.eye), Kind::Air);
+    let land = (0..32 * 18)
+        .filter(|i| {
+            let at = DVec2::new(f64::from(i % 32) + 0.5, f64::from(i / 32) + 0.5);
+            let ray = camera.ray(at / DVec2::new(32.0, 18.0), 16.0 / 9.0);
+            scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_some()
+        })
+        .count();
+    assert!((200..560).contains(&land), "{land} of 576 rays meet land");
+}
+
+#[test]
+fn a_coarser_scene_shows_the_same_land_in_larger_cells() {
+    let grid = hills();
+    let mut scratch = Scratch::default();
+    let Ok(coarse) = Scene::new(grid.snapshot(), Some(1)) else { panic!("the world is held") };
+    let fine = scene(&grid);
+    for i in 0..200 {
+        let [x, z] = [f64::from(i % 20) * 4.1 - 40.0, f64::from(i / 20) * 8.3 - 40.0];
+        let down = |scene: &Scene, scratch: &mut Scratch, scale: f64| {
+            let origin = DVec3::new(x, 60.0, z) / scale;
+            let ray = Ray { origin, direction: DVec3::NEG_Y };
+            scene.closest(&ray, FAR, Sees::Both, scratch).map(|hit| ray.at(hit.t).y * scale)
+        };
+        let heights = (down(&fine, &mut scratch, 1.0), down(&coarse, &mut Scratch::default(), 2.0));
+        let (Some(fine), Some(coarse)) = heights else { panic!("land at {x}, {z}") };
+        assert!((fine - coarse).abs() < 1.6, "{fine} and {coarse} at {x}, {z}");
+    }
+}
+
+#[test]
+fn far_from_the_origin_rays_meet_the_same_land() {
+    let at = |offset: i32| {
+        let region = Region::new([offset, 0, 0], [offset + 32, 32, 32]);
+        let middle = DVec3::new(f64::from(offset) + 16.0, 16.0, 16.0);
+        let grid = world(region, |p| 9.0 - p.distance(middle), GRASS);
+        let ray = Ray {
+            origin: middle + DVec3::new(-40.0, 7.0, 3.0),
+            direction: DVec3::new(1.0, -0.1, -0.07).normalize(),
+        };
+        scene(&grid).closest(&ray, FAR, Sees::Both, &mut Scratch::default()).map(|hit| hit.t)
+    };
+    let (Some(near), Some(far)) = (at(0), at(1 << 29)) else { panic!("both are hit") };
+    assert!((near - far).abs() < 1e-5, "{near} and {far}");
+}
+
+/// Random cells in a box of 20 voxels an edge, about a block corner.
+fn random_cells() -> impl Strategy<Value = DenseBox> {
+    let cell = prop_oneof![
+        5 => Just(Cell::AIR),
+        3 => (2u8..6, any::<u8>()).prop_map(|(material, occupancy)| Cell::new(material, occupancy)),
+        1 => any::<u8>().prop_map(|occupancy| Cell::new(WATER, occupancy)),
+    ];
+    proptest::collection::vec(cell, 20 * 20 * 20).prop_map(|cells| {
+        let region = Region::new([-9, -9, -9], [11, 11, 11]);
+        let mut dense = DenseBox::new(region);
+        for (pos, cell) in region.voxels().zip(cells) {
+            dense.set(pos, cell);
+        }
+        dense
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn rays_meet_what_the_slow_twin_meets(
+        cells in random_cells(),
+        rays in proptest::collection::vec(
+            (proptest::array::uniform3(-30.0..30.0f64), proptest::array::uniform3(-8.0..8.0f64)),
+            120,
+        ),
+    ) {
+        let mut grid = VoxelGrid::new(GridOptions::default());
+        prop_assert!(grid.write(&cells).is_ok());
+        let scene = scene(&grid);
+        let mut scratch = Scratch::default();
+        let region = Region::new([-12; 3], [14; 3]);
+        let [solid, liquid] = naive::triangles(&grid, region);
+        for (origin, target) in rays {
+            let [origin, target] = [origin, target].map(DVec3::from);
+            let direction = (target - origin).normalize_or(DVec3::Y);
+            let ray = Ray { origin, direction };
+            let agree = |ray: &Ray, scratch: &mut Scratch| {
+                let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                    (Some(a), Some(b)) => (a - b).abs() < 2e-3,
+                    (None, None) => true,
+                    _ => false,
+                };
+                let on_solid = naive::nearest(&solid, ray);
+                let on_liquid = naive::nearest(&liquid, ray);
+                let both = match (on_solid, on_liquid) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+                let t = |hit: Option<super::walk::Hit>| hit.map(|hit| hit.t);
+                close(t(scene.closest(ray, FAR, Sees::Solid, scratch)), on_solid)
+                    && close(t(scene.closest(ray, FAR, Sees::Both, scratch)), both)
+                    && scene.blocked(ray, FAR, scratch) == on_solid.is_some()
+            };
+            // On the edge of a triangle either answer is right: then a ray beside it agrees.
+            let beside = [DVec3::X, DVec3::Y, DVec3::Z, DVec3::NEG_ONE].map(|off| {
+                Ray { origin: origin + off * 2e-4, direction }
+            });
+            let agreed = agree(&ray, &mut scratch)
+                || beside.iter().all(|ray| agree(ray, &mut scratch));
+            prop_assert!(agreed, "{ray:?}");
+        }
+    }
+}
+
+#[test]
+fn a_ray_that_is_no_ray_meets_nothing() {
+    let grid = hills();
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    for bad in [DVec3::NAN, DVec3::splat(f64::INFINITY), DVec3::ZERO] {
+        let ray = Ray { origin: DVec3::new(0.0, 80.0, 0.0), direction: bad };
+        assert!(scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_none());
+        let ray = Ray { origin: bad * f64::NAN, direction: DVec3::NEG_Y };
+        assert!(scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_none());
+    }
+    assert!(scene.bounds().contains(VoxelPos::new(0, 20, 0)));
+}

@@ -1,0 +1,174 @@
+//! The surface of a world as a file of triangles, tile by tile.
+
+use crate::args::{Triangles, Up};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, write_file};
+use crate::world::{World, extension};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::Path;
+use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Snapshot, VoxelPos};
+use terravox_io::gltf::{GlbOptions, GlbWriter};
+use terravox_io::obj::{self, ObjOptions, ObjWriter};
+use terravox_io::tiles::{Frame, Tile, tiles};
+
+/// Chunks along the edge of a tile.
+const TILE_EDGE: u16 = 4;
+
+/// What a file of triangles holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    /// Objects in the file.
+    pub tiles: u64,
+    /// Vertices.
+    pub vertices: u64,
+    /// Triangles.
+    pub triangles: u64,
+    /// Length of the file, bytes.
+    pub file_bytes: u64,
+}
+
+/// Memory of one meshing thread.
+#[derive(Default)]
+struct Scratch {
+    mesher: Mesher,
+    cells: DenseBox,
+}
+
+/// Meshes a tile, chunk by chunk, on all threads; what has no surface is left out.
+///
+/// # Errors
+/// [`NotHeld`] if the world does not hold a cell that is needed.
+pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockMesh>, NotHeld> {
+    let mesh = |scratch: &mut Scratch, &chunk: &ChunkPos| {
+        if mip == 0 && is_inside(snapshot, chunk) {
+            return Ok(None);
+        }
+        snapshot.read(chunk.region().grow(PAD), mip, &mut scratch.cells)?;
+        let mut mesh = BlockMesh::new();
+        scratch.mesher.mesh(&scratch.cells, snapshot.materials(), &mut mesh);
+        Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
+    };
+    let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);
+    meshes.filter_map(Result::transpose).collect()
+}
+
+/// Whether a chunk and all around it are of one kind, so that no face is there.
+fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
+    let around = terravox::voxel::Region::new([-1; 3], [2; 3]);
+    let mut kinds = around.voxels().map(|step| -> Option<Kind> {
+        let at = ChunkPos::new(chunk.x + step.x, chunk.y + step.y, chunk.z + step.z);
+        let material = snapshot.chunk(at).ok()?.uniform_material()?;
+        Some(snapshot.materials().kind(material))
+    });
+    let first = kinds.next().flatten();
+    first.is_some() && kinds.all(|kind| kind == first)
+}
+
+/// The tiles of a world at a mip.
+pub fn tiles_of(snapshot: &Snapshot, mip: u8) -> Vec<Tile> {
+    let not_air = |chunk: &ChunkPos| {
+        snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
+    };
+    let chunks = snapshot.chunks().into_iter().filter(not_air);
+    let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
+    let coarser: BTreeSet<VoxelPos> = coarser.collect();
+    let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
+    tiles(&chunks, TILE_EDGE)
+}
+
+/// Refuses a name whose extension is not that of triangles.
+///
+/// # Errors
+/// If it is not `.glb` or `.obj`, or the options do not suit it.
+pub fn check_triangles_path(path: &Path, options: &Triangles) -> Outcome<()> {
+    match extension(path).as_str() {
+        "glb" if options.up == Up::Z => {
+            Err(Failure::of(path, "glTF is always y up; leave --up out or write an .obj"))
+        }
+        "glb" | "obj" => Ok(()),
+        _ => Err(Failure::of(path, "unknown extension; triangles go to .glb or .obj")),
+    }
+}
+
+/// Writes the surface of a world as `.glb` or `.obj`.
+///
+/// # Errors
+/// If a cell that is needed is not held, or the file cannot be written.
+pub fn write(
+    world: &World,
+    path: &Path,
+    options: &Triangles,
+    console: &Console,
+) -> Outcome<Written> {
+    check_triangles_path(path, options)?;
+    let snapshot = world.grid.snapshot();
+    let tiles = tiles_of(&snapshot, options.mip);
+    let bar = console.bar("meshing", tiles.len());
+    let meshed = tiles.iter().map(|tile| {
+        let meshes = mesh_tile(&snapshot, tile, options.mip);
+        bar.step();
+        meshes.map(|meshes| (tile.name(), meshes)).map_err(Failure::at(path))
+    });
+    let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
+    let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
+    match extension(path).as_str() {
+        "glb" => write_glb(world, path, frame, meshed),
+        _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
+    }
+}
+
+fn up(up: Up) -> obj::Up {
+    match up {
+        Up::Y => obj::Up::Y,
+        Up::Z => obj::Up::Z,
+    }
+}
+
+type MeshedTile = (String, Vec<BlockMesh>);
+
+fn write_glb(
+    world: &World,
+    path: &Path,
+    frame: Frame,
+    tiles: impl Iterator<Item = Outcome<MeshedTile>>,
+) -> Outcome<Written> {
+    let mut output = Output::create(path)?;
+    let options = GlbOptions { frame, ..GlbOptions::default() };
+    let mut writer = GlbWriter::new(options, world.grid.materials());
+    for tile in tiles {
+        let (name, meshes) = tile?;
+        writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
+    }
+    let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;
+    let file_bytes = output.finish()?;
+    let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
+    Ok(Written { tiles, vertices, triangles, file_bytes })
+}
+
+fn write_obj(
+    world: &World,
+    path: &Path,
+    options: ObjOptions,
+    tiles: impl Iterator<Item = Outcome<MeshedTile>>,
+) -> Outcome<Written> {
+    let table = world.grid.materials();
+    let colours = path.with_extension("mtl");
+    let name = colours.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let mut output = Output::create(path)?;
+    let out = output.writer();
+    let mut writer = ObjWriter::new(out, options, &name, table).map_err(Failure::at(path))?;
+    for tile in tiles {
+        let (name, meshes) = tile?;
+        writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
+    }
+    let stats = writer.finish().map_err(Failure::at(path))?;
+    let mut mtl = Vec::new();
+    obj::write_mtl(&mut mtl, table).map_err(Failure::at(&colours))?;
+    write_file(&colours, &mtl)?;
+    let file_bytes = output.finish()?;
+    let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
+    Ok(Written { tiles, vertices, triangles, file_bytes })
+}

@@ -1,0 +1,263 @@
+//! Files that are damaged, hostile or not what they seem, and places that cannot be
+//! written: one line, exit code 2, nothing left behind.
+
+use super::{Folder, files, read, text};
+use std::fs::File;
+
+/// Every command that reads `file`, with where its output would go.
+fn readers(file: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["info", file],
+        vec!["import", file, "out.tvx"],
+        vec!["mesh", file, "out.glb"],
+        vec!["export", file, "out.rbxm"],
+        vec!["render", file, "out.png", "--size", "8x8"],
+        vec!["demo", file, "--size", "8x8"],
+    ]
+}
+
+/// All commands refuse a file, naming it.
+fn all_refuse(folder: &Folder, file: &str, words: &[&str]) {
+    for arguments in readers(file) {
+        folder.refused(&arguments, &[&[file], words].concat());
+    }
+}
+
+#[test]
+fn files_that_are_not_there_or_no_files() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("folder.tvx")).expect("a folder");
+    for missing in ["missing.tvx", "missing.rbxl", "missing.png", "missing.raw", "missing"] {
+        all_refuse(&folder, missing, &["No such file"]);
+    }
+    all_refuse(&folder, "folder.tvx", &["folder"]);
+}
+
+#[test]
+fn empty_files() {
+    let folder = Folder::new();
+    for name in ["e.tvx", "e.rbxm", "e.rbxlx", "e.smoothgrid", "e.png", "e.raw"] {
+        folder.put(name, b"");
+        all_refuse(&folder, name, &["empty"]);
+    }
+}
+
+#[test]
+fn files_of_another_kind() {
+    let folder = Folder::new();
+    folder.put("text.txt", b"some text");
+    all_refuse(&folder, "text.txt", &["unknown kind", ".rbxm"]);
+    for name in ["text.tvx", "text.rbxm", "text.rbxlx", "text.smoothgrid", "text.png"] {
+        folder.put(name, b"this is some text and neither terrain nor a picture of it");
+        let line = folder.refused(&["info", name], &[name]);
+        assert!(line.len() > 40, "says what to do: {line}");
+    }
+    folder.put("odd.raw", &[7; 9]);
+    folder.refused(&["info", "odd.raw"], &["odd.raw"]);
+    folder.put("oblong.raw", &[7; 24]);
+    folder.refused(&["info", "oblong.raw"], &["oblong.raw", "width"]);
+}
+
+#[test]
+fn truncated_and_bit_flipped_terrain() {
+    let folder = Folder::new();
+    let whole = files::smooth_grid(&[[0, 0, 0], [1, 0, 0]]);
+    for length in [1, 2, 3, 9, 14, 20, 60, whole.len() / 2, whole.len() - 1] {
+        folder.put("cut.smoothgrid", &whole[..length]);
+        // Header and no chunk is an empty terrain, which is sound.
+        if length == 2 {
+            folder.report(&["info", "cut.smoothgrid"]);
+        } else {
+            folder.refused(&["import", "cut.smoothgrid", "w.tvx"], &["cut.smoothgrid"]);
+        }
+    }
+    let model = {
+        folder.put("whole.smoothgrid", &whole);
+        folder.report(&["export", "whole.smoothgrid", "model.rbxm"]);
+        read(folder.path("model.rbxm"))
+    };
+    for (name, bytes) in [("flip.smoothgrid", &whole), ("flip.rbxm", &model)] {
+        for at in (0..bytes.len()).step_by(bytes.len() / 23) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x41;
+            folder.put(name, &flipped);
+            sound_or_refused(&folder, name);
+        }
+    }
+}
+
+/// A damaged file may still be sound; what is refused is refused properly.
+fn sound_or_refused(folder: &Folder, name: &str) -> bool {
+    let output = folder.run(&["info", name]);
+    let line = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => assert_eq!(line, ""),
+        Some(2) => assert!(line.lines().count() == 1 && line.contains(name), "{line}"),
+        code => panic!("exit code {code:?}: {line}"),
+    }
+    output.status.success()
+}
+
+#[test]
+fn wrong_versions_duplicates_and_positions_beyond_the_limits() {
+    let folder = Folder::new();
+    let mut version = files::smooth_grid(&[[0, 0, 0]]);
+    version[0] = 2;
+    folder.put("v.smoothgrid", &version);
+    all_refuse(&folder, "v.smoothgrid", &["version 2", "byte 0"]);
+    version[..2].copy_from_slice(&[1, 6]);
+    folder.put("edge.smoothgrid", &version);
+    all_refuse(&folder, "edge.smoothgrid", &["2^6"]);
+    folder.put("twice.smoothgrid", &files::smooth_grid(&[[0, 0, 0], [0, 0, 0]]));
+    all_refuse(&folder, "twice.smoothgrid", &["second time", "(0, 0, 0)"]);
+    folder.put("far.smoothgrid", &files::smooth_grid(&[[1 << 30, 0, 0]]));
+    all_refuse(&folder, "far.smoothgrid", &["limit", "1073741824"]);
+}
+
+#[test]
+fn a_small_file_that_claims_a_million_chunks() {
+    let folder = Folder::new();
+    // A hostile container: one part of the file says that it unpacks to 3 GB.
+    let mut bytes = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0".to_vec();
+    bytes.extend(1_000_000_u32.to_le_bytes());
+    bytes.extend(1_000_000_u32.to_le_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(b"PROP");
+    bytes.extend(200_u32.to_le_bytes());
+    bytes.extend(3_000_000_000_u32.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.resize(268, 0xFF);
+    folder.put("hostile.rbxm", &bytes);
+    all_refuse(&folder, "hostile.rbxm", &["file"]);
+}
+
+#[test]
+fn oversized_files_are_refused_unread() {
+    let folder = Folder::new();
+    for name in ["huge.rbxm", "huge.png", "huge.raw"] {
+        let file = File::create(folder.path(name)).expect("a file");
+        // Holes: the file takes no room.
+        file.set_len(3 << 30).expect("a long file");
+        all_refuse(&folder, name, &["too long"]);
+    }
+}
+
+#[test]
+fn damaged_worlds() {
+    let folder = Folder::new();
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0], [1, 0, 0], [0, 1, 0]]));
+    folder.report(&["import", "in.smoothgrid", "whole.tvx"]);
+    let whole = read(folder.path("whole.tvx"));
+    for length in [1, 100, whole.len() / 3, whole.len() - 1] {
+        folder.put("cut.tvx", &whole[..length]);
+        for arguments in readers("cut.tvx").into_iter().filter(|a| a[0] != "import") {
+            folder.refused(&arguments, &["cut.tvx"]);
+        }
+    }
+    let mut refused = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        folder.put("flip.tvx", &flipped);
+        refused += u32::from(!sound_or_refused(&folder, "flip.tvx"));
+    }
+    assert!(refused > 0, "some flips hit what the world needs");
+}
+
+#[test]
+fn a_damaged_chunk_costs_that_chunk() {
+    let folder = Folder::new();
+    let count = 40;
+    let chunks: Vec<[i32; 3]> = (0..count).map(|x| [x, 0, 0]).collect();
+    folder.put("in.smoothgrid", &files::smooth_grid(&chunks));
+    folder.report(&["import", "in.smoothgrid", "whole.tvx"]);
+    let whole = read(folder.path("whole.tvx"));
+    let lost = (0..whole.len()).step_by(509).find_map(|at| {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        folder.put("flip.tvx", &flipped);
+        let output = folder.run(&["info", "flip.tvx"]);
+        text(&output.stderr).contains("--skip-damaged").then_some(())
+    });
+    assert!(lost.is_some(), "some byte belongs to a chunk");
+    folder.refused(&["render", "flip.tvx", "out.png"], &["flip.tvx", "damaged"]);
+    let info = folder.report(&["info", "flip.tvx", "--skip-damaged"]);
+    let left = info["chunks"].as_u64();
+    assert!(left < Some(count as u64) && left > Some(count as u64 / 2), "{info}");
+    assert!(info["note"].as_str().is_some_and(|note| note.contains("left out")), "{info}");
+}
+
+#[test]
+fn pictures_that_are_no_heightmaps() {
+    let folder = Folder::new();
+    let whole = files::heightmap(20, 20);
+    for (name, bytes) in [("cut.png", &whole[..whole.len() / 2]), ("start.png", &whole[..20])] {
+        folder.put(name, bytes);
+        all_refuse(&folder, name, &[]);
+    }
+    let mut claims = whole.clone();
+    claims[16..24].copy_from_slice(&[0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF]);
+    folder.put("claims.png", &claims);
+    all_refuse(&folder, "claims.png", &[]);
+    folder.put("ok.png", &whole);
+    let import = ["import", "ok.png", "w.tvx"];
+    for options in [["--scale", "1e8"], ["--vertical-scale", "1e9"], ["--sea-level", "2e12"]] {
+        folder.refused(&[&import[..], &options].concat(), &["ok.png"]);
+    }
+    let tiny = ["--scale", "1", "--voxel-size", "1e-6"];
+    folder.refused(&[&import[..], &tiny].concat(), &["ok.png"]);
+    folder.put("ok.raw", &[1; 32]);
+    folder.refused(
+        &["import", "ok.raw", "w.tvx", "--width", "18446744073709551615", "--height", "2"],
+        &["ok.raw"],
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = Folder::new();
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    folder.put("file", b"a file, not a folder");
+    std::fs::create_dir(folder.path("folder.glb")).expect("a folder");
+    for out in ["file/w.tvx", "nowhere/w.tvx"] {
+        folder.refused(&["import", "in.smoothgrid", out], &[out]);
+        folder.refused(&["generate", out, "--size", "32"], &[out]);
+    }
+    for (command, out) in [
+        ("mesh", "file/m.glb"),
+        ("mesh", "nowhere/m.obj"),
+        ("mesh", "folder.glb"),
+        ("export", "file/m.rbxm"),
+        ("render", "nowhere/p.png"),
+    ] {
+        folder.refused(&[command, "in.smoothgrid", out], &[out]);
+    }
+    folder.refused(&["demo", "in.smoothgrid", "--out", "file"], &["file"]);
+}
+
+#[test]
+fn extensions_that_mean_nothing() {
+    let folder = Folder::new();
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    folder.refused(&["import", "in.smoothgrid", "w.world"], &["w.world", ".tvx"]);
+    folder.refused(&["generate", "w"], &["w", ".tvx"]);
+    folder.refused(&["export", "in.smoothgrid", "w.fbx"], &["w.fbx", ".glb"]);
+    folder.refused(&["mesh", "in.smoothgrid", "w.rbxm"], &["w.rbxm", ".glb"]);
+    folder.refused(&["render", "in.smoothgrid", "w.jpg"], &["w.jpg", ".png"]);
+    folder.refused(&["mesh", "in.smoothgrid", "w.glb", "--up", "z"], &["w.glb", "--up"]);
+    // Swapped arguments must not cost the file.
+    folder.refused(&["import", "w.tvx", "in.smoothgrid"], &["in.smoothgrid", ".tvx"]);
+}
+
+#[test]
+fn what_is_mistyped_is_one_line_too() {
+    let folder = Folder::new();
+    folder.refused(&[], &["--help"]);
+    folder.refused(&["rendr"], &["rendr"]);
+    folder.refused(&["render", "w.tvx"], &["--help"]);
+    folder.refused(&["render", "w.tvx", "p.png", "--size", "0x9"], &["0x9", "1280x720"]);
+    folder.refused(&["render", "w.tvx", "p.png", "--camera", "1,2"], &["1,2", "3 numbers"]);
+    folder.refused(&["render", "w.tvx", "p.png", "--camera", "1e99,0,0"], &["1e99"]);
+    folder.refused(&["generate", "w.tvx", "--size", "1000000"], &["1000000"]);
+    folder.refused(&["import", "a.raw", "w.tvx", "--width", "3"], &["--height"]);
+}

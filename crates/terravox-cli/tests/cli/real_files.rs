@@ -1,0 +1,46 @@
+//! Real places and heightmaps, where they are: `../shared/data`, or where the variable
+//! `TERRAVOX_REAL_DATA` says.
+
+use super::{Folder, read};
+use std::path::PathBuf;
+
+/// A file of the real data; says that the test is skipped where it is not there.
+fn real(name: &str) -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let folder =
+        std::env::var_os("TERRAVOX_REAL_DATA").map_or(PathBuf::from(beside), PathBuf::from);
+    let path = folder.join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    println!("skipped: {} is not there", path.display());
+    None
+}
+
+#[test]
+fn a_real_place_comes_out_as_it_went_in() {
+    let folder = Folder::new();
+    let models = [
+        ("Aerodymier__Pathfinder__Terrain.rbxmx", "Aerodymier__Pathfinder__Terrain.smoothgrid"),
+        ("TheTryph__Caves__Terrain.rbxm", "TheTryph__Caves__Terrain.smoothgrid"),
+    ];
+    for (model, grid) in models.map(|(m, g)| (format!("roblox/{m}"), format!("roblox/{g}"))) {
+        let (Some(model), Some(grid)) = (real(&model), real(&grid)) else { continue };
+        let model = model.to_str().expect("a name in UTF-8");
+        folder.report(&["import", model, "w.tvx", "--force"]);
+        folder.report(&["export", "w.tvx", "w.rbxm"]);
+        folder.report(&["export", "w.rbxm", "w.smoothgrid"]);
+        assert!(read(folder.path("w.smoothgrid")) == read(grid), "{model}");
+    }
+}
+
+#[test]
+fn a_real_heightmap_becomes_land_with_water() {
+    let folder = Folder::new();
+    let Some(map) = real("real/jacksboro_dem_16.png") else { return };
+    let map = map.to_str().expect("a name in UTF-8");
+    folder.report(&["import", map, "w.tvx", "--vertical-scale", "60", "--sea-level", "8"]);
+    let info = folder.report(&["info", "w.tvx"]);
+    assert!(info["cells"].as_u64() > Some(1_000_000), "{info}");
+    assert!(info["materials"].to_string().contains("Water"), "{info}");
+}

@@ -1,0 +1,180 @@
+//! What the program is for.
+
+use super::{Folder, files, read, text};
+use std::process::{Command, Stdio};
+
+#[test]
+fn a_generated_world_is_described_meshed_pictured_and_exported() {
+    let folder = Folder::new();
+    let made = folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "9"]);
+    assert_eq!(made["command"], "generate");
+    assert!(made["cells"].as_u64() > Some(50_000), "{made}");
+
+    let info = folder.report(&["info", "w.tvx"]);
+    assert_eq!(info["cells"], made["cells"]);
+    assert_eq!(info["generator"]["seed"], 9);
+    assert!(info["materials"].as_array().is_some_and(|all| all.len() > 2), "{info}");
+
+    let mesh = folder.report(&["mesh", "w.tvx", "w.glb"]);
+    assert!(mesh["triangles"].as_u64() > Some(8_000), "{mesh}");
+    assert!(read(folder.path("w.glb")).starts_with(b"glTF"));
+    let coarse = folder.report(&["mesh", "w.tvx", "far.glb", "--mip", "2"]);
+    let count = |report: &serde_json::Value| report["triangles"].as_u64().unwrap_or(0);
+    assert!((200..count(&mesh) / 2).contains(&count(&coarse)), "{coarse}");
+
+    let export = folder.report(&["export", "w.tvx", "w.obj", "--up", "z", "--scale", "100"]);
+    assert_eq!(export["triangles"], mesh["triangles"]);
+    assert!(text(&read(folder.path("w.obj"))).contains("mtllib w.mtl"));
+    assert!(text(&read(folder.path("w.mtl"))).contains("newmtl"));
+
+    let picture = folder.report(&["render", "w.tvx", "w.png", "--size", "64x40"]);
+    assert_eq!(picture["size"], serde_json::json!([64, 40]));
+    let [_, _, bytes] = ["w.obj", "w.mtl", "w.png"].map(|name| read(folder.path(name)));
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
+    let mut pixels = vec![0; 3 * 64 * 40];
+    reader.next_frame(&mut pixels).expect("pixels");
+    let colours: std::collections::BTreeSet<_> = pixels.as_chunks::<3>().0.iter().collect();
+    assert!(colours.len() > 200, "{} colours", colours.len());
+}
+
+#[test]
+fn the_same_seed_makes_the_same_world() {
+    let folder = Folder::new();
+    let digest = |seed: &str, name: &str| {
+        folder.report(&["generate", name, "--size", "32", "--seed", seed]);
+        folder.report(&["info", name])["digest"].clone()
+    };
+    assert_eq!(digest("4", "a.tvx"), digest("4", "b.tvx"));
+    assert_ne!(digest("4", "c.tvx"), digest("5", "d.tvx"));
+}
+
+#[test]
+fn roblox_terrain_goes_in_and_comes_out_byte_by_byte() {
+    let folder = Folder::new();
+    // In an order that is not ascending, which a world has to keep.
+    let grid = files::smooth_grid(&[[2, 0, -1], [-3, 1, 5], [2, 0, 0]]);
+    folder.put("in.smoothgrid", &grid);
+    let imported = folder.report(&["import", "in.smoothgrid", "w.tvx"]);
+    assert_eq!(imported["chunks"], 3);
+    assert_eq!(imported["wet_cells"], 3);
+    folder.report(&["export", "w.tvx", "out.smoothgrid"]);
+    assert_eq!(read(folder.path("out.smoothgrid")), grid);
+    for model in ["m.rbxm", "m.rbxmx"] {
+        folder.report(&["export", "w.tvx", model]);
+        folder.report(&["import", model, "again.tvx", "--force"]);
+        folder.report(&["export", "again.tvx", "again.smoothgrid"]);
+        assert_eq!(read(folder.path("again.smoothgrid")), grid, "{model}");
+        // Other commands take what can be imported as it is.
+        let info = folder.report(&["info", model]);
+        assert_eq!(info["kind"], "roblox");
+        assert_eq!(info["digest"], folder.report(&["info", "w.tvx"])["digest"]);
+    }
+}
+
+#[test]
+fn heightmaps_become_worlds_at_their_scale() {
+    let folder = Folder::new();
+    folder.put("hill.png", &files::heightmap(40, 30));
+    folder.put("hill.raw", &files::samples(40, 30, u16::to_le_bytes));
+    let scale = ["--scale", "2", "--vertical-scale", "30", "--sea-level", "6"];
+    let import = |file: &str, world: &str, more: &[&str]| {
+        folder.report(&[&["import", file, world], &scale[..], more].concat());
+        folder.report(&["info", world])
+    };
+    let png = import("hill.png", "png.tvx", &[]);
+    let raw = import("hill.raw", "raw.tvx", &["--width", "40", "--height", "30"]);
+    assert_eq!(png["cells"], raw["cells"]);
+    let max = png["bounds"]["max"].as_array().expect("a corner");
+    assert_eq!((&max[0], &max[2]), (&serde_json::json!(96), &serde_json::json!(64)));
+    let materials = png["materials"].to_string();
+    assert!(materials.contains("Water") && materials.contains("Sand"), "{materials}");
+    // Half the voxel, twice the voxels along each edge.
+    let fine = import("hill.png", "fine.tvx", &["--voxel-size", "0.5"]);
+    let ratio = fine["cells"].as_f64().zip(png["cells"].as_f64()).map(|(f, p)| f / p);
+    assert!(ratio.is_some_and(|ratio| (6.0..9.0).contains(&ratio)), "{ratio:?}");
+    assert_eq!(fine["voxel_size_m"], 0.5);
+}
+
+#[test]
+fn the_demo_goes_all_the_way() {
+    let folder = Folder::new();
+    folder.put("hill.png", &files::heightmap(96, 96));
+    let demo = folder.report(&["demo", "hill.png", "--vertical-scale", "40", "--size", "48x27"]);
+    assert_eq!(demo["files"].as_array().map(Vec::len), Some(5), "{demo}");
+    for file in demo["files"].as_array().into_iter().flatten() {
+        let path = folder.path("terravox-demo").join(file.as_str().expect("a name"));
+        assert!(read(&path).len() > 300, "{}", path.display());
+    }
+    assert!(demo["dug_cells"].as_u64() > Some(500), "{demo}");
+    assert!(demo["memory_bytes_a_cell"].as_f64() < Some(4.0), "{demo}");
+    for step in ["import_ms", "dig_ms", "save_ms", "reopen_ms", "mesh_ms", "picture_overview_ms"] {
+        assert!(demo[step].as_f64() > Some(0.0), "{step} of {demo}");
+    }
+    let info = folder.report(&["info", "terravox-demo/world.tvx"]);
+    assert_eq!(demo["digest"], info["digest"]);
+    // Again, over what the first run left.
+    folder.report(&["demo", "hill.png", "--vertical-scale", "40", "--size", "48x27"]);
+}
+
+#[test]
+fn a_world_is_replaced_only_by_force_and_stays_whole_else() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "32"]);
+    let before = read(folder.path("w.tvx"));
+    folder.refused(&["generate", "w.tvx", "--size", "32", "--seed", "2"], &["w.tvx", "--force"]);
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    folder.refused(&["import", "in.smoothgrid", "w.tvx"], &["w.tvx", "--force"]);
+    folder.put("bad.smoothgrid", &files::smooth_grid(&[[0, 0, 0]])[..40]);
+    folder.refused(&["import", "bad.smoothgrid", "w.tvx", "--force"], &["bad.smoothgrid"]);
+    assert!(read(folder.path("w.tvx")) == before);
+    folder.report(&["import", "in.smoothgrid", "w.tvx", "--force"]);
+    assert_eq!(folder.report(&["info", "w.tvx"])["chunks"], 1);
+}
+
+#[test]
+fn help_teaches_and_goes_to_standard_output() {
+    let folder = Folder::new();
+    for command in ["demo", "generate", "import", "export", "info", "mesh", "render"] {
+        let output = folder.run(&[command, "--help"]);
+        assert!(output.status.success() && output.stderr.is_empty());
+        let help = text(&output.stdout);
+        assert!(
+            help.contains("Example:") && help.contains(&format!("terravox {command}")),
+            "{help}"
+        );
+    }
+    let output = folder.run(&["--version"]);
+    assert!(output.status.success() && text(&output.stdout).starts_with("terravox "));
+}
+
+#[test]
+fn a_report_for_people_has_a_line_a_value() {
+    let folder = Folder::new();
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    let output = folder.run(&["info", "in.smoothgrid"]);
+    let report = text(&output.stdout);
+    assert!(output.status.success() && report.lines().count() > 6, "{report}");
+    assert!(report.lines().any(|line| line.starts_with("cells") && line.contains(",")), "{report}");
+    assert!(!report.contains('\u{1b}'), "no colours or bars where nobody looks");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::new();
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    for arguments in
+        [&["info", "in.smoothgrid"][..], &["--help"], &["info", "in.smoothgrid", "--json"]]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_terravox"))
+            .args(arguments)
+            .current_dir(&folder.0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}

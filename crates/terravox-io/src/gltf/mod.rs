@@ -1,0 +1,362 @@
+//! Meshes to binary glTF (`.glb`), for engines, modelling programs and web pages.
+//!
+//! The file has a node and a mesh a tile, in it one primitive a material, with normals and
+//! linear vertex colours that blend the materials; liquid is transparent. All tiles share
+//! one frame, so where they meet vertices have the same bits; the node above them moves
+//! that frame to its place in the world. Y is up and lengths are metres, as glTF says.
+//!
+//! A writer holds the bytes of the vertices only: make the meshes of a tile, add them, drop
+//! them.
+//!
+//! Source: the glTF 2.0 specification (Khronos, 2021), "GLB File Format" and "Meshes".
+
+mod colours;
+
+use crate::tiles::{ByMaterial, Frame, unit};
+use colours::LinearColours;
+use serde_json::{Value, json};
+use std::io::Write;
+use terravox::mesh::{BlockMesh, Surface};
+use terravox::voxel::{MaterialTable, Region};
+
+/// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
+const VERTEX: usize = 32;
+const FLOAT: u32 = 5126;
+const UNSIGNED_SHORT: u32 = 5123;
+const UNSIGNED_INT: u32 = 5125;
+const ARRAY_BUFFER: u32 = 34962;
+const ELEMENT_ARRAY_BUFFER: u32 = 34963;
+
+/// How to write a `.glb`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GlbOptions {
+    /// Metres a voxel, and where positions count from.
+    pub frame: Frame,
+    /// Opacity of liquids, 0 to 1.
+    pub liquid_alpha: f32,
+}
+
+impl Default for GlbOptions {
+    /// One metre a voxel, from the origin of the world; liquids two thirds opaque.
+    fn default() -> GlbOptions {
+        GlbOptions { frame: Frame::default(), liquid_alpha: 0.66 }
+    }
+}
+
+/// Why a `.glb` could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GlbError {
+    /// The format's lengths are 32 bits.
+    #[error("the .glb would have {bytes} bytes, at most {} fit; export fewer chunks", u32::MAX)]
+    TooLarge {
+        /// Bytes it would have.
+        bytes: u64,
+    },
+    /// The file could not be written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// What a `.glb` holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GlbStats {
+    /// Tiles that have triangles.
+    pub tiles: u64,
+    /// Vertices of all tiles.
+    pub vertices: u64,
+    /// Triangles of all tiles.
+    pub triangles: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Gathers tiles and writes the file.
+///
+/// ```
+/// use terravox::mesh::{BlockMesh, Mesher, PAD};
+/// use terravox::voxel::{DenseBox, MaterialTable, Region};
+/// use terravox_io::gltf::{GlbOptions, GlbWriter};
+///
+/// let mut cells = DenseBox::new(Region::new([0; 3], [8; 3]).grow(PAD));
+/// cells.set([3, 3, 3].into(), terravox::voxel::Cell::full(2));
+/// let (table, mut mesh) = (MaterialTable::default(), BlockMesh::new());
+/// Mesher::new().mesh(&cells, &table, &mut mesh);
+///
+/// let mut writer = GlbWriter::new(GlbOptions::default(), &table);
+/// writer.add_tile("tile 0 0 0", [&mesh]).unwrap();
+/// let mut file = Vec::new();
+/// let stats = writer.finish(&mut file).unwrap();
+/// assert_eq!(stats.triangles, 12);
+/// assert!(file.starts_with(b"glTF"));
+/// ```
+pub struct GlbWriter {
+    options: GlbOptions,
+    table: MaterialTable,
+    colours: LinearColours,
+    /// The binary chunk, a piece a buffer view.
+    pieces: Vec<Vec<u8>>,
+    binary: u64,
+    views: Vec<Value>,
+    accessors: Vec<Value>,
+    materials: Vec<Value>,
+    /// glTF material of a solid or liquid surface's material id.
+    material_index: [[Option<usize>; 256]; 2],
+    meshes: Vec<Value>,
+    /// Names of the nodes, one a mesh.
+    names: Vec<String>,
+    by_material: ByMaterial,
+    stats: GlbStats,
+}
+
+/// Which surface is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Solid,
+    Liquid,
+}
+
+impl GlbWriter {
+    /// A writer of an empty file.
+    pub fn new(options: GlbOptions, table: &MaterialTable) -> GlbWriter {
+        GlbWriter {
+            options,
+            table: table.clone(),
+            colours: LinearColours::new(table),
+            pieces: Vec::new(),
+            binary: 0,
+            views: Vec::new(),
+            accessors: Vec::new(),
+            materials: Vec::new(),
+            material_index: [[None; 256]; 2],
+            meshes: Vec::new(),
+            names: Vec::new(),
+            by_material: ByMaterial::default(),
+            stats: GlbStats::default(),
+        }
+    }
+
+    /// Adds the meshes of blocks, at mip 0, as one object. Nothing is added where none
+    /// has a triangle.
+    ///
+    /// # Errors
+    /// If the file would be too large.
+    pub fn add_tile<'m>(
+        &mut self,
+        name: &str,
+        blocks: impl IntoIterator<Item = &'m BlockMesh>,
+    ) -> Result<(), GlbError> {
+        let blocks: Vec<&BlockMesh> = blocks.into_iter().collect();
+        let surfaces = |surface: fn(&BlockMesh) -> &Surface| -> Vec<(Region, &Surface)> {
+            let all = blocks.iter().map(|mesh| (mesh.block, surface(mesh)));
+            all.filter(|(_, surface)| !surface.is_empty()).collect()
+        };
+        let mut primitives = Vec::new();
+        self.add_surfaces(Part::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
+        self.add_surfaces(Part::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
+        if !primitives.is_empty() {
+            self.meshes.push(json!({ "name": name, "primitives": primitives }));
+            self.names.push(name.to_owned());
+            self.stats.tiles += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds vertices and indices of one part of a tile, and a primitive a material.
+    fn add_surfaces(
+        &mut self,
+        part: Part,
+        surfaces: &[(Region, &Surface)],
+        primitives: &mut Vec<Value>,
+    ) -> Result<(), GlbError> {
+        let vertices: u64 = surfaces.iter().map(|(_, s)| s.vertex_count() as u64).sum();
+        let indices: u64 = surfaces.iter().map(|(_, s)| s.indices.len() as u64).sum();
+        if indices == 0 {
+            return Ok(());
+        }
+        self.check_size(VERTEX as u64 * vertices + 4 * indices)?;
+        self.stats.vertices += vertices;
+        self.stats.triangles += indices / 3;
+        let attributes = self.add_vertices(surfaces, vertices);
+        self.by_material.clear();
+        let mut first = 0;
+        for (_, surface) in surfaces {
+            self.by_material.add(surface, first);
+            first += surface.vertex_count() as u32;
+        }
+        self.add_indices(part, &attributes, primitives);
+        Ok(())
+    }
+
+    /// Adds a view of interleaved vertices; answers the attributes of a primitive.
+    fn add_vertices(&mut self, surfaces: &[(Region, &Surface)], vertices: u64) -> Value {
+        let mut bytes = Vec::with_capacity(VERTEX * vertices as usize);
+        let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+        for (block, surface) in surfaces {
+            for i in 0..surface.vertex_count() {
+                let position = self.options.frame.position(*block, surface.positions[i]);
+                for axis in 0..3 {
+                    min[axis] = min[axis].min(position[axis]);
+                    max[axis] = max[axis].max(position[axis]);
+                }
+                bytes.extend(position.iter().flat_map(|v| v.to_le_bytes()));
+                bytes.extend(unit(surface.normals[i]).iter().flat_map(|v| v.to_le_bytes()));
+                let colour = self.colours.blend(surface.materials[i], surface.weights[i]);
+                bytes.extend(colour.iter().flat_map(|v| v.to_le_bytes()));
+            }
+        }
+        let view = self.add_view(bytes, json!({ "byteStride": VERTEX, "target": ARRAY_BUFFER }));
+        let accessor = |offset: usize, kind: u32, shape: &str| {
+            json!({
+                "bufferView": view, "byteOffset": offset, "count": vertices,
+                "componentType": kind, "type": shape,
+            })
+        };
+        let mut position = accessor(0, FLOAT, "VEC3");
+        position["min"] = json!(min.map(f64::from));
+        position["max"] = json!(max.map(f64::from));
+        let normal = accessor(12, FLOAT, "VEC3");
+        let mut colour = accessor(24, UNSIGNED_SHORT, "VEC4");
+        colour["normalized"] = json!(true);
+        let [position, normal, colour] =
+            [position, normal, colour].map(|accessor| self.add_accessor(accessor));
+        json!({ "POSITION": position, "NORMAL": normal, "COLOR_0": colour })
+    }
+
+    /// Adds a view of the sorted indices and a primitive a material.
+    fn add_indices(&mut self, part: Part, attributes: &Value, primitives: &mut Vec<Value>) {
+        let lists = std::mem::take(&mut self.by_material);
+        let count: usize = lists.iter().map(|(_, list)| list.len()).sum();
+        let mut bytes = Vec::with_capacity(4 * count);
+        let view = self.views.len();
+        for (material, list) in lists.iter() {
+            let indices = self.add_accessor(json!({
+                "bufferView": view, "byteOffset": bytes.len(), "count": list.len(),
+                "componentType": UNSIGNED_INT, "type": "SCALAR",
+            }));
+            bytes.extend(list.iter().flat_map(|index| index.to_le_bytes()));
+            let material = self.material(part, material);
+            primitives.push(json!({
+                "attributes": attributes, "indices": indices, "material": material,
+            }));
+        }
+        self.add_view(bytes, json!({ "target": ELEMENT_ARRAY_BUFFER }));
+        self.by_material = lists;
+    }
+
+    fn add_accessor(&mut self, accessor: Value) -> usize {
+        self.accessors.push(accessor);
+        self.accessors.len() - 1
+    }
+
+    /// Adds bytes, whose length is a multiple of four, to the binary chunk.
+    fn add_view(&mut self, bytes: Vec<u8>, mut view: Value) -> usize {
+        assert!(bytes.len().is_multiple_of(4), "views stay aligned");
+        view["buffer"] = json!(0);
+        view["byteOffset"] = json!(self.binary);
+        view["byteLength"] = json!(bytes.len());
+        self.binary += bytes.len() as u64;
+        self.pieces.push(bytes);
+        self.views.push(view);
+        self.views.len() - 1
+    }
+
+    /// The glTF material of a material id, made when it is first used. The colour is in
+    /// the vertices.
+    fn material(&mut self, part: Part, id: u8) -> usize {
+        let slot = &mut self.material_index[part as usize][usize::from(id)];
+        if let Some(index) = *slot {
+            return index;
+        }
+        *slot = Some(self.materials.len());
+        let name = self.table.name(id);
+        self.materials.push(match part {
+            Part::Solid => json!({
+                "name": name,
+                "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.95 },
+            }),
+            Part::Liquid => json!({
+                "name": name,
+                "pbrMetallicRoughness": {
+                    "baseColorFactor": [1.0, 1.0, 1.0, f64::from(self.liquid_alpha())],
+                    "metallicFactor": 0.0, "roughnessFactor": 0.1,
+                },
+                "alphaMode": "BLEND", "doubleSided": true,
+            }),
+        });
+        self.materials.len() - 1
+    }
+
+    fn liquid_alpha(&self) -> f32 {
+        let alpha = self.options.liquid_alpha;
+        if alpha.is_nan() { 1.0 } else { alpha.clamp(0.0, 1.0) }
+    }
+
+    fn check_size(&self, more: u64) -> Result<(), GlbError> {
+        let bytes = self.binary.saturating_add(more);
+        if bytes > u64::from(u32::MAX) { Err(GlbError::TooLarge { bytes }) } else { Ok(()) }
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// If it would be too large or `out` fails.
+    pub fn finish(mut self, out: &mut impl Write) -> Result<GlbStats, GlbError> {
+        let mut json = self.document().to_string().into_bytes();
+        json.resize(json.len().next_multiple_of(4), b' ');
+        let binary = if self.binary > 0 { 8 + self.binary } else { 0 };
+        self.stats.bytes = 12 + 8 + json.len() as u64 + binary;
+        let Ok(bytes) = u32::try_from(self.stats.bytes) else {
+            return Err(GlbError::TooLarge { bytes: self.stats.bytes });
+        };
+        out.write_all(b"glTF")?;
+        out.write_all(&2u32.to_le_bytes())?;
+        out.write_all(&bytes.to_le_bytes())?;
+        out.write_all(&(json.len() as u32).to_le_bytes())?;
+        out.write_all(b"JSON")?;
+        out.write_all(&json)?;
+        if binary > 0 {
+            out.write_all(&(self.binary as u32).to_le_bytes())?;
+            out.write_all(b"BIN\0")?;
+            for piece in &self.pieces {
+                out.write_all(piece)?;
+            }
+        }
+        Ok(self.stats)
+    }
+
+    fn document(&mut self) -> Value {
+        let tiles = self.names.iter().enumerate();
+        let mut nodes: Vec<Value> =
+            tiles.map(|(i, name)| json!({ "name": name, "mesh": i })).collect();
+        let children: Vec<usize> = (0..nodes.len()).collect();
+        let frame = self.options.frame;
+        let place = frame.origin.to_array();
+        let mut root = json!({ "name": "terrain" });
+        if place != [0; 3] {
+            let metres = place.map(|v| f64::from(v) * f64::from(frame.voxel_size_m));
+            root["translation"] = json!(metres);
+        }
+        if !children.is_empty() {
+            root["children"] = json!(children);
+        }
+        nodes.push(root);
+        let mut document = json!({
+            "asset": { "version": "2.0", "generator": "terravox" },
+            "scene": 0,
+            "scenes": [{ "name": "world", "nodes": [nodes.len() - 1] }],
+            "nodes": nodes,
+        });
+        if self.binary > 0 {
+            document["buffers"] = json!([{ "byteLength": self.binary }]);
+            document["bufferViews"] = Value::Array(std::mem::take(&mut self.views));
+            document["accessors"] = Value::Array(std::mem::take(&mut self.accessors));
+            document["materials"] = Value::Array(std::mem::take(&mut self.materials));
+            document["meshes"] = Value::Array(std::mem::take(&mut self.meshes));
+        }
+        document
+    }
+}
+
+#[cfg(test)]
+mod tests;

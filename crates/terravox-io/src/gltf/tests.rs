@@ -1,0 +1,256 @@
+//! The files read back: structure, alignment, and the very vertices of the meshes.
+
+use super::*;
+use crate::tiles::tiles;
+use terravox::generate::fill_sdf;
+use terravox::mesh::{Mesher, PAD};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
+
+/// A pond in a hill of two materials, over the corner of eight chunks at `at`.
+fn world(at: VoxelPos) -> VoxelGrid {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(Region::new([-20; 3], [20; 3]));
+    let ball = |p: [f32; 3]| 14.0 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
+    fill_sdf(&mut cells, 0, ball, |p| if p[0] > 3.0 { 8 } else { 2 });
+    for y in 9..12 {
+        cells.set(VoxelPos::new(0, y, 0), Cell::full(1));
+        cells.set(VoxelPos::new(1, y, 0), Cell::full(1));
+    }
+    for y in 12..16 {
+        cells.set(VoxelPos::new(0, y, 0), Cell::AIR);
+        cells.set(VoxelPos::new(1, y, 0), Cell::AIR);
+    }
+    cells.move_to(at + VoxelPos::splat(-20));
+    grid.write(&cells).unwrap();
+    grid
+}
+
+fn meshes(grid: &VoxelGrid) -> Vec<(ChunkPos, BlockMesh)> {
+    let mut mesher = Mesher::new();
+    let mut cells = DenseBox::default();
+    let mesh = |chunk: ChunkPos| {
+        grid.read(chunk.region().grow(PAD), 0, &mut cells).unwrap();
+        let mut mesh = BlockMesh::new();
+        mesher.mesh(&cells, grid.materials(), &mut mesh);
+        (chunk, mesh)
+    };
+    grid.chunks().into_iter().map(mesh).collect()
+}
+
+fn written(
+    options: GlbOptions,
+    grid: &VoxelGrid,
+    meshes: &[(ChunkPos, BlockMesh)],
+    edge: u16,
+) -> (Vec<u8>, GlbStats) {
+    let mut writer = GlbWriter::new(options, grid.materials());
+    let chunks: Vec<ChunkPos> = meshes.iter().map(|entry| entry.0).collect();
+    for tile in tiles(&chunks, edge) {
+        let of_tile = meshes.iter().filter(|entry| tile.chunks.contains(&entry.0));
+        writer.add_tile(&tile.name(), of_tile.map(|entry| &entry.1)).unwrap();
+    }
+    let mut out = Vec::new();
+    let stats = writer.finish(&mut out).unwrap();
+    assert_eq!(stats.bytes, out.len() as u64);
+    (out, stats)
+}
+
+/// The JSON and the binary chunk.
+fn parsed(file: &[u8]) -> (Value, Vec<u8>) {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((&file[..4], word(4), word(8)), (&b"glTF"[..], 2, file.len()));
+    let json = word(12);
+    assert_eq!((json % 4, &file[16..20]), (0, &b"JSON"[..]));
+    let value: Value = serde_json::from_slice(&file[20..20 + json]).unwrap();
+    let rest = &file[20 + json..];
+    if rest.is_empty() {
+        return (value, Vec::new());
+    }
+    assert_eq!((word(20 + json), &rest[4..8]), (rest.len() - 8, &b"BIN\0"[..]));
+    (value, rest[8..].to_vec())
+}
+
+fn number(value: &Value) -> usize {
+    value.as_u64().expect("a number") as usize
+}
+
+/// The bytes of each element of an accessor.
+fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8]> {
+    let accessor = &json["accessors"][number(accessor)];
+    let view = &json["bufferViews"][number(&accessor["bufferView"])];
+    let size = match (accessor["componentType"].as_u64(), accessor["type"].as_str()) {
+        (Some(5126), Some("VEC3")) => 12,
+        (Some(5123), Some("VEC4")) => 8,
+        (Some(5125), Some("SCALAR")) => 4,
+        other => panic!("{other:?}"),
+    };
+    let stride = view["byteStride"].as_u64().map_or(size, |stride| stride as usize);
+    let start = number(&view["byteOffset"]) + number(&accessor["byteOffset"]);
+    assert_eq!(start % 4, 0, "aligned");
+    let end = number(&view["byteOffset"]) + number(&view["byteLength"]);
+    let count = number(&accessor["count"]);
+    assert!(start + (count - 1) * stride + size <= end && end <= binary.len());
+    (0..count).map(|i| &binary[start + i * stride..][..size]).collect()
+}
+
+fn vector(bytes: &[u8]) -> [f32; 3] {
+    let at = |i: usize| f32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
+    [at(0), at(1), at(2)]
+}
+
+/// All triangles as positions, with the name of their material, sorted.
+fn triangles(json: &Value, binary: &[u8]) -> Vec<(String, [[u32; 3]; 3])> {
+    let mut all = Vec::new();
+    for mesh in json["meshes"].as_array().unwrap() {
+        for primitive in mesh["primitives"].as_array().unwrap() {
+            let positions = elements(json, binary, &primitive["attributes"]["POSITION"]);
+            let name = &json["materials"][number(&primitive["material"])]["name"];
+            let indices = elements(json, binary, &primitive["indices"]);
+            for triangle in indices.chunks_exact(3) {
+                let corner = |bytes: &[u8]| {
+                    let index = u32::from_le_bytes(bytes.try_into().unwrap());
+                    vector(positions[index as usize]).map(f32::to_bits)
+                };
+                let corners = [corner(triangle[0]), corner(triangle[1]), corner(triangle[2])];
+                all.push((name.as_str().unwrap().to_owned(), corners));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// The same, straight from the meshes.
+fn expected(
+    frame: Frame,
+    grid: &VoxelGrid,
+    meshes: &[(ChunkPos, BlockMesh)],
+) -> Vec<(String, [[u32; 3]; 3])> {
+    let mut all = Vec::new();
+    for (_, mesh) in meshes {
+        for surface in [&mesh.solid, &mesh.liquid] {
+            for (i, triangle) in surface.triangles().enumerate() {
+                let corner = |v: u32| {
+                    frame.position(mesh.block, surface.positions[v as usize]).map(f32::to_bits)
+                };
+                all.push((
+                    grid.materials().name(surface.quad_materials[i / 2]),
+                    triangle.map(corner),
+                ));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn every_triangle_of_the_meshes_is_in_the_file_under_its_material() {
+    let grid = world(VoxelPos::ZERO);
+    let meshes = meshes(&grid);
+    for edge in [1, 4] {
+        let frame = Frame { voxel_size_m: 0.3, ..Frame::default() };
+        let options = GlbOptions { frame, ..GlbOptions::default() };
+        let (file, stats) = written(options, &grid, &meshes, edge);
+        let (json, binary) = parsed(&file);
+        let found = triangles(&json, &binary);
+        assert_eq!(stats.triangles, found.len() as u64);
+        assert_eq!(stats.tiles, json["meshes"].as_array().unwrap().len() as u64);
+        assert!(found == expected(frame, &grid, &meshes));
+        let names: Vec<&str> = json["materials"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["name"].as_str().unwrap())
+            .collect();
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort();
+            names
+        };
+        let mut names: Vec<&str> = names;
+        names.sort();
+        assert_eq!(names, sorted(vec!["Grass", "Rock", "Water"]));
+    }
+}
+
+#[test]
+fn bounds_normals_and_colours_are_what_gltf_asks_for() {
+    let grid = world(VoxelPos::ZERO);
+    let (file, stats) = written(GlbOptions::default(), &grid, &meshes(&grid), 4);
+    let (json, binary) = parsed(&file);
+    assert_eq!(json["asset"]["version"], "2.0");
+    let mut vertices = 0;
+    let mut seen = std::collections::BTreeSet::new();
+    for mesh in json["meshes"].as_array().unwrap() {
+        for primitive in mesh["primitives"].as_array().unwrap() {
+            let attributes = &primitive["attributes"];
+            if !seen.insert(number(&attributes["POSITION"])) {
+                continue;
+            }
+            let positions = elements(&json, &binary, &attributes["POSITION"]);
+            vertices += positions.len() as u64;
+            let accessor = &json["accessors"][number(&attributes["POSITION"])];
+            for axis in 0..3 {
+                let values = positions.iter().map(|bytes| vector(bytes)[axis]);
+                let (low, high) =
+                    values.fold((f32::MAX, f32::MIN), |(a, b), v| (a.min(v), b.max(v)));
+                assert_eq!(accessor["min"][axis].as_f64(), Some(low.into()));
+                assert_eq!(accessor["max"][axis].as_f64(), Some(high.into()));
+            }
+            for normal in elements(&json, &binary, &attributes["NORMAL"]) {
+                let length = vector(normal).iter().map(|v| v * v).sum::<f32>().sqrt();
+                assert!((length - 1.0).abs() < 1e-4);
+            }
+            for colour in elements(&json, &binary, &attributes["COLOR_0"]) {
+                assert_eq!(colour[6..], [255, 255], "vertices are opaque");
+            }
+        }
+    }
+    assert_eq!(vertices, stats.vertices);
+    let water =
+        json["materials"].as_array().unwrap().iter().find(|m| m["name"] == "Water").unwrap();
+    assert_eq!(water["alphaMode"], "BLEND");
+    assert!(water["pbrMetallicRoughness"]["baseColorFactor"][3].as_f64().unwrap() < 1.0);
+}
+
+#[test]
+fn far_from_the_origin_positions_are_exact_and_the_node_carries_the_place() {
+    let at = VoxelPos::new(320_000_000, -64, 32);
+    let near = world(VoxelPos::ZERO);
+    let far = world(at);
+    let frame = Frame { voxel_size_m: 0.25, origin: at };
+    let options = GlbOptions { frame, ..GlbOptions::default() };
+    let (file, _) = written(options, &far, &meshes(&far), 4);
+    let (json, binary) = parsed(&file);
+    let near_frame = Frame { origin: VoxelPos::ZERO, ..frame };
+    assert!(triangles(&json, &binary) == expected(near_frame, &near, &meshes(&near)));
+    let root = json["nodes"].as_array().unwrap().last().unwrap();
+    assert_eq!(root["translation"], json!([80_000_000.0, -16.0, 8.0]));
+}
+
+#[test]
+fn a_world_without_triangles_is_a_file_without_meshes() {
+    let grid = VoxelGrid::new(GridOptions::default());
+    let mut writer = GlbWriter::new(GlbOptions::default(), grid.materials());
+    writer.add_tile("tile 0 0 0", [&BlockMesh::new()]).unwrap();
+    let mut file = Vec::new();
+    assert_eq!(writer.finish(&mut file).unwrap().tiles, 0);
+    let (json, binary) = parsed(&file);
+    assert!(json.get("meshes").is_none() && json.get("buffers").is_none() && binary.is_empty());
+    assert_eq!(json["scenes"][0]["nodes"], json!([0]));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let writer = GlbWriter::new(GlbOptions::default(), &MaterialTable::default());
+    assert!(matches!(writer.finish(&mut Full), Err(GlbError::Io(_))));
+}

@@ -1,0 +1,281 @@
+//! Worlds from heightmaps: a grid of heights becomes ground that is smooth between the
+//! samples, with water up to a sea level and materials by height and slope.
+//!
+//! [`read_png`] and [`read_raw_u16`] take bytes to [`Heights`]; [`import`] writes them into
+//! a grid. Sample (column i, row j) is an area, as a pixel is: it covers
+//! `voxels_per_sample` voxels from x = i × that and z = j × that on, and its height holds
+//! at the middle.
+//!
+//! ```
+//! use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
+//! use terravox_io::heightmap::{self, Heights, HeightmapOptions};
+//!
+//! let heights = Heights::new([2, 2], vec![0.0, 0.0, 1.0, 1.0]).unwrap();
+//! let options = HeightmapOptions {
+//!     voxels_per_sample: 16.0,
+//!     base_voxels: 2.0,
+//!     height_voxels: 20.0,
+//!     ..HeightmapOptions::default()
+//! };
+//! let mut grid = VoxelGrid::new(GridOptions::default());
+//! let made = heightmap::import(&heights, &options, &mut grid, |_, _| {}).unwrap();
+//! assert_eq!(made.columns, [32, 32]);
+//! assert!(grid.cell(VoxelPos::new(5, 1, 2)).unwrap().material != 0);
+//! assert!(grid.cell(VoxelPos::new(5, 9, 2)).unwrap().is_air());
+//! ```
+
+mod fill;
+#[cfg(test)]
+mod naive;
+mod read;
+mod surface;
+
+pub use read::{Heights, read_png, read_raw_u16};
+
+use fill::ColumnFiller;
+use rayon::prelude::*;
+use surface::Surface;
+use terravox::voxel::{Kind, Region, VoxelGrid};
+
+/// Most samples of a heightmap.
+pub const MAX_SAMPLES: u64 = 1 << 26;
+
+/// Most voxels along x and z.
+pub const MAX_EXTENT: u64 = 1 << 16;
+
+/// Most chunks that an import writes.
+pub const MAX_CHUNKS: u64 = 1 << 20;
+
+/// Nothing farther out can be in a grid.
+const GRID_REACH: f64 = terravox::voxel::LIMIT as f64;
+
+/// Chunk columns that are made before they are written, so that memory stays bounded.
+const BATCH: usize = 16;
+
+/// How heights become a world. All lengths are in voxels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeightmapOptions {
+    /// Voxels that a sample covers, along x and z; below 1, samples are averaged. The
+    /// whole map is then rounded to whole voxels.
+    pub voxels_per_sample: f64,
+    /// Height (y) of samples of value 0.
+    pub base_voxels: f64,
+    /// How much higher samples of value 1 lie.
+    pub height_voxels: f64,
+    /// Lowest x and z of the world.
+    pub origin: [i32; 2],
+    /// Height up to which water fills what lies below; `None` for no water.
+    pub sea_level: Option<f64>,
+    /// How far the ground goes on below the lowest sample.
+    pub depth_voxels: f64,
+    /// Material of the surface: the first rule that holds.
+    pub rules: Vec<MaterialRule>,
+    /// Material of the surface where no rule holds.
+    pub material: u8,
+    /// How deep the surface material goes.
+    pub surface_voxels: f64,
+    /// Material below it.
+    pub material_below: u8,
+    /// The liquid.
+    pub water: u8,
+}
+
+impl Default for HeightmapOptions {
+    /// One voxel a sample, 64 voxels high, no water, grass over rock. With
+    /// [`default_rules`] it looks like land.
+    fn default() -> HeightmapOptions {
+        HeightmapOptions {
+            voxels_per_sample: 1.0,
+            base_voxels: 0.0,
+            height_voxels: 64.0,
+            origin: [0, 0],
+            sea_level: None,
+            depth_voxels: 8.0,
+            rules: Vec::new(),
+            material: 2,
+            surface_voxels: 3.0,
+            material_below: 8,
+            water: 1,
+        }
+    }
+}
+
+/// Where on the surface a material lies: everywhere between two heights and two slopes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MaterialRule {
+    /// The material, a solid.
+    pub material: u8,
+    /// Lowest and highest height of the surface, in voxels.
+    pub height_voxels: [f64; 2],
+    /// Gentlest and steepest slope, rise over run: 0 is flat, 1 is 45°.
+    pub slope: [f64; 2],
+}
+
+/// Rules that look like land between the heights `low` and `high`, with the ids of the
+/// default materials: sand at the sea, mud below it, rock where it is steep, slate and
+/// then snow at the top. Grass, the default material, lies where no rule holds.
+pub fn default_rules(low: f64, high: f64, sea_level: Option<f64>) -> Vec<MaterialRule> {
+    let [slate, sand, rock, snow, mud, ground] = [3, 6, 8, 10, 12, 14];
+    let all = [0.0, f64::INFINITY];
+    let rule = |material, height_voxels, slope| MaterialRule { material, height_voxels, slope };
+    let land = sea_level.map_or(low, |sea| sea.max(low).min(high));
+    let at = |share: f64| land + share * (high - land);
+    let mut rules = Vec::new();
+    if let Some(sea) = sea_level {
+        rules.push(rule(mud, [f64::NEG_INFINITY, sea - 6.0], [0.0, 0.6]));
+        rules.push(rule(sand, [f64::NEG_INFINITY, sea + 1.5], [0.0, 0.6]));
+    }
+    let steep = [0.9, f64::INFINITY];
+    rules.push(rule(rock, [f64::NEG_INFINITY, f64::INFINITY], steep));
+    rules.push(rule(snow, [at(0.85), f64::INFINITY], [0.0, 0.7]));
+    rules.push(rule(slate, [at(0.7), f64::INFINITY], all));
+    rules.push(rule(ground, [f64::NEG_INFINITY, f64::INFINITY], [0.6, 0.9]));
+    rules
+}
+
+/// What an import made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Imported {
+    /// Voxels along x and z.
+    pub columns: [u32; 2],
+    /// Lowest and highest point of the surface, in voxels.
+    pub heights: [f64; 2],
+    /// Chunks written.
+    pub chunks: u64,
+}
+
+/// Why a heightmap cannot be read or made into a world.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeightmapError {
+    /// The bytes are not a PNG that can be read.
+    #[error("PNG: {0}; the file is damaged or not a PNG, get another copy")]
+    Png(String),
+    /// A PNG or raw file, or the world it would make, is too large.
+    #[error("{what}: {found}, at most {limit}; scale the heightmap down")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        found: u64,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// Raw samples do not fill the given size.
+    #[error(
+        "{bytes} bytes, but {width} × {depth} samples of 16 bits are {wanted}; give the right width and height"
+    )]
+    RawSize {
+        /// Bytes there are.
+        bytes: usize,
+        /// Samples in a row.
+        width: usize,
+        /// Rows.
+        depth: usize,
+        /// Bytes that these take.
+        wanted: u64,
+    },
+    /// The size of raw samples is not given and they are no square.
+    #[error("{samples} raw samples of 16 bits are no square; give width and height{hint}")]
+    RawNotSquare {
+        /// Samples there are.
+        samples: usize,
+        /// A size that would fit.
+        hint: String,
+    },
+    /// No samples at all.
+    #[error("the heightmap is empty")]
+    Empty,
+    /// An option makes no sense.
+    #[error("{0}")]
+    Options(String),
+}
+
+/// Writes the world that `heights` describe into `grid`. `progress(done, all)` is told
+/// after every batch of chunk columns. The same on any number of threads.
+///
+/// # Errors
+/// If an option is not a finite number in a sensible range, a material is of the wrong
+/// kind, or the world would be too large. Nothing is written then.
+pub fn import(
+    heights: &Heights,
+    options: &HeightmapOptions,
+    grid: &mut VoxelGrid,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Imported, HeightmapError> {
+    check(options, grid.materials().kinds())?;
+    let surface = Surface::new(heights, options)?;
+    let columns = surface.columns();
+    let filler = ColumnFiller::new(&surface, options);
+    let region = filler.region();
+    if !region.within_limits() {
+        return Err(HeightmapError::Options(format!(
+            "the world would reach {region}, beyond what a grid holds; change origin or height"
+        )));
+    }
+    let chunk_columns = chunk_columns(region);
+    let layers = region.coarser(5).size()[1] as u64;
+    let chunks = chunk_columns.len() as u64 * layers;
+    if chunks > MAX_CHUNKS {
+        let what = "chunks of the world";
+        return Err(HeightmapError::TooLarge { what, found: chunks, limit: MAX_CHUNKS });
+    }
+    let mut written = 0;
+    for (i, batch) in chunk_columns.chunks(BATCH).enumerate() {
+        let made: Vec<_> = batch.par_iter().map(|&[x, z]| filler.column(x, z)).collect();
+        for cells in made.iter().flatten() {
+            let done = grid.write(cells);
+            assert!(done.is_ok(), "a whole chunk can always be written");
+            written += 1;
+        }
+        progress(i * BATCH + batch.len(), chunk_columns.len());
+    }
+    Ok(Imported { columns, heights: surface.heights(), chunks: written })
+}
+
+/// Chunk positions (x, z) of all columns of chunks.
+fn chunk_columns(region: Region) -> Vec<[i32; 2]> {
+    let chunks = region.coarser(5);
+    (chunks.min.z..chunks.max.z)
+        .flat_map(|z| (chunks.min.x..chunks.max.x).map(move |x| [x, z]))
+        .collect()
+}
+
+fn check(options: &HeightmapOptions, kinds: &[Kind; 256]) -> Result<(), HeightmapError> {
+    let [x, z] = options.origin.map(f64::from);
+    let refuse = |what: String| Err(HeightmapError::Options(what));
+    let range = |name: &str, value: f64, low: f64, high: f64| {
+        if (low..=high).contains(&value) {
+            Ok(())
+        } else {
+            Err(HeightmapError::Options(format!("{name} is {value}; give {low} to {high}")))
+        }
+    };
+    let extent = MAX_EXTENT as f64;
+    range("voxels per sample", options.voxels_per_sample, 1.0 / 1024.0, 1024.0)?;
+    range("origin x", x, -GRID_REACH, GRID_REACH)?;
+    range("origin z", z, -GRID_REACH, GRID_REACH)?;
+    range("base height", options.base_voxels, -GRID_REACH, GRID_REACH)?;
+    range("height", options.height_voxels, -extent, extent)?;
+    range("depth", options.depth_voxels, 0.0, extent)?;
+    range("depth of the surface material", options.surface_voxels, 0.0, extent)?;
+    if let Some(sea) = options.sea_level {
+        range("sea level", sea, -GRID_REACH, GRID_REACH)?;
+        if sea > options.base_voxels + options.height_voxels.max(0.0) + extent {
+            return refuse(format!("sea level {sea} is far above the land"));
+        }
+    }
+    if kinds[usize::from(options.water)] != Kind::Liquid {
+        return refuse(format!("material {} is to be water but is not liquid", options.water));
+    }
+    let solids = options.rules.iter().map(|rule| rule.material);
+    for material in solids.chain([options.material, options.material_below]) {
+        if kinds[usize::from(material)] != Kind::Solid {
+            return refuse(format!("material {material} is to be ground but is not solid"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

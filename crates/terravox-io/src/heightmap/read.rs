@@ -1,0 +1,262 @@
+//! Heights from files: PNG of 8 and 16 bits and raw 16-bit samples.
+
+use super::{HeightmapError, MAX_SAMPLES};
+use png::{BitDepth, ColorType, Transformations};
+use std::io::Cursor;
+
+/// Memory that decoding a PNG may take beside the samples.
+const PNG_BYTES: usize = 1 << 30;
+
+/// A grid of heights, as shares of the full height: 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heights {
+    pub(super) size: [usize; 2],
+    pub(super) values: Vec<f32>,
+    /// Distance of two values that the file can tell apart; 0 if it is exact.
+    pub(super) step: f32,
+}
+
+impl Heights {
+    /// Heights of `size` = [samples in a row (along x), rows (along z)], row by row.
+    /// 1 is the full height; values need not lie within 0 to 1.
+    ///
+    /// # Errors
+    /// If there are none, not `size` of them, too many, or one is not finite.
+    pub fn new(size: [usize; 2], values: Vec<f32>) -> Result<Heights, HeightmapError> {
+        check_size(size[0] as u64, size[1] as u64)?;
+        if values.len() != size[0] * size[1] {
+            let [w, d] = size;
+            return Err(HeightmapError::Options(format!(
+                "{} heights, not {w} × {d}",
+                values.len()
+            )));
+        }
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(i) => Err(HeightmapError::Options(format!("height {i} is not a finite number"))),
+            None => Ok(Heights { size, values, step: 0.0 }),
+        }
+    }
+
+    /// Samples in a row (along x), rows (along z).
+    pub fn size(&self) -> [usize; 2] {
+        self.size
+    }
+
+    /// Lowest and highest value.
+    pub fn range(&self) -> [f32; 2] {
+        let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        [low, high]
+    }
+}
+
+fn check_size(width: u64, depth: u64) -> Result<(), HeightmapError> {
+    let samples = width.saturating_mul(depth);
+    match samples {
+        0 => Err(HeightmapError::Empty),
+        1..=MAX_SAMPLES => Ok(()),
+        _ => {
+            let what = "samples of the heightmap";
+            Err(HeightmapError::TooLarge { what, found: samples, limit: MAX_SAMPLES })
+        }
+    }
+}
+
+/// Heights from a PNG: grey, or the luminance of colours (which, for the grey that most
+/// tools save as RGB, is that grey); 8 or 16 bits, with palettes and fewer bits expanded;
+/// transparency is ignored. The first row is the lowest z. At most [`MAX_SAMPLES`].
+///
+/// # Errors
+/// If the bytes are not a PNG, damaged or too large.
+pub fn read_png(bytes: &[u8]) -> Result<Heights, HeightmapError> {
+    let error = |error: png::DecodingError| {
+        HeightmapError::Png(error.to_string().chars().filter(|c| !c.is_control()).collect())
+    };
+    let mut decoder =
+        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: PNG_BYTES });
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let info = decoder.read_header_info().map_err(error)?;
+    let size = [info.width as usize, info.height as usize];
+    check_size(info.width.into(), info.height.into())?;
+    let mut reader = decoder.read_info().map_err(error)?;
+    let (colour, depth) = reader.output_color_type();
+    let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_BYTES);
+    let Some(bytes) = bytes else {
+        return Err(HeightmapError::Png(format!("{} × {} pixels are too many", size[0], size[1])));
+    };
+    let mut pixels = vec![0; bytes];
+    reader.next_frame(&mut pixels).map_err(error)?;
+    let channels = colour.samples();
+    let grey = matches!(colour, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    let (values, step) = match depth {
+        BitDepth::Sixteen => {
+            let (words, _) = pixels.as_chunks::<2>();
+            let words: Vec<u16> = words.iter().map(|&word| u16::from_be_bytes(word)).collect();
+            (luminance(&words, channels, grey, 65535.0), 1.0 / 65535.0)
+        }
+        _ => (luminance(&pixels, channels, grey, 255.0), 1.0 / 255.0),
+    };
+    if values.len() != size[0] * size[1] {
+        let (found, [width, height]) = (values.len(), size);
+        return Err(HeightmapError::Png(format!("{found} pixels, not {width} × {height}")));
+    }
+    Ok(Heights { size, values, step })
+}
+
+/// A value of 0 to 1 a pixel.
+fn luminance<T: Copy + Into<u32>>(
+    samples: &[T],
+    channels: usize,
+    grey: bool,
+    full: f32,
+) -> Vec<f32> {
+    let pixels = samples.chunks_exact(channels);
+    if grey {
+        return pixels.map(|p| p[0].into() as f32 / full).collect();
+    }
+    // Rec. 709 weights in 1/10000, in integers: grey stays exactly what it is.
+    let weighed = |p: &[T]| {
+        let [r, g, b] = [p[0], p[1], p[2]].map(|v| v.into());
+        (2126 * r + 7152 * g + 722 * b) as f64 / 10_000.0
+    };
+    pixels.map(|p| (weighed(p) / f64::from(full)) as f32).collect()
+}
+
+/// Heights from raw unsigned 16-bit little-endian samples, row by row, the first row at
+/// the lowest z. `size` is [samples in a row, rows]; `None` takes them as a square.
+///
+/// # Errors
+/// If the bytes do not fill the size, or are no square where none is given.
+pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, HeightmapError> {
+    if bytes.is_empty() {
+        return Err(HeightmapError::Empty);
+    }
+    let [width, depth] = match size {
+        Some(size) => size,
+        None => square(bytes.len())?,
+    };
+    check_size(width as u64, depth as u64)?;
+    let wanted = 2 * width as u64 * depth as u64;
+    if bytes.len() as u64 != wanted {
+        return Err(HeightmapError::RawSize { bytes: bytes.len(), width, depth, wanted });
+    }
+    let (words, _) = bytes.as_chunks::<2>();
+    let values = words.iter().map(|&word| f32::from(u16::from_le_bytes(word)) / 65535.0).collect();
+    Ok(Heights { size: [width, depth], values, step: 1.0 / 65535.0 })
+}
+
+/// Edges of the square that `bytes` fill.
+fn square(bytes: usize) -> Result<[usize; 2], HeightmapError> {
+    let samples = bytes / 2;
+    let edge = samples.isqrt();
+    if 2 * edge * edge == bytes {
+        return Ok([edge, edge]);
+    }
+    let mut hint = String::new();
+    if bytes.is_multiple_of(2) && samples as u64 <= MAX_SAMPLES {
+        // The two factors closest to a square are what it most likely is.
+        let short = (1..=edge).rev().find(|short| samples.is_multiple_of(*short)).unwrap_or(1);
+        if short > 1 {
+            let long = samples / short;
+            hint = format!(", perhaps {long}x{short} or {short}x{long}");
+        }
+    }
+    Err(HeightmapError::RawNotSquare { samples, hint })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(colour: ColorType, depth: BitDepth, size: [u32; 2], data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut encoder = png::Encoder::new(&mut out, size[0], size[1]);
+        encoder.set_color(colour);
+        encoder.set_depth(depth);
+        if colour == ColorType::Indexed {
+            encoder.set_palette(vec![0, 0, 0, 51, 51, 51]);
+        }
+        encoder.write_header().unwrap().write_image_data(data).unwrap();
+        out
+    }
+
+    #[test]
+    fn all_colour_types_and_depths_give_the_grey() {
+        let grey8 = png(ColorType::Grayscale, BitDepth::Eight, [2, 1], &[51, 255]);
+        let alpha = png(ColorType::GrayscaleAlpha, BitDepth::Eight, [2, 1], &[51, 0, 255, 9]);
+        let rgb = png(ColorType::Rgb, BitDepth::Eight, [2, 1], &[51, 51, 51, 255, 255, 255]);
+        let rgba =
+            png(ColorType::Rgba, BitDepth::Eight, [2, 1], &[51, 51, 51, 0, 255, 255, 255, 0]);
+        for file in [grey8, alpha, rgb, rgba] {
+            let heights = read_png(&file).unwrap();
+            assert_eq!((heights.size, &heights.values[..]), ([2, 1], &[0.2, 1.0][..]));
+        }
+        let grey16 = png(ColorType::Grayscale, BitDepth::Sixteen, [1, 2], &[0x33, 0x33, 0, 1]);
+        let rgb16 = [[0x33; 6], [0, 1, 0, 1, 0, 1]].concat();
+        let rgb16 = png(ColorType::Rgb, BitDepth::Sixteen, [1, 2], &rgb16);
+        for file in [grey16, rgb16] {
+            let heights = read_png(&file).unwrap();
+            assert_eq!((heights.size, &heights.values[..]), ([1, 2], &[0.2, 1.0 / 65535.0][..]));
+        }
+        let indexed = png(ColorType::Indexed, BitDepth::One, [2, 1], &[0b0100_0000]);
+        assert_eq!(read_png(&indexed).unwrap().values, [0.0, 0.2]);
+        let bits = png(ColorType::Grayscale, BitDepth::Two, [2, 1], &[0b0111_0000]);
+        assert_eq!(read_png(&bits).unwrap().values, [85.0 / 255.0, 1.0]);
+        let green = png(ColorType::Rgb, BitDepth::Eight, [1, 1], &[0, 255, 0]);
+        assert_eq!(read_png(&green).unwrap().values, [0.7152]);
+    }
+
+    #[test]
+    fn damaged_pngs_are_errors() {
+        let good = png(ColorType::Grayscale, BitDepth::Sixteen, [9, 9], &[7; 162]);
+        for end in 0..good.len() - 12 {
+            assert!(read_png(&good[..end]).is_err(), "cut at {end}");
+        }
+        for bit in 0..good.len() * 8 {
+            let mut flipped = good.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            if let Err(error) = read_png(&flipped) {
+                assert!(!error.to_string().contains('\n'));
+            }
+        }
+        // A header that claims 2³¹ × 2³¹ pixels, its checksum right.
+        let mut huge = good[..16].to_vec();
+        huge.extend([0x7f, 255, 255, 255, 0x7f, 255, 255, 255, 16, 0, 0, 0, 0]);
+        let mut crc = u32::MAX;
+        for &byte in &huge[12..] {
+            crc ^= u32::from(byte);
+            for _ in 0..8 {
+                crc = (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
+            }
+        }
+        huge.extend((!crc).to_be_bytes());
+        huge.extend(&good[33..]);
+        let error = read_png(&huge).unwrap_err();
+        assert!(matches!(error, HeightmapError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn raw_samples_are_little_endian_rows() {
+        let bytes = [0, 0, 0xFF, 0xFF, 0x33, 0x33, 1, 0];
+        let square = read_raw_u16(&bytes, None).unwrap();
+        assert_eq!(square.values, [0.0, 1.0, 0.2, 1.0 / 65535.0]);
+        assert_eq!(square.size(), [2, 2]);
+        assert_eq!(square.range(), [0.0, 1.0]);
+        assert_eq!(read_raw_u16(&bytes, Some([4, 1])).unwrap().size(), [4, 1]);
+    }
+
+    #[test]
+    fn raw_sizes_that_do_not_fit_say_what_to_give() {
+        let error =
+            |bytes: usize, size| read_raw_u16(&vec![0; bytes], size).unwrap_err().to_string();
+        assert!(error(2 * 403 * 344, None).contains("perhaps 403x344 or 344x403"));
+        assert!(error(2 * 7, None).contains("no square; give width and height"));
+        assert!(error(3, None).contains("no square"));
+        assert!(error(8, Some([3, 1])).contains("8 bytes, but 3 × 1 samples of 16 bits are 6"));
+        assert!(error(0, None).contains("empty"));
+        assert!(error(8, Some([0, 4])).contains("empty"));
+        assert!(error(8, Some([usize::MAX, 2])).contains("at most"));
+    }
+}

@@ -1,0 +1,310 @@
+//! A smooth surface through samples: heights and slopes at any voxel column.
+//!
+//! Samples finer than voxels are averaged first. Samples of few bits are moved within half
+//! a step of what they can tell apart, toward the mean of their neighbours, so that a
+//! gentle slope does not become terraces. Between samples runs a Catmull–Rom spline in both
+//! directions, so that there are no creases at samples and planes stay planes; it is kept
+//! within the range of its four samples, so that a plateau beside a cliff stays flat.
+//! (Monotone cubics do that too, but string beads along ridges that run diagonally.)
+//!
+//! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
+
+use super::{GRID_REACH, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
+
+/// Rounds of smoothing within half a step; slopes down to one step in this many samples
+/// come out even.
+const SMOOTH_ROUNDS: usize = 24;
+
+/// Steps finer than this many voxels are not seen and left as they are.
+const SEEN_STEP: f64 = 1.0 / 32.0;
+
+/// Heights in voxels, ready to be looked up.
+pub(super) struct Surface {
+    size: [usize; 2],
+    /// Heights of samples in voxels, row by row.
+    values: Vec<f32>,
+    /// Voxels a sample, along x and z.
+    scale: [f64; 2],
+    columns: [u32; 2],
+}
+
+/// The surface at a voxel column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Column {
+    /// Height of the surface in voxels.
+    pub height: f64,
+    /// Rise over run.
+    pub slope: f64,
+    /// Lowest and highest of the heights of this column and its eight neighbours.
+    pub around: [f64; 2],
+}
+
+impl Surface {
+    pub(super) fn new(
+        heights: &Heights,
+        options: &HeightmapOptions,
+    ) -> Result<Surface, HeightmapError> {
+        let mut columns = [0; 2];
+        for (axis, columns) in columns.iter_mut().enumerate() {
+            let extent = (heights.size[axis] as f64 * options.voxels_per_sample).round().max(1.0);
+            if extent > MAX_EXTENT as f64 {
+                return Err(HeightmapError::TooLarge {
+                    what: "voxels along x or z",
+                    found: extent as u64,
+                    limit: MAX_EXTENT,
+                });
+            }
+            *columns = extent as u32;
+        }
+        let finest = columns.map(|columns| columns as usize);
+        let reduced = reduce(&heights.values, heights.size, finest);
+        let (mut values, size) = reduced;
+        if f64::from(heights.step) * options.height_voxels.abs() > SEEN_STEP {
+            smooth_within(&mut values, size, heights.step / 2.0);
+        }
+        for value in &mut values {
+            *value = (options.base_voxels + f64::from(*value) * options.height_voxels) as f32;
+        }
+        if let Some(height) = values.iter().find(|height| f64::from(height.abs()) > GRID_REACH) {
+            let what = format!("a sample lies at height {height}, beyond what a grid holds");
+            return Err(HeightmapError::Options(what));
+        }
+        let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
+        Ok(Surface { size, values, scale, columns })
+    }
+
+    /// Voxel columns along x and z.
+    pub(super) fn columns(&self) -> [u32; 2] {
+        self.columns
+    }
+
+    /// Lowest and highest height of a sample, in voxels.
+    pub(super) fn heights(&self) -> [f64; 2] {
+        let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        [low.into(), high.into()]
+    }
+
+    /// The columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, in columns from the
+    /// surface's corner. Outside, the surface goes on as it is at its edge.
+    pub(super) fn block(&self, x0: i64, z0: i64, n: usize) -> Vec<Column> {
+        let padded = n + 2;
+        let x: Vec<_> = (0..padded as i64).map(|i| self.taps(0, x0 - 1 + i)).collect();
+        let z: Vec<_> = (0..padded as i64).map(|i| self.taps(1, z0 - 1 + i)).collect();
+        let mut heights = Vec::with_capacity(padded * padded);
+        for z in &z {
+            heights.extend(x.iter().map(|x| self.at(x, z)));
+        }
+        let mut columns = Vec::with_capacity(n * n);
+        for z in 1..=n {
+            columns.extend((1..=n).map(|x| column(&heights, x + padded * z, padded)));
+        }
+        columns
+    }
+
+    /// The four samples around the middle of column `i` of an axis, and the way from the
+    /// second to the third.
+    fn taps(&self, axis: usize, i: i64) -> Taps {
+        let last = self.size[axis] as i64 - 1;
+        let i = i.clamp(0, i64::from(self.columns[axis]) - 1);
+        let at = (i as f64 + 0.5) / self.scale[axis] - 0.5;
+        let first = at.floor();
+        let t = at - first;
+        let sample = |k: i64| (first as i64 - 1 + k).clamp(0, last) as usize;
+        Taps { samples: [sample(0), sample(1), sample(2), sample(3)], t }
+    }
+
+    fn at(&self, x: &Taps, z: &Taps) -> f64 {
+        let along = z.samples.map(|sample| {
+            let row = &self.values[sample * self.size[0]..][..self.size[0]];
+            cubic(x.samples.map(|sample| f64::from(row[sample])), x.t)
+        });
+        cubic(along, z.t)
+    }
+}
+
+/// The spline through four values, `t` of the way from the second to the third.
+#[inline]
+fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
+    let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);
+    let step = c - b;
+    let curve = 3.0 * step - 2.0 * start - end + t * (start + end - 2.0 * step);
+    let (low, high) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
+    (b + t * (start + t * curve)).max(low).min(high)
+}
+
+struct Taps {
+    samples: [usize; 4],
+    t: f64,
+}
+
+/// The column at index `i` of `heights`, rows of `stride`.
+fn column(heights: &[f64], i: usize, stride: usize) -> Column {
+    let dx = (heights[i + 1] - heights[i - 1]) / 2.0;
+    let dz = (heights[i + stride] - heights[i - stride]) / 2.0;
+    let mut around = [f64::INFINITY, f64::NEG_INFINITY];
+    for row in [i - stride, i, i + stride] {
+        for &height in &heights[row - 1..=row + 1] {
+            around = [around[0].min(height), around[1].max(height)];
+        }
+    }
+    Column { height: heights[i], slope: (dx * dx + dz * dz).sqrt(), around }
+}
+
+/// Averages samples where there are more than `most` along an axis.
+fn reduce(values: &[f32], size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
+    let to = [size[0].min(most[0]), size[1].min(most[1])];
+    if to == size {
+        return (values.to_vec(), size);
+    }
+    let range = |axis: usize, i: usize| {
+        let start = i * size[axis] / to[axis];
+        let end = ((i + 1) * size[axis]).div_ceil(to[axis]);
+        start..end
+    };
+    let mut out = Vec::with_capacity(to[0] * to[1]);
+    for z in 0..to[1] {
+        for x in 0..to[0] {
+            let (mut sum, mut count) = (0.0, 0u32);
+            for z in range(1, z) {
+                for &value in &values[z * size[0]..][range(0, x)] {
+                    sum += f64::from(value);
+                    count += 1;
+                }
+            }
+            out.push((sum / f64::from(count)) as f32);
+        }
+    }
+    (out, to)
+}
+
+/// Moves each value toward the mean of its four neighbours, at most `reach` from where it
+/// was at first.
+fn smooth_within(values: &mut Vec<f32>, size: [usize; 2], reach: f32) {
+    let first = values.clone();
+    let mut next = values.clone();
+    let [w, d] = size;
+    for _ in 0..SMOOTH_ROUNDS {
+        for z in 0..d {
+            for x in 0..w {
+                let at = |x: usize, z: usize| values[z * w + x];
+                let sum = at(x.saturating_sub(1), z)
+                    + at((x + 1).min(w - 1), z)
+                    + at(x, z.saturating_sub(1))
+                    + at(x, (z + 1).min(d - 1));
+                let i = z * w + x;
+                let smooth = values[i] + (sum / 4.0 - values[i]) * 0.8;
+                next[i] = smooth.clamp(first[i] - reach, first[i] + reach);
+            }
+        }
+        std::mem::swap(values, &mut next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(voxels_per_sample: f64, height_voxels: f64) -> HeightmapOptions {
+        HeightmapOptions { voxels_per_sample, height_voxels, ..HeightmapOptions::default() }
+    }
+
+    fn surface(size: [usize; 2], values: Vec<f32>, options: &HeightmapOptions) -> Surface {
+        Surface::new(&Heights::new(size, values).unwrap(), options).unwrap()
+    }
+
+    #[test]
+    fn a_slope_stays_a_plane_at_any_scale() {
+        let values = (0..16 * 8).map(|i| (i % 16) as f32 / 16.0).collect();
+        let surface = surface([16, 8], values, &options(4.0, 64.0));
+        assert_eq!(surface.columns(), [64, 32]);
+        let block = surface.block(0, 0, 32);
+        for x in 9..32 {
+            let column = block[x + 32 * 16];
+            // One voxel of height a voxel, exact at the middle of samples.
+            assert!((column.height - (x as f64 + 0.5 - 2.0)).abs() < 1e-5, "{x} {column:?}");
+            assert!((column.slope - 1.0).abs() < 1e-5);
+            assert!((column.around[1] - column.height - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn the_surface_passes_through_its_samples_without_creases() {
+        let values: Vec<f32> = (0..81).map(|i| ((i * 37) % 17) as f32 / 17.0).collect();
+        let surface = surface([9, 9], values.clone(), &options(5.0, 10.0));
+        let block = surface.block(0, 0, 45);
+        for z in 0..9 {
+            for x in 0..9 {
+                let column = block[x * 5 + 2 + 45 * (z * 5 + 2)];
+                assert!((column.height - f64::from(values[x + 9 * z]) * 10.0).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn a_plateau_beside_a_cliff_stays_flat_and_nothing_overshoots() {
+        let values = [0.2, 0.2, 0.2, 1.0, 1.0, 0.9, 0.0, 0.0].repeat(3);
+        let surface = surface([8, 3], values, &options(6.0, 100.0));
+        let block = surface.block(0, 0, 48);
+        for column in block.iter().take(48 * 18) {
+            assert!((0.0..=100.0).contains(&column.height), "{column:?}");
+        }
+        assert!((0..14).all(|x| (block[x].height - 20.0).abs() < 1e-5));
+    }
+
+    #[test]
+    fn blocks_agree_where_they_overlap_and_beyond_the_edge() {
+        let values: Vec<f32> = (0..64).map(|i| ((i * 29) % 13) as f32 / 13.0).collect();
+        let surface = surface([8, 8], values, &options(3.0, 20.0));
+        let (a, b) = (surface.block(-4, -4, 32), surface.block(0, 2, 32));
+        for z in 0..10 {
+            for x in 0..20 {
+                assert_eq!(a[x + 4 + 32 * (z + 6)], b[x + 32 * z]);
+            }
+        }
+        assert_eq!(a[0].slope, 0.0);
+        assert_eq!(a[0].height, a[4 + 32 * 4].height);
+    }
+
+    #[test]
+    fn fine_samples_are_averaged() {
+        let values = (0..100).map(|i| if (i + i / 10) % 2 == 0 { 0.0 } else { 1.0 }).collect();
+        let surface = surface([10, 10], values, &options(0.2, 8.0));
+        assert_eq!(surface.columns(), [2, 2]);
+        assert!(surface.block(0, 0, 2).iter().all(|column| (column.height - 4.0).abs() < 0.17));
+    }
+
+    #[test]
+    fn eight_bit_steps_become_a_slope_and_stay_within_half_a_step() {
+        let step = 1.0 / 255.0;
+        let truth = |x: usize| x as f32 * step / 6.0 + 0.2;
+        let quantised = |x: usize| (truth(x) * 255.0).round() / 255.0;
+        let values: Vec<f32> = (0..80 * 4).map(|i| quantised(i % 80)).collect();
+        let heights = Heights { size: [80, 4], values: values.clone(), step };
+        let surface = Surface::new(&heights, &options(1.0, 255.0)).unwrap();
+        let mut worst = [0f32; 2];
+        for x in 10..70 {
+            let slope = |at: &dyn Fn(usize) -> f32| (at(x + 1) - at(x)) * 6.0;
+            worst[0] = worst[0].max((slope(&|x| values[x] * 255.0) - 1.0).abs());
+            worst[1] = worst[1].max((slope(&|x| surface.values[x]) - 1.0).abs());
+            assert!((surface.values[x] - values[x] * 255.0).abs() <= 0.5001);
+        }
+        assert!(worst[0] > 4.9 && worst[1] < 0.4, "{worst:?}");
+    }
+
+    #[test]
+    fn heights_beyond_a_grid_are_refused() {
+        for value in [f32::MAX, f32::MIN] {
+            let heights = Heights::new([2, 1], vec![0.0, value]).unwrap();
+            let error = Surface::new(&heights, &options(1.0, 64.0)).err().unwrap();
+            assert!(error.to_string().contains("a sample lies at height"));
+        }
+    }
+
+    #[test]
+    fn worlds_too_wide_are_refused() {
+        let heights = Heights::new([100, 1], vec![0.0; 100]).unwrap();
+        let error = Surface::new(&heights, &options(1000.0, 1.0)).err().unwrap();
+        assert!(error.to_string().contains("voxels along x or z: 100000, at most 65536"));
+    }
+}

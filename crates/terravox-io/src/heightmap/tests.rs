@@ -1,0 +1,193 @@
+//! Worlds from small heightmaps, against the naive twin, and what they must look like.
+
+use super::*;
+use proptest::prelude::*;
+use terravox::voxel::{Cell, GridOptions, VoxelPos};
+
+fn made(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, Imported) {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let imported = import(heights, options, &mut grid, |_, _| {}).unwrap();
+    (grid, imported)
+}
+
+fn error(heights: &Heights, options: &HeightmapOptions) -> String {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let error = import(heights, options, &mut grid, |_, _| {}).unwrap_err();
+    assert!(grid.is_empty(), "nothing is written");
+    error.to_string()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn the_importer_equals_the_naive_one(
+        (size, values) in (1..7usize, 1..7usize).prop_flat_map(|(w, d)| {
+            (Just([w, d]), proptest::collection::vec(0..1000u32, w * d))
+        }),
+        voxels_per_sample in 1.0..9.0f64,
+        base_voxels in -50.0..50.0f64,
+        height_voxels in prop_oneof![Just(0.0), 1.0..70.0f64, Just(-20.0)],
+        origin in [-40..40i32, -40..40i32],
+        sea in proptest::option::of(-60.0..80.0f64),
+        depth_voxels in 0.0..40.0f64,
+        surface_voxels in 0.0..5.0f64,
+    ) {
+        let values = values.into_iter().map(|v| v as f32 / 1000.0).collect();
+        let heights = Heights::new(size, values).unwrap();
+        let options = HeightmapOptions {
+            voxels_per_sample, base_voxels, height_voxels, origin, depth_voxels, surface_voxels,
+            sea_level: sea,
+            rules: default_rules(base_voxels - 0.31, base_voxels + height_voxels + 0.17, sea),
+            ..HeightmapOptions::default()
+        };
+        let (grid, _) = made(&heights, &options);
+        let mut off = 0;
+        for (n, pos) in ColumnFiller::new(&Surface::new(&heights, &options).unwrap(), &options)
+            .region().grow(3).voxels().enumerate()
+        {
+            // A share of the voxels is enough, and a new one each time.
+            if n % 7 != size[0] { continue }
+            let (cell, water) = (grid.cell(pos).unwrap(), grid.water(pos).unwrap());
+            let (naive, held) = naive::cell(&heights, &options, pos);
+            let apart = cell.units().abs_diff(naive.units());
+            prop_assert!(apart <= 1, "{pos}: {cell:?} {naive:?}");
+            if (cell, water) != (naive, held) { off += 1 }
+        }
+        // Terms are added in another order, so a fill or a rule may fall the other way.
+        prop_assert!(off <= 2, "{off} cells differ");
+    }
+}
+
+#[test]
+fn a_flat_map_at_a_whole_height_is_full_cells() {
+    let heights = Heights::new([4, 4], vec![0.5; 16]).unwrap();
+    let options = HeightmapOptions {
+        voxels_per_sample: 10.0,
+        height_voxels: 24.0,
+        depth_voxels: 4.0,
+        ..HeightmapOptions::default()
+    };
+    let (grid, imported) = made(&heights, &options);
+    assert_eq!(imported, Imported { columns: [40, 40], heights: [12.0, 12.0], chunks: 4 });
+    let column: Vec<Cell> = (7..13).map(|y| grid.cell(VoxelPos::new(33, y, 5)).unwrap()).collect();
+    assert_eq!(column[0], Cell::AIR);
+    assert_eq!(column[1], Cell::full(8));
+    assert_eq!(column[2..5], [Cell::full(2); 3]);
+    assert_eq!(column[5], Cell::AIR);
+    assert!(grid.cell(VoxelPos::new(40, 10, 5)).unwrap().is_air());
+}
+
+#[test]
+fn a_slope_has_occupancies_that_grow_evenly_with_no_terraces() {
+    let values = (0..32 * 4).map(|i| (i % 32) as f32 / 31.0).collect();
+    let heights = Heights::new([32, 4], values).unwrap();
+    let options = HeightmapOptions {
+        voxels_per_sample: 8.0,
+        height_voxels: 31.0,
+        ..HeightmapOptions::default()
+    };
+    let (grid, _) = made(&heights, &options);
+    // A rise of 1 in 8: the fill of a column, in 256ths, rises by 32 a voxel.
+    let fill = |x: i32| -> f64 {
+        let cells = (-8..40).map(|y| grid.cell(VoxelPos::new(x, y, 16)).unwrap().units());
+        f64::from(cells.sum::<u32>())
+    };
+    for x in 12..236 {
+        let rise = fill(x + 1) - fill(x);
+        assert!((rise - 32.0).abs() <= 2.0, "{x}: {rise}");
+    }
+}
+
+#[test]
+fn water_fills_what_lies_below_the_sea_and_shores_hold_it() {
+    let values = (0..16).map(|i| i as f32 / 15.0).collect();
+    let heights = Heights::new([16, 1], values).unwrap();
+    let options = HeightmapOptions {
+        voxels_per_sample: 2.0,
+        height_voxels: 15.0,
+        sea_level: Some(6.0),
+        rules: default_rules(0.0, 15.0, Some(6.0)),
+        ..HeightmapOptions::default()
+    };
+    let (grid, _) = made(&heights, &options);
+    let cell = |x: i32, y: i32| grid.cell(VoxelPos::new(x, y, 0)).unwrap();
+    assert_eq!(cell(2, 5), Cell::full(1), "the sea is full up to its level");
+    assert_eq!(cell(2, 6), Cell::AIR);
+    assert!(cell(25, 5).occupancy == 255 && cell(25, 5).material > 1, "ground above the sea");
+    let shores: Vec<i32> =
+        (0..32).filter(|&x| grid.water(VoxelPos::new(x, 5, 0)).unwrap().is_some()).collect();
+    assert!(!shores.is_empty() && shores.iter().all(|&x| cell(x, 5).occupancy < 255));
+    assert!((0..32).all(|x| grid.water(VoxelPos::new(x, 7, 0)).unwrap().is_none()));
+}
+
+#[test]
+fn materials_follow_height_and_slope() {
+    let rule = |material, height_voxels, slope| MaterialRule { material, height_voxels, slope };
+    let mut values = vec![0.0; 32];
+    values[16..].fill(1.0);
+    let heights = Heights::new([32, 1], values).unwrap();
+    let options = HeightmapOptions {
+        height_voxels: 30.0,
+        rules: vec![
+            rule(8, [f64::NEG_INFINITY, f64::INFINITY], [1.0, f64::INFINITY]),
+            rule(10, [20.0, f64::INFINITY], [0.0, 1.0]),
+        ],
+        ..HeightmapOptions::default()
+    };
+    let (grid, _) = made(&heights, &options);
+    let top = |x: i32| {
+        let mut column = (-9..40).rev().map(|y| grid.cell(VoxelPos::new(x, y, 0)).unwrap());
+        column.find(|cell| !cell.is_air()).unwrap().material
+    };
+    assert_eq!([top(4), top(16), top(28)], [2, 8, 10]);
+    // The cliff's plane does not reach over its edge.
+    assert!(grid.cell(VoxelPos::new(16, 33, 0)).unwrap().is_air());
+}
+
+#[test]
+fn the_same_on_any_number_of_threads() {
+    let values = (0..80 * 80).map(|i| ((i * 7919) % 1009) as f32 / 1009.0).collect();
+    let heights = Heights::new([80, 80], values).unwrap();
+    let options = HeightmapOptions { voxels_per_sample: 2.0, ..HeightmapOptions::default() };
+    let digest = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| made(&heights, &options).0.digest())
+    };
+    assert_eq!(digest(1), digest(3));
+}
+
+#[test]
+fn progress_reaches_its_end() {
+    let heights = Heights::new([200, 100], vec![0.3; 20_000]).unwrap();
+    let mut steps = Vec::new();
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    import(&heights, &HeightmapOptions::default(), &mut grid, |done, all| steps.push((done, all)))
+        .unwrap();
+    assert_eq!(steps, [(16, 28), (28, 28)]);
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_by_name() {
+    let heights = Heights::new([2, 2], vec![0.0; 4]).unwrap();
+    let base = HeightmapOptions::default;
+    let is = |options: HeightmapOptions, part: &str| {
+        let shown = error(&heights, &options);
+        assert!(shown.contains(part), "{shown}");
+    };
+    is(HeightmapOptions { voxels_per_sample: f64::NAN, ..base() }, "voxels per sample is NaN");
+    is(HeightmapOptions { voxels_per_sample: 0.0, ..base() }, "voxels per sample is 0");
+    is(HeightmapOptions { height_voxels: 1e9, ..base() }, "height is 1000000000; give");
+    is(HeightmapOptions { depth_voxels: -1.0, ..base() }, "depth is -1");
+    is(HeightmapOptions { sea_level: Some(f64::INFINITY), ..base() }, "sea level is inf");
+    is(HeightmapOptions { sea_level: Some(1e8), ..base() }, "far above the land");
+    is(HeightmapOptions { water: 2, ..base() }, "material 2 is to be water");
+    is(HeightmapOptions { material: 1, ..base() }, "material 1 is to be ground");
+    is(HeightmapOptions { origin: [0, i32::MAX], ..base() }, "origin z is 2147483647");
+    is(HeightmapOptions { origin: [1 << 30, 0], ..base() }, "beyond what a grid holds");
+    is(HeightmapOptions { base_voxels: (1 << 30) as f64, ..base() }, "beyond what a grid holds");
+    let wide = Heights::new([1000, 1000], vec![0.0; 1_000_000]).unwrap();
+    let shown = error(&wide, &HeightmapOptions { voxels_per_sample: 60.0, ..base() });
+    assert!(shown.contains("chunks of the world: "), "{shown}");
+    assert!(Heights::new([1, 1], vec![f32::NAN]).unwrap_err().to_string().contains("finite"));
+    assert!(Heights::new([2, 1], vec![0.0]).unwrap_err().to_string().contains("not 2 × 1"));
+}

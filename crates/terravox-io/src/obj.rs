@@ -1,0 +1,275 @@
+//! Meshes to Wavefront OBJ (`.obj`), which every modelling program reads, and the colours
+//! of its materials (`.mtl`).
+//!
+//! Text is written as tiles come; only counts are kept. Vertex colours are not part of the
+//! format, so a triangle shows the material of the cell behind it.
+//!
+//! Source: "Object Files (.obj)", Wavefront's Advanced Visualizer manual, appendix B1.
+
+use crate::tiles::{ByMaterial, Frame, unit};
+use std::io::{self, Write};
+use terravox::mesh::{BlockMesh, Surface};
+use terravox::voxel::{Kind, MaterialTable, Region};
+
+/// Which way is up in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Up {
+    /// Y, as in the world.
+    #[default]
+    Y,
+    /// Z: (x, y, z) of the world is written as (x, −z, y).
+    Z,
+}
+
+/// How to write an `.obj`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ObjOptions {
+    /// Units a voxel, and where positions count from. That place is not in the file.
+    pub frame: Frame,
+    /// Which way is up.
+    pub up: Up,
+}
+
+/// What an `.obj` holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjStats {
+    /// Tiles that have triangles.
+    pub tiles: u64,
+    /// Vertices.
+    pub vertices: u64,
+    /// Triangles.
+    pub triangles: u64,
+}
+
+/// Writes tiles as they come.
+///
+/// ```
+/// use terravox::mesh::BlockMesh;
+/// use terravox::voxel::MaterialTable;
+/// use terravox_io::obj::{ObjOptions, ObjWriter, write_mtl};
+///
+/// let table = MaterialTable::default();
+/// let (mut obj, mut mtl) = (Vec::new(), Vec::new());
+/// let mut writer = ObjWriter::new(&mut obj, ObjOptions::default(), "world.mtl", &table).unwrap();
+/// writer.add_tile("tile 0 0 0", [&BlockMesh::new()]).unwrap();
+/// assert_eq!(writer.finish().unwrap().triangles, 0);
+/// write_mtl(&mut mtl, &table).unwrap();
+/// assert!(obj.starts_with(b"# terravox\nmtllib world.mtl\n"));
+/// ```
+pub struct ObjWriter<'t, W: Write> {
+    out: W,
+    options: ObjOptions,
+    table: &'t MaterialTable,
+    by_material: ByMaterial,
+    stats: ObjStats,
+}
+
+impl<'t, W: Write> ObjWriter<'t, W> {
+    /// Writes the start of a file whose colours are in the file `mtl` beside it. `out`
+    /// should be buffered.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn new(
+        mut out: W,
+        options: ObjOptions,
+        mtl: &str,
+        table: &'t MaterialTable,
+    ) -> io::Result<ObjWriter<'t, W>> {
+        writeln!(out, "# terravox\nmtllib {}", one_line(mtl))?;
+        let by_material = ByMaterial::default();
+        Ok(ObjWriter { out, options, table, by_material, stats: ObjStats::default() })
+    }
+
+    /// Writes the meshes of blocks, at mip 0, as one object.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn add_tile<'m>(
+        &mut self,
+        name: &str,
+        blocks: impl IntoIterator<Item = &'m BlockMesh>,
+    ) -> io::Result<()> {
+        let mut named = false;
+        for mesh in blocks {
+            for surface in [&mesh.solid, &mesh.liquid] {
+                if surface.is_empty() {
+                    continue;
+                }
+                if !named {
+                    writeln!(self.out, "o {}", one_line(name))?;
+                    self.stats.tiles += 1;
+                    named = true;
+                }
+                self.add_surface(mesh.block, surface)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_surface(&mut self, block: Region, surface: &Surface) -> io::Result<()> {
+        for &position in &surface.positions {
+            let [x, y, z] = self.turned(self.options.frame.position(block, position));
+            writeln!(self.out, "v {x} {y} {z}")?;
+        }
+        for &normal in &surface.normals {
+            let [x, y, z] = self.turned(unit(normal));
+            writeln!(self.out, "vn {x:.4} {y:.4} {z:.4}")?;
+        }
+        self.by_material.clear();
+        self.by_material.add(surface, 0);
+        // Vertices count from 1, through all tiles.
+        let first = self.stats.vertices + 1;
+        for (material, list) in self.by_material.iter() {
+            writeln!(self.out, "usemtl {}", material_name(self.table, material))?;
+            for triangle in list.chunks_exact(3) {
+                let [a, b, c] = [0, 1, 2].map(|i| u64::from(triangle[i]) + first);
+                writeln!(self.out, "f {a}//{a} {b}//{b} {c}//{c}")?;
+            }
+        }
+        self.stats.vertices += surface.vertex_count() as u64;
+        self.stats.triangles += surface.indices.len() as u64 / 3;
+        Ok(())
+    }
+
+    fn turned(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+        match self.options.up {
+            Up::Y => [x, y, z],
+            Up::Z => [x, -z, y],
+        }
+    }
+
+    /// Flushes what was written.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn finish(mut self) -> io::Result<ObjStats> {
+        self.out.flush()?;
+        Ok(self.stats)
+    }
+}
+
+/// Writes the materials file: all listed materials but air, liquids transparent.
+///
+/// # Errors
+/// If `out` fails.
+pub fn write_mtl(out: &mut impl Write, table: &MaterialTable) -> io::Result<()> {
+    writeln!(out, "# terravox")?;
+    for id in 1..=255u8 {
+        let Some(material) = table.get(id) else { break };
+        let [r, g, b] = material.colour.map(|channel| f32::from(channel) / 255.0);
+        let opacity = if material.kind == Kind::Liquid { 0.66 } else { 1.0 };
+        writeln!(out, "newmtl {}", material_name(table, id))?;
+        writeln!(out, "Kd {r:.4} {g:.4} {b:.4}\nKs 0 0 0\nd {opacity}\nillum 1")?;
+    }
+    Ok(())
+}
+
+/// Names in these files end at a space, and two materials may have the same one.
+fn material_name(table: &MaterialTable, id: u8) -> String {
+    let name = table.name(id);
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("{plain}_{id}")
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '_' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::mesh::{Mesher, PAD};
+    use terravox::voxel::{Cell, DenseBox, VoxelPos};
+
+    /// One cube of grass at (3, 4, 5) with water on it.
+    fn mesh(table: &MaterialTable) -> BlockMesh {
+        let mut cells = DenseBox::new(Region::new([0; 3], [8; 3]).grow(PAD));
+        cells.set(VoxelPos::new(3, 4, 5), Cell::full(2));
+        cells.set(VoxelPos::new(3, 5, 5), Cell::full(1));
+        let mut mesh = BlockMesh::new();
+        Mesher::new().mesh(&cells, table, &mut mesh);
+        mesh
+    }
+
+    fn written(options: ObjOptions, mesh: &BlockMesh, table: &MaterialTable) -> (String, ObjStats) {
+        let mut out = Vec::new();
+        let mut writer = ObjWriter::new(&mut out, options, "a.mtl", table).unwrap();
+        writer.add_tile("one", [mesh]).unwrap();
+        writer.add_tile("none", [&BlockMesh::new()]).unwrap();
+        writer.add_tile("two\nlines", [mesh, mesh]).unwrap();
+        let stats = writer.finish().unwrap();
+        (String::from_utf8(out).unwrap(), stats)
+    }
+
+    fn numbers(line: &str) -> Vec<f32> {
+        line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_file_holds_the_triangles_with_numbers_that_go_on() {
+        let table = MaterialTable::default();
+        let mesh = mesh(&table);
+        let (text, stats) = written(ObjOptions::default(), &mesh, &table);
+        let lines = |start: &str| text.lines().filter(|l| l.starts_with(start)).collect::<Vec<_>>();
+        assert_eq!(lines("o "), ["o one", "o two_lines"]);
+        let count = 3 * (mesh.solid.vertex_count() + mesh.liquid.vertex_count());
+        assert_eq!((lines("v ").len(), lines("vn ").len()), (count, count));
+        let triangles = 3 * 2 * (mesh.solid.quad_count() + mesh.liquid.quad_count());
+        assert_eq!(lines("f ").len(), triangles);
+        assert_eq!((stats.vertices, stats.triangles), (count as u64, triangles as u64));
+        assert_eq!(lines("usemtl ")[..2], ["usemtl Grass_2", "usemtl Water_1"]);
+        let corners = lines("f ")
+            .iter()
+            .flat_map(|line| line.split(' ').skip(1))
+            .map(|corner| {
+                let (v, n) = corner.split_once("//").unwrap();
+                assert_eq!(v, n);
+                v.parse::<usize>().unwrap()
+            })
+            .collect::<Vec<_>>();
+        assert_eq!((corners.iter().min(), corners.iter().max()), (Some(&1), Some(&count)));
+        // The first triangle is the mesh's first of grass.
+        let triangle = mesh.solid.triangles().next().unwrap();
+        let first = mesh.solid.positions[triangle[0] as usize];
+        assert_eq!(numbers(lines("v ")[corners[0] - 1]), first);
+    }
+
+    #[test]
+    fn z_up_turns_positions_and_normals_without_mirroring() {
+        let table = MaterialTable::default();
+        let mesh = mesh(&table);
+        let frame = Frame { voxel_size_m: 2.0, origin: VoxelPos::new(0, 0, 1) };
+        let (y_up, _) = written(ObjOptions { frame, up: Up::Y }, &mesh, &table);
+        let (z_up, _) = written(ObjOptions { frame, up: Up::Z }, &mesh, &table);
+        for (a, b) in y_up.lines().zip(z_up.lines()) {
+            match a.split(' ').next() {
+                Some("v" | "vn") => {
+                    let (a, b) = (numbers(a), numbers(b));
+                    assert_eq!([a[0], -a[2], a[1]], b[..]);
+                }
+                _ => assert_eq!(a, b),
+            }
+        }
+        let z = y_up.lines().filter(|l| l.starts_with("v ")).map(|l| numbers(l)[2]);
+        assert!(z.fold(f32::MAX, f32::min) > 7.0, "5 voxels minus the origin, twice");
+    }
+
+    #[test]
+    fn the_materials_file_names_every_material_once() {
+        let mut table = MaterialTable::default().materials().to_vec();
+        table[3].name = "Dark rock".to_owned();
+        table[4].name = "Dark rock".to_owned();
+        let table = MaterialTable::new(table);
+        let mut out = Vec::new();
+        write_mtl(&mut out, &table).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut names: Vec<_> = text.lines().filter(|l| l.starts_with("newmtl")).collect();
+        assert_eq!(names.len(), 22);
+        assert_eq!(names[2..4], ["newmtl Dark_rock_3", "newmtl Dark_rock_4"]);
+        names.dedup();
+        assert_eq!(names.len(), 22);
+        assert_eq!(text.matches("d 0.66").count(), 1);
+    }
+}

@@ -1,0 +1,395 @@
+//! The binary container, `.rbxm` and `.rbxl`: finds the Terrain in a model or place,
+//! and writes a model that holds one.
+//!
+//! ```text
+//! 3c 72 6f 62 6c 6f 78 21 89 ff 0d 0a 1a 0a   "<roblox!" and its check bytes
+//! u16 version (0), i32 classes, i32 instances, 8 bytes of 0
+//! then chunks: name[4], u32 packed length, u32 length, u32 0, payload
+//! ```
+//!
+//! All little-endian. A payload is raw if its packed length is 0, zstd if it starts with
+//! that magic number, else an LZ4 block. `INST` names a class and counts its instances,
+//! `PROP` holds one property of all instances of a class, `SSTR` holds the values of
+//! properties that are shared strings, `END` is last. All else is skipped unread.
+//!
+//! Source: rbx-dom's `docs/binary.md` and real files.
+
+use super::place::{Place, Terrain, Wanted};
+use super::{Limits, Part, RobloxError};
+use std::io::Read;
+
+pub(super) const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\r\n\x1a\n";
+const HEADER: usize = 32;
+const CHUNK_HEADER: usize = 16;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// An LZ4 block expands to at most this many times its length, and a little.
+const LZ4_RATIO: u64 = 255;
+/// zstd windows of this many bytes are accepted for short payloads too.
+const ZSTD_WINDOW: u64 = 1 << 27;
+/// Most bytes of a payload that are allocated before there is data for them.
+const ALLOCATE_AHEAD: usize = 1 << 20;
+
+const TYPE_STRING: u8 = 0x01;
+const TYPE_SHARED_STRING: u8 = 0x1C;
+
+/// Finds all Terrain instances, in the order of the file.
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> {
+    let mut reader = Reader { limits, classes: Vec::new(), shared: None, kept: 0 };
+    let (mut class_count, mut instances) = (0, 0);
+    read_header(bytes)?;
+    let mut at = HEADER;
+    loop {
+        let chunk = Chunk::at(bytes, at)?;
+        match &chunk.name {
+            b"INST" => {
+                class_count += 1;
+                instances += reader.class(&chunk)?;
+            }
+            b"PROP" => reader.property(&chunk)?,
+            b"SSTR" => reader.shared = Some(Shared::Packed(chunk)),
+            b"END\0" => break,
+            _ => {}
+        }
+        at = chunk.end;
+    }
+    let terrains = reader.classes.into_iter().flat_map(|class| class.terrains).collect();
+    Ok(Place { terrains, classes: class_count, instances })
+}
+
+fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
+    if bytes.len() < HEADER {
+        let what = format!("a header of 32 bytes is cut short after {}", bytes.len());
+        return Err(RobloxError::damaged(Part::File, bytes.len(), what));
+    }
+    if !bytes.starts_with(MAGIC) {
+        return Err(RobloxError::damaged(Part::File, 8, "the bytes after <roblox! are wrong"));
+    }
+    match u16::from_le_bytes([bytes[14], bytes[15]]) {
+        0 => Ok(()),
+        found => Err(RobloxError::Version {
+            part: Part::File,
+            offset: 14,
+            found: found.to_string(),
+            known: 0,
+        }),
+    }
+}
+
+/// One chunk of the container, still packed.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    name: [u8; 4],
+    /// Offset of its header in the file.
+    at: usize,
+    payload: &'a [u8],
+    /// Length when unpacked.
+    length: u64,
+    packed: bool,
+    /// Offset of what follows.
+    end: usize,
+}
+
+impl<'a> Chunk<'a> {
+    fn at(bytes: &'a [u8], at: usize) -> Result<Chunk<'a>, RobloxError> {
+        let Some(header) = bytes[at..].first_chunk::<CHUNK_HEADER>() else {
+            let what = "the file ends where a chunk or the END chunk should start";
+            return Err(RobloxError::damaged(Part::File, at, what));
+        };
+        let word =
+            |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+        let name = [header[0], header[1], header[2], header[3]];
+        let (packed, length) = (word(4), word(8));
+        let stored = if packed == 0 { length } else { packed };
+        let payload = &bytes[at + CHUNK_HEADER..];
+        if u64::from(stored) > payload.len() as u64 {
+            let what = format!(
+                "chunk {} claims {stored} bytes, {} are left",
+                name.escape_ascii(),
+                payload.len()
+            );
+            return Err(RobloxError::damaged(Part::File, at, what));
+        }
+        let payload = &payload[..stored as usize];
+        let end = at + CHUNK_HEADER + payload.len();
+        Ok(Chunk { name, at, payload, length: length.into(), packed: packed != 0, end })
+    }
+
+    fn damaged(&self, what: impl std::fmt::Display) -> RobloxError {
+        let what = format!("chunk {}: {what}", self.name.escape_ascii());
+        RobloxError::damaged(Part::File, self.at, what)
+    }
+
+    /// The payload unpacked, at most `limits.unpacked_bytes`.
+    fn unpack(&self, limits: &Limits) -> Result<Vec<u8>, RobloxError> {
+        if !self.packed {
+            return Ok(self.payload.to_vec());
+        }
+        if self.length > limits.unpacked_bytes {
+            return Err(RobloxError::TooLarge {
+                part: Part::File,
+                offset: self.at,
+                what: "a chunk unpacks to too many bytes",
+                limit: limits.unpacked_bytes,
+            });
+        }
+        let unpacked = if self.payload.starts_with(&ZSTD_MAGIC) {
+            self.unpack_zstd()?
+        } else {
+            self.unpack_lz4()?
+        };
+        if unpacked.len() as u64 != self.length {
+            let what = format!("{} bytes where {} are claimed", unpacked.len(), self.length);
+            return Err(self.damaged(what));
+        }
+        Ok(unpacked)
+    }
+
+    fn unpack_lz4(&self) -> Result<Vec<u8>, RobloxError> {
+        if self.length > self.payload.len() as u64 * LZ4_RATIO + 64 {
+            let what = format!("{} bytes cannot unpack to {}", self.payload.len(), self.length);
+            return Err(self.damaged(what));
+        }
+        let mut unpacked = vec![0; self.length as usize];
+        let length = lz4_flex::block::decompress_into(self.payload, &mut unpacked)
+            .map_err(|error| self.damaged(format!("LZ4: {error}")))?;
+        unpacked.truncate(length);
+        Ok(unpacked)
+    }
+
+    fn unpack_zstd(&self) -> Result<Vec<u8>, RobloxError> {
+        let mut decoder = ruzstd::decoding::FrameDecoder::new();
+        decoder.set_max_window_size(self.length.max(ZSTD_WINDOW));
+        let stream =
+            ruzstd::decoding::StreamingDecoder::new_with_decoder(self.payload, &mut decoder)
+                .map_err(|error| self.damaged(format!("zstd: {error}")))?;
+        let mut unpacked = Vec::with_capacity((self.length as usize).min(ALLOCATE_AHEAD));
+        stream
+            .take(self.length + 1)
+            .read_to_end(&mut unpacked)
+            .map_err(|error| self.damaged(format!("zstd: {error}")))?;
+        Ok(unpacked)
+    }
+}
+
+/// The instances of one class named Terrain.
+struct TerrainClass {
+    id: u32,
+    terrains: Vec<Terrain>,
+}
+
+enum Shared<'a> {
+    Packed(Chunk<'a>),
+    Unpacked(Chunk<'a>, Vec<u8>),
+}
+
+struct Reader<'a> {
+    limits: &'a Limits,
+    classes: Vec<TerrainClass>,
+    /// The values of shared strings.
+    shared: Option<Shared<'a>>,
+    /// Bytes of values kept.
+    kept: u64,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads an INST chunk; answers its number of instances.
+    fn class(&mut self, chunk: &Chunk<'a>) -> Result<u64, RobloxError> {
+        let payload = chunk.unpack(self.limits)?;
+        let mut fields = Fields { chunk, rest: &payload };
+        let id = fields.u32()?;
+        let is_terrain = fields.string()? == b"Terrain";
+        fields.bytes(1)?;
+        let count = fields.u32()?;
+        // One referent each: the count is honest, so memory is bounded by the file.
+        fields.bytes(u64::from(count) * 4)?;
+        if is_terrain {
+            let terrains = (0..count).map(|_| Terrain::default()).collect();
+            self.classes.push(TerrainClass { id, terrains });
+        }
+        Ok(count.into())
+    }
+
+    /// Reads a PROP chunk, if it is one that we want of a Terrain.
+    fn property(&mut self, chunk: &Chunk<'a>) -> Result<(), RobloxError> {
+        let payload = chunk.unpack(self.limits)?;
+        let mut fields = Fields { chunk, rest: &payload };
+        let id = fields.u32()?;
+        let Some(class) = self.classes.iter().position(|class| class.id == id) else {
+            return Ok(());
+        };
+        let Some(wanted) = Wanted::named(fields.string()?) else { return Ok(()) };
+        let count = self.classes[class].terrains.len();
+        let values = match fields.bytes(1)?[0] {
+            TYPE_STRING => self.strings(fields, count)?,
+            TYPE_SHARED_STRING => self.shared_strings(fields, count)?,
+            other => {
+                let what = format!("{} is of type {other:#04x}, not a string", wanted.name());
+                return Err(chunk.damaged(what));
+            }
+        };
+        for (terrain, value) in self.classes[class].terrains.iter_mut().zip(values) {
+            terrain.set(wanted, value);
+        }
+        Ok(())
+    }
+
+    fn strings(
+        &mut self,
+        mut fields: Fields<'_, 'a>,
+        count: usize,
+    ) -> Result<Vec<Vec<u8>>, RobloxError> {
+        let chunk = fields.chunk;
+        (0..count).map(|_| fields.string().and_then(|value| self.keep(chunk, value))).collect()
+    }
+
+    /// Values by index: big-endian u32 with interleaved bytes.
+    fn shared_strings(
+        &mut self,
+        mut fields: Fields<'_, 'a>,
+        count: usize,
+    ) -> Result<Vec<Vec<u8>>, RobloxError> {
+        let chunk = fields.chunk;
+        let bytes = fields.bytes(count as u64 * 4)?;
+        let index = |i: usize| {
+            let byte = |b: usize| bytes[b * count + i];
+            u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)])
+        };
+        let table = match self.shared.take() {
+            None => return Err(chunk.damaged("shared strings, but the file has no SSTR chunk")),
+            Some(Shared::Packed(packed)) => {
+                let unpacked = packed.unpack(self.limits)?;
+                (packed, unpacked)
+            }
+            Some(Shared::Unpacked(packed, unpacked)) => (packed, unpacked),
+        };
+        let values = (0..count)
+            .map(|i| shared_value(&table.0, &table.1, index(i)))
+            .map(|value| value.and_then(|value| self.keep(chunk, value)))
+            .collect();
+        self.shared = Some(Shared::Unpacked(table.0, table.1));
+        values
+    }
+
+    fn keep(&mut self, chunk: &Chunk<'_>, value: &[u8]) -> Result<Vec<u8>, RobloxError> {
+        self.kept += value.len() as u64;
+        if self.kept > self.limits.unpacked_bytes {
+            return Err(RobloxError::TooLarge {
+                part: Part::File,
+                offset: chunk.at,
+                what: "too many bytes of terrain",
+                limit: self.limits.unpacked_bytes,
+            });
+        }
+        Ok(value.to_vec())
+    }
+}
+
+/// Value `index` of an SSTR payload: u32 version, u32 count, then hash[16], string.
+fn shared_value<'p>(
+    chunk: &'p Chunk<'_>,
+    payload: &'p [u8],
+    index: u32,
+) -> Result<&'p [u8], RobloxError> {
+    let mut fields = Fields { chunk, rest: payload };
+    fields.u32()?;
+    let count = fields.u32()?;
+    if index >= count {
+        return Err(chunk.damaged(format!("shared string {index} of {count}")));
+    }
+    for _ in 0..index {
+        fields.bytes(16)?;
+        fields.string()?;
+    }
+    fields.bytes(16)?;
+    fields.string()
+}
+
+/// Reads the fields of an unpacked payload in turn.
+struct Fields<'p, 'c> {
+    chunk: &'p Chunk<'c>,
+    rest: &'p [u8],
+}
+
+impl<'p> Fields<'p, '_> {
+    fn bytes(&mut self, count: u64) -> Result<&'p [u8], RobloxError> {
+        if count > self.rest.len() as u64 {
+            let what = format!("{count} bytes wanted, {} are left", self.rest.len());
+            return Err(self.chunk.damaged(what));
+        }
+        let (bytes, rest) = self.rest.split_at(count as usize);
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, RobloxError> {
+        let bytes = self.bytes(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    fn string(&mut self) -> Result<&'p [u8], RobloxError> {
+        let length = self.u32()?;
+        self.bytes(length.into())
+    }
+}
+
+/// A model, `.rbxm`, that holds one Terrain with these properties, LZ4 packed.
+pub(super) fn write(properties: &[(Wanted, &[u8])]) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.extend([0, 0]);
+    out.extend(1u32.to_le_bytes());
+    out.extend(1u32.to_le_bytes());
+    out.extend([0; 8]);
+    let class = 0u32.to_le_bytes();
+
+    // Class 0: one instance, not a service, referent 0.
+    let mut instance = class.to_vec();
+    push_string(&mut instance, b"Terrain");
+    instance.push(0);
+    instance.extend(1u32.to_le_bytes());
+    instance.extend([0; 4]);
+    push_chunk(&mut out, b"INST", &instance);
+
+    let mut push_property = |name: &[u8], value: &[u8]| {
+        let mut property = class.to_vec();
+        push_string(&mut property, name);
+        property.push(TYPE_STRING);
+        push_string(&mut property, value);
+        push_chunk(&mut out, b"PROP", &property);
+    };
+    push_property(b"Name", b"Terrain");
+    for (wanted, value) in properties {
+        push_property(wanted.name().as_bytes(), value);
+    }
+    // Version 0, one child (referent 0) whose parent is none (-1, folded to 1).
+    push_chunk(&mut out, b"PRNT", &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    push_raw_chunk(&mut out, b"END\0", b"</roblox>");
+    out
+}
+
+fn push_string(to: &mut Vec<u8>, value: &[u8]) {
+    to.extend(chunk_length(value.len()).to_le_bytes());
+    to.extend(value);
+}
+
+fn push_chunk(out: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
+    let packed = lz4_flex::block::compress(payload);
+    out.extend(name);
+    out.extend(chunk_length(packed.len()).to_le_bytes());
+    out.extend(chunk_length(payload.len()).to_le_bytes());
+    out.extend([0; 4]);
+    out.extend(packed);
+}
+
+fn push_raw_chunk(out: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
+    out.extend(name);
+    out.extend([0; 4]);
+    out.extend(chunk_length(payload.len()).to_le_bytes());
+    out.extend([0; 4]);
+    out.extend(payload);
+}
+
+/// Lengths are 32 bits; the caller has refused longer values.
+fn chunk_length(length: usize) -> u32 {
+    assert!(length <= u32::MAX as usize, "a value of {length} bytes does not fit the container");
+    length as u32
+}

@@ -1,0 +1,154 @@
+//! Why a Roblox file cannot be read or written: always one line that says what is
+//! wrong, where, and what to do.
+
+use std::fmt;
+use terravox::codec::DecodeError;
+use terravox::voxel::ChunkPos;
+
+/// The bytes that an offset counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The file itself.
+    File,
+    /// The SmoothGrid value, unpacked from the file that held it.
+    SmoothGrid,
+    /// Metadata that [`super::RobloxMetadata::to_bytes`] wrote.
+    Metadata,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::File => "file",
+            Part::SmoothGrid => "SmoothGrid",
+            Part::Metadata => "Roblox metadata",
+        })
+    }
+}
+
+/// Why an import or export failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RobloxError {
+    /// Nothing to read.
+    #[error("the file is empty")]
+    Empty,
+    /// Not one of the containers that we read.
+    #[error(
+        "not a Roblox file: it starts with bytes {start}, but .rbxm and .rbxl start with \
+         \"<roblox!\", .rbxmx and .rbxlx with \"<roblox\", a SmoothGrid with 01 05"
+    )]
+    Unknown {
+        /// The first bytes, in hexadecimal.
+        start: String,
+    },
+    /// A version that we do not know.
+    #[error(
+        "{part}, byte {offset}: version {found}, but only version {known} is known; \
+         save it again with a program of today"
+    )]
+    Version {
+        /// What the offset counts in.
+        part: Part,
+        /// Where the version is.
+        offset: usize,
+        /// The version.
+        found: String,
+        /// The version that would do.
+        known: u32,
+    },
+    /// Chunks of another size than 32 voxels.
+    #[error(
+        "SmoothGrid, byte 1: chunks of 2^{log2} voxels an edge, but real files have 2^5; \
+         the value is damaged or of a format not known yet"
+    )]
+    ChunkEdge {
+        /// Log2 of the edge that the file claims.
+        log2: u8,
+    },
+    /// The bytes do not follow the format.
+    #[error("{part}, byte {offset}: {what}; the file is damaged or cut short, get another copy")]
+    Damaged {
+        /// What the offset counts in.
+        part: Part,
+        /// Where the fault is.
+        offset: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A run of cells is wrong.
+    #[error(
+        "SmoothGrid, chunk {chunk}, {error}; the file is damaged or cut short, get another copy"
+    )]
+    Cells {
+        /// The chunk that holds the run.
+        chunk: ChunkPos,
+        /// The fault; its offset counts from the start of the SmoothGrid.
+        error: DecodeError,
+    },
+    /// A chunk is listed twice.
+    #[error("SmoothGrid, byte {offset}: chunk {chunk} is listed a second time; get another copy")]
+    DuplicateChunk {
+        /// The chunk.
+        chunk: ChunkPos,
+        /// Where it is listed again.
+        offset: usize,
+    },
+    /// A chunk position that Roblox does not allow.
+    #[error(
+        "SmoothGrid: chunk ({}, {}, {}) lies beyond the limit of {} chunks from the origin",
+        chunk[0], chunk[1], chunk[2], super::CHUNK_LIMIT
+    )]
+    BeyondLimits {
+        /// The chunk.
+        chunk: [i64; 3],
+    },
+    /// More than a limit of [`super::Limits`] allows.
+    #[error(
+        "{part}, byte {offset}: {what}, the limit is {limit}; raise it if the file is to be trusted"
+    )]
+    TooLarge {
+        /// What the offset counts in.
+        part: Part,
+        /// Where the limit is passed.
+        offset: usize,
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file is sound but holds no terrain.
+    #[error(
+        "the file holds no Terrain: {instances} instances of {classes} classes, none of them \
+         Terrain; save the place, or the Terrain in its Workspace, and import that"
+    )]
+    NoTerrain {
+        /// Instances in the file.
+        instances: u64,
+        /// Classes in the file.
+        classes: u64,
+    },
+    /// The terrain is too large for a model.
+    #[error("a SmoothGrid of {bytes} bytes does not fit into a model; export fewer chunks")]
+    TooLong {
+        /// Bytes of the SmoothGrid.
+        bytes: usize,
+    },
+    /// A cell's material has no number in Roblox files.
+    #[error(
+        "chunk {chunk}: material {material} cannot go into a Roblox file, which has 0 to 63; \
+         replace it first"
+    )]
+    Material {
+        /// The chunk that holds the cell.
+        chunk: ChunkPos,
+        /// The material.
+        material: u8,
+    },
+}
+
+impl RobloxError {
+    pub(super) fn damaged(part: Part, offset: usize, what: impl Into<String>) -> RobloxError {
+        RobloxError::Damaged { part, offset, what: what.into() }
+    }
+}

@@ -1,0 +1,378 @@
+//! SmoothGrid, the value that holds a place's terrain: chunks of run-length coded
+//! cells, one after another to the end of the bytes.
+//!
+//! ```text
+//! 01 05                      version, log2 of the chunk edge
+//! then each chunk:
+//!   12 bytes                 position minus that of the chunk before (the first: minus
+//!                            0, 0, 0); three i32, big-endian, their bytes interleaved:
+//!                            x3 y3 z3 x2 y2 z2 x1 y1 z1 x0 y0 z0
+//!   runs                     until 32³ cells are complete (`terravox::codec`, narrow)
+//! ```
+//!
+//! Source: our reading of real files; rbx-dom's draft `docs/smooth-grid.md` gives the
+//! same layout.
+
+use super::{CHUNK_LIMIT, Limits, Part, RobloxError};
+use rustc_hash::FxHashSet;
+use terravox::codec::{Dialect, Rle};
+use terravox::voxel::{ChunkPos, DenseBox, Kind};
+
+const VERSION: u8 = 1;
+const EDGE_LOG2: u8 = 5;
+const POSITION_BYTES: usize = 12;
+
+/// Reads the chunks of a SmoothGrid one by one, in the order of the file.
+pub struct SmoothGridReader<'a> {
+    blob: &'a [u8],
+    at: usize,
+    rle: Rle<'a>,
+    limits: Limits,
+    last: [i64; 3],
+    seen: FxHashSet<ChunkPos>,
+    mixed_rows: u64,
+}
+
+impl<'a> SmoothGridReader<'a> {
+    /// A reader of `blob`. No bytes at all are an empty grid, as in a Terrain that was
+    /// never touched. `kinds` says which materials can hold water.
+    ///
+    /// # Errors
+    /// If the version or the chunk edge is not the known one.
+    pub fn new(
+        blob: &'a [u8],
+        kinds: &'a [Kind; 256],
+        limits: &Limits,
+    ) -> Result<SmoothGridReader<'a>, RobloxError> {
+        let at = match *blob {
+            [] => 0,
+            [VERSION, EDGE_LOG2, ..] => 2,
+            [VERSION, log2, ..] => return Err(RobloxError::ChunkEdge { log2 }),
+            [VERSION] => {
+                return Err(RobloxError::damaged(Part::SmoothGrid, 1, "the header is cut short"));
+            }
+            [found, ..] => {
+                return Err(RobloxError::Version {
+                    part: Part::SmoothGrid,
+                    offset: 0,
+                    found: found.to_string(),
+                    known: VERSION.into(),
+                });
+            }
+        };
+        Ok(SmoothGridReader {
+            blob,
+            at,
+            rle: Rle::narrow(kinds),
+            limits: *limits,
+            last: [0; 3],
+            seen: FxHashSet::default(),
+            mixed_rows: 0,
+        })
+    }
+
+    /// Bytes read so far, for progress bars; [`Self::bytes`] at the end.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes of the whole value.
+    pub fn bytes(&self) -> usize {
+        self.blob.len()
+    }
+
+    /// Reads the next chunk into `cells`, which becomes its 32³ box, and answers its
+    /// position, or `None` at the end.
+    ///
+    /// # Errors
+    /// If the bytes are not a chunk, the chunk came before, lies beyond Roblox' limits,
+    /// or passes a limit of the reader. After an error the reader is of no more use.
+    pub fn next_chunk(&mut self, cells: &mut DenseBox) -> Result<Option<ChunkPos>, RobloxError> {
+        if self.at == self.blob.len() {
+            return Ok(None);
+        }
+        let start = self.at;
+        let chunk = self.read_position()?;
+        self.admit(chunk, start)?;
+        size_to_chunk(cells, chunk);
+        let read = self.rle.decode_box(&self.blob[self.at..], cells).map_err(|mut error| {
+            error.offset += self.at;
+            RobloxError::Cells { chunk, error }
+        })?;
+        self.mixed_rows += mixed_rows(cells);
+        if self.mixed_rows > self.limits.mixed_rows {
+            return Err(RobloxError::TooLarge {
+                part: Part::SmoothGrid,
+                offset: start,
+                what: "too many rows of cells that are not uniform",
+                limit: self.limits.mixed_rows,
+            });
+        }
+        self.at += read;
+        Ok(Some(chunk))
+    }
+
+    fn read_position(&mut self) -> Result<ChunkPos, RobloxError> {
+        let Some(bytes) = self.blob[self.at..].first_chunk::<POSITION_BYTES>() else {
+            let what = "a chunk position is cut short";
+            return Err(RobloxError::damaged(Part::SmoothGrid, self.at, what));
+        };
+        for axis in 0..3 {
+            let delta = [bytes[axis], bytes[axis + 3], bytes[axis + 6], bytes[axis + 9]];
+            self.last[axis] += i64::from(i32::from_be_bytes(delta));
+        }
+        if !within_roblox(self.last) {
+            return Err(RobloxError::BeyondLimits { chunk: self.last });
+        }
+        self.at += POSITION_BYTES;
+        let [x, y, z] = self.last.map(|v| v as i32);
+        Ok(ChunkPos::new(x, y, z))
+    }
+
+    fn admit(&mut self, chunk: ChunkPos, offset: usize) -> Result<(), RobloxError> {
+        if self.seen.len() as u64 >= self.limits.chunks {
+            return Err(RobloxError::TooLarge {
+                part: Part::SmoothGrid,
+                offset,
+                what: "too many chunks",
+                limit: self.limits.chunks,
+            });
+        }
+        if !self.seen.insert(chunk) {
+            return Err(RobloxError::DuplicateChunk { chunk, offset });
+        }
+        Ok(())
+    }
+}
+
+fn within_roblox(chunk: [i64; 3]) -> bool {
+    chunk.iter().all(|v| v.abs() <= i64::from(CHUNK_LIMIT))
+}
+
+/// Makes `cells` the box of `chunk`, its cells unspecified.
+fn size_to_chunk(cells: &mut DenseBox, chunk: ChunkPos) {
+    if cells.region().size() == [32; 3] {
+        cells.move_to(chunk.min_voxel());
+    } else {
+        cells.reset(chunk.region());
+    }
+}
+
+/// Rows that are not one material, full: what costs memory in the grid.
+fn mixed_rows(cells: &DenseBox) -> u64 {
+    let rows = cells.materials().chunks_exact(32).zip(cells.occupancies().chunks_exact(32));
+    let mixed = rows.filter(|(material, occupancy)| {
+        let m = material[0];
+        let full = if m == 0 { 0 } else { 255 };
+        let differs =
+            material.iter().zip(*occupancy).fold(0, |d, (&a, &b)| d | (a ^ m) | (b ^ full));
+        differs != 0
+    });
+    mixed.count() as u64
+}
+
+/// Writes a SmoothGrid chunk by chunk. The bytes are those of a file that Roblox wrote,
+/// if the chunks come in its order.
+pub struct SmoothGridWriter<'a> {
+    blob: Vec<u8>,
+    rle: Rle<'a>,
+    last: ChunkPos,
+}
+
+impl<'a> SmoothGridWriter<'a> {
+    /// An empty grid. `kinds` says which materials can hold water.
+    pub fn new(kinds: &'a [Kind; 256]) -> SmoothGridWriter<'a> {
+        let rle = Rle::narrow(kinds);
+        SmoothGridWriter { blob: vec![VERSION, EDGE_LOG2], rle, last: ChunkPos::default() }
+    }
+
+    /// Adds a chunk of 32³ cells; where it lies is where the box lies. Chunks are to come
+    /// in ascending x, y, z order, or in the order of the file that they came from.
+    ///
+    /// # Errors
+    /// If the chunk lies beyond Roblox' limits or holds a material above 63.
+    ///
+    /// # Panics
+    /// If the box is not that of a chunk.
+    pub fn push(&mut self, cells: &DenseBox) -> Result<(), RobloxError> {
+        let chunk = cells.region().min.chunk();
+        assert_eq!(cells.region(), chunk.region(), "the box is not that of a chunk");
+        let at = [chunk.x, chunk.y, chunk.z].map(i64::from);
+        if !within_roblox(at) {
+            return Err(RobloxError::BeyondLimits { chunk: at });
+        }
+        let material = cells.materials().iter().fold(0, |top, &m| top.max(m));
+        if material > Dialect::Narrow.max_material() {
+            return Err(RobloxError::Material { chunk, material });
+        }
+        let last = [self.last.x, self.last.y, self.last.z].map(i64::from);
+        let delta: [_; 3] =
+            std::array::from_fn(|axis| ((at[axis] - last[axis]) as i32).to_be_bytes());
+        for byte in 0..4 {
+            self.blob.extend(delta.map(|axis| axis[byte]));
+        }
+        self.last = chunk;
+        self.rle.encode_box(cells, &mut self.blob);
+        Ok(())
+    }
+
+    /// The value.
+    pub fn finish(self) -> Vec<u8> {
+        self.blob
+    }
+}
+
+/// Whether a value holds chunks, by its length.
+pub(super) fn has_chunks(blob: &[u8]) -> bool {
+    blob.len() > 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::codec::DecodeErrorKind;
+    use terravox::voxel::{Cell, MaterialTable, VoxelPos};
+
+    fn read_all(blob: &[u8], limits: &Limits) -> Result<Vec<DenseBox>, RobloxError> {
+        let table = MaterialTable::default();
+        let mut reader = SmoothGridReader::new(blob, table.kinds(), limits)?;
+        let (mut cells, mut chunks) = (DenseBox::default(), Vec::new());
+        while let Some(chunk) = reader.next_chunk(&mut cells)? {
+            assert_eq!(cells.region(), chunk.region());
+            chunks.push(cells.clone());
+        }
+        assert_eq!(reader.position(), reader.bytes());
+        Ok(chunks)
+    }
+
+    fn write_all(chunks: &[DenseBox]) -> Vec<u8> {
+        let table = MaterialTable::default();
+        let mut writer = SmoothGridWriter::new(table.kinds());
+        for cells in chunks {
+            writer.push(cells).unwrap();
+        }
+        writer.finish()
+    }
+
+    /// Fewest bytes that a chunk takes: its position and 128 runs of two bytes.
+    const CHUNK_BYTES: usize = 12 + 256;
+
+    fn air_chunk(x: i32, y: i32, z: i32) -> DenseBox {
+        DenseBox::new(ChunkPos::new(x, y, z).region())
+    }
+
+    /// Two chunks by hand: (-1, 0, 2) of grass with one shoreline cell, then (-1, 1, 2)
+    /// of air.
+    fn golden() -> Vec<u8> {
+        let mut bytes = vec![1, 5];
+        bytes.extend([255, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 2]);
+        bytes.extend([0xC2, 100, 0, 200]);
+        bytes.extend([0x82, 255].repeat(127));
+        bytes.extend([0x82, 254]);
+        bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+        bytes.extend([0x80, 255].repeat(128));
+        bytes
+    }
+
+    #[test]
+    fn a_blob_written_by_hand_decodes_and_encodes_to_the_same_bytes() {
+        let chunks = read_all(&golden(), &Limits::default()).unwrap();
+        let [grass, air] = &chunks[..] else { panic!("two chunks") };
+        assert_eq!(grass.region().min, VoxelPos::new(-32, 0, 64));
+        assert_eq!(grass.cell(grass.region().min), Cell::new(2, 100));
+        assert_eq!(grass.water(), &[(0, 200)]);
+        assert_eq!(grass.cell(VoxelPos::new(-1, 31, 95)), Cell::full(2));
+        assert_eq!(air, &air_chunk(-1, 1, 2));
+        assert_eq!(write_all(&chunks), golden());
+    }
+
+    #[test]
+    fn empty_grids_have_no_chunks() {
+        assert_eq!(read_all(&[], &Limits::default()), Ok(vec![]));
+        assert_eq!(read_all(&[1, 5], &Limits::default()), Ok(vec![]));
+        assert_eq!(write_all(&[]), [1, 5]);
+    }
+
+    #[test]
+    fn wrong_headers_are_named() {
+        let error = |bytes: &[u8]| read_all(bytes, &Limits::default()).unwrap_err().to_string();
+        assert!(error(&[2, 5]).contains("byte 0: version 2, but only version 1"));
+        assert!(error(&[1, 4]).contains("2^4 voxels"));
+        assert!(error(&[1]).contains("cut short"));
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_with_a_place() {
+        let bytes = golden();
+        let whole_first = 2 + 12 + 4 + 256;
+        for end in 3..bytes.len() {
+            let result = read_all(&bytes[..end], &Limits::default());
+            if end == whole_first {
+                assert_eq!(result.unwrap().len(), 1);
+                continue;
+            }
+            match result.unwrap_err() {
+                RobloxError::Damaged { offset, .. } => assert!(offset <= end),
+                RobloxError::Cells { error, .. } => {
+                    assert!(error.offset <= end);
+                    assert!(matches!(error.kind, DecodeErrorKind::Truncated { .. }));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_listed_twice_is_refused() {
+        let bytes = write_all(&[air_chunk(1, 2, 3), air_chunk(0, 0, 0), air_chunk(1, 2, 3)]);
+        let error = read_all(&bytes, &Limits::default()).unwrap_err();
+        let chunk = ChunkPos::new(1, 2, 3);
+        assert_eq!(error, RobloxError::DuplicateChunk { chunk, offset: 2 + 2 * CHUNK_BYTES });
+    }
+
+    #[test]
+    fn chunks_beyond_the_limits_are_refused_both_ways() {
+        let far = air_chunk(0, CHUNK_LIMIT, -CHUNK_LIMIT);
+        assert_eq!(
+            read_all(&write_all(std::slice::from_ref(&far)), &Limits::default()),
+            Ok(vec![far])
+        );
+        let mut bytes = write_all(&[air_chunk(CHUNK_LIMIT, 0, 0), air_chunk(CHUNK_LIMIT, 0, 1)]);
+        bytes[2 + CHUNK_BYTES + 9] = 1;
+        let error = read_all(&bytes, &Limits::default()).unwrap_err();
+        assert_eq!(error, RobloxError::BeyondLimits { chunk: [i64::from(CHUNK_LIMIT) + 1, 0, 1] });
+        let table = MaterialTable::default();
+        let mut writer = SmoothGridWriter::new(table.kinds());
+        let error = writer.push(&air_chunk(0, 0, -CHUNK_LIMIT - 1)).unwrap_err();
+        assert!(error.to_string().contains("(0, 0, -262145) lies beyond the limit"));
+        let mut cells = air_chunk(0, 0, 0);
+        cells.fill(64);
+        assert!(writer.push(&cells).unwrap_err().to_string().contains("material 64"));
+    }
+
+    #[test]
+    fn limits_bound_chunks_and_mixed_rows() {
+        let bytes = write_all(&[air_chunk(0, 0, 0), air_chunk(0, 0, 1)]);
+        let limits = Limits { chunks: 1, ..Limits::default() };
+        let error = read_all(&bytes, &limits).unwrap_err();
+        assert!(error.to_string().contains("too many chunks, the limit is 1"));
+        let limits = Limits { mixed_rows: 0, ..Limits::default() };
+        assert_eq!(read_all(&bytes, &limits).unwrap().len(), 2);
+        assert!(read_all(&golden(), &limits).unwrap_err().to_string().contains("not uniform"));
+        let limits = Limits { mixed_rows: 1, ..Limits::default() };
+        assert!(read_all(&golden(), &limits).is_ok());
+    }
+
+    #[test]
+    fn flipped_bits_never_panic() {
+        let bytes = golden();
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(chunks) = read_all(&flipped, &Limits::default()) {
+                let again = write_all(&chunks);
+                assert_eq!(read_all(&again, &Limits::default()), Ok(chunks));
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What mesh exporters share: blocks grouped into tiles, the frame that positions are
+//! written in, and the triangles of a surface by material.
+
+use terravox::mesh::Surface;
+use terravox::voxel::{ChunkPos, Region, VoxelPos};
+
+/// Blocks that are exported as one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Position in tiles: floor of the chunk positions by the tile's edge.
+    pub position: [i32; 3],
+    /// Chunks in the tile, sorted by x, y, z.
+    pub chunks: Vec<ChunkPos>,
+}
+
+impl Tile {
+    /// A name for programs that show one: `tile x y z`.
+    pub fn name(&self) -> String {
+        let [x, y, z] = self.position;
+        format!("tile {x} {y} {z}")
+    }
+}
+
+/// Groups chunks into tiles of `edge`³ chunks, sorted by x, y, z.
+///
+/// # Panics
+/// If `edge` is 0.
+pub fn tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
+    assert!(edge > 0, "a tile has at least one chunk an edge");
+    let edge = i32::from(edge);
+    let position = |chunk: &ChunkPos| [chunk.x, chunk.y, chunk.z].map(|v| v.div_euclid(edge));
+    let mut sorted: Vec<([i32; 3], ChunkPos)> =
+        chunks.iter().map(|chunk| (position(chunk), *chunk)).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|tile| Tile {
+            position: tile[0].0,
+            chunks: tile.iter().map(|entry| entry.1).collect(),
+        })
+        .collect()
+}
+
+/// From voxels to the units of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Metres (or whatever the file's unit is) a voxel.
+    pub voxel_size_m: f32,
+    /// The voxel corner at which positions count from. Far from the origin of the world,
+    /// one near the terrain keeps positions exact.
+    pub origin: VoxelPos,
+}
+
+impl Default for Frame {
+    /// One metre a voxel, from the origin of the world.
+    fn default() -> Frame {
+        Frame { voxel_size_m: 1.0, origin: VoxelPos::ZERO }
+    }
+}
+
+impl Frame {
+    /// A position of a block's mesh in the frame. Rounded once, from the sum, so that all
+    /// blocks that show a vertex write the same bits.
+    pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f32; 3] {
+        let min = block.min.to_array();
+        let origin = self.origin.to_array();
+        std::array::from_fn(|axis| {
+            let voxels = f64::from(min[axis]) - f64::from(origin[axis]) + f64::from(p[axis]);
+            (voxels * f64::from(self.voxel_size_m)) as f32
+        })
+    }
+}
+
+/// Vertex numbers of triangles, by the material behind them. Reusable.
+#[derive(Debug)]
+pub(crate) struct ByMaterial {
+    lists: Vec<Vec<u32>>,
+}
+
+impl Default for ByMaterial {
+    fn default() -> ByMaterial {
+        ByMaterial { lists: vec![Vec::new(); 256] }
+    }
+}
+
+impl ByMaterial {
+    pub(crate) fn clear(&mut self) {
+        self.lists.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Adds the triangles of a surface whose first vertex has number `first`.
+    pub(crate) fn add(&mut self, surface: &Surface, first: u32) {
+        for (quad, &material) in surface.indices.chunks_exact(6).zip(&surface.quad_materials) {
+            self.lists[usize::from(material)].extend(quad.iter().map(|index| index + first));
+        }
+    }
+
+    /// The materials that have triangles, ascending, with their vertex numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u8, &[u32])> {
+        let lists = self.lists.iter().enumerate();
+        lists.filter(|(_, list)| !list.is_empty()).map(|(id, list)| (id as u8, &list[..]))
+    }
+}
+
+/// A normal that is a unit vector whatever it was: a file must not hold another.
+pub(crate) fn unit(normal: [f32; 3]) -> [f32; 3] {
+    let length = normal.iter().map(|v| v * v).sum::<f32>().sqrt();
+    if (length - 1.0).abs() < 1e-5 {
+        return normal;
+    }
+    // Also where it is zero or not a number.
+    if length > 1e-20 && length.is_finite() { normal.map(|v| v / length) } else { [0.0, 1.0, 0.0] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_fall_into_the_tile_below_them() {
+        let chunks = [[3, 0, 0], [-1, 0, 0], [4, 0, 0], [0, -1, 3], [0, 0, 0], [0, 0, 0]];
+        let tiles = tiles(&chunks.map(|[x, y, z]| ChunkPos::new(x, y, z)), 4);
+        let found: Vec<_> = tiles.iter().map(|tile| (tile.position, tile.chunks.len())).collect();
+        assert_eq!(found, [([-1, 0, 0], 1), ([0, -1, 0], 1), ([0, 0, 0], 2), ([1, 0, 0], 1)]);
+        assert_eq!(tiles[0].name(), "tile -1 0 0");
+    }
+
+    #[test]
+    fn the_frame_scales_after_it_moves() {
+        let frame = Frame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
+        let block = Region::new([(1 << 29) + 32, 0, -32], [(1 << 29) + 64, 32, 0]);
+        assert_eq!(frame.position(block, [0.25, 1.0, 2.0]), [16.125, 0.5, -13.0]);
+    }
+
+    #[test]
+    fn normals_are_unit_vectors() {
+        assert_eq!(unit([0.0, 0.0, -1.0]), [0.0, 0.0, -1.0]);
+        assert_eq!(unit([0.0, 3.0, 4.0]), [0.0, 0.6, 0.8]);
+        assert_eq!(unit([0.0; 3]), [0.0, 1.0, 0.0]);
+        assert_eq!(unit([f32::NAN, 0.0, 0.0]), [0.0, 1.0, 0.0]);
+    }
+}

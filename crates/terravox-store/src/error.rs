@@ -1,0 +1,174 @@
+//! What can go wrong with a world file. Every message names the file and says what is
+//! wrong, in one line.
+
+use crate::value::ValueError;
+use crate::{BlockKey, FORMAT_VERSION};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use terravox::voxel::{ChunkPos, NotHeld, PagePos};
+use thiserror::Error;
+
+/// An operation on a world file failed; the file is as it was before.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The operating system refused.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file is there and was not to be overwritten.
+    #[error("{}: the file exists; say so if it is to be overwritten", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no world.
+    #[error("{}: not a terravox world: {why}", path.display())]
+    NotAWorld {
+        /// The file.
+        path: PathBuf,
+        /// How that shows.
+        why: String,
+    },
+    /// The file was made by a later version.
+    #[error(
+        "{}: format version {version} is newer than this program knows ({FORMAT_VERSION}); \
+         use a newer terravox", path.display()
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        version: u16,
+    },
+    /// Another program, or another handle of this one, has the file open.
+    #[error("{}: the world is open in another program; close it there first", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A write to a world that was opened for reading.
+    #[error("{}: the world was opened for reading only", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A part of the file is not what was written.
+    #[error("{}: {part} is damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Which part.
+        part: Part,
+        /// What is wrong with it.
+        what: ValueError,
+    },
+    /// The database that the file is cannot be used.
+    #[error("{}: cannot {doing}: {what}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the database says.
+        what: String,
+    },
+    /// A chunk is not held, or held at a coarser mip only.
+    #[error("{}: {source}", path.display())]
+    NotHeld {
+        /// The file.
+        path: PathBuf,
+        /// Which chunk.
+        source: NotHeld,
+    },
+    /// Cells would be saved whose materials are of another kind than the world's.
+    #[error(
+        "{}: material {material} is of another kind in the world; kinds never change in a \
+         world that has data", path.display()
+    )]
+    KindsDiffer {
+        /// The file.
+        path: PathBuf,
+        /// The first such material.
+        material: u8,
+    },
+    /// A position outside of what a world can hold.
+    #[error("{}: chunk {chunk} is beyond the limits of a world (±2^25 chunks)", path.display())]
+    BeyondLimits {
+        /// The file.
+        path: PathBuf,
+        /// The position.
+        chunk: ChunkPos,
+    },
+    /// Something that is too large, or not a possible value.
+    #[error("{}: {what}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What, and why.
+        what: String,
+    },
+}
+
+/// A part of a world file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The description of the world.
+    Info,
+    /// Named bytes of an importer.
+    Extra(String),
+    /// A chunk.
+    Chunk(ChunkPos),
+    /// A block of 32³ cells of a coarse mip.
+    Mip(BlockKey),
+    /// The list of chunks of a page.
+    Listing(PagePos),
+    /// A table of the database, by name.
+    Table(&'static str),
+    /// The database itself.
+    Database,
+}
+
+impl Part {
+    /// The part that a block is.
+    pub(crate) fn block(key: BlockKey) -> Part {
+        if key.mip == 0 { Part::Chunk(key.as_chunk()) } else { Part::Mip(key) }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Info => write!(f, "the description of the world"),
+            Part::Extra(name) => write!(f, "the extra data \"{name}\""),
+            Part::Chunk(chunk) => write!(f, "chunk {chunk}"),
+            Part::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
+            Part::Listing(page) => write!(f, "the list of chunks of page {page}"),
+            Part::Table(name) => write!(f, "table \"{name}\""),
+            Part::Database => write!(f, "the database"),
+        }
+    }
+}
+
+/// A part that could not be read, when reading went on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPart {
+    /// Which part.
+    pub part: Part,
+    /// What is wrong with it.
+    pub what: ValueError,
+}
+
+impl fmt::Display for BadPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.part, self.what)
+    }
+}

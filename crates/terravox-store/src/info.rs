@@ -1,0 +1,304 @@
+//! The description of a world: scale, materials, generator; and its bytes.
+
+use crate::value::{ValueError, checksum};
+use terravox::voxel::{Kind, Material, MaterialTable, Region, Shape, Unlisted};
+
+/// Version of the file format that this code writes, and the newest it reads.
+pub const FORMAT_VERSION: u16 = 1;
+
+/// Key of the description in its table; its checksum covers it.
+pub(crate) const INFO_KEY: &str = "world";
+
+/// Longest description: 256 materials and a generator with names of 255 bytes.
+pub(crate) const MAX_INFO_BYTES: usize = 1 << 17;
+
+/// Longest name of a material, a generator or extra data, in bytes.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// What a world is, apart from its cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldInfo {
+    /// Metres along the edge of a voxel; finite and above 0.
+    pub voxel_size_m: f64,
+    /// Where the corner of voxel (0, 0, 0) lies, in metres; finite.
+    pub origin_m: [f64; 3],
+    /// What chunk positions are that are not stored.
+    pub unlisted: Unlisted,
+    /// What material ids mean.
+    pub materials: MaterialTable,
+    /// What made the cells, if a generator did.
+    pub generator: Option<Generator>,
+}
+
+/// A generator that made a world, so that it can make the rest of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Generator {
+    /// Name, at most [`MAX_NAME_BYTES`] long.
+    pub name: String,
+    /// Version: another one makes other cells.
+    pub version: u32,
+    /// Seed.
+    pub seed: u64,
+    /// The voxels that were generated and stored, if it was a region.
+    pub saved_region: Option<Region>,
+}
+
+impl Default for WorldInfo {
+    /// Voxels of a metre, the default materials, unlisted chunks are air.
+    fn default() -> WorldInfo {
+        WorldInfo {
+            voxel_size_m: 1.0,
+            origin_m: [0.0; 3],
+            unlisted: Unlisted::Air,
+            materials: MaterialTable::default(),
+            generator: None,
+        }
+    }
+}
+
+impl WorldInfo {
+    /// Why this description cannot be stored; `None` if it can.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let size = self.voxel_size_m;
+        if !(size.is_finite() && size > 0.0) {
+            return Some(format!("a voxel cannot be {size} m large"));
+        }
+        if self.origin_m.iter().any(|v| !v.is_finite()) {
+            return Some("the origin is not finite".to_owned());
+        }
+        let materials = self.materials.materials().iter().map(|m| m.name.as_str());
+        let generator = self.generator.iter().map(|g| g.name.as_str());
+        let long = materials.chain(generator).find(|name| name.len() > MAX_NAME_BYTES)?;
+        Some(format!("a name of {} bytes; at most {MAX_NAME_BYTES} are stored", long.len()))
+    }
+
+    /// The bytes of a description that has no fault.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = FORMAT_VERSION.to_le_bytes().to_vec();
+        out.extend([0; 8]);
+        out.extend(self.voxel_size_m.to_le_bytes());
+        self.origin_m.iter().for_each(|v| out.extend(v.to_le_bytes()));
+        out.push(match self.unlisted {
+            Unlisted::Air => 0,
+            Unlisted::Unknown => 1,
+        });
+        let materials = self.materials.materials();
+        out.extend((materials.len() as u16).to_le_bytes());
+        materials.iter().for_each(|material| put_material(material, &mut out));
+        out.push(self.generator.is_some().into());
+        if let Some(generator) = &self.generator {
+            put_generator(generator, &mut out);
+        }
+        let sum = info_checksum(&out);
+        out[2..10].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// The description that `bytes` hold; its memory is bounded by theirs.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<WorldInfo, InfoError> {
+        let limit = MAX_INFO_BYTES;
+        if bytes.len() > limit {
+            return Err(ValueError::TooLong { bytes: bytes.len(), limit }.into());
+        }
+        let mut reader = Reader { bytes, at: 0 };
+        let version = u16::from_le_bytes(reader.take()?);
+        if version > FORMAT_VERSION {
+            return Err(InfoError::Version(version));
+        }
+        if version == 0 {
+            return Err(reader.wrong("format version 0 does not exist"));
+        }
+        if reader.take::<8>()? != info_checksum(bytes).to_le_bytes() {
+            return Err(ValueError::Checksum.into());
+        }
+        let info = WorldInfo {
+            voxel_size_m: reader.f64()?,
+            origin_m: [reader.f64()?, reader.f64()?, reader.f64()?],
+            unlisted: match reader.u8()? {
+                0 => Unlisted::Air,
+                1 => Unlisted::Unknown,
+                _ => return Err(reader.wrong("neither air nor unknown")),
+            },
+            materials: read_materials(&mut reader)?,
+            generator: match reader.u8()? {
+                0 => None,
+                1 => Some(read_generator(&mut reader)?),
+                _ => return Err(reader.wrong("neither a generator nor none")),
+            },
+        };
+        match (bytes.len() - reader.at, info.fault()) {
+            (0, None) => Ok(info),
+            (0, Some(_)) => {
+                Err(ValueError::Field { at: 10, what: "the voxel size or origin is impossible" }
+                    .into())
+            }
+            (more, _) => Err(ValueError::Trailing { bytes: more }.into()),
+        }
+    }
+}
+
+/// Why bytes are no description.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum InfoError {
+    /// A later format version than ours.
+    Version(u16),
+    /// As for other values.
+    Value(ValueError),
+}
+
+impl From<ValueError> for InfoError {
+    fn from(error: ValueError) -> InfoError {
+        InfoError::Value(error)
+    }
+}
+
+/// The checksum of a description, which stands in its bytes 2 to 9.
+fn info_checksum(bytes: &[u8]) -> u64 {
+    // As for blocks, with the first version byte before the gap of 8 bytes.
+    let key = [INFO_KEY.as_bytes(), &bytes[..1]].concat();
+    checksum(&key, &bytes[1..])
+}
+
+fn put_name(name: &str, out: &mut Vec<u8>) {
+    assert!(name.len() <= MAX_NAME_BYTES, "checked before");
+    out.push(name.len() as u8);
+    out.extend_from_slice(name.as_bytes());
+}
+
+fn put_material(material: &Material, out: &mut Vec<u8>) {
+    put_name(&material.name, out);
+    out.push(match material.kind {
+        Kind::Air => 0,
+        Kind::Liquid => 1,
+        Kind::Solid => 2,
+    });
+    out.push(match material.shape {
+        Shape::Default => 0,
+        Shape::Smooth => 1,
+        Shape::Sharp => 2,
+        Shape::Blocky => 3,
+        Shape::Rubble => 4,
+    });
+    out.extend(material.colour);
+    for value in [material.friction, material.restitution, material.density] {
+        out.extend(value.to_le_bytes());
+    }
+}
+
+fn put_generator(generator: &Generator, out: &mut Vec<u8>) {
+    put_name(&generator.name, out);
+    out.extend(generator.version.to_le_bytes());
+    out.extend(generator.seed.to_le_bytes());
+    out.push(generator.saved_region.is_some().into());
+    if let Some(Region { min, max }) = generator.saved_region {
+        let corners = [min.to_array(), max.to_array()];
+        corners.as_flattened().iter().for_each(|v| out.extend(v.to_le_bytes()));
+    }
+}
+
+fn read_materials(reader: &mut Reader<'_>) -> Result<MaterialTable, InfoError> {
+    let count = usize::from(u16::from_le_bytes(reader.take()?));
+    if count > 256 {
+        return Err(reader.wrong("more than 256 materials"));
+    }
+    let mut materials = Vec::with_capacity(count);
+    for id in 0..count {
+        materials.push(read_material(id, reader)?);
+    }
+    Ok(MaterialTable::new(materials))
+}
+
+fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoError> {
+    let name = reader.name()?;
+    let kind = match (reader.u8()?, id) {
+        (0, 0) => Kind::Air,
+        (1, 1..) => Kind::Liquid,
+        (2, 1..) => Kind::Solid,
+        (0..=2, _) => return Err(reader.wrong("only material 0 is air")),
+        _ => return Err(reader.wrong("a kind of material that does not exist")),
+    };
+    let shape = match reader.u8()? {
+        0 => Shape::Default,
+        1 => Shape::Smooth,
+        2 => Shape::Sharp,
+        3 => Shape::Blocky,
+        4 => Shape::Rubble,
+        _ => return Err(reader.wrong("a shape that does not exist")),
+    };
+    Ok(Material {
+        name,
+        kind,
+        shape,
+        colour: reader.take()?,
+        friction: f32::from_le_bytes(reader.take()?),
+        restitution: f32::from_le_bytes(reader.take()?),
+        density: f32::from_le_bytes(reader.take()?),
+    })
+}
+
+fn read_generator(reader: &mut Reader<'_>) -> Result<Generator, InfoError> {
+    let name = reader.name()?;
+    let version = u32::from_le_bytes(reader.take()?);
+    let seed = u64::from_le_bytes(reader.take()?);
+    let saved_region = match reader.u8()? {
+        0 => None,
+        1 => {
+            let mut corners = [0; 6];
+            for v in &mut corners {
+                *v = i32::from_le_bytes(reader.take()?);
+            }
+            let [x0, y0, z0, x1, y1, z1] = corners;
+            Some(Region::new([x0, y0, z0], [x1, y1, z1]))
+        }
+        _ => return Err(reader.wrong("neither a region nor none")),
+    };
+    Ok(Generator { name, version, seed, saved_region })
+}
+
+/// Reads fields one after the other, never beyond the end.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], InfoError> {
+        let Some(field) = self.bytes[self.at..].first_chunk::<N>() else {
+            let (bytes, least) = (self.bytes.len(), self.at + N);
+            return Err(ValueError::TooShort { bytes, least }.into());
+        };
+        self.at += N;
+        Ok(*field)
+    }
+
+    fn u8(&mut self) -> Result<u8, InfoError> {
+        Ok(self.take::<1>()?[0])
+    }
+
+    fn f64(&mut self) -> Result<f64, InfoError> {
+        Ok(f64::from_le_bytes(self.take()?))
+    }
+
+    fn name(&mut self) -> Result<String, InfoError> {
+        let length = usize::from(self.u8()?);
+        let end = self.at + length;
+        let Some(name) = self.bytes.get(self.at..end) else {
+            return Err(ValueError::TooShort { bytes: self.bytes.len(), least: end }.into());
+        };
+        let Ok(name) = str::from_utf8(name) else {
+            let what = "a name that is not UTF-8";
+            return Err(ValueError::Field { at: self.at, what }.into());
+        };
+        self.at = end;
+        Ok(name.to_owned())
+    }
+
+    /// The last byte read is not possible.
+    fn wrong(&self, what: &'static str) -> InfoError {
+        ValueError::Field { at: self.at - 1, what }.into()
+    }
+}
+
+#[cfg(test)]
+#[path = "info_tests.rs"]
+mod tests;

@@ -1,0 +1,258 @@
+//! Keeping the coarse mips of a world right, in the transaction that changes its chunks.
+//!
+//! Every mip from 1 to 8 is stored in blocks of 32³ of its cells. Mips 1 to 5 of a chunk
+//! come from the snapshot, which keeps them. A cell of mip 6 covers several chunks, not
+//! all of which the snapshot need hold, so mips 6 to 8 of a page come from its stored
+//! cells of mip 5. So after every commit the stored mips are what the stored chunks say.
+
+use crate::error::{Part, StoreError};
+use crate::key::BlockKey;
+use crate::listing::page_of;
+use crate::value::ValueError;
+use crate::write::{Touched, Writer};
+use terravox::voxel::{
+    AIR, DenseBox, GridOptions, MAX_MIP, MaterialTable, PagePos, Region, Snapshot, Unlisted,
+    VoxelGrid, VoxelPos,
+};
+
+/// The coarsest mip of which a chunk has a cell of its own.
+pub(crate) const CHUNK_MIP: u8 = 5;
+
+/// Coarse cells of a page.
+struct PageMips {
+    page: PagePos,
+    /// Mips 6 to 8.
+    mips: [DenseBox; 3],
+}
+
+impl Writer<'_> {
+    /// Brings all coarse blocks over the touched chunks, sorted by key, up to date.
+    pub fn update_mips(
+        &mut self,
+        snapshot: &Snapshot,
+        touched: &[Touched],
+    ) -> Result<(), StoreError> {
+        let mut block = DenseBox::default();
+        let mut part = DenseBox::default();
+        for mip in 1..=CHUNK_MIP {
+            let key = |touched: &Touched| BlockKey::over(touched.chunk, mip);
+            for group in touched.chunk_by(|a, b| key(a) == key(b)) {
+                let key = key(&group[0]);
+                self.read_or_rebuild(key, &mut block)?;
+                for &Touched { chunk, present } in group {
+                    let region = chunk.region().coarser(mip.into());
+                    if present {
+                        let path = self.store.path();
+                        snapshot.read(region, mip, &mut part).map_err(|source| {
+                            StoreError::NotHeld { path: path.to_owned(), source }
+                        })?;
+                    } else {
+                        part.reset(region);
+                    }
+                    overlay(&mut block, &part);
+                }
+                self.put_mip(key, &block)?;
+            }
+        }
+        let pages = self.page_mips(snapshot.materials(), touched)?;
+        for mip in CHUNK_MIP + 1..=MAX_MIP {
+            let key = |page: &PageMips| page_key(page.page, mip);
+            for group in pages.chunk_by(|a, b| key(a) == key(b)) {
+                let key = key(&group[0]);
+                self.read_or_rebuild(key, &mut block)?;
+                for page in group {
+                    overlay(&mut block, &page.mips[usize::from(mip - CHUNK_MIP - 1)]);
+                }
+                self.put_mip(key, &block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Mips 6 to 8 of all touched pages, from the stored mip 5.
+    fn page_mips(
+        &mut self,
+        materials: &MaterialTable,
+        touched: &[Touched],
+    ) -> Result<Vec<PageMips>, StoreError> {
+        let mut pages = Vec::new();
+        let mut block = DenseBox::default();
+        let mut held = None;
+        for group in touched.chunk_by(|a, b| page_of(a.chunk) == page_of(b.chunk)) {
+            let page = page_of(group[0].chunk);
+            let key = page_key(page, CHUNK_MIP);
+            if held != Some(key) {
+                self.read_or_rebuild(key, &mut block)?;
+                held = Some(key);
+            }
+            let mut scratch = scratch_grid(materials);
+            put_mip(&mut scratch, CHUNK_MIP, &block, page.region().coarser(5));
+            let mips = [6, 7, 8].map(|mip| read_mip(&scratch, page.region(), mip));
+            pages.push(PageMips { page, mips });
+        }
+        Ok(pages)
+    }
+
+    /// The block as it is stored, air if it is not; a damaged one is made again.
+    fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
+        let Writer { cells, coder, .. } = self;
+        let mut read = |key: BlockKey, out: &mut DenseBox| {
+            crate::read::read_block(&**cells, coder, key, out).map(|_| ())
+        };
+        if read(key, out).is_ok() {
+            return Ok(());
+        }
+        let materials = self.store.info().materials.clone();
+        let bad = rebuild(key, &materials, read, out);
+        self.stats.repaired += 1;
+        // Finer blocks that are bad too stay air in the coarse ones, as they read as air
+        // nowhere: whoever reads them is told.
+        match bad {
+            None => Ok(()),
+            Some((key, what @ ValueError::Database(_))) => {
+                Err(self.store.damaged(Part::block(key), what))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Makes `out` the block `key` (mip 1 or more) anew from finer blocks, which `read` gives
+/// (air where nothing is stored). Answers the first of them that could not be read and
+/// was taken for air.
+pub(crate) fn rebuild(
+    key: BlockKey,
+    materials: &MaterialTable,
+    mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<(), ValueError>,
+    out: &mut DenseBox,
+) -> Option<(BlockKey, ValueError)> {
+    let source = (key.mip - 1).min(CHUNK_MIP);
+    let mut scratch = scratch_grid(materials);
+    let mut fine = DenseBox::default();
+    let mut bad = None;
+    let sources = Region::one(key.pos).finer(u32::from(key.mip - source));
+    for pos in sources.voxels() {
+        let from = BlockKey { mip: source, pos };
+        if let Err(what) = read(from, &mut fine) {
+            bad.get_or_insert((from, what));
+            continue;
+        }
+        if crate::value::uniform_material(&fine) == Some(AIR) {
+            continue;
+        }
+        match source {
+            0 => {
+                let written = scratch.write(&fine);
+                assert!(written.is_ok(), "a chunk is written as a whole");
+            }
+            mip => put_mip(&mut scratch, mip, &fine, fine.region()),
+        }
+    }
+    let read = scratch.read(key.region(), key.mip, out);
+    assert!(read.is_ok(), "what is not listed in the scratch grid is air");
+    bad
+}
+
+/// The block of mip `mip`, 3 or more, that covers a page.
+fn page_key(page: PagePos, mip: u8) -> BlockKey {
+    let pos = VoxelPos::new(page.x, page.y, page.z).coarser(u32::from(mip) - 3);
+    BlockKey { mip, pos }
+}
+
+fn scratch_grid(materials: &MaterialTable) -> VoxelGrid {
+    VoxelGrid::new(GridOptions { unlisted: Unlisted::Air, materials: materials.clone() })
+}
+
+/// Gives `grid` the cells of mip `mip`, 1 to 5, in `region` of `cells`, which is made of
+/// whole chunks. Chunks of air are skipped: they are air anyway, and there are many.
+fn put_mip(grid: &mut VoxelGrid, mip: u8, cells: &DenseBox, region: Region) {
+    let shift = u32::from(CHUNK_MIP - mip);
+    let mut part = DenseBox::default();
+    for pos in chunks_with_cells(cells, region, shift) {
+        extract(cells, Region::one(pos).finer(shift), &mut part);
+        grid.write_mip(mip, &part);
+    }
+}
+
+/// Positions of the chunks, of `1 << shift` cells an edge, in `region` that are not air.
+fn chunks_with_cells(cells: &DenseBox, region: Region, shift: u32) -> Vec<VoxelPos> {
+    let chunks = region.coarser(shift);
+    let [sx, sy, sz] = chunks.size();
+    let mut marks = vec![false; sx * sy * sz];
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let row = cells.index(VoxelPos::new(region.min.x, y, z));
+            let local = VoxelPos::new(0, y, z) - region.min;
+            let first = sx * ((local.z as usize >> shift) + sz * (local.y as usize >> shift));
+            for x in 0..sx << shift {
+                marks[first + (x >> shift)] |= cells.materials()[row + x] != AIR;
+            }
+        }
+    }
+    chunks.voxels().zip(marks).filter_map(|(pos, marked)| marked.then_some(pos)).collect()
+}
+
+fn read_mip(grid: &Snapshot, voxels: Region, mip: u8) -> DenseBox {
+    let mut cells = DenseBox::default();
+    let read = grid.read(voxels.coarser(mip.into()), mip, &mut cells);
+    assert!(read.is_ok(), "what is not listed in the scratch grid is air");
+    cells
+}
+
+/// Copies all of `part` into `block`, which holds its region.
+pub(crate) fn overlay(block: &mut DenseBox, part: &DenseBox) {
+    let region = part.region();
+    assert!(block.region().contains_region(region), "a part lies inside");
+    let width = region.size()[0];
+    let mut rows = Vec::new();
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let row = VoxelPos::new(region.min.x, y, z);
+            rows.push((part.index(row), block.index(row)));
+        }
+    }
+    let (materials, occupancies) = block.arrays_mut();
+    for &(from, to) in &rows {
+        materials[to..to + width].copy_from_slice(&part.materials()[from..from + width]);
+        occupancies[to..to + width].copy_from_slice(&part.occupancies()[from..from + width]);
+    }
+    if block.water().is_empty() && part.water().is_empty() {
+        return;
+    }
+    let (min, [sx, _, sz]) = (block.region().min, block.region().size());
+    let place = |cell: u32| {
+        let (x, z, y) = (cell as usize % sx, cell as usize / sx % sz, cell as usize / sx / sz);
+        min + VoxelPos::new(x as i32, y as i32, z as i32)
+    };
+    let outside = |entry: &(u32, u8)| !region.contains(place(entry.0));
+    let mut water: Vec<_> = block.water().iter().copied().filter(outside).collect();
+    for &(cell, held) in part.water() {
+        let (row, x) = (cell as usize / width, cell as usize % width);
+        water.push(((rows[row].1 + x) as u32, held));
+    }
+    block.set_all_water(water);
+}
+
+/// Makes `part` the cells of `from` in `region`, which lies inside.
+pub(crate) fn extract(from: &DenseBox, region: Region, part: &mut DenseBox) {
+    part.reset(region);
+    let width = region.size()[0];
+    let mut water = Vec::new();
+    let mut at = 0;
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let row = from.index(VoxelPos::new(region.min.x, y, z));
+            let (materials, occupancies) = part.arrays_mut();
+            materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
+            occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
+            if !from.water().is_empty() {
+                let first = from.water().partition_point(|entry| (entry.0 as usize) < row);
+                let held = from.water()[first..].iter();
+                let held = held.take_while(|entry| (entry.0 as usize) < row + width);
+                water.extend(held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)));
+            }
+            at += width;
+        }
+    }
+    part.set_all_water(water);
+}

@@ -1,0 +1,328 @@
+//! Reading: one chunk, a region at any mip, blocks one by one, everything.
+
+use crate::database::CELLS;
+use crate::error::{BadPart, Part, StoreError};
+use crate::guard::{Fault, guarded};
+use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
+use crate::pyramid::{extract, overlay};
+use crate::store::Store;
+use crate::value::{ValueCoder, ValueError};
+use crate::write::listing_from_keys;
+use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
+use std::ops::ControlFlow;
+use terravox::voxel::{
+    ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, NotHeld, PagePos, Region, Unlisted, VoxelGrid,
+};
+
+/// Bytes of cells that [`Store::load`] puts into memory at most: 8 GiB.
+pub const MAX_LOADED_BYTES: u64 = 8 << 30;
+
+/// Chunks between two reports of progress.
+const PROGRESS_CHUNKS: usize = 256;
+
+pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
+
+/// A world that was read whole.
+pub struct Loaded {
+    /// The world; bad chunks are not listed in it.
+    pub grid: VoxelGrid,
+    /// What could not be read.
+    pub bad: Vec<BadPart>,
+}
+
+impl Store {
+    /// Makes `out` the cells of a chunk. `false` if it is not stored; `out` is then air.
+    ///
+    /// # Errors
+    /// If the chunk is damaged.
+    pub fn chunk(&self, chunk: ChunkPos, out: &mut DenseBox) -> Result<bool, StoreError> {
+        let transaction = self.db().begin_read(self.path())?;
+        let table = self.cells_table(&transaction)?;
+        let key = BlockKey::chunk(chunk);
+        let read = read_block(&table, &mut self.coder(), key, out);
+        read.map_err(|what| self.damaged(Part::block(key), what))
+    }
+
+    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip; finer cells
+    /// are not touched. What is not stored is air in a world that says so.
+    ///
+    /// # Errors
+    /// [`StoreError::NotHeld`] if a chunk under the region is not stored and the world
+    /// says that this means unknown; if a block is damaged.
+    ///
+    /// # Panics
+    /// If `mip` is above [`MAX_MIP`] or the region has too many cells for a box.
+    pub fn cells(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), StoreError> {
+        out.reset(region);
+        let transaction = self.db().begin_read(self.path())?;
+        if self.info().unlisted == Unlisted::Unknown {
+            self.check_listed(&transaction, region, mip)?;
+        }
+        let mut damage = None;
+        self.blocks_in(&transaction, region, mip, |key, cells| match cells {
+            Ok(cells) => {
+                copy_common(cells, out);
+                ControlFlow::Continue(())
+            }
+            Err(what) => {
+                damage = Some(self.damaged(Part::block(key), what.clone()));
+                ControlFlow::Break(())
+            }
+        })?;
+        damage.map_or(Ok(()), Err)
+    }
+
+    /// Calls `visit` with every stored block of 32³ cells of mip `mip` that meets
+    /// `region` (in cells of that mip), in the order of their keys, or with what is wrong
+    /// with it. The box is reused. Blocks of coarse mips that are air are not stored.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    ///
+    /// # Panics
+    /// If `mip` is above [`MAX_MIP`].
+    pub fn blocks(
+        &self,
+        region: Region,
+        mip: u8,
+        visit: impl FnMut(BlockKey, Result<&DenseBox, &ValueError>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let transaction = self.db().begin_read(self.path())?;
+        self.blocks_in(&transaction, region, mip, visit)
+    }
+
+    fn blocks_in(
+        &self,
+        transaction: &ReadTransaction,
+        region: Region,
+        mip: u8,
+        mut visit: impl FnMut(BlockKey, Result<&DenseBox, &ValueError>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
+        if region.is_empty() {
+            return Ok(());
+        }
+        let blocks = region.coarser(5);
+        let table = self.cells_table(transaction)?;
+        let mut coder = self.coder();
+        let mut cells = DenseBox::default();
+        let failed = |fault: Fault| fault.at(self.path(), "read");
+        for range in ranges(mip, blocks) {
+            let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
+            let mut entries = open.map_err(failed)?;
+            while let Some(entry) = guarded(|| entries.next().transpose()).map_err(failed)? {
+                let (bytes, value) = entry_bytes(&entry).map_err(failed)?;
+                let Some(key) = BlockKey::from_bytes(&bytes) else { continue };
+                if !blocks.contains(key.pos) {
+                    continue;
+                }
+                let decoded = coder.decode(key, value, &mut cells);
+                let answer = decoded.as_ref().map(|()| &cells);
+                if visit(key, answer).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that every chunk under `region`, in cells of `mip`, is stored.
+    fn check_listed(
+        &self,
+        transaction: &ReadTransaction,
+        region: Region,
+        mip: u8,
+    ) -> Result<(), StoreError> {
+        if region.is_empty() {
+            return Ok(());
+        }
+        let mip_bits = u32::from(mip);
+        let chunks = match mip_bits {
+            0..=4 => region.coarser(5 - mip_bits),
+            _ => region.finer(mip_bits - 5),
+        };
+        for page in chunks.coarser(3).voxels() {
+            let page = PagePos::new(page.x, page.y, page.z);
+            let listing = self.listing(transaction, page)?;
+            if listing.len() == 512 {
+                continue;
+            }
+            let part = chunks.intersect(page.region().coarser(5));
+            let missing = part
+                .voxels()
+                .map(|p| ChunkPos::new(p.x, p.y, p.z))
+                .find(|&chunk| !listing.contains(chunk));
+            if let Some(chunk) = missing {
+                let source = NotHeld { chunk, mip, held: Held::Unknown };
+                return Err(StoreError::NotHeld { path: self.path().to_owned(), source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the whole world, of up to [`MAX_LOADED_BYTES`] in memory. A part that is bad
+    /// costs only itself: bad chunks are left out and reported.
+    ///
+    /// # Errors
+    /// If the file cannot be read at all, or the world is larger.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        self.load_with(MAX_LOADED_BYTES, |_, _| {})
+    }
+
+    /// [`Store::load`] with another limit on the bytes of cells in memory, which a hostile
+    /// file can make a thousand times its own size; `progress` is told now and then how
+    /// many chunks of how many are read.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_with(
+        &self,
+        max_bytes: u64,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, StoreError> {
+        let transaction = self.db().begin_read(self.path())?;
+        let table = self.cells_table(&transaction)?;
+        let info = self.info();
+        let materials = info.materials.clone();
+        let mut grid = VoxelGrid::new(GridOptions { unlisted: info.unlisted, materials });
+        let mut bad = Vec::new();
+        let mut coder = self.coder();
+        let mut cells = DenseBox::default();
+        let chunks = self.stored_chunks(&transaction, &table, &mut bad)?;
+        let mut bytes = 0;
+        for (i, &chunk) in chunks.iter().enumerate() {
+            if i % PROGRESS_CHUNKS == 0 {
+                progress(i, chunks.len());
+            }
+            let what = match read_block(&table, &mut coder, BlockKey::chunk(chunk), &mut cells) {
+                Ok(true) => {
+                    let written = grid.write(&cells);
+                    assert!(written.is_ok(), "a chunk is written as a whole");
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
+                    if bytes > max_bytes {
+                        return Err(self.too_large(i, chunks.len(), max_bytes));
+                    }
+                    continue;
+                }
+                Ok(false) => ValueError::Missing,
+                Err(what) => what,
+            };
+            bad.push(BadPart { part: Part::Chunk(chunk), what });
+        }
+        progress(chunks.len(), chunks.len());
+        Ok(Loaded { grid, bad })
+    }
+
+    fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {
+        let what = format!(
+            "{read} of {all} chunks need {max_bytes} bytes of memory already; read parts of it"
+        );
+        StoreError::Refused { path: self.path().to_owned(), what }
+    }
+
+    /// Positions of all chunks that should be there: from the lists of pages, and where
+    /// they are bad from the keys. What is bad is added to `bad`.
+    pub(crate) fn stored_chunks(
+        &self,
+        transaction: &ReadTransaction,
+        table: &CellsTable,
+        bad: &mut Vec<BadPart>,
+    ) -> Result<Vec<ChunkPos>, StoreError> {
+        let listings = match self.listings_as_stored(transaction) {
+            Ok(listings) => listings,
+            Err(error) => {
+                let what = ValueError::Database(error.to_string());
+                bad.push(BadPart { part: Part::Table("listed"), what });
+                return self.chunks_by_key(table);
+            }
+        };
+        let mut chunks = Vec::new();
+        for (page, listing) in listings {
+            let Some(page) = page else {
+                bad.push(BadPart { part: Part::Table("listed"), what: ValueError::Key });
+                continue;
+            };
+            let listing = listing.or_else(|what| {
+                bad.push(BadPart { part: Part::Listing(page), what });
+                listing_from_keys(table, page)
+            });
+            match listing {
+                Ok(listing) => chunks.extend(listing.chunks(page)),
+                Err(what) => bad.push(BadPart { part: Part::Listing(page), what }),
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// Positions of all chunks by their keys, for files whose lists are lost.
+    fn chunks_by_key(&self, table: &CellsTable) -> Result<Vec<ChunkPos>, StoreError> {
+        let read = guarded(|| -> Result<Vec<ChunkPos>, redb::StorageError> {
+            let mut chunks = Vec::new();
+            for range in ranges(0, Region::new([i32::MIN; 3], [i32::MAX; 3])) {
+                for entry in table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end())? {
+                    chunks.extend(BlockKey::from_bytes(entry?.0.value()).map(BlockKey::as_chunk));
+                }
+            }
+            Ok(chunks)
+        });
+        read.map_err(|fault| fault.at(self.path(), "read"))
+    }
+
+    pub(crate) fn cells_table(
+        &self,
+        transaction: &ReadTransaction,
+    ) -> Result<CellsTable, StoreError> {
+        let table = guarded(|| transaction.open_table(CELLS));
+        table.map_err(|fault| fault.at(self.path(), "read"))
+    }
+}
+
+/// Makes `out` a block as it is stored; `false` and air if it is not.
+pub(crate) fn read_block(
+    table: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
+    coder: &mut ValueCoder,
+    key: BlockKey,
+    out: &mut DenseBox,
+) -> Result<bool, ValueError> {
+    let value = guarded(|| table.get(&key.bytes()));
+    match value.map_err(|fault| ValueError::Database(fault.text()))? {
+        None => {
+            out.reset(key.region());
+            Ok(false)
+        }
+        Some(value) => {
+            let value = guarded(|| Ok::<_, redb::StorageError>(value.value()));
+            let value = value.map_err(|fault| ValueError::Database(fault.text()))?;
+            coder.decode(key, value, out).map(|()| true)
+        }
+    }
+}
+
+/// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
+/// headers, its mips.
+fn chunk_bytes(mixed_rows: usize) -> u64 {
+    match mixed_rows {
+        0 => 64,
+        rows => 2048 + 80 * rows as u64,
+    }
+}
+
+/// An entry of the table of cells.
+pub(crate) type Entry<'a> =
+    (AccessGuard<'a, &'static [u8; KEY_BYTES]>, AccessGuard<'a, &'static [u8]>);
+
+/// Key and value of an entry; getting them can fail where a page is damaged.
+pub(crate) fn entry_bytes<'e>(entry: &'e Entry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
+    guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
+}
+
+/// Copies the cells that both boxes hold to `to`, whose region is air there.
+fn copy_common(from: &DenseBox, to: &mut DenseBox) {
+    let region = from.region().intersect(to.region());
+    if region == from.region() {
+        return overlay(to, from);
+    }
+    let mut part = DenseBox::default();
+    extract(from, region, &mut part);
+    overlay(to, &part);
+}

@@ -1,0 +1,284 @@
+//! The value of a block: its 32³ cells as bytes that carry a version and a checksum.
+//!
+//! `docs/format.md` has every byte. The checksum covers the key too, so that a value
+//! that got under a wrong key is noticed.
+
+use crate::key::BlockKey;
+use terravox::codec::{DecodeError, Rle};
+use terravox::voxel::{DenseBox, Kind};
+use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Version of block and listing values that this code writes.
+pub(crate) const VALUE_VERSION: u8 = 1;
+
+/// Version, checksum and codec.
+const HEADER_BYTES: usize = 10;
+
+/// Cells of a block.
+pub(crate) const BLOCK_CELLS: usize = 32 * 32 * 32;
+
+/// Longest runs of a block: three bytes a cell, two more for its water.
+pub(crate) const MAX_RUN_BYTES: usize = 5 * BLOCK_CELLS;
+
+/// Longest value of a block that is read.
+pub const MAX_VALUE_BYTES: usize = HEADER_BYTES + 4 + MAX_RUN_BYTES;
+
+/// Runs shorter than this are not worth compressing.
+const MIN_COMPRESSED: usize = 48;
+
+const UNIFORM: u8 = 0;
+const RUNS: u8 = 1;
+const RUNS_LZ4: u8 = 2;
+
+/// What is wrong with a stored value. Offsets are those in the value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// It is listed but not there.
+    #[error("it is listed but not stored")]
+    Missing,
+    /// It is there but not listed.
+    #[error("it is stored but not listed")]
+    NotListed,
+    /// Its key or listing is no position of a world.
+    #[error("its key is no position within the limits")]
+    Key,
+    /// It ends early.
+    #[error("byte {bytes}: it ends, at least {least} bytes are needed")]
+    TooShort {
+        /// Bytes that there are.
+        bytes: usize,
+        /// Bytes needed.
+        least: usize,
+    },
+    /// It is longer than any that is written.
+    #[error("it has {bytes} bytes, more than the {limit} that any can have")]
+    TooLong {
+        /// Bytes that there are.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Written by a later version.
+    #[error("byte 0: version {version} is none that this program knows ({VALUE_VERSION})")]
+    Version {
+        /// The version byte.
+        version: u8,
+    },
+    /// The bytes changed since they were written.
+    #[error("byte 1: the checksum does not match, the data changed since they were written")]
+    Checksum,
+    /// A codec that does not exist.
+    #[error("byte 9: codec {codec} does not exist")]
+    Codec {
+        /// The codec byte.
+        codec: u8,
+    },
+    /// A length field that no block needs.
+    #[error("byte 10: {bytes} bytes of runs are claimed, at most {limit} are possible")]
+    Length {
+        /// Bytes claimed.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The compressed bytes are none.
+    #[error("byte 14: the compressed runs do not unpack to the stated {bytes} bytes")]
+    Compressed {
+        /// Bytes stated.
+        bytes: usize,
+    },
+    /// The runs are none of a block.
+    #[error("in the runs, {0}")]
+    Runs(#[from] DecodeError),
+    /// A field has a value that is not possible.
+    #[error("byte {at}: {what}")]
+    Field {
+        /// Offset of the field's last byte.
+        at: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Bytes follow the end.
+    #[error("{bytes} bytes follow its end")]
+    Trailing {
+        /// How many.
+        bytes: usize,
+    },
+    /// It is well-formed but not what the finer cells say.
+    #[error("it differs from what the finer cells say")]
+    NotTheMip,
+    /// The database could not give it.
+    #[error("the database cannot read it: {0}")]
+    Database(String),
+}
+
+/// Codes and decodes block values; keeps its buffers.
+pub(crate) struct ValueCoder {
+    kinds: [Kind; 256],
+    runs: Vec<u8>,
+}
+
+impl ValueCoder {
+    pub fn new(kinds: &[Kind; 256]) -> ValueCoder {
+        ValueCoder { kinds: *kinds, runs: Vec::new() }
+    }
+
+    /// The value of full cells of one material.
+    pub fn encode_uniform(&self, key: BlockKey, material: u8, out: &mut Vec<u8>) {
+        start(UNIFORM, out);
+        out.push(material);
+        seal(key, out);
+    }
+
+    /// Replaces `out` with the value of a block of 32³ cells.
+    pub fn encode(&mut self, key: BlockKey, cells: &DenseBox, out: &mut Vec<u8>) {
+        assert_eq!(cells.len(), BLOCK_CELLS, "a block has 32³ cells");
+        if let Some(material) = uniform_material(cells) {
+            return self.encode_uniform(key, material, out);
+        }
+        self.runs.clear();
+        Rle::wide(&self.kinds).encode_box(cells, &mut self.runs);
+        if self.runs.len() >= MIN_COMPRESSED {
+            start(RUNS_LZ4, out);
+            out.extend_from_slice(&(self.runs.len() as u32).to_le_bytes());
+            let body = out.len();
+            out.resize(body + lz4_flex::block::get_maximum_output_size(self.runs.len()), 0);
+            // It fails only if the buffer is too small; then the runs stay as they are.
+            let packed = lz4_flex::block::compress_into(&self.runs, &mut out[body..]);
+            let packed = packed.unwrap_or(self.runs.len());
+            if packed + 4 < self.runs.len() {
+                out.truncate(body + packed);
+                return seal(key, out);
+            }
+        }
+        start(RUNS, out);
+        out.extend_from_slice(&self.runs);
+        seal(key, out);
+    }
+
+    /// Makes `cells` the block that `value` holds, at its place.
+    pub fn decode(
+        &mut self,
+        key: BlockKey,
+        value: &[u8],
+        cells: &mut DenseBox,
+    ) -> Result<(), ValueError> {
+        let (codec, body) = open(key, value)?;
+        if cells.len() != BLOCK_CELLS || cells.region().size() != [32; 3] {
+            cells.reset(key.region());
+        }
+        cells.move_to(key.region().min);
+        match codec {
+            UNIFORM => {
+                let [material] = *body else {
+                    return match body.len() {
+                        0 => Err(ValueError::TooShort { bytes: value.len(), least: 11 }),
+                        bytes => Err(ValueError::Trailing { bytes: bytes - 1 }),
+                    };
+                };
+                cells.fill(material);
+                Ok(())
+            }
+            RUNS => decode_runs(&self.kinds, body, cells),
+            RUNS_LZ4 => {
+                unpack(body, value.len(), &mut self.runs)?;
+                decode_runs(&self.kinds, &self.runs, cells)
+            }
+            codec => Err(ValueError::Codec { codec }),
+        }
+    }
+}
+
+fn decode_runs(kinds: &[Kind; 256], runs: &[u8], cells: &mut DenseBox) -> Result<(), ValueError> {
+    let read = Rle::wide(kinds).decode_box(runs, cells)?;
+    match runs.len() - read {
+        0 => Ok(()),
+        bytes => Err(ValueError::Trailing { bytes }),
+    }
+}
+
+/// Unpacks compressed runs; memory is bounded by [`MAX_RUN_BYTES`].
+fn unpack(body: &[u8], value_bytes: usize, runs: &mut Vec<u8>) -> Result<(), ValueError> {
+    let Some((length, packed)) = body.split_first_chunk::<4>() else {
+        return Err(ValueError::TooShort { bytes: value_bytes, least: HEADER_BYTES + 4 });
+    };
+    let bytes = u32::from_le_bytes(*length) as usize;
+    if bytes > MAX_RUN_BYTES {
+        return Err(ValueError::Length { bytes, limit: MAX_RUN_BYTES });
+    }
+    runs.clear();
+    runs.resize(bytes, 0);
+    match lz4_flex::block::decompress_into(packed, runs) {
+        Ok(written) if written == bytes => Ok(()),
+        _ => Err(ValueError::Compressed { bytes }),
+    }
+}
+
+/// The material, if the box is full cells of one, without water.
+pub(crate) fn uniform_material(cells: &DenseBox) -> Option<u8> {
+    let (materials, occupancies) = (cells.materials(), cells.occupancies());
+    let &first = materials.first()?;
+    let air = first == terravox::voxel::AIR;
+    let same = materials.iter().all(|&m| m == first)
+        && (air || occupancies.iter().all(|&o| o == 255))
+        && (air || cells.water().is_empty());
+    same.then_some(first)
+}
+
+/// Starts a value: version, room for the checksum, codec.
+fn start(codec: u8, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(VALUE_VERSION);
+    out.extend_from_slice(&[0; 8]);
+    out.push(codec);
+}
+
+/// Puts the checksum of a value that is complete.
+fn seal(key: BlockKey, out: &mut [u8]) {
+    let sum = checksum(&key.bytes(), out);
+    out[1..9].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Checks length, version and checksum; answers codec and body.
+fn open(key: BlockKey, value: &[u8]) -> Result<(u8, &[u8]), ValueError> {
+    check_sealed(&key.bytes(), value, HEADER_BYTES, MAX_VALUE_BYTES)?;
+    Ok((value[9], &value[HEADER_BYTES..]))
+}
+
+/// XXH3-64 of the key and of a value that has its checksum in bytes 1 to 8, without it.
+pub(crate) fn checksum(key: &[u8], value: &[u8]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(key);
+    hash.update(&value[..1]);
+    hash.update(&value[9..]);
+    hash.digest()
+}
+
+/// Checks what all values have: length, version in byte 0, checksum in bytes 1 to 8.
+pub(crate) fn check_sealed(
+    key: &[u8],
+    value: &[u8],
+    least: usize,
+    limit: usize,
+) -> Result<(), ValueError> {
+    let bytes = value.len();
+    if bytes > limit {
+        return Err(ValueError::TooLong { bytes, limit });
+    }
+    if bytes < least {
+        return Err(ValueError::TooShort { bytes, least });
+    }
+    if value[0] != VALUE_VERSION {
+        return Err(ValueError::Version { version: value[0] });
+    }
+    if value[1..9] != checksum(key, value).to_le_bytes() {
+        return Err(ValueError::Checksum);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "value_tests.rs"]
+mod tests;

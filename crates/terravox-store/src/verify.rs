@@ -1,0 +1,166 @@
+//! Walking a whole world file: is everything what was written, and does it fit together?
+
+use crate::error::{BadPart, Part, StoreError};
+use crate::guard::guarded;
+use crate::key::{BlockKey, KEY_BYTES, ranges};
+use crate::pyramid::rebuild;
+use crate::read::{CellsTable, entry_bytes, read_block};
+use crate::store::Store;
+use crate::value::ValueError;
+use std::collections::BTreeSet;
+use terravox::voxel::{DenseBox, MAX_MIP, Region};
+
+/// What [`Store::verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// Chunks that are listed.
+    pub chunks: usize,
+    /// Blocks of coarse mips that are stored.
+    pub mip_blocks: usize,
+    /// Bytes of the values of both.
+    pub value_bytes: u64,
+    /// All that is wrong; empty for a good world.
+    pub bad: Vec<BadPart>,
+}
+
+impl Store {
+    /// Checks everything: the database's own checksums and structure, every chunk and
+    /// coarse block, that the list of chunks and the chunks agree, and that every coarse
+    /// cell is what the finer ones say. Memory is bounded by a block and its children.
+    ///
+    /// The database may repair what it keeps twice while it checks.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or was opened for reading only.
+    pub fn verify(&mut self) -> Result<Verification, StoreError> {
+        let mut found = Verification::default();
+        self.check_database(&mut found)?;
+        let store = &*self;
+        let transaction = store.db().begin_read(store.path())?;
+        let table = store.cells_table(&transaction)?;
+        let listed = store.stored_chunks(&transaction, &table, &mut found.bad)?;
+        found.chunks = listed.len();
+        let mut expected: BTreeSet<[u8; KEY_BYTES]> =
+            listed.iter().map(|&chunk| BlockKey::chunk(chunk).bytes()).collect();
+        store.check_chunks(&table, &mut expected, &mut found);
+        for missing in expected {
+            if let Some(key) = BlockKey::from_bytes(&missing) {
+                found.bad.push(BadPart { part: Part::block(key), what: ValueError::Missing });
+            }
+        }
+        for mip in 1..=MAX_MIP {
+            store.check_mip(&table, &listed, mip, &mut found);
+        }
+        Ok(found)
+    }
+
+    /// The integrity check of the database.
+    fn check_database(&mut self, found: &mut Verification) -> Result<(), StoreError> {
+        let path = self.path().to_owned();
+        let db = self.db_mut().writer(&path)?;
+        let what = match guarded(|| db.check_integrity()) {
+            Ok(true) => return Ok(()),
+            Ok(false) => "it was not closed in order; repaired".to_owned(),
+            Err(fault) => fault.text(),
+        };
+        let what = ValueError::Database(what);
+        found.bad.push(BadPart { part: Part::Database, what });
+        Ok(())
+    }
+
+    /// Checks all chunks that are stored and takes them out of `expected`.
+    fn check_chunks(
+        &self,
+        table: &CellsTable,
+        expected: &mut BTreeSet<[u8; KEY_BYTES]>,
+        found: &mut Verification,
+    ) {
+        let mut coder = self.coder();
+        let mut cells = DenseBox::default();
+        walk(table, 0, found, |key, value, found| {
+            let listed = expected.remove(&key.bytes());
+            let decoded = coder.decode(key, value, &mut cells);
+            let fault = match decoded {
+                Ok(()) if !key.within_limits() => Some(ValueError::Key),
+                Ok(()) if !listed => Some(ValueError::NotListed),
+                Ok(()) => None,
+                Err(what) => Some(what),
+            };
+            found.bad.extend(fault.map(|what| BadPart { part: Part::block(key), what }));
+        });
+    }
+
+    /// Checks that every block of a mip is what the finer ones say, stored or not.
+    fn check_mip(
+        &self,
+        table: &CellsTable,
+        listed: &[terravox::voxel::ChunkPos],
+        mip: u8,
+        found: &mut Verification,
+    ) {
+        let mut keys: BTreeSet<[u8; KEY_BYTES]> =
+            listed.iter().map(|&chunk| BlockKey::over(chunk, mip).bytes()).collect();
+        walk(table, mip, found, |key, _, found| {
+            found.mip_blocks += 1;
+            keys.insert(key.bytes());
+        });
+        let materials = self.info().materials.clone();
+        let mut coder = self.coder();
+        let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
+        for key in keys.iter().filter_map(|key| BlockKey::from_bytes(key)) {
+            let fault = match read_block(table, &mut coder, key, &mut stored) {
+                Err(what) => Some(what),
+                Ok(_) => {
+                    let read = |key, out: &mut DenseBox| {
+                        read_block(table, &mut coder, key, out).map(|_| ())
+                    };
+                    // Where a finer block is bad it was reported already, and this one
+                    // has nothing to be compared with.
+                    let bad = rebuild(key, &materials, read, &mut made);
+                    (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
+                }
+            };
+            found.bad.extend(fault.map(|what| BadPart { part: Part::block(key), what }));
+        }
+    }
+}
+
+/// Calls `visit` with all stored blocks of a mip, and notes where the table ends early.
+fn walk(
+    table: &CellsTable,
+    mip: u8,
+    found: &mut Verification,
+    mut visit: impl FnMut(BlockKey, &[u8], &mut Verification),
+) {
+    let failed = |text: String| {
+        let what = ValueError::Database(text);
+        BadPart { part: Part::Table("cells"), what }
+    };
+    for range in ranges(mip, Region::new([i32::MIN; 3], [i32::MAX; 3])) {
+        let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
+        let mut entries = match open {
+            Ok(entries) => entries,
+            Err(fault) => return found.bad.push(failed(fault.text())),
+        };
+        loop {
+            match guarded(|| entries.next().transpose()) {
+                Ok(None) => break,
+                Err(fault) => return found.bad.push(failed(fault.text())),
+                Ok(Some(entry)) => {
+                    let (key, value) = match entry_bytes(&entry) {
+                        Ok(entry) => entry,
+                        Err(fault) => return found.bad.push(failed(fault.text())),
+                    };
+                    found.value_bytes += value.len() as u64;
+                    match BlockKey::from_bytes(&key) {
+                        Some(key) => visit(key, value, found),
+                        None => {
+                            let what = ValueError::Key;
+                            found.bad.push(BadPart { part: Part::Table("cells"), what });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Writing chunks of a snapshot: cells, list and coarse mips in one transaction.
+
+use crate::database::{CELLS, LISTED, META};
+use crate::error::{Part, StoreError};
+use crate::guard::{Fault, Kept, guarded};
+use crate::info::{INFO_KEY, WorldInfo};
+use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
+use crate::listing::{Listing, page_of};
+use crate::store::Store;
+use crate::value::ValueCoder;
+use redb::{ReadableTable, Table, WriteTransaction};
+use std::path::Path;
+use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, NotHeld, PagePos, Snapshot};
+
+/// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
+const BATCH: usize = 2048;
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteStats {
+    /// Chunks written.
+    pub written: usize,
+    /// Those of them that are full cells of one material.
+    pub uniform: usize,
+    /// Chunks removed, as they are listed no more.
+    pub removed: usize,
+    /// Chunks left as they were stored, as the snapshot does not hold their cells: held
+    /// at a coarser mip, or unknown.
+    pub left: usize,
+    /// Bytes of the chunks' values.
+    pub chunk_bytes: u64,
+    /// Bytes of the coarse blocks' values.
+    pub mip_bytes: u64,
+    /// Damaged coarse blocks that were met and made again.
+    pub repaired: usize,
+}
+
+impl WriteStats {
+    fn add(&mut self, other: WriteStats) {
+        self.written += other.written;
+        self.uniform += other.uniform;
+        self.removed += other.removed;
+        self.left += other.left;
+        self.chunk_bytes += other.chunk_bytes;
+        self.mip_bytes += other.mip_bytes;
+        self.repaired += other.repaired;
+    }
+}
+
+impl Store {
+    /// Writes chunks as they are in `snapshot`, with all coarse mips over them, in one
+    /// transaction: when this returns they are on disk, and if it fails nothing changed.
+    ///
+    /// A chunk that the snapshot lists no more is removed if unlisted means air there; if
+    /// it means unknown, or the chunk is held at a coarse mip only, what is stored stays.
+    /// A material table that differs (in names, colours, not in kinds) is saved with them.
+    ///
+    /// # Errors
+    /// If a position is beyond the limits, a material is of another kind than in this
+    /// world, or the file cannot be written.
+    pub fn write(
+        &self,
+        snapshot: &Snapshot,
+        chunks: &[ChunkPos],
+    ) -> Result<WriteStats, StoreError> {
+        let mut chunks = chunks.to_vec();
+        if let Some(&chunk) = chunks.iter().find(|chunk| !chunk.within_limits()) {
+            return Err(StoreError::BeyondLimits { path: self.path().to_owned(), chunk });
+        }
+        chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
+        chunks.dedup();
+        let info = self.info();
+        if info.materials.kinds() != snapshot.materials().kinds() {
+            return Err(self.kinds_differ(snapshot.materials().kinds()));
+        }
+        let materials = snapshot.materials();
+        let new_info = (info.materials != *materials)
+            .then(|| WorldInfo { materials: materials.clone(), ..(*info).clone() });
+        if let Some(what) = new_info.as_ref().and_then(WorldInfo::fault) {
+            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+        }
+        let stats = self.transact(|transaction| {
+            if let Some(info) = &new_info {
+                put_info(transaction, self.path(), info)?;
+            }
+            Writer::new(self, transaction)?.write(snapshot, &chunks)
+        })?;
+        if let Some(info) = new_info {
+            self.remember_info(info);
+        }
+        Ok(stats)
+    }
+
+    /// Writes all chunks of a snapshot, in several transactions so that memory stays
+    /// bounded; `progress` is told how many of how many are done. For new worlds, which
+    /// [`crate::Draft::finish`] puts in place as a whole.
+    ///
+    /// # Errors
+    /// As [`Store::write`]; and if the snapshot holds a chunk at a coarse mip only: it
+    /// would be lost.
+    pub fn write_all(
+        &self,
+        snapshot: &Snapshot,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<WriteStats, StoreError> {
+        let mut chunks = snapshot.chunks();
+        for &chunk in &chunks {
+            if let held @ Held::Mip(1..) = snapshot.held(chunk) {
+                let source = NotHeld { chunk, mip: 0, held };
+                return Err(StoreError::NotHeld { path: self.path().to_owned(), source });
+            }
+        }
+        // Batches in the order of the keys touch each coarse block in few of them.
+        chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
+        let mut stats = WriteStats::default();
+        let all = chunks.len();
+        for (i, batch) in chunks.chunks(BATCH).enumerate() {
+            progress(i * BATCH, all);
+            stats.add(self.write(snapshot, batch)?);
+        }
+        progress(all, all);
+        Ok(stats)
+    }
+}
+
+fn put_info(
+    transaction: &WriteTransaction,
+    path: &Path,
+    info: &WorldInfo,
+) -> Result<(), StoreError> {
+    let written = guarded(|| -> Result<(), redb::Error> {
+        transaction.open_table(META)?.insert(INFO_KEY, &*info.encode())?;
+        Ok(())
+    });
+    written.map_err(|fault| fault.at(path, "write"))
+}
+
+/// A chunk of a write, and whether it is there afterwards.
+#[derive(Clone, Copy)]
+pub(crate) struct Touched {
+    pub chunk: ChunkPos,
+    pub present: bool,
+}
+
+/// The tables of a transaction, and buffers.
+pub(crate) struct Writer<'a> {
+    pub store: &'a Store,
+    pub cells: Kept<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
+    listed: Kept<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
+    pub coder: ValueCoder,
+    pub stats: WriteStats,
+    value: Vec<u8>,
+    dense: DenseBox,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(
+        store: &'a Store,
+        transaction: &'a WriteTransaction,
+    ) -> Result<Writer<'a>, StoreError> {
+        let failed = |fault: Fault| fault.at(store.path(), "write");
+        let cells = guarded(|| transaction.open_table(CELLS)).map(Kept::new).map_err(failed)?;
+        let listed = guarded(|| transaction.open_table(LISTED)).map(Kept::new).map_err(failed)?;
+        Ok(Writer {
+            store,
+            cells,
+            listed,
+            coder: store.coder(),
+            stats: WriteStats::default(),
+            value: Vec::new(),
+            dense: DenseBox::default(),
+        })
+    }
+
+    /// Writes chunks that are sorted by key.
+    fn write(mut self, snapshot: &Snapshot, chunks: &[ChunkPos]) -> Result<WriteStats, StoreError> {
+        let mut touched = Vec::with_capacity(chunks.len());
+        for &chunk in chunks {
+            let present = match snapshot.held(chunk) {
+                Held::Mip(0) => true,
+                Held::Air => false,
+                Held::Mip(_) | Held::Unknown => {
+                    self.stats.left += 1;
+                    continue;
+                }
+            };
+            if present {
+                self.write_chunk(snapshot, chunk)?;
+            } else if self.remove(BlockKey::chunk(chunk))? {
+                self.stats.removed += 1;
+            }
+            touched.push(Touched { chunk, present });
+        }
+        self.update_listings(&touched)?;
+        self.update_mips(snapshot, &touched)?;
+        Ok(self.stats)
+    }
+
+    fn write_chunk(&mut self, snapshot: &Snapshot, chunk: ChunkPos) -> Result<(), StoreError> {
+        let key = BlockKey::chunk(chunk);
+        let not_held = |source| StoreError::NotHeld { path: self.store.path().to_owned(), source };
+        let view = snapshot.chunk(chunk).map_err(not_held)?;
+        match view.uniform_material() {
+            Some(material) => {
+                self.coder.encode_uniform(key, material, &mut self.value);
+                self.stats.uniform += 1;
+            }
+            None => {
+                snapshot.read(chunk.region(), 0, &mut self.dense).map_err(not_held)?;
+                self.coder.encode(key, &self.dense, &mut self.value);
+            }
+        }
+        self.stats.written += 1;
+        self.stats.chunk_bytes += self.value.len() as u64;
+        self.insert_value(key)
+    }
+
+    /// Stores a coarse block; air is not stored.
+    pub fn put_mip(&mut self, key: BlockKey, cells: &DenseBox) -> Result<(), StoreError> {
+        if crate::value::uniform_material(cells) == Some(AIR) {
+            self.remove(key)?;
+            return Ok(());
+        }
+        self.coder.encode(key, cells, &mut self.value);
+        self.stats.mip_bytes += self.value.len() as u64;
+        self.insert_value(key)
+    }
+
+    fn insert_value(&mut self, key: BlockKey) -> Result<(), StoreError> {
+        let (cells, value) = (&mut self.cells, &self.value);
+        let inserted = guarded(|| cells.insert(&key.bytes(), &**value).map(drop));
+        inserted.map_err(|fault| fault.at(self.store.path(), "write"))
+    }
+
+    /// Removes a block; whether it was there.
+    fn remove(&mut self, key: BlockKey) -> Result<bool, StoreError> {
+        let cells = &mut self.cells;
+        let removed = guarded(|| cells.remove(&key.bytes()).map(|old| old.is_some()));
+        removed.map_err(|fault| fault.at(self.store.path(), "write"))
+    }
+
+    fn update_listings(&mut self, touched: &[Touched]) -> Result<(), StoreError> {
+        for group in touched.chunk_by(|a, b| page_of(a.chunk) == page_of(b.chunk)) {
+            let page = page_of(group[0].chunk);
+            let mut listing = self.listing(page)?;
+            for &Touched { chunk, present } in group {
+                listing.set(chunk, present);
+            }
+            let key = page_bytes(page);
+            let listed = &mut self.listed;
+            let written = guarded(|| match listing.is_empty() {
+                true => listed.remove(&key).map(drop),
+                false => listed.insert(&key, &*listing.encode(&key)).map(drop),
+            });
+            written.map_err(|fault| fault.at(self.store.path(), "write"))?;
+        }
+        Ok(())
+    }
+
+    /// The listing of a page; a bad one is made again from the keys.
+    fn listing(&mut self, page: PagePos) -> Result<Listing, StoreError> {
+        let key = page_bytes(page);
+        let listed = &self.listed;
+        let read = guarded(|| {
+            Ok::<_, redb::StorageError>(
+                listed.get(&key)?.map(|value| Listing::decode(&key, value.value())),
+            )
+        });
+        match read.map_err(|fault| fault.at(self.store.path(), "write"))? {
+            None => Ok(Listing::default()),
+            Some(Ok(listing)) => Ok(listing),
+            Some(Err(_)) => {
+                self.stats.repaired += 1;
+                listing_from_keys(&*self.cells, page)
+                    .map_err(|what| self.store.damaged(Part::Listing(page), what))
+            }
+        }
+    }
+}
+
+/// The listing that the keys of a page's chunks give.
+pub(crate) fn listing_from_keys(
+    cells: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
+    page: PagePos,
+) -> Result<Listing, crate::ValueError> {
+    let blocks = page.region().coarser(5);
+    let mut listing = Listing::default();
+    for range in crate::key::ranges(0, blocks) {
+        let read = guarded(|| -> Result<(), redb::StorageError> {
+            for entry in cells.range::<&[u8; KEY_BYTES]>(range.start()..=range.end())? {
+                if let Some(key) = BlockKey::from_bytes(entry?.0.value()) {
+                    listing.set(key.as_chunk(), true);
+                }
+            }
+            Ok(())
+        });
+        read.map_err(|fault| crate::ValueError::Database(fault.text()))?;
+    }
+    Ok(listing)
+}

@@ -1,0 +1,385 @@
+//! A small seeded world: hills, cliffs, lakes, and caves that open in the hillsides.
+//!
+//! The ground is a height field of gradient noise, its distance estimated from height and
+//! slope. Caves are capsules between jittered points of a lattice, roughened by noise, so
+//! they are true distances too. Lakes fill what lies below the sea level and above the
+//! ground; caves keep away from lake beds.
+
+use super::noise::{noise_2d, noise_3d, unit};
+use super::sdf::{cell_centre, occupancy_units};
+use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
+
+/// Height of the lakes' surface, in voxels.
+pub const SEA_LEVEL: f64 = 4.0;
+
+/// Voxels between the lattice points that caves connect.
+const CAVE_SPACING: i64 = 40;
+
+/// Caves lie between these lattice layers.
+const CAVE_LAYERS: std::ops::Range<i64> = -2..2;
+
+/// How far a cave's wall may lie from its axis, in voxels: radius and roughness.
+const CAVE_REACH: f64 = 16.0;
+
+const GRASS: u8 = 2;
+const SLATE: u8 = 3;
+const SAND: u8 = 6;
+const ROCK: u8 = 8;
+const SNOW: u8 = 10;
+const SANDSTONE: u8 = 11;
+const BASALT: u8 = 13;
+const GROUND: u8 = 14;
+const LEAFY_GRASS: u8 = 19;
+const LIMESTONE: u8 = 21;
+
+/// The generator. Ids are those of the default material table.
+///
+/// ```
+/// use terravox::generate::Hills;
+/// use terravox::voxel::{DenseBox, Region};
+///
+/// let mut cells = DenseBox::new(Region::new([0, -32, 0], [32, 0, 32]));
+/// Hills::new(1).fill(&mut cells, 0);
+/// assert!(cells.materials().iter().any(|&material| material != 0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hills {
+    seed: u64,
+}
+
+/// Height of the ground and how it leans, at one column.
+#[derive(Clone, Copy)]
+struct Column {
+    height: f64,
+    /// The vertical part of the surface's unit normal, 0 to 1.
+    upright: f64,
+}
+
+/// A piece of cave: all within `radius` voxels of the segment.
+struct Capsule {
+    from: [f64; 3],
+    to: [f64; 3],
+    radius: f64,
+}
+
+impl Capsule {
+    /// Whether the cave may show in the row along X at (y, z).
+    fn is_near_row(&self, y: f64, z: f64, reach: f64) -> bool {
+        let near = |v: f64, axis: usize| {
+            let (a, b) = (self.from[axis], self.to[axis]);
+            a.min(b) - reach < v && v < a.max(b) + reach
+        };
+        near(y, 1) && near(z, 2)
+    }
+}
+
+impl Hills {
+    /// Name of the generator, as saved with a world.
+    pub const NAME: &str = "hills";
+
+    /// Version of the generator: it changes when its cells do.
+    pub const VERSION: u32 = 1;
+
+    /// Highest ground and lowest lake bed, in voxels, generously.
+    pub const HEIGHTS: std::ops::Range<i32> = -64..128;
+
+    /// The world of `seed`.
+    pub fn new(seed: u64) -> Hills {
+        Hills { seed }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Height of the ground at a column, in voxels, caves aside.
+    pub fn height(&self, x: f64, z: f64) -> f64 {
+        let noise = |salt: u64, period: f64, x: f64, z: f64| {
+            noise_2d(self.seed ^ salt, x / period, z / period)
+        };
+        // Where the land lies, pushed about so that no lattice shows.
+        let east = x + 18.0 * noise(30, 90.0, x, z);
+        let south = z + 18.0 * noise(31, 90.0, x, z);
+        let land = 21.0 * noise(1, 230.0, east, south) + 9.0 * noise(2, 105.0, east, south);
+        let rise = smooth_step(-3.0, 16.0, land);
+        // Ridges where the land rises, folded once more on the way up.
+        let ridge = (1.0 - 1.9 * rounded_abs(noise(3, 150.0, east, south))).max(0.0);
+        let fold = (1.0 - 1.8 * rounded_abs(noise(4, 61.0, east, south))).max(0.0);
+        let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
+        let rough = 0.25 + 0.75 * rise;
+        let detail = rough * (3.0 * noise(5, 37.0, x, z) + 1.1 * noise(6, 15.0, x, z));
+        let height = 7.0 + land + mountains + detail;
+        // In some places the ground steps up by a cliff.
+        let cliff = smooth_step(0.05, 0.35, noise(7, 170.0, x, z));
+        height + cliff * 10.0 * smooth_step(16.0, 19.0, height + 1.5 * noise(8, 21.0, x, z))
+    }
+
+    /// The columns of a region, x fastest, then z.
+    fn columns(&self, region: Region, edge: f64) -> Vec<Column> {
+        let [width, _, depth] = region.size();
+        // One more column on every side, for the slopes.
+        let mut heights = Vec::with_capacity((width + 2) * (depth + 2));
+        for z in region.min.z - 1..=region.max.z {
+            for x in region.min.x - 1..=region.max.x {
+                let [x, _, z] = cell_centre(VoxelPos::new(x, 0, z), edge);
+                heights.push(self.height(x, z));
+            }
+        }
+        let column = |i: usize| {
+            let at = (i % width + 1) + (width + 2) * (i / width + 1);
+            let slope_x = (heights[at + 1] - heights[at - 1]) / (2.0 * edge);
+            let slope_z = (heights[at + width + 2] - heights[at - width - 2]) / (2.0 * edge);
+            let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
+            Column { height: heights[at], upright }
+        };
+        (0..width * depth).map(column).collect()
+    }
+
+    /// Fills `cells` (in cells of mip `mip`): the same cells for any region and order.
+    pub fn fill(&self, cells: &mut DenseBox, mip: u8) {
+        let region = cells.region();
+        cells.reset(region);
+        let edge = f64::from(1u32 << mip);
+        let columns = self.columns(region, edge);
+        let reach = CAVE_REACH + edge;
+        let caves = self.capsules(region, reach + edge, edge);
+        let [width, ..] = region.size();
+        let mut near = Vec::new();
+        let mut water = Vec::new();
+        let mut at = 0;
+        for y in region.min.y..region.max.y {
+            for (z, columns) in (region.min.z..region.max.z).zip(columns.chunks(width)) {
+                let [_, cy, cz] = cell_centre(VoxelPos::new(0, y, z), edge);
+                near.clear();
+                near.extend(caves.iter().filter(|cave| cave.is_near_row(cy, cz, reach)));
+                for (x, &column) in (region.min.x..region.max.x).zip(columns) {
+                    let p = cell_centre(VoxelPos::new(x, y, z), edge);
+                    let (cell, held) = self.cell(p, column, &near, edge);
+                    let (materials, occupancies) = cells.arrays_mut();
+                    materials[at] = cell.material;
+                    occupancies[at] = cell.occupancy;
+                    water.extend(held.map(|held| (at as u32, held)));
+                    at += 1;
+                }
+            }
+        }
+        cells.set_all_water(water);
+    }
+
+    fn cell(
+        &self,
+        p: [f64; 3],
+        column: Column,
+        caves: &[&Capsule],
+        edge: f64,
+    ) -> (Cell, Option<u8>) {
+        let depth = (column.height - p[1]) * column.upright;
+        let mut inside = depth;
+        if depth > -edge && !caves.is_empty() {
+            // Lake beds stay whole, and so do the shores.
+            let keep = 2.0 * (SEA_LEVEL + 5.0 - column.height).max(0.0);
+            inside = smooth_min(depth, self.cave_distance(p, caves) + keep);
+        }
+        let solid = occupancy_units(inside / edge);
+        // Water stands above the ground only: caves are dry.
+        let wet = match depth < edge && column.height < SEA_LEVEL + edge {
+            true => occupancy_units((SEA_LEVEL - p[1]) / edge),
+            false => 0,
+        };
+        let stored = |units: u32| (units - 1) as u8;
+        if solid > 0 {
+            let cell = Cell { material: self.material(p, depth, column), occupancy: stored(solid) };
+            return (cell, (solid < 256 && wet > 0).then(|| stored(wet)));
+        }
+        match wet {
+            0 => (Cell::AIR, None),
+            units => (Cell { material: WATER, occupancy: stored(units) }, None),
+        }
+    }
+
+    /// Distance to the nearest cave wall, positive outside the caves.
+    fn cave_distance(&self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
+        let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
+        let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
+        match nearest < 8.0 {
+            true => nearest + 1.6 * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
+            false => nearest,
+        }
+    }
+
+    /// The pieces of cave that come within `reach` voxels of a region.
+    fn capsules(&self, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
+        let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
+        let max = region.max.to_array().map(|v| f64::from(v) * edge + reach);
+        let lattice = |v: f64| (v / CAVE_SPACING as f64).floor() as i64;
+        let mut capsules = Vec::new();
+        for y in lattice(min[1]) - 1..=lattice(max[1]) {
+            for z in lattice(min[2]) - 1..=lattice(max[2]) {
+                for x in lattice(min[0]) - 1..=lattice(max[0]) {
+                    self.capsules_from([x, y, z], &mut capsules);
+                }
+            }
+        }
+        capsules.retain(|capsule| {
+            (0..3).all(|axis| {
+                let (a, b) = (capsule.from[axis], capsule.to[axis]);
+                a.min(b) < max[axis] && a.max(b) > min[axis]
+            })
+        });
+        capsules
+    }
+
+    fn capsules_from(&self, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
+        for (axis, [dx, dy, dz]) in [[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().enumerate() {
+            let within = CAVE_LAYERS.contains(&y) && CAVE_LAYERS.contains(&(y + dy));
+            let salt = self.seed ^ (20 + axis as u64);
+            let chance = unit(salt, x, y, z);
+            if within && chance < [0.34, 0.22, 0.34][axis] {
+                let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
+                let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| self.node(at));
+                capsules.push(Capsule { from, to, radius });
+            }
+        }
+    }
+
+    /// The jittered point that caves meet at, in voxels.
+    fn node(&self, at: [i64; 3]) -> [f64; 3] {
+        let [x, y, z] = at;
+        let jitter = |salt: u64| 0.15 + 0.7 * unit(self.seed ^ salt, x, y, z);
+        let jitters = [jitter(10), jitter(11), jitter(12)];
+        [0, 1, 2].map(|i| (at[i] as f64 + jitters[i]) * CAVE_SPACING as f64)
+    }
+
+    fn material(&self, p: [f64; 3], depth: f64, column: Column) -> u8 {
+        let patch =
+            |salt: u64, period: f64| noise_2d(self.seed ^ salt, p[0] / period, p[2] / period);
+        let small = patch(40, 11.0) + 0.6 * patch(41, 4.5);
+        let steep = column.upright < 0.72 + 0.06 * small;
+        if depth < 2.2 && !steep {
+            let height = column.height + 2.0 * small;
+            return match height {
+                h if h < SEA_LEVEL - 11.0 => GROUND,
+                h if h < SEA_LEVEL + 2.4 => SAND,
+                h if h > 54.0 + 4.0 * patch(42, 40.0) => SNOW,
+                _ if patch(43, 46.0) + 0.5 * small > 0.55 => LEAFY_GRASS,
+                _ => GRASS,
+            };
+        }
+        if depth < 4.5 && !steep {
+            return GROUND;
+        }
+        // Strata, gently folded.
+        let layer = p[1] + 7.0 * patch(44, 130.0) + 1.2 * patch(45, 17.0);
+        match layer {
+            l if l < -34.0 => BASALT,
+            l if l < -12.0 => SLATE,
+            l if l < 9.0 => ROCK,
+            l if l < 14.0 => LIMESTONE,
+            l if l < 24.0 => SANDSTONE,
+            l if l < 29.0 => LIMESTONE,
+            _ => ROCK,
+        }
+    }
+}
+
+fn smooth_step(from: f64, to: f64, v: f64) -> f64 {
+    let t = ((v - from) / (to - from)).clamp(0.0, 1.0);
+    t * t * (3.0 - 2.0 * t)
+}
+
+/// |v| with its kink rounded, so that ridges have crests and not knives.
+fn rounded_abs(v: f64) -> f64 {
+    (v * v + 0.01).sqrt() - 0.1
+}
+
+/// The smaller distance, less where the two are alike: no thin shells between a cave and
+/// the open. Source: I. Quilez, "Smooth minimum" (the quadratic one).
+fn smooth_min(a: f64, b: f64) -> f64 {
+    const REACH: f64 = 4.0;
+    let alike = (REACH - (a - b).abs()).max(0.0) / REACH;
+    a.min(b) - alike * alike * REACH / 4.0
+}
+
+fn segment_distance(p: [f64; 3], a: [f64; 3], b: [f64; 3]) -> f64 {
+    let dot = |u: [f64; 3], v: [f64; 3]| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+    let minus = |u: [f64; 3], v: [f64; 3]| [u[0] - v[0], u[1] - v[1], u[2] - v[2]];
+    let (ab, ap) = (minus(b, a), minus(p, a));
+    let t = (dot(ap, ab) / dot(ab, ab)).clamp(0.0, 1.0);
+    let off = minus(ap, ab.map(|v| v * t));
+    dot(off, off).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cells(region: Region, mip: u8) -> DenseBox {
+        let mut cells = DenseBox::new(region);
+        Hills::new(5).fill(&mut cells, mip);
+        cells
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_cell_is_the_same_in_any_region(
+            at in (-90..90i32, -40..40i32, -90..90i32),
+            size in (1..9i32, 1..20i32, 1..9i32),
+            mip in 0u8..5,
+        ) {
+            let min = VoxelPos::new(at.0, at.1, at.2);
+            let region = Region { min, max: min + VoxelPos::new(size.0, size.1, size.2) };
+            let part = cells(region, mip);
+            let whole = cells(region.grow(7), mip);
+            for pos in region.voxels() {
+                prop_assert_eq!(part.cell(pos), whole.cell(pos));
+                prop_assert_eq!(part.water_at(pos), whole.water_at(pos));
+            }
+        }
+    }
+
+    #[test]
+    fn the_world_has_hills_lakes_shores_and_caves() {
+        let hills = Hills::new(5);
+        let (mut air_below_ground, mut shore) = (0, 0);
+        let mut seen = [0u64; 256];
+        for x in 0..8 {
+            for z in 0..8 {
+                let (x, z) = (x * 61 - 240, z * 61 - 240);
+                let cells = cells(Region::new([x, -50, z], [x + 8, 90, z + 8]), 0);
+                shore += cells.water().len();
+                for pos in cells.region().voxels() {
+                    let cell = cells.cell(pos);
+                    seen[usize::from(cell.material)] += 1;
+                    let ground = hills.height(f64::from(pos.x) + 0.5, f64::from(pos.z) + 0.5);
+                    let below = f64::from(pos.y) + 4.0 < ground;
+                    air_below_ground += u64::from(below && cell.is_air());
+                    assert!(pos.y < Hills::HEIGHTS.end - 20 || cell.is_air());
+                }
+            }
+        }
+        for material in [WATER, GRASS, SAND, ROCK, GROUND, SLATE] {
+            assert!(seen[usize::from(material)] > 100, "material {material}");
+        }
+        assert!(air_below_ground > 1000, "caves: {air_below_ground}");
+        assert!(shore > 100, "shores: {shore}");
+    }
+
+    #[test]
+    fn coarse_cells_agree_with_the_mean_of_the_fine_ones() {
+        let mean = |cells: &DenseBox| {
+            let units: u64 =
+                cells.region().voxels().map(|p| u64::from(cells.cell(p).units())).sum();
+            units as f64 / 256.0 / cells.len() as f64
+        };
+        let region = Region::new([0, -64, 0], [64, 64, 64]);
+        let fine = mean(&cells(region, 0));
+        for mip in 1..4 {
+            let coarse = mean(&cells(region.coarser(mip), mip as u8));
+            assert!((fine - coarse).abs() < 0.02 * f64::from(mip), "mip {mip}: {coarse} of {fine}");
+        }
+    }
+}

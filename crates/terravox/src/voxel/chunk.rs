@@ -1,0 +1,241 @@
+//! A chunk: 32³ cells with their mips 16³, 8³ and 4³, row-packed.
+
+use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
+use super::dense::DenseBox;
+use super::lines::{LineUpdates, PackedLines};
+use super::material::Kind;
+use super::mips::{Level, coarsen};
+use super::position::{Region, VoxelPos};
+
+/// Cells along the edge of a chunk.
+pub(crate) const CHUNK_EDGE: usize = 32;
+
+/// Mips 0 to 3.
+pub(crate) const CHUNK_LEVELS: [Level; 4] = [
+    Level { edge: 32, first: 0 },
+    Level { edge: 16, first: 32_768 },
+    Level { edge: 8, first: 36_864 },
+    Level { edge: 4, first: 37_376 },
+];
+
+const LINES: usize = 1024 + 128 + 16 + 2;
+const GROUPS: usize = LINES.div_ceil(32);
+const MIP_0_LINES: usize = 1024;
+
+pub(crate) type ChunkLines = PackedLines<LINES, GROUPS>;
+
+/// The stored form of a chunk that is not uniform. Chunks of one material are only a
+/// word in their page.
+#[derive(Clone)]
+pub(crate) struct Chunk {
+    pub lines: ChunkLines,
+    /// The finest mip that is held; finer levels are unspecified.
+    pub finest: u8,
+}
+
+impl Chunk {
+    /// Full cells of `material`, held at mip `finest` and coarser.
+    pub fn uniform(material: u8, finest: u8) -> Chunk {
+        Chunk { lines: ChunkLines::uniform(material), finest }
+    }
+
+    /// Row (y, z) of mip 0.
+    #[inline]
+    pub fn row(&self, y: usize, z: usize) -> &Row {
+        self.lines.line(CHUNK_EDGE * y + z)
+    }
+
+    /// Writes mip 0 of `region` (absolute, inside the chunk at `origin`) from `source`
+    /// and brings the mips up to date.
+    pub fn write(
+        &mut self,
+        origin: VoxelPos,
+        region: Region,
+        source: &DenseBox,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let local = Region { min: region.min - origin, max: region.max - origin };
+        self.gather_updates(origin, local, source, kinds, updates);
+        self.lines.replace(updates);
+        for mip in 1..CHUNK_LEVELS.len() {
+            let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
+            let dirty = local.coarser(mip as u32);
+            coarsen(&mut self.lines, fine, coarse, dirty, kinds, updates);
+        }
+    }
+
+    fn gather_updates(
+        &self,
+        origin: VoxelPos,
+        local: Region,
+        source: &DenseBox,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        updates.clear();
+        let (x0, x1) = (local.min.x as usize, local.max.x as usize);
+        let source_x = (origin.x + local.min.x - source.region().min.x) as usize;
+        for y in local.min.y..local.max.y {
+            for z in local.min.z..local.max.z {
+                let line = CHUNK_EDGE * y as usize + z as usize;
+                let from = source.row_start(origin.y + y, origin.z + z) + source_x;
+                let cells = from..from + (x1 - x0);
+                let mut row =
+                    if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *self.lines.line(line) };
+                row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
+                row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
+                row.normalise();
+                self.gather_water(line, x0..x1, source, cells, &row, kinds, &mut updates.water);
+                updates.lines.push(line as u16);
+                updates.rows.push(row);
+            }
+        }
+    }
+
+    /// Water of one line after a write of `xs`: what the cells beside them hold, and
+    /// what `source` has for those of them that are solid.
+    #[allow(clippy::too_many_arguments)]
+    fn gather_water(
+        &self,
+        line: usize,
+        xs: std::ops::Range<usize>,
+        source: &DenseBox,
+        cells: std::ops::Range<usize>,
+        row: &Row,
+        kinds: &[Kind; 256],
+        water: &mut Vec<(u16, u8)>,
+    ) {
+        let first = line * ROW_CELLS;
+        let kept = self.lines.water_between(first, ROW_CELLS).iter().copied();
+        water.extend(kept.filter(|w| !xs.contains(&(usize::from(w.0) - first))));
+        if source.water().is_empty() {
+            return;
+        }
+        let from = source.water().partition_point(|w| (w.0 as usize) < cells.start);
+        for &(cell, held) in &source.water()[from..] {
+            if cell as usize >= cells.end {
+                break;
+            }
+            let x = cell as usize - cells.start + xs.start;
+            if kinds[usize::from(row.material[x])] == Kind::Solid {
+                water.push(((first + x) as u16, held));
+            }
+        }
+        water.sort_unstable_by_key(|entry| entry.0);
+    }
+
+    /// Sets mip `mip` of the whole chunk from `source` (in cells of that mip; `origin` is
+    /// the chunk's lowest one) and brings the coarser mips up to date.
+    pub fn write_mip(
+        &mut self,
+        mip: u8,
+        origin: VoxelPos,
+        source: &DenseBox,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let level = CHUNK_LEVELS[usize::from(mip)];
+        updates.clear();
+        for line in level.first / ROW_CELLS..(level.first + level.edge.pow(3)) / ROW_CELLS {
+            let mut row = Row::uniform(0);
+            for x in 0..ROW_CELLS {
+                let at = line * ROW_CELLS + x - level.first;
+                let (cx, cz, cy) =
+                    (at % level.edge, at / level.edge % level.edge, at / level.edge.pow(2));
+                let pos = origin + VoxelPos::new(cx as i32, cy as i32, cz as i32);
+                row.set(x, source.cell(pos));
+                if let Some(water) = source.water_at(pos)
+                    && kinds[usize::from(row.material[x])] == Kind::Solid
+                {
+                    updates.water.push(((line * ROW_CELLS + x) as u16, water));
+                }
+            }
+            updates.lines.push(line as u16);
+            updates.rows.push(row);
+        }
+        self.lines.replace(updates);
+        for mip in usize::from(mip) + 1..CHUNK_LEVELS.len() {
+            let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
+            let all = Region::new([0; 3], [coarse.edge as i32; 3]);
+            coarsen(&mut self.lines, fine, coarse, all, kinds, updates);
+        }
+    }
+
+    /// Rows of mip 0 that are not full cells of one material.
+    pub fn mixed_rows(&self) -> usize {
+        self.lines.stored_lines(MIP_0_LINES / 32)
+    }
+
+    /// Rows in memory: of mip 0, and of the mips above it.
+    pub fn stored_rows(&self) -> [usize; 2] {
+        let mip_0 = self.lines.rows_before(MIP_0_LINES / 32);
+        [mip_0, self.lines.rows_before(GROUPS) - mip_0]
+    }
+
+    /// Bytes of line headers that belong to the mips above 0: fill, bits and bases.
+    pub const MIP_HEADER_BYTES: usize = (LINES - MIP_0_LINES) + (GROUPS - MIP_0_LINES / 32) * 6;
+}
+
+/// A chunk for reading, at mip 0.
+#[derive(Clone, Copy)]
+pub struct ChunkView<'a>(pub(crate) View<'a>);
+
+#[derive(Clone, Copy)]
+pub(crate) enum View<'a> {
+    Uniform(u8),
+    Mixed(&'a Chunk),
+}
+
+impl<'a> ChunkView<'a> {
+    /// Row (y, z) of the chunk, each 0..32. Constant time, borrowed without a copy;
+    /// `_scratch` is there so that a denser layout can unpack into it.
+    ///
+    /// # Panics
+    /// If `y` or `z` is 32 or more.
+    #[inline]
+    pub fn row<'r>(self, y: usize, z: usize, _scratch: &'r mut Row) -> &'r Row
+    where
+        'a: 'r,
+    {
+        assert!(y < CHUNK_EDGE && z < CHUNK_EDGE, "row ({y}, {z}) of a chunk of 32");
+        match self.0 {
+            View::Uniform(material) => &UNIFORM_ROWS[usize::from(material)],
+            View::Mixed(chunk) => chunk.row(y, z),
+        }
+    }
+
+    /// The cell at (x, y, z) of the chunk, each 0..32.
+    #[inline]
+    pub fn cell(self, x: usize, y: usize, z: usize) -> Cell {
+        assert!(x < CHUNK_EDGE && y < CHUNK_EDGE && z < CHUNK_EDGE);
+        match self.0 {
+            View::Uniform(material) => Cell::full(material),
+            View::Mixed(chunk) => chunk.row(y, z).cell(x),
+        }
+    }
+
+    /// The material, if the chunk is full cells of one and holds no water in them.
+    pub fn uniform_material(self) -> Option<u8> {
+        match self.0 {
+            View::Uniform(material) => Some(material),
+            View::Mixed(_) => None,
+        }
+    }
+
+    /// Water that solid cells hold: (x + 32 z + 1024 y, stored water), ascending.
+    pub fn water(self) -> &'a [(u16, u8)] {
+        match self.0 {
+            View::Uniform(_) => &[],
+            View::Mixed(chunk) => chunk.lines.water_between(0, MIP_0_LINES * ROW_CELLS),
+        }
+    }
+
+    /// Rows that are not full cells of one material, of 1024.
+    pub fn mixed_rows(self) -> usize {
+        match self.0 {
+            View::Uniform(_) => 0,
+            View::Mixed(chunk) => chunk.mixed_rows(),
+        }
+    }
+}

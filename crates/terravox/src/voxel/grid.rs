@@ -1,0 +1,175 @@
+//! The grid: unbounded, sparse, pages of chunks. The data of a world; all else is a view.
+//!
+//! Readers never wait for the writer: a [`Snapshot`] shares the page table, and a write
+//! copies the table once after a snapshot, then the page and the chunks that it touches.
+
+use super::changes::{ChangeCursor, ChangeLog, Changes};
+use super::dense::DenseBox;
+use super::lines::LineUpdates;
+use super::material::{Kind, MaterialTable};
+use super::page::Page;
+use super::position::{ChunkPos, Region};
+use super::snapshot::{NotHeld, Snapshot};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// What a chunk position is that was never written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unlisted {
+    /// Air: the whole world is known.
+    #[default]
+    Air,
+    /// Unknown: the world is streamed in.
+    Unknown,
+}
+
+/// What a chunk position holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Not listed, in a world where that means air.
+    Air,
+    /// Held at this mip and all coarser ones; at mip 0 it can be edited.
+    Mip(u8),
+    /// Not listed, in a world where that means that nobody knows.
+    Unknown,
+}
+
+/// How a grid is made.
+#[derive(Clone, Debug, Default)]
+pub struct GridOptions {
+    /// What unlisted chunk positions are.
+    pub unlisted: Unlisted,
+    /// What material ids mean.
+    pub materials: MaterialTable,
+}
+
+/// An editable, sparse, unbounded grid of cells with mips.
+///
+/// All reads are those of [`Snapshot`], to which it dereferences.
+///
+/// ```
+/// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+///
+/// let mut grid = VoxelGrid::new(GridOptions::default());
+/// let mut cells = DenseBox::new(Region::new([-2, -1, -2], [2, 1, 2]));
+/// cells.fill(8);
+/// grid.write(&cells)?;
+/// assert_eq!(grid.cell(VoxelPos::new(-2, 0, 1))?, Cell::full(8));
+/// assert_eq!(grid.cell(VoxelPos::new(2, 0, 1))?, Cell::AIR);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
+#[derive(Default)]
+pub struct VoxelGrid {
+    state: Snapshot,
+    log: ChangeLog,
+    updates: LineUpdates,
+}
+
+impl VoxelGrid {
+    /// An empty grid.
+    pub fn new(options: GridOptions) -> VoxelGrid {
+        VoxelGrid { state: Snapshot::new(options), ..VoxelGrid::default() }
+    }
+
+    /// The state as it is now, cheap, for readers on any thread.
+    pub fn snapshot(&self) -> Snapshot {
+        self.state.clone()
+    }
+
+    /// Writes all cells of a box at mip 0 and brings the mips up to date. Chunks that it
+    /// touches become listed. Air loses its occupancy; water stays only in solid cells.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if the box covers a part of a chunk that is not held at mip 0; then
+    /// nothing is written.
+    ///
+    /// # Panics
+    /// If the box reaches beyond [`LIMIT`](super::LIMIT).
+    pub fn write(&mut self, cells: &DenseBox) -> Result<(), NotHeld> {
+        let region = cells.region();
+        assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
+        for chunk in region.blocks::<5>() {
+            let whole = region.contains_region(chunk.region());
+            let held = self.state.held(chunk);
+            if !whole && matches!(held, Held::Unknown | Held::Mip(1..)) {
+                return Err(NotHeld { chunk, mip: 0, held });
+            }
+        }
+        self.edit_pages(region, |page, chunk, kinds, updates| {
+            page.write(chunk, cells, kinds, updates);
+        });
+        Ok(())
+    }
+
+    /// Sets what is known of whole chunks at mip `mip` only, in cells of that mip. Chunks
+    /// that are held at a finer mip keep what they have.
+    ///
+    /// # Panics
+    /// If `mip` is not 1 to 5, or the box does not consist of whole chunks, or reaches
+    /// beyond [`LIMIT`](super::LIMIT).
+    pub fn write_mip(&mut self, mip: u8, cells: &DenseBox) {
+        assert!((1..=5).contains(&mip), "chunks are held at mips 0 to 5, not {mip}");
+        let region = cells.region().finer(mip.into());
+        let chunks = region.coarser(5).finer(5);
+        assert_eq!(chunks, region, "a mip is written in whole chunks");
+        assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
+        self.edit_pages(region, |page, chunk, kinds, updates| {
+            if page.finest_mip(chunk).is_none_or(|held| held >= mip) {
+                page.write_mip(chunk, mip, cells, kinds, updates);
+            }
+        });
+    }
+
+    /// Makes a chunk unlisted: air or unknown, as the grid's options say.
+    pub fn forget(&mut self, chunk: ChunkPos) {
+        if self.state.is_listed(chunk) {
+            self.edit_pages(chunk.region(), |page, chunk, kinds, updates| {
+                page.forget(chunk, kinds, updates);
+            });
+        }
+    }
+
+    /// Calls `edit` for every chunk of `region` and its page, and logs the region.
+    fn edit_pages(
+        &mut self,
+        region: Region,
+        mut edit: impl FnMut(&mut Page, ChunkPos, &[Kind; 256], &mut LineUpdates),
+    ) {
+        if region.is_empty() {
+            return;
+        }
+        let kinds = *self.state.materials().kinds();
+        let pages = self.state.pages_mut();
+        for position in region.blocks::<8>() {
+            let page = pages.entry(position).or_insert_with(|| Arc::new(Page::new()));
+            let page = Arc::make_mut(page);
+            for chunk in region.intersect(position.region()).blocks::<5>() {
+                edit(page, chunk, &kinds, &mut self.updates);
+            }
+        }
+        self.log.push(region);
+    }
+
+    /// Replaces the material table.
+    ///
+    /// # Panics
+    /// If a material changes its kind while the grid holds data: the mips depend on it.
+    pub fn set_materials(&mut self, materials: MaterialTable) {
+        let same = self.state.materials().kinds() == materials.kinds();
+        assert!(same || self.state.is_empty(), "a material's kind never changes under data");
+        self.state.set_materials(materials);
+        self.log.forget();
+    }
+
+    /// What was written since `cursor` was last used, and moves it to now.
+    pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
+        self.log.since(cursor)
+    }
+}
+
+impl Deref for VoxelGrid {
+    type Target = Snapshot;
+    fn deref(&self) -> &Snapshot {
+        &self.state
+    }
+}

@@ -1,0 +1,217 @@
+//! Coarser cells from finer ones.
+//!
+//! A coarse cell stands for 2×2×2 finer ones. It is solid if any of them is, liquid if
+//! it is not solid and any holds liquid, else air: so air in a coarse mip means air in
+//! all that it covers ("Voxel Terrain: Storage", Roblox, 2017).
+
+use super::cell::{AIR, Cell, ROW_CELLS, Row};
+use super::lines::{LineUpdates, PackedLines};
+use super::material::Kind;
+use super::position::Region;
+
+/// One mip inside a [`PackedLines`]: `edge`³ cells from cell index `first` on, x fastest,
+/// then z, then y. Rows of cells never cross a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub edge: usize,
+    pub first: usize,
+}
+
+impl Level {
+    /// Index of a cell, in cells of the level.
+    #[inline]
+    pub fn index(self, x: usize, y: usize, z: usize) -> usize {
+        self.first + x + self.edge * (z + self.edge * y)
+    }
+
+    /// The lines that hold any cell of `cells` (in cells of the level), ascending.
+    fn lines(self, cells: Region) -> impl Iterator<Item = usize> {
+        let (min, max) = (cells.min, cells.max);
+        let mut next = 0;
+        (min.y..max.y).flat_map(move |y| {
+            let from = self.index(0, y as usize, min.z as usize) / ROW_CELLS;
+            let to = self.index(self.edge - 1, y as usize, max.z as usize - 1) / ROW_CELLS;
+            let first = from.max(next);
+            next = to + 1;
+            first..to + 1
+        })
+    }
+}
+
+/// The children of one coarse cell: 8 cells and the water that the solid ones hold, in
+/// 256ths (0 for none).
+pub(crate) type Octet = [(Cell, u32); 8];
+
+/// The coarse cell that stands for `children`, and its stored water if it is solid and wet.
+///
+/// Solid if any child is. Occupancy: the mean of the solid children's (others 0), rounded
+/// up to 256ths. Material: the one with the largest sum of occupancy among the solid
+/// children, the lowest id on a tie. Water: the mean water share, rounded up likewise;
+/// a cell that is not solid and wet is liquid, with the material that has most.
+pub(crate) fn coarser_cell(children: &Octet, kinds: &[Kind; 256]) -> (Cell, Option<u8>) {
+    let kind = |cell: Cell| kinds[usize::from(cell.material)];
+    let mut solid = 0;
+    let mut wet = 0;
+    for &(cell, water) in children {
+        match kind(cell) {
+            Kind::Air => {}
+            Kind::Liquid => wet += cell.units(),
+            Kind::Solid => {
+                solid += cell.units();
+                wet += water;
+            }
+        }
+    }
+    let stored = |units: u32| (units.div_ceil(8) - 1) as u8;
+    let water = (wet > 0).then(|| stored(wet));
+    if solid > 0 {
+        let material = most(children, |cell| kind(cell) == Kind::Solid);
+        return (Cell { material, occupancy: stored(solid) }, water);
+    }
+    match water {
+        Some(occupancy) => {
+            let material = most(children, |cell| kind(cell) == Kind::Liquid);
+            (Cell { material, occupancy }, None)
+        }
+        None => (Cell::AIR, None),
+    }
+}
+
+/// The material with the largest sum of occupancy among the children that count.
+fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
+    let mut best = (0, AIR);
+    for &(candidate, _) in children.iter().filter(|child| counts(child.0)) {
+        let material = candidate.material;
+        let same = children.iter().filter(|child| child.0.material == material);
+        let sum: u32 = same.map(|child| child.0.units()).sum();
+        if sum > best.0 || (sum == best.0 && material < best.1) {
+            best = (sum, material);
+        }
+    }
+    best.1
+}
+
+/// Recomputes the cells `dirty` of the level `coarse` from the level `fine` below it.
+pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
+    lines: &mut PackedLines<LINES, GROUPS>,
+    fine: Level,
+    coarse: Level,
+    dirty: Region,
+    kinds: &[Kind; 256],
+    updates: &mut LineUpdates,
+) {
+    updates.clear();
+    for line in coarse.lines(dirty) {
+        let mut row = *lines.line(line);
+        // A line may hold more than one level (2³ and 1³ share one).
+        let from = (line * ROW_CELLS).max(coarse.first);
+        let to = ((line + 1) * ROW_CELLS).min(coarse.first + coarse.edge.pow(3));
+        let kept = lines.water_between(line * ROW_CELLS, ROW_CELLS).iter();
+        let kept = kept.filter(|w| !(from..to).contains(&usize::from(w.0)));
+        updates.water.extend(kept);
+        for start in (from..to).step_by(coarse.edge) {
+            let at = start - coarse.first;
+            let (z, y) = (at / coarse.edge % coarse.edge, at / coarse.edge / coarse.edge);
+            coarsen_row(lines, fine, [y, z], kinds, &mut row, start, &mut updates.water);
+        }
+        updates.lines.push(line as u16);
+        updates.rows.push(row);
+    }
+    updates.water.sort_unstable_by_key(|entry| entry.0);
+    lines.replace(updates);
+}
+
+/// Recomputes one row of coarse cells, which starts at cell index `start` in `row`'s line.
+fn coarsen_row<const LINES: usize, const GROUPS: usize>(
+    lines: &PackedLines<LINES, GROUPS>,
+    fine: Level,
+    [y, z]: [usize; 2],
+    kinds: &[Kind; 256],
+    row: &mut Row,
+    start: usize,
+    water: &mut Vec<(u16, u8)>,
+) {
+    let children =
+        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
+    let edge = fine.edge / 2;
+    let x0 = start % ROW_CELLS;
+    let wet = children.map(|first| lines.water_between(first, fine.edge));
+    let dry = wet.iter().all(|water| water.is_empty());
+    let fill = children.map(|first| lines.line_material(first / ROW_CELLS));
+    if let [Some(a), Some(b), Some(c), Some(d)] = fill
+        && a == b
+        && b == c
+        && c == d
+        && dry
+    {
+        let uniform = Cell::full(a);
+        row.material[x0..x0 + edge].fill(uniform.material);
+        row.occupancy[x0..x0 + edge].fill(uniform.occupancy);
+        return;
+    }
+    let rows = children.map(|first| (lines.line(first / ROW_CELLS), first % ROW_CELLS));
+    let mut octet = [(Cell::AIR, 0); 8];
+    for x in 0..edge {
+        for (i, (fine_row, at)) in rows.iter().enumerate() {
+            octet[2 * i].0 = fine_row.cell(at + 2 * x);
+            octet[2 * i + 1].0 = fine_row.cell(at + 2 * x + 1);
+        }
+        if !dry {
+            for i in 0..8 {
+                octet[i].1 = held_water(wet[i / 2], children[i / 2] + 2 * x + i % 2);
+            }
+        }
+        let (cell, held) = coarser_cell(&octet, kinds);
+        row.material[x0 + x] = cell.material;
+        row.occupancy[x0 + x] = cell.occupancy;
+        water.extend(held.map(|held| ((start + x) as u16, held)));
+    }
+}
+
+/// Water of a solid cell in 256ths, 0 for none.
+fn held_water(water: &[(u16, u8)], cell: usize) -> u32 {
+    let found = water.binary_search_by_key(&(cell as u16), |entry| entry.0);
+    found.map_or(0, |at| u32::from(water[at].1) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::{MaterialTable, WATER};
+
+    fn octet(cells: &[(u8, u8, u32)]) -> Octet {
+        let mut octet = [(Cell::AIR, 0); 8];
+        for (child, &(material, occupancy, water)) in octet.iter_mut().zip(cells) {
+            *child = (Cell::new(material, occupancy), water);
+        }
+        octet
+    }
+
+    fn coarser(cells: &[(u8, u8, u32)]) -> (Cell, Option<u8>) {
+        coarser_cell(&octet(cells), MaterialTable::default().kinds())
+    }
+
+    #[test]
+    fn one_faint_solid_cell_makes_its_parent_solid() {
+        assert_eq!(coarser(&[(5, 0, 0)]), (Cell { material: 5, occupancy: 0 }, None));
+        assert_eq!(coarser(&[(5, 255, 0)]), (Cell { material: 5, occupancy: 31 }, None));
+        assert_eq!(coarser(&[(5, 255, 0); 8]), (Cell::full(5), None));
+        assert_eq!(coarser(&[]), (Cell::AIR, None));
+    }
+
+    #[test]
+    fn the_largest_sum_of_occupancy_gives_the_material() {
+        assert_eq!(coarser(&[(9, 99, 0), (4, 49, 0), (4, 48, 0)]).0.material, 9);
+        assert_eq!(coarser(&[(9, 99, 0), (4, 49, 0), (4, 49, 0)]).0.material, 4, "a tie");
+        assert_eq!(coarser(&[(1, 255, 0), (1, 255, 0), (4, 0, 0)]).0.material, 4, "solid wins");
+    }
+
+    #[test]
+    fn water_beside_solid_goes_to_the_water_channel() {
+        let (cell, water) = coarser(&[(4, 255, 128), (WATER, 255, 0)]);
+        assert_eq!((cell.material, cell.occupancy), (4, 31));
+        assert_eq!(water, Some(47), "(128 + 256) / 8 = 48 256ths");
+        let (cell, water) = coarser(&[(WATER, 255, 0), (WATER, 0, 0)]);
+        assert_eq!((cell, water), (Cell { material: WATER, occupancy: 32 }, None), "257 / 8, up");
+    }
+}

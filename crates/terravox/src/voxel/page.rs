@@ -1,0 +1,372 @@
+//! A page: 8³ chunk slots, what each of them holds, and the mips above the chunk
+//! (16³ cells of mip 4 down to one cell of mip 8).
+
+use super::cell::{AIR, Cell, ROW_CELLS, Row};
+use super::chunk::{CHUNK_LEVELS, Chunk, ChunkView, View};
+use super::dense::DenseBox;
+use super::lines::{LineUpdates, PackedLines};
+use super::material::Kind;
+use super::mips::{Level, coarsen, coarser_cell};
+use super::position::{ChunkPos, PagePos, Region, VoxelPos};
+use std::sync::Arc;
+
+/// Chunks along the edge of a page.
+pub(crate) const PAGE_EDGE: i32 = 8;
+
+/// The coarsest mip that a grid keeps: one cell a page.
+pub const MAX_MIP: u8 = 8;
+
+/// The finest mip that pages keep.
+pub(crate) const FIRST_PAGE_MIP: u8 = 4;
+
+/// Mips 4 to 8.
+pub(crate) const PAGE_LEVELS: [Level; 5] = [
+    Level { edge: 16, first: 0 },
+    Level { edge: 8, first: 4096 },
+    Level { edge: 4, first: 4608 },
+    Level { edge: 2, first: 4672 },
+    Level { edge: 1, first: 4680 },
+];
+
+const LINES: usize = 128 + 16 + 2 + 1;
+pub(crate) type PageLines = PackedLines<LINES, { LINES.div_ceil(32) }>;
+
+/// What a chunk slot holds, as decoded from its word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Slot {
+    /// Never written: air or unknown, as the world says.
+    Unlisted,
+    /// Full cells of one material.
+    Uniform(u8),
+    /// Index in [`Page::chunks`].
+    Mixed(usize),
+    /// Only the page's mips hold it, from this mip (4 or 5) on.
+    Coarse(u8),
+}
+
+/// A slot in two bytes: 512 of them are a tenth of an array of pointers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SlotWord(u16);
+
+impl SlotWord {
+    const UNLISTED: SlotWord = SlotWord(0xffff);
+
+    fn slot(self) -> Slot {
+        match self.0 >> 8 {
+            0xff => Slot::Unlisted,
+            0x80 => Slot::Uniform(self.0 as u8),
+            0x40 => Slot::Coarse(self.0 as u8),
+            _ => Slot::Mixed(usize::from(self.0)),
+        }
+    }
+
+    fn new(slot: Slot) -> SlotWord {
+        SlotWord(match slot {
+            Slot::Unlisted => 0xffff,
+            Slot::Uniform(material) => 0x8000 | u16::from(material),
+            Slot::Coarse(mip) => 0x4000 | u16::from(mip),
+            Slot::Mixed(index) => index as u16,
+        })
+    }
+}
+
+/// 8³ chunk slots and the mips above them.
+#[derive(Clone)]
+pub(crate) struct Page {
+    slots: [SlotWord; 512],
+    /// Stored chunks, in no order.
+    chunks: Vec<Arc<Chunk>>,
+    mips: PageLines,
+}
+
+/// Index of a chunk's slot in its page.
+fn slot_index(chunk: ChunkPos) -> usize {
+    let local = |v: i32| (v & (PAGE_EDGE - 1)) as usize;
+    local(chunk.x) + 8 * (local(chunk.z) + 8 * local(chunk.y))
+}
+
+/// The page that holds a chunk.
+pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
+    PagePos::new(chunk.x >> 3, chunk.y >> 3, chunk.z >> 3)
+}
+
+impl Page {
+    pub fn new() -> Page {
+        Page { slots: [SlotWord::UNLISTED; 512], chunks: Vec::new(), mips: PageLines::uniform(AIR) }
+    }
+
+    pub fn slot(&self, chunk: ChunkPos) -> Slot {
+        self.slots[slot_index(chunk)].slot()
+    }
+
+    pub fn chunk(&self, index: usize) -> &Arc<Chunk> {
+        &self.chunks[index]
+    }
+
+    /// Stored chunks.
+    pub fn chunks(&self) -> &[Arc<Chunk>] {
+        &self.chunks
+    }
+
+    /// Positions of the listed chunks of the page at `page`, sorted.
+    pub fn listed(&self, page: PagePos) -> impl Iterator<Item = ChunkPos> {
+        (0..512)
+            .map(|i| (i >> 6, i >> 3 & 7, i & 7))
+            .map(move |(x, y, z)| ChunkPos::new(page.x * 8 + x, page.y * 8 + y, page.z * 8 + z))
+            .filter(|&chunk| self.slot(chunk) != Slot::Unlisted)
+    }
+
+    /// The chunk at mip 0, if it is listed and held there.
+    #[inline]
+    pub fn view(&self, chunk: ChunkPos) -> Option<ChunkView<'_>> {
+        match self.slot(chunk) {
+            Slot::Uniform(material) => Some(ChunkView(View::Uniform(material))),
+            Slot::Mixed(index) if self.chunks[index].finest == 0 => {
+                Some(ChunkView(View::Mixed(&self.chunks[index])))
+            }
+            _ => None,
+        }
+    }
+
+    /// The finest mip that is held of a chunk; `None` if it is not listed.
+    pub fn finest_mip(&self, chunk: ChunkPos) -> Option<u8> {
+        match self.slot(chunk) {
+            Slot::Unlisted => None,
+            Slot::Uniform(_) => Some(0),
+            Slot::Mixed(index) => Some(self.chunks[index].finest),
+            Slot::Coarse(mip) => Some(mip),
+        }
+    }
+
+    /// Writes the part of `source` that lies in `chunk`.
+    pub fn write(
+        &mut self,
+        chunk: ChunkPos,
+        source: &DenseBox,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let region = chunk.region().intersect(source.region());
+        let whole = region == chunk.region();
+        if let Some(material) = uniform_source(source, region) {
+            let slot = self.slot(chunk);
+            if whole || slot == Slot::Uniform(material) {
+                self.set_slot(chunk, Slot::Uniform(material));
+                return self.refresh_mips(chunk, kinds, updates);
+            }
+        }
+        let index = self.expand(chunk, 0);
+        let stored = Arc::make_mut(&mut self.chunks[index]);
+        stored.finest = 0;
+        stored.write(chunk.min_voxel(), region, source, kinds, updates);
+        if let Some(material) = stored.lines.uniform_material() {
+            self.set_slot(chunk, Slot::Uniform(material));
+        }
+        self.refresh_mips(chunk, kinds, updates);
+    }
+
+    /// Sets mip `mip` (1 to 5) of a whole chunk from `source`, which holds it in cells of
+    /// that mip.
+    pub fn write_mip(
+        &mut self,
+        chunk: ChunkPos,
+        mip: u8,
+        source: &DenseBox,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let origin = chunk.min_voxel().coarser(mip.into());
+        if mip < FIRST_PAGE_MIP {
+            let index = self.expand(chunk, mip);
+            let stored = Arc::make_mut(&mut self.chunks[index]);
+            stored.finest = mip;
+            stored.write_mip(mip, origin, source, kinds, updates);
+            return self.refresh_mips(chunk, kinds, updates);
+        }
+        self.set_slot(chunk, Slot::Coarse(mip));
+        let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
+        let edge = (CHUNK_LEVELS[0].edge >> mip) as i32;
+        let read = |at: VoxelPos| (source.cell(origin + at), source.water_at(origin + at));
+        self.set_cells(chunk, level, edge, read, kinds, updates);
+        self.coarsen_above(chunk, mip, kinds, updates);
+    }
+
+    /// Makes a chunk unlisted.
+    pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+        self.set_slot(chunk, Slot::Unlisted);
+        self.refresh_mips(chunk, kinds, updates);
+    }
+
+    /// Index of the stored chunk of a slot, made if the slot has none.
+    fn expand(&mut self, chunk: ChunkPos, finest: u8) -> usize {
+        let material = match self.slot(chunk) {
+            Slot::Mixed(index) => return index,
+            Slot::Uniform(material) => material,
+            Slot::Unlisted | Slot::Coarse(_) => AIR,
+        };
+        self.chunks.reserve_exact(1);
+        self.chunks.push(Arc::new(Chunk::uniform(material, finest)));
+        let index = self.chunks.len() - 1;
+        self.slots[slot_index(chunk)] = SlotWord::new(Slot::Mixed(index));
+        index
+    }
+
+    /// Sets a slot and drops the chunk that it stored.
+    fn set_slot(&mut self, chunk: ChunkPos, slot: Slot) {
+        let at = slot_index(chunk);
+        if let Slot::Mixed(index) = self.slots[at].slot() {
+            self.chunks.swap_remove(index);
+            let moved = SlotWord::new(Slot::Mixed(self.chunks.len()));
+            if let Some(word) = self.slots.iter_mut().find(|word| **word == moved) {
+                *word = SlotWord::new(Slot::Mixed(index));
+            }
+        }
+        self.slots[at] = SlotWord::new(slot);
+    }
+
+    /// Recomputes the page's mips of one chunk.
+    fn refresh_mips(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+        let mip_3 = CHUNK_LEVELS[3];
+        let stored = match self.slot(chunk) {
+            Slot::Mixed(index) => Some(self.chunks[index].clone()),
+            _ => None,
+        };
+        let full = match self.slot(chunk) {
+            Slot::Uniform(material) => Cell::full(material),
+            _ => Cell::AIR,
+        };
+        let read = |at: VoxelPos| {
+            let Some(stored) = &stored else { return (full, None) };
+            let mut octet = [(Cell::AIR, 0); 8];
+            for (i, child) in octet.iter_mut().enumerate() {
+                let [x, y, z] = [i & 1, i >> 2, i >> 1 & 1];
+                let [x, y, z] =
+                    [at.x as usize * 2 + x, at.y as usize * 2 + y, at.z as usize * 2 + z];
+                let cell = mip_3.index(x, y, z);
+                let water = stored.lines.water_between(cell, 1).first();
+                *child = (
+                    stored.lines.line(cell / ROW_CELLS).cell(cell % ROW_CELLS),
+                    water.map_or(0, |w| u32::from(w.1) + 1),
+                );
+            }
+            coarser_cell(&octet, kinds)
+        };
+        self.set_cells(chunk, PAGE_LEVELS[0], 2, read, kinds, updates);
+        self.coarsen_above(chunk, FIRST_PAGE_MIP, kinds, updates);
+    }
+
+    /// Sets the `edge`³ cells that stand for a chunk at a level of the page.
+    fn set_cells(
+        &mut self,
+        chunk: ChunkPos,
+        level: Level,
+        edge: i32,
+        read: impl Fn(VoxelPos) -> (Cell, Option<u8>),
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let local = |v: i32| (v & (PAGE_EDGE - 1)) * edge;
+        let at = VoxelPos::new(local(chunk.x), local(chunk.y), local(chunk.z));
+        updates.clear();
+        for pos in Region::new([0; 3], [edge; 3]).voxels() {
+            let to = at + pos;
+            let index = level.index(to.x as usize, to.y as usize, to.z as usize);
+            let line = (index / ROW_CELLS) as u16;
+            if updates.lines.last() != Some(&line) {
+                let old = self.mips.water_between(usize::from(line) * ROW_CELLS, ROW_CELLS);
+                updates.water.extend(old);
+                updates.lines.push(line);
+                updates.rows.push(*self.mips.line(line.into()));
+            }
+            let (cell, water) = read(pos);
+            updates.water.retain(|w| usize::from(w.0) != index);
+            if kinds[usize::from(cell.material)] == Kind::Solid {
+                updates.water.extend(water.map(|water| (index as u16, water)));
+            }
+            let row = updates.rows.len() - 1;
+            updates.rows[row].set(index % ROW_CELLS, cell);
+        }
+        updates.water.sort_unstable_by_key(|entry| entry.0);
+        self.mips.replace(updates);
+    }
+
+    /// Recomputes the mips coarser than `mip` over a chunk.
+    fn coarsen_above(
+        &mut self,
+        chunk: ChunkPos,
+        mip: u8,
+        kinds: &[Kind; 256],
+        updates: &mut LineUpdates,
+    ) {
+        let local = |v: i32| v & (PAGE_EDGE - 1);
+        let one = Region::one(VoxelPos::new(local(chunk.x), local(chunk.y), local(chunk.z)));
+        for coarse in mip + 1..=MAX_MIP {
+            let dirty = one.coarser(u32::from(coarse) - 5);
+            let [fine, coarse] = [coarse - 1, coarse].map(|m| PAGE_LEVELS[usize::from(m - 4)]);
+            coarsen(&mut self.mips, fine, coarse, dirty, kinds, updates);
+        }
+    }
+
+    /// The mips 4 to 8.
+    pub fn mips(&self) -> &PageLines {
+        &self.mips
+    }
+
+    /// Bytes of slots, table of chunks and the rest that is no mip.
+    pub fn slot_bytes(&self) -> usize {
+        size_of::<Page>() - size_of::<PageLines>() + self.chunks.capacity() * 8
+    }
+
+    /// Bytes of the page's mips without their water.
+    pub fn mip_bytes(&self) -> usize {
+        size_of::<PageLines>() + self.mips.rows_before(LINES) * size_of::<Row>()
+    }
+
+    /// Bytes of the water list of the page's mips.
+    pub fn water_bytes(&self) -> usize {
+        self.mips.water_bytes()
+    }
+}
+
+/// The material, if all cells of `region` (inside `source`) are full cells of it.
+fn uniform_source(source: &DenseBox, region: Region) -> Option<u8> {
+    let first = source.cell(region.min);
+    let water = source.water();
+    if first != Cell::full(first.material) || (!water.is_empty() && !first.is_air()) {
+        return None;
+    }
+    let width = (region.max.x - region.min.x) as usize;
+    let x = (region.min.x - source.region().min.x) as usize;
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let at = source.row_start(y, z) + x;
+            let material = &source.materials()[at..at + width];
+            let occupancy = &source.occupancies()[at..at + width];
+            let mut differs = 0;
+            for (m, o) in material.iter().zip(occupancy) {
+                // The occupancy of air means nothing.
+                let o = if *m == AIR { 0 } else { *o };
+                differs |= (m ^ first.material) | (o ^ first.occupancy);
+            }
+            if differs != 0 {
+                return None;
+            }
+        }
+    }
+    Some(first.material)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slot_words_hold_every_slot() {
+        let mixed = (0..512).map(Slot::Mixed);
+        let uniform = (0..=255).map(Slot::Uniform);
+        let rest = [Slot::Unlisted, Slot::Coarse(4), Slot::Coarse(5)];
+        for slot in mixed.chain(uniform).chain(rest) {
+            assert_eq!(SlotWord::new(slot).slot(), slot);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading boxes of cells at any mip: row by row of the output, each put together from
+//! the sources that it crosses. Sources are chunks up to mip 3 and pages above.
+
+use super::cell::{AIR, ROW_CELLS};
+use super::chunk::{CHUNK_LEVELS, ChunkLines};
+use super::dense::DenseBox;
+use super::grid::{Held, Unlisted};
+use super::lines::Group;
+use super::mips::Level;
+use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageLines, Slot, page_of};
+use super::position::{ChunkPos, PagePos, Region, VoxelPos};
+use super::snapshot::{NotHeld, Snapshot};
+
+/// Where a part of a row comes from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Uniform(u8),
+    Chunk(&'a ChunkLines),
+    Page(&'a PageLines),
+}
+
+/// A source and what it gives to every row of the box.
+struct Piece<'a> {
+    source: Source<'a>,
+    /// The lines of the slice at hand; a slice never spans two groups.
+    group: Group<'a>,
+    /// The source's lowest cell.
+    origin: VoxelPos,
+    /// First cell in the source, along X.
+    x: usize,
+    width: usize,
+}
+
+impl<'a> Source<'a> {
+    fn group(self, group: usize) -> Group<'a> {
+        match self {
+            Source::Uniform(material) => Group::uniform(material),
+            Source::Chunk(lines) => lines.group(group),
+            Source::Page(lines) => lines.group(group),
+        }
+    }
+
+    fn water_between(self, first: usize, cells: usize) -> &'a [(u16, u8)] {
+        match self {
+            Source::Uniform(_) => &[],
+            Source::Chunk(lines) => lines.water_between(first, cells),
+            Source::Page(lines) => lines.water_between(first, cells),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if a chunk that is touched is not held at that mip or a finer one;
+    /// `out` is then unspecified.
+    ///
+    /// # Panics
+    /// If `mip` is above [`MAX_MIP`].
+    pub fn read(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), NotHeld> {
+        assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
+        out.resize(region);
+        if region.is_empty() {
+            return Ok(());
+        }
+        let of_chunks = mip < FIRST_PAGE_MIP;
+        let level = match of_chunks {
+            true => CHUNK_LEVELS[usize::from(mip)],
+            false => PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)],
+        };
+        let sources = region.coarser(level.edge.trailing_zeros());
+        let mut pieces = Vec::with_capacity(sources.size()[0]);
+        for y in sources.min.y..sources.max.y {
+            for z in sources.min.z..sources.max.z {
+                pieces.clear();
+                for x in sources.min.x..sources.max.x {
+                    let source = match of_chunks {
+                        true => self.chunk_source(ChunkPos::new(x, y, z), mip)?,
+                        false => self.page_source(PagePos::new(x, y, z), region, mip)?,
+                    };
+                    let edge = level.edge as i32;
+                    let origin = VoxelPos::new(x * edge, y * edge, z * edge);
+                    let from = region.min.x.max(origin.x);
+                    let width = (region.max.x.min(origin.x + edge) - from) as usize;
+                    let (group, x) = (source.group(0), (from - origin.x) as usize);
+                    pieces.push(Piece { source, group, origin, x, width });
+                }
+                read_rows(level, &mut pieces, out);
+                pieces.iter().for_each(|piece| read_water(level, piece, out));
+            }
+        }
+        // Runs from each piece: the stable sort merges them.
+        out.water_mut().sort_by_key(|entry| entry.0);
+        Ok(())
+    }
+
+    fn chunk_source(&self, chunk: ChunkPos, mip: u8) -> Result<Source<'_>, NotHeld> {
+        let page = self.page(page_of(chunk));
+        match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
+            Slot::Uniform(material) => return Ok(Source::Uniform(material)),
+            Slot::Unlisted if self.unlisted() == Unlisted::Air => return Ok(Source::Uniform(AIR)),
+            Slot::Mixed(index) => {
+                let stored = page.map(|page| page.chunk(index));
+                if let Some(stored) = stored.filter(|stored| stored.finest <= mip) {
+                    return Ok(Source::Chunk(&stored.lines));
+                }
+            }
+            Slot::Unlisted | Slot::Coarse(_) => {}
+        }
+        Err(NotHeld { chunk, mip, held: self.held(chunk) })
+    }
+
+    fn page_source(&self, page: PagePos, region: Region, mip: u8) -> Result<Source<'_>, NotHeld> {
+        let found = self.page(page);
+        if found.is_none() && self.unlisted() == Unlisted::Air {
+            return Ok(Source::Uniform(AIR));
+        }
+        let part = region.intersect(page.region().coarser(mip.into()));
+        // Chunks are no smaller than a cell up to mip 5.
+        let covered = match mip {
+            0..=4 => part.coarser(5 - u32::from(mip)),
+            _ => part.finer(u32::from(mip) - 5),
+        };
+        for chunk in covered.voxels().map(|p| ChunkPos::new(p.x, p.y, p.z)) {
+            match self.held(chunk) {
+                Held::Air => {}
+                Held::Mip(held) if held <= mip => {}
+                held => return Err(NotHeld { chunk, mip, held }),
+            }
+        }
+        Ok(found.map_or(Source::Uniform(AIR), |page| Source::Page(page.mips())))
+    }
+}
+
+/// Writes the rows of `out` that cross `pieces`, which lie side by side along X.
+fn read_rows(level: Level, pieces: &mut [Piece<'_>], out: &mut DenseBox) {
+    let (region, origin) = (out.region(), pieces[0].origin);
+    let edge = level.edge as i32;
+    let [width, ..] = region.size();
+    let (z0, z1) = (region.min.z.max(origin.z), region.max.z.min(origin.z + edge));
+    for y in region.min.y.max(origin.y)..region.max.y.min(origin.y + edge) {
+        let slice = level.index(0, (y - origin.y) as usize, 0);
+        for piece in pieces.iter_mut() {
+            piece.group = piece.source.group(slice / ROW_CELLS / 32);
+        }
+        let cells = out.row_start(y, z0)..out.row_start(y, z1 - 1) + width;
+        let (material, occupancy) = out.arrays_mut();
+        let rows = material[cells.clone()].chunks_exact_mut(width);
+        let rows = rows.zip(occupancy[cells].chunks_exact_mut(width));
+        let mut from = slice + level.edge * (z0 - origin.z) as usize;
+        for (material, occupancy) in rows {
+            read_row(pieces, from, material, occupancy);
+            from += level.edge;
+        }
+    }
+}
+
+/// Writes one row; `from` is the index of the first cell of the row in each source.
+#[inline]
+fn read_row(pieces: &[Piece<'_>], from: usize, material: &mut [u8], occupancy: &mut [u8]) {
+    let mut to = 0;
+    for piece in pieces {
+        let row = piece.group.line(from / ROW_CELLS % 32);
+        let at = from % ROW_CELLS + piece.x;
+        copy_cells(&mut material[to..to + piece.width], &row.material[at..at + piece.width]);
+        copy_cells(&mut occupancy[to..to + piece.width], &row.occupancy[at..at + piece.width]);
+        to += piece.width;
+    }
+}
+
+/// A copy that does not call `memcpy` for the two widths that meshing asks for.
+#[inline(always)]
+fn copy_cells(to: &mut [u8], from: &[u8]) {
+    match to.len() {
+        32 => to[..32].copy_from_slice(&from[..32]),
+        2 => to[..2].copy_from_slice(&from[..2]),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Appends the water that a piece has for `out`, not in order.
+fn read_water(level: Level, piece: &Piece<'_>, out: &mut DenseBox) {
+    let (region, origin) = (out.region(), piece.origin);
+    let edge = level.edge as i32;
+    let log2 = level.edge.trailing_zeros();
+    let [min, max] = [region.min.y.max(origin.y), region.max.y.min(origin.y + edge)]
+        .map(|y| ((y - origin.y) as usize) << (2 * log2));
+    for &(cell, held) in piece.source.water_between(level.first + min, max - min) {
+        let at = usize::from(cell) - level.first;
+        let mask = level.edge - 1;
+        let (x, z, y) = (at & mask, at >> log2 & mask, at >> (2 * log2));
+        let pos = origin + VoxelPos::new(x as i32, y as i32, z as i32);
+        if region.contains(pos) {
+            let to = out.index(pos) as u32;
+            out.water_mut().push((to, held));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Reading the grid: a consistent state that costs a pointer to take.
+
+use super::cell::{Cell, ROW_CELLS, Row};
+use super::chunk::{Chunk, ChunkView};
+use super::grid::{GridOptions, Held, Unlisted};
+use super::material::{Kind, MaterialTable, Shape};
+use super::page::{Page, Slot, page_of};
+use super::position::{ChunkPos, PagePos, Region, VoxelPos};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+pub(crate) type PageTable = FxHashMap<PagePos, Arc<Page>>;
+
+/// The state of a grid at one moment. Cloning it costs a few reference counts.
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    pages: Arc<PageTable>,
+    materials: Arc<MaterialTable>,
+    unlisted: Unlisted,
+}
+
+/// A read or write needs a chunk at a finer mip than it is held at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotHeld {
+    /// The first such chunk.
+    pub chunk: ChunkPos,
+    /// The mip that is needed.
+    pub mip: u8,
+    /// What is there.
+    pub held: Held,
+}
+
+impl fmt::Display for NotHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotHeld { chunk, mip, held } = self;
+        match held {
+            Held::Mip(held) => write!(f, "chunk {chunk} is held at mip {held}, not {mip}"),
+            _ => write!(f, "chunk {chunk} is unknown; mip {mip} of it is needed"),
+        }
+    }
+}
+
+impl std::error::Error for NotHeld {}
+
+/// Where the bytes of a grid are. Sizes are of allocations as asked for, with what
+/// reference counts add, without what the allocator adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Listed chunks.
+    pub chunks: usize,
+    /// Those of them that are one material.
+    pub uniform_chunks: usize,
+    /// Pages.
+    pub pages: usize,
+    /// Rows of mip 0 that are not full cells of one material.
+    pub mixed_rows: usize,
+    /// Rows of mip 0 in memory: fewer, since repeated ones are shared.
+    pub stored_rows: usize,
+    /// Bytes of mip 0: rows, their headers, the chunk's own fields.
+    pub mip_0: usize,
+    /// Bytes of the mips 1 to 8.
+    pub mips: usize,
+    /// Bytes of the slots of pages.
+    pub pages_bytes: usize,
+    /// Bytes of the hash table of pages.
+    pub hash: usize,
+    /// Bytes of the water that solid cells hold, all mips.
+    pub water: usize,
+}
+
+impl Memory {
+    /// All bytes.
+    pub fn total(&self) -> usize {
+        self.mip_0 + self.mips + self.pages_bytes + self.hash + self.water
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(options: GridOptions) -> Snapshot {
+        Snapshot {
+            pages: Arc::default(),
+            materials: Arc::new(options.materials),
+            unlisted: options.unlisted,
+        }
+    }
+
+    pub(crate) fn page(&self, page: PagePos) -> Option<&Page> {
+        self.pages.get(&page).map(|page| &**page)
+    }
+
+    pub(crate) fn pages_mut(&mut self) -> &mut PageTable {
+        Arc::make_mut(&mut self.pages)
+    }
+
+    pub(crate) fn set_materials(&mut self, materials: MaterialTable) {
+        self.materials = Arc::new(materials);
+    }
+
+    /// What the material ids mean.
+    pub fn materials(&self) -> &MaterialTable {
+        &self.materials
+    }
+
+    /// What unlisted chunk positions are.
+    pub fn unlisted(&self) -> Unlisted {
+        self.unlisted
+    }
+
+    /// Whether no chunk was ever written.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Whether a chunk was written (and not forgotten), be it with air.
+    pub fn is_listed(&self, chunk: ChunkPos) -> bool {
+        self.pages.get(&page_of(chunk)).is_some_and(|page| page.slot(chunk) != Slot::Unlisted)
+    }
+
+    /// Positions of all listed chunks, sorted by x, y, z.
+    pub fn chunks(&self) -> Vec<ChunkPos> {
+        let listed = self.pages.iter().flat_map(|(&at, page)| page.listed(at));
+        let mut chunks: Vec<_> = listed.collect();
+        chunks.sort_unstable();
+        chunks
+    }
+
+    /// The smallest region of whole chunks that holds all listed ones.
+    pub fn bounds(&self) -> Region {
+        let chunks = self.pages.iter().flat_map(|(&at, page)| page.listed(at));
+        chunks.fold(Region::default(), |bounds, chunk| bounds.union(chunk.region()))
+    }
+
+    /// What a chunk position holds.
+    pub fn held(&self, chunk: ChunkPos) -> Held {
+        let page = self.pages.get(&page_of(chunk));
+        match page.and_then(|page| page.finest_mip(chunk)) {
+            Some(mip) => Held::Mip(mip),
+            None if self.unlisted == Unlisted::Air => Held::Air,
+            None => Held::Unknown,
+        }
+    }
+
+    /// A chunk for reading at mip 0.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if it is not held at mip 0.
+    #[inline]
+    pub fn chunk(&self, chunk: ChunkPos) -> Result<ChunkView<'_>, NotHeld> {
+        let page = self.pages.get(&page_of(chunk));
+        match page.and_then(|page| page.view(chunk)) {
+            Some(view) => Ok(view),
+            None => match self.held(chunk) {
+                Held::Air => Ok(ChunkView(super::chunk::View::Uniform(super::AIR))),
+                held => Err(NotHeld { chunk, mip: 0, held }),
+            },
+        }
+    }
+
+    /// The cell at `pos`, at mip 0.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if its chunk is not held at mip 0.
+    #[inline]
+    pub fn cell(&self, pos: VoxelPos) -> Result<Cell, NotHeld> {
+        let local = |v: i32| (v & 31) as usize;
+        Ok(self.chunk(pos.chunk())?.cell(local(pos.x), local(pos.y), local(pos.z)))
+    }
+
+    /// Stored water that the solid cell at `pos` holds, at mip 0.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if its chunk is not held at mip 0.
+    pub fn water(&self, pos: VoxelPos) -> Result<Option<u8>, NotHeld> {
+        let local = |v: i32| (v & 31) as u16;
+        let cell = local(pos.x) + 32 * (local(pos.z) + 32 * local(pos.y));
+        let water = self.chunk(pos.chunk())?.water();
+        Ok(water.binary_search_by_key(&cell, |entry| entry.0).ok().map(|at| water[at].1))
+    }
+
+    /// XXH3 (128 bits) of all cells, their water and the material table. Equal worlds
+    /// have equal digests, whatever their history; listed air does not count.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if a listed chunk is not held at mip 0.
+    pub fn digest(&self) -> Result<u128, NotHeld> {
+        let mut hash = Xxh3::new();
+        let mut scratch = Row::uniform(0);
+        for position in self.chunks() {
+            let chunk = self.chunk(position)?;
+            if chunk.uniform_material() == Some(super::AIR) {
+                continue;
+            }
+            [position.x, position.y, position.z].iter().for_each(|v| hash.update(&v.to_le_bytes()));
+            for line in 0..ROW_CELLS * ROW_CELLS {
+                let row = chunk.row(line / ROW_CELLS, line % ROW_CELLS, &mut scratch);
+                hash.update(&row.material);
+                hash.update(&row.occupancy);
+            }
+            hash.update(&(chunk.water().len() as u32).to_le_bytes());
+            for &(cell, held) in chunk.water() {
+                hash.update(&cell.to_le_bytes());
+                hash.update(&[held]);
+            }
+        }
+        digest_materials(&mut hash, &self.materials);
+        Ok(hash.digest128())
+    }
+
+    /// Where the bytes are.
+    pub fn memory(&self) -> Memory {
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let entry = size_of::<(PagePos, Arc<Page>)>() + 1;
+        let mut memory = Memory { pages: self.pages.len(), ..Memory::default() };
+        memory.hash = self.pages.capacity() * 8 / 7 * entry;
+        for (&position, page) in self.pages.iter() {
+            for chunk in page.listed(position) {
+                memory.chunks += 1;
+                memory.uniform_chunks += usize::from(matches!(page.slot(chunk), Slot::Uniform(_)));
+            }
+            memory.pages_bytes += page.slot_bytes() + COUNTS;
+            memory.mips += page.mip_bytes();
+            memory.water += page.water_bytes();
+            for chunk in page.chunks() {
+                let [rows, mip_rows] = chunk.stored_rows();
+                let header = size_of::<Chunk>() + COUNTS - Chunk::MIP_HEADER_BYTES;
+                memory.mixed_rows += chunk.mixed_rows();
+                memory.stored_rows += rows;
+                memory.mip_0 += header + rows * size_of::<Row>();
+                memory.mips += Chunk::MIP_HEADER_BYTES + mip_rows * size_of::<Row>();
+                memory.water += chunk.lines.water_bytes();
+            }
+        }
+        memory
+    }
+}
+
+fn digest_materials(hash: &mut Xxh3, materials: &MaterialTable) {
+    for material in materials.materials() {
+        hash.update(&(material.name.len() as u32).to_le_bytes());
+        hash.update(material.name.as_bytes());
+        let kind = match material.kind {
+            Kind::Air => 0,
+            Kind::Liquid => 1,
+            Kind::Solid => 2,
+        };
+        let shape = match material.shape {
+            Shape::Default => 0,
+            Shape::Smooth => 1,
+            Shape::Sharp => 2,
+            Shape::Blocky => 3,
+            Shape::Rubble => 4,
+        };
+        hash.update(&[kind, shape]);
+        hash.update(&material.colour);
+        for value in [material.friction, material.restitution, material.density] {
+            hash.update(&value.to_bits().to_le_bytes());
+        }
+    }
+}
