@@ -3,8 +3,8 @@
 //!
 //! Quadratic error functions as in "Dual Contouring of Hermite Data" (Ju et al. 2002),
 //! regularised (Tikhonov) and solved in closed form. All in doubled offsets (half cells
-//! from the corner), every sum in the order of the octants, so that vector code gives
-//! the same bits.
+//! from the corner), every sum first over the octants at low x, then over those at high
+//! x, then of the two, so that vector code gives the same bits.
 
 use crate::voxel::Shape;
 
@@ -129,8 +129,19 @@ fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [
 }
 
 fn sum_planes(planes: &[Plane; 8], sheet: &Sheet) -> Sums {
+    let [low, high] = [0, 1].map(|side| sum_side(planes, sheet, side));
+    Sums {
+        a: std::array::from_fn(|i| low.a[i] + high.a[i]),
+        b: std::array::from_fn(|i| low.b[i] + high.b[i]),
+        normal: std::array::from_fn(|i| low.normal[i] + high.normal[i]),
+        feet: std::array::from_fn(|i| low.feet[i] + high.feet[i]),
+    }
+}
+
+/// The sums over the octants on one side of x.
+fn sum_side(planes: &[Plane; 8], sheet: &Sheet, side: u8) -> Sums {
     let mut sums = Sums::default();
-    for octant in 0..8u8 {
+    for octant in (side..8).step_by(2) {
         let Plane { normal: n, distance } = planes[usize::from(octant)];
         let facing = dot(n, sheet.direction) > 0.0;
         if sheet.planes >> octant & 1 == 0 || !facing {
