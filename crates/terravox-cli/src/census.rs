@@ -94,11 +94,13 @@ impl Census {
             .collect();
         found.sort_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
         let table = snapshot.materials();
-        let text = found.iter().map(|&(count, id)| format!("{} {}", table.name(id), share(count, self.cells)));
+        let text = found
+            .iter()
+            .map(|&(count, id)| format!("{} {}", table.name(id), share(count, self.cells)));
         let text = text.collect::<Vec<_>>().join(", ");
-        let value = found.iter().map(|&(count, id)| {
-            json!({ "id": id, "name": table.name(id), "cells": count })
-        });
+        let value = found
+            .iter()
+            .map(|&(count, id)| json!({ "id": id, "name": table.name(id), "cells": count }));
         report.line("materials", "materials", text, value.collect());
     }
 }

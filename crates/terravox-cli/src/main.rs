@@ -48,7 +48,8 @@ fn usage(error: &clap::Error) -> ExitCode {
         }
         _ => {
             let text = error.to_string();
-            let mut lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage"));
+            let mut lines =
+                text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage"));
             let first = lines.next().unwrap_or_default();
             let first = first.strip_prefix("error: ").unwrap_or(first);
             let rest = lines.filter(|line| !line.is_empty() && !line.starts_with("For more"));

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::voxel::{GridOptions, VoxelGrid};
-use terravox_io::heightmap::{self, Heights, HeightmapOptions};
+use terravox_io::heightmap::{self, HeightmapOptions, Heights};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
@@ -131,9 +131,8 @@ fn load(path: &Path, reading: Reading, file_bytes: u64) -> Outcome<World> {
     if let Some(first) = loaded.bad.first() {
         let count = loaded.bad.len();
         if !reading.skip_damaged {
-            let what = format!(
-                "{first} ({count} damaged in all); --skip-damaged goes on without them"
-            );
+            let what =
+                format!("{first} ({count} damaged in all); --skip-damaged goes on without them");
             return Err(Failure::of(path, what));
         }
         notes.push(format!("{count} damaged parts are left out, first {first}"));
@@ -183,10 +182,8 @@ fn import_heightmap(
         false => heightmap::read_raw_u16(bytes, size),
     };
     let heights = heights.map_err(Failure::at(path))?;
-    let info = WorldInfo {
-        voxel_size_m: options.voxel_size.unwrap_or(1.0),
-        ..WorldInfo::default()
-    };
+    let info =
+        WorldInfo { voxel_size_m: options.voxel_size.unwrap_or(1.0), ..WorldInfo::default() };
     let mut grid = VoxelGrid::new(GridOptions::default());
     let bar = console.bar("importing", 1);
     let how = heightmap_options(&heights, options, info.voxel_size_m);
@@ -269,7 +266,13 @@ pub fn check_new_world(path: &Path, force: bool) -> Outcome<()> {
     if path.exists() && !force {
         return Err(exists(path));
     }
-    Ok(())
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::of(path, "there is no such folder; make it or name another"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn exists(path: &Path) -> Failure {

@@ -30,8 +30,8 @@ pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
         return mesh::triangles("export", &world, args, console);
     };
     let start = Instant::now();
-    let bytes = roblox::export(&world.grid, &world.roblox, container)
-        .map_err(Failure::at(&args.world))?;
+    let bytes =
+        roblox::export(&world.grid, &world.roblox, container).map_err(Failure::at(&args.world))?;
     let file_bytes = write_file(&args.file, &bytes)?;
     let mut report = Report::new("export");
     report.text_line("world", "world", args.world.display().to_string());

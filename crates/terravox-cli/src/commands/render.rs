@@ -18,13 +18,15 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
         return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    // Before the work, so that a place that cannot be written costs none.
+    let output = Output::create(&args.file)?;
     let start = Instant::now();
     let scene = Scene::new(world.grid.snapshot(), args.view.mip);
     let scene = scene.map_err(Failure::at(&args.world))?;
     let options = options(&args.view);
     let camera = camera(&world, &scene, &args.view, options.aspect());
     let image = take(&scene, &camera, &options, console);
-    let file_bytes = write_png(&args.file, &image)?;
+    let file_bytes = write_png(output, &args.file, &image)?;
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
@@ -99,8 +101,7 @@ pub fn take(scene: &Scene, camera: &Camera, options: &PictureOptions, console: &
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_png(path: &Path, image: &Image) -> Outcome<u64> {
-    let mut output = Output::create(path)?;
+pub fn write_png(mut output: Output, path: &Path, image: &Image) -> Outcome<u64> {
     image.write_png(output.writer()).map_err(Failure::at(path))?;
     output.finish()
 }

@@ -38,13 +38,17 @@ struct Wish {
 /// A three-quarter view of the whole world from above.
 pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> Camera {
     let points = feel(scene, scratch);
-    let Some([mut low, high]) = extent(&points) else {
+    let Some([mut low, mut high]) = extent(&points) else {
         // No column shows land: look at the middle of nothing.
         return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, fov);
     };
     // A world that is cut off below shows its side, as far as it is not a shaft.
-    let side = 0.1 * (high - low).max_element();
+    let side = 0.25 * (high - low).max_element();
     low.y = (low.y - side).max(f64::from(scene.bounds().min.y)).min(low.y);
+    // What lies between the last feelers that met land and the first that did not.
+    let [x, _, z] = scene.bounds().size().map(|cells| 0.5 * cells as f64 / FEELERS as f64);
+    low -= DVec3::new(x, 0.0, z);
+    high += DVec3::new(x, 0.0, z);
     let target = (low + high) * 0.5;
     let wish = Wish { target, land: 0.8, in_sight: false };
     let candidates = (0..8).flat_map(|turn| {
@@ -84,11 +88,7 @@ fn rated_around(
 }
 
 /// A view of the most interesting piece of shore; `None` in a world without water.
-pub fn shore(
-    scene: &Scene,
-    picture: [f64; 2],
-    scratch: &mut Scratch,
-) -> Option<Camera> {
+pub fn shore(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
     let found = felt(scene, scratch);
     let distance = near(scene);
     // Where high land is close by.
@@ -103,11 +103,7 @@ pub fn shore(
 }
 
 /// A view of the ruggedest piece of land from near; `None` where there is no land.
-pub fn closer(
-    scene: &Scene,
-    picture: [f64; 2],
-    scratch: &mut Scratch,
-) -> Option<Camera> {
+pub fn closer(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
     let points = feel(scene, scratch);
     let distance = near(scene);
     let relief = |at: DVec3| {
@@ -127,9 +123,10 @@ fn best_of_spots(
     scratch: &mut Scratch,
 ) -> Option<Camera> {
     spots.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let rated = spots.iter().take(SPOTS).map(|&(_, at)| {
-        rated_around(scene, at, distance, picture, scratch)
-    });
+    let rated = spots
+        .iter()
+        .take(SPOTS)
+        .map(|&(_, at)| rated_around(scene, at, distance, picture, scratch));
     let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|best| best.0 > f64::NEG_INFINITY).map(|(_, camera)| camera)
 }
@@ -200,10 +197,9 @@ fn fitted(low: DVec3, high: DVec3, [yaw, pitch]: [f64; 2], aspect: f64, fov: f64
         Camera::bearing(eye, yaw, pitch, fov)
     };
     let spread = |camera: &Camera| {
-        let corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
-        corners.fold(Some([DVec2::INFINITY, DVec2::NEG_INFINITY]), |all, next| {
-            let ([low, high], next) = (all?, next?);
-            Some([low.min(next), high.max(next)])
+        let mut corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
+        corners.try_fold([DVec2::INFINITY, DVec2::NEG_INFINITY], |[low, high], next| {
+            next.map(|next| [low.min(next), high.max(next)])
         })
     };
     for _ in 0..24 {
@@ -264,7 +260,11 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut 
     let varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
     let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
     let miss = (land - wish.land).abs();
-    varied + 0.8 * water.min(0.3) - 1.5 * miss - 4.0 * near - 4.0 * cut - if hidden { 3.0 } else { 0.0 }
+    varied + 0.8 * water.min(0.3)
+        - 1.5 * miss
+        - 4.0 * near
+        - 4.0 * cut
+        - if hidden { 3.0 } else { 0.0 }
 }
 
 /// Whether nothing stands between the camera and the target, give or take a cell or two.
@@ -277,6 +277,7 @@ fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch
 /// Whether a point lies on a side where the world is cut off.
 fn on_the_side(scene: &Scene, point: DVec3) -> bool {
     let [min, max] = [scene.bounds().min, scene.bounds().max];
-    let beside = |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
+    let beside =
+        |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
     beside(point.x, min.x, max.x) || beside(point.z, min.z, max.z)
 }

@@ -91,7 +91,11 @@ fn gradient(point: DVec3) -> Vec3 {
 pub fn ripples(point: DVec3, normal: Vec3, footprint: f64) -> Vec3 {
     let wave = |cells: f64, steepness: f32| {
         let fade = fade(cells, footprint) * steepness;
-        if fade > 0.0 { fade * gradient(point / cells) * Vec3::new(1.0, 0.0, 1.0) } else { Vec3::ZERO }
+        if fade > 0.0 {
+            fade * gradient(point / cells) * Vec3::new(1.0, 0.0, 1.0)
+        } else {
+            Vec3::ZERO
+        }
     };
     (normal - wave(3.1, 0.011) - wave(1.2, 0.007)).normalize_or(normal)
 }

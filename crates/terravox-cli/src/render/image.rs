@@ -64,8 +64,7 @@ fn curve(x: f32) -> f32 {
 pub fn srgb(linear: Vec3) -> [u8; 3] {
     linear.to_array().map(|v| {
         let v = v.clamp(0.0, 1.0);
-        let encoded =
-            if v <= 0.003_130_8 { v * 12.92 } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 };
+        let encoded = if v <= 0.003_130_8 { v * 12.92 } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 };
         (encoded * 255.0 + 0.5) as u8
     })
 }

@@ -125,10 +125,9 @@ fn render_on(
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
     let forward = camera.forward();
     let yaw = forward.x.atan2(-forward.z).to_degrees();
-    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 108.0, 33.0]);
+    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 120.0, 33.0]);
     let reach = reach(scene, camera);
-    let sky_at_eye =
-        scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
+    let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
     let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
     Look {
         scene,

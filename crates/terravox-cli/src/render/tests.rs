@@ -78,7 +78,8 @@ fn sky_is_above_ground_below_and_shadow_darker_than_light() {
 
 #[test]
 fn a_lake_is_blue_and_shallow_water_shows_the_bottom() {
-    let mut grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y + 0.2 * p.x, GRASS);
+    let mut grid =
+        world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y + 0.2 * p.x, GRASS);
     let mut cells = DenseBox::default();
     let region = Region::new([-32, 0, -32], [32, 6, 32]);
     assert!(grid.read(region, 0, &mut cells).is_ok());
@@ -140,6 +141,19 @@ fn ground_has_no_cracks() {
         if within(ray.at(60.0)) {
             assert!(hit.is_some_and(|hit| ray.at(hit.t).y > 2.0), "a crack at {x}, {z}");
         }
+    }
+}
+
+#[test]
+fn rays_along_the_planes_between_cells_meet_flat_ground() {
+    let grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 8.0 - p.y, GRASS);
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    for (x, z) in [(0.0, 0.0), (8.0, 3.5), (-16.0, -8.0), (5.0, 7.0), (0.5, 16.0)] {
+        let ray = Ray { origin: DVec3::new(x, 30.0, z), direction: DVec3::NEG_Y };
+        let hit = scene.closest(&ray, FAR, Sees::Both, &mut scratch);
+        assert!(hit.is_some_and(|hit| (hit.t - 22.0).abs() < 1e-3), "at {x}, {z}");
+        assert!(scene.blocked(&ray, FAR, &mut scratch), "at {x}, {z}");
     }
 }
 

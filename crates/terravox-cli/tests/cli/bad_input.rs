@@ -223,9 +223,13 @@ fn outputs_that_cannot_be_written() {
         folder.refused(&["import", "in.smoothgrid", out], &[out]);
         folder.refused(&["generate", out, "--size", "32"], &[out]);
     }
-    for (command, out) in [("mesh", "file/m.glb"), ("mesh", "nowhere/m.obj"), ("mesh", "folder.glb"),
-        ("export", "file/m.rbxm"), ("render", "nowhere/p.png")]
-    {
+    for (command, out) in [
+        ("mesh", "file/m.glb"),
+        ("mesh", "nowhere/m.obj"),
+        ("mesh", "folder.glb"),
+        ("export", "file/m.rbxm"),
+        ("render", "nowhere/p.png"),
+    ] {
         folder.refused(&[command, "in.smoothgrid", out], &[out]);
     }
     folder.refused(&["demo", "in.smoothgrid", "--out", "file"], &["file"]);

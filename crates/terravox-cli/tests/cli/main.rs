@@ -40,7 +40,9 @@ impl Folder {
         let entries = fs::read_dir(&self.0).expect("the folder");
         let mut names: Vec<_> = entries
             .map(|entry| entry.expect("an entry"))
-            .map(|e| (e.file_name().to_string_lossy().into_owned(), e.metadata().map_or(0, |m| m.len())))
+            .map(|e| {
+                (e.file_name().to_string_lossy().into_owned(), e.metadata().map_or(0, |m| m.len()))
+            })
             .collect();
         names.sort();
         names

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// A file of the real data; says that the test is skipped where it is not there.
 fn real(name: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-    let folder = std::env::var_os("TERRAVOX_REAL_DATA").map_or(PathBuf::from(beside), PathBuf::from);
+    let folder =
+        std::env::var_os("TERRAVOX_REAL_DATA").map_or(PathBuf::from(beside), PathBuf::from);
     let path = folder.join(name);
     if path.is_file() {
         return Some(path);

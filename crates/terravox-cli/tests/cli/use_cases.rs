@@ -138,7 +138,10 @@ fn help_teaches_and_goes_to_standard_output() {
         let output = folder.run(&[command, "--help"]);
         assert!(output.status.success() && output.stderr.is_empty());
         let help = text(&output.stdout);
-        assert!(help.contains("Example:") && help.contains(&format!("terravox {command}")), "{help}");
+        assert!(
+            help.contains("Example:") && help.contains(&format!("terravox {command}")),
+            "{help}"
+        );
     }
     let output = folder.run(&["--version"]);
     assert!(output.status.success() && text(&output.stdout).starts_with("terravox "));
@@ -159,7 +162,9 @@ fn a_report_for_people_has_a_line_a_value() {
 fn a_reader_that_goes_away_is_no_error() {
     let folder = Folder::new();
     folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
-    for arguments in [&["info", "in.smoothgrid"][..], &["--help"], &["info", "in.smoothgrid", "--json"]] {
+    for arguments in
+        [&["info", "in.smoothgrid"][..], &["--help"], &["info", "in.smoothgrid", "--json"]]
+    {
         let mut child = Command::new(env!("CARGO_BIN_EXE_terravox"))
             .args(arguments)
             .current_dir(&folder.0)

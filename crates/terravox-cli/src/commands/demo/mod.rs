@@ -9,6 +9,7 @@ use crate::args::{DEMO_SEED, Demo, Triangles, Up};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::output::Output;
 use crate::render::{PictureOptions, Scene};
 use crate::report::Report;
 use crate::triangles;
@@ -39,9 +40,9 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut times = Times::default();
     let mut world = match &args.file {
         None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
-        Some(file) => times.step("import", || {
-            world::open(file, &args.heightmap, args.reading, console)
-        })?,
+        Some(file) => {
+            times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
+        }
     };
     fs::create_dir_all(&args.out).map_err(|error| {
         Failure::of(&args.out, format!("cannot be made: {error}; name another with --out"))
@@ -52,8 +53,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
-    let written =
-        times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
+    let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
     let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
@@ -102,8 +102,10 @@ fn take_pictures(
     let options = PictureOptions { width, height, ..PictureOptions::default() };
     let mut names = Vec::new();
     for view in views::views(&scene, dug, options.aspect()) {
+        let path = args.out.join(view.file);
+        let output = Output::create(&path)?;
         let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(&args.out.join(view.file), &image)?;
+        write_png(output, &path, &image)?;
         names.push(view.file);
     }
     Ok(names)
