@@ -4,7 +4,7 @@
 //! behind it. A save that fails leaves nothing; an old world stays whole until the new
 //! one is complete and on disk.
 
-use crate::database::{self, Db, check_replaceable};
+use crate::database::{self, check_replaceable};
 use crate::error::StoreError;
 use crate::info::WorldInfo;
 use crate::store::Store;
@@ -56,7 +56,7 @@ impl Store {
         let partial = partial_path(&target)?;
         let file = create_partial(&partial, path)?;
         let made = database::create(file, path);
-        match made.and_then(|db| Store::from_new_db(db, path, info)) {
+        match made.and_then(|db| Store::from_new_db(db, path, &partial, info)) {
             Ok(store) => {
                 Ok(Draft { store: Some(store), partial, target, overwrite, placed: false })
             }
@@ -81,7 +81,7 @@ impl Draft {
         store.compact()?;
         let path = store.path().to_owned();
         let info = store.info();
-        close(store.into_db(), &path)?;
+        store.into_db().close().map_err(|fault| fault.at(&path, "save"))?;
         let io_error = |source| StoreError::Io { path: path.clone(), doing: "save", source };
         OpenOptions::new()
             .write(true)
@@ -110,25 +110,14 @@ impl Deref for Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if let Some(store) = self.store.take() {
-            let path = store.path().to_owned();
-            let _ = close(store.into_db(), &path);
-        }
+        // Closed first: some systems do not remove open files.
+        drop(self.store.take());
         if !self.placed {
             // What cannot be removed stays as a `.partial` file, which the next save to
             // the same place takes over.
             let _ = fs::remove_file(&self.partial);
         }
     }
-}
-
-/// Closes a database, with its errors.
-fn close(db: Db, path: &Path) -> Result<(), StoreError> {
-    let closed = crate::guard::guarded(|| match db {
-        Db::Write(db) => db.close(),
-        Db::Read(db) => db.close(),
-    });
-    closed.map_err(|fault| fault.at(path, "save"))
 }
 
 /// The file that a path means: a link is followed, so that it stays a link.

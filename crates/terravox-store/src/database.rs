@@ -2,7 +2,7 @@
 
 use crate::backend::TolerantFile;
 use crate::error::StoreError;
-use crate::guard::{Fault, guarded};
+use crate::guard::{Fault, Kept, guarded};
 use crate::key::KEY_BYTES;
 use redb::backends::FileBackend;
 use redb::{
@@ -31,16 +31,24 @@ const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 const CACHE_BYTES: usize = 64 << 20;
 
 /// An open database.
-pub(crate) enum Db {
+///
+/// Closing it writes, and may panic on a damaged file as all else may.
+pub(crate) struct Db(Kept<Handle>);
+
+enum Handle {
     Write(Database),
     Read(ReadOnlyDatabase),
 }
 
 impl Db {
+    fn new(handle: Handle) -> Db {
+        Db(Kept::new(handle))
+    }
+
     pub fn begin_read(&self, path: &Path) -> Result<ReadTransaction, StoreError> {
-        let begun = guarded(|| match self {
-            Db::Write(db) => db.begin_read(),
-            Db::Read(db) => db.begin_read(),
+        let begun = guarded(|| match &*self.0 {
+            Handle::Write(db) => db.begin_read(),
+            Handle::Read(db) => db.begin_read(),
         });
         begun.map_err(|fault| fault.at(path, "read"))
     }
@@ -48,7 +56,7 @@ impl Db {
     /// A transaction that is on disk when its commit returns, and after which a killed
     /// process needs no walk over the whole file.
     pub fn begin_write(&self, path: &Path) -> Result<WriteTransaction, StoreError> {
-        let Db::Write(db) = self else {
+        let Handle::Write(db) = &*self.0 else {
             return Err(StoreError::ReadOnly { path: path.to_owned() });
         };
         let begun = guarded(|| -> Result<WriteTransaction, redb::Error> {
@@ -59,6 +67,22 @@ impl Db {
         });
         begun.map_err(|fault| fault.at(path, "write"))
     }
+
+    /// The database itself, for upkeep, if it is open for writing.
+    pub fn writer(&mut self, path: &Path) -> Result<&mut Database, StoreError> {
+        match &mut *self.0 {
+            Handle::Write(db) => Ok(db),
+            Handle::Read(_) => Err(StoreError::ReadOnly { path: path.to_owned() }),
+        }
+    }
+
+    /// Closes it, with the errors that dropping it ignores.
+    pub fn close(self) -> Result<(), Fault> {
+        guarded(|| match self.0.release() {
+            Handle::Write(db) => db.close(),
+            Handle::Read(db) => db.close(),
+        })
+    }
 }
 
 /// A new database in `file`, which is empty and open for reading and writing.
@@ -67,7 +91,7 @@ pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
         let backend = TolerantFile(FileBackend::new(file)?);
         Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
     });
-    made.map(Db::Write).map_err(|fault| fault.at(path, "create the world"))
+    made.map(|db| Db::new(Handle::Write(db))).map_err(|fault| fault.at(path, "create the world"))
 }
 
 /// Opens an existing database for reading and writing.
@@ -77,7 +101,7 @@ pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
         let backend = TolerantFile(FileBackend::new(file)?);
         Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
     });
-    opened.map(Db::Write).map_err(|fault| open_error(fault, path))
+    opened.map(|db| Db::new(Handle::Write(db))).map_err(|fault| open_error(fault, path))
 }
 
 /// Opens an existing database for reading. One whose last writer was killed is first
@@ -100,7 +124,8 @@ pub(crate) fn try_read_only(path: &Path) -> Result<Result<Db, Fault>, StoreError
     Ok(guarded(|| {
         let backend = TolerantFile(FileBackend::new(file)?);
         let mut builder = Builder::new();
-        builder.set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend).map(Db::Read)
+        let db = builder.set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend)?;
+        Ok::<_, redb::DatabaseError>(Db::new(Handle::Read(db)))
     }))
 }
 

@@ -5,6 +5,7 @@
 
 use crate::error::StoreError;
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -34,6 +35,47 @@ pub(crate) fn guarded<T, E: Into<redb::Error>>(
             let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it gave up");
             Err(Fault::Panic(one_line(text)))
         }
+    }
+}
+
+/// A thing of the database whose drop may panic too, each on its own: two panics at once
+/// would end the process.
+pub(crate) struct Kept<T>(Option<T>);
+
+impl<T> Kept<T> {
+    pub fn new(thing: T) -> Kept<T> {
+        Kept(Some(thing))
+    }
+
+    /// The thing without its guard.
+    pub fn release(mut self) -> T {
+        let Some(thing) = self.0.take() else { unreachable!("it is there until the drop") };
+        thing
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        let Some(thing) = &self.0 else { unreachable!("it is there until the drop") };
+        thing
+    }
+}
+
+impl<T> DerefMut for Kept<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        let Some(thing) = &mut self.0 else { unreachable!("it is there until the drop") };
+        thing
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let thing = self.0.take();
+        let _ = guarded(|| {
+            drop(thing);
+            Ok::<(), redb::StorageError>(())
+        });
     }
 }
 
@@ -88,5 +130,18 @@ mod tests {
         });
         assert!(fault.is_err_and(|fault| fault.text().contains("out of bounds")));
         assert!(!panics_are_caught());
+    }
+
+    #[test]
+    fn a_drop_that_panics_is_caught() {
+        struct Bad;
+        impl Drop for Bad {
+            fn drop(&mut self) {
+                assert!(!panics_are_caught(), "always");
+            }
+        }
+        drop((Kept::new(Bad), Kept::new(Bad)));
+        assert_eq!(*Kept::new(5), 5);
+        assert_eq!(Kept::new(5).release(), 5);
     }
 }

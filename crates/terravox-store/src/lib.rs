@@ -1,7 +1,7 @@
 //! Voxel worlds on disk: one file with the extension `.tvx`.
 //!
 //! [`Store`] is the way in: create, open, read chunks and far cells, write what changed.
-//! Under it is a [redb](redb) database with three tables (`docs/format.md` has every
+//! Under it is a [redb] database with three tables (`docs/format.md` has every
 //! byte): what the world is, its cells in blocks of 32³ for each mip, and which chunks
 //! there are.
 //!
@@ -33,7 +33,7 @@ pub use error::{BadPart, Part, StoreError};
 pub use guard::panics_are_caught;
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
-pub use read::Loaded;
+pub use read::{Loaded, MAX_LOADED_BYTES};
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;

@@ -86,7 +86,7 @@ impl Writer<'_> {
                 held = Some(key);
             }
             let mut scratch = scratch_grid(materials);
-            put_mip_5(&mut scratch, &block, page.region().coarser(5));
+            put_mip(&mut scratch, CHUNK_MIP, &block, page.region().coarser(5));
             let mips = [6, 7, 8].map(|mip| read_mip(&scratch, page.region(), mip));
             pages.push(PageMips { page, mips });
         }
@@ -97,7 +97,7 @@ impl Writer<'_> {
     fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
         let Writer { cells, coder, .. } = self;
         let mut read = |key: BlockKey, out: &mut DenseBox| {
-            crate::read::read_block(cells, coder, key, out).map(|_| ())
+            crate::read::read_block(&**cells, coder, key, out).map(|_| ())
         };
         if read(key, out).is_ok() {
             return Ok(());
@@ -145,8 +145,7 @@ pub(crate) fn rebuild(
                 let written = scratch.write(&fine);
                 assert!(written.is_ok(), "a chunk is written as a whole");
             }
-            CHUNK_MIP => put_mip_5(&mut scratch, &fine, fine.region()),
-            mip => scratch.write_mip(mip, &fine),
+            mip => put_mip(&mut scratch, mip, &fine, fine.region()),
         }
     }
     let read = scratch.read(key.region(), key.mip, out);
@@ -164,18 +163,33 @@ fn scratch_grid(materials: &MaterialTable) -> VoxelGrid {
     VoxelGrid::new(GridOptions { unlisted: Unlisted::Air, materials: materials.clone() })
 }
 
-/// Gives `grid` the cells of mip 5 in `region` of `cells`, one a chunk; air is skipped.
-fn put_mip_5(grid: &mut VoxelGrid, cells: &DenseBox, region: Region) {
-    let mut one = DenseBox::default();
-    for pos in region.voxels() {
-        let cell = cells.cell(pos);
-        if !cell.is_air() {
-            one.reset(Region::one(pos));
-            one.set(pos, cell);
-            one.set_water(pos, cells.water_at(pos));
-            grid.write_mip(CHUNK_MIP, &one);
+/// Gives `grid` the cells of mip `mip`, 1 to 5, in `region` of `cells`, which is made of
+/// whole chunks. Chunks of air are skipped: they are air anyway, and there are many.
+fn put_mip(grid: &mut VoxelGrid, mip: u8, cells: &DenseBox, region: Region) {
+    let shift = u32::from(CHUNK_MIP - mip);
+    let mut part = DenseBox::default();
+    for pos in chunks_with_cells(cells, region, shift) {
+        extract(cells, Region::one(pos).finer(shift), &mut part);
+        grid.write_mip(mip, &part);
+    }
+}
+
+/// Positions of the chunks, of `1 << shift` cells an edge, in `region` that are not air.
+fn chunks_with_cells(cells: &DenseBox, region: Region, shift: u32) -> Vec<VoxelPos> {
+    let chunks = region.coarser(shift);
+    let [sx, sy, sz] = chunks.size();
+    let mut marks = vec![false; sx * sy * sz];
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let row = cells.index(VoxelPos::new(region.min.x, y, z));
+            let local = VoxelPos::new(0, y, z) - region.min;
+            let first = sx * ((local.z as usize >> shift) + sz * (local.y as usize >> shift));
+            for x in 0..sx << shift {
+                marks[first + (x >> shift)] |= cells.materials()[row + x] != AIR;
+            }
         }
     }
+    chunks.voxels().zip(marks).filter_map(|(pos, marked)| marked.then_some(pos)).collect()
 }
 
 fn read_mip(grid: &Snapshot, voxels: Region, mip: u8) -> DenseBox {
@@ -217,4 +231,28 @@ pub(crate) fn overlay(block: &mut DenseBox, part: &DenseBox) {
         water.push(((rows[row].1 + x) as u32, held));
     }
     block.set_all_water(water);
+}
+
+/// Makes `part` the cells of `from` in `region`, which lies inside.
+pub(crate) fn extract(from: &DenseBox, region: Region, part: &mut DenseBox) {
+    part.reset(region);
+    let width = region.size()[0];
+    let mut water = Vec::new();
+    let mut at = 0;
+    for y in region.min.y..region.max.y {
+        for z in region.min.z..region.max.z {
+            let row = from.index(VoxelPos::new(region.min.x, y, z));
+            let (materials, occupancies) = part.arrays_mut();
+            materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
+            occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
+            if !from.water().is_empty() {
+                let first = from.water().partition_point(|entry| (entry.0 as usize) < row);
+                let held = from.water()[first..].iter();
+                let held = held.take_while(|entry| (entry.0 as usize) < row + width);
+                water.extend(held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)));
+            }
+            at += width;
+        }
+    }
+    part.set_all_water(water);
 }

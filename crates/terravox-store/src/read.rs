@@ -2,18 +2,23 @@
 
 use crate::database::CELLS;
 use crate::error::{BadPart, Part, StoreError};
-use crate::guard::guarded;
-use crate::key::{BlockKey, KEY_BYTES, ranges};
-use crate::pyramid::overlay;
+use crate::guard::{Fault, guarded};
+use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
+use crate::pyramid::{extract, overlay};
 use crate::store::Store;
 use crate::value::{ValueCoder, ValueError};
 use crate::write::listing_from_keys;
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable};
+use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
 use std::ops::ControlFlow;
 use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, NotHeld, PagePos, Region, Unlisted, VoxelGrid,
-    VoxelPos,
 };
+
+/// Bytes of cells that [`Store::load`] puts into memory at most: 8 GiB.
+pub const MAX_LOADED_BYTES: u64 = 8 << 30;
+
+/// Chunks between two reports of progress.
+const PROGRESS_CHUNKS: usize = 256;
 
 pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
 
@@ -101,16 +106,17 @@ impl Store {
         let table = self.cells_table(transaction)?;
         let mut coder = self.coder();
         let mut cells = DenseBox::default();
-        let failed = |fault: crate::guard::Fault| fault.at(self.path(), "read");
+        let failed = |fault: Fault| fault.at(self.path(), "read");
         for range in ranges(mip, blocks) {
             let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
             let mut entries = open.map_err(failed)?;
             while let Some(entry) = guarded(|| entries.next().transpose()).map_err(failed)? {
-                let Some(key) = BlockKey::from_bytes(entry.0.value()) else { continue };
+                let (bytes, value) = entry_bytes(&entry).map_err(failed)?;
+                let Some(key) = BlockKey::from_bytes(&bytes) else { continue };
                 if !blocks.contains(key.pos) {
                     continue;
                 }
-                let decoded = coder.decode(key, entry.1.value(), &mut cells);
+                let decoded = coder.decode(key, value, &mut cells);
                 let answer = decoded.as_ref().map(|()| &cells);
                 if visit(key, answer).is_break() {
                     return Ok(());
@@ -154,36 +160,64 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the whole world. A part that is bad costs only itself: bad chunks are left
-    /// out and reported.
+    /// Reads the whole world, of up to [`MAX_LOADED_BYTES`] in memory. A part that is bad
+    /// costs only itself: bad chunks are left out and reported.
     ///
     /// # Errors
-    /// If the file cannot be read at all.
+    /// If the file cannot be read at all, or the world is larger.
     pub fn load(&self) -> Result<Loaded, StoreError> {
+        self.load_with(MAX_LOADED_BYTES, |_, _| {})
+    }
+
+    /// [`Store::load`] with another limit on the bytes of cells in memory, which a hostile
+    /// file can make a thousand times its own size; `progress` is told now and then how
+    /// many chunks of how many are read.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_with(
+        &self,
+        max_bytes: u64,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, StoreError> {
         let transaction = self.db().begin_read(self.path())?;
         let table = self.cells_table(&transaction)?;
         let info = self.info();
-        let mut grid = VoxelGrid::new(GridOptions {
-            unlisted: info.unlisted,
-            materials: info.materials.clone(),
-        });
+        let materials = info.materials.clone();
+        let mut grid = VoxelGrid::new(GridOptions { unlisted: info.unlisted, materials });
         let mut bad = Vec::new();
         let mut coder = self.coder();
         let mut cells = DenseBox::default();
-        for chunk in self.stored_chunks(&transaction, &table, &mut bad)? {
-            let key = BlockKey::chunk(chunk);
-            match read_block(&table, &mut coder, key, &mut cells) {
+        let chunks = self.stored_chunks(&transaction, &table, &mut bad)?;
+        let mut bytes = 0;
+        for (i, &chunk) in chunks.iter().enumerate() {
+            if i % PROGRESS_CHUNKS == 0 {
+                progress(i, chunks.len());
+            }
+            let what = match read_block(&table, &mut coder, BlockKey::chunk(chunk), &mut cells) {
                 Ok(true) => {
                     let written = grid.write(&cells);
                     assert!(written.is_ok(), "a chunk is written as a whole");
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
+                    if bytes > max_bytes {
+                        return Err(self.too_large(i, chunks.len(), max_bytes));
+                    }
+                    continue;
                 }
-                Ok(false) => {
-                    bad.push(BadPart { part: Part::Chunk(chunk), what: ValueError::Missing })
-                }
-                Err(what) => bad.push(BadPart { part: Part::Chunk(chunk), what }),
-            }
+                Ok(false) => ValueError::Missing,
+                Err(what) => what,
+            };
+            bad.push(BadPart { part: Part::Chunk(chunk), what });
         }
+        progress(chunks.len(), chunks.len());
         Ok(Loaded { grid, bad })
+    }
+
+    fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {
+        let what = format!(
+            "{read} of {all} chunks need {max_bytes} bytes of memory already; read parts of it"
+        );
+        StoreError::Refused { path: self.path().to_owned(), what }
     }
 
     /// Positions of all chunks that should be there: from the lists of pages, and where
@@ -264,29 +298,31 @@ pub(crate) fn read_block(
     }
 }
 
+/// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
+/// headers, its mips.
+fn chunk_bytes(mixed_rows: usize) -> u64 {
+    match mixed_rows {
+        0 => 64,
+        rows => 2048 + 80 * rows as u64,
+    }
+}
+
+/// An entry of the table of cells.
+pub(crate) type Entry<'a> =
+    (AccessGuard<'a, &'static [u8; KEY_BYTES]>, AccessGuard<'a, &'static [u8]>);
+
+/// Key and value of an entry; getting them can fail where a page is damaged.
+pub(crate) fn entry_bytes<'e>(entry: &'e Entry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
+    guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
+}
+
 /// Copies the cells that both boxes hold to `to`, whose region is air there.
 fn copy_common(from: &DenseBox, to: &mut DenseBox) {
     let region = from.region().intersect(to.region());
     if region == from.region() {
         return overlay(to, from);
     }
-    let mut part = DenseBox::new(region);
-    let width = region.size()[0];
-    let mut water = Vec::new();
-    let mut at = 0;
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let row = from.index(VoxelPos::new(region.min.x, y, z));
-            let (materials, occupancies) = part.arrays_mut();
-            materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
-            occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
-            let first = from.water().partition_point(|entry| (entry.0 as usize) < row);
-            let held = from.water()[first..].iter();
-            let held = held.take_while(|entry| (entry.0 as usize) < row + width);
-            water.extend(held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)));
-            at += width;
-        }
-    }
-    part.set_all_water(water);
+    let mut part = DenseBox::default();
+    extract(from, region, &mut part);
     overlay(to, &part);
 }

@@ -55,7 +55,10 @@ const EXTRA_HEADER_BYTES: usize = 9;
 /// ```
 pub struct Store {
     db: Db,
+    /// As errors name it: where the world lies or is to lie.
     path: PathBuf,
+    /// The file that is open.
+    file: PathBuf,
     info: RwLock<Arc<WorldInfo>>,
 }
 
@@ -109,13 +112,19 @@ impl Store {
         let transaction = db.begin_read(path)?;
         let info = read_info(&transaction, path)?;
         drop(transaction);
-        Ok(Store { db, path: path.to_owned(), info: RwLock::new(Arc::new(info)) })
+        let (file, path) = (path.to_owned(), path.to_owned());
+        Ok(Store { db, path, file, info: RwLock::new(Arc::new(info)) })
     }
 
-    /// A store on a new database.
-    pub(crate) fn from_new_db(db: Db, path: &Path, info: &WorldInfo) -> Result<Store, StoreError> {
-        let path = path.to_owned();
-        let store = Store { db, path, info: RwLock::new(Arc::new(info.clone())) };
+    /// A store on a new database in `file`, for a world that is to lie at `path`.
+    pub(crate) fn from_new_db(
+        db: Db,
+        path: &Path,
+        file: &Path,
+        info: &WorldInfo,
+    ) -> Result<Store, StoreError> {
+        let (path, file) = (path.to_owned(), file.to_owned());
+        let store = Store { db, path, file, info: RwLock::new(Arc::new(info.clone())) };
         store.set_info(info)?;
         Ok(store)
     }
@@ -375,7 +384,7 @@ impl Store {
             })
         });
         let stats = read.map_err(|fault| fault.at(&self.path, "read"))?;
-        let metadata = std::fs::metadata(&self.path).map_err(|source| StoreError::Io {
+        let metadata = std::fs::metadata(&self.file).map_err(|source| StoreError::Io {
             path: self.path.clone(),
             doing: "read",
             source,
@@ -390,9 +399,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be written or was opened for reading.
     pub fn compact(&mut self) -> Result<(), StoreError> {
-        let Db::Write(db) = &mut self.db else {
-            return Err(StoreError::ReadOnly { path: self.path.clone() });
-        };
+        let db = self.db.writer(&self.path)?;
         let done = guarded(|| db.compact());
         done.map(drop).map_err(|fault| fault.at(&self.path, "compact the world"))
     }

@@ -1,11 +1,10 @@
 //! Walking a whole world file: is everything what was written, and does it fit together?
 
-use crate::database::Db;
 use crate::error::{BadPart, Part, StoreError};
 use crate::guard::guarded;
 use crate::key::{BlockKey, KEY_BYTES, ranges};
 use crate::pyramid::rebuild;
-use crate::read::{CellsTable, read_block};
+use crate::read::{CellsTable, entry_bytes, read_block};
 use crate::store::Store;
 use crate::value::ValueError;
 use std::collections::BTreeSet;
@@ -58,9 +57,7 @@ impl Store {
     /// The integrity check of the database.
     fn check_database(&mut self, found: &mut Verification) -> Result<(), StoreError> {
         let path = self.path().to_owned();
-        let Db::Write(db) = self.db_mut() else {
-            return Err(StoreError::ReadOnly { path });
-        };
+        let db = self.db_mut().writer(&path)?;
         let what = match guarded(|| db.check_integrity()) {
             Ok(true) => return Ok(()),
             Ok(false) => "it was not closed in order; repaired".to_owned(),
@@ -149,10 +146,14 @@ fn walk(
             match guarded(|| entries.next().transpose()) {
                 Ok(None) => break,
                 Err(fault) => return found.bad.push(failed(fault.text())),
-                Ok(Some((key, value))) => {
-                    found.value_bytes += value.value().len() as u64;
-                    match BlockKey::from_bytes(key.value()) {
-                        Some(key) => visit(key, value.value(), found),
+                Ok(Some(entry)) => {
+                    let (key, value) = match entry_bytes(&entry) {
+                        Ok(entry) => entry,
+                        Err(fault) => return found.bad.push(failed(fault.text())),
+                    };
+                    found.value_bytes += value.len() as u64;
+                    match BlockKey::from_bytes(&key) {
+                        Some(key) => visit(key, value, found),
                         None => {
                             let what = ValueError::Key;
                             found.bad.push(BadPart { part: Part::Table("cells"), what });

@@ -2,7 +2,7 @@
 
 use crate::database::{CELLS, LISTED, META};
 use crate::error::{Part, StoreError};
-use crate::guard::guarded;
+use crate::guard::{Fault, Kept, guarded};
 use crate::info::{INFO_KEY, WorldInfo};
 use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
 use crate::listing::{Listing, page_of};
@@ -146,8 +146,8 @@ pub(crate) struct Touched {
 /// The tables of a transaction, and buffers.
 pub(crate) struct Writer<'a> {
     pub store: &'a Store,
-    pub cells: Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>,
-    listed: Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>,
+    pub cells: Kept<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
+    listed: Kept<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
     pub coder: ValueCoder,
     pub stats: WriteStats,
     value: Vec<u8>,
@@ -159,10 +159,9 @@ impl<'a> Writer<'a> {
         store: &'a Store,
         transaction: &'a WriteTransaction,
     ) -> Result<Writer<'a>, StoreError> {
-        let opened = guarded(|| -> Result<_, redb::Error> {
-            Ok((transaction.open_table(CELLS)?, transaction.open_table(LISTED)?))
-        });
-        let (cells, listed) = opened.map_err(|fault| fault.at(store.path(), "write"))?;
+        let failed = |fault: Fault| fault.at(store.path(), "write");
+        let cells = guarded(|| transaction.open_table(CELLS)).map(Kept::new).map_err(failed)?;
+        let listed = guarded(|| transaction.open_table(LISTED)).map(Kept::new).map_err(failed)?;
         Ok(Writer {
             store,
             cells,
@@ -273,7 +272,7 @@ impl<'a> Writer<'a> {
             Some(Ok(listing)) => Ok(listing),
             Some(Err(_)) => {
                 self.stats.repaired += 1;
-                listing_from_keys(&self.cells, page)
+                listing_from_keys(&*self.cells, page)
                     .map_err(|what| self.store.damaged(Part::Listing(page), what))
             }
         }

@@ -107,7 +107,7 @@ fn what_is_no_world_is_named_and_never_replaced() {
     };
     assert!(create(&notes).contains("another program"));
     assert!(create(&foreign).contains("another program"));
-    assert!(create(&folder.as_ref().to_owned()).contains("directory"));
+    assert!(create(folder.as_ref()).contains("directory"));
     assert!(create(&folder.file("no/such/folder.tvx")).contains("cannot create"));
     assert!(create(&notes.join("below.tvx")).contains("cannot create"));
     let draft = Store::create(&empty, &WorldInfo::default(), Overwrite::Yes).unwrap();

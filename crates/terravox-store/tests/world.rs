@@ -29,9 +29,15 @@ fn assert_holds(store: &mut Store, grid: &VoxelGrid) {
     assert_eq!(loaded.grid.chunks(), grid.chunks());
     assert_eq!(loaded.grid.digest().unwrap(), grid.digest().unwrap());
     let (mut stored, mut held) = (DenseBox::default(), DenseBox::default());
+    let mut numbers = Numbers(grid.chunks().len() as u64);
     for mip in 0..=MAX_MIP {
         let mut regions = vec![Region::new([-70, -70, -40], [80, 40, 75]).coarser(mip.into())];
         regions.push(Region::new([280, -320, -10], [310, -280, 20]).coarser(mip.into()).grow(3));
+        for _ in 0..4 {
+            let min = [0; 3].map(|_| numbers.below(160) - 100);
+            let max = min.map(|v| v + 1 + numbers.below(60));
+            regions.push(Region::new(min, max).coarser(mip.into()));
+        }
         for region in regions {
             store.cells(region, mip, &mut stored).unwrap();
             grid.read(region, mip, &mut held).unwrap();

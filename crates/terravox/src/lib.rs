@@ -11,3 +11,8 @@ pub mod generate;
 pub mod mesh;
 pub mod terrain;
 pub mod voxel;
+
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -128,6 +128,20 @@ pub fn import(
     options: &ImportOptions,
     grid: &mut VoxelGrid,
 ) -> Result<Imported, RobloxError> {
+    import_with_progress(bytes, options, grid, |_, _| {})
+}
+
+/// [`import`], which tells `progress(done, all)`, in bytes of the SmoothGrid, after every
+/// chunk.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with_progress(
+    bytes: &[u8],
+    options: &ImportOptions,
+    grid: &mut VoxelGrid,
+    progress: impl FnMut(usize, usize),
+) -> Result<Imported, RobloxError> {
     let (container, place) = open(bytes, options)?;
     let Some(choice) = place.choice() else {
         let Place { instances, classes, .. } = place;
@@ -140,7 +154,8 @@ pub fn import(
     }
     let Terrain { smooth_grid, colours } = &place.terrains[choice];
     let blob = smooth_grid.as_deref().unwrap_or(&[]);
-    let Chunks { count: chunks, order, canonical } = import_chunks(blob, &options.limits, grid)?;
+    let read = import_chunks(blob, &options.limits, grid, progress)?;
+    let Chunks { count: chunks, order, canonical } = read;
     if chunks == 0 {
         notes.push("the Terrain is empty".to_owned());
     }
@@ -193,6 +208,7 @@ fn import_chunks(
     blob: &[u8],
     limits: &Limits,
     grid: &mut VoxelGrid,
+    mut progress: impl FnMut(usize, usize),
 ) -> Result<Chunks, RobloxError> {
     let kinds = *grid.materials().kinds();
     let mut reader = SmoothGridReader::new(blob, &kinds, limits)?;
@@ -205,6 +221,7 @@ fn import_chunks(
         runs.clear();
         Rle::narrow(&kinds).encode_box(&cells, &mut runs);
         canonical &= blob[..reader.position()].ends_with(&runs);
+        progress(reader.position(), blob.len());
     }
     let count = order.len() as u64;
     Ok(Chunks { count, order: (!order.is_sorted()).then_some(order), canonical })

@@ -124,6 +124,16 @@ fn every_container_brings_the_terrain_and_its_colours_back() {
 }
 
 #[test]
+fn progress_reaches_its_end() {
+    let (mut steps, mut grid) = (Vec::new(), VoxelGrid::new(GridOptions::default()));
+    let options = ImportOptions::default();
+    import_with_progress(&blob(), &options, &mut grid, |done, all| steps.push((done, all)))
+        .unwrap();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(steps[1], (blob().len(), blob().len()));
+}
+
+#[test]
 fn edited_worlds_keep_the_order_of_the_file_and_add_behind_it() {
     let (mut grid, imported) = imported(&blob()).unwrap();
     grid.write(&DenseBox::new(ChunkPos::new(0, 0, 0).region())).unwrap();

@@ -11,7 +11,11 @@ pub struct Folder(PathBuf);
 impl Folder {
     pub fn new(name: &str) -> Folder {
         let folder = format!("terravox-store-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(folder);
+        // In memory where the system offers that: nothing here is about power cuts, and
+        // waiting for a disk is most of the time.
+        let memory = PathBuf::from("/dev/shm");
+        let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let path = place.join(folder);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a temporary folder can be made");
         Folder(path)

@@ -27,9 +27,9 @@ const SAND: u8 = 6;
 const ROCK: u8 = 8;
 const SNOW: u8 = 10;
 const SANDSTONE: u8 = 11;
-const MUD: u8 = 12;
 const BASALT: u8 = 13;
 const GROUND: u8 = 14;
+const LEAFY_GRASS: u8 = 19;
 const LIMESTONE: u8 = 21;
 
 /// The generator. Ids are those of the default material table.
@@ -95,18 +95,24 @@ impl Hills {
 
     /// Height of the ground at a column, in voxels, caves aside.
     pub fn height(&self, x: f64, z: f64) -> f64 {
-        let noise = |salt: u64, period: f64| noise_2d(self.seed ^ salt, x / period, z / period);
-        let land = 22.0 * noise(1, 420.0) + 11.0 * noise(2, 170.0);
-        // Ridges, where the land rises.
-        let ridge = 1.0 - noise(3, 240.0).abs() * 2.0;
-        let rise = smooth_step(-4.0, 22.0, land);
-        let mountains = 34.0 * rise * ridge.max(0.0) * ridge.max(0.0);
-        let detail = (3.4 * noise(4, 52.0) + 1.2 * noise(5, 19.0)) * (0.35 + 0.65 * rise);
-        // A terrace makes cliffs in some places.
-        let height = 6.0 + land + mountains + detail;
-        let cliff = smooth_step(0.15, 0.55, noise(6, 300.0));
-        let step = smooth_step(17.0, 21.0, height) * 9.0;
-        height + cliff * step
+        let noise = |salt: u64, period: f64, x: f64, z: f64| {
+            noise_2d(self.seed ^ salt, x / period, z / period)
+        };
+        // Where the land lies, pushed about so that no lattice shows.
+        let east = x + 18.0 * noise(30, 90.0, x, z);
+        let south = z + 18.0 * noise(31, 90.0, x, z);
+        let land = 21.0 * noise(1, 230.0, east, south) + 9.0 * noise(2, 105.0, east, south);
+        let rise = smooth_step(-3.0, 16.0, land);
+        // Ridges where the land rises, folded once more on the way up.
+        let ridge = (1.0 - 1.9 * noise(3, 150.0, east, south).abs()).max(0.0);
+        let fold = (1.0 - 1.8 * noise(4, 61.0, east, south).abs()).max(0.0);
+        let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
+        let rough = 0.25 + 0.75 * rise;
+        let detail = rough * (3.0 * noise(5, 37.0, x, z) + 1.1 * noise(6, 15.0, x, z));
+        let height = 7.0 + land + mountains + detail;
+        // In some places the ground steps up by a cliff.
+        let cliff = smooth_step(0.05, 0.35, noise(7, 170.0, x, z));
+        height + cliff * 10.0 * smooth_step(16.0, 19.0, height + 1.5 * noise(8, 21.0, x, z))
     }
 
     /// The columns of a region, x fastest, then z.
@@ -229,8 +235,8 @@ impl Hills {
             let within = CAVE_LAYERS.contains(&y) && CAVE_LAYERS.contains(&(y + dy));
             let salt = self.seed ^ (20 + axis as u64);
             let chance = unit(salt, x, y, z);
-            if within && chance < [0.42, 0.3, 0.42][axis] {
-                let radius = 2.6 + 3.6 * unit(salt ^ 0x100, x, y, z);
+            if within && chance < [0.34, 0.22, 0.34][axis] {
+                let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
                 let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| self.node(at));
                 capsules.push(Capsule { from, to, radius });
             }
@@ -246,27 +252,32 @@ impl Hills {
     }
 
     fn material(&self, p: [f64; 3], depth: f64, column: Column) -> u8 {
-        let patch = noise_2d(self.seed ^ 8, p[0] / 23.0, p[2] / 23.0);
-        let steep = column.upright < 0.74 + 0.05 * patch;
+        let patch =
+            |salt: u64, period: f64| noise_2d(self.seed ^ salt, p[0] / period, p[2] / period);
+        let small = patch(40, 11.0) + 0.6 * patch(41, 4.5);
+        let steep = column.upright < 0.72 + 0.06 * small;
         if depth < 2.2 && !steep {
-            return match column.height {
-                h if h < SEA_LEVEL - 5.0 => MUD,
-                h if h < SEA_LEVEL + 1.6 + patch => SAND,
-                h if h > 58.0 + 8.0 * patch => SNOW,
+            let height = column.height + 2.0 * small;
+            return match height {
+                h if h < SEA_LEVEL - 11.0 => GROUND,
+                h if h < SEA_LEVEL + 2.4 => SAND,
+                h if h > 54.0 + 4.0 * patch(42, 40.0) => SNOW,
+                _ if patch(43, 46.0) + 0.5 * small > 0.55 => LEAFY_GRASS,
                 _ => GRASS,
             };
         }
-        if depth < 5.0 && !steep {
+        if depth < 4.5 && !steep {
             return GROUND;
         }
         // Strata, gently folded.
-        let layer = p[1] + 7.0 * noise_2d(self.seed ^ 9, p[0] / 130.0, p[2] / 130.0);
+        let layer = p[1] + 7.0 * patch(44, 130.0) + 1.2 * patch(45, 17.0);
         match layer {
             l if l < -34.0 => BASALT,
             l if l < -12.0 => SLATE,
             l if l < 9.0 => ROCK,
-            l if l < 15.0 => LIMESTONE,
-            l if l < 26.0 => SANDSTONE,
+            l if l < 14.0 => LIMESTONE,
+            l if l < 24.0 => SANDSTONE,
+            l if l < 29.0 => LIMESTONE,
             _ => ROCK,
         }
     }

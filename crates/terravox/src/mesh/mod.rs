@@ -12,6 +12,7 @@
 mod blend;
 mod cells;
 mod corner;
+mod fast;
 #[doc(hidden)]
 pub mod naive;
 mod place;
@@ -31,18 +32,33 @@ pub const PAD: i32 = 2;
 pub const MAX_EDGE: i32 = 64;
 
 /// Meshes blocks. Holds scratch memory, so keep one per thread and reuse it.
-#[derive(Debug, Default)]
-pub struct Mesher {}
+#[derive(Debug)]
+pub struct Mesher {
+    fast: fast::Fast,
+}
+
+impl Default for Mesher {
+    fn default() -> Mesher {
+        Mesher::new()
+    }
+}
 
 impl Mesher {
     /// A mesher that uses the widest vector unit of this machine.
     pub fn new() -> Mesher {
-        Mesher {}
+        Mesher { fast: fast::Fast::widest() }
     }
 
     /// A mesher that uses what every machine of this architecture has. Same output.
     pub fn portable() -> Mesher {
-        Mesher {}
+        Mesher { fast: fast::Fast::portable() }
+    }
+
+    /// A mesher without hand-written vector code: what architectures without any get.
+    /// Same output.
+    #[doc(hidden)]
+    pub fn plain() -> Mesher {
+        Mesher { fast: fast::Fast::plain() }
     }
 
     /// Meshes the block that `cells` holds with [`PAD`] cells around it on every side.
@@ -51,7 +67,9 @@ impl Mesher {
     /// # Panics
     /// If an edge of the block is not 1 to [`MAX_EDGE`] cells.
     pub fn mesh(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
-        naive::mesh(cells, materials, out);
+        out.clear();
+        out.block = block_of(cells);
+        self.fast.mesh(cells, materials, false, out);
     }
 
     /// As [`Mesher::mesh`], with [`Surface::keys`].
@@ -59,13 +77,29 @@ impl Mesher {
     /// # Panics
     /// As [`Mesher::mesh`].
     pub fn mesh_keyed(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
-        naive::mesh_keyed(cells, materials, out);
+        out.clear();
+        out.block = block_of(cells);
+        self.fast.mesh(cells, materials, true, out);
+    }
+
+    /// The empty mesh of a block that is known to hold one material only, padding
+    /// included: for callers whose storage says so, sparing them the cells.
+    ///
+    /// # Panics
+    /// If an edge of the block is not 1 to [`MAX_EDGE`] cells.
+    pub fn mesh_uniform(&mut self, block: Region, out: &mut BlockMesh) {
+        out.clear();
+        out.block = checked(block);
     }
 }
 
 /// The block inside a padded box.
 fn block_of(cells: &DenseBox) -> Region {
-    let block = cells.region().grow(-PAD);
+    checked(cells.region().grow(-PAD))
+}
+
+/// `block`, if its edges are of a size that is meshed.
+fn checked(block: Region) -> Region {
     let fits = |edge: usize| (1..=MAX_EDGE as usize).contains(&edge);
     assert!(block.size().into_iter().all(fits), "block edges of {block} are not 1..={MAX_EDGE}");
     block

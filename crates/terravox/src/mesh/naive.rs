@@ -53,7 +53,7 @@ struct Corners {
     numbers: FxHashMap<([i32; 3], u8), u32>,
 }
 
-fn surface<C: Cells>(size: [i32; 3], mut writer: Writer<'_, C>) {
+pub(super) fn surface<C: Cells>(size: [i32; 3], mut writer: Writer<'_, C>) {
     let faces = own_faces(size, &writer);
     let mut corners = Corners { used: FxHashMap::default(), numbers: FxHashMap::default() };
     for &(cell, direction) in &faces {

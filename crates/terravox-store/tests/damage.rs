@@ -1,0 +1,315 @@
+//! Damaged files: a bad part costs that part; nothing panics.
+
+mod scratch;
+
+use redb::{ReadableDatabase, ReadableTable};
+use scratch::{Folder, Numbers, ball, small_world};
+use std::fs;
+use std::path::{Path, PathBuf};
+use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
+use terravox_store::{
+    BlockKey, Dirty, Overwrite, Part, Store, StoreError, ValueError, WorldInfo, panics_are_caught,
+};
+
+const CELLS: redb::TableDefinition<'_, &[u8; 11], &[u8]> = redb::TableDefinition::new("cells");
+const LISTED: redb::TableDefinition<'_, &[u8; 10], &[u8]> = redb::TableDefinition::new("listed");
+
+/// Two balls and some rock.
+fn few_chunks() -> VoxelGrid {
+    let mut grid = VoxelGrid::default();
+    scratch::fill(&mut grid, Region::new([-32, -32, -64], [64, 0, 0]), 8);
+    ball(&mut grid, [-3, 2, -30], 14, 2);
+    ball(&mut grid, [300, 0, 300], 9, 100);
+    grid
+}
+
+/// The small world in a file, closed.
+fn saved(folder: &Folder) -> (PathBuf, VoxelGrid) {
+    saved_grid(folder, small_world())
+}
+
+fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
+    let path = folder.file("world.tvx");
+    let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
+    draft.write_all(&grid, |_, _| {}).unwrap();
+    draft.set_extra("roblox", Some(&[3; 300])).unwrap();
+    drop(draft.finish().unwrap());
+    (path, grid)
+}
+
+/// Changes the values of a closed world behind its back: `change` gets key and value.
+fn alter<const N: usize>(
+    path: &Path,
+    table: redb::TableDefinition<'_, &[u8; N], &[u8]>,
+    change: impl Fn(&[u8; N], &mut Vec<u8>) -> bool,
+) -> usize {
+    let db = redb::Database::open(path).unwrap();
+    let entries: Vec<_> = {
+        let table = db.begin_read().unwrap().open_table(table).unwrap();
+        let entries = table.iter().unwrap().map(|entry| entry.unwrap());
+        entries.map(|(key, value)| (*key.value(), value.value().to_vec())).collect()
+    };
+    let transaction = db.begin_write().unwrap();
+    let mut changed = 0;
+    {
+        let mut table = transaction.open_table(table).unwrap();
+        for (key, mut value) in entries {
+            if change(&key, &mut value) {
+                match value.is_empty() {
+                    true => drop(table.remove(&key).unwrap()),
+                    false => drop(table.insert(&key, &*value).unwrap()),
+                }
+                changed += 1;
+            }
+        }
+    }
+    transaction.commit().unwrap();
+    changed
+}
+
+/// Flips the last bit of every value whose place among its mip's keys is `place`.
+fn flip_block(path: &Path, mip: u8, place: usize) {
+    let seen = std::cell::Cell::new(0);
+    let changed = alter(path, CELLS, |key, value| {
+        let here = key[0] == mip && seen.replace(seen.get() + usize::from(key[0] == mip)) == place;
+        if here {
+            *value.last_mut().unwrap() ^= 1;
+        }
+        here
+    });
+    assert_eq!(changed, 1);
+}
+
+#[test]
+fn a_bad_chunk_costs_that_chunk() {
+    let folder = Folder::new("bad-chunk");
+    let (path, mut grid) = saved(&folder);
+    flip_block(&path, 0, 4);
+    let mut store = Store::open(&path).unwrap();
+    let loaded = store.load().unwrap();
+    let [bad] = &loaded.bad[..] else { panic!("{:?}", loaded.bad) };
+    assert_eq!(bad.what, ValueError::Checksum);
+    let Part::Chunk(chunk) = bad.part else { panic!("{bad}") };
+    grid.forget(chunk);
+    assert_eq!(loaded.grid.chunks(), grid.chunks());
+    assert_eq!(loaded.grid.digest(), grid.digest());
+    let error = store.chunk(chunk, &mut DenseBox::default()).unwrap_err().to_string();
+    assert!(error.contains(&format!("world.tvx: chunk {chunk} is damaged: byte 1")), "{error}");
+    assert!(store.cells(chunk.region(), 0, &mut DenseBox::default()).is_err());
+    store.cells(chunk.region().coarser(1), 1, &mut DenseBox::default()).unwrap();
+    assert_eq!(store.verify().unwrap().bad, loaded.bad);
+    // Written anew, all is well.
+    let whole = small_world();
+    store.write(&whole, &[chunk]).unwrap();
+    assert_eq!(store.verify().unwrap().bad, []);
+    assert_eq!(store.load().unwrap().grid.digest(), whole.digest());
+}
+
+#[test]
+fn missing_and_surplus_chunks_are_reported() {
+    let folder = Folder::new("missing");
+    let (path, _) = saved(&folder);
+    let gone = BlockKey::chunk(ChunkPos::new(-9, 3, 4));
+    let more = ChunkPos::new(77, 0, 0);
+    let mut store = Store::open(&path).unwrap();
+    let mut other = VoxelGrid::default();
+    scratch::fill(&mut other, more.region(), 6);
+    store.write(&other, &[more]).unwrap();
+    drop(store);
+    // Unlist one page, drop one chunk.
+    let page_bits = alter(&path, LISTED, |_, value| {
+        let one = value[9..].iter().map(|b| b.count_ones()).sum::<u32>() == 1;
+        let at_more = one && value[9] == 1 << (77 & 7);
+        if at_more {
+            value.clear();
+        }
+        at_more
+    });
+    assert_eq!(page_bits, 1);
+    let listed_air = alter(&path, CELLS, |key, value| {
+        let air = key[0] == 0 && value[9..] == [0, 0];
+        if air {
+            value.clear();
+        }
+        air
+    });
+    assert_eq!(listed_air, 1);
+    store = Store::open(&path).unwrap();
+    let missing = store.load().unwrap().bad;
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].part, Part::Chunk(gone.pos_chunk()));
+    assert_eq!(missing[0].what, ValueError::Missing);
+    let bad = store.verify().unwrap().bad;
+    assert!(bad.contains(&missing[0]), "{bad:?}");
+    assert!(bad.iter().any(|b| b.part == Part::Chunk(more) && b.what == ValueError::NotListed));
+}
+
+trait PosChunk {
+    fn pos_chunk(self) -> ChunkPos;
+}
+
+impl PosChunk for BlockKey {
+    fn pos_chunk(self) -> ChunkPos {
+        ChunkPos::new(self.pos.x, self.pos.y, self.pos.z)
+    }
+}
+
+#[test]
+fn a_bad_list_is_made_again_from_the_keys() {
+    let folder = Folder::new("bad-list");
+    let (path, mut grid) = saved(&folder);
+    let lists = alter(&path, LISTED, |_, value| {
+        value[20] ^= 4;
+        true
+    });
+    let mut store = Store::open(&path).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.bad.len(), lists);
+    assert!(loaded.bad.iter().all(|bad| matches!(bad.part, Part::Listing(_))));
+    assert_eq!(loaded.grid.chunks(), grid.chunks());
+    assert_eq!(loaded.grid.digest(), grid.digest());
+    let error = store.chunks().unwrap_err().to_string();
+    assert!(error.contains("the list of chunks of page"), "{error}");
+    let mut dirty = Dirty::saved(&grid);
+    for chunk in grid.chunks() {
+        let pos = chunk.min_voxel() + VoxelPos::splat(3);
+        scratch::fill(&mut grid, Region::one(pos), 4);
+    }
+    let stats = store.save(&grid, &mut dirty).unwrap();
+    assert_eq!(stats.repaired, lists);
+    assert_eq!(store.verify().unwrap().bad, []);
+    assert_eq!(store.chunks().unwrap(), grid.chunks());
+}
+
+#[test]
+fn a_bad_coarse_block_is_made_again_by_the_next_save_over_it() {
+    let folder = Folder::new("bad-mip");
+    for mip in 1..=8 {
+        let (path, mut grid) = saved_grid(&folder, few_chunks());
+        flip_block(&path, mip, 0);
+        let mut store = Store::open(&path).unwrap();
+        let bad = store.verify().unwrap().bad;
+        let [bad] = &bad[..] else { panic!("{bad:?}") };
+        let Part::Mip(key) = bad.part else { panic!("{bad}") };
+        assert_eq!((key.mip, &bad.what), (mip, &ValueError::Checksum));
+        assert!(store.load().unwrap().bad.is_empty());
+        let error = store.cells(key.region(), mip, &mut DenseBox::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        let under = key.region().finer(mip.into());
+        let chunk = grid.chunks().into_iter().find(|c| under.contains(c.min_voxel())).unwrap();
+        ball(&mut grid, (chunk.min_voxel() + VoxelPos::splat(16)).to_array(), 9, 14);
+        let stats = store.write(&grid, &[chunk]).unwrap();
+        assert!(stats.repaired >= 1);
+        assert_eq!(store.verify().unwrap().bad, [], "mip {mip}");
+        drop(store);
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn coarse_cells_that_do_not_fit_the_fine_ones_are_found() {
+    let folder = Folder::new("not-the-mip");
+    let (path, _) = saved(&folder);
+    let dropped = alter(&path, CELLS, |key, value| {
+        let here = key[0] == 3;
+        if here {
+            value.clear();
+        }
+        here
+    });
+    let bad = Store::open(&path).unwrap().verify().unwrap().bad;
+    assert!(dropped > 0 && bad.len() >= dropped);
+    assert!(bad.iter().all(|bad| bad.what == ValueError::NotTheMip), "{bad:?}");
+}
+
+#[test]
+fn a_world_that_would_fill_the_memory_is_refused() {
+    let folder = Folder::new("bomb");
+    let path = folder.file("world.tvx");
+    let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
+    let mut bomb = VoxelGrid::default();
+    for x in 0..200 {
+        let mut cells = DenseBox::new(ChunkPos::new(x, 0, 0).region());
+        cells.fill(5);
+        cells.arrays_mut().1.fill(100);
+        bomb.write(&cells).unwrap();
+    }
+    draft.write_all(&bomb, |_, _| {}).unwrap();
+    let stats = draft.stats().unwrap();
+    assert!(stats.payload_bytes < 30_000, "a hundred bytes hold 64 kB: {stats:?}");
+    let store = draft.finish().unwrap();
+    assert!(store.load().is_ok());
+    let mut told = Vec::new();
+    let error = store.load_with(2 << 20, |done, all| told.push((done, all))).err().unwrap();
+    assert!(error.to_string().contains("of 200 chunks need 2097152 bytes"), "{error}");
+    assert_eq!(told, [(0, 200)]);
+}
+
+/// Uses a file in every way; answers the first error. What is read without complaint is
+/// right.
+fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError> {
+    let mut cells = DenseBox::default();
+    let read_only = Store::open_read_only(path)?;
+    let _ = read_only.stats();
+    let _ = read_only.extra("roblox");
+    let _ = read_only.cells(Region::new([-3; 3], [3; 3]), 5, &mut cells);
+    drop(read_only);
+    let mut store = Store::open(path)?;
+    let loaded = store.load()?;
+    if loaded.bad.is_empty() {
+        assert_eq!(loaded.grid.digest(), Ok(digest), "damage that nobody noticed");
+    }
+    let mut grid = few_chunks();
+    let mut dirty = Dirty::saved(&grid);
+    ball(&mut grid, [0, 0, 0], 10, 3);
+    let _ = store.save(&grid, &mut dirty);
+    if verify {
+        let _ = store.verify();
+    }
+    Ok(loaded.bad.len())
+}
+
+#[test]
+fn slow_cut_and_altered_files_give_one_line_and_never_panic() {
+    let default_hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !panics_are_caught() {
+            default_hook(info);
+        }
+    }));
+    let folder = Folder::new("altered");
+    let (path, grid) = saved_grid(&folder, few_chunks());
+    let digest = grid.digest().unwrap();
+    let whole = fs::read(&path).unwrap();
+    let mut numbers = Numbers(11);
+    let (mut errors, mut partly, mut unhurt) = (0, 0, 0);
+    for round in 0..160 {
+        let mut bytes = whole.clone();
+        match round % 4 {
+            0 => bytes.truncate(numbers.below(whole.len() as i32) as usize),
+            1 => {
+                let at = numbers.below(512) as usize;
+                bytes[at] ^= 1 << numbers.below(8);
+            }
+            _ => {
+                for _ in 0..1 + numbers.below(4) {
+                    let at = numbers.below(whole.len() as i32) as usize;
+                    bytes[at] = numbers.next() as u8;
+                }
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        match try_all(&path, digest, round % 8 == 7) {
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("world.tvx: "), "{text}");
+                assert_eq!(text.lines().count(), 1, "{text}");
+                errors += 1;
+            }
+            Ok(0) => unhurt += 1,
+            Ok(_) => partly += 1,
+        }
+    }
+    println!("{errors} refused, {partly} read in part, {unhurt} unhurt");
+    assert!(errors > 30 && partly > 0 && unhurt > 0);
+}

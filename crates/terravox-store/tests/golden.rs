@@ -1,0 +1,114 @@
+//! Files as they were first written are read for ever.
+
+mod scratch;
+
+use scratch::{Folder, Numbers, fill};
+use std::path::{Path, PathBuf};
+use terravox::voxel::{
+    Cell, ChunkPos, DenseBox, GridOptions, MAX_MIP, Material, MaterialTable, Region, Shape,
+    VoxelGrid, VoxelPos,
+};
+use terravox_store::{FORMAT_VERSION, Generator, Overwrite, Store, WorldInfo};
+
+/// Digest of the golden world.
+const DIGEST: u128 = 0xb10900a3ae5a1abe8c30522e95da83b5;
+
+fn golden_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden-1.tvx")
+}
+
+/// The description of the golden world: every field that there is.
+fn golden_info() -> WorldInfo {
+    let mut materials = MaterialTable::default().materials()[..9].to_vec();
+    materials.push(Material { shape: Shape::Rubble, name: "Gült".into(), ..materials[8].clone() });
+    WorldInfo {
+        voxel_size_m: 0.25,
+        origin_m: [100.0, -0.5, 4e6],
+        materials: MaterialTable::new(materials),
+        generator: Some(Generator {
+            name: "golden".into(),
+            version: 1,
+            seed: 77,
+            saved_region: Some(Region::new([-64, -32, -32], [32, 64, 64])),
+        }),
+        ..WorldInfo::default()
+    }
+}
+
+/// The cells of the golden world: uniform, mixed, wet, listed air, noise, far away.
+fn golden_grid() -> VoxelGrid {
+    let info = golden_info();
+    let options = GridOptions { unlisted: info.unlisted, materials: info.materials };
+    let mut grid = VoxelGrid::new(options);
+    fill(&mut grid, Region::new([-64, -32, -32], [32, 0, 32]), 8);
+    let mut cells = DenseBox::new(Region::new([-9, -5, -11], [5, 6, 3]));
+    let mut numbers = Numbers(77);
+    for pos in cells.region().voxels() {
+        let material = (numbers.next() % 12) as u8;
+        cells.set(pos, Cell::new(if material == 11 { 240 } else { material }, pos.x as u8));
+        if material > 1 && numbers.below(9) == 0 {
+            cells.set_water(pos, Some((pos.y * 7) as u8));
+        }
+    }
+    grid.write(&cells).unwrap();
+    grid.write(&DenseBox::new(ChunkPos::new(5, 1, -1).region())).unwrap();
+    let far = VoxelPos::new(-(1 << 30), (1 << 30) - 1, 12_345_678);
+    fill(&mut grid, Region::one(far), 9);
+    grid
+}
+
+fn assert_golden(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    let grid = golden_grid();
+    assert_eq!(*store.info(), golden_info());
+    assert_eq!(store.extra_names().unwrap(), ["roblox", "ünused"]);
+    assert_eq!(store.extra("roblox").unwrap(), Some((0..=255).collect()));
+    assert_eq!(store.extra("ünused").unwrap(), Some(vec![]));
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.bad, []);
+    assert_eq!(loaded.grid.chunks(), grid.chunks());
+    assert_eq!(loaded.grid.digest(), Ok(DIGEST));
+    let (mut stored, mut held) = (DenseBox::default(), DenseBox::default());
+    for mip in 0..=MAX_MIP {
+        let region = Region::new([-64, -32, -32], [64, 32, 32]).coarser(mip.into());
+        store.cells(region, mip, &mut stored).unwrap();
+        grid.read(region, mip, &mut held).unwrap();
+        assert!(stored == held, "mip {mip}");
+    }
+    assert_eq!(store.verify().unwrap().bad, []);
+}
+
+#[test]
+fn the_first_format_is_read_for_ever() {
+    assert_eq!(FORMAT_VERSION, 1, "a new version needs a golden file of its own beside this");
+    let folder = Folder::new("golden");
+    let copy = folder.file("golden.tvx");
+    std::fs::copy(golden_file(), &copy).unwrap();
+    assert_golden(&copy);
+    assert_eq!(golden_grid().digest(), Ok(DIGEST));
+}
+
+#[test]
+fn what_is_written_today_is_the_golden_world_too() {
+    let folder = Folder::new("golden-today");
+    write_golden(&folder.file("today.tvx"));
+    assert_golden(&folder.file("today.tvx"));
+}
+
+fn write_golden(path: &Path) {
+    let draft = Store::create(path, &golden_info(), Overwrite::No).unwrap();
+    let all: Vec<u8> = (0..=255).collect();
+    draft.set_extra("roblox", Some(&all)).unwrap();
+    draft.set_extra("ünused", Some(&[])).unwrap();
+    draft.write_all(&golden_grid(), |_, _| {}).unwrap();
+    drop(draft.finish().unwrap());
+}
+
+/// How the golden file was made: once, and never again for the same version.
+#[test]
+#[ignore = "writes the golden file of a new format version"]
+fn write_the_golden_file() {
+    assert!(!golden_file().exists(), "a golden file is never written again");
+    write_golden(&golden_file());
+    println!("digest {:#034x}", golden_grid().digest().unwrap());
+}

@@ -1,0 +1,323 @@
+//! Rows of bits: which cells of a padded box are inside, which faces the block owns,
+//! which corners those touch and which cells stand around these.
+//!
+//! A row holds a bit per padded cell along x in `W` words (one up to 64 cells, else
+//! two). Corners use the bit of the cell on their low side. A bit's rank, the number of
+//! bits before it in all rows, is the number of its vertex or plane.
+
+use super::simd::Machine;
+
+/// Sizes of a padded box in cells and how its rows lie.
+#[derive(Clone, Copy)]
+pub(super) struct Grid {
+    /// Padded edges x, y, z.
+    pub size: [usize; 3],
+    /// The block's own edges.
+    pub own: [usize; 3],
+}
+
+impl Grid {
+    pub(super) fn new(size: [usize; 3]) -> Grid {
+        Grid { size, own: size.map(|edge| edge - 4) }
+    }
+
+    /// Number of cell rows.
+    pub(super) fn rows(&self) -> usize {
+        self.size[1] * self.size[2]
+    }
+
+    /// Number of corner rows.
+    pub(super) fn corner_rows(&self) -> usize {
+        (self.own[1] + 1) * (self.own[2] + 1)
+    }
+}
+
+/// Which material ids count.
+#[derive(Clone, Copy)]
+pub(super) enum Class<'a> {
+    /// Ids from this one on.
+    AtLeast(u8),
+    /// This id.
+    Is(u8),
+    /// Those that are set.
+    Table(&'a [bool; 256]),
+}
+
+/// A row of `W` words.
+pub(super) type Bits<const W: usize> = [u64; W];
+
+/// Row `r` of some rows.
+#[inline(always)]
+pub(super) fn row<const W: usize>(rows: &[u64], r: usize) -> Bits<W> {
+    let mut out = [0; W];
+    out.copy_from_slice(&rows[W * r..W * r + W]);
+    out
+}
+
+macro_rules! each_word {
+    (|$k:ident| $value:expr) => {{
+        let mut out = [0; W];
+        for $k in 0..W {
+            out[$k] = $value;
+        }
+        out
+    }};
+}
+
+#[inline(always)]
+pub(super) fn and<const W: usize>(a: Bits<W>, b: Bits<W>) -> Bits<W> {
+    each_word!(|k| a[k] & b[k])
+}
+
+#[inline(always)]
+pub(super) fn or<const W: usize>(a: Bits<W>, b: Bits<W>) -> Bits<W> {
+    each_word!(|k| a[k] | b[k])
+}
+
+#[inline(always)]
+pub(super) fn not<const W: usize>(a: Bits<W>) -> Bits<W> {
+    each_word!(|k| !a[k])
+}
+
+/// Every bit to the next higher x.
+#[inline(always)]
+pub(super) fn up<const W: usize>(a: Bits<W>) -> Bits<W> {
+    each_word!(|k| a[k] << 1 | if k > 0 { a[k - 1] >> 63 } else { 0 })
+}
+
+/// Every bit to the next lower x.
+#[inline(always)]
+pub(super) fn down<const W: usize>(a: Bits<W>) -> Bits<W> {
+    each_word!(|k| a[k] >> 1 | if k + 1 < W { a[k + 1] << 63 } else { 0 })
+}
+
+#[inline(always)]
+pub(super) fn any<const W: usize>(a: Bits<W>) -> bool {
+    let mut all = 0;
+    for k in 0..W {
+        all |= a[k];
+    }
+    all != 0
+}
+
+/// Sets the bits of `a` in row `r`.
+#[inline(always)]
+pub(super) fn add<const W: usize>(rows: &mut [u64], r: usize, a: Bits<W>) {
+    let row = &mut rows[W * r..W * r + W];
+    for k in 0..W {
+        row[k] |= a[k];
+    }
+}
+
+/// Bits `from..to`.
+pub(super) fn span<const W: usize>(from: usize, to: usize) -> Bits<W> {
+    let below = |bit: usize| if bit == 0 { 0 } else { u128::MAX >> (128 - bit) };
+    let bits = below(to) & !below(from);
+    each_word!(|k| (bits >> (64 * k)) as u64)
+}
+
+/// Calls for every set bit of a row with its index, word and bit in the word.
+macro_rules! for_bits {
+    ($bits:expr, |$bit:ident, $k:ident, $b:ident| $body:block) => {
+        for $k in 0..W {
+            let mut left = $bits[$k];
+            while left != 0 {
+                let $b = left.trailing_zeros() as usize;
+                let $bit = 64 * $k + $b;
+                left &= left - 1;
+                $body
+            }
+        }
+    };
+}
+pub(super) use for_bits;
+
+#[inline(always)]
+fn mask32<M: Machine>(m: M, class: Class<'_>, bytes: &[u8; 32]) -> u64 {
+    u64::from(match class {
+        Class::AtLeast(least) => m.at_least(bytes, least),
+        Class::Is(value) => m.equal(bytes, value),
+        Class::Table(set) => {
+            let mut mask = 0;
+            for (i, &byte) in bytes.iter().enumerate() {
+                mask |= u32::from(set[usize::from(byte)]) << i;
+            }
+            mask
+        }
+    })
+}
+
+/// The 32 bytes at `at`, zeros behind the end.
+#[inline(always)]
+fn bytes32(bytes: &[u8], at: usize) -> [u8; 32] {
+    let mut out = [0; 32];
+    match bytes.get(at..at + 32) {
+        Some(all) => out.copy_from_slice(all),
+        None => out[..bytes.len() - at].copy_from_slice(&bytes[at..]),
+    }
+    out
+}
+
+/// Rows of the cells whose material is in `class`.
+#[inline(always)]
+pub(super) fn class_rows<M: Machine, const W: usize>(
+    m: M,
+    grid: &Grid,
+    materials: &[u8],
+    class: Class<'_>,
+    rows: &mut Vec<u64>,
+) {
+    let sx = grid.size[0];
+    rows.clear();
+    rows.resize(grid.rows() * W, 0);
+    for (r, row) in rows.chunks_exact_mut(W).enumerate() {
+        let at = r * sx;
+        let low = mask32(m, class, &bytes32(materials, at));
+        if W == 2 {
+            let middle = mask32(m, class, &bytes32(materials, at + 32));
+            let high = mask32(m, class, &bytes32(materials, at + sx - 32));
+            row[0] = low | middle << 32;
+            row[W - 1] = high >> (96 - sx);
+        } else if sx >= 32 {
+            row[0] = low | mask32(m, class, &bytes32(materials, at + sx - 32)) << (sx - 32);
+        } else {
+            row[0] = low & ((1 << sx) - 1);
+        }
+    }
+}
+
+/// Rows with faces of the block, in the order in which quads are written.
+#[derive(Debug, Default)]
+pub(super) struct Faces {
+    /// Padded cell row and corner row at its low side.
+    pub rows: Vec<[u32; 2]>,
+    /// Six directions times `W` words for each.
+    pub masks: Vec<u64>,
+}
+
+/// Finds the faces between own inside cells and outside ones, and the corners that they
+/// touch. `outside` is none where it is all that is not inside.
+#[inline(always)]
+pub(super) fn find_faces<const W: usize>(
+    grid: &Grid,
+    inside: &[u64],
+    outside: Option<&[u64]>,
+    faces: &mut Faces,
+    corners: &mut Vec<u64>,
+) {
+    let [nx, ny, nz] = grid.own;
+    let own: Bits<W> = span(2, nx + 2);
+    faces.rows.clear();
+    faces.masks.clear();
+    corners.clear();
+    corners.resize(grid.corner_rows() * W, 0);
+    for y in 0..ny {
+        for z in 0..nz {
+            let r = (y + 2) * grid.size[2] + z + 2;
+            let here: Bits<W> = row(inside, r);
+            let mine = and(here, own);
+            if !any(mine) {
+                continue;
+            }
+            let out = |r: usize| -> Bits<W> {
+                match outside {
+                    Some(outside) => row(outside, r),
+                    None => not(row(inside, r)),
+                }
+            };
+            let level = out(r);
+            let masks = [
+                and(mine, up(level)),
+                and(mine, down(level)),
+                and(mine, out(r - grid.size[2])),
+                and(mine, out(r + grid.size[2])),
+                and(mine, out(r - 1)),
+                and(mine, out(r + 1)),
+            ];
+            let [xl, xh, yl, yh, zl, zh] = masks;
+            if !any(or(or(or(xl, xh), or(yl, yh)), or(zl, zh))) {
+                continue;
+            }
+            let c = y * (nz + 1) + z;
+            let x = or(down(xl), xh);
+            let (yl, yh) = (or(yl, down(yl)), or(yh, down(yh)));
+            let (zl, zh) = (or(zl, down(zl)), or(zh, down(zh)));
+            add(corners, c, or(x, or(yl, zl)));
+            add(corners, c + 1, or(x, or(yl, zh)));
+            add(corners, c + nz + 1, or(x, or(yh, zl)));
+            add(corners, c + nz + 2, or(x, or(yh, zh)));
+            faces.rows.push([r as u32, c as u32]);
+            for mask in masks {
+                faces.masks.extend_from_slice(&mask);
+            }
+        }
+    }
+}
+
+/// Marks the inside cells around corners.
+#[inline(always)]
+pub(super) fn cells_around<const W: usize>(
+    grid: &Grid,
+    inside: &[u64],
+    corners: &[u64],
+    cells: &mut Vec<u64>,
+) {
+    let [_, ny, nz] = grid.own;
+    cells.clear();
+    cells.resize(grid.rows() * W, 0);
+    for y in 0..=ny {
+        for z in 0..=nz {
+            let at: Bits<W> = row(corners, y * (nz + 1) + z);
+            if any(at) {
+                let around = or(at, up(at));
+                let r = (y + 1) * grid.size[2] + z + 1;
+                add(cells, r, around);
+                add(cells, r + 1, around);
+                add(cells, r + grid.size[2], around);
+                add(cells, r + grid.size[2] + 1, around);
+            }
+        }
+    }
+    for (cells, inside) in cells.iter_mut().zip(inside) {
+        *cells &= inside;
+    }
+}
+
+/// Ranks of the first bit of every word; returns the number of bits.
+#[inline(always)]
+pub(super) fn rank_words(rows: &[u64], ranks: &mut Vec<u32>) -> usize {
+    ranks.clear();
+    let mut rank = 0;
+    ranks.extend(rows.iter().map(|word| {
+        let before = rank;
+        if *word != 0 {
+            rank += word.count_ones();
+        }
+        before
+    }));
+    rank as usize
+}
+
+/// Rank of the bit `b` of word `k` of row `r`.
+#[inline(always)]
+pub(super) fn rank<const W: usize>(
+    rows: &[u64],
+    ranks: &[u32],
+    r: usize,
+    k: usize,
+    b: usize,
+) -> u32 {
+    let below = rows[W * r + k] & ((1 << b) - 1);
+    ranks[W * r + k] + below.count_ones()
+}
+
+/// The bit and the next one of word `k`, as bits 0 and 1.
+#[inline(always)]
+pub(super) fn pair<const W: usize>(bits: &Bits<W>, k: usize, b: usize) -> u32 {
+    if W == 1 {
+        (bits[0] >> b) as u32 & 3
+    } else {
+        let next = if k + 1 < W { bits[k + 1] } else { 0 };
+        ((bits[k] >> b) | (next << 1) << (63 - b)) as u32 & 3
+    }
+}
