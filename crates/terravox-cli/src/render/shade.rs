@@ -29,6 +29,8 @@ pub(super) struct Look<'a> {
     pub pixel_edge: f64,
     /// Brightness of a lamp at the camera; 0 by day.
     pub lamp: f32,
+    /// What all light is multiplied with before it is shown.
+    pub exposure: f32,
 }
 
 /// A point of a surface, ready to be lit.

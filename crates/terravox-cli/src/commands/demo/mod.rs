@@ -16,11 +16,15 @@ use crate::triangles;
 use crate::world::{self, World};
 use serde_json::json;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Voxels along the demo world's x and z.
 const SIZE: u32 = 384;
+
+/// Heights of the demo world: deep enough for its lakes, and caves show in its sides.
+const HEIGHTS: Range<i32> = -32..128;
 
 /// How long each step took, in the order of the steps.
 #[derive(Default)]
@@ -39,7 +43,7 @@ impl Times {
 pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut times = Times::default();
     let mut world = match &args.file {
-        None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
+        None => times.step("generate", || generate(DEMO_SEED, SIZE, HEIGHTS, 1.0, console))?,
         Some(file) => {
             times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
         }
