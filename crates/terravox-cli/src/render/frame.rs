@@ -18,7 +18,7 @@ const TRIAL: [usize; 2] = [32, 18];
 const TRIAL_RAYS: usize = TRIAL[0] * TRIAL[1];
 
 /// How much of an outlook should be its frame.
-const NEAR_SHARE: f64 = 0.5;
+const NEAR_SHARE: f64 = 0.58;
 
 /// How far towards the nearer edges of the picture an overview reaches.
 const FILLED: f64 = 0.97;

@@ -7,7 +7,7 @@ use glam::{DQuat, DVec3};
 use std::ops::Range;
 
 /// Balls between the camera in the tunnel and the open.
-const WALLS: Range<usize> = 0..5;
+const WALLS: Range<usize> = 1..5;
 
 /// How far the camera in the tunnel stands above its line, voxels.
 const EYE: f64 = 1.2;
