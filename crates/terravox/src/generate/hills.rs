@@ -19,7 +19,7 @@ const CAVE_SPACING: i64 = 40;
 const CAVE_LAYERS: std::ops::Range<i64> = -2..2;
 
 /// How far a cave's wall may lie from its axis, in voxels: radius and roughness.
-const CAVE_REACH: f64 = 9.0;
+const CAVE_REACH: f64 = 16.0;
 
 const GRASS: u8 = 2;
 const SLATE: u8 = 3;
@@ -104,8 +104,8 @@ impl Hills {
         let land = 21.0 * noise(1, 230.0, east, south) + 9.0 * noise(2, 105.0, east, south);
         let rise = smooth_step(-3.0, 16.0, land);
         // Ridges where the land rises, folded once more on the way up.
-        let ridge = (1.0 - 1.9 * noise(3, 150.0, east, south).abs()).max(0.0);
-        let fold = (1.0 - 1.8 * noise(4, 61.0, east, south).abs()).max(0.0);
+        let ridge = (1.0 - 1.9 * rounded_abs(noise(3, 150.0, east, south))).max(0.0);
+        let fold = (1.0 - 1.8 * rounded_abs(noise(4, 61.0, east, south))).max(0.0);
         let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
         let rough = 0.25 + 0.75 * rise;
         let detail = rough * (3.0 * noise(5, 37.0, x, z) + 1.1 * noise(6, 15.0, x, z));
@@ -179,7 +179,7 @@ impl Hills {
         if depth > -edge && !caves.is_empty() {
             // Lake beds stay whole, and so do the shores.
             let keep = 2.0 * (SEA_LEVEL + 5.0 - column.height).max(0.0);
-            inside = inside.min(self.cave_distance(p, caves) + keep);
+            inside = smooth_min(depth, self.cave_distance(p, caves) + keep);
         }
         let solid = occupancy_units(inside / edge);
         // Water stands above the ground only: caves are dry.
@@ -202,7 +202,7 @@ impl Hills {
     fn cave_distance(&self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
         let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
         let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
-        match nearest < 4.0 {
+        match nearest < 8.0 {
             true => nearest + 1.6 * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
             false => nearest,
         }
@@ -286,6 +286,19 @@ impl Hills {
 fn smooth_step(from: f64, to: f64, v: f64) -> f64 {
     let t = ((v - from) / (to - from)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
+}
+
+/// |v| with its kink rounded, so that ridges have crests and not knives.
+fn rounded_abs(v: f64) -> f64 {
+    (v * v + 0.01).sqrt() - 0.1
+}
+
+/// The smaller distance, less where the two are alike: no thin shells between a cave and
+/// the open. Source: I. Quilez, "Smooth minimum" (the quadratic one).
+fn smooth_min(a: f64, b: f64) -> f64 {
+    const REACH: f64 = 4.0;
+    let alike = (REACH - (a - b).abs()).max(0.0) / REACH;
+    a.min(b) - alike * alike * REACH / 4.0
 }
 
 fn segment_distance(p: [f64; 3], a: [f64; 3], b: [f64; 3]) -> f64 {

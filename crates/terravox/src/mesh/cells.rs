@@ -19,10 +19,7 @@ pub(crate) trait Cells {
     fn material(&self, i: usize) -> u8;
 
     /// Index steps to the next cell along x, y, z.
-    fn steps(&self) -> [usize; 3] {
-        let [sx, _, sz] = self.size();
-        [1, sx * sz, sx]
-    }
+    fn steps(&self) -> [usize; 3];
 
     /// What the cell `[dx, dy, dz]` from the inside cell `i` is worth in its stencil.
     ///
@@ -49,12 +46,12 @@ pub(crate) trait Cells {
         for dy in -1..=1isize {
             for dz in -1..=1isize {
                 for dx in -1..=1isize {
-                    let d = [dx, dy, dz];
-                    let value = self.stencil(i, d);
-                    for axis in 0..3 {
-                        let across = (0..3).filter(|&a| a != axis).map(|a| 2 - d[a].abs() as i32);
-                        g[axis] -= d[axis] as i32 * across.product::<i32>() * value;
-                    }
+                    let value = self.stencil(i, [dx, dy, dz]);
+                    let [x, y, z] = [dx, dy, dz].map(|d| d as i32);
+                    let [wx, wy, wz] = [2 - x.abs(), 2 - y.abs(), 2 - z.abs()];
+                    g[0] -= x * wy * wz * value;
+                    g[1] -= y * wz * wx * value;
+                    g[2] -= z * wx * wy * value;
                 }
             }
         }
@@ -64,19 +61,37 @@ pub(crate) trait Cells {
 
 /// The solid surface: solid cells are inside, all others outside.
 pub(crate) struct SolidCells<'a> {
-    /// The padded box.
-    pub cells: &'a DenseBox,
-    /// Kinds and shapes.
-    pub table: &'a MaterialTable,
+    cells: &'a DenseBox,
+    kinds: &'a [Kind; 256],
+    size: [usize; 3],
+    steps: [usize; 3],
+}
+
+impl<'a> SolidCells<'a> {
+    /// The solid surface of a padded box.
+    pub(crate) fn new(cells: &'a DenseBox, table: &'a MaterialTable) -> SolidCells<'a> {
+        let size = cells.region().size();
+        SolidCells { cells, kinds: table.kinds(), size, steps: steps_of(size) }
+    }
+}
+
+/// Index steps to the next cell along x, y, z.
+fn steps_of([sx, _, sz]: [usize; 3]) -> [usize; 3] {
+    [1, sx * sz, sx]
 }
 
 impl Cells for SolidCells<'_> {
+    #[inline]
     fn size(&self) -> [usize; 3] {
-        self.cells.region().size()
+        self.size
+    }
+    #[inline]
+    fn steps(&self) -> [usize; 3] {
+        self.steps
     }
     #[inline]
     fn inside(&self, i: usize) -> bool {
-        self.table.kind(self.cells.materials()[i]) == Kind::Solid
+        self.kinds[usize::from(self.cells.materials()[i])] == Kind::Solid
     }
     #[inline]
     fn outside(&self, i: usize) -> bool {
@@ -95,15 +110,21 @@ impl Cells for SolidCells<'_> {
 /// The liquid surface: liquid cells and solid ones that hold water are inside, air is
 /// outside, other solids are neither.
 pub(crate) struct LiquidCells<'a> {
-    /// The padded box.
-    pub cells: &'a DenseBox,
-    /// Kinds and shapes.
-    pub table: &'a MaterialTable,
+    cells: &'a DenseBox,
+    kinds: &'a [Kind; 256],
+    size: [usize; 3],
+    steps: [usize; 3],
 }
 
-impl LiquidCells<'_> {
+impl<'a> LiquidCells<'a> {
+    /// The liquid surface of a padded box.
+    pub(crate) fn new(cells: &'a DenseBox, table: &'a MaterialTable) -> LiquidCells<'a> {
+        let size = cells.region().size();
+        LiquidCells { cells, kinds: table.kinds(), size, steps: steps_of(size) }
+    }
+
     fn kind(&self, i: usize) -> Kind {
-        self.table.kind(self.cells.materials()[i])
+        self.kinds[usize::from(self.cells.materials()[i])]
     }
 
     /// Water that the solid cell `i` holds.
@@ -118,8 +139,13 @@ impl LiquidCells<'_> {
 }
 
 impl Cells for LiquidCells<'_> {
+    #[inline]
     fn size(&self) -> [usize; 3] {
-        self.cells.region().size()
+        self.size
+    }
+    #[inline]
+    fn steps(&self) -> [usize; 3] {
+        self.steps
     }
     fn inside(&self, i: usize) -> bool {
         self.kind(i) == Kind::Liquid || self.held(i).is_some()

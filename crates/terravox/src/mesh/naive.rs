@@ -37,9 +37,9 @@ fn mesh_both(cells: &DenseBox, table: &MaterialTable, keyed: bool, out: &mut Blo
     out.block = block_of(cells);
     let size = edges(out.block);
     let origin = out.block.min;
-    let solid = SolidCells { cells, table };
+    let solid = SolidCells::new(cells, table);
     surface(size, Writer { cells: &solid, table, origin, keyed, out: &mut out.solid });
-    let liquid = LiquidCells { cells, table };
+    let liquid = LiquidCells::new(cells, table);
     surface(size, Writer { cells: &liquid, table, origin, keyed, out: &mut out.liquid });
 }
 

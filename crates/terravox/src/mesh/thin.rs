@@ -57,7 +57,7 @@ pub(crate) fn bare(cells: &impl Cells, i: usize, axis: usize) -> bool {
 
 /// Along which axes the inside cell `i` is thin; caps are not.
 pub(crate) fn thin_axes(cells: &impl Cells, i: usize) -> [bool; 3] {
-    let mut thin = [0, 1, 2].map(|axis| bare(cells, i, axis));
+    let mut thin = [bare(cells, i, 0), bare(cells, i, 1), bare(cells, i, 2)];
     if thin.contains(&true)
         && let Some((ahead, behind)) = fullest_neighbour(cells, i)
         && cells.outside(behind)
@@ -136,6 +136,10 @@ pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
         middle[axis] = (0.5 - half) * lean(cells, i, axis);
     }
     let extent = end_extent(half);
+    let mut at_end = [[false; 2]; 3];
+    for axis in (0..3).filter(|&axis| !thin[axis]) {
+        at_end[axis] = [ends(cells, i, thin, axis, false), ends(cells, i, thin, axis, true)];
+    }
     Some(std::array::from_fn(|corner| {
         let mut toward = gradient;
         let mut point = [0.0; 3];
@@ -145,10 +149,10 @@ pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
             if thin[axis] {
                 toward[axis] = step;
                 point[axis] = middle[axis] + if high { half } else { -half };
-            } else if ends(cells, i, thin, axis, high) {
+            } else if at_end[axis][usize::from(high)] {
                 toward[axis] = step;
                 point[axis] = if high { extent } else { -extent };
-            } else if ends(cells, i, thin, axis, !high) {
+            } else if at_end[axis][usize::from(!high)] {
                 toward[axis] = 0;
             }
         }

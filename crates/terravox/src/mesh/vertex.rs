@@ -44,6 +44,24 @@ pub(crate) struct Writer<'a, C> {
     pub out: &'a mut Surface,
 }
 
+/// Up to eight material ids.
+#[derive(Default)]
+struct Ids {
+    ids: [u8; 8],
+    count: usize,
+}
+
+impl Ids {
+    fn push(&mut self, id: u8) {
+        self.ids[self.count] = id;
+        self.count += 1;
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.ids[..self.count]
+    }
+}
+
 /// First of the two vertices of split edges, by lowest corner, axis and quadrant.
 pub(crate) type SplitEdges = FxHashMap<([i32; 3], usize, u8), u32>;
 
@@ -104,7 +122,7 @@ impl<C: Cells> Writer<'_, C> {
         let of = &corner.sheets[usize::from(sheet)];
         let mut planes = [Plane::default(); 8];
         let mut thin = false;
-        let (mut all, mut used) = (Vec::with_capacity(8), Vec::with_capacity(8));
+        let (mut all, mut used) = (Ids::default(), Ids::default());
         for (octant, i) in octants.into_iter().enumerate() {
             if !self.cells.inside(i) {
                 continue;
@@ -115,10 +133,10 @@ impl<C: Cells> Writer<'_, C> {
                 thin |= self.plane(i, octant, &mut planes[octant]);
             }
         }
-        let shape = self.table.shape(blend(&all).0[0]);
+        let shape = self.table.shape(blend(all.get()).0[0]);
         let absolute = self.absolute(at).to_array();
         let placed = place(&planes, of, shape, thin, absolute);
-        let (materials, weights) = blend(&used);
+        let (materials, weights) = blend(used.get());
         self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
         self.out.normals.push(placed.normal);
         self.out.materials.push(materials);

@@ -24,15 +24,12 @@ use super::place::{firmness, rubble};
 use super::surface::{BlockMesh, Surface, VertexKey};
 use super::vertex::{DIRECTIONS, SplitEdges, Writer};
 use planes::{Planes, Source};
-use quads::{Corners, SpecialFace, list_quads};
-use rows::{
-    Bits, Class, Faces, Grid, any, cells_around, class_rows, find_faces, for_bits, or, pair, rank,
-    rank_words, row,
-};
+use quads::{ListQuads, SpecialFace, SplitQuads};
+use rows::{Bits, Class, ClassRows, Faces, Find, Grid, Ranked, any, for_bits, or, pair, row};
 #[cfg(target_arch = "x86_64")]
 use simd::{Avx2, Sse2};
 use simd::{Job, Machine, Plain};
-use vertices::{Batch, Placed8, place8};
+use vertices::{Batch, Place8, Placed8};
 
 /// Which code runs.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +55,11 @@ struct Scratch {
     outside: Vec<u64>,
     faces: Faces,
     /// Corners that own faces touch.
-    corners: Vec<u64>,
-    corner_ranks: Vec<u32>,
+    corners: Ranked,
     /// Corners that are special, if there are any.
     special: Vec<u64>,
     /// Inside cells around corners.
-    around: Vec<u64>,
-    around_ranks: Vec<u32>,
+    around: Ranked,
     planes: Planes,
     positions: Vec<[f32; 4]>,
     quads: Vec<[u32; 4]>,
@@ -193,7 +188,7 @@ impl Block<'_> {
         let origin = out.block.min;
         if present.solid && (present.air || present.liquid) {
             let solid = table.kinds().map(|kind| kind == Kind::Solid);
-            let rules = SolidCells { cells, table };
+            let rules = SolidCells::new(cells, table);
             let input = Input {
                 cells: &rules,
                 materials,
@@ -208,7 +203,7 @@ impl Block<'_> {
         if !(wet && present.air) {
             return;
         }
-        let rules = LiquidCells { cells, table };
+        let rules = LiquidCells::new(cells, table);
         let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         if !cells.water().is_empty() && table.kind(WATER) != Kind::Liquid {
             super::naive::surface(super::edges(out.block), writer);
@@ -267,7 +262,6 @@ struct Input<'a, C> {
 }
 
 /// Meshes one surface.
-#[inline(always)]
 fn surface<M: Machine, C: Cells, const W: usize>(
     m: M,
     s: &mut Scratch,
@@ -275,46 +269,51 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     mut writer: Writer<'_, C>,
 ) {
     let grid = Grid::new(input.cells.size());
-    class_rows::<M, W>(m, &grid, input.materials, input.inside, &mut s.inside);
+    let Input { materials, inside: class, .. } = *input;
+    m.run(ClassRows::<W> { grid: &grid, materials, class, rows: &mut s.inside });
     if let Some(class) = input.outside {
-        class_rows::<M, W>(m, &grid, input.materials, class, &mut s.outside);
+        m.run(ClassRows::<W> { grid: &grid, materials, class, rows: &mut s.outside });
     }
     let outside = input.outside.map(|_| s.outside.as_slice());
-    find_faces::<W>(&grid, &s.inside, outside, &mut s.faces, &mut s.corners);
+    m.run(Find::<W> {
+        grid: &grid,
+        inside: &s.inside,
+        outside,
+        faces: &mut s.faces,
+        corners: &mut s.corners,
+        around: &mut s.around,
+    });
     if s.faces.rows.is_empty() {
         return;
     }
-    let vertices = rank_words(&s.corners, &mut s.corner_ranks);
-    cells_around::<W>(&grid, &s.inside, &s.corners, &mut s.around);
-    let count = rank_words(&s.around, &mut s.around_ranks);
     let source = Source {
         grid: &grid,
-        materials: input.materials,
+        materials,
         occupancies: input.occupancies,
-        class: input.inside,
+        class,
         cells: input.cells,
         inside: &s.inside,
         outside,
         wanted: &s.around,
-        ranks: &s.around_ranks,
-        count,
     };
     s.planes.compute::<M, C, W>(m, &source);
-    place_vertices::<M, C, W>(m, s, &grid, input, vertices, &mut writer);
-    let mut special = place_by_rules::<C, W>(s, &grid, &mut writer);
-    list_quads::<W>(
-        &grid,
-        &s.faces,
-        &Corners { rows: &s.corners, ranks: &s.corner_ranks, special: &s.special },
-        input.materials,
-        &mut s.quads,
-        &mut writer.out.quad_materials,
-        &mut s.special_faces,
-    );
-    writer.out.indices.resize(6 * s.quads.len(), 0);
-    m.split_quads(&s.quads, &s.positions, &mut writer.out.indices);
+    m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
+    let special = place_by_rules::<C, W>(s, &grid, &mut writer);
+    m.run(ListQuads::<W> {
+        grid: &grid,
+        faces: &s.faces,
+        corners: &s.corners,
+        special: &s.special,
+        materials,
+        quads: &mut s.quads,
+        quad_materials: &mut writer.out.quad_materials,
+        special_faces: &mut s.special_faces,
+    });
+    let indices = &mut writer.out.indices;
+    indices.resize(6 * s.quads.len(), 0);
+    m.run(SplitQuads { quads: &s.quads, positions: &s.positions, indices });
     if !s.special_faces.is_empty() {
-        special_quads::<C, W>(s, &grid, &mut special, &mut writer);
+        special_quads::<C, W>(s, &grid, &special, &mut writer);
     }
 }
 
@@ -371,159 +370,205 @@ fn set_shape(batch: &mut Batch, lane: usize, shape: Shape, corner: VoxelPos) {
 
 /// Places all vertices of first sheets as if no corner were special, and lists the
 /// corners that are, or that have cells which are neither inside nor outside.
-#[inline(always)]
-fn place_vertices<M: Machine, C: Cells, const W: usize>(
-    m: M,
-    s: &mut Scratch,
-    grid: &Grid,
-    input: &Input<'_, C>,
-    count: usize,
-    writer: &mut Writer<'_, C>,
-) {
-    let [sx, _, sz] = grid.size;
-    let [_, ny, nz] = grid.own;
-    let liquid = input.outside.is_some();
-    let origin = writer.origin;
-    let only = only_shape(writer.table, liquid);
-    let out = &mut *writer.out;
-    let padded = count.next_multiple_of(8);
-    out.positions.resize(padded, [0.0; 3]);
-    out.normals.resize(padded, [0.0; 3]);
-    out.materials.reserve(count);
-    out.weights.reserve(count);
-    s.positions.resize(padded, [0.0; 4]);
-    s.special.clear();
-    s.by_rules.clear();
-    let mut batch = Batch::new();
-    for lane in 0..8 {
-        set_shape(&mut batch, lane, only.unwrap_or_default(), origin);
+struct PlaceVertices<'a, 'b, C, const W: usize> {
+    s: &'a mut Scratch,
+    grid: &'a Grid,
+    input: &'a Input<'a, C>,
+    writer: &'a mut Writer<'b, C>,
+}
+
+/// What the corners of a row look up: the four cell rows around it.
+struct Around<const W: usize> {
+    /// Numbers of the rows.
+    rows: [usize; 4],
+    inside: [Bits<W>; 4],
+    /// Inside or outside.
+    filled: [Bits<W>; 4],
+    thin: [Bits<W>; 4],
+    any_thin: bool,
+}
+
+impl<const W: usize> Around<W> {
+    #[inline(always)]
+    fn new(s: &Scratch, first: usize, step: usize, liquid: bool) -> Around<W> {
+        let mut around = Around {
+            rows: [first, first + 1, first + step, first + step + 1],
+            inside: [[0; W]; 4],
+            filled: [[!0; W]; 4],
+            thin: [[0; W]; 4],
+            any_thin: false,
+        };
+        for j in 0..4 {
+            let r = around.rows[j];
+            around.inside[j] = row(&s.inside, r);
+            if liquid {
+                around.filled[j] = or(around.inside[j], row(&s.outside, r));
+            }
+            if !s.planes.thin.is_empty() {
+                around.thin[j] = row(&s.planes.thin, r);
+                around.any_thin |= any(around.thin[j]);
+            }
+        }
+        around
     }
-    let each_shape = only.is_none() || only == Some(Shape::Rubble);
-    let mut placed: Placed8 = [[[0.0; 4]; 8]; 2];
-    let (mut lane, mut done) = (0, 0);
-    for y in 0..=ny {
-        for z in 0..=nz {
-            let c = y * (nz + 1) + z;
-            let active: Bits<W> = row(&s.corners, c);
-            if !any(active) {
-                continue;
-            }
-            let near = [0, 1, sz, sz + 1];
-            let near = [
-                (y + 1) * sz + z + 1 + near[0],
-                (y + 1) * sz + z + 1 + near[1],
-                (y + 1) * sz + z + 1 + near[2],
-                (y + 1) * sz + z + 1 + near[3],
-            ];
-            let mut inside: [Bits<W>; 4] = [[0; W]; 4];
-            let mut filled: [Bits<W>; 4] = [[!0; W]; 4];
-            let mut thin: [Bits<W>; 4] = [[0; W]; 4];
-            let mut any_thin = false;
-            for j in 0..4 {
-                inside[j] = row(&s.inside, near[j]);
-                if liquid {
-                    filled[j] = or(inside[j], row(&s.outside, near[j]));
+}
+
+impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) {
+        let PlaceVertices { s, grid, input, writer } = self;
+        let [sx, _, sz] = grid.size;
+        let [_, ny, nz] = grid.own;
+        let liquid = input.outside.is_some();
+        let origin = writer.origin;
+        let only = only_shape(writer.table, liquid);
+        let count = s.corners.count;
+        let out = &mut *writer.out;
+        let padded = count.next_multiple_of(8);
+        out.positions.resize(padded, [0.0; 3]);
+        out.normals.resize(padded, [0.0; 3]);
+        out.materials.resize(count, [0; 4]);
+        out.weights.resize(count, [255, 0, 0, 0]);
+        s.positions.resize(padded, [0.0; 4]);
+        s.special.clear();
+        s.by_rules.clear();
+        let mut batch = Batch::new();
+        for lane in 0..8 {
+            set_shape(&mut batch, lane, only.unwrap_or_default(), origin);
+        }
+        let each_shape = only.is_none() || only == Some(Shape::Rubble);
+        let mut placed: Placed8 = [[[0.0; 4]; 8]; 2];
+        let mut number = 0;
+        for y in 0..=ny {
+            for z in 0..=nz {
+                let c = y * (nz + 1) + z;
+                let active: Bits<W> = row(&s.corners.rows, c);
+                if !any(active) {
+                    continue;
                 }
-                if !s.planes.thin.is_empty() {
-                    thin[j] = row(&s.planes.thin, near[j]);
-                    any_thin |= any(thin[j]);
-                }
-            }
-            for_bits!(active, |bit, k, b| {
-                let below = (1u64 << b) - 1;
-                let mut octants = 0;
-                for j in 0..4 {
-                    let two = pair(&inside[j], k, b);
-                    octants |= two << (2 * j);
-                    let word = W * near[j] + k;
-                    let first = s.around_ranks[word] + (s.around[word] & below).count_ones();
-                    batch.planes[2 * j][lane] = first;
-                    batch.planes[2 * j + 1][lane] = first + (two & 1);
-                }
-                batch.inside[lane] = octants;
-                batch.thin[lane] = 0;
-                if any_thin {
+                let around = Around::<W>::new(s, (y + 1) * sz + z + 1, sz, liquid);
+                for k in 0..W {
+                    let mut left = active[k];
+                    let (mut words, mut ranks) = ([0; 4], [0; 4]);
                     for j in 0..4 {
-                        let two = pair(&thin[j], k, b);
-                        for side in 0..2 {
-                            if two >> side & 1 == 1 {
-                                let octant = 2 * j + side;
-                                let plane = &mut batch.planes[octant][lane];
-                                let first = s.planes.planes[*plane as usize][3].to_bits();
-                                *plane = first + (7 ^ octant as u32);
-                                batch.thin[lane] = 1;
+                        words[j] = s.around.rows[W * around.rows[j] + k];
+                        ranks[j] = s.around.ranks[W * around.rows[j] + k];
+                    }
+                    while left != 0 {
+                        let b = left.trailing_zeros() as usize;
+                        left &= left - 1;
+                        let bit = 64 * k + b;
+                        let lane = number % 8;
+                        let below = (1u64 << b) - 1;
+                        let (mut octants, mut bytes) = (0, 0);
+                        for j in 0..4 {
+                            let two = pair(&around.inside[j], k, b);
+                            octants |= two << (2 * j);
+                            let first = ranks[j] + (words[j] & below).count_ones();
+                            batch.planes[2 * j][lane] = first;
+                            batch.planes[2 * j + 1][lane] = first + (two & 1);
+                            let i = around.rows[j] * sx + bit;
+                            let pair = &input.materials[i..i + 2];
+                            let pair = u16::from_le_bytes([pair[0], pair[1]]);
+                            bytes |= u64::from(pair) << (16 * j);
+                        }
+                        batch.inside[lane] = octants;
+                        batch.corner[0][lane] = (bit - 1) as f32;
+                        batch.corner[1][lane] = y as f32;
+                        batch.corner[2][lane] = z as f32;
+                        batch.thin[lane] = 0;
+                        if around.any_thin {
+                            thin_planes(&mut batch, lane, &around, k, b, &s.planes.planes);
+                        }
+
+                        let mut material = (bytes >> (8 * octants.trailing_zeros())) as u8;
+                        let same = u64::from(material) * 0x0101_0101_0101_0101;
+                        out.materials[number][0] = material;
+                        if (bytes ^ same) & BYTES[octants as usize & 255] != 0 {
+                            let blended = blend_octants(bytes, octants);
+                            (out.materials[number], out.weights[number]) = blended;
+                            material = blended.0[0];
+                        }
+                        if each_shape {
+                            let at = VoxelPos::new(bit as i32 - 1, y as i32, z as i32);
+                            set_shape(&mut batch, lane, writer.table.shape(material), origin + at);
+                        }
+
+                        if liquid || SPECIAL[octants as usize & 255] {
+                            let mut full = 0;
+                            for j in 0..4 {
+                                full |= pair(&around.filled[j], k, b) << (2 * j);
                             }
+                            list_special(s, octants, full, [c, k, b], W);
+                        }
+
+                        number += 1;
+                        if lane == 7 {
+                            let planes = &s.planes.planes;
+                            m.run(Place8 { batch: &batch, planes, out: &mut placed });
+                            put8(&placed, number - 8, out, &mut s.positions);
                         }
                     }
                 }
-                batch.corner[0][lane] = (bit - 1) as f32;
-                batch.corner[1][lane] = y as f32;
-                batch.corner[2][lane] = z as f32;
+            }
+        }
+        if number % 8 > 0 {
+            m.run(Place8 { batch: &batch, planes: &s.planes.planes, out: &mut placed });
+            put8(&placed, number / 8 * 8, out, &mut s.positions);
+        }
+        out.positions.truncate(count);
+        out.normals.truncate(count);
+    }
+}
 
-                let mut bytes = 0;
-                for j in 0..4 {
-                    let i = near[j] * sx + bit;
-                    let two = u16::from_le_bytes([input.materials[i], input.materials[i + 1]]);
-                    bytes |= u64::from(two) << (16 * j);
-                }
-                let first = (bytes >> (8 * octants.trailing_zeros())) as u8;
-                let same = u64::from(first) * 0x0101_0101_0101_0101;
-                let (materials, weights) = if (bytes ^ same) & BYTES[octants as usize] == 0 {
-                    ([first, 0, 0, 0], [255, 0, 0, 0])
-                } else {
-                    blend_octants(bytes, octants)
-                };
-                out.materials.push(materials);
-                out.weights.push(weights);
-                if each_shape {
-                    let at = VoxelPos::new(bit as i32 - 1, y as i32, z as i32);
-                    set_shape(&mut batch, lane, writer.table.shape(materials[0]), origin + at);
-                }
-
-                let mut special = SPECIAL[octants as usize];
-                let mut by_rules = special;
-                if liquid {
-                    let mut full = 0;
-                    for j in 0..4 {
-                        full |= pair(&filled[j], k, b) << (2 * j);
-                    }
-                    if full != 255 {
-                        let outside = (full & !octants) as u8;
-                        special = Corner::new(octants as u8, outside).special();
-                        by_rules = true;
-                    }
-                }
-                if by_rules {
-                    s.by_rules.push([c as u32, bit as u32]);
-                }
-                if special {
-                    if s.special.is_empty() {
-                        s.special.resize(s.corners.len(), 0);
-                    }
-                    s.special[W * c + k] |= 1 << b;
-                }
-
-                lane += 1;
-                if lane == 8 {
-                    place8(m, &batch, &s.planes.planes, &mut placed);
-                    put8(&placed, done, out, &mut s.positions);
-                    (lane, done) = (0, done + 8);
-                }
-            });
+/// Lets a lane use, of its thin cells, the planes for its corner.
+#[inline(never)]
+fn thin_planes<const W: usize>(
+    batch: &mut Batch,
+    lane: usize,
+    around: &Around<W>,
+    k: usize,
+    b: usize,
+    planes: &[[f32; 4]],
+) {
+    for j in 0..4 {
+        let two = pair(&around.thin[j], k, b);
+        for side in 0..2 {
+            if two >> side & 1 == 1 {
+                let octant = 2 * j + side;
+                let plane = &mut batch.planes[octant][lane];
+                *plane = planes[*plane as usize][3].to_bits() + (7 ^ octant as u32);
+                batch.thin[lane] = 1;
+            }
         }
     }
-    if lane > 0 {
-        place8(m, &batch, &s.planes.planes, &mut placed);
-        put8(&placed, done, out, &mut s.positions);
+}
+
+/// Lists a corner if it is special or has cells that are neither inside nor outside.
+fn list_special(s: &mut Scratch, inside: u32, filled: u32, [c, k, b]: [usize; 3], words: usize) {
+    let (special, by_rules) = if filled == 255 {
+        (SPECIAL[inside as usize & 255], SPECIAL[inside as usize & 255])
+    } else {
+        (Corner::new(inside as u8, (filled & !inside) as u8).special(), true)
+    };
+    if by_rules {
+        s.by_rules.push([c as u32, (64 * k + b) as u32]);
     }
-    out.positions.truncate(count);
-    out.normals.truncate(count);
+    if special {
+        if s.special.is_empty() {
+            s.special.resize(s.corners.rows.len(), 0);
+        }
+        s.special[words * c + k] |= 1 << b;
+    }
 }
 
 /// Copies eight placed vertices to their place.
 #[inline(always)]
 fn put8(placed: &Placed8, at: usize, out: &mut Surface, positions: &mut [[f32; 4]]) {
-    positions[at..at + 8].copy_from_slice(&placed[0]);
+    let padded = &mut positions[at..at + 8];
+    for lane in 0..8 {
+        padded[lane] = placed[0][lane];
+    }
     let positions = &mut out.positions[at..at + 8];
     for lane in 0..8 {
         positions[lane] = [placed[0][lane][0], placed[0][lane][1], placed[0][lane][2]];
@@ -559,7 +604,6 @@ type SpecialCorners = FxHashMap<[i32; 3], SpecialCorner>;
 
 /// Places by the rules the vertices of the listed corners: those of first sheets in
 /// their place, all others behind. Writes the keys.
-#[inline(always)]
 fn place_by_rules<C: Cells, const W: usize>(
     s: &mut Scratch,
     grid: &Grid,
@@ -567,7 +611,7 @@ fn place_by_rules<C: Cells, const W: usize>(
 ) -> SpecialCorners {
     let mut special = SpecialCorners::default();
     if writer.keyed {
-        plain_keys::<W>(&s.corners, grid, writer.origin, &mut writer.out.keys);
+        plain_keys::<W>(&s.corners.rows, grid, writer.origin, &mut writer.out.keys);
     }
     let corner_at = |&[c, bit]: &[u32; 2]| {
         let step = grid.own[2] + 1;
@@ -580,8 +624,7 @@ fn place_by_rules<C: Cells, const W: usize>(
         let first = used.trailing_zeros() as u8;
         writer.push_vertex(at, &corner, first);
         let bit = listed[1] as usize;
-        let number =
-            rank::<W>(&s.corners, &s.corner_ranks, listed[0] as usize, bit / 64, bit % 64) as usize;
+        let number = s.corners.at::<W>(listed[0] as usize, bit / 64, bit % 64) as usize;
         let out = &mut *writer.out;
         out.positions.swap_remove(number);
         out.normals.swap_remove(number);
@@ -650,11 +693,10 @@ fn used_sheets<C: Cells>(grid: &Grid, writer: &Writer<'_, C>, at: [i32; 3], corn
 }
 
 /// Writes the faces that touch special corners.
-#[inline(always)]
 fn special_quads<C: Cells, const W: usize>(
     s: &Scratch,
     grid: &Grid,
-    special: &mut SpecialCorners,
+    special: &SpecialCorners,
     writer: &mut Writer<'_, C>,
 ) {
     let [sx, _, sz] = grid.size;
@@ -663,7 +705,7 @@ fn special_quads<C: Cells, const W: usize>(
         _ => {
             let c = at[1] as usize * (grid.own[2] + 1) + at[2] as usize;
             let bit = at[0] as usize + 1;
-            rank::<W>(&s.corners, &s.corner_ranks, c, bit / 64, bit % 64)
+            s.corners.at::<W>(c, bit / 64, bit % 64)
         }
     };
     let mut split = SplitEdges::default();

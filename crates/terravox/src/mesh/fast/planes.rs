@@ -5,8 +5,8 @@ use crate::mesh::cells::Cells;
 use crate::mesh::plane::{FILLS, Plane};
 use crate::mesh::thin::thin_planes;
 
-use super::rows::{Bits, Class, Grid, and, any, down, for_bits, not, or, rank, row, up};
-use super::simd::{Lanes, Machine};
+use super::rows::{Bits, Class, Grid, Ranked, and, any, bytes32, down, for_bits, not, or, row, up};
+use super::simd::{Job, Lanes, Machine};
 
 /// Cells in a segment.
 const SEGMENT: usize = 16;
@@ -46,14 +46,10 @@ pub(super) struct Source<'a, C> {
     /// None where it is all that is not inside.
     pub outside: Option<&'a [u64]>,
     /// Cells that need planes.
-    pub wanted: &'a [u64],
-    pub ranks: &'a [u32],
-    /// How many they are.
-    pub count: usize,
+    pub wanted: &'a Ranked,
 }
 
-/// Offset of a plane's 16 bytes as a table row.
-#[inline(always)]
+/// A plane as a table row.
 fn as_row(plane: &Plane) -> [f32; 4] {
     [plane.normal[0], plane.normal[1], plane.normal[2], plane.distance]
 }
@@ -72,109 +68,26 @@ static FILL_ROWS: [[f32; 4]; 256] = {
 
 impl Planes {
     /// Computes the planes of all wanted cells.
-    #[inline(always)]
     pub(super) fn compute<M: Machine, C: Cells, const W: usize>(
         &mut self,
         m: M,
         source: &Source<'_, C>,
     ) {
-        let rows = source.grid.rows();
-        self.ready.clear();
-        self.ready.resize(rows, false);
-        self.values.resize(source.materials.len() + SLACK, 0);
-        self.x.clear();
-        self.y.clear();
-        self.z.clear();
-        self.fill.clear();
-        for list in [&mut self.x, &mut self.y, &mut self.z] {
-            list.reserve(source.count + 8);
-        }
-        self.fill.reserve(source.count + 8);
-        for r in 0..rows {
-            let wanted: Bits<W> = row(source.wanted, r);
-            if any(wanted) {
-                self.row_gradients(source, r, wanted);
-            }
-        }
+        m.run(Gradients::<C, W> { planes: self, source });
         if source.outside.is_some() {
             self.mend_beside_ground::<C, W>(source);
         }
-        self.solve(m, source.count);
+        m.run(Solve { planes: self, count: source.wanted.count });
         self.thin_cells::<C, W>(source);
-    }
-
-    /// Gradients of the wanted cells of a row.
-    #[inline(always)]
-    fn row_gradients<C, const W: usize>(
-        &mut self,
-        source: &Source<'_, C>,
-        r: usize,
-        wanted: Bits<W>,
-    ) {
-        let [sx, _, sz] = source.grid.size;
-        for dy in 0..3 {
-            for dz in 0..3 {
-                self.make_ready(source, r + dy * sz + dz - sz - 1);
-            }
-        }
-        for k in 0..W {
-            let mut left = wanted[k];
-            while left != 0 {
-                let first = left.trailing_zeros() as usize;
-                let at = r * sx + 64 * k + first;
-                let segment = sobel(&self.values, at, sx, sx * sz);
-                let last = first + SEGMENT;
-                let mut here = if last >= 64 { left } else { left & ((1 << last) - 1) };
-                left &= !here;
-                here >>= first;
-                while here != 0 {
-                    let lane = here.trailing_zeros() as usize & (SEGMENT - 1);
-                    here &= here - 1;
-                    self.x.push(segment[0][lane]);
-                    self.y.push(segment[1][lane]);
-                    self.z.push(segment[2][lane]);
-                    self.fill.push(u32::from(source.occupancies[at + lane]));
-                }
-            }
-        }
-    }
-
-    /// Computes the stencil values of row `r` if they are not there.
-    #[inline(always)]
-    fn make_ready<C>(&mut self, source: &Source<'_, C>, r: usize) {
-        if self.ready[r] {
-            return;
-        }
-        self.ready[r] = true;
-        let sx = source.grid.size[0];
-        let (from, to) = (r * sx, r * sx + sx);
-        let materials = &source.materials[from..to];
-        let occupancies = &source.occupancies[from..to];
-        let values = &mut self.values[from..to];
-        macro_rules! fill_values {
-            (|$material:ident| $inside:expr) => {
-                for i in 0..sx {
-                    let $material = materials[i];
-                    let value = occupancies[i].saturating_add(1);
-                    values[i] = if $inside { value } else { 0 };
-                }
-            };
-        }
-        match source.class {
-            Class::AtLeast(least) => fill_values!(|material| material >= least),
-            Class::Is(id) => fill_values!(|material| material == id),
-            Class::Table(set) => fill_values!(|material| set[usize::from(material)]),
-        }
     }
 
     /// Gradients, by the rules, of the cells that have cells which are neither inside
     /// nor outside around them.
-    #[inline(always)]
     fn mend_beside_ground<C: Cells, const W: usize>(&mut self, source: &Source<'_, C>) {
         let [sx, _, sz] = source.grid.size;
         let Some(outside) = source.outside else { return };
         for r in 0..source.grid.rows() {
-            let wanted: Bits<W> = row(source.wanted, r);
+            let wanted: Bits<W> = row(&source.wanted.rows, r);
             if !any(wanted) {
                 continue;
             }
@@ -187,41 +100,14 @@ impl Planes {
             }
             let beside = and(wanted, or(ground, or(up(ground), down(ground))));
             for_bits!(beside, |bit, k, b| {
-                let at = rank::<W>(source.wanted, source.ranks, r, k, b) as usize;
+                let at = source.wanted.at::<W>(r, k, b) as usize;
                 let [x, y, z] = source.cells.gradient(r * sx + bit);
                 (self.x[at], self.y[at], self.z[at]) = (x as i16, y as i16, z as i16);
             });
         }
     }
 
-    /// Planes from gradients, eight at a time; see [`Plane::new`].
-    #[inline(always)]
-    fn solve<M: Machine>(&mut self, m: M, count: usize) {
-        // One more than there are: the rank behind the last cell is looked up too.
-        let padded = (count + 1).next_multiple_of(8);
-        for list in [&mut self.x, &mut self.y, &mut self.z] {
-            list.resize(padded, 0);
-        }
-        self.fill.resize(padded, 0);
-        self.planes.resize(padded, [0.0; 4]);
-        let lists = self.x.as_chunks::<8>().0.iter().zip(self.y.as_chunks::<8>().0);
-        let lists = lists.zip(self.z.as_chunks::<8>().0).zip(self.fill.as_chunks::<8>().0);
-        for (out, (((x, y), z), fill)) in self.planes.as_chunks_mut::<8>().0.iter_mut().zip(lists) {
-            let [u, slant, scale, _] = m.rows(&FILL_ROWS, fill);
-            let (x, y, z) = (m.load_i16(x), m.load_i16(y), m.load_i16(z));
-            let one = m.splat(1.0);
-            let length = ((x * x + y * y) + z * z).larger(one).sqrt();
-            let (ax, ay, az) = (x.magnitude(), y.magnitude(), z.magnitude());
-            let most = ax.larger(ay).larger(az);
-            let sum = ax + ay + az;
-            let spread = (most + (sum - most) * slant).larger(one);
-            let k = scale / (length * spread).sqrt();
-            m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
-        }
-    }
-
     /// Finds thin cells and appends their eight planes.
-    #[inline(always)]
     fn thin_cells<C: Cells, const W: usize>(&mut self, source: &Source<'_, C>) {
         let [sx, _, sz] = source.grid.size;
         self.thin.clear();
@@ -232,7 +118,7 @@ impl Planes {
             }
         };
         for r in 0..source.grid.rows() {
-            let wanted: Bits<W> = row(source.wanted, r);
+            let wanted: Bits<W> = row(&source.wanted.rows, r);
             if !any(wanted) {
                 continue;
             }
@@ -248,7 +134,7 @@ impl Planes {
                         self.thin.resize(source.grid.rows() * W, 0);
                     }
                     self.thin[W * r + k] |= 1 << b;
-                    let at = rank::<W>(source.wanted, source.ranks, r, k, b) as usize;
+                    let at = source.wanted.at::<W>(r, k, b) as usize;
                     let first = self.planes.len() as u32;
                     self.planes[at] = [0.0, 0.0, 0.0, f32::from_bits(first)];
                     for plane in &planes {
@@ -260,33 +146,156 @@ impl Planes {
     }
 }
 
-/// Falling gradients of the 16 cells from `at` on; see [`Cells::gradient`].
-#[inline(always)]
-fn sobel(values: &[u8], at: usize, step_z: usize, step_y: usize) -> [[i16; SEGMENT]; 3] {
-    let mut g = [[0i16; SEGMENT]; 3];
-    for dy in 0..3 {
-        let mut along = [0i16; SEGMENT];
-        let mut smooth = [0i16; SEGMENT];
-        let mut across = [0i16; SEGMENT];
-        for dz in 0..3 {
-            let from = at + dy * step_y + dz * step_z - step_y - step_z - 1;
-            let cells = &values[from..from + SEGMENT + 2];
-            for l in 0..SEGMENT {
-                let (a, b, c) =
-                    (i16::from(cells[l]), i16::from(cells[l + 1]), i16::from(cells[l + 2]));
-                let (fall, sum) = (a - c, a + c + 2 * b);
-                let weight = if dz == 1 { 2 } else { 1 };
-                along[l] += weight * fall;
-                smooth[l] += weight * sum;
-                across[l] += (1 - dz as i16) * sum;
+/// Computes the gradients of all wanted cells, as if every cell were inside or outside.
+struct Gradients<'a, 'b, C, const W: usize> {
+    planes: &'a mut Planes,
+    source: &'a Source<'b, C>,
+}
+
+impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) {
+        let Gradients { planes, source } = self;
+        let [sx, _, sz] = source.grid.size;
+        let rows = source.grid.rows();
+        planes.ready.clear();
+        planes.ready.resize(rows, false);
+        planes.values.resize(source.materials.len() + SLACK, 0);
+        for list in [&mut planes.x, &mut planes.y, &mut planes.z] {
+            list.resize(source.wanted.count + SEGMENT, 0);
+        }
+        planes.fill.resize(source.wanted.count + SEGMENT, 0);
+        let mut rank = 0;
+        for r in 0..rows {
+            let wanted: Bits<W> = row(&source.wanted.rows, r);
+            if !any(wanted) {
+                continue;
+            }
+            for dy in 0..3 {
+                let from = r + dy * sz - sz - 1;
+                for ready in from..from + 3 {
+                    if !planes.ready[ready] {
+                        planes.ready[ready] = true;
+                        stencil_row(m, source, &mut planes.values, ready);
+                    }
+                }
+            }
+            for k in 0..W {
+                let mut left = wanted[k];
+                while left != 0 {
+                    let first = left.trailing_zeros() as usize;
+                    let at = r * sx + 64 * k + first;
+                    let segment = sobel(m, &planes.values, at, sx, sx * sz);
+                    let last = first + SEGMENT;
+                    let here = if last >= 64 { left } else { left & ((1 << last) - 1) };
+                    left &= !here;
+                    rank =
+                        put_segment(planes, source.occupancies, segment, here >> first, at, rank);
+                }
             }
         }
-        for l in 0..SEGMENT {
-            let weight = if dy == 1 { 2 } else { 1 };
-            g[0][l] += weight * along[l];
-            g[1][l] += (1 - dy as i16) * smooth[l];
-            g[2][l] += weight * across[l];
+    }
+}
+
+/// Appends the cells of a segment that are wanted; returns the next rank.
+#[inline(always)]
+fn put_segment(
+    planes: &mut Planes,
+    occupancies: &[u8],
+    [x, y, z]: [[i16; SEGMENT]; 3],
+    mut wanted: u64,
+    at: usize,
+    mut rank: usize,
+) -> usize {
+    while wanted != 0 {
+        let lane = wanted.trailing_zeros() as usize & (SEGMENT - 1);
+        wanted &= wanted - 1;
+        planes.x[rank] = x[lane];
+        planes.y[rank] = y[lane];
+        planes.z[rank] = z[lane];
+        planes.fill[rank] = u32::from(occupancies[at + lane]);
+        rank += 1;
+    }
+    rank
+}
+
+/// Computes the stencil values of row `r`; what lies behind it in the last 32 bytes
+/// comes out right too.
+#[inline(always)]
+fn stencil_row<M: Machine, C>(m: M, source: &Source<'_, C>, values: &mut [u8], r: usize) {
+    let sx = source.grid.size[0];
+    let (least, most) = match source.class {
+        Class::AtLeast(least) => (least, 255),
+        Class::Is(id) => (id, id),
+        Class::Table(set) => {
+            for i in r * sx..r * sx + sx {
+                let value = source.occupancies[i].saturating_add(1);
+                values[i] = if set[usize::from(source.materials[i])] { value } else { 0 };
+            }
+            return;
+        }
+    };
+    let mut at = r * sx;
+    while at < r * sx + sx {
+        let material = bytes32(source.materials, at);
+        let stored = bytes32(source.occupancies, at);
+        values[at..at + 32].copy_from_slice(&m.stencil(&material, &stored, least, most));
+        at += 32;
+    }
+}
+
+/// Planes from gradients, eight at a time; see [`Plane::new`].
+struct Solve<'a> {
+    planes: &'a mut Planes,
+    count: usize,
+}
+
+impl Job for Solve<'_> {
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) {
+        let Planes { x, y, z, fill, planes, .. } = self.planes;
+        // One more than there are: the rank behind the last cell is looked up too.
+        let padded = (self.count + 1).next_multiple_of(8);
+        for list in [&mut *x, y, z] {
+            list.resize(padded, 0);
+        }
+        fill.resize(padded, 0);
+        planes.resize(padded, [0.0; 4]);
+        let one = m.splat(1.0);
+        let lists = x.as_chunks::<8>().0.iter().zip(y.as_chunks::<8>().0);
+        let lists = lists.zip(z.as_chunks::<8>().0).zip(fill.as_chunks::<8>().0);
+        for (out, (((x, y), z), fill)) in planes.as_chunks_mut::<8>().0.iter_mut().zip(lists) {
+            let [u, slant, scale, _] = m.rows256(&FILL_ROWS, fill);
+            let (x, y, z) = (m.load_i16(x), m.load_i16(y), m.load_i16(z));
+            let length = ((x * x + y * y) + z * z).larger(one).sqrt();
+            let (ax, ay, az) = (x.magnitude(), y.magnitude(), z.magnitude());
+            let most = ax.larger(ay).larger(az);
+            let sum = ax + ay + az;
+            let spread = (most + (sum - most) * slant).larger(one);
+            let k = scale / (length * spread).sqrt();
+            m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
         }
     }
-    g
+}
+
+/// Falling gradients of the 16 cells from `at` on; see [`Cells::gradient`].
+#[inline(always)]
+fn sobel<M: Machine>(
+    m: M,
+    values: &[u8],
+    at: usize,
+    step_z: usize,
+    step_y: usize,
+) -> [[i16; SEGMENT]; 3] {
+    let mut rows = [&[0; SEGMENT + 2]; 9];
+    let first = at - step_y - step_z - 1;
+    for dy in 0..3 {
+        for dz in 0..3 {
+            let from = first + dy * step_y + dz * step_z;
+            if let Some(row) = values[from..].first_chunk() {
+                rows[3 * dy + dz] = row;
+            }
+        }
+    }
+    m.sobel(rows)
 }

@@ -5,7 +5,7 @@
 //! two). Corners use the bit of the cell on their low side. A bit's rank, the number of
 //! bits before it in all rows, is the number of its vertex or plane.
 
-use super::simd::Machine;
+use super::simd::{Job, Machine};
 
 /// Sizes of a padded box in cells and how its rows lie.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ fn mask32<M: Machine>(m: M, class: Class<'_>, bytes: &[u8; 32]) -> u64 {
 
 /// The 32 bytes at `at`, zeros behind the end.
 #[inline(always)]
-fn bytes32(bytes: &[u8], at: usize) -> [u8; 32] {
+pub(super) fn bytes32(bytes: &[u8], at: usize) -> [u8; 32] {
     let mut out = [0; 32];
     match bytes.get(at..at + 32) {
         Some(all) => out.copy_from_slice(all),
@@ -158,30 +158,34 @@ fn bytes32(bytes: &[u8], at: usize) -> [u8; 32] {
     out
 }
 
-/// Rows of the cells whose material is in `class`.
-#[inline(always)]
-pub(super) fn class_rows<M: Machine, const W: usize>(
-    m: M,
-    grid: &Grid,
-    materials: &[u8],
-    class: Class<'_>,
-    rows: &mut Vec<u64>,
-) {
-    let sx = grid.size[0];
-    rows.clear();
-    rows.resize(grid.rows() * W, 0);
-    for (r, row) in rows.chunks_exact_mut(W).enumerate() {
-        let at = r * sx;
-        let low = mask32(m, class, &bytes32(materials, at));
-        if W == 2 {
-            let middle = mask32(m, class, &bytes32(materials, at + 32));
-            let high = mask32(m, class, &bytes32(materials, at + sx - 32));
-            row[0] = low | middle << 32;
-            row[W - 1] = high >> (96 - sx);
-        } else if sx >= 32 {
-            row[0] = low | mask32(m, class, &bytes32(materials, at + sx - 32)) << (sx - 32);
-        } else {
-            row[0] = low & ((1 << sx) - 1);
+/// Makes rows of the cells whose material is in a class.
+pub(super) struct ClassRows<'a, const W: usize> {
+    pub grid: &'a Grid,
+    pub materials: &'a [u8],
+    pub class: Class<'a>,
+    pub rows: &'a mut Vec<u64>,
+}
+
+impl<const W: usize> Job for ClassRows<'_, W> {
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) {
+        let ClassRows { grid, materials, class, rows } = self;
+        let sx = grid.size[0];
+        rows.clear();
+        rows.resize(grid.rows() * W, 0);
+        for (r, row) in rows.as_chunks_mut::<W>().0.iter_mut().enumerate() {
+            let at = r * sx;
+            let low = mask32(m, class, &bytes32(materials, at));
+            if W == 2 {
+                let middle = mask32(m, class, &bytes32(materials, at + 32));
+                let high = mask32(m, class, &bytes32(materials, at + sx - 32));
+                row[0] = low | middle << 32;
+                row[W - 1] = high >> (96 - sx);
+            } else if sx >= 32 {
+                row[0] = low | mask32(m, class, &bytes32(materials, at + sx - 32)) << (sx - 32);
+            } else {
+                row[0] = low & ((1 << sx) - 1);
+            }
         }
     }
 }
@@ -195,10 +199,42 @@ pub(super) struct Faces {
     pub masks: Vec<u64>,
 }
 
-/// Finds the faces between own inside cells and outside ones, and the corners that they
-/// touch. `outside` is none where it is all that is not inside.
+/// Finds the faces between own inside cells and outside ones, the corners that they
+/// touch, and the inside cells around those.
+pub(super) struct Find<'a, const W: usize> {
+    pub grid: &'a Grid,
+    pub inside: &'a [u64],
+    /// None where it is all that is not inside.
+    pub outside: Option<&'a [u64]>,
+    pub faces: &'a mut Faces,
+    pub corners: &'a mut Ranked,
+    pub around: &'a mut Ranked,
+}
+
+/// Rows and the ranks of the first bit of every word.
+#[derive(Debug, Default)]
+pub(super) struct Ranked {
+    pub rows: Vec<u64>,
+    pub ranks: Vec<u32>,
+    /// Number of bits.
+    pub count: usize,
+}
+
+impl<const W: usize> Job for Find<'_, W> {
+    #[inline(always)]
+    fn run<M: Machine>(self, _: M) {
+        let Find { grid, inside, outside, faces, corners, around } = self;
+        find_faces::<W>(grid, inside, outside, faces, &mut corners.rows);
+        if !faces.rows.is_empty() {
+            corners.rank();
+            cells_around::<W>(grid, inside, &corners.rows, &mut around.rows);
+            around.rank();
+        }
+    }
+}
+
 #[inline(always)]
-pub(super) fn find_faces<const W: usize>(
+fn find_faces<const W: usize>(
     grid: &Grid,
     inside: &[u64],
     outside: Option<&[u64]>,
@@ -256,7 +292,7 @@ pub(super) fn find_faces<const W: usize>(
 
 /// Marks the inside cells around corners.
 #[inline(always)]
-pub(super) fn cells_around<const W: usize>(
+fn cells_around<const W: usize>(
     grid: &Grid,
     inside: &[u64],
     corners: &[u64],
@@ -283,32 +319,28 @@ pub(super) fn cells_around<const W: usize>(
     }
 }
 
-/// Ranks of the first bit of every word; returns the number of bits.
-#[inline(always)]
-pub(super) fn rank_words(rows: &[u64], ranks: &mut Vec<u32>) -> usize {
-    ranks.clear();
-    let mut rank = 0;
-    ranks.extend(rows.iter().map(|word| {
-        let before = rank;
-        if *word != 0 {
-            rank += word.count_ones();
+impl Ranked {
+    /// Computes the ranks.
+    #[inline(always)]
+    fn rank(&mut self) {
+        self.ranks.clear();
+        self.ranks.resize(self.rows.len(), 0);
+        let mut rank = 0;
+        for (word, before) in self.rows.iter().zip(&mut self.ranks) {
+            *before = rank;
+            if *word != 0 {
+                rank += word.count_ones();
+            }
         }
-        before
-    }));
-    rank as usize
-}
+        self.count = rank as usize;
+    }
 
-/// Rank of the bit `b` of word `k` of row `r`.
-#[inline(always)]
-pub(super) fn rank<const W: usize>(
-    rows: &[u64],
-    ranks: &[u32],
-    r: usize,
-    k: usize,
-    b: usize,
-) -> u32 {
-    let below = rows[W * r + k] & ((1 << b) - 1);
-    ranks[W * r + k] + below.count_ones()
+    /// Rank of the bit `b` of word `k` of row `r`.
+    #[inline(always)]
+    pub(super) fn at<const W: usize>(&self, r: usize, k: usize, b: usize) -> u32 {
+        let below = self.rows[W * r + k] & ((1 << b) - 1);
+        self.ranks[W * r + k] + below.count_ones()
+    }
 }
 
 /// The bit and the next one of word `k`, as bits 0 and 1.

@@ -26,8 +26,6 @@ pub(crate) trait Lanes:
     fn or_else(self, mask: Self, other: Self) -> Self;
     /// Magnitudes.
     fn magnitude(self) -> Self;
-    /// To memory.
-    fn to_array(self) -> [f32; 8];
 }
 
 /// What the mesher needs from the processor. A value of such a type proves that its
@@ -45,17 +43,22 @@ pub(crate) trait Machine: Copy {
     fn load_i16(self, from: &[i16; 8]) -> Self::F;
     /// Mask of the lanes in which `values` has any of `bits`.
     fn any_bits(self, values: &[u32; 8], bits: u32) -> Self::F;
+    /// Rows of a table by the low byte of each lane, turned into columns.
+    fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Self::F; 4];
     /// Rows of a table by lane, turned into columns.
-    ///
-    /// # Panics
-    /// If a row is not in the table.
-    fn rows(self, table: &[[f32; 4]], at: &[u32; 8]) -> [Self::F; 4];
+    fn rows(self, picked: &Picked<'_>, octant: usize) -> [Self::F; 4];
     /// Columns, turned into eight rows.
     fn put_rows(self, columns: [Self::F; 4], out: &mut [[f32; 4]; 8]);
     /// Bit per byte: it is at least `least`, which is not 0.
     fn at_least(self, bytes: &[u8; 32], least: u8) -> u32;
     /// Bit per byte: it equals `value`.
     fn equal(self, bytes: &[u8; 32], value: u8) -> u32;
+    /// Stencil values: `stored` + 1, at most 255, where `least <= material <= most`,
+    /// else 0. `least` is not 0.
+    fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32];
+    /// Falling gradients x, y, z of 16 cells, Sobel sums: `rows` are the 18 stencil
+    /// values around them of the nine rows, z by z, then y by y.
+    fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3];
     /// Writes six indices a quad, split along the shorter diagonal.
     ///
     /// # Panics
@@ -63,10 +66,45 @@ pub(crate) trait Machine: Copy {
     fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]);
 }
 
+/// Rows of a table for eight lanes of eight octants, all known to be in the table.
+pub(crate) struct Picked<'a> {
+    table: &'a [[f32; 4]],
+    at: &'a [[u32; 8]; 8],
+}
+
+impl<'a> Picked<'a> {
+    /// The rows `at[octant][lane]` of `table`.
+    ///
+    /// # Panics
+    /// If one is not there.
+    #[inline(always)]
+    pub(crate) fn new(table: &'a [[f32; 4]], at: &'a [[u32; 8]; 8]) -> Picked<'a> {
+        let mut most = [0; 8];
+        for rows in at {
+            for lane in 0..8 {
+                most[lane] = if rows[lane] > most[lane] { rows[lane] } else { most[lane] };
+            }
+        }
+        let mut last = 0;
+        for lane in 0..8 {
+            last = if most[lane] > last { most[lane] } else { last };
+        }
+        assert!((last as usize) < table.len(), "row {last} of {}", table.len());
+        Picked { table, at }
+    }
+}
+
 /// Work that is generic over the machine.
 pub(crate) trait Job {
     /// Does it. Must be `#[inline(always)]`.
     fn run<M: Machine>(self, machine: M);
+}
+
+/// Runs a job with the features that are always there. A function of its own, so that
+/// every job has all registers.
+#[inline(never)]
+fn run_alone<M: Machine, J: Job>(machine: M, job: J) {
+    job.run(machine);
 }
 
 /// Plain arrays.
@@ -96,6 +134,29 @@ plain_operator!(Add, add, +);
 plain_operator!(Sub, sub, -);
 plain_operator!(Mul, mul, *);
 plain_operator!(Div, div, /);
+
+/// The sums of [`Machine::sobel`], from `row!(n)`, the differences and smoothed values
+/// along x of row `n`, and operations on 16 numbers.
+macro_rules! sobel_sums {
+    ($row:ident, $add:ident, $sub:ident, $twice:ident) => {{
+        macro_rules! slice {
+            ($n: expr) => {{
+                let (a, b, c) = ($row!($n), $row!($n + 1), $row!($n + 2));
+                (
+                    $add!($add!(a.0, c.0), $twice!(b.0)),
+                    $add!($add!(a.1, c.1), $twice!(b.1)),
+                    $sub!(a.1, c.1),
+                )
+            }};
+        }
+        let (a, b, c) = (slice!(0), slice!(3), slice!(6));
+        [
+            $add!($add!(a.0, c.0), $twice!(b.0)),
+            $sub!(a.1, c.1),
+            $add!($add!(a.2, c.2), $twice!(b.2)),
+        ]
+    }};
+}
 
 macro_rules! plain_lanes {
     ($a:expr, $b:expr, |$x:ident, $y:ident| $value:expr) => {{
@@ -146,10 +207,6 @@ impl Lanes for Plain8 {
     fn magnitude(self) -> Plain8 {
         plain_lanes!(self, self, |x, _y| x.abs())
     }
-    #[inline(always)]
-    fn to_array(self) -> [f32; 8] {
-        self.0
-    }
 }
 
 /// Whether the first diagonal of a quad is not longer than the second.
@@ -180,7 +237,7 @@ impl Machine for Plain {
     type F = Plain8;
     #[inline(always)]
     fn run<J: Job>(self, job: J) {
-        job.run(self);
+        run_alone(self, job);
     }
     #[inline(always)]
     fn splat(self, value: f32) -> Plain8 {
@@ -207,10 +264,21 @@ impl Machine for Plain {
         Plain8(out)
     }
     #[inline(always)]
-    fn rows(self, table: &[[f32; 4]], at: &[u32; 8]) -> [Plain8; 4] {
+    fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Plain8; 4] {
         let mut out = [[0.0; 8]; 4];
         for lane in 0..8 {
-            let row = table[at[lane] as usize];
+            let row = table[at[lane] as usize & 255];
+            for column in 0..4 {
+                out[column][lane] = row[column];
+            }
+        }
+        [Plain8(out[0]), Plain8(out[1]), Plain8(out[2]), Plain8(out[3])]
+    }
+    #[inline(always)]
+    fn rows(self, picked: &Picked<'_>, octant: usize) -> [Plain8; 4] {
+        let mut out = [[0.0; 8]; 4];
+        for lane in 0..8 {
+            let row = picked.table[picked.at[octant][lane] as usize];
             for column in 0..4 {
                 out[column][lane] = row[column];
             }
@@ -240,6 +308,55 @@ impl Machine for Plain {
             mask |= u32::from(byte == value) << i;
         }
         mask
+    }
+    #[inline(always)]
+    fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+        macro_rules! lanes {
+            (|$i:ident| $value:expr) => {{
+                let mut out = [0i16; 16];
+                for $i in 0..16 {
+                    out[$i] = $value;
+                }
+                out
+            }};
+        }
+        macro_rules! add {
+            ($a:expr, $b:expr) => {{
+                let (a, b) = ($a, $b);
+                lanes!(|i| a[i] + b[i])
+            }};
+        }
+        macro_rules! sub {
+            ($a:expr, $b:expr) => {{
+                let (a, b) = ($a, $b);
+                lanes!(|i| a[i] - b[i])
+            }};
+        }
+        macro_rules! twice {
+            ($a:expr) => {{
+                let a = $a;
+                lanes!(|i| 2 * a[i])
+            }};
+        }
+        macro_rules! row {
+            ($n:expr) => {{
+                let v = rows[$n];
+                (
+                    lanes!(|i| i16::from(v[i]) - i16::from(v[i + 2])),
+                    lanes!(|i| i16::from(v[i]) + i16::from(v[i + 2]) + 2 * i16::from(v[i + 1])),
+                )
+            }};
+        }
+        sobel_sums!(row, add, sub, twice)
+    }
+    #[inline(always)]
+    fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32] {
+        let mut out = [0; 32];
+        for i in 0..32 {
+            let inside = least <= material[i] && material[i] <= most;
+            out[i] = if inside { stored[i].saturating_add(1) } else { 0 };
+        }
+        out
     }
     #[inline(always)]
     fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
@@ -352,16 +469,6 @@ mod x86 {
                 Sse8(_mm_andnot_ps(sign, self.0), _mm_andnot_ps(sign, self.1))
             }
         }
-        #[inline(always)]
-        fn to_array(self) -> [f32; 8] {
-            let mut out = [0.0; 8];
-            // SAFETY: SSE2 is part of x86-64; eight f32 are written.
-            unsafe {
-                _mm_storeu_ps(out.as_mut_ptr(), self.0);
-                _mm_storeu_ps(out.as_mut_ptr().add(4), self.1);
-            }
-            out
-        }
     }
 
     impl Lanes for Avx8 {
@@ -400,23 +507,6 @@ mod x86 {
             // SAFETY: an Avx8 exists only where AVX2 was detected.
             unsafe { Avx8(_mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0)) }
         }
-        #[inline(always)]
-        fn to_array(self) -> [f32; 8] {
-            let mut out = [0.0; 8];
-            // SAFETY: an Avx8 exists only where AVX2 was detected; eight f32 are written.
-            unsafe { _mm256_storeu_ps(out.as_mut_ptr(), self.0) };
-            out
-        }
-    }
-
-    /// Panics unless every lane is below `len`.
-    #[inline(always)]
-    fn check_rows(at: &[u32; 8], len: usize) {
-        let mut most = 0;
-        for &row in at {
-            most = if row > most { row } else { most };
-        }
-        assert!((most as usize) < len, "row {most} of {len}");
     }
 
     /// Four rows to four columns.
@@ -457,11 +547,36 @@ mod x86 {
         }
     }
 
+    macro_rules! sse_columns {
+        ($row:ident) => {{
+            let low = turn4($row!(0), $row!(1), $row!(2), $row!(3));
+            let high = turn4($row!(4), $row!(5), $row!(6), $row!(7));
+            [
+                Sse8(low[0], high[0]),
+                Sse8(low[1], high[1]),
+                Sse8(low[2], high[2]),
+                Sse8(low[3], high[3]),
+            ]
+        }};
+    }
+
+    macro_rules! avx_columns {
+        ($row:ident) => {{
+            let [a, b, c, d] = turn8(
+                _mm256_loadu2_m128($row!(4), $row!(0)),
+                _mm256_loadu2_m128($row!(5), $row!(1)),
+                _mm256_loadu2_m128($row!(6), $row!(2)),
+                _mm256_loadu2_m128($row!(7), $row!(3)),
+            );
+            [Avx8(a), Avx8(b), Avx8(c), Avx8(d)]
+        }};
+    }
+
     impl Machine for Sse2 {
         type F = Sse8;
         #[inline(always)]
         fn run<J: Job>(self, job: J) {
-            job.run(self);
+            run_alone(self, job);
         }
         #[inline(always)]
         fn splat(self, value: f32) -> Sse8 {
@@ -499,23 +614,28 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn rows(self, table: &[[f32; 4]], at: &[u32; 8]) -> [Sse8; 4] {
-            check_rows(at, table.len());
-            // SAFETY: SSE2 is part of x86-64; all rows were checked to be in the table.
+        fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Sse8; 4] {
+            // SAFETY: SSE2 is part of x86-64; a byte is less than 256.
             unsafe {
                 macro_rules! row {
                     ($lane:expr) => {
-                        _mm_loadu_ps(table.as_ptr().add(at[$lane] as usize).cast())
+                        _mm_loadu_ps(table.as_ptr().add(at[$lane] as usize & 255).cast())
                     };
                 }
-                let low = turn4(row!(0), row!(1), row!(2), row!(3));
-                let high = turn4(row!(4), row!(5), row!(6), row!(7));
-                [
-                    Sse8(low[0], high[0]),
-                    Sse8(low[1], high[1]),
-                    Sse8(low[2], high[2]),
-                    Sse8(low[3], high[3]),
-                ]
+                sse_columns!(row)
+            }
+        }
+        #[inline(always)]
+        fn rows(self, picked: &Picked<'_>, octant: usize) -> [Sse8; 4] {
+            let at = &picked.at[octant];
+            // SAFETY: SSE2 is part of x86-64; a Picked has checked its rows.
+            unsafe {
+                macro_rules! row {
+                    ($lane:expr) => {
+                        _mm_loadu_ps(picked.table.as_ptr().add(at[$lane] as usize).cast())
+                    };
+                }
+                sse_columns!(row)
             }
         }
         #[inline(always)]
@@ -556,15 +676,76 @@ mod x86 {
             }
         }
         #[inline(always)]
+        fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+            let mut out = [[0; 16]; 3];
+            // SAFETY: SSE2 is part of x86-64; bytes 0..18 of each row are read, 8 by 8.
+            unsafe {
+                let zero = _mm_setzero_si128();
+                for half in [0, 8] {
+                    macro_rules! add {
+                        ($a:expr, $b:expr) => {
+                            _mm_add_epi16($a, $b)
+                        };
+                    }
+                    macro_rules! sub {
+                        ($a:expr, $b:expr) => {
+                            _mm_sub_epi16($a, $b)
+                        };
+                    }
+                    macro_rules! twice {
+                        ($a:expr) => {
+                            _mm_slli_epi16::<1>($a)
+                        };
+                    }
+                    macro_rules! row {
+                        ($n:expr) => {{
+                            let from = rows[$n].as_ptr().add(half);
+                            let a = _mm_unpacklo_epi8(_mm_loadl_epi64(from.cast()), zero);
+                            let b = _mm_unpacklo_epi8(_mm_loadl_epi64(from.add(1).cast()), zero);
+                            let c = _mm_unpacklo_epi8(_mm_loadl_epi64(from.add(2).cast()), zero);
+                            (sub!(a, c), add!(add!(a, c), twice!(b)))
+                        }};
+                    }
+                    let sums = sobel_sums!(row, add, sub, twice);
+                    for axis in 0..3 {
+                        _mm_storeu_si128(out[axis].as_mut_ptr().add(half).cast(), sums[axis]);
+                    }
+                }
+            }
+            out
+        }
+        #[inline(always)]
+        fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32] {
+            let mut out = [0; 32];
+            // SAFETY: SSE2 is part of x86-64; 32 bytes are read and written.
+            unsafe {
+                let least = _mm_set1_epi8(least as i8);
+                let most = _mm_set1_epi8(most as i8);
+                let one = _mm_set1_epi8(1);
+                for half in [0, 16] {
+                    let m = _mm_loadu_si128(material.as_ptr().add(half).cast());
+                    let v = _mm_loadu_si128(stored.as_ptr().add(half).cast());
+                    let bounded = _mm_min_epu8(_mm_max_epu8(m, least), most);
+                    let v = _mm_and_si128(_mm_adds_epu8(v, one), _mm_cmpeq_epi8(bounded, m));
+                    _mm_storeu_si128(out.as_mut_ptr().add(half).cast(), v);
+                }
+            }
+            out
+        }
+        #[inline(always)]
         fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
             split_plainly(quads, positions, out);
         }
     }
 
+    /// How a quad's vertices are listed when the second or the first diagonal is shorter.
+    static ORDERS: [[u32; 8]; 2] = [[1, 2, 3, 1, 3, 0, 0, 0], [0, 1, 2, 0, 2, 3, 0, 0]];
+
     /// Runs a job with the features that [`Avx2`] proves.
     ///
     /// # Safety
     /// They must be there.
+    #[inline(never)]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     unsafe fn run_avx2<J: Job>(machine: Avx2, job: J) {
         job.run(machine);
@@ -606,19 +787,28 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn rows(self, table: &[[f32; 4]], at: &[u32; 8]) -> [Avx8; 4] {
-            check_rows(at, table.len());
-            // SAFETY: as above; all rows were checked to be in the table.
+        fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Avx8; 4] {
+            // SAFETY: as above; a byte is less than 256.
             unsafe {
-                macro_rules! pair {
-                    ($lane:expr) => {{
-                        let low = table.as_ptr().add(at[$lane] as usize).cast();
-                        let high = table.as_ptr().add(at[$lane + 4] as usize).cast();
-                        _mm256_loadu2_m128(high, low)
-                    }};
+                macro_rules! row {
+                    ($lane:expr) => {
+                        table.as_ptr().add(at[$lane] as usize & 255).cast()
+                    };
                 }
-                let [a, b, c, d] = turn8(pair!(0), pair!(1), pair!(2), pair!(3));
-                [Avx8(a), Avx8(b), Avx8(c), Avx8(d)]
+                avx_columns!(row)
+            }
+        }
+        #[inline(always)]
+        fn rows(self, picked: &Picked<'_>, octant: usize) -> [Avx8; 4] {
+            let at = &picked.at[octant];
+            // SAFETY: as above; a Picked has checked its rows.
+            unsafe {
+                macro_rules! row {
+                    ($lane:expr) => {
+                        picked.table.as_ptr().add(at[$lane] as usize).cast()
+                    };
+                }
+                avx_columns!(row)
             }
         }
         #[inline(always)]
@@ -653,8 +843,96 @@ mod x86 {
             }
         }
         #[inline(always)]
+        fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+            macro_rules! add {
+                ($a:expr, $b:expr) => {
+                    _mm256_add_epi16($a, $b)
+                };
+            }
+            macro_rules! sub {
+                ($a:expr, $b:expr) => {
+                    _mm256_sub_epi16($a, $b)
+                };
+            }
+            macro_rules! twice {
+                ($a:expr) => {
+                    _mm256_slli_epi16::<1>($a)
+                };
+            }
+            macro_rules! row {
+                ($n:expr) => {{
+                    let from = rows[$n].as_ptr();
+                    let a = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.cast()));
+                    let b = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.add(1).cast()));
+                    let c = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.add(2).cast()));
+                    (sub!(a, c), add!(add!(a, c), twice!(b)))
+                }};
+            }
+            let mut out = [[0; 16]; 3];
+            // SAFETY: as above; bytes 0..18 of each row are read, 16 i16 are written each.
+            unsafe {
+                let sums = sobel_sums!(row, add, sub, twice);
+                for axis in 0..3 {
+                    _mm256_storeu_si256(out[axis].as_mut_ptr().cast(), sums[axis]);
+                }
+            }
+            out
+        }
+        #[inline(always)]
+        fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32] {
+            let mut out = [0; 32];
+            // SAFETY: as above; 32 bytes are read and written.
+            unsafe {
+                let m = _mm256_loadu_si256(material.as_ptr().cast());
+                let v = _mm256_loadu_si256(stored.as_ptr().cast());
+                let above = _mm256_max_epu8(m, _mm256_set1_epi8(least as i8));
+                let bounded = _mm256_min_epu8(above, _mm256_set1_epi8(most as i8));
+                let v = _mm256_adds_epu8(v, _mm256_set1_epi8(1));
+                let v = _mm256_and_si256(v, _mm256_cmpeq_epi8(bounded, m));
+                _mm256_storeu_si256(out.as_mut_ptr().cast(), v);
+            }
+            out
+        }
+        #[inline(always)]
         fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
-            split_plainly(quads, positions, out);
+            assert_eq!(out.len(), 6 * quads.len());
+            let (fours, rest) = quads.as_chunks::<4>();
+            let (sixes, rest_out) = out.split_at_mut(24 * fours.len());
+            for (four, out) in fours.iter().zip(sixes.as_chunks_mut::<24>().0) {
+                let [p, q, r, s] = four.map(|v| v.map(|v| &positions[v as usize]));
+                // SAFETY: as above; four f32 are read of each position, eight u32 are
+                // written six apart, the last eight ending with the array.
+                unsafe {
+                    macro_rules! squares {
+                        ($p:ident) => {{
+                            let near = _mm256_loadu2_m128($p[1].as_ptr(), $p[0].as_ptr());
+                            let far = _mm256_loadu2_m128($p[3].as_ptr(), $p[2].as_ptr());
+                            let d = _mm256_sub_ps(near, far);
+                            _mm256_mul_ps(d, d)
+                        }};
+                    }
+                    let [x, y, z, _] = turn8(squares!(p), squares!(q), squares!(r), squares!(s));
+                    let sum = _mm256_add_ps(_mm256_add_ps(x, y), z);
+                    let first = _mm256_castps256_ps128(sum);
+                    let second = _mm256_extractf128_ps::<1>(sum);
+                    let shorter = _mm_movemask_ps(_mm_cmple_ps(first, second)) as usize;
+                    for k in 0..4 {
+                        let order = &ORDERS[shorter >> k & 1];
+                        let order = _mm256_loadu_si256(order.as_ptr().cast());
+                        let v = _mm256_castsi128_si256(_mm_loadu_si128(four[k].as_ptr().cast()));
+                        let v = _mm256_permutevar8x32_epi32(v, order);
+                        if k < 3 {
+                            _mm256_storeu_si256(out.as_mut_ptr().add(6 * k).cast(), v);
+                        } else {
+                            let high = _mm256_extracti128_si256::<1>(v);
+                            let to = out.as_mut_ptr().add(18);
+                            _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(v));
+                            _mm_storel_epi64(to.add(4).cast(), high);
+                        }
+                    }
+                }
+            }
+            split_plainly(rest, positions, rest_out);
         }
     }
 }

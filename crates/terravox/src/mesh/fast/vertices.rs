@@ -7,7 +7,7 @@ use crate::mesh::place::{
     CREASE, EVEN, EVENNESS_SCALE, LEAST_DETERMINANT, LEAST_TRACE, ROUNDING, SLIDE,
 };
 
-use super::simd::{Lanes, Machine};
+use super::simd::{Job, Lanes, Machine, Picked};
 
 /// Per inside octants: where the vertex of the only sheet starts, the sheet's
 /// direction, and the centre of what it may reach.
@@ -85,12 +85,25 @@ macro_rules! dot {
 }
 
 /// Places eight vertices.
+pub(super) struct Place8<'a> {
+    pub batch: &'a Batch,
+    pub planes: &'a [[f32; 4]],
+    pub out: &'a mut Placed8,
+}
+
+impl Job for Place8<'_> {
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) {
+        place8(m, self.batch, &Picked::new(self.planes, &self.batch.planes), self.out);
+    }
+}
+
 #[inline(always)]
-pub(super) fn place8<M: Machine>(m: M, batch: &Batch, planes: &[[f32; 4]], out: &mut Placed8) {
+fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed8) {
     let zero = m.splat(0.0);
     let one = m.splat(1.0);
-    let [mx, my, mz, _] = m.rows(&MIDDLES, &batch.inside);
-    let [dx, dy, dz, _] = m.rows(&DIRECTIONS, &batch.inside);
+    let [mx, my, mz, _] = m.rows256(&MIDDLES, &batch.inside);
+    let [dx, dy, dz, _] = m.rows256(&DIRECTIONS, &batch.inside);
     let middle = [mx, my, mz];
 
     let (mut xx, mut xy, mut xz, mut yy, mut yz, mut zz) = (zero, zero, zero, zero, zero, zero);
@@ -99,7 +112,7 @@ pub(super) fn place8<M: Machine>(m: M, batch: &Batch, planes: &[[f32; 4]], out: 
     let (mut fx, mut fy, mut fz) = (zero, zero, zero);
     macro_rules! octant {
         ($octant:expr, $x:tt, $y:tt, $z:tt) => {
-            let [x, y, z, d] = m.rows(planes, &batch.planes[$octant]);
+            let [x, y, z, d] = m.rows(planes, $octant);
             let facing = ((x * dx + y * dy) + z * dz).above(zero);
             let used = facing.and(m.any_bits(&batch.inside, 1 << $octant));
             let (x, y, z, d) = (x.and(used), y.and(used), z.and(used), d.and(used));
@@ -187,7 +200,7 @@ pub(super) fn place8<M: Machine>(m: M, batch: &Batch, planes: &[[f32; 4]], out: 
     let away = [fx * inverse - met[0], fy * inverse - met[1], fz * inverse - met[2]];
     let step = (across - slide) * dot!(away, normal);
     let any = trace.above(zero);
-    let centres = m.rows(&CENTRES, &batch.inside);
+    let centres = m.rows256(&CENTRES, &batch.inside);
     let mut position = [zero; 4];
     for axis in 0..3 {
         let settled = met[axis] + (slide * away[axis] + step * normal[axis]);

@@ -1,0 +1,118 @@
+//! The figures that the project holds itself to: what each is about, the bound
+//! that must hold and the value that is aimed at.
+
+/// Which way a figure is good.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// The value must not exceed this.
+    AtMost(f64),
+    /// The value must not fall below this.
+    AtLeast(f64),
+}
+
+impl Bound {
+    /// Whether `value` keeps the bound. NaN keeps none.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bound::AtMost(limit) => value <= limit,
+            Bound::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// The part of the benchmark that measures a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// Cells in memory and on disk.
+    Storage,
+    /// The surface.
+    Mesh,
+}
+
+/// One figure and its bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Id, as in the JSON.
+    pub id: &'static str,
+    /// Who measures it.
+    pub area: Area,
+    /// Unit of the value.
+    pub unit: &'static str,
+    /// What must hold.
+    pub bound: Bound,
+    /// What is aimed at, where a number was named.
+    pub aim: Option<f64>,
+}
+
+const fn figure(
+    area: Area,
+    id: &'static str,
+    unit: &'static str,
+    bound: Bound,
+    aim: Option<f64>,
+) -> Figure {
+    Figure { id, area, unit, bound, aim }
+}
+
+/// All figures, in the order in which they are shown.
+pub const FIGURES: &[Figure] = {
+    use Area::{Mesh, Storage};
+    use Bound::{AtLeast, AtMost};
+    &[
+        figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
+        figure(Storage, "random_read_ratio", "×", AtMost(1.3), Some(1.1)),
+        figure(Storage, "row_packed_overhead", "×", AtMost(1.05), None),
+        figure(Storage, "chunk_bytes_all_vs_rows", "×", AtMost(1.3), Some(1.15)),
+        figure(Storage, "snapshot_us", "µs", AtMost(50.0), Some(5.0)),
+        figure(Storage, "rle_encode", "GB/s", AtLeast(1.0), Some(1.4)),
+        figure(Storage, "rle_decode", "GB/s", AtLeast(1.5), Some(2.2)),
+        figure(Mesh, "mesh_default_64_vs_fsn", "×", AtMost(0.6), Some(0.4)),
+        figure(Mesh, "mesh_default_8_vs_fsn", "×", AtMost(1.0), Some(0.65)),
+        figure(Mesh, "mesh_smooth_64_vs_fsn", "×", AtMost(0.6), Some(0.38)),
+        figure(Mesh, "mesh_portable_64_vs_fsn", "×", AtMost(1.5), Some(0.65)),
+        figure(Mesh, "mesh_gather_64_ns", "ns/voxel", AtMost(0.3), Some(0.1)),
+        figure(Mesh, "mesh_empty_block", "ns/voxel", AtMost(0.05), Some(0.0)),
+        figure(Mesh, "mesh_open_edges", "edges", AtMost(0.0), None),
+        figure(Mesh, "mesh_nonmanifold_edges", "edges", AtMost(0.0), None),
+        figure(Mesh, "mesh_reversed_share", "share", AtMost(0.001), Some(0.0)),
+        figure(Mesh, "sphere24_rms", "voxels", AtMost(0.009), Some(0.0075)),
+        figure(Mesh, "oblique_rms", "voxels", AtMost(0.004), Some(0.003)),
+        figure(Mesh, "box_edge_rms", "voxels", AtMost(0.18), Some(0.12)),
+        figure(Mesh, "plate_volume_error", "share", AtMost(0.03), Some(0.01)),
+        figure(Mesh, "caves_crossed_runs", "runs", AtMost(2.0), Some(0.0)),
+        figure(Storage, "import_place_seconds", "s", AtMost(2.0), Some(0.5)),
+        figure(Storage, "core_dependencies", "crates", AtMost(15.0), Some(8.0)),
+    ]
+};
+
+/// The figure called `id`.
+///
+/// # Panics
+/// If there is none: an area set a figure that nobody asked for.
+pub fn find(id: &str) -> &'static Figure {
+    let Some(figure) = FIGURES.iter().find(|figure| figure.id == id) else {
+        panic!("there is no figure {id}");
+    };
+    figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_aims_keep_their_bound() {
+        for (at, figure) in FIGURES.iter().enumerate() {
+            assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
+            assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
+        }
+        assert_eq!(FIGURES.len(), 23);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_keeps_no_bound() {
+        assert!(!Bound::AtMost(1.0).holds(f64::NAN));
+        assert!(!Bound::AtLeast(1.0).holds(f64::NAN));
+        assert!(Bound::AtMost(0.0).holds(0.0));
+    }
+}

@@ -1,0 +1,36 @@
+//! The surface: how fast it is made beside its peers, how true it is to the data,
+//! and whether it closes.
+
+mod caves;
+mod closed;
+pub mod distance;
+pub mod ours;
+pub mod peers;
+mod quality;
+mod speed;
+pub mod surface;
+pub mod topology;
+
+use crate::report::Report;
+use crate::worlds::{World, generated, places};
+
+/// Measures the whole area.
+pub fn run(report: &mut Report) {
+    let generated = generated::world();
+    let real = places::all();
+    if let Err(why) = &real {
+        eprintln!("real places are left out: {why}");
+    }
+    let found = real.as_ref().map(|places| places.iter().find(|place| place.name == "Caves"));
+    let missing = "Caves is not among the real places".to_string();
+    let caves: Result<&World, &String> = match &found {
+        Ok(Some(caves)) => Ok(*caves),
+        Ok(None) => Err(&missing),
+        Err(why) => Err(*why),
+    };
+    let worlds: Vec<&World> = [&generated].into_iter().chain(caves).collect();
+    speed::run(report, &worlds);
+    quality::run(report);
+    caves::run(report, caves);
+    closed::run(report, &real);
+}

@@ -1,0 +1,206 @@
+//! How true the surface is where the truth is known: balls, planes, boxes and
+//! plates, filled by distance, ours beside fast-surface-nets on the same cells.
+//!
+//! Errors are in voxels. Of a ball and of planes: the distance of the mesh from the
+//! true surface, root mean square over its area (16 samples a triangle). Of a box:
+//! the distance from points on its true edges to the mesh. Of plates: the volume of
+//! the closed mesh against the sum of the fills.
+
+use glam::DVec3;
+use terravox::mesh::PAD;
+use terravox::voxel::{DenseBox, MaterialTable, Region, Shape};
+
+use super::distance::Nearest;
+use super::ours::{Keyed, table_of};
+use super::peers::FsnBlock;
+use super::surface::{Accumulator, Spread, Surface};
+use crate::report::{Better, Report, Row, detail};
+use crate::worlds::random::Rng;
+use crate::worlds::shapes::{TiltedBox, ball, filled, half_space, plate};
+
+const ROCK: u8 = 8;
+const PEER: &str = "fast-surface-nets";
+/// Edge of the block in which shapes are meshed.
+const EDGE: i32 = 64;
+
+/// Who meshes a padded box of [`EDGE`]³ cells.
+type Maker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
+
+/// Measures `sphere24_rms`, `oblique_rms`, `box_edge_rms` and `plate_volume_error`.
+pub fn run(report: &mut Report) {
+    let table = table_of(Shape::Default);
+    balls(report, &mut makers(&table));
+    planes(report, &mut makers(&table));
+    boxes(report, &mut makers(&table));
+    plates(report);
+}
+
+fn makers(table: &MaterialTable) -> [Maker<'_>; 4] {
+    let of_shape = |name, shape| -> Maker<'static> {
+        let mut keyed = Keyed::new(shape);
+        (name, Box::new(move |cells: &DenseBox| keyed.mesh(cells)))
+    };
+    let fsn = move |cells: &DenseBox| FsnBlock::new(cells, EDGE as usize, table).surface();
+    [
+        of_shape("default", Shape::Default),
+        (PEER, Box::new(fsn)),
+        of_shape("smooth", Shape::Smooth),
+        of_shape("sharp", Shape::Sharp),
+    ]
+}
+
+fn padded() -> Region {
+    Region::new([0; 3], [EDGE; 3]).grow(PAD)
+}
+
+/// One figure: the first maker's value, beside the second's.
+fn set(report: &mut Report, id: &str, title: &str, found: &[(&'static str, Spread, String)]) {
+    let [ours, peer] = [found[0].1.rms, found[1].1.rms];
+    report.set_beside(
+        id,
+        ours,
+        peer,
+        format!("{title}; max {:.3}; baseline {}", found[0].1.max, found[1].0),
+    );
+    for (name, spread, _) in found.iter().filter(|found| found.0 != PEER) {
+        let what = format!("{title}, {name}");
+        report.compare(&what, "voxels rms", Better::Less, spread.rms, (PEER, peer));
+    }
+    let line = |(name, spread, note): &(&'static str, Spread, String)| -> Row {
+        let note = format!("max {:.3}{note}", spread.max);
+        detail(*name, spread.rms, "voxels").beside(peer).note(note)
+    };
+    report.details(format!("{id}: {title}"), found.iter().map(line).collect());
+}
+
+/// Eight balls of radius 24 with their centres anywhere in a cell.
+fn balls(report: &mut Report, makers: &mut [Maker<'_>]) {
+    let mut rng = Rng::new(24);
+    let centres: Vec<DVec3> = (0..8).map(|_| DVec3::splat(31.5) + rng.point()).collect();
+    let shapes: Vec<DenseBox> =
+        centres.iter().map(|&centre| filled(padded(), ROCK, ball(centre, 24.0))).collect();
+    let of = |(name, make): &mut Maker<'_>| {
+        let (mut surface, mut vertex) = (Pool::default(), Pool::default());
+        for (cells, centre) in shapes.iter().zip(&centres) {
+            let mesh = make(cells);
+            let error = |p: DVec3| p.distance(*centre) - 24.0;
+            surface.add(mesh.rms(error));
+            vertex.add(mesh.vertex_rms(error));
+        }
+        (*name, surface.spread(), format!("; vertices alone {:.4}", vertex.spread().rms))
+    };
+    let found: Vec<_> = makers.iter_mut().map(of).collect();
+    set(report, "sphere24_rms", "8 balls of radius 24", &found);
+}
+
+/// Planes through the middle of the block with 24 random normals.
+fn planes(report: &mut Report, makers: &mut [Maker<'_>]) {
+    let mut rng = Rng::new(42);
+    let planes: Vec<(DVec3, DVec3)> =
+        (0..24).map(|_| (DVec3::splat(31.5) + rng.point(), rng.direction())).collect();
+    let shapes: Vec<DenseBox> = planes
+        .iter()
+        .map(|&(point, normal)| filled(padded(), ROCK, half_space(point, normal)))
+        .collect();
+    let of = |(name, make): &mut Maker<'_>| {
+        let (mut error, mut degrees) = (Pool::default(), Pool::default());
+        for (cells, &(point, normal)) in shapes.iter().zip(&planes) {
+            let mesh = make(cells);
+            error.add(mesh.rms(|p| (p - point).dot(normal)));
+            degrees.add(tilt(&mesh, normal));
+        }
+        let worst = (0..24).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
+        let worst = worst.map_or(String::new(), |at| {
+            format!("; worst {:.4}, normal {:.2}", error.0[at].rms, planes[at].1)
+        });
+        let normals = degrees.spread().rms;
+        (*name, error.spread(), format!("; normals off by {normals:.2}° rms{worst}"))
+    };
+    let found: Vec<_> = makers.iter_mut().map(of).collect();
+    set(report, "oblique_rms", "planes with 24 random normals", &found);
+}
+
+/// Degrees between the vertex normals and `normal`.
+fn tilt(mesh: &Surface, normal: DVec3) -> Spread {
+    let mut degrees = Accumulator::default();
+    for shading in &mesh.normals {
+        let cosine = shading.normalize_or_zero().dot(normal).clamp(-1.0, 1.0);
+        degrees.add(cosine.acos().to_degrees(), 1.0);
+    }
+    degrees.finish()
+}
+
+/// Eight boxes of 40 × 30 × 24 voxels, turned at random.
+fn boxes(report: &mut Report, makers: &mut [Maker<'_>]) {
+    let mut rng = Rng::new(7);
+    let boxes: Vec<TiltedBox> = (0..8)
+        .map(|_| TiltedBox {
+            centre: DVec3::splat(31.5) + rng.point(),
+            half: DVec3::new(20.0, 15.0, 12.0),
+            rotation: rng.rotation(),
+        })
+        .collect();
+    let shapes: Vec<DenseBox> =
+        boxes.iter().map(|shape| filled(padded(), ROCK, shape.distance())).collect();
+    let of = |(name, make): &mut Maker<'_>| {
+        let (mut edges, mut faces) = (Pool::default(), Pool::default());
+        for (cells, shape) in shapes.iter().zip(&boxes) {
+            let mesh = make(cells);
+            let nearest = Nearest::new(&mesh);
+            let mut errors = Accumulator::default();
+            for point in shape.edge_points(100) {
+                errors.add(nearest.distance(point), 1.0);
+            }
+            edges.add(errors.finish());
+            faces.add(mesh.rms(shape.distance()));
+        }
+        (*name, edges.spread(), format!("; whole surface {:.3}", faces.spread().rms))
+    };
+    let found: Vec<_> = makers.iter_mut().map(of).collect();
+    set(report, "box_edge_rms", "edges of 8 turned boxes", &found);
+}
+
+/// Plates of 40² cells across each axis, of several fills.
+fn plates(report: &mut Report) {
+    let table = table_of(Shape::Default);
+    let mut keyed = Keyed::new(Shape::Default);
+    let (mut lines, mut worst, mut peer_worst) = (Vec::new(), 0.0f64, 0.0f64);
+    for units in [64, 102, 128, 192, 256] {
+        for axis in 0..3 {
+            let cells = plate(padded(), axis, PLATE_EDGE, units);
+            let truth = f64::from(PLATE_EDGE * PLATE_EDGE) * f64::from(units) / 256.0;
+            let error = keyed.mesh(&cells).volume() / truth - 1.0;
+            let peer =
+                FsnBlock::new(&cells, EDGE as usize, &table).surface().volume() / truth - 1.0;
+            worst = worst.max(error.abs());
+            peer_worst = peer_worst.max(peer.abs());
+            let name = format!("fill {units}/256 across {}", ["x", "y", "z"][axis]);
+            lines.push(detail(name, error, "share").note(format!("fast-surface-nets {peer:.3}")));
+        }
+    }
+    report.set_beside(
+        "plate_volume_error",
+        worst,
+        peer_worst,
+        "the worst of 15 plates of 40² cells",
+    );
+    report.details("plate_volume_error: volume of the mesh ÷ sum of fills − 1", lines);
+}
+
+const PLATE_EDGE: i32 = 40;
+
+/// Joins the spreads of several meshes, each counting alike.
+#[derive(Default)]
+struct Pool(Vec<Spread>);
+
+impl Pool {
+    fn add(&mut self, spread: Spread) {
+        self.0.push(spread);
+    }
+
+    fn spread(&self) -> Spread {
+        let squares: f64 = self.0.iter().map(|s| s.rms * s.rms).sum();
+        let max = self.0.iter().map(|s| s.max).fold(0.0, f64::max);
+        Spread { rms: (squares / self.0.len() as f64).sqrt(), max }
+    }
+}

@@ -1,0 +1,313 @@
+//! What a run found: the figures, the details beside them, and the words about
+//! what was not measured; as a table for people and as JSON for machines.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::figures::{self, Area, Bound, FIGURES, Figure};
+use crate::machine::Machine;
+
+/// A measured value.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Figure id, or the name of a detail.
+    pub id: String,
+    /// What the bound is about.
+    pub value: f64,
+    /// Unit of `value`.
+    pub unit: &'static str,
+    /// What a peer, or the definition, gave.
+    pub baseline: Option<f64>,
+    /// Ours divided by the baseline, both in the baseline's unit.
+    pub ratio: Option<f64>,
+    /// What the table adds in words.
+    pub note: String,
+}
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Times, bytes, errors.
+    Less,
+    /// Bandwidths.
+    More,
+}
+
+/// Everything that a run found.
+#[derive(Default)]
+pub struct Report {
+    rows: Vec<Row>,
+    details: Vec<(String, Vec<Row>)>,
+    /// Where a peer does better than we, a line each.
+    peer_wins: Vec<String>,
+    /// (figure, why it was not measured).
+    missing: Vec<(&'static str, String)>,
+}
+
+impl Report {
+    /// Sets the value of a figure, `baseline` and `ratio` being unknown.
+    pub fn set(&mut self, id: &str, value: f64, note: impl Into<String>) {
+        self.set_against(id, value, None, None, note);
+    }
+
+    /// Sets the value of a figure that is itself the ratio to `baseline`.
+    pub fn set_ratio(&mut self, id: &str, ratio: f64, baseline: f64, note: impl Into<String>) {
+        self.set_against(id, ratio, Some(baseline), Some(ratio), note);
+    }
+
+    /// Sets the value of a figure beside what a peer gave, in the same unit.
+    pub fn set_beside(&mut self, id: &str, value: f64, peer: f64, note: impl Into<String>) {
+        self.set_against(id, value, Some(peer), Some(value / peer), note);
+    }
+
+    fn set_against(
+        &mut self,
+        id: &str,
+        value: f64,
+        baseline: Option<f64>,
+        ratio: Option<f64>,
+        note: impl Into<String>,
+    ) {
+        let figure = figures::find(id);
+        assert!(self.row(id).is_none(), "{id} is measured twice");
+        let (id, unit, note) = (id.to_string(), figure.unit, note.into());
+        self.rows.push(Row { id, value, unit, baseline, ratio, note });
+    }
+
+    /// Says why a figure has no value.
+    pub fn not_measured(&mut self, id: &str, why: impl Into<String>) {
+        self.missing.push((figures::find(id).id, why.into()));
+    }
+
+    /// Adds a table of details.
+    pub fn details(&mut self, title: impl Into<String>, rows: Vec<Row>) {
+        self.details.push((title.into(), rows));
+    }
+
+    /// Compares us with a peer at `what`, and remembers it if the peer does better.
+    pub fn compare(
+        &mut self,
+        what: &str,
+        unit: &str,
+        better: Better,
+        ours: f64,
+        peer: (&str, f64),
+    ) {
+        let (name, value) = peer;
+        let wins = match better {
+            Better::Less => value < ours,
+            Better::More => value > ours,
+        };
+        if wins {
+            let (value, ours) = (number(value), number(ours));
+            self.peer_wins.push(format!("{what}: {name} {value} {unit}, ours {ours} {unit}"));
+        }
+    }
+
+    fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id == id)
+    }
+
+    /// The figures of `areas` that have a value outside their bound, or none.
+    pub fn short(&self, areas: &[Area]) -> usize {
+        let of_areas = FIGURES.iter().filter(|figure| areas.contains(&figure.area));
+        let holds = |f: &Figure| self.row(f.id).is_some_and(|row| f.bound.holds(row.value));
+        of_areas.filter(|figure| !holds(figure)).count()
+    }
+
+    /// The whole report for a terminal.
+    pub fn text(&self, areas: &[Area], machine: &Machine) -> String {
+        let mut text = format!("{machine}\n\n");
+        let mut table = vec![
+            ["figure", "value", "unit", "must", "aim", "", "baseline", "ratio", "note"]
+                .map(String::from)
+                .to_vec(),
+        ];
+        for figure in FIGURES.iter().filter(|figure| areas.contains(&figure.area)) {
+            table.push(self.figure_cells(figure));
+        }
+        write_table(&mut text, &table);
+        for (title, rows) in &self.details {
+            let head = [title.as_str(), "value", "unit", "baseline", "ratio", "note"];
+            let mut table = vec![head.map(String::from).to_vec()];
+            table.extend(rows.iter().map(detail_cells));
+            text.push('\n');
+            write_table(&mut text, &table);
+        }
+        text.push_str("\nwhere a peer wins\n");
+        for line in &self.peer_wins {
+            let _ = writeln!(text, "  {line}");
+        }
+        if self.peer_wins.is_empty() {
+            text.push_str("  nowhere in this run\n");
+        }
+        text
+    }
+
+    fn figure_cells(&self, figure: &Figure) -> Vec<String> {
+        let must = match figure.bound {
+            Bound::AtMost(limit) => format!("≤ {limit}"),
+            Bound::AtLeast(limit) => format!("≥ {limit}"),
+        };
+        let aim = figure.aim.map_or(String::new(), |aim| aim.to_string());
+        let (id, unit) = (figure.id.to_string(), figure.unit.to_string());
+        let Some(row) = self.row(figure.id) else {
+            let why = self.missing.iter().find(|(id, _)| *id == figure.id);
+            let why = why.map_or("nothing measured it", |(_, why)| why).to_string();
+            let none = String::new;
+            return vec![id, "–".into(), unit, must, aim, "?".into(), none(), none(), why];
+        };
+        let verdict = if figure.bound.holds(row.value) { "ok" } else { "SHORT" };
+        let (baseline, ratio) = (optional(row.baseline), optional(row.ratio));
+        let (value, note) = (number(row.value), row.note.clone());
+        vec![id, value, unit, must, aim, verdict.into(), baseline, ratio, note]
+    }
+
+    /// The report as JSON: `rows` has exactly the figures of `areas`, those without
+    /// a value as null with a `note` that says why.
+    pub fn json(&self, areas: &[Area], machine: &Machine) -> Value {
+        let figures = FIGURES.iter().filter(|figure| areas.contains(&figure.area));
+        let rows: Vec<Value> = figures.map(|figure| self.figure_json(figure)).collect();
+        let details: Vec<Value> = self
+            .details
+            .iter()
+            .map(|(title, rows)| {
+                json!({"title": title, "rows": rows.iter().map(row_json).collect::<Vec<_>>()})
+            })
+            .collect();
+        json!({"machine": machine.json(), "rows": rows, "details": details,
+            "peer_wins": self.peer_wins})
+    }
+
+    fn figure_json(&self, figure: &Figure) -> Value {
+        if let Some(row) = self.row(figure.id) {
+            return row_json(row);
+        }
+        let why = self.missing.iter().find(|(id, _)| *id == figure.id);
+        let why = why.map_or("nothing measured it", |(_, why)| why);
+        json!({"id": figure.id, "value": null, "unit": figure.unit, "baseline": null,
+            "ratio": null, "note": why})
+    }
+}
+
+fn row_json(row: &Row) -> Value {
+    json!({"id": row.id, "value": row.value, "unit": row.unit, "baseline": row.baseline,
+        "ratio": row.ratio, "note": row.note})
+}
+
+fn detail_cells(row: &Row) -> Vec<String> {
+    let (baseline, ratio) = (optional(row.baseline), optional(row.ratio));
+    vec![row.id.clone(), number(row.value), row.unit.into(), baseline, ratio, row.note.clone()]
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or(String::new(), number)
+}
+
+/// Three significant digits, whole numbers whole.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor();
+    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// Columns padded to their widest cell; the last one is not.
+fn write_table(text: &mut String, table: &[Vec<String>]) {
+    let columns = table[0].len();
+    let width = |c: usize| table.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for (at, row) in table.iter().enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            let pad = width - cell.chars().count();
+            let _ = write!(line, "{cell}{}  ", " ".repeat(pad));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+        if at == 0 {
+            text.push_str(&"─".repeat(line.trim_end().chars().count()));
+            text.push('\n');
+        }
+    }
+}
+
+/// A detail without a baseline.
+pub fn detail(id: impl Into<String>, value: f64, unit: &'static str) -> Row {
+    Row { id: id.into(), value, unit, baseline: None, ratio: None, note: String::new() }
+}
+
+impl Row {
+    /// Adds a baseline in the same unit, and the ratio to it.
+    pub fn beside(mut self, baseline: f64) -> Row {
+        self.baseline = Some(baseline);
+        self.ratio = Some(self.value / baseline);
+        self
+    }
+
+    /// Adds words.
+    pub fn note(mut self, note: impl Into<String>) -> Row {
+        self.note = note.into();
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_every_figure_of_the_area_and_nulls_what_was_not_measured() {
+        let mut report = Report::default();
+        report.set_ratio("row_read_ratio", 1.25, 9.0, "of GB/s");
+        report.not_measured("snapshot_us", "no clock");
+        let json = report.json(&[Area::Storage], &Machine::this());
+        let rows = json["rows"].as_array().unwrap();
+        let storage = FIGURES.iter().filter(|figure| figure.area == Area::Storage);
+        assert_eq!(rows.len(), storage.count());
+        assert_eq!(rows[0]["value"], 1.25);
+        assert_eq!(rows[0]["baseline"], 9.0);
+        assert!(rows[4]["value"].is_null());
+        assert_eq!(rows[4]["note"], "no clock");
+        assert_eq!(report.short(&[Area::Storage]), rows.len() - 1);
+    }
+
+    #[test]
+    fn the_table_says_what_falls_short_and_what_is_missing() {
+        let mut report = Report::default();
+        report.set("mesh_open_edges", 3.0, "");
+        report.not_measured("caves_crossed_runs", "no real places");
+        let text = report.text(&[Area::Mesh], &Machine::this());
+        let line = |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap();
+        assert!(line("mesh_open_edges").contains("SHORT"));
+        assert!(line("caves_crossed_runs").contains("no real places"));
+        assert!(!text.contains("snapshot_us"));
+    }
+
+    #[test]
+    fn a_peer_that_does_better_is_named_and_one_that_does_not_is_not() {
+        let mut report = Report::default();
+        report.compare("time", "ns", Better::Less, 2.0, ("quick", 1.5));
+        report.compare("time", "ns", Better::Less, 2.0, ("slow", 2.5));
+        report.compare("bandwidth", "GB/s", Better::More, 2.0, ("broad", 3.0));
+        report.compare("bandwidth", "GB/s", Better::More, 2.0, ("narrow", 1.0));
+        let text = report.text(&[Area::Mesh], &Machine::this());
+        let wins = text.split("where a peer wins\n").nth(1).unwrap();
+        assert_eq!(
+            wins,
+            "  time: quick 1.50 ns, ours 2 ns\n  bandwidth: broad 3 GB/s, ours 2 GB/s\n"
+        );
+    }
+
+    #[test]
+    fn numbers_show_three_digits() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(0.012345), "0.0123");
+        assert_eq!(number(1.8449), "1.84");
+        assert_eq!(number(123.456), "123");
+        assert_eq!(number(250_000.0), "250000");
+    }
+}
