@@ -89,7 +89,7 @@ pub struct Generate {
 }
 
 /// Seed of the generated demo world.
-pub const DEMO_SEED: u64 = 252;
+pub const DEMO_SEED: u64 = 1;
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]

@@ -266,7 +266,13 @@ pub fn check_new_world(path: &Path, force: bool) -> Outcome<()> {
     if path.exists() && !force {
         return Err(exists(path));
     }
-    Ok(())
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::of(path, "there is no such folder; make it or name another"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn exists(path: &Path) -> Failure {

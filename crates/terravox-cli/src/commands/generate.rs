@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::world::{World, check_new_world};
 use rayon::prelude::*;
 use serde_json::json;
+use std::ops::Range;
 use std::time::Instant;
 use terravox::generate::Hills;
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
@@ -17,13 +18,10 @@ use terravox_store::{Generator, WorldInfo};
 /// Chunks made at a time: bounds what waits to be written.
 const BATCH: usize = 64;
 
-/// Deepest ground that is made, voxels: below it there are no caves.
-const DEEPEST: i32 = -64;
-
 pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     check_new_world(&args.world, args.force)?;
     let start = Instant::now();
-    let world = generate(args.seed, args.size, args.voxel_size, console)?;
+    let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
     let made = start.elapsed();
     let start = Instant::now();
     let saved = world.save(&args.world, args.force, console)?;
@@ -39,13 +37,19 @@ pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
 }
 
 /// A generated world, `size` voxels along x and z rounded up to chunks, its middle at
-/// the origin.
-pub fn generate(seed: u64, size: u32, voxel_size_m: f64, console: &Console) -> Outcome<World> {
+/// the origin, cut to a range of heights.
+pub fn generate(
+    seed: u64,
+    size: u32,
+    heights: Range<i32>,
+    voxel_size_m: f64,
+    console: &Console,
+) -> Outcome<World> {
     let hills = Hills::new(seed);
     let edge = size.div_ceil(32) as i32;
     let [low, high] = [-(edge / 2), edge - edge / 2];
-    let heights = [DEEPEST, Hills::HEIGHTS.end];
-    let region = Region::new([low * 32, heights[0], low * 32], [high * 32, heights[1], high * 32]);
+    let [min, max] = [[low * 32, heights.start, low * 32], [high * 32, heights.end, high * 32]];
+    let region = Region::new(min, max);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let chunks: Vec<ChunkPos> = region.blocks::<5>().collect();
     let bar = console.bar("generating", chunks.len());

@@ -9,7 +9,7 @@ use crate::render::{self, Camera, FOV_DEGREES, Image, PictureOptions, Scene, Scr
 use crate::report::Report;
 use crate::world::{self, World, extension};
 use glam::DVec3;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,19 +18,22 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
         return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    // Before the work, so that a place that cannot be written costs none.
+    let output = Output::create(&args.file)?;
     let start = Instant::now();
     let scene = Scene::new(world.grid.snapshot(), args.view.mip);
     let scene = scene.map_err(Failure::at(&args.world))?;
     let options = options(&args.view);
     let camera = camera(&world, &scene, &args.view, options.aspect());
     let image = take(&scene, &camera, &options, console);
-    let file_bytes = write_png(&args.file, &image)?;
+    let file_bytes = write_png(output, &args.file, &image)?;
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
     let size = format!("{} × {} pixels", image.width, image.height);
     report.line("size", "size", size, json!([image.width, image.height]));
-    add_camera(&world, &scene, &camera, &mut report);
+    let typed = typed(&world, &scene, &camera);
+    report.line("camera", "camera", typed.text, typed.value);
     report.hidden("mip", scene.mip());
     report.bytes("file_bytes", "written", file_bytes);
     report.time("render_ms", "render", start.elapsed());
@@ -75,8 +78,16 @@ pub fn cells_from_metres(world: &World, scene: &Scene, metres: [f64; 3]) -> DVec
     (DVec3::from(metres) - DVec3::from(world.info.origin_m)) / cell
 }
 
-/// Adds where the camera stands and looks, in metres, as it can be typed again.
-fn add_camera(world: &World, scene: &Scene, camera: &Camera, report: &mut Report) {
+/// Where a camera stands and looks, in metres.
+pub struct Typed {
+    /// As it can be typed again.
+    pub text: String,
+    /// For machines.
+    pub value: Value,
+}
+
+/// A camera in the words of the command line.
+pub fn typed(world: &World, scene: &Scene, camera: &Camera) -> Typed {
     let cell = world.info.voxel_size_m * f64::from(1_u32 << scene.mip());
     let metres = |cells: DVec3| {
         let point = cells * cell + DVec3::from(world.info.origin_m);
@@ -84,9 +95,11 @@ fn add_camera(world: &World, scene: &Scene, camera: &Camera, report: &mut Report
     };
     let [eye, look] = [camera.eye, camera.eye + camera.forward() * 100.0].map(metres);
     let words = |[x, y, z]: [f64; 3]| format!("{x},{y},{z}");
-    let text = format!("--camera {} --look {}", words(eye), words(look));
-    report.line("camera_m", "camera", text, json!(eye));
-    report.hidden("look_m", json!(look));
+    let fov = camera.fov_degrees;
+    Typed {
+        text: format!("--camera {} --look {} --fov {fov}", words(eye), words(look)),
+        value: json!({ "eye_m": eye, "look_m": look, "fov_degrees": fov }),
+    }
 }
 
 /// Takes a picture with a progress bar.
@@ -99,8 +112,7 @@ pub fn take(scene: &Scene, camera: &Camera, options: &PictureOptions, console: &
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_png(path: &Path, image: &Image) -> Outcome<u64> {
-    let mut output = Output::create(path)?;
+pub fn write_png(mut output: Output, path: &Path, image: &Image) -> Outcome<u64> {
     image.write_png(output.writer()).map_err(Failure::at(path))?;
     output.finish()
 }

@@ -15,6 +15,10 @@ const FEELERS: usize = 32;
 
 /// Columns and rows of the tiny picture that rates a candidate.
 const TRIAL: [usize; 2] = [32, 18];
+const TRIAL_RAYS: usize = TRIAL[0] * TRIAL[1];
+
+/// How much of an outlook should be its frame.
+const NEAR_SHARE: f64 = 0.58;
 
 /// How far towards the nearer edges of the picture an overview reaches.
 const FILLED: f64 = 0.97;
@@ -38,13 +42,18 @@ struct Wish {
 /// A three-quarter view of the whole world from above.
 pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> Camera {
     let points = feel(scene, scratch);
-    let Some([mut low, high]) = extent(&points) else {
+    let Some([mut low, mut high]) = extent(&points) else {
         // No column shows land: look at the middle of nothing.
         return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, fov);
     };
     // A world that is cut off below shows its side, as far as it is not a shaft.
-    let side = 0.1 * (high - low).max_element();
-    low.y = (low.y - side).max(f64::from(scene.bounds().min.y)).min(low.y);
+    let side = 0.25 * (high - low).max_element();
+    let lowest = bounds(scene)[0].y;
+    let under = underside(scene, [DVec3::new(low.x, lowest, low.z), high], scratch);
+    low.y = (low.y - side).max(under).min(low.y);
+    // What lies between the last feelers that met land and the first that did not.
+    let beyond = 0.5 * (high - low) / FEELERS as f64 * DVec3::new(1.0, 0.0, 1.0);
+    (low, high) = (low - beyond, high + beyond);
     let target = (low + high) * 0.5;
     let wish = Wish { target, land: 0.8, in_sight: false };
     let candidates = (0..8).flat_map(|turn| {
@@ -81,6 +90,37 @@ fn rated_around(
         })
     });
     best(scene, &wish, candidates, aspect, scratch)
+}
+
+/// The camera, of those given, that sees most land and water farther off than `beyond`
+/// cells, with a frame of what is near around it; `None` if there are none.
+pub fn outlook(
+    scene: &Scene,
+    beyond: f64,
+    cameras: impl Iterator<Item = Camera>,
+    aspect: f64,
+    scratch: &mut Scratch,
+) -> Option<Camera> {
+    let rated = cameras.map(|camera| {
+        let [mut near, mut far] = [0.0; 2];
+        for at in trial() {
+            let ray = camera.ray(at, aspect);
+            match scene.closest(&ray, FAR, Sees::Both, scratch) {
+                Some(hit) if hit.t < beyond => near += 1.0 / TRIAL_RAYS as f64,
+                Some(hit) => far += if hit.liquid { 1.5 } else { 1.0 } / TRIAL_RAYS as f64,
+                None => {}
+            }
+        }
+        (2.0 * far - (near - NEAR_SHARE).abs(), camera)
+    });
+    rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|best| best.1)
+}
+
+/// Points of the tiny picture.
+fn trial() -> impl Iterator<Item = DVec2> {
+    let size = DVec2::new(TRIAL[0] as f64, TRIAL[1] as f64);
+    (0..TRIAL_RAYS)
+        .map(move |i| DVec2::new((i % TRIAL[0]) as f64 + 0.5, (i / TRIAL[0]) as f64 + 0.5) / size)
 }
 
 /// A view of the most interesting piece of shore; `None` in a world without water.
@@ -139,23 +179,53 @@ struct Felt {
     liquid: bool,
 }
 
-/// Feels the whole world out with vertical rays.
-fn felt(scene: &Scene, scratch: &mut Scratch) -> Vec<Felt> {
+/// The box that holds what can be met, cells.
+fn bounds(scene: &Scene) -> [DVec3; 2] {
     let corner = |p: VoxelPos| DVec3::from(p.to_array().map(f64::from));
-    let [low, high] = [corner(scene.bounds().min), corner(scene.bounds().max)];
-    let mut found = Vec::new();
-    for i in 0..FEELERS * FEELERS {
-        let [x, z] = [i % FEELERS, i / FEELERS].map(|v| (v as f64 + 0.5) / FEELERS as f64);
-        let origin = low + (high - low) * DVec3::new(x, 1.0, z);
-        let ray = Ray { origin, direction: DVec3::NEG_Y };
-        let hit = scene.closest(&ray, FAR, Sees::Both, scratch);
-        found.extend(hit.map(|hit| Felt { point: ray.at(hit.t), liquid: hit.liquid }));
-    }
-    found
+    [corner(scene.bounds().min), corner(scene.bounds().max)]
+}
+
+/// Feels a box out with vertical rays from above.
+fn felt_in(scene: &Scene, within: [DVec3; 2], scratch: &mut Scratch) -> Vec<Felt> {
+    let hits = feelers(within, 1.0, DVec3::NEG_Y).filter_map(|ray| {
+        let hit = scene.closest(&ray, FAR, Sees::Both, scratch)?;
+        Some(Felt { point: ray.at(hit.t), liquid: hit.liquid })
+    });
+    hits.collect()
+}
+
+/// Feels the land out: the whole world, then again what land there is in it, so that a
+/// small island in a large world is felt as well as a whole one.
+fn felt(scene: &Scene, scratch: &mut Scratch) -> Vec<Felt> {
+    let [least, most] = bounds(scene);
+    let coarse: Vec<DVec3> =
+        felt_in(scene, [least, most], scratch).iter().map(|f| f.point).collect();
+    let Some([low, high]) = extent(&coarse) else { return Vec::new() };
+    let margin = 1.5 * (most - least) / FEELERS as f64;
+    let [mut low, mut high] = [(low - margin).max(least), (high + margin).min(most)];
+    (low.y, high.y) = (least.y, most.y);
+    felt_in(scene, [low, high], scratch)
 }
 
 fn feel(scene: &Scene, scratch: &mut Scratch) -> Vec<DVec3> {
     felt(scene, scratch).into_iter().map(|felt| felt.point).collect()
+}
+
+/// Vertical rays all over a box, from a height that is a share of the box's.
+fn feelers([low, high]: [DVec3; 2], height: f64, direction: DVec3) -> impl Iterator<Item = Ray> {
+    (0..FEELERS * FEELERS).map(move |i| {
+        let [x, z] = [i % FEELERS, i / FEELERS].map(|v| (v as f64 + 0.5) / FEELERS as f64);
+        Ray { origin: low + (high - low) * DVec3::new(x, height, z), direction }
+    })
+}
+
+/// The lowest ground that vertical rays from below meet within a box, cells.
+fn underside(scene: &Scene, within: [DVec3; 2], scratch: &mut Scratch) -> f64 {
+    let rays = feelers(within, 0.0, DVec3::Y);
+    let hits = rays.filter_map(|ray| {
+        scene.closest(&ray, FAR, Sees::Solid, scratch).map(|hit| ray.at(hit.t).y)
+    });
+    hits.fold(f64::INFINITY, f64::min)
 }
 
 /// From how far a detail is looked at, cells: near enough to see voxels at work.
@@ -172,7 +242,7 @@ fn extent(points: &[DVec3]) -> Option<[DVec3; 2]> {
         let drop = (values.len() as f64 * skip) as usize;
         Some((*values.get(drop)?, *values.get(values.len().checked_sub(1 + drop)?)?))
     };
-    let [x, y, z] = [range(0, 0.01)?, range(1, 0.03)?, range(2, 0.01)?];
+    let [x, y, z] = [range(0, 0.01)?, range(1, 0.004)?, range(2, 0.01)?];
     Some([DVec3::new(x.0, y.0, z.0), DVec3::new(x.1, y.1, z.1)])
 }
 
@@ -193,10 +263,9 @@ fn fitted(low: DVec3, high: DVec3, [yaw, pitch]: [f64; 2], aspect: f64, fov: f64
         Camera::bearing(eye, yaw, pitch, fov)
     };
     let spread = |camera: &Camera| {
-        let corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
-        corners.fold(Some([DVec2::INFINITY, DVec2::NEG_INFINITY]), |all, next| {
-            let ([low, high], next) = (all?, next?);
-            Some([low.min(next), high.max(next)])
+        let mut corners = (0..8).map(|i| camera.in_picture(corner(i), aspect));
+        corners.try_fold([DVec2::INFINITY, DVec2::NEG_INFINITY], |[low, high], next| {
+            next.map(|next| [low.min(next), high.max(next)])
         })
     };
     for _ in 0..24 {
@@ -230,38 +299,66 @@ fn best(
     best.unwrap_or((f64::NEG_INFINITY, Camera::bearing(wish.target, 0.0, 0.0, FOV_DEGREES)))
 }
 
+/// Shares of a tiny picture.
+#[derive(Default)]
+struct Shares {
+    land: f64,
+    water: f64,
+    /// Lit by the sun.
+    lit: f64,
+    /// Right before the lens.
+    near: f64,
+    /// Of the sides where the world is cut off.
+    cut: f64,
+    /// How much the ground's slope varies.
+    varied: f64,
+}
+
 /// How good a picture a camera takes; higher is better.
 fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut Scratch) -> f64 {
     if scene.kind_at(camera.eye) != Kind::Air {
         return f64::NEG_INFINITY;
     }
-    let distance = camera.eye.distance(wish.target);
-    let [mut land, mut water, mut near, mut cut] = [0.0; 4];
+    let shares = shares(scene, camera, wish.target, aspect, scratch);
+    let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
+    let miss = (shares.land - wish.land).abs();
+    let cut = if wish.in_sight { 4.0 * shares.cut } else { 0.0 };
+    let shown = shares.varied + 0.8 * shares.water.min(0.3) + 0.8 * shares.lit;
+    shown - 1.5 * miss - 4.0 * shares.near - cut - if hidden { 3.0 } else { 0.0 }
+}
+
+/// Takes the tiny picture.
+fn shares(
+    scene: &Scene,
+    camera: &Camera,
+    target: DVec3,
+    aspect: f64,
+    scratch: &mut Scratch,
+) -> Shares {
+    let [yaw, height] = super::usual_sun(camera);
+    let sun = direction_of(yaw, height);
+    let share = 1.0 / TRIAL_RAYS as f64;
     let [mut slope, mut slope_squared] = [0.0; 2];
-    let count = (TRIAL[0] * TRIAL[1]) as f64;
-    for i in 0..TRIAL[0] * TRIAL[1] {
-        let at = DVec2::new((i % TRIAL[0]) as f64 + 0.5, (i / TRIAL[0]) as f64 + 0.5)
-            / DVec2::new(TRIAL[0] as f64, TRIAL[1] as f64);
+    let mut shares = Shares::default();
+    for at in trial() {
         let ray = camera.ray(at, aspect);
         let Some(hit) = scene.closest(&ray, FAR, Sees::Both, scratch) else { continue };
         let [a, b, c] = hit.patch.corners(hit.on.triangle).map(|corner| corner.position);
-        let up = f64::from((b - a).cross(c - a).normalize_or_zero().y);
-        land += 1.0 / count;
-        slope += up;
-        slope_squared += up * up;
-        water += f64::from(u8::from(hit.liquid)) / count;
-        near += f64::from(u8::from(hit.t < 0.35 * distance)) / count;
-        cut += f64::from(u8::from(wish.in_sight && on_the_side(scene, ray.at(hit.t)))) / count;
+        let normal = (b - a).cross(c - a).normalize_or_zero().as_dvec3();
+        let point = ray.at(hit.t) + normal * 0.05;
+        let facing = normal.dot(sun) > 0.0;
+        let lit = facing && !scene.blocked(&Ray { origin: point, direction: sun }, FAR, scratch);
+        slope += normal.y;
+        slope_squared += normal.y * normal.y;
+        shares.land += share;
+        shares.water += if hit.liquid { share } else { 0.0 };
+        shares.lit += if lit { share } else { 0.0 };
+        shares.near += if hit.t < 0.35 * camera.eye.distance(target) { share } else { 0.0 };
+        shares.cut += if on_the_side(scene, point) { share } else { 0.0 };
     }
-    let hits = (land * count).max(1.0);
-    let varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
-    let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
-    let miss = (land - wish.land).abs();
-    varied + 0.8 * water.min(0.3)
-        - 1.5 * miss
-        - 4.0 * near
-        - 4.0 * cut
-        - if hidden { 3.0 } else { 0.0 }
+    let hits = (shares.land / share).max(1.0);
+    shares.varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
+    shares
 }
 
 /// Whether nothing stands between the camera and the target, give or take a cell or two.
@@ -273,6 +370,7 @@ fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch
 
 /// Whether a point lies on a side where the world is cut off.
 fn on_the_side(scene: &Scene, point: DVec3) -> bool {
+    // Around the land lies a chunk of air.
     let [min, max] = [scene.bounds().min, scene.bounds().max];
     let beside =
         |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;

@@ -50,10 +50,15 @@ impl Image {
 /// Light as a screen can show it, linear, each channel 0 to 1.
 pub fn tone(light: Vec3) -> Vec3 {
     let x = light.max(Vec3::ZERO) * EXPOSURE;
-    let bright = x.dot(Vec3::new(0.2126, 0.7152, 0.0722));
+    let bright = brightness(x);
     let kept = x * (curve(bright) / bright.max(1e-6));
     let each = Vec3::new(curve(x.x), curve(x.y), curve(x.z));
     kept.lerp(each, 0.4).clamp(Vec3::ZERO, Vec3::ONE)
+}
+
+/// How bright an eye finds linear light.
+pub fn brightness(light: Vec3) -> f32 {
+    light.dot(Vec3::new(0.2126, 0.7152, 0.0722))
 }
 
 fn curve(x: f32) -> f32 {

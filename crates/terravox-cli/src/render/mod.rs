@@ -22,7 +22,7 @@ mod walk;
 mod water;
 
 pub use camera::{Camera, Ray, direction_of};
-pub use frame::{FOV_DEGREES, around, closer, middle, overview, shore};
+pub use frame::{FOV_DEGREES, around, closer, middle, outlook, overview, shore};
 pub use image::Image;
 pub use scene::{Scene, Scratch};
 pub use shade::FAR;
@@ -36,6 +36,12 @@ use terravox::voxel::Kind;
 
 /// Edge of the squares that threads take, pixels.
 const TILE: usize = 32;
+
+/// Columns and rows of the tiny picture that finds the exposure.
+const TRIAL: [usize; 2] = [24, 14];
+
+/// Mean brightness of the ground in a picture by day.
+const GREY: f32 = 0.2;
 
 /// How a picture is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,19 +129,45 @@ fn render_on(
 
 /// Sky, colours and lamp of a picture.
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
-    let forward = camera.forward();
-    let yaw = forward.x.atan2(-forward.z).to_degrees();
-    let [sun_yaw, sun_height] = options.sun.unwrap_or([yaw - 108.0, 33.0]);
+    let [sun_yaw, sun_height] = options.sun.unwrap_or_else(|| usual_sun(camera));
     let reach = reach(scene, camera);
     let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
     let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
-    Look {
+    let mut look = Look {
         scene,
         sky: Sky::new(direction_of(sun_yaw, sun_height), reach * 2.2),
         palette: shade::palette(scene.snapshot.materials()),
         pixel_edge: camera.pixel_edge(options.height),
         lamp: if options.lamp.unwrap_or(dark) { 1.6 } else { 0.0 },
+        exposure: 1.0,
+    };
+    look.exposure = exposure(&look, camera, options.aspect());
+    look
+}
+
+/// Yaw and height of the sun over the camera's left shoulder, degrees.
+fn usual_sun(camera: &Camera) -> [f64; 2] {
+    let forward = camera.forward();
+    let yaw = forward.x.atan2(-forward.z).to_degrees();
+    [yaw - 120.0, 33.0]
+}
+
+/// How much brighter than by day the picture is taken, as an eye or a camera would in a
+/// dark place: from the ground in a tiny picture. Bright places are left as they are.
+fn exposure(look: &Look, camera: &Camera, aspect: f64) -> f32 {
+    let mut scratch = Scratch::default();
+    let [mut sum, mut count] = [0.0; 2];
+    for i in 0..TRIAL[0] * TRIAL[1] {
+        let at = DVec2::new((i % TRIAL[0]) as f64 + 0.5, (i / TRIAL[0]) as f64 + 0.5);
+        let ray = camera.ray(at / DVec2::new(TRIAL[0] as f64, TRIAL[1] as f64), aspect);
+        if look.scene.closest(&ray, shade::FAR, walk::Sees::Both, &mut scratch).is_some() {
+            let light = look.seen(&ray, &mut scratch);
+            sum += image::brightness(light).max(1e-3).ln();
+            count += 1.0;
+        }
     }
+    let mean = if count > 0.0 { f32::exp(sum / count) } else { GREY };
+    (GREY / mean).powf(0.6).clamp(1.0, 2.6)
 }
 
 /// Distance from the eye to the far end of the world, cells, for the haze to suit.
@@ -166,7 +198,7 @@ fn take_tile(
                 let at = DVec2::new(x as f64, y as f64) + within_pixel(sample, n);
                 let ray = camera.ray(at / size, options.aspect());
                 // Averaging what the screen shows keeps edges against bright sky smooth.
-                sum += image::tone(look.seen(&ray, scratch));
+                sum += image::tone(look.seen(&ray, scratch) * look.exposure);
             }
             pixels.push(image::srgb(sum / (n * n) as f32));
         }

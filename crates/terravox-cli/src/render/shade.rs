@@ -16,8 +16,12 @@ use terravox::voxel::MaterialTable;
 /// Rays look this far, cells: past any world.
 pub const FAR: f64 = 1e10;
 
-/// Shadow rays start this far off the ground, cells.
-const LIFT: f32 = 0.015;
+/// Shadow rays start this far off the ground where the sun stands square to it, cells.
+const LIFT: f32 = 0.02;
+
+/// And so much farther where it grazes the ground: what rises less than this over even
+/// ground throws no shadow, which would be the shadow of single triangles.
+const GRAZING_LIFT: f32 = 0.35;
 
 /// A scene under a sky, seen by pixels of a size.
 pub(super) struct Look<'a> {
@@ -29,6 +33,8 @@ pub(super) struct Look<'a> {
     pub pixel_edge: f64,
     /// Brightness of a lamp at the camera; 0 by day.
     pub lamp: f32,
+    /// What all light is multiplied with before it is shown.
+    pub exposure: f32,
 }
 
 /// A point of a surface, ready to be lit.
@@ -97,12 +103,14 @@ impl Look<'_> {
         let local = blend(&|vertex| vertex.position);
         let face = face * side;
         let normal = towards(blend(&|vertex| vertex.normal * side).normalize_or(face), face);
+        let square = normal.dot(self.sky.sun).clamp(0.0, 1.0);
+        let lift = LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square);
         let curved = curved_point(&corners, weights, local, side);
         Spot {
             point: hit.block_min + local.as_dvec3(),
             normal,
             face,
-            shadow_origin: hit.block_min + (curved + face * LIFT).as_dvec3(),
+            shadow_origin: hit.block_min + (curved + normal * lift).as_dvec3(),
             colour: blend(&|vertex| self.vertex_colour(vertex)),
             from_behind,
         }

@@ -16,9 +16,9 @@ pub struct Sky {
 /// Straight up.
 const ZENITH: Vec3 = Vec3::new(0.13, 0.33, 0.80);
 /// Just above the horizon.
-const HORIZON: Vec3 = Vec3::new(0.66, 0.79, 0.92);
+const HORIZON: Vec3 = Vec3::new(0.62, 0.78, 0.95);
 /// What is below the horizon where no ground is.
-const BELOW: Vec3 = Vec3::new(0.58, 0.69, 0.80);
+const BELOW: Vec3 = Vec3::new(0.40, 0.57, 0.82);
 /// Light that the ground throws back up.
 const GROUND: Vec3 = Vec3::new(0.21, 0.18, 0.15);
 
@@ -53,7 +53,7 @@ impl Sky {
     /// `open` sees the sky.
     pub fn ambient(&self, normal: Vec3, open: f32) -> Vec3 {
         let up = 0.5 + 0.5 * normal.y;
-        let dome = HORIZON.lerp(ZENITH, 0.45) * 0.78;
+        let dome = HORIZON.lerp(ZENITH, 0.45) * 0.88;
         let free = (GROUND * 0.9).lerp(dome, up);
         // Closed places still get what bounces off the walls.
         GROUND * 0.3 + free * open

@@ -145,6 +145,19 @@ fn ground_has_no_cracks() {
 }
 
 #[test]
+fn rays_along_the_planes_between_cells_meet_flat_ground() {
+    let grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 8.0 - p.y, GRASS);
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    for (x, z) in [(0.0, 0.0), (8.0, 3.5), (-16.0, -8.0), (5.0, 7.0), (0.5, 16.0)] {
+        let ray = Ray { origin: DVec3::new(x, 30.0, z), direction: DVec3::NEG_Y };
+        let hit = scene.closest(&ray, FAR, Sees::Both, &mut scratch);
+        assert!(hit.is_some_and(|hit| (hit.t - 22.0).abs() < 1e-3), "at {x}, {z}");
+        assert!(scene.blocked(&ray, FAR, &mut scratch), "at {x}, {z}");
+    }
+}
+
+#[test]
 fn ground_that_faces_the_sun_does_not_shadow_itself() {
     // A ball: every point of it that the sun reaches at all is free.
     let ball = world(Region::new([-16; 3], [16; 3]), |p| 11.3 - p.length(), GRASS);
@@ -169,6 +182,44 @@ fn ground_that_faces_the_sun_does_not_shadow_itself() {
         }
         assert!(lit > 800, "{lit} points face the sun");
     }
+}
+
+#[test]
+fn low_sun_on_rough_ground_leaves_no_speckles() {
+    let height = |p: DVec3| {
+        let waves = 6.0 * (p.x * 0.11).sin() + 5.0 * (p.z * 0.13 + 1.0).cos();
+        16.0 + waves + 0.4 * (p.x * 0.7 + p.z * 0.4).sin() * (p.z * 0.6).cos()
+    };
+    let region = Region::new([-48, 0, -48], [48, 32, 48]);
+    let slope = |p: DVec3, axis: DVec3| height(p + axis * 0.5) - height(p - axis * 0.5);
+    let upright = |p: DVec3| 1.0 / DVec3::new(slope(p, DVec3::X), 1.0, slope(p, DVec3::Z)).length();
+    let grid = world(region, |p| (height(p) - p.y) * upright(p), GRASS);
+    let scene = scene(&grid);
+    let mut scratch = Scratch::default();
+    let camera = Camera::bearing(DVec3::new(0.0, 90.0, 0.0), 0.0, -90.0, 40.0);
+    let mut free = 0;
+    for sun in [[90.0, 14.0], [200.0, 22.0], [330.0, 33.0]] {
+        let options = PictureOptions { sun: Some(sun), ..options(8, 8) };
+        let look = look(&scene, &camera, &options);
+        for i in 0..130 * 130 {
+            let at = DVec2::new(f64::from(i % 130), f64::from(i / 130)) / 130.0;
+            let ray = camera.ray(at, 1.0);
+            let Some(hit) = scene.closest(&ray, FAR, Sees::Both, &mut scratch) else { continue };
+            let spot = look.spot(&ray, &hit);
+            // The ground that was filled in, not its triangles, says what is in the sun.
+            let sun = look.sky.sun.as_dvec3();
+            let start = spot.point + spot.normal.as_dvec3() * 0.35;
+            let clear = |step: i32| {
+                let p = start + sun * (f64::from(step) * 0.15);
+                p.y - height(p) > if step < 20 { 0.2 } else { 0.6 }
+            };
+            if (0..400).all(clear) {
+                free += 1;
+                assert!(!look.in_shadow(&spot, &mut scratch), "a speckle at {}", spot.point);
+            }
+        }
+    }
+    assert!(free > 15_000, "{free} points are in the sun");
 }
 
 #[test]

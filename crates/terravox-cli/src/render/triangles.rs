@@ -15,6 +15,12 @@ const LANES: usize = 8;
 /// overlap by a hair instead of leaving one.
 const EDGE_SLACK: f32 = 1e-5;
 
+/// How much larger than its triangles a group's box is, cells.
+const BOX_SLACK: f32 = 1e-3;
+
+/// A direction's zeros are taken as this for slopes: 0 × infinity is no distance.
+const LEAST_SLOPE: f32 = 1e-20;
+
 type Lanes = [f32; LANES];
 
 /// A corner of a triangle, positions in cells from the block's lowest corner.
@@ -63,14 +69,14 @@ impl Group {
         group
     }
 
-    /// Whether the line passes the box within `t_min..=t_max`.
+    /// Whether the line passes the box within `t_min..=t_max`. The box is a little larger
+    /// than its triangles, so that a ray in a plane of theirs lies inside it.
     fn may_hit(&self, ray: &LocalRay, t_min: f32, t_max: f32) -> bool {
-        let a = (self.low - ray.origin) * ray.inverse;
-        let b = (self.high - ray.origin) * ray.inverse;
-        // `min` and `max` of f32 drop the NaN of a ray that lies in a side of the box.
+        let a = (self.low - BOX_SLACK - ray.origin) * ray.inverse;
+        let b = (self.high + BOX_SLACK - ray.origin) * ray.inverse;
         let enter = a.x.min(b.x).max(a.y.min(b.y)).max(a.z.min(b.z));
         let leave = a.x.max(b.x).min(a.y.max(b.y)).min(a.z.max(b.z));
-        enter <= leave + 1e-3 && leave >= t_min - 1e-3 && enter <= t_max + 1e-3
+        enter <= leave && leave >= t_min && enter <= t_max
     }
 
     /// Distance to each triangle, infinite for those missed, with the barycentric
@@ -117,10 +123,11 @@ impl LocalRay {
     /// `ray` from the point `t` cells along it, in cells from `block_min`.
     pub fn new(ray: &Ray, t: f64, block_min: DVec3) -> LocalRay {
         let direction = ray.direction.as_vec3();
+        let steep = |v: f32| if v.abs() < LEAST_SLOPE { LEAST_SLOPE } else { v };
         LocalRay {
             origin: (ray.at(t) - block_min).as_vec3(),
             direction,
-            inverse: direction.recip(),
+            inverse: direction.map(steep).recip(),
         }
     }
 }

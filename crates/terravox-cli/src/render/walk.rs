@@ -115,12 +115,13 @@ impl Scene {
         let lowest = bounds[0] >> BLOCK_LOG2;
         let highest = (bounds[1] >> BLOCK_LOG2) - 1;
         let mut block = block_at(ray.at(t)).clamp(lowest, highest);
+        let inverse = ray.direction.recip();
         let mut last = None;
         loop {
             let node = self.node(Block::new(block.x, block.y, block.z), &mut last, scratch);
             let log2 = if let Node::Empty(log2) = node { log2 } else { BLOCK_LOG2 };
             let low = ((block << BLOCK_LOG2) >> log2) << log2;
-            let (axis, leave) = exit(ray, low, log2);
+            let (axis, leave) = exit(ray, inverse, low, log2);
             let leave = leave.max(t);
             if let Node::Surface(surface) = node {
                 let block_min = low.as_dvec3();
@@ -177,14 +178,15 @@ fn block_at(point: DVec3) -> IVec3 {
     floor(point / f64::from(1 << BLOCK_LOG2))
 }
 
-/// The axis on which a ray leaves the cube of `1 << log2` cells at `low`, and where.
-fn exit(ray: &Ray, low: IVec3, log2: u32) -> (usize, f64) {
+/// The axis on which a ray leaves the cube of `1 << log2` cells at `low`, and where;
+/// `inverse` is one over its direction.
+fn exit(ray: &Ray, inverse: DVec3, low: IVec3, log2: u32) -> (usize, f64) {
     let mut first = (0, f64::INFINITY);
     for axis in 0..3 {
         let direction = ray.direction[axis];
         if direction != 0.0 {
             let side = i64::from(low[axis]) + if direction > 0.0 { 1 << log2 } else { 0 };
-            let t = (side as f64 - ray.origin[axis]) / direction;
+            let t = (side as f64 - ray.origin[axis]) * inverse[axis];
             if t < first.1 {
                 first = (axis, t);
             }

@@ -29,9 +29,11 @@ pub(crate) struct Sheet {
     /// Octants whose planes count: all inside ones if this is the only sheet, else
     /// those behind its faces.
     pub planes: u8,
-    /// Where the vertex starts: the mean of the faces' centres; for an open sheet the
-    /// mean centre of the octants that are neither inside nor outside.
+    /// Where the vertex starts: the mean of the faces' centres; for an open sheet half a
+    /// cell into the ground, the octants that are neither inside nor outside.
     pub middle: [f32; 3],
+    /// Whether the sheet ends here.
+    pub open: bool,
     /// Sum of the faces' normals.
     pub direction: [f32; 3],
     /// Least offset the vertex may have.
@@ -110,8 +112,14 @@ impl Corner {
 }
 
 impl Sheet {
-    const NONE: Sheet =
-        Sheet { planes: 0, middle: [0.0; 3], direction: [0.0; 3], low: [0.0; 3], high: [0.0; 3] };
+    const NONE: Sheet = Sheet {
+        planes: 0,
+        middle: [0.0; 3],
+        open: false,
+        direction: [0.0; 3],
+        low: [0.0; 3],
+        high: [0.0; 3],
+    };
 
     const fn new(corner: &Corner, sheet: u8) -> Sheet {
         let Corner { inside, outside, count, face_sheet, .. } = corner;
@@ -135,15 +143,15 @@ impl Sheet {
             face += 1;
         }
         of.planes = if *count == 1 { inside } else { behind };
-        let open = is_open(face_sheet, sheet);
+        of.open = is_open(face_sheet, sheet);
         let mut axis = 0;
         while axis < 3 {
             of.middle[axis] /= faces;
             (of.low[axis], of.high[axis]) = reach(of.planes, SIDE[axis]);
             axis += 1;
         }
-        if open {
-            of.middle = mean_centre(!(inside | outside));
+        if of.open {
+            of.middle = toward(!(inside | outside));
             of.low = [-1.5; 3];
             of.high = [1.5; 3];
         }
@@ -169,22 +177,21 @@ const fn reach(planes: u8, side: u8) -> (f32, f32) {
     }
 }
 
-/// Mean of the centres of some octants; the corner itself for none.
-const fn mean_centre(octants: u8) -> [f32; 3] {
-    let mut sum = [0.0; 3];
+/// Toward most of some octants: half a cell along each axis, or none.
+const fn toward(octants: u8) -> [f32; 3] {
+    let mut sum = [0i32; 3];
     let mut octant = 0u8;
     while octant < 8 {
         if octants >> octant & 1 == 1 {
             let mut axis = 0;
             while axis < 3 {
-                sum[axis] += if octant & SIDE[axis] == 0 { -1.0 } else { 1.0 };
+                sum[axis] += if octant & SIDE[axis] == 0 { -1 } else { 1 };
                 axis += 1;
             }
         }
         octant += 1;
     }
-    let count = if octants == 0 { 1.0 } else { octants.count_ones() as f32 };
-    [sum[0] / count, sum[1] / count, sum[2] / count]
+    [sum[0].signum() as f32, sum[1].signum() as f32, sum[2].signum() as f32]
 }
 
 /// The octants on the low and the high side of a face.

@@ -79,7 +79,7 @@ struct Sums {
 
 /// Places the vertex of `sheet` from the planes of the eight octants, those that the
 /// sheet does not use being ignored. `thin`: whether one of the cells it uses is thin;
-/// such a vertex stays where its planes meet. `corner` is the absolute corner, for
+/// such a vertex, or one at the end of its sheet, stays where its planes meet. `corner` is the absolute corner, for
 /// rubble.
 pub(crate) fn place(
     planes: &[Plane; 8],
@@ -90,9 +90,10 @@ pub(crate) fn place(
 ) -> Placed {
     let sums = sum_planes(planes, sheet);
     let firmness = firmness(shape);
+    let free = !thin && !sheet.open;
     let normal = unit_normal(sums.normal, sheet.direction);
     let met = solve(&sums, sheet.middle, firmness.softness_third);
-    let mut x = settle(&sums, met, normal, if thin { None } else { Some(firmness.ridge) });
+    let mut x = settle(&sums, met, normal, if free { Some(firmness.ridge) } else { None });
     match shape {
         Shape::Blocky => x = [0.0; 3],
         Shape::Rubble => {
@@ -110,7 +111,7 @@ pub(crate) fn place(
 
 /// Moves a vertex from where its planes meet with regard to the mean of the feet: along
 /// the surface toward it, across it toward it where the surface is even and away from it
-/// in a crease. `ridge` is none for a thin vertex.
+/// in a crease. `ridge` is none for a vertex that does not slide.
 fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [f32; 3] {
     let [xx, xy, xz, yy, yz, zz] = sums.a;
     let trace = (xx + yy) + zz;

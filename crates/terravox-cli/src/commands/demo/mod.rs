@@ -4,22 +4,27 @@ mod tunnel;
 mod views;
 
 use super::generate::generate;
-use super::render::{take, write_png};
+use super::render::{take, typed, write_png};
 use crate::args::{DEMO_SEED, Demo, Triangles, Up};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::output::Output;
 use crate::render::{PictureOptions, Scene};
 use crate::report::Report;
 use crate::triangles;
 use crate::world::{self, World};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Voxels along the demo world's x and z.
 const SIZE: u32 = 384;
+
+/// Heights of the demo world: deep enough for its lakes, and caves show in its sides.
+const HEIGHTS: Range<i32> = -32..128;
 
 /// How long each step took, in the order of the steps.
 #[derive(Default)]
@@ -38,7 +43,7 @@ impl Times {
 pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut times = Times::default();
     let mut world = match &args.file {
-        None => times.step("generate", || generate(DEMO_SEED, SIZE, 1.0, console))?,
+        None => times.step("generate", || generate(DEMO_SEED, SIZE, HEIGHTS, 1.0, console))?,
         Some(file) => {
             times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
         }
@@ -71,9 +76,10 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let digest = format!("{digest:032x}");
     report.line("digest", "digest", format!("{digest}, the same after reopening"), json!(digest));
     let mut files = vec!["world.tvx", "world.glb"];
-    files.extend(pictures);
+    files.extend(pictures.iter().map(|picture| picture.0));
     let names = files.join(" ");
     report.line("files", "files", format!("{names} in {}", args.out.display()), json!(files));
+    report.hidden("cameras", pictures.into_iter().map(|picture| picture.1).collect::<Vec<_>>());
     super::import::add_notes(&world.notes, &mut report);
     Ok(report)
 }
@@ -88,22 +94,25 @@ fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
     Ok(again)
 }
 
-/// Takes the three pictures and answers their names.
+/// Takes the three pictures and answers their names and cameras.
 fn take_pictures(
     world: &World,
     dug: &tunnel::Tunnel,
     args: &Demo,
     console: &Console,
     times: &mut Times,
-) -> Outcome<Vec<&'static str>> {
+) -> Outcome<Vec<(&'static str, Value)>> {
     let scene = Scene::new(world.grid.snapshot(), None).map_err(Failure::new)?;
     let [width, height] = args.size;
     let options = PictureOptions { width, height, ..PictureOptions::default() };
-    let mut names = Vec::new();
-    for view in views::views(&scene, dug, options.aspect()) {
+    let views = times.step("frame", || views::views(&scene, dug, options.aspect()));
+    let mut pictures = Vec::new();
+    for view in views {
+        let path = args.out.join(view.file);
+        let output = Output::create(&path)?;
         let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(&args.out.join(view.file), &image)?;
-        names.push(view.file);
+        write_png(output, &path, &image)?;
+        pictures.push((view.file, typed(world, &scene, &view.camera).value));
     }
-    Ok(names)
+    Ok(pictures)
 }

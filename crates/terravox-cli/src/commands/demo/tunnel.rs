@@ -19,7 +19,10 @@ const LENGTH: std::ops::RangeInclusive<f64> = 24.0..=130.0;
 const RADIUS: f64 = 5.2;
 
 /// Distance from one ball to the next, voxels.
-pub const STEP: f64 = 2.5;
+const STEP: f64 = 2.5;
+
+/// Steps of 16 voxels that the land in front of the tunnel is followed.
+const OUTLOOK_STEPS: u32 = 12;
 
 /// How far the balls go on past the tunnel's ends, voxels.
 const PAST: f64 = 2.0 * RADIUS;
@@ -167,7 +170,14 @@ fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) 
     if cover < 6.0 || drop_a < 1.5 || drop_b < 1.5 {
         return 0.0;
     }
-    0.5 * cover.min(16.0) + 1.5 * drop_a.min(10.0) + 0.5 * drop_b.min(10.0) - 0.05 * length
+    // And the first end looks out over lower land, not over the edge of the world.
+    let ahead = (1..=OUTLOOK_STEPS).filter(|step| {
+        let ground = at(-16.0 * f64::from(*step) / length);
+        ground.is_some_and(|ground| ground.height < a.height - 3.0)
+    });
+    let outlook = ahead.count() as f64 / f64::from(OUTLOOK_STEPS);
+    let drops = 0.8 * drop_a.min(10.0) + 0.4 * drop_b.min(10.0);
+    0.5 * cover.min(16.0) + drops + 16.0 * outlook - 0.05 * length
 }
 
 /// Balls from one end to the other, in a gentle bend.

@@ -1,15 +1,28 @@
 //! What the demo's pictures show: the whole world, the tunnel, and the water (or, in a
 //! world without any, the tunnel's mouth).
 
-use super::tunnel::{STEP, Tunnel};
+use super::tunnel::Tunnel;
 use crate::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene, Scratch};
-use glam::DVec3;
+use glam::{DQuat, DVec3};
+use std::ops::Range;
 
-/// Tunnel between the camera in it and the open, voxels.
-const WALL: f64 = 8.0;
+/// Balls between the camera in the tunnel and the open.
+const WALLS: Range<usize> = 1..5;
 
-/// Opening angle of the camera in the tunnel, degrees.
-const TUNNEL_FOV_DEGREES: f64 = 72.0;
+/// How far the camera in the tunnel stands above its line, voxels.
+const EYE: f64 = 1.2;
+
+/// How far the camera in the tunnel looks beside that way, degrees.
+const ASIDE: [f64; 3] = [-20.0, 0.0, 20.0];
+
+/// How steeply the camera in the tunnel looks down, fall over run.
+const DOWN: [f64; 3] = [0.0, 0.07, 0.14];
+
+/// What the camera in the tunnel should see is farther off than this, voxels.
+const FAR_OFF: f64 = 30.0;
+
+/// Opening angle of that camera, degrees.
+const TUNNEL_FOV_DEGREES: f64 = 66.0;
 
 /// A picture to take.
 pub struct View {
@@ -43,18 +56,28 @@ pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
 /// land from near.
 fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
-    let at = |i: usize| DVec3::from(tunnel.centres[i]) / cell;
-    let roofed = |i: &usize| {
-        let ray = Ray { origin: at(*i), direction: DVec3::Y };
-        scene.blocked(&ray, FAR, scratch)
-    };
-    // A few voxels of wall around the view.
-    let wall = (WALL / STEP) as usize;
-    let eye = (0..tunnel.centres.len()).find(roofed).map(|mouth| mouth + wall);
-    match eye.filter(|&eye| eye < tunnel.centres.len()) {
-        Some(eye) => Camera::looking_at(at(eye), at(eye - wall - 1), TUNNEL_FOV_DEGREES),
-        None => detail(scene, aspect, scratch),
+    let forward: Vec<DVec3> = tunnel.centres.iter().map(|&c| DVec3::from(c) / cell).collect();
+    let backward: Vec<DVec3> = forward.iter().rev().copied().collect();
+    let mut cameras = Vec::new();
+    for balls in [forward, backward] {
+        let roofed = |at: &DVec3| {
+            let ray = Ray { origin: *at, direction: DVec3::Y };
+            scene.blocked(&ray, FAR, scratch)
+        };
+        let Some(mouth) = balls.iter().position(roofed) else { continue };
+        for wall in WALLS {
+            let Some(&middle) = balls.get(mouth + wall) else { continue };
+            let eye = middle + DVec3::Y * (EYE / cell);
+            let out = (balls[0] - middle).normalize_or(DVec3::X);
+            for (aside, down) in ASIDE.iter().flat_map(|a| DOWN.iter().map(move |d| (*a, *d))) {
+                let way = DQuat::from_rotation_y(f64::to_radians(aside)) * out;
+                let target = eye + way - DVec3::Y * down;
+                cameras.push(Camera::looking_at(eye, target, TUNNEL_FOV_DEGREES));
+            }
+        }
     }
+    render::outlook(scene, FAR_OFF / cell, cameras.into_iter(), aspect, scratch)
+        .unwrap_or_else(|| detail(scene, aspect, scratch))
 }
 
 /// The land from near, or the whole if there is no spot to look at.
