@@ -4,6 +4,7 @@
 mod figures;
 mod harness;
 mod machine;
+mod markdown;
 mod mesh;
 mod report;
 mod storage;
@@ -17,9 +18,10 @@ use machine::Machine;
 use report::Report;
 
 const USAGE: &str = "\
-usage: terravox-bench AREA [--json FILE]
+usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
 
-AREA is storage, mesh or all. Prints a table; --json writes the same rows to FILE.
+AREA is storage, mesh or all. Prints tables; --json writes the same rows to FILE;
+--update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 
@@ -28,6 +30,8 @@ example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 struct Request {
     areas: Vec<Area>,
     json: Option<PathBuf>,
+    /// A document whose tables are to be brought up to date.
+    update: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -53,39 +57,52 @@ fn main() -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut areas, mut json) = (Vec::new(), None);
+    let (mut areas, mut json, mut update) = (Vec::new(), None, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "storage" => areas.push(Area::Storage),
             "mesh" => areas.push(Area::Mesh),
             "all" => areas.extend([Area::Storage, Area::Mesh]),
-            "--json" => {
-                let file = rest.next().ok_or("--json needs a file name")?;
-                json = Some(PathBuf::from(file));
+            "--json" | "--update" => {
+                let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
+                let target = if argument == "--json" { &mut json } else { &mut update };
+                *target = Some(PathBuf::from(file));
             }
             other => return Err(format!("unknown argument {other}")),
         }
     }
     areas.dedup();
-    if areas.is_empty() { Err("which area?".to_string()) } else { Ok(Request { areas, json }) }
+    if areas.is_empty() {
+        return Err("which area?".to_string());
+    }
+    Ok(Request { areas, json, update })
 }
 
 fn run(request: &Request) -> Result<(), String> {
     let machine = Machine::this();
-    let mut report = Report::default();
-    for area in &request.areas {
+    println!("{machine}");
+    let mut reports = Vec::new();
+    for &area in &request.areas {
+        let mut report = Report::new(area);
         match area {
             Area::Storage => storage::run(&mut report),
             Area::Mesh => mesh::run(&mut report),
         }
+        print!("\n{}", report.text());
+        reports.push(report);
     }
-    print!("{}", report.text(&request.areas, &machine));
-    let short = report.short(&request.areas);
+    let short: usize = reports.iter().map(Report::short).sum();
     println!("\n{short} figures short of their bound or not measured");
     if let Some(path) = &request.json {
-        let json = format!("{:#}\n", report.json(&request.areas, &machine));
+        let json = format!("{:#}\n", report::json(&reports, &machine));
         std::fs::write(path, json).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    if let Some(path) = &request.update {
+        let error = |what: String| format!("{}: {what}", path.display());
+        let old = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
+        let new = markdown::update(&old, &reports, &machine).map_err(error)?;
+        std::fs::write(path, new).map_err(|e| error(e.to_string()))?;
     }
     Ok(())
 }
@@ -101,7 +118,10 @@ mod tests {
     #[test]
     fn areas_and_a_json_file_are_understood() {
         let request = parse(&words("mesh --json out.json")).unwrap();
-        assert_eq!(request, Request { areas: vec![Area::Mesh], json: Some("out.json".into()) });
+        assert_eq!((request.areas, request.update), (vec![Area::Mesh], None));
+        assert_eq!(request.json, Some("out.json".into()));
+        let request = parse(&words("storage --update doc.md")).unwrap();
+        assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
         assert_eq!(parse(&words("all")).unwrap().areas, [Area::Storage, Area::Mesh]);
     }
 

@@ -34,9 +34,13 @@ pub enum Better {
     More,
 }
 
-/// Everything that a run found.
-#[derive(Default)]
+/// A table's cells by lines, the head first.
+pub type Table = Vec<Vec<String>>;
+
+/// Everything that a run found about one area.
 pub struct Report {
+    /// Whose figures these are.
+    pub area: Area,
     rows: Vec<Row>,
     details: Vec<(String, Vec<Row>)>,
     /// Where a peer does better than we, a line each.
@@ -46,6 +50,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Nothing found yet.
+    pub fn new(area: Area) -> Report {
+        let (rows, details, peer_wins, missing) = Default::default();
+        Report { area, rows, details, peer_wins, missing }
+    }
+
     /// Sets the value of a figure, `baseline` and `ratio` being unknown.
     pub fn set(&mut self, id: &str, value: f64, note: impl Into<String>) {
         self.set_against(id, value, None, None, note);
@@ -70,6 +80,7 @@ impl Report {
         note: impl Into<String>,
     ) {
         let figure = figures::find(id);
+        assert_eq!(figure.area, self.area, "{id} belongs to another area");
         assert!(self.row(id).is_none(), "{id} is measured twice");
         let (id, unit, note) = (id.to_string(), figure.unit, note.into());
         self.rows.push(Row { id, value, unit, baseline, ratio, note });
@@ -109,29 +120,46 @@ impl Report {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// The figures of `areas` that have a value outside their bound, or none.
-    pub fn short(&self, areas: &[Area]) -> usize {
-        let of_areas = FIGURES.iter().filter(|figure| areas.contains(&figure.area));
-        let holds = |f: &Figure| self.row(f.id).is_some_and(|row| f.bound.holds(row.value));
-        of_areas.filter(|figure| !holds(figure)).count()
+    fn figures(&self) -> impl Iterator<Item = &'static Figure> {
+        let area = self.area;
+        FIGURES.iter().filter(move |figure| figure.area == area)
     }
 
-    /// The whole report for a terminal.
-    pub fn text(&self, areas: &[Area], machine: &Machine) -> String {
-        let mut text = format!("{machine}\n\n");
-        let mut table = vec![
-            ["figure", "value", "unit", "must", "aim", "", "baseline", "ratio", "note"]
-                .map(String::from)
-                .to_vec(),
-        ];
-        for figure in FIGURES.iter().filter(|figure| areas.contains(&figure.area)) {
-            table.push(self.figure_cells(figure));
-        }
-        write_table(&mut text, &table);
-        for (title, rows) in &self.details {
+    /// Number of figures that have a value outside their bound, or none.
+    pub fn short(&self) -> usize {
+        let holds = |f: &Figure| self.row(f.id).is_some_and(|row| f.bound.holds(row.value));
+        self.figures().filter(|figure| !holds(figure)).count()
+    }
+
+    /// The figures with their bounds, a line each.
+    pub fn figure_table(&self) -> Table {
+        let head = ["figure", "value", "unit", "must", "aim", "", "baseline", "ratio", "note"];
+        let mut table = vec![head.map(String::from).to_vec()];
+        table.extend(self.figures().map(|figure| self.figure_cells(figure)));
+        table
+    }
+
+    /// The tables of details, each with its title as the first head.
+    pub fn detail_tables(&self) -> Vec<Table> {
+        let table = |(title, rows): &(String, Vec<Row>)| {
             let head = [title.as_str(), "value", "unit", "baseline", "ratio", "note"];
             let mut table = vec![head.map(String::from).to_vec()];
             table.extend(rows.iter().map(detail_cells));
+            table
+        };
+        self.details.iter().map(table).collect()
+    }
+
+    /// Where a peer did better than we, a line each.
+    pub fn peer_wins(&self) -> &[String] {
+        &self.peer_wins
+    }
+
+    /// The whole report for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        write_table(&mut text, &self.figure_table());
+        for table in self.detail_tables() {
             text.push('\n');
             write_table(&mut text, &table);
         }
@@ -164,22 +192,6 @@ impl Report {
         vec![id, value, unit, must, aim, verdict.into(), baseline, ratio, note]
     }
 
-    /// The report as JSON: `rows` has exactly the figures of `areas`, those without
-    /// a value as null with a `note` that says why.
-    pub fn json(&self, areas: &[Area], machine: &Machine) -> Value {
-        let figures = FIGURES.iter().filter(|figure| areas.contains(&figure.area));
-        let rows: Vec<Value> = figures.map(|figure| self.figure_json(figure)).collect();
-        let details: Vec<Value> = self
-            .details
-            .iter()
-            .map(|(title, rows)| {
-                json!({"title": title, "rows": rows.iter().map(row_json).collect::<Vec<_>>()})
-            })
-            .collect();
-        json!({"machine": machine.json(), "rows": rows, "details": details,
-            "peer_wins": self.peer_wins})
-    }
-
     fn figure_json(&self, figure: &Figure) -> Value {
         if let Some(row) = self.row(figure.id) {
             return row_json(row);
@@ -189,6 +201,23 @@ impl Report {
         json!({"id": figure.id, "value": null, "unit": figure.unit, "baseline": null,
             "ratio": null, "note": why})
     }
+}
+
+/// Reports as JSON: `rows` has exactly the figures of their areas, those without a
+/// value as null with a `note` that says why.
+pub fn json(reports: &[Report], machine: &Machine) -> Value {
+    let figures = |report: &Report| -> Vec<Value> {
+        report.figures().map(|figure| report.figure_json(figure)).collect()
+    };
+    let rows: Vec<Value> = reports.iter().flat_map(figures).collect();
+    let tables = reports.iter().flat_map(|report| &report.details);
+    let details: Vec<Value> = tables
+        .map(|(title, rows)| {
+            json!({"title": title, "rows": rows.iter().map(row_json).collect::<Vec<_>>()})
+        })
+        .collect();
+    let peer_wins: Vec<&String> = reports.iter().flat_map(|report| &report.peer_wins).collect();
+    json!({"machine": machine.json(), "rows": rows, "details": details, "peer_wins": peer_wins})
 }
 
 fn row_json(row: &Row) -> Value {
@@ -261,26 +290,26 @@ mod tests {
 
     #[test]
     fn json_has_every_figure_of_the_area_and_nulls_what_was_not_measured() {
-        let mut report = Report::default();
+        let mut report = Report::new(Area::Storage);
         report.set_ratio("row_read_ratio", 1.25, 9.0, "of GB/s");
         report.not_measured("snapshot_us", "no clock");
-        let json = report.json(&[Area::Storage], &Machine::this());
+        assert_eq!(report.short(), report.figures().count() - 1);
+        let reports = [report, Report::new(Area::Mesh)];
+        let json = json(&reports, &Machine::this());
         let rows = json["rows"].as_array().unwrap();
-        let storage = FIGURES.iter().filter(|figure| figure.area == Area::Storage);
-        assert_eq!(rows.len(), storage.count());
+        assert_eq!(rows.len(), FIGURES.len());
         assert_eq!(rows[0]["value"], 1.25);
         assert_eq!(rows[0]["baseline"], 9.0);
         assert!(rows[4]["value"].is_null());
         assert_eq!(rows[4]["note"], "no clock");
-        assert_eq!(report.short(&[Area::Storage]), rows.len() - 1);
     }
 
     #[test]
     fn the_table_says_what_falls_short_and_what_is_missing() {
-        let mut report = Report::default();
+        let mut report = Report::new(Area::Mesh);
         report.set("mesh_open_edges", 3.0, "");
         report.not_measured("caves_crossed_runs", "no real places");
-        let text = report.text(&[Area::Mesh], &Machine::this());
+        let text = report.text();
         let line = |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap();
         assert!(line("mesh_open_edges").contains("SHORT"));
         assert!(line("caves_crossed_runs").contains("no real places"));
@@ -289,12 +318,12 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_better_is_named_and_one_that_does_not_is_not() {
-        let mut report = Report::default();
+        let mut report = Report::new(Area::Mesh);
         report.compare("time", "ns", Better::Less, 2.0, ("quick", 1.5));
         report.compare("time", "ns", Better::Less, 2.0, ("slow", 2.5));
         report.compare("bandwidth", "GB/s", Better::More, 2.0, ("broad", 3.0));
         report.compare("bandwidth", "GB/s", Better::More, 2.0, ("narrow", 1.0));
-        let text = report.text(&[Area::Mesh], &Machine::this());
+        let text = report.text();
         let wins = text.split("where a peer wins\n").nth(1).unwrap();
         assert_eq!(
             wins,

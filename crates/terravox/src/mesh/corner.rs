@@ -29,9 +29,11 @@ pub(crate) struct Sheet {
     /// Octants whose planes count: all inside ones if this is the only sheet, else
     /// those behind its faces.
     pub planes: u8,
-    /// Where the vertex starts: the mean of the faces' centres; for an open sheet the
-    /// mean centre of the octants that are neither inside nor outside.
+    /// Where the vertex starts: the mean of the faces' centres; for an open sheet half a
+    /// cell into the ground, the octants that are neither inside nor outside.
     pub middle: [f32; 3],
+    /// Whether the sheet ends here.
+    pub open: bool,
     /// Sum of the faces' normals.
     pub direction: [f32; 3],
     /// Least offset the vertex may have.
@@ -40,17 +42,19 @@ pub(crate) struct Sheet {
     pub high: [f32; 3],
 }
 
-/// The sheets at a corner.
+/// How the faces at a corner connect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Corner {
+    /// Inside octants.
+    pub inside: u8,
+    /// Outside octants.
+    pub outside: u8,
     /// Number of sheets.
     pub count: u8,
     /// Sheet of each face, or [`NO_SHEET`].
     pub face_sheet: [u8; 12],
     /// Bit per mesh edge: four faces meet there and all are on one sheet.
     pub pinched: u8,
-    /// The first `count` are set.
-    pub sheets: [Sheet; MAX_SHEETS],
 }
 
 /// Corners where every octant is inside or outside, by the inside octants.
@@ -64,28 +68,40 @@ pub(crate) static CORNERS: [Corner; 256] = {
     corners
 };
 
+/// The sheets of [`CORNERS`]; each has as many as its corner counts.
+pub(crate) static SHEETS: [[Sheet; MAX_SHEETS]; 256] = {
+    let mut sheets = [[Sheet::NONE; MAX_SHEETS]; 256];
+    let mut inside = 0;
+    while inside < 256 {
+        let corner = Corner::new(inside as u8, !(inside as u8));
+        let mut sheet = 0;
+        while sheet < corner.count && (sheet as usize) < MAX_SHEETS {
+            sheets[inside][sheet as usize] = Sheet::new(&corner, sheet);
+            sheet += 1;
+        }
+        inside += 1;
+    }
+    sheets
+};
+
 impl Corner {
     /// The corner with these inside and outside octants; the rest are neither.
     pub(crate) const fn new(inside: u8, outside: u8) -> Corner {
-        let mut corner = Corner {
-            count: 0,
-            face_sheet: label_faces(inside, outside),
-            pinched: 0,
-            sheets: [Sheet::NONE; MAX_SHEETS],
-        };
-        let mut sheet = 0;
-        while sheet < 12 && contains(&corner.face_sheet, sheet) {
-            sheet += 1;
+        let face_sheet = label_faces(inside, outside);
+        let mut count = 0;
+        while count < 12 && contains(&face_sheet, count) {
+            count += 1;
         }
-        corner.count = sheet;
-        sheet = 0;
-        while sheet < corner.count && (sheet as usize) < MAX_SHEETS {
-            let of = Sheet::new(&corner.face_sheet, sheet, corner.count == 1, inside, outside);
-            corner.sheets[sheet as usize] = of;
-            sheet += 1;
+        Corner { inside, outside, count, face_sheet, pinched: pinched_edges(&face_sheet) }
+    }
+
+    /// What the vertex of a sheet is placed by.
+    pub(crate) fn sheet(&self, sheet: u8) -> Sheet {
+        if self.inside | self.outside == 255 {
+            SHEETS[usize::from(self.inside)][usize::from(sheet)]
+        } else {
+            Sheet::new(self, sheet)
         }
-        corner.pinched = pinched_edges(&corner.face_sheet);
-        corner
     }
 
     /// Whether a vertex number does not follow from the corner alone: several sheets,
@@ -96,10 +112,18 @@ impl Corner {
 }
 
 impl Sheet {
-    const NONE: Sheet =
-        Sheet { planes: 0, middle: [0.0; 3], direction: [0.0; 3], low: [0.0; 3], high: [0.0; 3] };
+    const NONE: Sheet = Sheet {
+        planes: 0,
+        middle: [0.0; 3],
+        open: false,
+        direction: [0.0; 3],
+        low: [0.0; 3],
+        high: [0.0; 3],
+    };
 
-    const fn new(face_sheet: &[u8; 12], sheet: u8, only: bool, inside: u8, outside: u8) -> Sheet {
+    const fn new(corner: &Corner, sheet: u8) -> Sheet {
+        let Corner { inside, outside, count, face_sheet, .. } = corner;
+        let (inside, outside) = (*inside, *outside);
         let mut of = Sheet::NONE;
         let mut behind = 0;
         let mut faces = 0.0;
@@ -118,16 +142,16 @@ impl Sheet {
             }
             face += 1;
         }
-        of.planes = if only { inside } else { behind };
-        let open = is_open(face_sheet, sheet);
+        of.planes = if *count == 1 { inside } else { behind };
+        of.open = is_open(face_sheet, sheet);
         let mut axis = 0;
         while axis < 3 {
             of.middle[axis] /= faces;
             (of.low[axis], of.high[axis]) = reach(of.planes, SIDE[axis]);
             axis += 1;
         }
-        if open {
-            of.middle = mean_centre(!(inside | outside));
+        if of.open {
+            of.middle = toward(!(inside | outside));
             of.low = [-1.5; 3];
             of.high = [1.5; 3];
         }
@@ -153,22 +177,21 @@ const fn reach(planes: u8, side: u8) -> (f32, f32) {
     }
 }
 
-/// Mean of the centres of some octants; the corner itself for none.
-const fn mean_centre(octants: u8) -> [f32; 3] {
-    let mut sum = [0.0; 3];
+/// Toward most of some octants: half a cell along each axis, or none.
+const fn toward(octants: u8) -> [f32; 3] {
+    let mut sum = [0i32; 3];
     let mut octant = 0u8;
     while octant < 8 {
         if octants >> octant & 1 == 1 {
             let mut axis = 0;
             while axis < 3 {
-                sum[axis] += if octant & SIDE[axis] == 0 { -1.0 } else { 1.0 };
+                sum[axis] += if octant & SIDE[axis] == 0 { -1 } else { 1 };
                 axis += 1;
             }
         }
         octant += 1;
     }
-    let count = if octants == 0 { 1.0 } else { octants.count_ones() as f32 };
-    [sum[0] / count, sum[1] / count, sum[2] / count]
+    [sum[0].signum() as f32, sum[1].signum() as f32, sum[2].signum() as f32]
 }
 
 /// The octants on the low and the high side of a face.
@@ -345,10 +368,10 @@ mod tests {
     fn a_flat_corner_has_one_sheet_facing_up() {
         let corner = &CORNERS[0b0000_1111];
         assert_eq!((corner.count, corner.pinched), (1, 0));
-        assert_eq!(corner.sheets[0].direction, [0.0, 4.0, 0.0]);
-        assert_eq!(corner.sheets[0].middle, [0.0; 3]);
-        assert_eq!(corner.sheets[0].low, [-1.5, -2.0, -1.5]);
-        assert_eq!(corner.sheets[0].high, [1.5, 0.0, 1.5]);
+        assert_eq!(corner.sheet(0).direction, [0.0, 4.0, 0.0]);
+        assert_eq!(corner.sheet(0).middle, [0.0; 3]);
+        assert_eq!(corner.sheet(0).low, [-1.5, -2.0, -1.5]);
+        assert_eq!(corner.sheet(0).high, [1.5, 0.0, 1.5]);
     }
 
     #[test]
@@ -379,7 +402,7 @@ mod tests {
         for (inside, outside) in ternary_corners() {
             let corner = Corner::new(inside, outside);
             assert!(usize::from(corner.count) <= MAX_SHEETS, "{inside:08b} {outside:08b}");
-            for sheet in &corner.sheets[..usize::from(corner.count)] {
+            for sheet in (0..corner.count).map(|sheet| corner.sheet(sheet)) {
                 assert!(sheet.planes != 0 && sheet.planes & !inside == 0);
             }
         }
@@ -390,7 +413,7 @@ mod tests {
         // Water low on the left, air above it, a wall on the right.
         let corner = Corner::new(0b0000_0101, 0b0101_0000);
         assert_eq!(corner.count, 1);
-        assert_eq!(corner.sheets[0].middle, [1.0, 0.0, 0.0]);
-        assert_eq!(corner.sheets[0].direction, [0.0, 2.0, 0.0]);
+        assert_eq!(corner.sheet(0).middle, [1.0, 0.0, 0.0]);
+        assert_eq!(corner.sheet(0).direction, [0.0, 2.0, 0.0]);
     }
 }

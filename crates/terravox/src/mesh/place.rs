@@ -3,8 +3,8 @@
 //!
 //! Quadratic error functions as in "Dual Contouring of Hermite Data" (Ju et al. 2002),
 //! regularised (Tikhonov) and solved in closed form. All in doubled offsets (half cells
-//! from the corner), every sum in the order of the octants, so that vector code gives
-//! the same bits.
+//! from the corner), every sum first over the octants at low x, then over those at high
+//! x, then of the two, so that vector code gives the same bits.
 
 use crate::voxel::Shape;
 
@@ -79,7 +79,7 @@ struct Sums {
 
 /// Places the vertex of `sheet` from the planes of the eight octants, those that the
 /// sheet does not use being ignored. `thin`: whether one of the cells it uses is thin;
-/// such a vertex stays where its planes meet. `corner` is the absolute corner, for
+/// such a vertex, or one at the end of its sheet, stays where its planes meet. `corner` is the absolute corner, for
 /// rubble.
 pub(crate) fn place(
     planes: &[Plane; 8],
@@ -90,9 +90,10 @@ pub(crate) fn place(
 ) -> Placed {
     let sums = sum_planes(planes, sheet);
     let firmness = firmness(shape);
+    let free = !thin && !sheet.open;
     let normal = unit_normal(sums.normal, sheet.direction);
     let met = solve(&sums, sheet.middle, firmness.softness_third);
-    let mut x = settle(&sums, met, normal, if thin { None } else { Some(firmness.ridge) });
+    let mut x = settle(&sums, met, normal, if free { Some(firmness.ridge) } else { None });
     match shape {
         Shape::Blocky => x = [0.0; 3],
         Shape::Rubble => {
@@ -110,7 +111,7 @@ pub(crate) fn place(
 
 /// Moves a vertex from where its planes meet with regard to the mean of the feet: along
 /// the surface toward it, across it toward it where the surface is even and away from it
-/// in a crease. `ridge` is none for a thin vertex.
+/// in a crease. `ridge` is none for a vertex that does not slide.
 fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [f32; 3] {
     let [xx, xy, xz, yy, yz, zz] = sums.a;
     let trace = (xx + yy) + zz;
@@ -129,8 +130,19 @@ fn settle(sums: &Sums, met: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [
 }
 
 fn sum_planes(planes: &[Plane; 8], sheet: &Sheet) -> Sums {
+    let [low, high] = [0, 1].map(|side| sum_side(planes, sheet, side));
+    Sums {
+        a: std::array::from_fn(|i| low.a[i] + high.a[i]),
+        b: std::array::from_fn(|i| low.b[i] + high.b[i]),
+        normal: std::array::from_fn(|i| low.normal[i] + high.normal[i]),
+        feet: std::array::from_fn(|i| low.feet[i] + high.feet[i]),
+    }
+}
+
+/// The sums over the octants on one side of x.
+fn sum_side(planes: &[Plane; 8], sheet: &Sheet, side: u8) -> Sums {
     let mut sums = Sums::default();
-    for octant in 0..8u8 {
+    for octant in (side..8).step_by(2) {
         let Plane { normal: n, distance } = planes[usize::from(octant)];
         let facing = dot(n, sheet.direction) > 0.0;
         if sheet.planes >> octant & 1 == 0 || !facing {

@@ -119,7 +119,7 @@ impl<C: Cells> Writer<'_, C> {
     /// Appends the vertex of one sheet at a corner.
     pub(crate) fn push_vertex(&mut self, at: [i32; 3], corner: &Corner, sheet: u8) {
         let octants = self.octants(at);
-        let of = &corner.sheets[usize::from(sheet)];
+        let of = corner.sheet(sheet);
         let mut planes = [Plane::default(); 8];
         let mut thin = false;
         let (mut all, mut used) = (Ids::default(), Ids::default());
@@ -135,7 +135,7 @@ impl<C: Cells> Writer<'_, C> {
         }
         let shape = self.table.shape(blend(all.get()).0[0]);
         let absolute = self.absolute(at).to_array();
-        let placed = place(&planes, of, shape, thin, absolute);
+        let placed = place(&planes, &of, shape, thin, absolute);
         let (materials, weights) = blend(used.get());
         self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
         self.out.normals.push(placed.normal);

@@ -175,7 +175,9 @@ pub struct Welded {
     pub positions: Vec<[f64; 3]>,
     pub normals: Vec<[f32; 3]>,
     pub triangles: Vec<[u32; 3]>,
-    keys: HashMap<VertexKey, u32>,
+    /// Key of each vertex.
+    pub keys: Vec<VertexKey>,
+    numbers: HashMap<VertexKey, u32>,
 }
 
 impl Welded {
@@ -186,7 +188,8 @@ impl Welded {
         for (i, key) in surface.keys.iter().enumerate() {
             let p = surface.positions[i];
             let position = [0, 1, 2].map(|a| min[a] + f64::from(p[a]));
-            let number = *self.keys.entry(*key).or_insert_with(|| {
+            let number = *self.numbers.entry(*key).or_insert_with(|| {
+                self.keys.push(*key);
                 self.positions.push(position);
                 self.normals.push(surface.normals[i]);
                 self.positions.len() as u32 - 1

@@ -29,7 +29,7 @@ use rows::{Bits, Class, ClassRows, Faces, Find, Grid, Ranked, any, for_bits, or,
 #[cfg(target_arch = "x86_64")]
 use simd::{Avx2, Sse2};
 use simd::{Job, Machine, Plain};
-use vertices::{Batch, Place8, Placed8};
+use vertices::{Batch, PlaceBatches, Placed8, Shapes};
 
 /// Which code runs.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +66,53 @@ struct Scratch {
     special_faces: Vec<SpecialFace>,
     /// Corners to be placed by the rules: corner row and bit.
     by_rules: Vec<[u32; 2]>,
+    /// What the last table says.
+    known: Known,
     /// Copies in which solid cells that hold water are water.
     wet_materials: Vec<u8>,
     wet_occupancies: Vec<u8>,
+}
+
+/// What a material table says, looked up once.
+#[derive(Debug)]
+struct Known {
+    kinds: [Kind; 256],
+    shapes: [Shape; 256],
+    /// Whether ids 0 and 1 are air and liquid and all others solid.
+    usual: bool,
+    /// The shape of all solids, and of all liquids, if they do not differ.
+    only: [Option<Shape>; 2],
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known::of(&MaterialTable::default())
+    }
+}
+
+impl Known {
+    fn of(table: &MaterialTable) -> Known {
+        let others = &table.kinds()[2..];
+        let all_solid = others.iter().all(|&kind| kind == Kind::Solid);
+        Known {
+            kinds: *table.kinds(),
+            shapes: *table.shapes(),
+            usual: table.kind(WATER) == Kind::Liquid && all_solid,
+            only: [only_shape(table, Kind::Solid), only_shape(table, Kind::Liquid)],
+        }
+    }
+
+    /// Looks the table up again if it is another one.
+    fn update(&mut self, table: &MaterialTable) {
+        let mut differs = false;
+        for id in 0..256 {
+            differs |= (self.kinds[id] as u8 != table.kinds()[id] as u8)
+                | (self.shapes[id] as u8 != table.shapes()[id] as u8);
+        }
+        if differs {
+            *self = Known::of(table);
+        }
+    }
 }
 
 impl Fast {
@@ -131,11 +175,6 @@ struct Present {
     solid: bool,
 }
 
-/// Whether ids 0 and 1 are air and liquid and all others solid.
-fn is_usual(table: &MaterialTable) -> bool {
-    table.kind(WATER) == Kind::Liquid && table.kinds()[2..].iter().all(|&k| k == Kind::Solid)
-}
-
 #[inline(always)]
 fn survey_usual<M: Machine>(m: M, materials: &[u8]) -> Present {
     let (mut air, mut liquid, mut neither) = (0, 0, 0);
@@ -182,7 +221,8 @@ impl Block<'_> {
     #[inline(always)]
     fn run_rows<M: Machine, const W: usize>(self, m: M) {
         let Block { cells, table, keyed, scratch, out } = self;
-        let usual = is_usual(table);
+        scratch.known.update(table);
+        let usual = scratch.known.usual;
         let materials = cells.materials();
         let present = if usual { survey_usual(m, materials) } else { survey_any(table, materials) };
         let origin = out.block.min;
@@ -345,9 +385,8 @@ static BYTES: [u64; 256] = {
     bytes
 };
 
-/// Shapes of the materials that may be inside: one for all, or by material.
-fn only_shape(table: &MaterialTable, liquid: bool) -> Option<Shape> {
-    let kind = if liquid { Kind::Liquid } else { Kind::Solid };
+/// The shape of all materials of a kind, if they do not differ.
+fn only_shape(table: &MaterialTable, kind: Kind) -> Option<Shape> {
     let mut shapes = (0..=255).filter(|&id| table.kind(id) == kind).map(|id| table.shape(id));
     let first = shapes.next()?;
     shapes.all(|shape| shape == first).then_some(first)
@@ -355,18 +394,20 @@ fn only_shape(table: &MaterialTable, liquid: bool) -> Option<Shape> {
 
 /// Sets what a shape asks of a lane.
 #[inline(always)]
-fn set_shape(batch: &mut Batch, lane: usize, shape: Shape, corner: VoxelPos) {
+fn set_shape(shapes: &mut Shapes, lane: usize, shape: Shape, corner: VoxelPos) {
     let firmness = firmness(shape);
-    batch.softness_third[lane] = firmness.softness_third.unwrap_or(0.0);
-    batch.smooth[lane] = u32::from(firmness.softness_third.is_none());
-    batch.ridge[lane] = firmness.ridge;
-    batch.blocky[lane] = u32::from(shape == Shape::Blocky);
+    shapes.softness_third[lane] = firmness.softness_third.unwrap_or(0.0);
+    shapes.smooth[lane] = u32::from(firmness.softness_third.is_none());
+    shapes.ridge[lane] = firmness.ridge;
+    shapes.blocky[lane] = u32::from(shape == Shape::Blocky);
     let push = if shape == Shape::Rubble { rubble(corner.to_array()) } else { [0.0; 3] };
     for axis in 0..3 {
-        batch.push[axis][lane] = push[axis];
+        shapes.push[axis][lane] = push[axis];
     }
-    batch.shaped |= matches!(shape, Shape::Blocky | Shape::Rubble);
 }
+
+/// Batches that are placed at a time.
+const BATCHES: usize = 4;
 
 /// Places all vertices of first sheets as if no corner were special, and lists the
 /// corners that are, or that have cells which are neither inside nor outside.
@@ -421,7 +462,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         let [_, ny, nz] = grid.own;
         let liquid = input.outside.is_some();
         let origin = writer.origin;
-        let only = only_shape(writer.table, liquid);
+        let only = s.known.only[usize::from(liquid)];
         let count = s.corners.count;
         let out = &mut *writer.out;
         let padded = count.next_multiple_of(8);
@@ -432,12 +473,12 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         s.positions.resize(padded, [0.0; 4]);
         s.special.clear();
         s.by_rules.clear();
-        let mut batch = Batch::new();
-        for lane in 0..8 {
-            set_shape(&mut batch, lane, only.unwrap_or_default(), origin);
-        }
-        let each_shape = only.is_none() || only == Some(Shape::Rubble);
-        let mut placed: Placed8 = [[[0.0; 4]; 8]; 2];
+        let firmness = match only {
+            None | Some(Shape::Rubble | Shape::Blocky) => None,
+            Some(shape) => Some(firmness(shape)),
+        };
+        let mut batches = [Batch::EMPTY; BATCHES];
+        let mut placed: [Placed8; BATCHES] = [[[[0.0; 4]; 8]; 2]; BATCHES];
         let mut number = 0;
         for y in 0..=ny {
             for z in 0..=nz {
@@ -459,14 +500,14 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                         left &= left - 1;
                         let bit = 64 * k + b;
                         let lane = number % 8;
+                        let batch = &mut batches[number / 8 % BATCHES];
                         let below = (1u64 << b) - 1;
                         let (mut octants, mut bytes) = (0, 0);
                         for j in 0..4 {
                             let two = pair(&around.inside[j], k, b);
                             octants |= two << (2 * j);
                             let first = ranks[j] + (words[j] & below).count_ones();
-                            batch.planes[2 * j][lane] = first;
-                            batch.planes[2 * j + 1][lane] = first + (two & 1);
+                            batch.planes[j][lane] = first + (two & 1);
                             let i = around.rows[j] * sx + bit;
                             let pair = &input.materials[i..i + 2];
                             let pair = u16::from_le_bytes([pair[0], pair[1]]);
@@ -478,7 +519,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                         batch.corner[2][lane] = z as f32;
                         batch.thin[lane] = 0;
                         if around.any_thin {
-                            thin_planes(&mut batch, lane, &around, k, b, &s.planes.planes);
+                            thin_planes(batch, lane, &around, k, b, &mut s.planes.planes);
                         }
 
                         let mut material = (bytes >> (8 * octants.trailing_zeros())) as u8;
@@ -489,9 +530,10 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                             (out.materials[number], out.weights[number]) = blended;
                             material = blended.0[0];
                         }
-                        if each_shape {
+                        if firmness.is_none() {
                             let at = VoxelPos::new(bit as i32 - 1, y as i32, z as i32);
-                            set_shape(&mut batch, lane, writer.table.shape(material), origin + at);
+                            let shape = writer.table.shape(material);
+                            set_shape(&mut batch.shapes, lane, shape, origin + at);
                         }
 
                         if liquid || SPECIAL[octants as usize & 255] {
@@ -503,25 +545,29 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                         }
 
                         number += 1;
-                        if lane == 7 {
-                            let planes = &s.planes.planes;
-                            m.run(Place8 { batch: &batch, planes, out: &mut placed });
-                            put8(&placed, number - 8, out, &mut s.positions);
+                        if number % (8 * BATCHES) == 0 {
+                            let (batches, planes) = (&batches, &s.planes.planes);
+                            m.run(PlaceBatches { batches, planes, firmness, out: &mut placed });
+                            for (i, placed) in placed.iter().enumerate() {
+                                put8(placed, number - 8 * (BATCHES - i), out, &mut s.positions);
+                            }
                         }
                     }
                 }
             }
         }
-        if number % 8 > 0 {
-            m.run(Place8 { batch: &batch, planes: &s.planes.planes, out: &mut placed });
-            put8(&placed, number / 8 * 8, out, &mut s.positions);
+        let first = number - number % (8 * BATCHES);
+        let batches = &batches[..(number - first).div_ceil(8)];
+        m.run(PlaceBatches { batches, planes: &s.planes.planes, firmness, out: &mut placed });
+        for (i, placed) in placed[..batches.len()].iter().enumerate() {
+            put8(placed, first + 8 * i, out, &mut s.positions);
         }
         out.positions.truncate(count);
         out.normals.truncate(count);
     }
 }
 
-/// Lets a lane use, of its thin cells, the planes for its corner.
+/// Lets a lane use, of its thin cells, the planes for its corner: copies of pairs.
 #[inline(never)]
 fn thin_planes<const W: usize>(
     batch: &mut Batch,
@@ -529,17 +575,21 @@ fn thin_planes<const W: usize>(
     around: &Around<W>,
     k: usize,
     b: usize,
-    planes: &[[f32; 4]],
+    planes: &mut Vec<[f32; 4]>,
 ) {
     for j in 0..4 {
         let two = pair(&around.thin[j], k, b);
+        if two == 0 {
+            continue;
+        }
+        let at = batch.planes[j][lane] as usize;
+        batch.planes[j][lane] = planes.len() as u32;
+        batch.thin[lane] = 1;
         for side in 0..2 {
-            if two >> side & 1 == 1 {
-                let octant = 2 * j + side;
-                let plane = &mut batch.planes[octant][lane];
-                *plane = planes[*plane as usize][3].to_bits() + (7 ^ octant as u32);
-                batch.thin[lane] = 1;
-            }
+            let plane = planes[at + side];
+            let first = plane[3].to_bits() as usize;
+            let thin = two >> side & 1 == 1;
+            planes.push(if thin { planes[first + (7 ^ (2 * j + side))] } else { plane });
         }
     }
 }

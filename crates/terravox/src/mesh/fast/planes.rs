@@ -26,7 +26,8 @@ pub(super) struct Planes {
     y: Vec<i16>,
     z: Vec<i16>,
     fill: Vec<u32>,
-    /// Normal and distance by rank; then eight a thin cell.
+    /// Normal and distance by rank + 1; then eight a thin cell; then pairs for vertices
+    /// at thin cells.
     pub planes: Vec<[f32; 4]>,
     /// Thin cells; empty if there is none. Their plane's last component holds the bits
     /// of the number of the first of their eight.
@@ -136,7 +137,7 @@ impl Planes {
                     self.thin[W * r + k] |= 1 << b;
                     let at = source.wanted.at::<W>(r, k, b) as usize;
                     let first = self.planes.len() as u32;
-                    self.planes[at] = [0.0, 0.0, 0.0, f32::from_bits(first)];
+                    self.planes[at + 1] = [0.0, 0.0, 0.0, f32::from_bits(first)];
                     for plane in &planes {
                         self.planes.push(as_row(plane));
                     }
@@ -254,17 +255,18 @@ impl Job for Solve<'_> {
     #[inline(always)]
     fn run<M: Machine>(self, m: M) {
         let Planes { x, y, z, fill, planes, .. } = self.planes;
-        // One more than there are: the rank behind the last cell is looked up too.
+        // One before and one behind: of a pair along x, either cell may not be inside.
         let padded = (self.count + 1).next_multiple_of(8);
         for list in [&mut *x, y, z] {
             list.resize(padded, 0);
         }
         fill.resize(padded, 0);
-        planes.resize(padded, [0.0; 4]);
+        planes.resize(1 + padded, [0.0; 4]);
+        planes[0] = [0.0; 4];
         let one = m.splat(1.0);
         let lists = x.as_chunks::<8>().0.iter().zip(y.as_chunks::<8>().0);
         let lists = lists.zip(z.as_chunks::<8>().0).zip(fill.as_chunks::<8>().0);
-        for (out, (((x, y), z), fill)) in planes.as_chunks_mut::<8>().0.iter_mut().zip(lists) {
+        for (out, (((x, y), z), fill)) in planes[1..].as_chunks_mut::<8>().0.iter_mut().zip(lists) {
             let [u, slant, scale, _] = m.rows256(&FILL_ROWS, fill);
             let (x, y, z) = (m.load_i16(x), m.load_i16(y), m.load_i16(z));
             let length = ((x * x + y * y) + z * z).larger(one).sqrt();

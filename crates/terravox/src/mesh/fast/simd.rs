@@ -26,6 +26,8 @@ pub(crate) trait Lanes:
     fn or_else(self, mask: Self, other: Self) -> Self;
     /// Magnitudes.
     fn magnitude(self) -> Self;
+    /// With the signs turned of the lanes where `signs` is −0; the others are +0.
+    fn turned_by(self, signs: Self) -> Self;
 }
 
 /// What the mesher needs from the processor. A value of such a type proves that its
@@ -45,8 +47,17 @@ pub(crate) trait Machine: Copy {
     fn any_bits(self, values: &[u32; 8], bits: u32) -> Self::F;
     /// Rows of a table by the low byte of each lane, turned into columns.
     fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Self::F; 4];
-    /// Rows of a table by lane, turned into columns.
-    fn rows(self, picked: &Picked<'_>, octant: usize) -> [Self::F; 4];
+    /// Rows of a table by the low byte of each of four lanes (those of one half of
+    /// `at`), turned into columns that hold them twice.
+    fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Self::F; 4];
+    /// Mask: the four values of one half of `values` have any of the first bits; once
+    /// more, of the second bits.
+    fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Self::F;
+    /// For four lanes (one half) of list `list` the picked rows, and once more those
+    /// behind them, turned into columns.
+    fn pairs(self, picked: &Picked<'_>, list: usize, half: usize) -> [Self::F; 4];
+    /// The sums of the low and high lanes of `low`, then of `high`.
+    fn add_halves(self, low: Self::F, high: Self::F) -> Self::F;
     /// Columns, turned into eight rows.
     fn put_rows(self, columns: [Self::F; 4], out: &mut [[f32; 4]; 8]);
     /// Bit per byte: it is at least `least`, which is not 0.
@@ -66,19 +77,19 @@ pub(crate) trait Machine: Copy {
     fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]);
 }
 
-/// Rows of a table for eight lanes of eight octants, all known to be in the table.
+/// Pairs of rows of a table for eight lanes of four lists, all known to be in the table.
 pub(crate) struct Picked<'a> {
     table: &'a [[f32; 4]],
-    at: &'a [[u32; 8]; 8],
+    at: &'a [[u32; 8]; 4],
 }
 
 impl<'a> Picked<'a> {
-    /// The rows `at[octant][lane]` of `table`.
+    /// The rows `at[list][lane]` of `table` and those behind them.
     ///
     /// # Panics
     /// If one is not there.
     #[inline(always)]
-    pub(crate) fn new(table: &'a [[f32; 4]], at: &'a [[u32; 8]; 8]) -> Picked<'a> {
+    pub(crate) fn new(table: &'a [[f32; 4]], at: &'a [[u32; 8]; 4]) -> Picked<'a> {
         let mut most = [0; 8];
         for rows in at {
             for lane in 0..8 {
@@ -89,7 +100,7 @@ impl<'a> Picked<'a> {
         for lane in 0..8 {
             last = if most[lane] > last { most[lane] } else { last };
         }
-        assert!((last as usize) < table.len(), "row {last} of {}", table.len());
+        assert!((last as usize) + 1 < table.len(), "rows {last} of {}", table.len());
         Picked { table, at }
     }
 }
@@ -204,6 +215,10 @@ impl Lanes for Plain8 {
         Plain8(out)
     }
     #[inline(always)]
+    fn turned_by(self, signs: Plain8) -> Plain8 {
+        plain_lanes!(self, signs, |x, y| f32::from_bits(x.to_bits() ^ y.to_bits()))
+    }
+    #[inline(always)]
     fn magnitude(self) -> Plain8 {
         plain_lanes!(self, self, |x, _y| x.abs())
     }
@@ -275,15 +290,44 @@ impl Machine for Plain {
         [Plain8(out[0]), Plain8(out[1]), Plain8(out[2]), Plain8(out[3])]
     }
     #[inline(always)]
-    fn rows(self, picked: &Picked<'_>, octant: usize) -> [Plain8; 4] {
+    fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Plain8; 4] {
         let mut out = [[0.0; 8]; 4];
         for lane in 0..8 {
-            let row = picked.table[picked.at[octant][lane] as usize];
+            let row = table[at[4 * half + lane % 4] as usize & 255];
             for column in 0..4 {
                 out[column][lane] = row[column];
             }
         }
         [Plain8(out[0]), Plain8(out[1]), Plain8(out[2]), Plain8(out[3])]
+    }
+    #[inline(always)]
+    fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Plain8 {
+        let mut out = [0.0; 8];
+        for lane in 0..8 {
+            let found = values[4 * half + lane % 4] & bits[lane / 4];
+            out[lane] = if found != 0 { ALL } else { 0.0 };
+        }
+        Plain8(out)
+    }
+    #[inline(always)]
+    fn pairs(self, picked: &Picked<'_>, list: usize, half: usize) -> [Plain8; 4] {
+        let mut out = [[0.0; 8]; 4];
+        for lane in 0..8 {
+            let row = picked.table[picked.at[list][4 * half + lane % 4] as usize + lane / 4];
+            for column in 0..4 {
+                out[column][lane] = row[column];
+            }
+        }
+        [Plain8(out[0]), Plain8(out[1]), Plain8(out[2]), Plain8(out[3])]
+    }
+    #[inline(always)]
+    fn add_halves(self, low: Plain8, high: Plain8) -> Plain8 {
+        let mut out = [0.0; 8];
+        for lane in 0..4 {
+            out[lane] = low.0[lane] + low.0[lane + 4];
+            out[lane + 4] = high.0[lane] + high.0[lane + 4];
+        }
+        Plain8(out)
     }
     #[inline(always)]
     fn put_rows(self, columns: [Plain8; 4], out: &mut [[f32; 4]; 8]) {
@@ -462,6 +506,11 @@ mod x86 {
             }
         }
         #[inline(always)]
+        fn turned_by(self, o: Sse8) -> Sse8 {
+            // SAFETY: SSE2 is part of x86-64.
+            unsafe { Sse8(_mm_xor_ps(self.0, o.0), _mm_xor_ps(self.1, o.1)) }
+        }
+        #[inline(always)]
         fn magnitude(self) -> Sse8 {
             // SAFETY: SSE2 is part of x86-64.
             unsafe {
@@ -501,6 +550,11 @@ mod x86 {
         fn or_else(self, mask: Avx8, o: Avx8) -> Avx8 {
             // SAFETY: an Avx8 exists only where AVX2 was detected.
             unsafe { Avx8(_mm256_blendv_ps(o.0, self.0, mask.0)) }
+        }
+        #[inline(always)]
+        fn turned_by(self, o: Avx8) -> Avx8 {
+            // SAFETY: an Avx8 exists only where AVX2 was detected.
+            unsafe { Avx8(_mm256_xor_ps(self.0, o.0)) }
         }
         #[inline(always)]
         fn magnitude(self) -> Avx8 {
@@ -626,17 +680,60 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn rows(self, picked: &Picked<'_>, octant: usize) -> [Sse8; 4] {
-            let at = &picked.at[octant];
-            // SAFETY: SSE2 is part of x86-64; a Picked has checked its rows.
+        fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Sse8; 4] {
+            // SAFETY: SSE2 is part of x86-64; a byte is less than 256.
             unsafe {
                 macro_rules! row {
                     ($lane:expr) => {
-                        _mm_loadu_ps(picked.table.as_ptr().add(at[$lane] as usize).cast())
+                        _mm_loadu_ps(table.as_ptr().add(at[4 * half + $lane] as usize & 255).cast())
                     };
                 }
-                sse_columns!(row)
+                let [a, b, c, d] = turn4(row!(0), row!(1), row!(2), row!(3));
+                [Sse8(a, a), Sse8(b, b), Sse8(c, c), Sse8(d, d)]
             }
+        }
+        #[inline(always)]
+        fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Sse8 {
+            // SAFETY: SSE2 is part of x86-64; four u32 are read.
+            unsafe {
+                let from = values[4 * half..4 * half + 4].as_ptr();
+                let v = _mm_loadu_si128(from.cast());
+                let low = _mm_and_si128(v, _mm_set1_epi32(bits[0] as i32));
+                let high = _mm_and_si128(v, _mm_set1_epi32(bits[1] as i32));
+                let zero = _mm_setzero_si128();
+                // Values and bits are below 2³¹, so "greater than 0" is "not 0".
+                Sse8(
+                    _mm_castsi128_ps(_mm_cmpgt_epi32(low, zero)),
+                    _mm_castsi128_ps(_mm_cmpgt_epi32(high, zero)),
+                )
+            }
+        }
+        #[inline(always)]
+        fn pairs(self, picked: &Picked<'_>, list: usize, half: usize) -> [Sse8; 4] {
+            let at = &picked.at[list];
+            // SAFETY: SSE2 is part of x86-64; a Picked has checked its rows and the next.
+            unsafe {
+                macro_rules! row {
+                    ($lane:expr, $next:expr) => {
+                        _mm_loadu_ps(
+                            picked.table.as_ptr().add(at[4 * half + $lane] as usize + $next).cast(),
+                        )
+                    };
+                }
+                let low = turn4(row!(0, 0), row!(1, 0), row!(2, 0), row!(3, 0));
+                let high = turn4(row!(0, 1), row!(1, 1), row!(2, 1), row!(3, 1));
+                [
+                    Sse8(low[0], high[0]),
+                    Sse8(low[1], high[1]),
+                    Sse8(low[2], high[2]),
+                    Sse8(low[3], high[3]),
+                ]
+            }
+        }
+        #[inline(always)]
+        fn add_halves(self, low: Sse8, high: Sse8) -> Sse8 {
+            // SAFETY: SSE2 is part of x86-64.
+            unsafe { Sse8(_mm_add_ps(low.0, low.1), _mm_add_ps(high.0, high.1)) }
         }
         #[inline(always)]
         fn put_rows(self, c: [Sse8; 4], out: &mut [[f32; 4]; 8]) {
@@ -799,16 +896,56 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn rows(self, picked: &Picked<'_>, octant: usize) -> [Avx8; 4] {
-            let at = &picked.at[octant];
-            // SAFETY: as above; a Picked has checked its rows.
+        fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Avx8; 4] {
+            // SAFETY: as above; a byte is less than 256.
             unsafe {
                 macro_rules! row {
+                    ($lane:expr) => {{
+                        let at = at[4 * half + $lane] as usize & 255;
+                        let row = table.as_ptr().add(at).cast();
+                        _mm256_loadu2_m128(row, row)
+                    }};
+                }
+                let [a, b, c, d] = turn8(row!(0), row!(1), row!(2), row!(3));
+                [Avx8(a), Avx8(b), Avx8(c), Avx8(d)]
+            }
+        }
+        #[inline(always)]
+        fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Avx8 {
+            // SAFETY: as above; four u32 are read.
+            unsafe {
+                let from = values[4 * half..4 * half + 4].as_ptr();
+                let v = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()));
+                let low = _mm_set1_epi32(bits[0] as i32);
+                let both = _mm256_set_m128i(_mm_set1_epi32(bits[1] as i32), low);
+                let found = _mm256_and_si256(v, both);
+                // Values and bits are below 2³¹, so "greater than 0" is "not 0".
+                Avx8(_mm256_castsi256_ps(_mm256_cmpgt_epi32(found, _mm256_setzero_si256())))
+            }
+        }
+        #[inline(always)]
+        fn pairs(self, picked: &Picked<'_>, list: usize, half: usize) -> [Avx8; 4] {
+            let at = &picked.at[list];
+            // SAFETY: as above; a Picked has checked its rows and the next.
+            unsafe {
+                macro_rules! pair {
                     ($lane:expr) => {
-                        picked.table.as_ptr().add(at[$lane] as usize).cast()
+                        _mm256_loadu_ps(
+                            picked.table.as_ptr().add(at[4 * half + $lane] as usize).cast(),
+                        )
                     };
                 }
-                avx_columns!(row)
+                let [a, b, c, d] = turn8(pair!(0), pair!(1), pair!(2), pair!(3));
+                [Avx8(a), Avx8(b), Avx8(c), Avx8(d)]
+            }
+        }
+        #[inline(always)]
+        fn add_halves(self, low: Avx8, high: Avx8) -> Avx8 {
+            // SAFETY: as above.
+            unsafe {
+                let first = _mm256_permute2f128_ps::<0x20>(low.0, high.0);
+                let second = _mm256_permute2f128_ps::<0x31>(low.0, high.0);
+                Avx8(_mm256_add_ps(first, second))
             }
         }
         #[inline(always)]

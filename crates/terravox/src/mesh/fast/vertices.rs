@@ -2,9 +2,9 @@
 //! summed octant by octant and solved in lanes, as [`place`](crate::mesh::place) does
 //! one by one.
 
-use crate::mesh::corner::CORNERS;
+use crate::mesh::corner::SHEETS;
 use crate::mesh::place::{
-    CREASE, EVEN, EVENNESS_SCALE, LEAST_DETERMINANT, LEAST_TRACE, ROUNDING, SLIDE,
+    CREASE, EVEN, EVENNESS_SCALE, Firmness, LEAST_DETERMINANT, LEAST_TRACE, ROUNDING, SLIDE,
 };
 
 use super::simd::{Job, Lanes, Machine, Picked};
@@ -19,7 +19,7 @@ const fn sheet_rows(which: u8) -> [[f32; 4]; 256] {
     let mut rows = [[0.0; 4]; 256];
     let mut inside = 0;
     while inside < 256 {
-        let sheet = &CORNERS[inside].sheets[0];
+        let sheet = &SHEETS[inside][0];
         let mut axis = 0;
         while axis < 3 {
             rows[inside][axis] = match which {
@@ -35,44 +35,50 @@ const fn sheet_rows(which: u8) -> [[f32; 4]; 256] {
 }
 
 /// Eight vertices to be placed.
+#[derive(Clone, Copy)]
 pub(super) struct Batch {
     /// Inside octants.
     pub inside: [u32; 8],
-    /// Number of the plane of each octant, by octant; of those not inside, any.
-    pub planes: [[u32; 8]; 8],
+    /// By the row around the corner, number of the plane of the cell at low x, one
+    /// before that of the cell at high x. Of cells that are not inside, any.
+    pub planes: [[u32; 8]; 4],
     /// Corner in the block, x, y, z.
     pub corner: [[f32; 8]; 3],
     /// 1 where a cell is thin, else 0.
     pub thin: [u32; 8],
-    /// A third of the softness.
+    /// Shapes, if they differ.
+    pub shapes: Shapes,
+}
+
+/// What the shapes of eight vertices ask of them.
+#[derive(Clone, Copy)]
+pub(super) struct Shapes {
+    /// A third of the softness; 0 where it is infinite.
     pub softness_third: [f32; 8],
-    /// See [`Firmness`](crate::mesh::place::Firmness).
+    /// See [`Firmness`].
     pub ridge: [f32; 8],
     /// 1 where the softness is infinite, else 0.
     pub smooth: [u32; 8],
-    /// Added to the offset, for rubble.
-    pub push: [[f32; 8]; 3],
     /// 1 where the vertex stays at its corner, else 0.
     pub blocky: [u32; 8],
-    /// Whether any of the last two is set.
-    pub shaped: bool,
+    /// Added to the offset, for rubble.
+    pub push: [[f32; 8]; 3],
 }
 
 impl Batch {
-    pub(super) const fn new() -> Batch {
-        Batch {
-            inside: [0; 8],
-            planes: [[0; 8]; 8],
-            corner: [[0.0; 8]; 3],
-            thin: [0; 8],
+    pub(super) const EMPTY: Batch = Batch {
+        inside: [0; 8],
+        planes: [[0; 8]; 4],
+        corner: [[0.0; 8]; 3],
+        thin: [0; 8],
+        shapes: Shapes {
             softness_third: [0.0; 8],
             ridge: [0.0; 8],
             smooth: [0; 8],
-            push: [[0.0; 8]; 3],
             blocky: [0; 8],
-            shaped: false,
-        }
-    }
+            push: [[0.0; 8]; 3],
+        },
+    };
 }
 
 /// Positions and normals of eight vertices; the fourth components mean nothing.
@@ -84,39 +90,43 @@ macro_rules! dot {
     };
 }
 
-/// Places eight vertices.
-pub(super) struct Place8<'a> {
-    pub batch: &'a Batch,
+/// Places batches of vertices.
+pub(super) struct PlaceBatches<'a> {
+    pub batches: &'a [Batch],
     pub planes: &'a [[f32; 4]],
-    pub out: &'a mut Placed8,
+    /// What the shape of all asks, if they do not differ: none of rubble or blocky.
+    pub firmness: Option<Firmness>,
+    pub out: &'a mut [Placed8],
 }
 
-impl Job for Place8<'_> {
+impl Job for PlaceBatches<'_> {
     #[inline(always)]
     fn run<M: Machine>(self, m: M) {
-        place8(m, self.batch, &Picked::new(self.planes, &self.batch.planes), self.out);
+        for (batch, out) in self.batches.iter().zip(self.out) {
+            place8(m, batch, &Picked::new(self.planes, &batch.planes), self.firmness, out);
+        }
     }
 }
 
+/// Sums over four vertices, over octants at low x in the low lanes, at high x in the
+/// high lanes: A, b, normal, feet.
 #[inline(always)]
-fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed8) {
+fn sums4<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, half: usize) -> [M::F; 15] {
     let zero = m.splat(0.0);
-    let one = m.splat(1.0);
-    let [mx, my, mz, _] = m.rows256(&MIDDLES, &batch.inside);
-    let [dx, dy, dz, _] = m.rows256(&DIRECTIONS, &batch.inside);
-    let middle = [mx, my, mz];
-
+    let low_negative = m.load(&[-0.0, -0.0, -0.0, -0.0, 0.0, 0.0, 0.0, 0.0]);
+    let [dx, dy, dz, _] = m.rows256_twice(&DIRECTIONS, &batch.inside, half);
     let (mut xx, mut xy, mut xz, mut yy, mut yz, mut zz) = (zero, zero, zero, zero, zero, zero);
     let (mut bx, mut by, mut bz) = (zero, zero, zero);
     let (mut nx, mut ny, mut nz) = (zero, zero, zero);
     let (mut fx, mut fy, mut fz) = (zero, zero, zero);
-    macro_rules! octant {
-        ($octant:expr, $x:tt, $y:tt, $z:tt) => {
-            let [x, y, z, d] = m.rows(planes, $octant);
+    macro_rules! row {
+        ($row:expr, $y:tt, $z:tt) => {
+            let [x, y, z, d] = m.pairs(planes, $row, half);
             let facing = ((x * dx + y * dy) + z * dz).above(zero);
-            let used = facing.and(m.any_bits(&batch.inside, 1 << $octant));
+            let bits = [1 << (2 * $row), 2 << (2 * $row)];
+            let used = facing.and(m.any_bits_twice(&batch.inside, half, bits));
             let (x, y, z, d) = (x.and(used), y.and(used), z.and(used), d.and(used));
-            let along = d + (((zero $x x) $y y) $z z);
+            let along = d + ((x.turned_by(low_negative) $y y) $z z);
             let (x2, y2, z2) = (x * x, y * y, z * z);
             let weight = (x2 + y2) + z2;
             xx = xx + x2;
@@ -131,19 +141,38 @@ fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed
             nx = nx + x;
             ny = ny + y;
             nz = nz + z;
-            fx = fx + (x * d $x weight);
+            fx = fx + (x * d + weight.turned_by(low_negative));
             fy = fy + (y * d $y weight);
             fz = fz + (z * d $z weight);
         };
     }
-    octant!(0, -, -, -);
-    octant!(1, +, -, -);
-    octant!(2, -, -, +);
-    octant!(3, +, -, +);
-    octant!(4, -, +, -);
-    octant!(5, +, +, -);
-    octant!(6, -, +, +);
-    octant!(7, +, +, +);
+    row!(0, -, -);
+    row!(1, -, +);
+    row!(2, +, -);
+    row!(3, +, +);
+    [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz]
+}
+
+#[inline(always)]
+fn place8<M: Machine>(
+    m: M,
+    batch: &Batch,
+    planes: &Picked<'_>,
+    firmness: Option<Firmness>,
+    out: &mut Placed8,
+) {
+    let zero = m.splat(0.0);
+    let one = m.splat(1.0);
+    let low = sums4(m, batch, planes, 0);
+    let high = sums4(m, batch, planes, 1);
+    let mut sums = [zero; 15];
+    for i in 0..15 {
+        sums[i] = m.add_halves(low[i], high[i]);
+    }
+    let [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz] = sums;
+    let [mx, my, mz, _] = m.rows256(&MIDDLES, &batch.inside);
+    let [dx, dy, dz, _] = m.rows256(&DIRECTIONS, &batch.inside);
+    let middle = [mx, my, mz];
 
     // The unit normal.
     let has = dot!([nx, ny, nz], [nx, ny, nz]).above(zero);
@@ -173,7 +202,11 @@ fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed
     ];
     let at = turned!(q);
     let r = [bx - at[0], by - at[1], bz - at[2]];
-    let soft = trace * m.load(&batch.softness_third);
+    let third = match firmness {
+        Some(firmness) => m.splat(firmness.softness_third.unwrap_or(0.0)),
+        None => m.load(&batch.shapes.softness_third),
+    };
+    let soft = trace * third;
     let (sx, sy, sz) = (xx + soft, yy + soft, zz + soft);
     let c00 = sy * sz - yz * yz;
     let c01 = xz * yz - xy * sz;
@@ -183,18 +216,32 @@ fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed
     let c22 = sx * sy - xy * xy;
     let determinant = (sx * c00 + xy * c01) + xz * c02;
     let over = one / determinant.larger(m.splat(LEAST_DETERMINANT));
-    let smooth = m.any_bits(&batch.smooth, 1);
-    let met = [
-        q[0].or_else(smooth, q[0] + dot!([c00, c01, c02], r) * over),
-        q[1].or_else(smooth, q[1] + dot!([c01, c11, c12], r) * over),
-        q[2].or_else(smooth, q[2] + dot!([c02, c12, c22], r) * over),
+    let mut met = [
+        q[0] + dot!([c00, c01, c02], r) * over,
+        q[1] + dot!([c01, c11, c12], r) * over,
+        q[2] + dot!([c02, c12, c22], r) * over,
     ];
+    let ridge = match firmness {
+        Some(firmness) => {
+            if firmness.softness_third.is_none() {
+                met = q;
+            }
+            m.splat(firmness.ridge)
+        }
+        None => {
+            let smooth = m.any_bits(&batch.shapes.smooth, 1);
+            for axis in 0..3 {
+                met[axis] = q[axis].or_else(smooth, met[axis]);
+            }
+            m.load(&batch.shapes.ridge)
+        }
+    };
 
     // Settling by the feet.
     let parallel = dot!(turned!(normal), normal) * inverse;
     let even = ((parallel - m.splat(CREASE)) * m.splat(EVENNESS_SCALE)).larger(zero).smaller(one);
     let thin = m.any_bits(&batch.thin, 1);
-    let ridge = zero.or_else(thin, m.load(&batch.ridge));
+    let ridge = zero.or_else(thin, ridge);
     let slide = zero.or_else(thin, m.splat(SLIDE));
     let across = even * (m.splat(EVEN) + ridge) - ridge;
     let away = [fx * inverse - met[0], fy * inverse - met[1], fz * inverse - met[2]];
@@ -205,8 +252,9 @@ fn place8<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, out: &mut Placed
     for axis in 0..3 {
         let settled = met[axis] + (slide * away[axis] + step * normal[axis]);
         let mut x = settled.or_else(any, met[axis]);
-        if batch.shaped {
-            x = zero.or_else(m.any_bits(&batch.blocky, 1), x) + m.load(&batch.push[axis]);
+        if firmness.is_none() {
+            let blocky = m.any_bits(&batch.shapes.blocky, 1);
+            x = zero.or_else(blocky, x) + m.load(&batch.shapes.push[axis]);
         }
         // One side only: that side's unit cell; both: three quarters either way.
         let reach = m.splat(1.5) - m.splat(0.5) * centres[axis].magnitude();
