@@ -77,6 +77,19 @@ impl Drop for Output {
     }
 }
 
+/// Refuses to write over the file that is read.
+///
+/// # Errors
+/// If both names are of one file.
+pub fn check_not_input(input: &Path, target: &Path) -> Outcome<()> {
+    match (fs::canonicalize(input), fs::canonicalize(target)) {
+        (Ok(a), Ok(b)) if a == b => {
+            Err(Failure::of(target, "this is the file that is read; name another to write"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes `bytes` to a file at once.
 ///
 /// # Errors

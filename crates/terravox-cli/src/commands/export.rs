@@ -4,7 +4,7 @@ use super::mesh;
 use crate::args::Export;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
-use crate::output::write_file;
+use crate::output::{check_not_input, write_file};
 use crate::report::Report;
 use crate::triangles::check_triangles_path;
 use crate::world::{self, extension};
@@ -25,6 +25,7 @@ pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
     if container.is_none() {
         check_triangles_path(&args.file, &args.triangles)?;
     }
+    check_not_input(&args.world, &args.file)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let Some(container) = container else {
         return mesh::triangles("export", &world, args, console);

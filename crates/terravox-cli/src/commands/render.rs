@@ -4,7 +4,7 @@ use super::import::add_notes;
 use crate::args::{Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, check_not_input};
 use crate::render::{self, Camera, FOV_DEGREES, Image, PictureOptions, Scene, Scratch};
 use crate::report::Report;
 use crate::world::{self, World, extension};
@@ -17,6 +17,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     if extension(&args.file) != "png" {
         return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
     }
+    check_not_input(&args.world, &args.file)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     // Before the work, so that a place that cannot be written costs none.
     let output = Output::create(&args.file)?;

@@ -37,6 +37,8 @@ struct Wish {
     land: f64,
     /// Whether the target must be in sight.
     in_sight: bool,
+    /// The box of the land, if the sides where it is cut off should not be seen.
+    sides: Option<[DVec3; 2]>,
 }
 
 /// A three-quarter view of the whole world from above.
@@ -55,7 +57,7 @@ pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> 
     let beyond = 0.5 * (high - low) / FEELERS as f64 * DVec3::new(1.0, 0.0, 1.0);
     (low, high) = (low - beyond, high + beyond);
     let target = (low + high) * 0.5;
-    let wish = Wish { target, land: 0.8, in_sight: false };
+    let wish = Wish { target, land: 0.8, in_sight: false, sides: None };
     let candidates = (0..8).flat_map(|turn| {
         let yaw = 25.0 + 45.0 * f64::from(turn);
         [-22.0, -30.0, -40.0].map(|pitch| fitted(low, high, [yaw, pitch], aspect, fov))
@@ -81,7 +83,8 @@ fn rated_around(
     [aspect, fov]: [f64; 2],
     scratch: &mut Scratch,
 ) -> (f64, Camera) {
-    let wish = Wish { target, land: 0.75, in_sight: true };
+    let sides = extent(&feel(scene, scratch));
+    let wish = Wish { target, land: 0.75, in_sight: true, sides };
     let candidates = (0..12).flat_map(|turn| {
         let yaw = 30.0 * f64::from(turn);
         [-7.0, -14.0, -24.0, -36.0].map(|pitch| {
@@ -319,19 +322,18 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut 
     if scene.kind_at(camera.eye) != Kind::Air {
         return f64::NEG_INFINITY;
     }
-    let shares = shares(scene, camera, wish.target, aspect, scratch);
+    let shares = shares(scene, wish, camera, aspect, scratch);
     let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
     let miss = (shares.land - wish.land).abs();
-    let cut = if wish.in_sight { 4.0 * shares.cut } else { 0.0 };
     let shown = shares.varied + 0.8 * shares.water.min(0.3) + 0.8 * shares.lit;
-    shown - 1.5 * miss - 4.0 * shares.near - cut - if hidden { 3.0 } else { 0.0 }
+    shown - 1.5 * miss - 4.0 * shares.near - 4.0 * shares.cut - if hidden { 3.0 } else { 0.0 }
 }
 
 /// Takes the tiny picture.
 fn shares(
     scene: &Scene,
+    wish: &Wish,
     camera: &Camera,
-    target: DVec3,
     aspect: f64,
     scratch: &mut Scratch,
 ) -> Shares {
@@ -353,8 +355,9 @@ fn shares(
         shares.land += share;
         shares.water += if hit.liquid { share } else { 0.0 };
         shares.lit += if lit { share } else { 0.0 };
-        shares.near += if hit.t < 0.35 * camera.eye.distance(target) { share } else { 0.0 };
-        shares.cut += if on_the_side(scene, point) { share } else { 0.0 };
+        shares.near += if hit.t < 0.35 * camera.eye.distance(wish.target) { share } else { 0.0 };
+        shares.cut +=
+            if wish.sides.is_some_and(|land| on_the_side(land, point)) { share } else { 0.0 };
     }
     let hits = (shares.land / share).max(1.0);
     shares.varied = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
@@ -368,11 +371,10 @@ fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch
     !scene.blocked(&ray, way.length() - 2.5, scratch)
 }
 
-/// Whether a point lies on a side where the world is cut off.
-fn on_the_side(scene: &Scene, point: DVec3) -> bool {
-    // Around the land lies a chunk of air.
-    let [min, max] = [scene.bounds().min, scene.bounds().max];
-    let beside =
-        |v: f64, low: i32, high: i32| v < f64::from(low) + 34.0 || v > f64::from(high) - 34.0;
-    beside(point.x, min.x, max.x) || beside(point.z, min.z, max.z)
+/// Whether a point lies beyond the outermost feelers that met land: on or right by a side
+/// where the world is cut off.
+fn on_the_side(land: [DVec3; 2], point: DVec3) -> bool {
+    let [low, high] = land;
+    let beside = |v: f64, low: f64, high: f64| v < low || v > high;
+    beside(point.x, low.x, high.x) || beside(point.z, low.z, high.z)
 }

@@ -14,9 +14,12 @@ use terravox::voxel::{AIR, ChunkPos, Kind, MAX_MIP, NotHeld, Region, Snapshot, V
 /// Blocks along the edge of a chunk.
 const BLOCKS: i32 = 4;
 
-/// Most chunks with a surface that a picture takes at the finest mip; beyond, it takes
-/// coarser ones. A chunk costs about 200 KB when all of it is met.
-const MOST_SURFACE_CHUNKS: usize = 8_000;
+/// Most chunks of several materials that a picture takes at a mip of its own choice;
+/// beyond, it takes a coarser one. A chunk costs up to 500 KB when all of it is met.
+const MOST_MIXED_CHUNKS: usize = 4_000;
+
+/// Coarsest mip that a picture takes by itself.
+const COARSEST: u8 = 3;
 
 /// Memory that one thread needs to send rays.
 #[derive(Default)]
@@ -64,20 +67,18 @@ impl Scene {
     /// [`NotHeld`] if a listed chunk is held at a coarser mip only.
     pub fn new(snapshot: Snapshot, mip: Option<u8>) -> Result<Scene, NotHeld> {
         let finest = classes(&snapshot)?;
-        let mut mip_and_chunks = (mip.unwrap_or(0), Vec::new());
-        loop {
-            let (at, _) = mip_and_chunks;
-            mip_and_chunks.1 = surface_chunks(&coarser_classes(&finest, at));
-            if mip.is_some() || mip_and_chunks.1.len() <= MOST_SURFACE_CHUNKS || at >= 3 {
-                break;
-            }
-            mip_and_chunks.0 += 1;
+        let mixed = |classes: &Classes| classes.values().filter(|&&c| c == Class::Mixed).count();
+        let mut at = mip.unwrap_or(0);
+        let mut classes = coarser_classes(&finest, at);
+        while mip.is_none() && at < COARSEST && mixed(&classes) > MOST_MIXED_CHUNKS {
+            at += 1;
+            classes = coarser_classes(&finest, at);
         }
-        let (mip, listed) = mip_and_chunks;
+        let listed = surface_chunks(&classes);
         let empty = || Box::new(ChunkBlocks([const { OnceLock::new() }; 64]));
         Ok(Scene {
             snapshot,
-            mip,
+            mip: at,
             bounds: listed.iter().fold(Region::default(), |all, c| all.union(c.region())),
             cubes: cubes_above(&listed),
             chunks: listed.into_iter().map(|chunk| (chunk, empty())).collect(),
@@ -146,8 +147,11 @@ impl Scene {
     }
 }
 
+/// What chunks are that are not all air, by position in chunks.
+type Classes = FxHashMap<VoxelPos, Class>;
+
 /// What each listed chunk is that is not all air.
-fn classes(snapshot: &Snapshot) -> Result<FxHashMap<VoxelPos, Class>, NotHeld> {
+fn classes(snapshot: &Snapshot) -> Result<Classes, NotHeld> {
     let materials = snapshot.materials();
     let mut classes = FxHashMap::default();
     for chunk in snapshot.chunks() {
@@ -162,7 +166,7 @@ fn classes(snapshot: &Snapshot) -> Result<FxHashMap<VoxelPos, Class>, NotHeld> {
 }
 
 /// The same for the chunks of 32³ cells of mip `mip`.
-fn coarser_classes(finest: &FxHashMap<VoxelPos, Class>, mip: u8) -> FxHashMap<VoxelPos, Class> {
+fn coarser_classes(finest: &Classes, mip: u8) -> Classes {
     assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
     let mut merged: FxHashMap<VoxelPos, (Class, u64)> = FxHashMap::default();
     for (chunk, &class) in finest {
@@ -179,7 +183,7 @@ fn coarser_classes(finest: &FxHashMap<VoxelPos, Class>, mip: u8) -> FxHashMap<Vo
 }
 
 /// Chunks that can hold a surface: mixed ones, and those beside one of another kind.
-fn surface_chunks(classes: &FxHashMap<VoxelPos, Class>) -> Vec<ChunkPos> {
+fn surface_chunks(classes: &Classes) -> Vec<ChunkPos> {
     let around = Region::new([-1; 3], [2; 3]);
     let class_at = |at: &VoxelPos| classes.get(at).copied().unwrap_or(Class::Only(Kind::Air));
     let mut found = FxHashSet::default();

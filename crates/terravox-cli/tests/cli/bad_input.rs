@@ -233,6 +233,10 @@ fn outputs_that_cannot_be_written() {
         folder.refused(&[command, "in.smoothgrid", out], &[out]);
     }
     folder.refused(&["demo", "in.smoothgrid", "--out", "file"], &["file"]);
+    // Nor the file that is read.
+    folder.refused(&["export", "in.smoothgrid", "./in.smoothgrid"], &["in.smoothgrid", "read"]);
+    folder.put("hill.png", &files::heightmap(20, 20));
+    folder.refused(&["render", "hill.png", "hill.png"], &["hill.png", "read"]);
 }
 
 #[test]
