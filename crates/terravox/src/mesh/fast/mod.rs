@@ -536,12 +536,15 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                             set_shape(&mut batch.shapes, lane, shape, origin + at);
                         }
 
-                        if liquid || SPECIAL[octants as usize & 255] {
-                            let mut full = 0;
+                        let mut filled = 255;
+                        if liquid {
+                            filled = 0;
                             for j in 0..4 {
-                                full |= pair(&around.filled[j], k, b) << (2 * j);
+                                filled |= pair(&around.filled[j], k, b) << (2 * j);
                             }
-                            list_special(s, octants, full, [c, k, b], W);
+                        }
+                        if SPECIAL[octants as usize & 255] || filled != 255 {
+                            s.by_rules.push([c as u32, bit as u32]);
                         }
 
                         number += 1;
@@ -594,30 +597,11 @@ fn thin_planes<const W: usize>(
     }
 }
 
-/// Lists a corner if it is special or has cells that are neither inside nor outside.
-fn list_special(s: &mut Scratch, inside: u32, filled: u32, [c, k, b]: [usize; 3], words: usize) {
-    let (special, by_rules) = if filled == 255 {
-        (SPECIAL[inside as usize & 255], SPECIAL[inside as usize & 255])
-    } else {
-        (Corner::new(inside as u8, (filled & !inside) as u8).special(), true)
-    };
-    if by_rules {
-        s.by_rules.push([c as u32, (64 * k + b) as u32]);
-    }
-    if special {
-        if s.special.is_empty() {
-            s.special.resize(s.corners.rows.len(), 0);
-        }
-        s.special[words * c + k] |= 1 << b;
-    }
-}
-
 /// Copies eight placed vertices to their place.
 #[inline(always)]
 fn put8(placed: &Placed8, at: usize, out: &mut Surface, positions: &mut [[f32; 4]]) {
-    let padded = &mut positions[at..at + 8];
-    for lane in 0..8 {
-        padded[lane] = placed[0][lane];
+    if let Some(padded) = positions[at..].first_chunk_mut() {
+        *padded = placed[0];
     }
     let positions = &mut out.positions[at..at + 8];
     for lane in 0..8 {
@@ -687,6 +671,8 @@ fn place_by_rules<C: Cells, const W: usize>(
         s.positions[number] = [x, y, z, 0.0];
         if corner.special() {
             special.insert(at, SpecialCorner { first, others: [u32::MAX; 4] });
+            s.special.resize(s.corners.rows.len(), 0);
+            s.special[W * listed[0] as usize + bit / 64] |= 1 << (bit % 64);
         }
     }
     for at in s.by_rules.iter().map(corner_at) {
