@@ -24,7 +24,7 @@ use super::place::{firmness, rubble};
 use super::surface::{BlockMesh, Surface, VertexKey};
 use super::vertex::{DIRECTIONS, SplitEdges, Writer};
 use planes::{Planes, Source};
-use quads::{ListQuads, SpecialFace, SplitQuads};
+use quads::{SpecialFace, WriteQuads};
 use rows::{Bits, Class, ClassRows, Faces, Find, Grid, Ranked, any, for_bits, or, pair, row};
 #[cfg(target_arch = "x86_64")]
 use simd::{Avx2, Sse2};
@@ -339,19 +339,18 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
     let special = place_by_rules::<C, W>(s, &grid, &mut writer);
-    m.run(ListQuads::<W> {
+    m.run(WriteQuads::<W> {
         grid: &grid,
         faces: &s.faces,
         corners: &s.corners,
         special: &s.special,
         materials,
+        positions: &s.positions,
         quads: &mut s.quads,
+        indices: &mut writer.out.indices,
         quad_materials: &mut writer.out.quad_materials,
         special_faces: &mut s.special_faces,
     });
-    let indices = &mut writer.out.indices;
-    indices.resize(6 * s.quads.len(), 0);
-    m.run(SplitQuads { quads: &s.quads, positions: &s.positions, indices });
     if !s.special_faces.is_empty() {
         special_quads::<C, W>(s, &grid, &special, &mut writer);
     }

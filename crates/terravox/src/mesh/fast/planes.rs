@@ -1,6 +1,8 @@
 //! The planes of all cells that stand around the corners: stencils by segments of 16
 //! cells of rows that hold such a cell, planes eight at a time, thin cells one by one.
 
+use std::ops::Range;
+
 use crate::mesh::cells::Cells;
 use crate::mesh::plane::{FILLS, Plane};
 use crate::mesh::thin::thin_planes;
@@ -10,6 +12,9 @@ use super::simd::{Job, Lanes, Machine};
 
 /// Cells in a segment.
 const SEGMENT: usize = 16;
+
+/// Cells of a box whose stencil values are computed all at once.
+const AT_ONCE: usize = 8192;
 
 /// Bytes that may be read behind a row.
 const SLACK: usize = 64;
@@ -159,9 +164,16 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
         let Gradients { planes, source } = self;
         let [sx, _, sz] = source.grid.size;
         let rows = source.grid.rows();
-        planes.ready.clear();
-        planes.ready.resize(rows, false);
-        planes.values.resize(source.materials.len() + SLACK, 0);
+        let cells = source.materials.len();
+        planes.values.resize(cells + SLACK, 0);
+        // Small boxes are done at once, of others only the rows that are needed.
+        let at_once = cells <= AT_ONCE;
+        if at_once {
+            stencil_values(m, source, &mut planes.values, 0..cells);
+        } else {
+            planes.ready.clear();
+            planes.ready.resize(rows, false);
+        }
         for list in [&mut planes.x, &mut planes.y, &mut planes.z] {
             list.resize(source.wanted.count + SEGMENT, 0);
         }
@@ -172,12 +184,13 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
             if !any(wanted) {
                 continue;
             }
-            for dy in 0..3 {
+            for dy in (0..3).take(if at_once { 0 } else { 3 }) {
                 let from = r + dy * sz - sz - 1;
                 for ready in from..from + 3 {
                     if !planes.ready[ready] {
                         planes.ready[ready] = true;
-                        stencil_row(m, source, &mut planes.values, ready);
+                        let row = ready * sx..ready * sx + sx;
+                        stencil_values(m, source, &mut planes.values, row);
                     }
                 }
             }
@@ -220,24 +233,28 @@ fn put_segment(
     rank
 }
 
-/// Computes the stencil values of row `r`; what lies behind it in the last 32 bytes
+/// Computes the stencil values of some cells; what lies behind them in the last 32 bytes
 /// comes out right too.
 #[inline(always)]
-fn stencil_row<M: Machine, C>(m: M, source: &Source<'_, C>, values: &mut [u8], r: usize) {
-    let sx = source.grid.size[0];
+fn stencil_values<M: Machine, C>(
+    m: M,
+    source: &Source<'_, C>,
+    values: &mut [u8],
+    cells: Range<usize>,
+) {
     let (least, most) = match source.class {
         Class::AtLeast(least) => (least, 255),
         Class::Is(id) => (id, id),
         Class::Table(set) => {
-            for i in r * sx..r * sx + sx {
+            for i in cells {
                 let value = source.occupancies[i].saturating_add(1);
                 values[i] = if set[usize::from(source.materials[i])] { value } else { 0 };
             }
             return;
         }
     };
-    let mut at = r * sx;
-    while at < r * sx + sx {
+    let mut at = cells.start;
+    while at < cells.end {
         let material = bytes32(source.materials, at);
         let stored = bytes32(source.occupancies, at);
         values[at..at + 32].copy_from_slice(&m.stencil(&material, &stored, least, most));
