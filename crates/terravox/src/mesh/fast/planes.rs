@@ -199,7 +199,8 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
                 while left != 0 {
                     let first = left.trailing_zeros() as usize;
                     let at = r * sx + 64 * k + first;
-                    let segment = sobel(m, &planes.values, at, sx, sx * sz);
+                    let around = &planes.values[at - sx * sz - sx - 1..];
+                    let segment = m.sobel(around, [sx, sx * sz]);
                     let last = first + SEGMENT;
                     let here = if last >= 64 { left } else { left & ((1 << last) - 1) };
                     left &= !here;
@@ -295,26 +296,4 @@ impl Job for Solve<'_> {
             m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
         }
     }
-}
-
-/// Falling gradients of the 16 cells from `at` on; see [`Cells::gradient`].
-#[inline(always)]
-fn sobel<M: Machine>(
-    m: M,
-    values: &[u8],
-    at: usize,
-    step_z: usize,
-    step_y: usize,
-) -> [[i16; SEGMENT]; 3] {
-    let mut rows = [&[0; SEGMENT + 2]; 9];
-    let first = at - step_y - step_z - 1;
-    for dy in 0..3 {
-        for dz in 0..3 {
-            let from = first + dy * step_y + dz * step_z;
-            if let Some(row) = values[from..].first_chunk() {
-                rows[3 * dy + dz] = row;
-            }
-        }
-    }
-    m.sobel(rows)
 }

@@ -67,9 +67,13 @@ pub(crate) trait Machine: Copy {
     /// Stencil values: `stored` + 1, at most 255, where `least <= material <= most`,
     /// else 0. `least` is not 0.
     fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32];
-    /// Falling gradients x, y, z of 16 cells, Sobel sums: `rows` are the 18 stencil
-    /// values around them of the nine rows, z by z, then y by y.
-    fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3];
+    /// Falling gradients x, y, z of 16 cells, Sobel sums. `values` are stencil values
+    /// from the row before in z and y on, from the cell before in x on; `steps` lead to
+    /// the next row in z and in y.
+    ///
+    /// # Panics
+    /// If the last of the nine rows has fewer than 18 values.
+    fn sobel(self, values: &[u8], steps: [usize; 2]) -> [[i16; 16]; 3];
     /// Writes six indices a quad, split along the shorter diagonal.
     ///
     /// # Panics
@@ -354,7 +358,8 @@ impl Machine for Plain {
         mask
     }
     #[inline(always)]
-    fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+    fn sobel(self, values: &[u8], [z, y]: [usize; 2]) -> [[i16; 16]; 3] {
+        assert!(values.len() >= 2 * y + 2 * z + 18);
         macro_rules! lanes {
             (|$i:ident| $value:expr) => {{
                 let mut out = [0i16; 16];
@@ -384,7 +389,8 @@ impl Machine for Plain {
         }
         macro_rules! row {
             ($n:expr) => {{
-                let v = rows[$n];
+                let from = $n / 3 * y + $n % 3 * z;
+                let v = &values[from..from + 18];
                 (
                     lanes!(|i| i16::from(v[i]) - i16::from(v[i + 2])),
                     lanes!(|i| i16::from(v[i]) + i16::from(v[i + 2]) + 2 * i16::from(v[i + 1])),
@@ -773,9 +779,10 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+        fn sobel(self, values: &[u8], [z, y]: [usize; 2]) -> [[i16; 16]; 3] {
+            assert!(values.len() >= 2 * y + 2 * z + 18);
             let mut out = [[0; 16]; 3];
-            // SAFETY: SSE2 is part of x86-64; bytes 0..18 of each row are read, 8 by 8.
+            // SAFETY: SSE2 is part of x86-64; 18 bytes of each row are read, which are there.
             unsafe {
                 let zero = _mm_setzero_si128();
                 for half in [0, 8] {
@@ -796,7 +803,7 @@ mod x86 {
                     }
                     macro_rules! row {
                         ($n:expr) => {{
-                            let from = rows[$n].as_ptr().add(half);
+                            let from = values.as_ptr().add($n / 3 * y + $n % 3 * z + half);
                             let a = _mm_unpacklo_epi8(_mm_loadl_epi64(from.cast()), zero);
                             let b = _mm_unpacklo_epi8(_mm_loadl_epi64(from.add(1).cast()), zero);
                             let c = _mm_unpacklo_epi8(_mm_loadl_epi64(from.add(2).cast()), zero);
@@ -980,7 +987,8 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn sobel(self, rows: [&[u8; 18]; 9]) -> [[i16; 16]; 3] {
+        fn sobel(self, values: &[u8], [z, y]: [usize; 2]) -> [[i16; 16]; 3] {
+            assert!(values.len() >= 2 * y + 2 * z + 18);
             macro_rules! add {
                 ($a:expr, $b:expr) => {
                     _mm256_add_epi16($a, $b)
@@ -998,7 +1006,7 @@ mod x86 {
             }
             macro_rules! row {
                 ($n:expr) => {{
-                    let from = rows[$n].as_ptr();
+                    let from = values.as_ptr().add($n / 3 * y + $n % 3 * z);
                     let a = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.cast()));
                     let b = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.add(1).cast()));
                     let c = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.add(2).cast()));
@@ -1006,7 +1014,7 @@ mod x86 {
                 }};
             }
             let mut out = [[0; 16]; 3];
-            // SAFETY: as above; bytes 0..18 of each row are read, 16 i16 are written each.
+            // SAFETY: as above; 18 bytes of each row are read, which are there.
             unsafe {
                 let sums = sobel_sums!(row, add, sub, twice);
                 for axis in 0..3 {
