@@ -7,8 +7,8 @@ use crate::mesh::cells::Cells;
 use crate::mesh::plane::{FILLS, Plane};
 use crate::mesh::thin::thin_planes;
 
+use super::machine::{Job, Lanes, Machine};
 use super::rows::{Bits, Class, Grid, Ranked, and, any, bytes32, down, for_bits, not, or, row, up};
-use super::simd::{Job, Lanes, Machine};
 
 /// Cells in a segment.
 const SEGMENT: usize = 16;

@@ -1,8 +1,8 @@
 //! Quads from rows of face bits: vertex numbers are ranks of corner bits, and along x
 //! the next corner's number is one higher.
 
+use super::machine::{Job, Machine};
 use super::rows::{Bits, Faces, Grid, Ranked, and, any, for_bits, not, or, row, up};
-use super::simd::{Job, Machine};
 
 /// A face that touches a special corner: index of its padded cell, number of its
 /// direction.
