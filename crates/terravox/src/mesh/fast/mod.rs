@@ -144,7 +144,8 @@ impl Fast {
         Fast { path: Path::Plain, scratch: Scratch::default() }
     }
 
-    /// Meshes a padded box into a cleared mesh.
+    /// Meshes a padded box over what a mesh held: buffers are overwritten rather than
+    /// cleared, which would fill them twice.
     pub(super) fn mesh(
         &mut self,
         cells: &DenseBox,
@@ -243,14 +244,18 @@ impl Block<'_> {
             };
             let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.solid };
             surface::<M, _, W>(m, scratch, &input, writer);
+        } else {
+            out.solid.clear();
         }
         let wet = present.liquid || !cells.water().is_empty();
         if !(wet && present.air) {
+            out.liquid.clear();
             return;
         }
         let rules = LiquidCells::new(cells, table);
         let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         if !cells.water().is_empty() && table.kind(WATER) != Kind::Liquid {
+            writer.out.clear();
             super::naive::surface(super::edges(out.block), writer);
             return;
         }
@@ -329,6 +334,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         around: &mut s.around,
     });
     if s.faces.rows.is_empty() {
+        writer.out.clear();
         return;
     }
     let source = Source {
@@ -341,6 +347,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         outside,
         wanted: &s.around,
     };
+    writer.out.keys.clear();
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
     let special = place_by_rules::<C, W>(s, &grid, &mut writer);

@@ -119,7 +119,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         out.positions.resize(padded, [0.0; 3]);
         out.normals.resize(padded, [0.0; 3]);
         out.materials.resize(count, [0; 4]);
-        out.weights.resize(count, [255, 0, 0, 0]);
+        out.weights.resize(count, [0; 4]);
         s.positions.resize(padded, [0.0; 4]);
         s.special.clear();
         s.by_rules.clear();
@@ -174,7 +174,8 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
 
                         let mut material = (bytes >> (8 * octants.trailing_zeros())) as u8;
                         let same = u64::from(material) * 0x0101_0101_0101_0101;
-                        out.materials[number][0] = material;
+                        out.materials[number] = [material, 0, 0, 0];
+                        out.weights[number] = [255, 0, 0, 0];
                         if (bytes ^ same) & BYTES[octants as usize & 255] != 0 {
                             let blended = blend_octants(bytes, octants);
                             (out.materials[number], out.weights[number]) = blended;
