@@ -34,7 +34,7 @@ fn block(min: [i32; 3], size: [i32; 3]) -> Region {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_cells_of_any_size_give_the_same_bits(

@@ -238,26 +238,30 @@ const fn label_faces(inside: u8, outside: u8) -> [u8; 12] {
         }
         face += 1;
     }
-    // Twelve faces: after twelve rounds the lowest label has gone everywhere.
-    let mut round = 0;
-    while round < 12 {
+    let mut changed = true;
+    while changed {
+        changed = false;
         let mut edge = 0;
         while edge < 6 {
-            join_around(&mut label, &edge_faces(edge), inside);
+            changed |= join_around(&mut label, &edge_faces(edge), inside);
             edge += 1;
         }
-        round += 1;
     }
     renumber(label)
 }
 
-/// Gives faces that continue each other across one mesh edge the lower label.
-const fn join_around(label: &mut [u8; 12], faces: &[u8; 4], inside: u8) {
+/// Gives faces that continue each other across one mesh edge the lower label; says
+/// whether that was new.
+const fn join_around(label: &mut [u8; 12], faces: &[u8; 4], inside: u8) -> bool {
+    let mut changed = false;
     let mut present = 0;
     let mut i = 0;
     while i < 4 {
         present += (label[faces[i] as usize] != NO_SHEET) as u8;
         i += 1;
+    }
+    if present < 2 {
+        return false;
     }
     i = 0;
     while i < 4 {
@@ -268,6 +272,7 @@ const fn join_around(label: &mut [u8; 12], faces: &[u8; 4], inside: u8) {
             let same = inner_octant(a as u8, inside) == inner_octant(b as u8, inside);
             if both && (present == 2 || same) {
                 let low = if label[a] < label[b] { label[a] } else { label[b] };
+                changed |= label[a] != label[b];
                 label[a] = low;
                 label[b] = low;
             }
@@ -275,6 +280,7 @@ const fn join_around(label: &mut [u8; 12], faces: &[u8; 4], inside: u8) {
         }
         i += 1;
     }
+    changed
 }
 
 /// The octant of a present face that is inside.

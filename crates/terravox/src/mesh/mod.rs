@@ -67,7 +67,6 @@ impl Mesher {
     /// # Panics
     /// If an edge of the block is not 1 to [`MAX_EDGE`] cells.
     pub fn mesh(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
-        out.clear();
         out.block = block_of(cells);
         self.fast.mesh(cells, materials, false, out);
     }
@@ -77,7 +76,6 @@ impl Mesher {
     /// # Panics
     /// As [`Mesher::mesh`].
     pub fn mesh_keyed(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
-        out.clear();
         out.block = block_of(cells);
         self.fast.mesh(cells, materials, true, out);
     }

@@ -26,7 +26,7 @@ pub(crate) const SLIDE: f32 = 0.5;
 /// On an even surface, the share of the way back toward the feet across it. The planes
 /// are tangents and meet outside a round surface, their feet lie on it and have their
 /// mean inside: between the two the errors cancel. So do those of the stencil's normals.
-pub(crate) const EVEN: f32 = 0.625;
+pub(crate) const EVEN: f32 = 0.5;
 
 /// Mean squared cosine between the planes' normals and the mean normal from which a
 /// surface counts as even, and up to which it counts as a crease.
@@ -50,7 +50,7 @@ pub(crate) struct Firmness {
 pub(crate) const fn firmness(shape: Shape) -> Firmness {
     match shape {
         Shape::Default | Shape::Blocky | Shape::Rubble => {
-            Firmness { softness_third: Some(0.2 / 3.0), ridge: 0.5 }
+            Firmness { softness_third: Some(0.2 / 3.0), ridge: 0.625 }
         }
         Shape::Sharp => Firmness { softness_third: Some(0.05 / 3.0), ridge: 1.0 },
         Shape::Smooth => Firmness { softness_third: None, ridge: 0.0 },

@@ -4,32 +4,37 @@
 //! What is out of the ordinary (corners with several sheets, cells one cell thick,
 //! water beside ground) goes through the rules of [`vertex`](super::vertex) one by one.
 
+#[cfg(target_arch = "x86_64")]
+#[path = "avx2/simd.rs"]
+mod avx2;
+mod machine;
+mod plain;
 mod planes;
 mod quads;
 mod rows;
-mod simd;
-mod vertices;
-
-use std::array;
-
-use rustc_hash::FxHashMap;
-
-use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, Shape, VoxelPos, WATER};
-
-use super::PAD;
-use super::blend::blend;
-use super::cells::{Cells, LiquidCells, SolidCells};
-use super::corner::{CORNERS, Corner, NO_SHEET};
-use super::place::{firmness, rubble};
-use super::surface::{BlockMesh, Surface, VertexKey};
-use super::vertex::{DIRECTIONS, SplitEdges, Writer};
-use planes::{Planes, Source};
-use quads::{ListQuads, SpecialFace, SplitQuads};
-use rows::{Bits, Class, ClassRows, Faces, Find, Grid, Ranked, any, for_bits, or, pair, row};
+mod special;
 #[cfg(target_arch = "x86_64")]
-use simd::{Avx2, Sse2};
-use simd::{Job, Machine, Plain};
-use vertices::{Batch, PlaceBatches, Placed8, Shapes};
+#[path = "sse2/simd.rs"]
+mod sse2;
+mod vertices;
+mod walk;
+
+use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, Shape, WATER};
+
+use super::cells::{Cells, LiquidCells, SolidCells};
+use super::surface::BlockMesh;
+use super::vertex::Writer;
+#[cfg(target_arch = "x86_64")]
+use avx2::Avx2;
+use machine::{Job, Machine};
+use plain::Plain;
+use planes::{Planes, Source};
+use quads::{SpecialFace, WriteQuads};
+use rows::{Class, ClassRows, Faces, Find, Grid, Ranked};
+use special::{place_by_rules, special_quads};
+#[cfg(target_arch = "x86_64")]
+use sse2::Sse2;
+use walk::PlaceVertices;
 
 /// Which code runs.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +144,8 @@ impl Fast {
         Fast { path: Path::Plain, scratch: Scratch::default() }
     }
 
-    /// Meshes a padded box into a cleared mesh.
+    /// Meshes a padded box over what a mesh held: buffers are overwritten rather than
+    /// cleared, which would fill them twice.
     pub(super) fn mesh(
         &mut self,
         cells: &DenseBox,
@@ -238,14 +244,18 @@ impl Block<'_> {
             };
             let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.solid };
             surface::<M, _, W>(m, scratch, &input, writer);
+        } else {
+            out.solid.clear();
         }
         let wet = present.liquid || !cells.water().is_empty();
         if !(wet && present.air) {
+            out.liquid.clear();
             return;
         }
         let rules = LiquidCells::new(cells, table);
         let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         if !cells.water().is_empty() && table.kind(WATER) != Kind::Liquid {
+            writer.out.clear();
             super::naive::surface(super::edges(out.block), writer);
             return;
         }
@@ -324,6 +334,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         around: &mut s.around,
     });
     if s.faces.rows.is_empty() {
+        writer.out.clear();
         return;
     }
     let source = Source {
@@ -336,433 +347,30 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         outside,
         wanted: &s.around,
     };
+    writer.out.keys.clear();
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
     let special = place_by_rules::<C, W>(s, &grid, &mut writer);
-    m.run(ListQuads::<W> {
+    m.run(WriteQuads::<W> {
         grid: &grid,
         faces: &s.faces,
         corners: &s.corners,
         special: &s.special,
         materials,
+        positions: &s.positions,
         quads: &mut s.quads,
+        indices: &mut writer.out.indices,
         quad_materials: &mut writer.out.quad_materials,
         special_faces: &mut s.special_faces,
     });
-    let indices = &mut writer.out.indices;
-    indices.resize(6 * s.quads.len(), 0);
-    m.run(SplitQuads { quads: &s.quads, positions: &s.positions, indices });
     if !s.special_faces.is_empty() {
         special_quads::<C, W>(s, &grid, &special, &mut writer);
     }
 }
-
-/// [`Corner::special`] by inside octants, where all others are outside.
-static SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let mut inside = 0;
-    while inside < 256 {
-        special[inside] = CORNERS[inside].special();
-        inside += 1;
-    }
-    special
-};
-
-/// All bits of the bytes of the octants.
-static BYTES: [u64; 256] = {
-    let mut bytes = [0; 256];
-    let mut octants = 0;
-    while octants < 256 {
-        let mut octant = 0;
-        while octant < 8 {
-            if octants >> octant & 1 == 1 {
-                bytes[octants] |= 255 << (8 * octant);
-            }
-            octant += 1;
-        }
-        octants += 1;
-    }
-    bytes
-};
 
 /// The shape of all materials of a kind, if they do not differ.
 fn only_shape(table: &MaterialTable, kind: Kind) -> Option<Shape> {
     let mut shapes = (0..=255).filter(|&id| table.kind(id) == kind).map(|id| table.shape(id));
     let first = shapes.next()?;
     shapes.all(|shape| shape == first).then_some(first)
-}
-
-/// Sets what a shape asks of a lane.
-#[inline(always)]
-fn set_shape(shapes: &mut Shapes, lane: usize, shape: Shape, corner: VoxelPos) {
-    let firmness = firmness(shape);
-    shapes.softness_third[lane] = firmness.softness_third.unwrap_or(0.0);
-    shapes.smooth[lane] = u32::from(firmness.softness_third.is_none());
-    shapes.ridge[lane] = firmness.ridge;
-    shapes.blocky[lane] = u32::from(shape == Shape::Blocky);
-    let push = if shape == Shape::Rubble { rubble(corner.to_array()) } else { [0.0; 3] };
-    for axis in 0..3 {
-        shapes.push[axis][lane] = push[axis];
-    }
-}
-
-/// Batches that are placed at a time.
-const BATCHES: usize = 4;
-
-/// Places all vertices of first sheets as if no corner were special, and lists the
-/// corners that are, or that have cells which are neither inside nor outside.
-struct PlaceVertices<'a, 'b, C, const W: usize> {
-    s: &'a mut Scratch,
-    grid: &'a Grid,
-    input: &'a Input<'a, C>,
-    writer: &'a mut Writer<'b, C>,
-}
-
-/// What the corners of a row look up: the four cell rows around it.
-struct Around<const W: usize> {
-    /// Numbers of the rows.
-    rows: [usize; 4],
-    inside: [Bits<W>; 4],
-    /// Inside or outside.
-    filled: [Bits<W>; 4],
-    thin: [Bits<W>; 4],
-    any_thin: bool,
-}
-
-impl<const W: usize> Around<W> {
-    #[inline(always)]
-    fn new(s: &Scratch, first: usize, step: usize, liquid: bool) -> Around<W> {
-        let mut around = Around {
-            rows: [first, first + 1, first + step, first + step + 1],
-            inside: [[0; W]; 4],
-            filled: [[!0; W]; 4],
-            thin: [[0; W]; 4],
-            any_thin: false,
-        };
-        for j in 0..4 {
-            let r = around.rows[j];
-            around.inside[j] = row(&s.inside, r);
-            if liquid {
-                around.filled[j] = or(around.inside[j], row(&s.outside, r));
-            }
-            if !s.planes.thin.is_empty() {
-                around.thin[j] = row(&s.planes.thin, r);
-                around.any_thin |= any(around.thin[j]);
-            }
-        }
-        around
-    }
-}
-
-impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
-    #[inline(always)]
-    fn run<M: Machine>(self, m: M) {
-        let PlaceVertices { s, grid, input, writer } = self;
-        let [sx, _, sz] = grid.size;
-        let [_, ny, nz] = grid.own;
-        let liquid = input.outside.is_some();
-        let origin = writer.origin;
-        let only = s.known.only[usize::from(liquid)];
-        let count = s.corners.count;
-        let out = &mut *writer.out;
-        let padded = count.next_multiple_of(8);
-        out.positions.resize(padded, [0.0; 3]);
-        out.normals.resize(padded, [0.0; 3]);
-        out.materials.resize(count, [0; 4]);
-        out.weights.resize(count, [255, 0, 0, 0]);
-        s.positions.resize(padded, [0.0; 4]);
-        s.special.clear();
-        s.by_rules.clear();
-        let firmness = match only {
-            None | Some(Shape::Rubble | Shape::Blocky) => None,
-            Some(shape) => Some(firmness(shape)),
-        };
-        let mut batches = [Batch::EMPTY; BATCHES];
-        let mut placed: [Placed8; BATCHES] = [[[[0.0; 4]; 8]; 2]; BATCHES];
-        let mut number = 0;
-        for y in 0..=ny {
-            for z in 0..=nz {
-                let c = y * (nz + 1) + z;
-                let active: Bits<W> = row(&s.corners.rows, c);
-                if !any(active) {
-                    continue;
-                }
-                let around = Around::<W>::new(s, (y + 1) * sz + z + 1, sz, liquid);
-                for k in 0..W {
-                    let mut left = active[k];
-                    let (mut words, mut ranks) = ([0; 4], [0; 4]);
-                    for j in 0..4 {
-                        words[j] = s.around.rows[W * around.rows[j] + k];
-                        ranks[j] = s.around.ranks[W * around.rows[j] + k];
-                    }
-                    while left != 0 {
-                        let b = left.trailing_zeros() as usize;
-                        left &= left - 1;
-                        let bit = 64 * k + b;
-                        let lane = number % 8;
-                        let batch = &mut batches[number / 8 % BATCHES];
-                        let below = (1u64 << b) - 1;
-                        let (mut octants, mut bytes) = (0, 0);
-                        for j in 0..4 {
-                            let two = pair(&around.inside[j], k, b);
-                            octants |= two << (2 * j);
-                            let first = ranks[j] + (words[j] & below).count_ones();
-                            batch.planes[j][lane] = first + (two & 1);
-                            let i = around.rows[j] * sx + bit;
-                            let pair = &input.materials[i..i + 2];
-                            let pair = u16::from_le_bytes([pair[0], pair[1]]);
-                            bytes |= u64::from(pair) << (16 * j);
-                        }
-                        batch.inside[lane] = octants;
-                        batch.corner[0][lane] = (bit - 1) as f32;
-                        batch.corner[1][lane] = y as f32;
-                        batch.corner[2][lane] = z as f32;
-                        batch.thin[lane] = 0;
-                        if around.any_thin {
-                            thin_planes(batch, lane, &around, k, b, &mut s.planes.planes);
-                        }
-
-                        let mut material = (bytes >> (8 * octants.trailing_zeros())) as u8;
-                        let same = u64::from(material) * 0x0101_0101_0101_0101;
-                        out.materials[number][0] = material;
-                        if (bytes ^ same) & BYTES[octants as usize & 255] != 0 {
-                            let blended = blend_octants(bytes, octants);
-                            (out.materials[number], out.weights[number]) = blended;
-                            material = blended.0[0];
-                        }
-                        if firmness.is_none() {
-                            let at = VoxelPos::new(bit as i32 - 1, y as i32, z as i32);
-                            let shape = writer.table.shape(material);
-                            set_shape(&mut batch.shapes, lane, shape, origin + at);
-                        }
-
-                        if liquid || SPECIAL[octants as usize & 255] {
-                            let mut full = 0;
-                            for j in 0..4 {
-                                full |= pair(&around.filled[j], k, b) << (2 * j);
-                            }
-                            list_special(s, octants, full, [c, k, b], W);
-                        }
-
-                        number += 1;
-                        if number % (8 * BATCHES) == 0 {
-                            let (batches, planes) = (&batches, &s.planes.planes);
-                            m.run(PlaceBatches { batches, planes, firmness, out: &mut placed });
-                            for (i, placed) in placed.iter().enumerate() {
-                                put8(placed, number - 8 * (BATCHES - i), out, &mut s.positions);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        let first = number - number % (8 * BATCHES);
-        let batches = &batches[..(number - first).div_ceil(8)];
-        m.run(PlaceBatches { batches, planes: &s.planes.planes, firmness, out: &mut placed });
-        for (i, placed) in placed[..batches.len()].iter().enumerate() {
-            put8(placed, first + 8 * i, out, &mut s.positions);
-        }
-        out.positions.truncate(count);
-        out.normals.truncate(count);
-    }
-}
-
-/// Lets a lane use, of its thin cells, the planes for its corner: copies of pairs.
-#[inline(never)]
-fn thin_planes<const W: usize>(
-    batch: &mut Batch,
-    lane: usize,
-    around: &Around<W>,
-    k: usize,
-    b: usize,
-    planes: &mut Vec<[f32; 4]>,
-) {
-    for j in 0..4 {
-        let two = pair(&around.thin[j], k, b);
-        if two == 0 {
-            continue;
-        }
-        let at = batch.planes[j][lane] as usize;
-        batch.planes[j][lane] = planes.len() as u32;
-        batch.thin[lane] = 1;
-        for side in 0..2 {
-            let plane = planes[at + side];
-            let first = plane[3].to_bits() as usize;
-            let thin = two >> side & 1 == 1;
-            planes.push(if thin { planes[first + (7 ^ (2 * j + side))] } else { plane });
-        }
-    }
-}
-
-/// Lists a corner if it is special or has cells that are neither inside nor outside.
-fn list_special(s: &mut Scratch, inside: u32, filled: u32, [c, k, b]: [usize; 3], words: usize) {
-    let (special, by_rules) = if filled == 255 {
-        (SPECIAL[inside as usize & 255], SPECIAL[inside as usize & 255])
-    } else {
-        (Corner::new(inside as u8, (filled & !inside) as u8).special(), true)
-    };
-    if by_rules {
-        s.by_rules.push([c as u32, (64 * k + b) as u32]);
-    }
-    if special {
-        if s.special.is_empty() {
-            s.special.resize(s.corners.rows.len(), 0);
-        }
-        s.special[words * c + k] |= 1 << b;
-    }
-}
-
-/// Copies eight placed vertices to their place.
-#[inline(always)]
-fn put8(placed: &Placed8, at: usize, out: &mut Surface, positions: &mut [[f32; 4]]) {
-    let padded = &mut positions[at..at + 8];
-    for lane in 0..8 {
-        padded[lane] = placed[0][lane];
-    }
-    let positions = &mut out.positions[at..at + 8];
-    for lane in 0..8 {
-        positions[lane] = [placed[0][lane][0], placed[0][lane][1], placed[0][lane][2]];
-    }
-    let normals = &mut out.normals[at..at + 8];
-    for lane in 0..8 {
-        normals[lane] = [placed[1][lane][0], placed[1][lane][1], placed[1][lane][2]];
-    }
-}
-
-/// Blends the bytes of some octants.
-fn blend_octants(bytes: u64, octants: u32) -> ([u8; 4], [u8; 4]) {
-    let mut ids = [0; 8];
-    let mut count = 0;
-    for (octant, id) in bytes.to_le_bytes().into_iter().enumerate() {
-        if octants >> octant & 1 == 1 {
-            ids[count] = id;
-            count += 1;
-        }
-    }
-    blend(&ids[..count])
-}
-
-/// What a special corner's sheets are numbered.
-struct SpecialCorner {
-    /// The lowest used sheet, which has the corner's own number.
-    first: u8,
-    /// Vertices of the other used sheets.
-    others: [u32; 4],
-}
-
-type SpecialCorners = FxHashMap<[i32; 3], SpecialCorner>;
-
-/// Places by the rules the vertices of the listed corners: those of first sheets in
-/// their place, all others behind. Writes the keys.
-fn place_by_rules<C: Cells, const W: usize>(
-    s: &mut Scratch,
-    grid: &Grid,
-    writer: &mut Writer<'_, C>,
-) -> SpecialCorners {
-    let mut special = SpecialCorners::default();
-    if writer.keyed {
-        plain_keys::<W>(&s.corners.rows, grid, writer.origin, &mut writer.out.keys);
-    }
-    let corner_at = |&[c, bit]: &[u32; 2]| {
-        let step = grid.own[2] + 1;
-        [bit as i32 - 1, (c as usize / step) as i32, (c as usize % step) as i32]
-    };
-    for listed in &s.by_rules {
-        let at = corner_at(listed);
-        let corner = writer.corner(at);
-        let used = used_sheets(grid, writer, at, &corner);
-        let first = used.trailing_zeros() as u8;
-        writer.push_vertex(at, &corner, first);
-        let bit = listed[1] as usize;
-        let number = s.corners.at::<W>(listed[0] as usize, bit / 64, bit % 64) as usize;
-        let out = &mut *writer.out;
-        out.positions.swap_remove(number);
-        out.normals.swap_remove(number);
-        out.materials.swap_remove(number);
-        out.weights.swap_remove(number);
-        if writer.keyed {
-            out.keys.swap_remove(number);
-        }
-        let [x, y, z] = out.positions[number];
-        s.positions[number] = [x, y, z, 0.0];
-        if corner.special() {
-            special.insert(at, SpecialCorner { first, others: [u32::MAX; 4] });
-        }
-    }
-    for at in s.by_rules.iter().map(corner_at) {
-        let Some(found) = special.get_mut(&at) else { continue };
-        let corner = writer.corner(at);
-        let used = used_sheets(grid, writer, at, &corner);
-        for sheet in (found.first + 1..corner.count).filter(|sheet| used >> sheet & 1 == 1) {
-            found.others[usize::from(sheet)] = writer.out.positions.len() as u32;
-            writer.push_vertex(at, &corner, sheet);
-        }
-    }
-    special
-}
-
-/// Keys of all first sheets, as if no corner were special.
-fn plain_keys<const W: usize>(
-    corners: &[u64],
-    grid: &Grid,
-    origin: VoxelPos,
-    keys: &mut Vec<VertexKey>,
-) {
-    let [_, ny, nz] = grid.own;
-    for (y, z) in (0..=ny).flat_map(|y| (0..=nz).map(move |z| (y, z))) {
-        let active: Bits<W> = row(corners, y * (nz + 1) + z);
-        for_bits!(active, |bit, _k, _b| {
-            let at = VoxelPos::new(bit as i32 - 1, y as i32, z as i32);
-            keys.push(VertexKey { corner: origin + at, between: 0, part: 0 });
-        });
-    }
-}
-
-/// The sheets at a corner that have a face of a cell of the block.
-fn used_sheets<C: Cells>(grid: &Grid, writer: &Writer<'_, C>, at: [i32; 3], corner: &Corner) -> u8 {
-    let mut used = 0;
-    for (face, sheet) in corner.face_sheet.into_iter().enumerate() {
-        if sheet == NO_SHEET {
-            continue;
-        }
-        let axis = face / 4;
-        let sides = [(axis + 1) % 3, (axis + 2) % 3];
-        for high in [false, true] {
-            let mut cell = at;
-            cell[axis] -= i32::from(!high);
-            for (side, axis) in sides.into_iter().enumerate() {
-                cell[axis] -= i32::from(face >> side & 1 == 0);
-            }
-            let own = (0..3).all(|a| (0..grid.own[a] as i32).contains(&cell[a]));
-            if own && writer.cells.inside(writer.index(cell)) {
-                used |= 1 << sheet;
-            }
-        }
-    }
-    used
-}
-
-/// Writes the faces that touch special corners.
-fn special_quads<C: Cells, const W: usize>(
-    s: &Scratch,
-    grid: &Grid,
-    special: &SpecialCorners,
-    writer: &mut Writer<'_, C>,
-) {
-    let [sx, _, sz] = grid.size;
-    let vertex = |at: [i32; 3], sheet: u8| match special.get(&at) {
-        Some(corner) if corner.first != sheet => corner.others[usize::from(sheet)],
-        _ => {
-            let c = at[1] as usize * (grid.own[2] + 1) + at[2] as usize;
-            let bit = at[0] as usize + 1;
-            s.corners.at::<W>(c, bit / 64, bit % 64)
-        }
-    };
-    let mut split = SplitEdges::default();
-    for &(i, direction) in &s.special_faces {
-        let i = i as usize;
-        let padded = [i % sx, i / (sx * sz), i / sx % sz];
-        let cell = array::from_fn(|axis| padded[axis] as i32 - PAD);
-        writer.push_special(cell, DIRECTIONS[usize::from(direction)], &mut split, vertex);
-    }
 }

@@ -1,15 +1,20 @@
 //! The planes of all cells that stand around the corners: stencils by segments of 16
 //! cells of rows that hold such a cell, planes eight at a time, thin cells one by one.
 
+use std::ops::Range;
+
 use crate::mesh::cells::Cells;
 use crate::mesh::plane::{FILLS, Plane};
 use crate::mesh::thin::thin_planes;
 
+use super::machine::{Job, Lanes, Machine};
 use super::rows::{Bits, Class, Grid, Ranked, and, any, bytes32, down, for_bits, not, or, row, up};
-use super::simd::{Job, Lanes, Machine};
 
 /// Cells in a segment.
 const SEGMENT: usize = 16;
+
+/// Cells of a box whose stencil values are computed all at once.
+const AT_ONCE: usize = 8192;
 
 /// Bytes that may be read behind a row.
 const SLACK: usize = 64;
@@ -159,9 +164,16 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
         let Gradients { planes, source } = self;
         let [sx, _, sz] = source.grid.size;
         let rows = source.grid.rows();
-        planes.ready.clear();
-        planes.ready.resize(rows, false);
-        planes.values.resize(source.materials.len() + SLACK, 0);
+        let cells = source.materials.len();
+        planes.values.resize(cells + SLACK, 0);
+        // Small boxes are done at once, of others only the rows that are needed.
+        let at_once = cells <= AT_ONCE;
+        if at_once {
+            stencil_values(m, source, &mut planes.values, 0..cells);
+        } else {
+            planes.ready.clear();
+            planes.ready.resize(rows, false);
+        }
         for list in [&mut planes.x, &mut planes.y, &mut planes.z] {
             list.resize(source.wanted.count + SEGMENT, 0);
         }
@@ -172,12 +184,13 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
             if !any(wanted) {
                 continue;
             }
-            for dy in 0..3 {
+            for dy in (0..3).take(if at_once { 0 } else { 3 }) {
                 let from = r + dy * sz - sz - 1;
                 for ready in from..from + 3 {
                     if !planes.ready[ready] {
                         planes.ready[ready] = true;
-                        stencil_row(m, source, &mut planes.values, ready);
+                        let row = ready * sx..ready * sx + sx;
+                        stencil_values(m, source, &mut planes.values, row);
                     }
                 }
             }
@@ -186,7 +199,8 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
                 while left != 0 {
                     let first = left.trailing_zeros() as usize;
                     let at = r * sx + 64 * k + first;
-                    let segment = sobel(m, &planes.values, at, sx, sx * sz);
+                    let around = &planes.values[at - sx * sz - sx - 1..];
+                    let segment = m.sobel(around, [sx, sx * sz]);
                     let last = first + SEGMENT;
                     let here = if last >= 64 { left } else { left & ((1 << last) - 1) };
                     left &= !here;
@@ -220,24 +234,28 @@ fn put_segment(
     rank
 }
 
-/// Computes the stencil values of row `r`; what lies behind it in the last 32 bytes
+/// Computes the stencil values of some cells; what lies behind them in the last 32 bytes
 /// comes out right too.
 #[inline(always)]
-fn stencil_row<M: Machine, C>(m: M, source: &Source<'_, C>, values: &mut [u8], r: usize) {
-    let sx = source.grid.size[0];
+fn stencil_values<M: Machine, C>(
+    m: M,
+    source: &Source<'_, C>,
+    values: &mut [u8],
+    cells: Range<usize>,
+) {
     let (least, most) = match source.class {
         Class::AtLeast(least) => (least, 255),
         Class::Is(id) => (id, id),
         Class::Table(set) => {
-            for i in r * sx..r * sx + sx {
+            for i in cells {
                 let value = source.occupancies[i].saturating_add(1);
                 values[i] = if set[usize::from(source.materials[i])] { value } else { 0 };
             }
             return;
         }
     };
-    let mut at = r * sx;
-    while at < r * sx + sx {
+    let mut at = cells.start;
+    while at < cells.end {
         let material = bytes32(source.materials, at);
         let stored = bytes32(source.occupancies, at);
         values[at..at + 32].copy_from_slice(&m.stencil(&material, &stored, least, most));
@@ -278,26 +296,4 @@ impl Job for Solve<'_> {
             m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
         }
     }
-}
-
-/// Falling gradients of the 16 cells from `at` on; see [`Cells::gradient`].
-#[inline(always)]
-fn sobel<M: Machine>(
-    m: M,
-    values: &[u8],
-    at: usize,
-    step_z: usize,
-    step_y: usize,
-) -> [[i16; SEGMENT]; 3] {
-    let mut rows = [&[0; SEGMENT + 2]; 9];
-    let first = at - step_y - step_z - 1;
-    for dy in 0..3 {
-        for dz in 0..3 {
-            let from = first + dy * step_y + dz * step_z;
-            if let Some(row) = values[from..].first_chunk() {
-                rows[3 * dy + dz] = row;
-            }
-        }
-    }
-    m.sobel(rows)
 }

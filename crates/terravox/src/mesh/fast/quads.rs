@@ -1,15 +1,21 @@
 //! Quads from rows of face bits: vertex numbers are ranks of corner bits, and along x
 //! the next corner's number is one higher.
 
+use super::machine::{Job, Machine};
 use super::rows::{Bits, Faces, Grid, Ranked, and, any, for_bits, not, or, row, up};
-use super::simd::{Job, Machine};
 
 /// A face that touches a special corner: index of its padded cell, number of its
 /// direction.
 pub(super) type SpecialFace = (u32, u8);
 
-/// Appends the vertex numbers and materials of all plain quads, and lists the others.
-pub(super) struct ListQuads<'a, const W: usize> {
+/// Quads that are split together.
+const TOGETHER: usize = 1024;
+
+/// Most quads of a face row: six directions of 64 cells.
+const MOST_IN_ROW: usize = 384;
+
+/// Writes the indices and materials of all plain quads, and lists the other faces.
+pub(super) struct WriteQuads<'a, const W: usize> {
     pub grid: &'a Grid,
     pub faces: &'a Faces,
     /// Corners, whose ranks are the vertices' numbers.
@@ -17,23 +23,29 @@ pub(super) struct ListQuads<'a, const W: usize> {
     /// Special corners; empty if there is none.
     pub special: &'a [u64],
     pub materials: &'a [u8],
+    pub positions: &'a [[f32; 4]],
+    /// Memory for listed quads.
     pub quads: &'a mut Vec<[u32; 4]>,
+    pub indices: &'a mut Vec<u32>,
     pub quad_materials: &'a mut Vec<u8>,
     pub special_faces: &'a mut Vec<SpecialFace>,
 }
 
-impl<const W: usize> Job for ListQuads<'_, W> {
+impl<const W: usize> Job for WriteQuads<'_, W> {
     #[inline(always)]
-    fn run<M: Machine>(self, _: M) {
-        let ListQuads { grid, faces, corners, special: special_rows, materials, .. } = self;
-        let (quads, quad_materials) = (self.quads, self.quad_materials);
+    fn run<M: Machine>(self, m: M) {
+        let WriteQuads { grid, faces, corners, special: special_rows, materials, .. } = self;
+        let (indices, quad_materials) = (self.indices, self.quad_materials);
         let special_faces = self.special_faces;
         let sx = grid.size[0];
         let step = grid.own[2] + 1;
         let count: u32 = faces.masks.iter().map(|word| word.count_ones()).sum();
-        quads.clear();
-        quads.reserve(count as usize);
-        quad_materials.reserve(count as usize);
+        quad_materials.resize(count as usize, 0);
+        indices.resize(6 * count as usize, 0);
+        let quads = self.quads;
+        quads.resize(TOGETHER, [0; 4]);
+        // Quads that are split, and that are listed behind those.
+        let (mut done, mut listed) = (0, 0);
         special_faces.clear();
         for (face_row, masks) in faces.rows.iter().zip(faces.masks.chunks_exact(6 * W)) {
             let [r, c] = face_row.map(|row| row as usize);
@@ -58,8 +70,9 @@ impl<const W: usize> Job for ListQuads<'_, W> {
                     let mask: Bits<W> = row(masks, $number);
                     let plain = if any_special { and(mask, not(special[$number])) } else { mask };
                     for_bits!(plain, |$bit, $k, $b| {
-                        quads.push($vertices);
-                        quad_materials.push(materials[$bit]);
+                        quads[listed] = $vertices;
+                        quad_materials[done + listed] = materials[$bit];
+                        listed += 1;
                     });
                     if any_special {
                         let others = and(mask, special[$number]);
@@ -101,20 +114,15 @@ impl<const W: usize> Job for ListQuads<'_, W> {
                 let (v, w) = (at(c01, k, b), at(c11, k, b));
                 [v, v + 1, w + 1, w]
             });
+            if listed > TOGETHER - MOST_IN_ROW {
+                let out = &mut indices[6 * done..6 * (done + listed)];
+                m.split_quads(&quads[..listed], self.positions, out);
+                (done, listed) = (done + listed, 0);
+            }
         }
-    }
-}
-
-/// Writes the indices of listed quads.
-pub(super) struct SplitQuads<'a> {
-    pub quads: &'a [[u32; 4]],
-    pub positions: &'a [[f32; 4]],
-    pub indices: &'a mut [u32],
-}
-
-impl Job for SplitQuads<'_> {
-    #[inline(always)]
-    fn run<M: Machine>(self, m: M) {
-        m.split_quads(self.quads, self.positions, self.indices);
+        let out = &mut indices[6 * done..6 * (done + listed)];
+        m.split_quads(&quads[..listed], self.positions, out);
+        quad_materials.truncate(done + listed);
+        indices.truncate(6 * (done + listed));
     }
 }

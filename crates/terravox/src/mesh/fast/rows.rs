@@ -5,7 +5,7 @@
 //! two). Corners use the bit of the cell on their low side. A bit's rank, the number of
 //! bits before it in all rows, is the number of its vertex or plane.
 
-use super::simd::{Job, Machine};
+use super::machine::{Job, Machine};
 
 /// Sizes of a padded box in cells and how its rows lie.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use crate::mesh::place::{
     CREASE, EVEN, EVENNESS_SCALE, Firmness, LEAST_DETERMINANT, LEAST_TRACE, ROUNDING, SLIDE,
 };
 
-use super::simd::{Job, Lanes, Machine, Picked};
+use super::machine::{Job, Lanes, Machine, Picked};
 
 /// Per inside octants: where the vertex of the only sheet starts, the sheet's
 /// direction, and the centre of what it may reach.
