@@ -83,6 +83,8 @@ struct Scratch {
 struct Known {
     kinds: [Kind; 256],
     shapes: [Shape; 256],
+    solid: [bool; 256],
+    liquid: [bool; 256],
     /// Whether ids 0 and 1 are air and liquid and all others solid.
     usual: bool,
     /// The shape of all solids, and of all liquids, if they do not differ.
@@ -102,6 +104,8 @@ impl Known {
         Known {
             kinds: *table.kinds(),
             shapes: *table.shapes(),
+            solid: table.kinds().map(|kind| kind == Kind::Solid),
+            liquid: table.kinds().map(|kind| kind == Kind::Liquid),
             usual: table.kind(WATER) == Kind::Liquid && all_solid,
             only: [only_shape(table, Kind::Solid), only_shape(table, Kind::Liquid)],
         }
@@ -233,7 +237,7 @@ impl Block<'_> {
         let present = if usual { survey_usual(m, materials) } else { survey_any(table, materials) };
         let origin = out.block.min;
         if present.solid && (present.air || present.liquid) {
-            let solid = table.kinds().map(|kind| kind == Kind::Solid);
+            let solid = if usual { [false; 256] } else { scratch.known.solid };
             let rules = SolidCells::new(cells, table);
             let input = Input {
                 cells: &rules,
@@ -269,7 +273,7 @@ impl Block<'_> {
             soak(cells, table, &mut wet_materials, &mut wet_occupancies);
             (wet_materials.as_slice(), wet_occupancies.as_slice())
         };
-        let liquid = table.kinds().map(|kind| kind == Kind::Liquid);
+        let liquid = if usual { [false; 256] } else { scratch.known.liquid };
         let input = Input {
             cells: &rules,
             materials,

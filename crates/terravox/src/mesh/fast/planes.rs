@@ -26,11 +26,6 @@ pub(super) struct Planes {
     values: Vec<u8>,
     /// Whether a row's stencil values are there.
     ready: Vec<bool>,
-    /// Falling gradients and stored occupancies by rank.
-    x: Vec<i16>,
-    y: Vec<i16>,
-    z: Vec<i16>,
-    fill: Vec<u32>,
     /// Normal and distance by rank + 1; then eight a thin cell; then pairs for vertices
     /// at thin cells.
     pub planes: Vec<[f32; 4]>,
@@ -83,12 +78,11 @@ impl Planes {
         if source.outside.is_some() {
             self.mend_beside_ground::<C, W>(source);
         }
-        m.run(Solve { planes: self, count: source.wanted.count });
         self.thin_cells::<C, W>(source);
     }
 
-    /// Gradients, by the rules, of the cells that have cells which are neither inside
-    /// nor outside around them.
+    /// Planes, by the rules, of the cells that have cells which are neither inside nor
+    /// outside around them.
     fn mend_beside_ground<C: Cells, const W: usize>(&mut self, source: &Source<'_, C>) {
         let [sx, _, sz] = source.grid.size;
         let Some(outside) = source.outside else { return };
@@ -107,8 +101,9 @@ impl Planes {
             let beside = and(wanted, or(ground, or(up(ground), down(ground))));
             for_bits!(beside, |bit, k, b| {
                 let at = source.wanted.at::<W>(r, k, b) as usize;
-                let [x, y, z] = source.cells.gradient(r * sx + bit);
-                (self.x[at], self.y[at], self.z[at]) = (x as i16, y as i16, z as i16);
+                let i = r * sx + bit;
+                let plane = Plane::new(source.cells.gradient(i), source.occupancies[i]);
+                self.planes[at + 1] = as_row(&plane);
             });
         }
     }
@@ -152,7 +147,20 @@ impl Planes {
     }
 }
 
-/// Computes the gradients of all wanted cells, as if every cell were inside or outside.
+/// Cells whose gradients are kept until their planes are made, together: few enough for
+/// the nearest cache.
+const TOGETHER: usize = 256;
+
+/// Gradients and stored occupancies of cells in the order of their ranks.
+struct Pending {
+    x: [i16; TOGETHER + SEGMENT],
+    y: [i16; TOGETHER + SEGMENT],
+    z: [i16; TOGETHER + SEGMENT],
+    fill: [u32; TOGETHER + SEGMENT],
+    count: usize,
+}
+
+/// Computes the planes of all wanted cells, as if every cell were inside or outside.
 struct Gradients<'a, 'b, C, const W: usize> {
     planes: &'a mut Planes,
     source: &'a Source<'b, C>,
@@ -161,24 +169,26 @@ struct Gradients<'a, 'b, C, const W: usize> {
 impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
     #[inline(always)]
     fn run<M: Machine>(self, m: M) {
-        let Gradients { planes, source } = self;
+        let Gradients { planes: Planes { values, ready, planes, .. }, source } = self;
         let [sx, _, sz] = source.grid.size;
         let rows = source.grid.rows();
         let cells = source.materials.len();
-        planes.values.resize(cells + SLACK, 0);
+        values.resize(cells + SLACK, 0);
         // Small boxes are done at once, of others only the rows that are needed.
         let at_once = cells <= AT_ONCE;
         if at_once {
-            stencil_values(m, source, &mut planes.values, 0..cells);
+            stencil_values(m, source, values, 0..cells);
         } else {
-            planes.ready.clear();
-            planes.ready.resize(rows, false);
+            ready.clear();
+            ready.resize(rows, false);
         }
-        for list in [&mut planes.x, &mut planes.y, &mut planes.z] {
-            list.resize(source.wanted.count + SEGMENT, 0);
-        }
-        planes.fill.resize(source.wanted.count + SEGMENT, 0);
-        let mut rank = 0;
+        // One before and one behind: of a pair along x, either cell may not be inside.
+        planes.resize(1 + (source.wanted.count + 1).next_multiple_of(8), [0.0; 4]);
+        planes[0] = [0.0; 4];
+        let mut out = &mut planes[1..];
+        let empty = [0; TOGETHER + SEGMENT];
+        let mut pending =
+            Pending { x: empty, y: empty, z: empty, fill: [0; TOGETHER + SEGMENT], count: 0 };
         for r in 0..rows {
             let wanted: Bits<W> = row(&source.wanted.rows, r);
             if !any(wanted) {
@@ -186,11 +196,10 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
             }
             for dy in (0..3).take(if at_once { 0 } else { 3 }) {
                 let from = r + dy * sz - sz - 1;
-                for ready in from..from + 3 {
-                    if !planes.ready[ready] {
-                        planes.ready[ready] = true;
-                        let row = ready * sx..ready * sx + sx;
-                        stencil_values(m, source, &mut planes.values, row);
+                for row in from..from + 3 {
+                    if !ready[row] {
+                        ready[row] = true;
+                        stencil_values(m, source, values, row * sx..row * sx + sx);
                     }
                 }
             }
@@ -199,39 +208,52 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
                 while left != 0 {
                     let first = left.trailing_zeros() as usize;
                     let at = r * sx + 64 * k + first;
-                    let around = &planes.values[at - sx * sz - sx - 1..];
+                    let around = &values[at - sx * sz - sx - 1..];
                     let segment = m.sobel(around, [sx, sx * sz]);
                     let last = first + SEGMENT;
                     let here = if last >= 64 { left } else { left & ((1 << last) - 1) };
                     left &= !here;
-                    rank =
-                        put_segment(planes, source.occupancies, segment, here >> first, at, rank);
+                    pending.put(&source.occupancies[at..], segment, here >> first);
+                    if pending.count >= TOGETHER {
+                        let (full, rest) = out.split_at_mut(TOGETHER);
+                        solve(m, &pending, full);
+                        pending.keep_rest();
+                        out = rest;
+                    }
                 }
             }
         }
+        pending.x[pending.count..].fill(0);
+        pending.y[pending.count..].fill(0);
+        pending.z[pending.count..].fill(0);
+        pending.fill[pending.count..].fill(0);
+        solve(m, &pending, out);
     }
 }
 
-/// Appends the cells of a segment that are wanted; returns the next rank.
-#[inline(always)]
-fn put_segment(
-    planes: &mut Planes,
-    occupancies: &[u8],
-    [x, y, z]: [[i16; SEGMENT]; 3],
-    mut wanted: u64,
-    at: usize,
-    mut rank: usize,
-) -> usize {
-    while wanted != 0 {
-        let lane = wanted.trailing_zeros() as usize & (SEGMENT - 1);
-        wanted &= wanted - 1;
-        planes.x[rank] = x[lane];
-        planes.y[rank] = y[lane];
-        planes.z[rank] = z[lane];
-        planes.fill[rank] = u32::from(occupancies[at + lane]);
-        rank += 1;
+impl Pending {
+    /// Appends the cells of a segment that are wanted, at least one of 16.
+    #[inline(always)]
+    fn put(&mut self, occupancies: &[u8], [x, y, z]: [[i16; SEGMENT]; 3], mut wanted: u64) {
+        while wanted != 0 {
+            let lane = wanted.trailing_zeros() as usize & (SEGMENT - 1);
+            wanted &= wanted - 1;
+            self.x[self.count] = x[lane];
+            self.y[self.count] = y[lane];
+            self.z[self.count] = z[lane];
+            self.fill[self.count] = u32::from(occupancies[lane]);
+            self.count += 1;
+        }
     }
-    rank
+
+    /// Drops the first cells, which are done.
+    fn keep_rest(&mut self) {
+        self.x.copy_within(TOGETHER.., 0);
+        self.y.copy_within(TOGETHER.., 0);
+        self.z.copy_within(TOGETHER.., 0);
+        self.fill.copy_within(TOGETHER.., 0);
+        self.count -= TOGETHER;
+    }
 }
 
 /// Computes the stencil values of some cells; what lies behind them in the last 32 bytes
@@ -264,36 +286,20 @@ fn stencil_values<M: Machine, C>(
 }
 
 /// Planes from gradients, eight at a time; see [`Plane::new`].
-struct Solve<'a> {
-    planes: &'a mut Planes,
-    count: usize,
-}
-
-impl Job for Solve<'_> {
-    #[inline(always)]
-    fn run<M: Machine>(self, m: M) {
-        let Planes { x, y, z, fill, planes, .. } = self.planes;
-        // One before and one behind: of a pair along x, either cell may not be inside.
-        let padded = (self.count + 1).next_multiple_of(8);
-        for list in [&mut *x, y, z] {
-            list.resize(padded, 0);
-        }
-        fill.resize(padded, 0);
-        planes.resize(1 + padded, [0.0; 4]);
-        planes[0] = [0.0; 4];
-        let one = m.splat(1.0);
-        let lists = x.as_chunks::<8>().0.iter().zip(y.as_chunks::<8>().0);
-        let lists = lists.zip(z.as_chunks::<8>().0).zip(fill.as_chunks::<8>().0);
-        for (out, (((x, y), z), fill)) in planes[1..].as_chunks_mut::<8>().0.iter_mut().zip(lists) {
-            let [u, slant, scale, _] = m.rows256(&FILL_ROWS, fill);
-            let (x, y, z) = (m.load_i16(x), m.load_i16(y), m.load_i16(z));
-            let length = ((x * x + y * y) + z * z).larger(one).sqrt();
-            let (ax, ay, az) = (x.magnitude(), y.magnitude(), z.magnitude());
-            let most = ax.larger(ay).larger(az);
-            let sum = ax + ay + az;
-            let spread = (most + (sum - most) * slant).larger(one);
-            let k = scale / (length * spread).sqrt();
-            m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
-        }
+#[inline(always)]
+fn solve<M: Machine>(m: M, pending: &Pending, planes: &mut [[f32; 4]]) {
+    let one = m.splat(1.0);
+    let lists = pending.x.as_chunks::<8>().0.iter().zip(pending.y.as_chunks::<8>().0);
+    let lists = lists.zip(pending.z.as_chunks::<8>().0).zip(pending.fill.as_chunks::<8>().0);
+    for (out, (((x, y), z), fill)) in planes.as_chunks_mut::<8>().0.iter_mut().zip(lists) {
+        let [u, slant, scale, _] = m.rows256(&FILL_ROWS, fill);
+        let (x, y, z) = (m.load_i16(x), m.load_i16(y), m.load_i16(z));
+        let length = ((x * x + y * y) + z * z).larger(one).sqrt();
+        let (ax, ay, az) = (x.magnitude(), y.magnitude(), z.magnitude());
+        let most = ax.larger(ay).larger(az);
+        let sum = ax + ay + az;
+        let spread = (most + (sum - most) * slant).larger(one);
+        let k = scale / (length * spread).sqrt();
+        m.put_rows([x * k, y * k, z * k, (k * length) * u], out);
     }
 }

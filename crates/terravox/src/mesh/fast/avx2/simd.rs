@@ -318,7 +318,19 @@ impl Machine for Avx2 {
         let (fours, rest) = quads.as_chunks::<4>();
         let (sixes, rest_out) = out.split_at_mut(24 * fours.len());
         for (four, out) in fours.iter().zip(sixes.as_chunks_mut::<24>().0) {
-            let [p, q, r, s] = four.map(|v| v.map(|v| &positions[v as usize]));
+            // No closure here: it would not have the features of its caller.
+            macro_rules! corners {
+                ($v:expr) => {
+                    [
+                        &positions[$v[0] as usize],
+                        &positions[$v[1] as usize],
+                        &positions[$v[2] as usize],
+                        &positions[$v[3] as usize],
+                    ]
+                };
+            }
+            let (p, q) = (corners!(four[0]), corners!(four[1]));
+            let (r, s) = (corners!(four[2]), corners!(four[3]));
             // SAFETY: as above; four f32 are read of each position, eight u32 are
             // written six apart, the last eight ending with the array.
             unsafe {
