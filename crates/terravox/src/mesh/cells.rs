@@ -160,3 +160,39 @@ impl Cells for LiquidCells<'_> {
         if self.kind(i) == Kind::Solid { WATER } else { self.cells.materials()[i] }
     }
 }
+
+/// As [`LiquidCells`], of arrays in which solid cells that hold water are water: without
+/// the search for what they hold.
+pub(crate) struct SoakedCells<'a> {
+    pub materials: &'a [u8],
+    pub occupancies: &'a [u8],
+    pub kinds: &'a [Kind; 256],
+    pub size: [usize; 3],
+}
+
+impl Cells for SoakedCells<'_> {
+    #[inline]
+    fn size(&self) -> [usize; 3] {
+        self.size
+    }
+    #[inline]
+    fn steps(&self) -> [usize; 3] {
+        steps_of(self.size)
+    }
+    #[inline]
+    fn inside(&self, i: usize) -> bool {
+        self.kinds[usize::from(self.materials[i])] == Kind::Liquid
+    }
+    #[inline]
+    fn outside(&self, i: usize) -> bool {
+        self.kinds[usize::from(self.materials[i])] == Kind::Air
+    }
+    #[inline]
+    fn stored(&self, i: usize) -> u8 {
+        self.occupancies[i]
+    }
+    #[inline]
+    fn material(&self, i: usize) -> u8 {
+        self.materials[i]
+    }
+}

@@ -21,7 +21,7 @@ mod walk;
 
 use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, Shape, WATER};
 
-use super::cells::{Cells, LiquidCells, SolidCells};
+use super::cells::{Cells, LiquidCells, SoakedCells, SolidCells};
 use super::surface::BlockMesh;
 use super::vertex::Writer;
 #[cfg(target_arch = "x86_64")]
@@ -256,9 +256,9 @@ impl Block<'_> {
             out.liquid.clear();
             return;
         }
-        let rules = LiquidCells::new(cells, table);
-        let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         if !cells.water().is_empty() && table.kind(WATER) != Kind::Liquid {
+            let rules = LiquidCells::new(cells, table);
+            let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
             writer.out.clear();
             super::naive::surface(super::edges(out.block), writer);
             return;
@@ -273,6 +273,9 @@ impl Block<'_> {
             soak(cells, table, &mut wet_materials, &mut wet_occupancies);
             (wet_materials.as_slice(), wet_occupancies.as_slice())
         };
+        let size = cells.region().size();
+        let rules = SoakedCells { materials, occupancies, kinds: table.kinds(), size };
+        let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         let liquid = if usual { [false; 256] } else { scratch.known.liquid };
         let input = Input {
             cells: &rules,
