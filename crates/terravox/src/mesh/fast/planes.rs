@@ -26,6 +26,8 @@ pub(super) struct Planes {
     values: Vec<u8>,
     /// Whether a row's stencil values are there.
     ready: Vec<bool>,
+    /// Cells whose planes are not made yet.
+    pending: Pending,
     /// Normal and distance by rank + 1; then eight a thin cell; then pairs for vertices
     /// at thin cells.
     pub planes: Vec<[f32; 4]>,
@@ -151,13 +153,22 @@ impl Planes {
 /// the nearest cache.
 const TOGETHER: usize = 256;
 
-/// Gradients and stored occupancies of cells in the order of their ranks.
+/// Gradients and stored occupancies of cells in the order of their ranks; what lies behind
+/// `count` means nothing.
+#[derive(Debug)]
 struct Pending {
     x: [i16; TOGETHER + SEGMENT],
     y: [i16; TOGETHER + SEGMENT],
     z: [i16; TOGETHER + SEGMENT],
     fill: [u32; TOGETHER + SEGMENT],
     count: usize,
+}
+
+impl Default for Pending {
+    fn default() -> Pending {
+        let empty = [0; TOGETHER + SEGMENT];
+        Pending { x: empty, y: empty, z: empty, fill: [0; TOGETHER + SEGMENT], count: 0 }
+    }
 }
 
 /// Computes the planes of all wanted cells, as if every cell were inside or outside.
@@ -169,7 +180,7 @@ struct Gradients<'a, 'b, C, const W: usize> {
 impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
     #[inline(always)]
     fn run<M: Machine>(self, m: M) {
-        let Gradients { planes: Planes { values, ready, planes, .. }, source } = self;
+        let Gradients { planes: Planes { values, ready, pending, planes, .. }, source } = self;
         let [sx, _, sz] = source.grid.size;
         let rows = source.grid.rows();
         let cells = source.materials.len();
@@ -186,9 +197,7 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
         planes.resize(1 + (source.wanted.count + 1).next_multiple_of(8), [0.0; 4]);
         planes[0] = [0.0; 4];
         let mut out = &mut planes[1..];
-        let empty = [0; TOGETHER + SEGMENT];
-        let mut pending =
-            Pending { x: empty, y: empty, z: empty, fill: [0; TOGETHER + SEGMENT], count: 0 };
+        pending.count = 0;
         for r in 0..rows {
             let wanted: Bits<W> = row(&source.wanted.rows, r);
             if !any(wanted) {
@@ -216,18 +225,15 @@ impl<C, const W: usize> Job for Gradients<'_, '_, C, W> {
                     pending.put(&source.occupancies[at..], segment, here >> first);
                     if pending.count >= TOGETHER {
                         let (full, rest) = out.split_at_mut(TOGETHER);
-                        solve(m, &pending, full);
+                        solve(m, pending, full);
                         pending.keep_rest();
                         out = rest;
                     }
                 }
             }
         }
-        pending.x[pending.count..].fill(0);
-        pending.y[pending.count..].fill(0);
-        pending.z[pending.count..].fill(0);
-        pending.fill[pending.count..].fill(0);
-        solve(m, &pending, out);
+        pending.pad();
+        solve(m, pending, out);
     }
 }
 
@@ -244,6 +250,15 @@ impl Pending {
             self.fill[self.count] = u32::from(occupancies[lane]);
             self.count += 1;
         }
+    }
+
+    /// Empty cells behind the last, so that whole vectors can be read.
+    fn pad(&mut self) {
+        let behind = self.count..(self.count + 8).min(TOGETHER + SEGMENT);
+        self.x[behind.clone()].fill(0);
+        self.y[behind.clone()].fill(0);
+        self.z[behind.clone()].fill(0);
+        self.fill[behind].fill(0);
     }
 
     /// Drops the first cells, which are done.
