@@ -10,7 +10,7 @@ use std::path::Path;
 use terravox::voxel::{GridOptions, VoxelGrid};
 use terravox_io::heightmap::{self, HeightmapOptions, Heights};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
-use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
 /// Largest file that is imported, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
@@ -59,7 +59,7 @@ pub fn open(
     let start = first_bytes(path)?;
     let kind = extension(path);
     if kind == WORLD || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A") {
-        return load(path, reading, file_bytes);
+        return load(path, reading, file_bytes, console);
     }
     let png = kind == "png" || start.starts_with(b"\x89PNG\r\n\x1A\n");
     let raw = matches!(kind.as_str(), "raw" | "r16");
@@ -72,7 +72,7 @@ pub fn open(
     }
     let bytes = read(path, file_bytes)?;
     let mut world = if roblox {
-        import_roblox(path, &bytes, heightmap)?
+        import_roblox(path, &bytes, heightmap, console)?
     } else {
         import_heightmap(path, &bytes, png, heightmap, console)?
     };
@@ -124,9 +124,12 @@ fn read(path: &Path, length: u64) -> Outcome<Vec<u8>> {
 }
 
 /// Reads a world file.
-fn load(path: &Path, reading: Reading, file_bytes: u64) -> Outcome<World> {
+fn load(path: &Path, reading: Reading, file_bytes: u64, console: &Console) -> Outcome<World> {
     let store = Store::open_read_only(path).map_err(store_failure)?;
-    let loaded = store.load().map_err(store_failure)?;
+    let bar = console.bar("loading", 1);
+    let progress = |done, all| bar.set(done, all);
+    let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
+    drop(bar);
     let mut notes = Vec::new();
     if let Some(first) = loaded.bad.first() {
         let count = loaded.bad.len();
@@ -149,11 +152,19 @@ fn load(path: &Path, reading: Reading, file_bytes: u64) -> Outcome<World> {
     })
 }
 
-fn import_roblox(path: &Path, bytes: &[u8], options: &Heightmap) -> Outcome<World> {
+fn import_roblox(
+    path: &Path,
+    bytes: &[u8],
+    options: &Heightmap,
+    console: &Console,
+) -> Outcome<World> {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let container = (extension(path) == "smoothgrid").then_some(roblox::Container::SmoothGrid);
     let import = ImportOptions { container, ..ImportOptions::default() };
-    let imported = roblox::import(bytes, &import, &mut grid).map_err(Failure::at(path))?;
+    let bar = console.bar("importing", 1);
+    let progress = |done, all| bar.set(done, all);
+    let imported = roblox::import_with_progress(bytes, &import, &mut grid, progress)
+        .map_err(Failure::at(path))?;
     let info = WorldInfo {
         voxel_size_m: options.voxel_size.unwrap_or(ROBLOX_VOXEL_M),
         materials: grid.materials().clone(),
