@@ -78,7 +78,7 @@ pub(crate) trait Machine: Copy {
     ///
     /// # Panics
     /// If a quad names a vertex without position, or `out` has not 6 entries a quad.
-    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]);
+    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 3]], out: &mut [u32]);
 }
 
 /// Pairs of rows of a table for eight lanes of four lists, all known to be in the table.
@@ -161,7 +161,7 @@ pub(crate) use sobel_sums;
 
 /// Whether the first diagonal of a quad is not longer than the second.
 #[inline(always)]
-fn first_is_shorter(p: [[f32; 4]; 4]) -> bool {
+fn first_is_shorter(p: [[f32; 3]; 4]) -> bool {
     let mut square = [0.0; 2];
     for k in 0..2 {
         let d = [p[k][0] - p[k + 2][0], p[k][1] - p[k + 2][1], p[k][2] - p[k + 2][2]];
@@ -171,10 +171,10 @@ fn first_is_shorter(p: [[f32; 4]; 4]) -> bool {
 }
 
 #[inline(always)]
-pub(crate) fn split_plainly(quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
+pub(crate) fn split_plainly(quads: &[[u32; 4]], positions: &[[f32; 3]], out: &mut [u32]) {
     assert_eq!(out.len(), 6 * quads.len());
     for (v, six) in quads.iter().zip(out.chunks_exact_mut(6)) {
-        let mut p = [[0.0; 4]; 4];
+        let mut p = [[0.0; 3]; 4];
         for k in 0..4 {
             p[k] = positions[v[k] as usize];
         }

@@ -66,7 +66,6 @@ struct Scratch {
     /// Inside cells around corners.
     around: Ranked,
     planes: Planes,
-    positions: Vec<[f32; 4]>,
     quads: Vec<[u32; 4]>,
     special_faces: Vec<SpecialFace>,
     /// Corners to be placed by the rules: corner row and bit.
@@ -358,18 +357,20 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
     let special = place_by_rules::<C, W>(s, &grid, &mut writer);
+    writer.out.positions.push([0.0; 3]);
     m.run(WriteQuads::<W> {
         grid: &grid,
         faces: &s.faces,
         corners: &s.corners,
         special: &s.special,
         materials,
-        positions: &s.positions,
+        positions: &writer.out.positions,
         quads: &mut s.quads,
         indices: &mut writer.out.indices,
         quad_materials: &mut writer.out.quad_materials,
         special_faces: &mut s.special_faces,
     });
+    writer.out.positions.pop();
     if !s.special_faces.is_empty() {
         special_quads::<C, W>(s, &grid, &special, &mut writer);
     }

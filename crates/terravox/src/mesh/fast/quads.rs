@@ -23,7 +23,8 @@ pub(super) struct WriteQuads<'a, const W: usize> {
     /// Special corners; empty if there is none.
     pub special: &'a [u64],
     pub materials: &'a [u8],
-    pub positions: &'a [[f32; 4]],
+    /// With one more behind the last, since vectors read four numbers.
+    pub positions: &'a [[f32; 3]],
     /// Memory for listed quads.
     pub quads: &'a mut Vec<[u32; 4]>,
     pub indices: &'a mut Vec<u32>,

@@ -55,8 +55,6 @@ pub(super) fn place_by_rules<C: Cells, const W: usize>(
         if writer.keyed {
             out.keys.swap_remove(number);
         }
-        let [x, y, z] = out.positions[number];
-        s.positions[number] = [x, y, z, 0.0];
         if corner.special() {
             special.insert(at, SpecialCorner { first, others: [u32::MAX; 4] });
             s.special.resize(s.corners.rows.len(), 0);

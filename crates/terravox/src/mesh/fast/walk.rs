@@ -120,7 +120,6 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         out.normals.resize(padded, [0.0; 3]);
         out.materials.resize(count, [0; 4]);
         out.weights.resize(count, [0; 4]);
-        s.positions.resize(padded, [0.0; 4]);
         s.special.clear();
         s.by_rules.clear();
         let firmness = match only {
@@ -203,7 +202,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                             let (batches, planes) = (&batches, &s.planes.planes);
                             m.run(PlaceBatches { batches, planes, firmness, out: &mut placed });
                             for (i, placed) in placed.iter().enumerate() {
-                                put8(placed, number - 8 * (BATCHES - i), out, &mut s.positions);
+                                put8(placed, number - 8 * (BATCHES - i), out);
                             }
                         }
                     }
@@ -214,7 +213,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         let batches = &batches[..(number - first).div_ceil(8)];
         m.run(PlaceBatches { batches, planes: &s.planes.planes, firmness, out: &mut placed });
         for (i, placed) in placed[..batches.len()].iter().enumerate() {
-            put8(placed, first + 8 * i, out, &mut s.positions);
+            put8(placed, first + 8 * i, out);
         }
         out.positions.truncate(count);
         out.normals.truncate(count);
@@ -250,10 +249,7 @@ fn thin_planes<const W: usize>(
 
 /// Copies eight placed vertices to their place.
 #[inline(always)]
-fn put8(placed: &Placed8, at: usize, out: &mut Surface, positions: &mut [[f32; 4]]) {
-    if let Some(padded) = positions[at..].first_chunk_mut() {
-        *padded = placed[0];
-    }
+fn put8(placed: &Placed8, at: usize, out: &mut Surface) {
     let positions = &mut out.positions[at..at + 8];
     for lane in 0..8 {
         positions[lane] = [placed[0][lane][0], placed[0][lane][1], placed[0][lane][2]];

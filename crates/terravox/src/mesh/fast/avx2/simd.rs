@@ -116,6 +116,12 @@ macro_rules! avx_columns {
     }};
 }
 
+/// A position and one number of the next.
+#[inline(always)]
+fn four_floats(positions: &[[f32; 3]], at: u32) -> &[f32] {
+    &positions[at as usize..at as usize + 2].as_flattened()[..4]
+}
+
 /// How a quad's vertices are listed when the second or the first diagonal is shorter.
 static ORDERS: [[u32; 8]; 2] = [[1, 2, 3, 1, 3, 0, 0, 0], [0, 1, 2, 0, 2, 3, 0, 0]];
 
@@ -313,7 +319,7 @@ impl Machine for Avx2 {
         out
     }
     #[inline(always)]
-    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
+    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 3]], out: &mut [u32]) {
         assert_eq!(out.len(), 6 * quads.len());
         let (fours, rest) = quads.as_chunks::<4>();
         let (sixes, rest_out) = out.split_at_mut(24 * fours.len());
@@ -322,10 +328,10 @@ impl Machine for Avx2 {
             macro_rules! corners {
                 ($v:expr) => {
                     [
-                        &positions[$v[0] as usize],
-                        &positions[$v[1] as usize],
-                        &positions[$v[2] as usize],
-                        &positions[$v[3] as usize],
+                        four_floats(positions, $v[0]),
+                        four_floats(positions, $v[1]),
+                        four_floats(positions, $v[2]),
+                        four_floats(positions, $v[3]),
                     ]
                 };
             }

@@ -314,7 +314,7 @@ impl Machine for Sse2 {
         out
     }
     #[inline(always)]
-    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 4]], out: &mut [u32]) {
+    fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 3]], out: &mut [u32]) {
         split_plainly(quads, positions, out);
     }
 }
