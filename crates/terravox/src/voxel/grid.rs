@@ -89,9 +89,11 @@ impl VoxelGrid {
         let region = cells.region();
         assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
         for chunk in region.blocks::<5>() {
-            let whole = region.contains_region(chunk.region());
+            if region.contains_region(chunk.region()) {
+                continue;
+            }
             let held = self.state.held(chunk);
-            if !whole && matches!(held, Held::Unknown | Held::Mip(1..)) {
+            if matches!(held, Held::Unknown | Held::Mip(1..)) {
                 return Err(NotHeld { chunk, mip: 0, held });
             }
         }

@@ -110,7 +110,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     #[inline]
     pub fn group(&self, group: usize) -> Group<'_> {
         let first = group * 32;
-        let window = usize::from(self.start[group].saturating_sub(WINDOW));
+        let window = self.window(group);
         Group {
             fill: &self.fill[first..LINES.min(first + 32)],
             stored: self.stored[group],
@@ -126,7 +126,13 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Where the row of a stored line is.
     #[inline]
     fn row_index(&self, line: usize) -> usize {
-        usize::from(self.start[line / 32].saturating_sub(WINDOW)) + usize::from(self.fill[line])
+        self.window(line / 32) + usize::from(self.fill[line])
+    }
+
+    /// The first row that the lines of a group can show.
+    #[inline]
+    fn window(&self, group: usize) -> usize {
+        usize::from(self.start[group].saturating_sub(WINDOW))
     }
 
     /// The material of line `line` if it is not stored, which means full cells of it.
@@ -197,7 +203,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         packed.extend_from_slice(&old[..usize::from(self.start[first])]);
         let mut update = lines.partition_point(|&line| usize::from(line) < first * 32);
         for group in first..GROUPS {
-            let old_window = usize::from(self.start[group].saturating_sub(WINDOW));
+            let old_window = self.window(group);
             let old_stored = self.stored[group];
             self.start[group] = packed.len() as u16;
             self.stored[group] = 0;
@@ -223,7 +229,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Makes `line` show `row`: that of a near line if it is the same, else a new one.
     fn pack_line(&mut self, line: usize, row: &Row, packed: &mut Vec<Row>) {
         let group = line / 32;
-        let window = usize::from(self.start[group].saturating_sub(WINDOW));
+        let window = self.window(group);
         let near = SHARED_WITH.iter().filter(|&&distance| distance <= line);
         let mut near = near.map(|distance| line - distance);
         let shared = near.find_map(|near| {

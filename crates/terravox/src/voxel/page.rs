@@ -227,13 +227,10 @@ impl Page {
     /// Recomputes the page's mips of one chunk.
     fn refresh_mips(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
         let mip_3 = CHUNK_LEVELS[3];
-        let stored = match self.slot(chunk) {
-            Slot::Mixed(index) => Some(self.chunks[index].clone()),
-            _ => None,
-        };
-        let full = match self.slot(chunk) {
-            Slot::Uniform(material) => Cell::full(material),
-            _ => Cell::AIR,
+        let (stored, full) = match self.slot(chunk) {
+            Slot::Mixed(index) => (Some(self.chunks[index].clone()), Cell::AIR),
+            Slot::Uniform(material) => (None, Cell::full(material)),
+            Slot::Unlisted | Slot::Coarse(_) => (None, Cell::AIR),
         };
         let read = |at: VoxelPos| {
             let Some(stored) = &stored else { return (full, None) };
