@@ -27,6 +27,8 @@ pub enum Area {
     Storage,
     /// The surface.
     Mesh,
+    /// Finding what a box or a ray meets.
+    Collide,
 }
 
 /// One figure and its bound.
@@ -56,7 +58,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Mesh, Storage};
+    use Area::{Collide, Mesh, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -82,6 +84,25 @@ pub const FIGURES: &[Figure] = {
         figure(Mesh, "caves_crossed_runs", "runs", AtMost(2.0), Some(0.0)),
         figure(Storage, "import_place_seconds", "s", AtMost(2.0), Some(0.5)),
         figure(Storage, "core_dependencies", "crates", AtMost(15.0), Some(8.0)),
+        figure(Collide, "mask_block_ns", "ns/block", AtMost(200.0), Some(80.0)),
+        figure(Collide, "broad_query_ns", "ns", AtMost(30.0), None),
+        figure(Collide, "broad_query_vs_parry", "×", AtLeast(3.0), None),
+        figure(Collide, "mask_positive_share", "share", AtMost(0.8), Some(0.67)),
+        figure(Collide, "mask_false_negatives", "boxes", AtMost(0.0), None),
+        figure(Collide, "index_build_vs_fsn", "×", AtMost(0.6), Some(0.45)),
+        figure(Collide, "kd_build_vs_fsn", "×", AtMost(0.7), Some(0.45)),
+        figure(Collide, "edge_data_vs_fsn", "×", AtMost(0.5), Some(0.2)),
+        figure(Collide, "block_ready_vs_fsn", "×", AtMost(2.5), Some(1.6)),
+        figure(Collide, "bytes_per_triangle", "B", AtMost(12.0), Some(10.5)),
+        figure(Collide, "kd_bytes_per_triangle", "B", AtMost(13.0), Some(11.0)),
+        figure(Collide, "ray_vs_parry", "×", AtLeast(2.0), Some(2.5)),
+        figure(Collide, "ray_vs_embree", "×", AtLeast(1.2), Some(1.4)),
+        figure(Collide, "box_vs_parry", "×", AtLeast(1.2), Some(1.4)),
+        figure(Collide, "edit_to_collidable_us", "µs", AtMost(300.0), Some(120.0)),
+        figure(Collide, "edit_to_collidable_vs_parry", "×", AtMost(0.08), Some(0.03)),
+        figure(Collide, "query_allocations", "allocations", AtMost(0.0), None),
+        figure(Collide, "billion_cell_mask_bytes_ratio", "×", AtMost(1.0), None),
+        figure(Collide, "render_mrays", "M/s", AtLeast(1.5), Some(4.0)),
     ]
 };
 
@@ -106,7 +127,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 23);
+        assert_eq!(FIGURES.len(), 42);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Measures terravox beside its peers: in one process, on one thread, in turns.
 #![warn(missing_docs)]
 
+mod collide;
 mod figures;
 mod harness;
 mod machine;
@@ -20,7 +21,7 @@ use report::Report;
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
 
-AREA is storage, mesh or all. Prints tables; --json writes the same rows to FILE;
+AREA is storage, mesh, collide or all. Prints tables; --json writes the same rows to FILE;
 --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
@@ -63,7 +64,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         match argument.as_str() {
             "storage" => areas.push(Area::Storage),
             "mesh" => areas.push(Area::Mesh),
-            "all" => areas.extend([Area::Storage, Area::Mesh]),
+            "collide" => areas.push(Area::Collide),
+            "all" => areas.extend([Area::Storage, Area::Mesh, Area::Collide]),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
                 let target = if argument == "--json" { &mut json } else { &mut update };
@@ -88,6 +90,7 @@ fn run(request: &Request) -> Result<(), String> {
         match area {
             Area::Storage => storage::run(&mut report),
             Area::Mesh => mesh::run(&mut report),
+            Area::Collide => collide::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);
@@ -122,7 +125,7 @@ mod tests {
         assert_eq!(request.json, Some("out.json".into()));
         let request = parse(&words("storage --update doc.md")).unwrap();
         assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
-        assert_eq!(parse(&words("all")).unwrap().areas, [Area::Storage, Area::Mesh]);
+        assert_eq!(parse(&words("all")).unwrap().areas, [Area::Storage, Area::Mesh, Area::Collide]);
     }
 
     #[test]

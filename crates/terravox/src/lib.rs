@@ -7,7 +7,9 @@
 //! The crate does no I/O, starts no thread and calls no C.
 
 pub mod codec;
+pub mod collide;
 pub mod generate;
+pub mod math;
 pub mod mesh;
 pub mod terrain;
 pub mod voxel;

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 /// (module, modules that it may name). A module that is not listed fails the test.
 const MAY_NAME: &[(&str, &[&str])] = &[
     ("voxel", &[]),
+    ("math", &["voxel"]),
     ("codec", &["voxel"]),
     ("generate", &["voxel"]),
     ("mesh", &["voxel"]),
-    ("terrain", &["voxel", "generate", "mesh"]),
+    ("collide", &["voxel", "math", "mesh"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

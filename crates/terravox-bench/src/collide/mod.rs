@@ -1,0 +1,24 @@
+//! Finding what a box or a ray meets, beside the peers: on 8³ blocks of the generated
+//! world and of a real place.
+
+mod broad;
+mod edges;
+mod index;
+mod world;
+
+use crate::report::Report;
+use crate::worlds::{World, generated, places};
+
+/// Measures the whole area.
+pub fn run(report: &mut Report) {
+    let generated = generated::world();
+    let caves = places::world("Caves");
+    if let Err(why) = &caves {
+        eprintln!("the real place is left out: {why}");
+    }
+    let worlds: Vec<&World> = [&generated].into_iter().chain(caves.as_ref().ok()).collect();
+    broad::run(report, &worlds);
+    index::run(report, &worlds);
+    edges::run(report, &worlds);
+    world::run(report, &worlds);
+}

@@ -1,0 +1,41 @@
+//! Where things meet the ground: which blocks a box can touch, and what a ray, a box or
+//! a moving shape meets there.
+//!
+//! Everything is in voxels. Points of the world are f64; inside a block, positions are
+//! f32 from the block's lowest corner.
+
+use crate::voxel::BlockPos;
+
+/// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
+pub const BLOCK_LOG2: u32 = 3;
+
+/// Position of a collision block, 8³ voxels.
+pub type Block = BlockPos<BLOCK_LOG2>;
+
+/// How far the surface of a cell may reach beyond the cell, on each axis, voxels: what
+/// the mesher keeps to.
+pub const REACH: f32 = 0.75;
+
+/// Which surfaces a query sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Surfaces {
+    /// The ground.
+    #[default]
+    Solid,
+    /// Water and other liquids.
+    Liquid,
+    /// Both.
+    Both,
+}
+
+impl Surfaces {
+    /// Whether the ground is seen.
+    pub fn solid(self) -> bool {
+        self != Surfaces::Liquid
+    }
+
+    /// Whether liquids are seen.
+    pub fn liquid(self) -> bool {
+        self != Surfaces::Solid
+    }
+}
