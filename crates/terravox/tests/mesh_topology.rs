@@ -2,6 +2,8 @@
 
 mod mesh_fixtures;
 
+use std::collections::BTreeSet;
+
 use mesh_fixtures::{Welded, blocks, cross, cut, noise, shaped_table, sub};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
@@ -145,6 +147,33 @@ fn vertices_are_exact_and_stay_near_their_face() {
                     assert!(reach(surface, block, quad) <= 0.75);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn quads_tell_the_voxel_that_they_belong_to_and_the_side_that_is_open() {
+    let table = MaterialTable::default();
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    for seed in 0..20 {
+        let (cells, region) = closed_noise(seed, 10 + 4 * seed);
+        let solid = |p: VoxelPos| cells.region().contains(p) && cells.cell(p).material > 1;
+        for block in blocks(region, 5) {
+            mesher.mesh(&cut(&cells, block.grow(PAD)), &table, &mut mesh);
+            let shown: BTreeSet<[u8; 4]> = mesh.solid.quad_faces.iter().copied().collect();
+            assert_eq!(mesh.solid.quad_faces.len(), mesh.solid.quad_count());
+            let mut faces = BTreeSet::new();
+            for (cell, direction) in
+                block.voxels().flat_map(|cell| (0..6u8).map(move |direction| (cell, direction)))
+            {
+                let mut step = [0; 3];
+                step[usize::from(direction / 2)] = if direction % 2 == 0 { -1 } else { 1 };
+                if solid(cell) && !solid(cell + VoxelPos::from(step)) {
+                    let [x, y, z] = (cell - block.min).to_array().map(|c| c as u8);
+                    faces.insert([x, y, z, direction]);
+                }
+            }
+            assert_eq!(shown, faces);
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn surface<C: Cells>(size: [i32; 3], mut writer: Writer<'_, C>) {
         |&(cell, (axis, high)): &Face| face_corners(cell, axis, high).into_iter().any(special);
     for (cell, (axis, high)) in faces.iter().copied().filter(|face| !is_special(face)) {
         let v = face_corners(cell, axis, high).map(|at| vertex(at, 0));
-        writer.push_quad(v, writer.cells.material(writer.index(cell)));
+        writer.push_quad(v, cell, (axis, high));
     }
     let mut split = SplitEdges::default();
     for (cell, direction) in faces.iter().copied().filter(is_special) {
@@ -141,6 +141,7 @@ impl Surface {
             .or_else(|| values("weights", &self.weights, &other.weights))
             .or_else(|| values("index", &self.indices, &other.indices))
             .or_else(|| values("quad material", &self.quad_materials, &other.quad_materials))
+            .or_else(|| values("quad face", &self.quad_faces, &other.quad_faces))
             .or_else(|| values("key", &self.keys, &other.keys))
     }
 }

@@ -44,6 +44,11 @@ pub struct Surface {
     pub indices: Vec<u32>,
     /// One a quad: the material of the cell behind it.
     pub quad_materials: Vec<u8>,
+    /// One a quad: the face it shows, as x, y, z of the cell behind it, counted from the
+    /// block's min corner, and the number of the face's direction (0 to 5: −x, +x, −y,
+    /// +y, −z, +z). A face that had to be split is several quads. Says which voxel a
+    /// point of the surface belongs to.
+    pub quad_faces: Vec<[u8; 4]>,
     /// One a vertex if the mesher was asked for keys, else empty.
     pub keys: Vec<VertexKey>,
 }
@@ -57,6 +62,7 @@ impl Surface {
         self.weights.clear();
         self.indices.clear();
         self.quad_materials.clear();
+        self.quad_faces.clear();
         self.keys.clear();
     }
 

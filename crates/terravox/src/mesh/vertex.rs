@@ -166,8 +166,8 @@ impl<C: Cells> Writer<'_, C> {
         }
     }
 
-    /// Appends a quad, split along its shorter diagonal.
-    pub(crate) fn push_quad(&mut self, v: [u32; 4], material: u8) {
+    /// Appends the quad of a face of `cell`, split along its shorter diagonal.
+    pub(crate) fn push_quad(&mut self, v: [u32; 4], cell: [i32; 3], direction: (usize, bool)) {
         let p = v.map(|v| self.out.positions[v as usize]);
         let length = |a: usize, b: usize| {
             let d: [f32; 3] = array::from_fn(|axis| p[a][axis] - p[b][axis]);
@@ -175,7 +175,14 @@ impl<C: Cells> Writer<'_, C> {
         };
         let [a, b, c, d] = if length(0, 2) <= length(1, 3) { v } else { [v[1], v[2], v[3], v[0]] };
         self.out.indices.extend([a, b, c, a, c, d]);
-        self.out.quad_materials.push(material);
+        self.push_face(cell, direction);
+    }
+
+    /// Appends what a quad says about the face that it shows.
+    fn push_face(&mut self, cell: [i32; 3], (axis, high): (usize, bool)) {
+        let [x, y, z] = cell.map(|c| c as u8);
+        self.out.quad_materials.push(self.cells.material(self.index(cell)));
+        self.out.quad_faces.push([x, y, z, 2 * axis as u8 + u8::from(high)]);
     }
 
     /// Appends the face of `cell` in a direction when one of its corners is special:
@@ -210,9 +217,9 @@ impl<C: Cells> Writer<'_, C> {
             }
         }
         if ends.iter().all(Option::is_none) {
-            self.push_quad(v, material);
+            self.push_quad(v, cell, (axis, high));
         } else {
-            self.push_polygon(at[0], (axis, high), v, ends, material);
+            self.push_polygon(cell, (axis, high), v, ends);
         }
     }
 
@@ -269,11 +276,10 @@ impl<C: Cells> Writer<'_, C> {
     /// but along it. As a split side has two vertices, the triangles pair up as quads.
     fn push_polygon(
         &mut self,
-        first_corner: [i32; 3],
+        cell: [i32; 3],
         (axis, high): (usize, bool),
         v: [u32; 4],
         ends: [Option<[u32; 2]>; 4],
-        material: u8,
     ) {
         let whole = (0..4).find(|&k| ends[k].is_none() && ends[(k + 3) % 4].is_none());
         let start = whole.unwrap_or(0);
@@ -290,14 +296,15 @@ impl<C: Cells> Writer<'_, C> {
                 array::from_fn(|axis| (a[axis] + b[axis]) + (c[axis] + d[axis]))
             });
             let centre = self.out.positions.len() as u32;
+            let material = self.cells.material(self.index(cell));
             self.push_inner(p.map(|p: f32| p * 0.25), n, material);
-            self.push_key(first_corner, 7 ^ [1, 2, 4][axis], u8::from(high));
+            self.push_key(face_corners(cell, axis, high)[0], 7 ^ [1, 2, 4][axis], u8::from(high));
             around.push(v[start]);
             centre
         };
         for pair in around.windows(3).step_by(2) {
             self.out.indices.extend([apex, pair[0], pair[1], apex, pair[1], pair[2]]);
-            self.out.quad_materials.push(material);
+            self.push_face(cell, (axis, high));
         }
     }
 }

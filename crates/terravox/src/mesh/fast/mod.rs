@@ -368,6 +368,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         quads: &mut s.quads,
         indices: &mut writer.out.indices,
         quad_materials: &mut writer.out.quad_materials,
+        quad_faces: &mut writer.out.quad_faces,
         special_faces: &mut s.special_faces,
     });
     writer.out.positions.pop();

@@ -1,6 +1,8 @@
 //! Quads from rows of face bits: vertex numbers are ranks of corner bits, and along x
 //! the next corner's number is one higher.
 
+use crate::mesh::PAD;
+
 use super::machine::{Job, Machine};
 use super::rows::{Bits, Faces, Grid, Ranked, and, any, for_bits, not, or, row, up};
 
@@ -29,6 +31,7 @@ pub(super) struct WriteQuads<'a, const W: usize> {
     pub quads: &'a mut Vec<[u32; 4]>,
     pub indices: &'a mut Vec<u32>,
     pub quad_materials: &'a mut Vec<u8>,
+    pub quad_faces: &'a mut Vec<[u8; 4]>,
     pub special_faces: &'a mut Vec<SpecialFace>,
 }
 
@@ -37,11 +40,12 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
     fn run<M: Machine>(self, m: M) {
         let WriteQuads { grid, faces, corners, special: special_rows, materials, .. } = self;
         let (indices, quad_materials) = (self.indices, self.quad_materials);
-        let special_faces = self.special_faces;
+        let (quad_faces, special_faces) = (self.quad_faces, self.special_faces);
         let sx = grid.size[0];
         let step = grid.own[2] + 1;
         let count: u32 = faces.masks.iter().map(|word| word.count_ones()).sum();
         quad_materials.resize(count as usize, 0);
+        quad_faces.resize(count as usize, [0; 4]);
         indices.resize(6 * count as usize, 0);
         let quads = self.quads;
         quads.resize(TOGETHER, [0; 4]);
@@ -49,7 +53,7 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
         let (mut done, mut listed) = (0, 0);
         special_faces.clear();
         for (face_row, masks) in faces.rows.iter().zip(faces.masks.chunks_exact(6 * W)) {
-            let [r, c] = face_row.map(|row| row as usize);
+            let [r, c] = [face_row[0] as usize, face_row[1] as usize];
             // Cells with a special corner at their face, by direction.
             let mut special: [Bits<W>; 6] = [[0; W]; 6];
             let mut any_special = false;
@@ -70,9 +74,12 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
                 ($number:expr, |$bit:ident, $k:ident, $b:ident| $vertices:expr) => {{
                     let mask: Bits<W> = row(masks, $number);
                     let plain = if any_special { and(mask, not(special[$number])) } else { mask };
+                    // Counted from the padded x.
+                    let face = (face_row[2] | $number << 24).wrapping_sub(PAD as u32);
                     for_bits!(plain, |$bit, $k, $b| {
                         quads[listed] = $vertices;
                         quad_materials[done + listed] = materials[$bit];
+                        quad_faces[done + listed] = face.wrapping_add($bit as u32).to_le_bytes();
                         listed += 1;
                     });
                     if any_special {
@@ -124,6 +131,7 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
         let out = &mut indices[6 * done..6 * (done + listed)];
         m.split_quads(&quads[..listed], self.positions, out);
         quad_materials.truncate(done + listed);
+        quad_faces.truncate(done + listed);
         indices.truncate(6 * (done + listed));
     }
 }

@@ -193,8 +193,9 @@ impl<const W: usize> Job for ClassRows<'_, W> {
 /// Rows with faces of the block, in the order in which quads are written.
 #[derive(Debug, Default)]
 pub(super) struct Faces {
-    /// Padded cell row and corner row at its low side.
-    pub rows: Vec<[u32; 2]>,
+    /// Padded cell row, corner row at its low side, and y and z in the block as the
+    /// second and third byte.
+    pub rows: Vec<[u32; 3]>,
     /// Six directions times `W` words for each.
     pub masks: Vec<u64>,
 }
@@ -282,7 +283,7 @@ fn find_faces<const W: usize>(
             add(corners, c + 1, or(x, or(yl, zh)));
             add(corners, c + nz + 1, or(x, or(yh, zl)));
             add(corners, c + nz + 2, or(x, or(yh, zh)));
-            faces.rows.push([r as u32, c as u32]);
+            faces.rows.push([r as u32, c as u32, (y << 8 | z << 16) as u32]);
             for mask in masks {
                 faces.masks.extend_from_slice(&mask);
             }
