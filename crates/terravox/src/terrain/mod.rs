@@ -1,14 +1,17 @@
 //! The front door: a world in metres that can be filled, edited and drawn.
 //!
-//! It holds no algorithm; it wires the grid to its views. So far there is one view, the
-//! meshes at one resolution.
+//! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, and
+//! the collider.
 
 mod meshes;
 mod placement;
+mod rays;
 
 pub use meshes::{MeshJob, MeshScratch, MeshSwap, MeshedBlock};
 pub use placement::Placement;
+pub use rays::RayHit;
 
+use crate::collide::{Collider, ColliderOptions};
 use crate::generate::fill_sdf;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
@@ -26,6 +29,8 @@ pub struct TerrainOptions {
     pub placement: Placement,
     /// The grid's own options.
     pub grid: GridOptions,
+    /// The collider's own options.
+    pub collider: ColliderOptions,
 }
 
 /// How much work one [`Terrain::update`] may do. At least one block is always meshed, so
@@ -88,6 +93,8 @@ impl From<NotHeld> for TerrainError {
 ///     .map(|(_, mesh)| mesh.solid.indices.len() / 3)
 ///     .sum();
 /// assert!(triangles > 5000);
+/// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).expect("there is ground");
+/// assert_eq!(hit.material, 8);
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
 #[derive(Default)]
@@ -95,6 +102,7 @@ pub struct Terrain {
     placement: Placement,
     grid: VoxelGrid,
     meshes: Meshes,
+    collider: Collider,
     flight: Flight,
     swaps: Vec<MeshSwap>,
 }
@@ -143,7 +151,10 @@ impl Terrain {
     /// # Panics
     /// If the voxel size is not positive and finite.
     pub fn new(options: TerrainOptions) -> Terrain {
-        Terrain::from_grid(VoxelGrid::new(options.grid), options.placement)
+        let TerrainOptions { placement, grid, collider } = options;
+        let mut terrain = Terrain::from_grid(VoxelGrid::new(grid), placement);
+        terrain.collider = Collider::new(collider);
+        terrain
     }
 
     /// A world around a grid that was loaded or imported.

@@ -30,6 +30,18 @@ impl Placement {
         [0, 1, 2].map(|i| (point[i] - self.origin_m[i]) / self.voxel_size_m)
     }
 
+    /// A point in voxels as world metres, rounded to f32 at the end.
+    pub fn world_from_voxel_f64(&self, point: [f64; 3]) -> [f32; 3] {
+        let size = f64::from(self.voxel_size_m);
+        [0, 1, 2].map(|i| (point[i] * size + f64::from(self.origin_m[i])) as f32)
+    }
+
+    /// World metres as a point in voxels, without loss.
+    pub fn voxel_from_world_f64(&self, point: impl Into<[f32; 3]>) -> [f64; 3] {
+        let (point, size) = (point.into(), f64::from(self.voxel_size_m));
+        [0, 1, 2].map(|i| (f64::from(point[i]) - f64::from(self.origin_m[i])) / size)
+    }
+
     /// The voxel that holds a world position; coordinates saturate, NaN gives 0.
     pub fn voxel_at(&self, point: impl Into<[f32; 3]>) -> VoxelPos {
         // The cast saturates.

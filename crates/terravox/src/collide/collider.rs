@@ -1,0 +1,339 @@
+//! The collider of a world: masks of all of it, and surfaces of the blocks that queries
+//! have met.
+//!
+//! Queries take `&self`, from any number of threads. A block is built by the first that
+//! needs it; the others wait for that one block only. [`Collider::update`] is the only
+//! place where blocks are dropped, so what a query looks at stays where it is, without a
+//! lock; the budget of bytes is kept there, and may be exceeded in between.
+//!
+//! Source: "Voxel Terrain: Physics" (Roblox, 2017).
+
+use super::Block;
+use super::block::{BuildScratch, QuadTree};
+use super::broadphase::{Broadphase, ChunkBlocks};
+use super::counters::Counters;
+use super::edges::{EdgeScratch, edge_angles};
+use super::slots::BlockShape;
+use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
+use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
+use crate::voxel::{
+    AIR, ChangeCursor, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos, WATER,
+};
+use glam::Vec3;
+use std::sync::Mutex;
+
+/// How a [`Collider`] is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColliderOptions {
+    /// Bytes of built blocks that an update leaves. 0 is allowed: every update drops all,
+    /// and queries build what they need.
+    pub budget_bytes: usize,
+}
+
+impl Default for ColliderOptions {
+    /// 64 MB: some thirty thousand blocks.
+    fn default() -> ColliderOptions {
+        ColliderOptions { budget_bytes: 64 << 20 }
+    }
+}
+
+/// What a collider holds and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColliderStats {
+    /// Blocks that have a surface.
+    pub blocks: usize,
+    /// Blocks that are built.
+    pub built: usize,
+    /// Bytes of the masks of the whole world.
+    pub mask_bytes: usize,
+    /// Bytes of built blocks and their slots.
+    pub built_bytes: usize,
+    /// Blocks built so far.
+    pub builds: u64,
+    /// Times that a query found a block built.
+    pub hits: u64,
+    /// Blocks dropped to keep the budget.
+    pub evictions: u64,
+    /// Blocks dropped because what they showed was edited.
+    pub invalidations: u64,
+    /// Queries that were none: not a number, infinite, without length, inside out.
+    pub refused_queries: u64,
+}
+
+/// Answers what rays, boxes and shapes meet. See the [module](super) for its words.
+pub struct Collider {
+    pub(super) snapshot: Snapshot,
+    pub(super) broadphase: Broadphase,
+    pub(super) counters: Counters,
+    options: ColliderOptions,
+    cursor: ChangeCursor,
+    /// Number of the last update: what blocks are marked with when used.
+    epoch: u32,
+    /// Blocks that are built, in the order in which they were; some may be gone.
+    built: Mutex<Vec<Block>>,
+    /// Memory for building, one for every thread that ever built at once.
+    scratch: Mutex<Vec<Box<Scratch>>>,
+}
+
+/// One surface of one block.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub tree: &'a QuadTree,
+    pub block: Block,
+    pub liquid: bool,
+}
+
+impl Side<'_> {
+    /// The voxel whose face a quad is.
+    pub fn voxel(self, quad: u16) -> VoxelPos {
+        let [x, y, z] = self.tree.quad(quad).cell.map(i32::from);
+        self.block.min_voxel() + VoxelPos::new(x, y, z)
+    }
+}
+
+/// Memory for building a block.
+#[derive(Default)]
+struct Scratch {
+    cells: DenseBox,
+    mesher: Mesher,
+    mesh: BlockMesh,
+    edges: EdgeScratch,
+    angles: Vec<u16>,
+    tree: BuildScratch,
+}
+
+impl Default for Collider {
+    fn default() -> Collider {
+        Collider::new(ColliderOptions::default())
+    }
+}
+
+impl Collider {
+    /// A collider of nothing: it follows a grid from the first update on.
+    pub fn new(options: ColliderOptions) -> Collider {
+        Collider {
+            snapshot: Snapshot::default(),
+            broadphase: Broadphase::new(),
+            counters: Counters::default(),
+            options,
+            cursor: ChangeCursor::default(),
+            epoch: 0,
+            built: Mutex::default(),
+            scratch: Mutex::default(),
+        }
+    }
+
+    /// Follows the grid: masks are brought up to date, built blocks that an edit may have
+    /// changed are dropped, and so are those least recently used beyond the budget.
+    pub fn update(&mut self, grid: &VoxelGrid) {
+        let changes = grid.changes_since(&mut self.cursor);
+        if changes != Changes::Regions(Vec::new()) {
+            self.snapshot = grid.snapshot();
+            if let Changes::Everything = changes {
+                self.broadphase = Broadphase::new();
+                self.forget_all();
+            }
+            let mut dropped = Vec::new();
+            self.broadphase.update(&self.snapshot, &changes, &mut dropped);
+            dropped.into_iter().for_each(|shape| self.counters.invalidated(&shape));
+            if let Changes::Regions(regions) = &changes {
+                regions.iter().for_each(|&region| self.invalidate(region));
+            }
+        }
+        self.keep_budget();
+        self.epoch += 1;
+    }
+
+    /// The state of the grid that queries see.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The masks.
+    pub fn broadphase(&self) -> &Broadphase {
+        &self.broadphase
+    }
+
+    /// What it holds and has done.
+    pub fn stats(&self) -> ColliderStats {
+        let masks = self.broadphase.stats();
+        ColliderStats {
+            blocks: masks.surface_blocks,
+            mask_bytes: masks.bytes,
+            ..self.counters.stats()
+        }
+    }
+
+    /// Blocks that are built, sorted.
+    pub fn built_blocks(&self) -> Vec<Block> {
+        let mut blocks = locked(&self.built).clone();
+        blocks.retain(|&block| self.built_shape(block).is_some());
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
+    /// The surfaces of a block that a filter sees; nothing if the block shows none.
+    ///
+    /// # Errors
+    /// What is missing to tell.
+    #[inline]
+    pub(super) fn sides<'a>(
+        &'a self,
+        block: Block,
+        chunk: &'a ChunkBlocks,
+        filter: &Filter,
+        hits: &mut u64,
+    ) -> Result<Option<[Option<Side<'a>>; 2]>, Missing> {
+        if !chunk.shows(block, filter.surfaces) {
+            return Ok(None);
+        }
+        let (rank, count) = chunk.surface_rank(block);
+        let shape = match chunk.slots.get(rank) {
+            Some(shape) => {
+                *hits += 1;
+                shape
+            }
+            None if filter.unbuilt == Unbuilt::Refuse => return Err(Missing::NotBuilt(block)),
+            None => self.build_slot(block, chunk, rank, count),
+        };
+        shape.touch(self.epoch);
+        if let Some(missing) = shape.missing {
+            return Err(Missing::NotHeld(missing.chunk));
+        }
+        let side = |tree: &'a Option<QuadTree>, liquid: bool, seen: bool| {
+            tree.as_ref().filter(|_| seen).map(|tree| Side { tree, block, liquid })
+        };
+        Ok(Some([
+            side(&shape.solid, false, filter.surfaces.solid()),
+            side(&shape.liquid, true, filter.surfaces.liquid()),
+        ]))
+    }
+
+    #[cold]
+    fn build_slot<'a>(
+        &'a self,
+        block: Block,
+        chunk: &'a ChunkBlocks,
+        rank: usize,
+        count: usize,
+    ) -> &'a BlockShape {
+        chunk.slots.get_or_build(rank, count, || {
+            let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
+            let shape = scratch.build(&self.snapshot, block);
+            self.counters.built(&shape);
+            locked(&self.built).push(block);
+            locked(&self.scratch).push(scratch);
+            shape
+        })
+    }
+
+    /// The material behind a quad: that of its voxel, or water where that holds some.
+    pub(super) fn material(&self, side: Side<'_>, quad: u16) -> u8 {
+        let material = self.snapshot.cell(side.voxel(quad)).map_or(AIR, |cell| cell.material);
+        let wet = side.liquid && self.snapshot.materials().kind(material) != Kind::Liquid;
+        if wet { WATER } else { material }
+    }
+
+    /// A hit on a triangle, but for where and how far.
+    pub(super) fn describe(
+        &self,
+        side: Side<'_>,
+        quad: u16,
+        second: bool,
+        weights: [f32; 3],
+    ) -> Hit {
+        let triangle = side.tree.triangle(quad, second);
+        let [a, b, c] = triangle.corners.map(Vec3::from);
+        Hit {
+            distance: 0.0,
+            point: [0.0; 3],
+            normal: (b - a).cross(c - a).normalize_or_zero().to_array(),
+            liquid: side.liquid,
+            material: self.material(side, quad),
+            voxel: side.voxel(quad),
+            block: side.block,
+            triangle: TriangleId { quad, second, vertices: triangle.vertices },
+            weights,
+        }
+    }
+
+    /// The shape of a block, if it is built.
+    pub(super) fn built_shape(&self, block: Block) -> Option<&BlockShape> {
+        let chunk = self.broadphase.chunk(block.min_voxel().chunk())?;
+        if !chunk.has_surface(block) {
+            return None;
+        }
+        chunk.slots.get(chunk.surface_rank(block).0)
+    }
+
+    /// Drops the built blocks whose surface cells of `region` may have shaped.
+    fn invalidate(&mut self, region: Region) {
+        for block in region.grow(PAD).blocks::<{ super::BLOCK_LOG2 }>() {
+            if let Some(shape) = self.take(block) {
+                self.counters.invalidated(&shape);
+            }
+        }
+    }
+
+    fn take(&mut self, block: Block) -> Option<Box<BlockShape>> {
+        let chunk = self.broadphase.chunk_mut(block.min_voxel().chunk())?;
+        if !chunk.has_surface(block) {
+            return None;
+        }
+        let rank = chunk.surface_rank(block).0;
+        chunk.slots.take(rank)
+    }
+
+    /// Everything was dropped with the masks.
+    fn forget_all(&mut self) {
+        self.counters.forget_built();
+        locked(&self.built).clear();
+    }
+
+    /// Drops least recently used blocks until the budget is kept.
+    fn keep_budget(&mut self) {
+        if self.counters.built_bytes() <= self.options.budget_bytes {
+            return;
+        }
+        let mut built = self.built_blocks();
+        built.sort_by_cached_key(|&block| self.built_shape(block).map(BlockShape::used));
+        // A little below the budget, so that not every update sorts.
+        let target = self.options.budget_bytes / 8 * 7;
+        let mut gone = 0;
+        for &block in &built {
+            if self.counters.built_bytes() <= target {
+                break;
+            }
+            gone += 1;
+            if let Some(shape) = self.take(block) {
+                self.counters.evicted(&shape);
+            }
+        }
+        built.drain(..gone);
+        *locked(&self.built) = built;
+    }
+}
+
+impl Scratch {
+    /// Builds a block from the cells of a snapshot.
+    fn build(&mut self, snapshot: &Snapshot, block: Block) -> BlockShape {
+        let Scratch { cells, mesher, mesh, .. } = self;
+        if let Err(missing) = snapshot.read(block.region().grow(PAD), 0, cells) {
+            return BlockShape::new([None, None], Some(missing));
+        }
+        mesher.mesh(cells, snapshot.materials(), mesh);
+        let Scratch { mesh, edges, angles, tree, .. } = self;
+        let mut build = |surface: &Surface| -> Option<QuadTree> {
+            edge_angles(surface, edges, angles);
+            QuadTree::build(surface, &surface.quad_faces, angles, tree)
+        };
+        BlockShape::new([build(&mesh.solid), build(&mesh.liquid)], None)
+    }
+}
+
+/// What a lock guards, though a thread that held it may have panicked: plain lists stay
+/// right.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|broken| broken.into_inner())
+}

@@ -1,0 +1,136 @@
+//! Where the built blocks of a chunk lie: a slot for every block with a surface, by rank,
+//! filled by the first query that needs it.
+
+use super::block::QuadTree;
+use crate::voxel::NotHeld;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What queries meet in one block.
+pub(crate) struct BlockShape {
+    pub solid: Option<QuadTree>,
+    pub liquid: Option<QuadTree>,
+    /// The chunk that was needed and is not held at mip 0; there are no surfaces then.
+    pub missing: Option<NotHeld>,
+    /// The update since which it was last used.
+    used: AtomicU32,
+}
+
+/// The slots of a chunk, none before the first block is built.
+#[derive(Default)]
+pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BlockShape>>]>>);
+
+impl BlockShape {
+    pub fn new(trees: [Option<QuadTree>; 2], missing: Option<NotHeld>) -> BlockShape {
+        let [solid, liquid] = trees;
+        BlockShape { solid, liquid, missing, used: AtomicU32::new(0) }
+    }
+
+    /// Bytes of the block, its surfaces included.
+    pub fn bytes(&self) -> usize {
+        let trees = [&self.solid, &self.liquid].into_iter().flatten();
+        size_of::<BlockShape>() - 2 * size_of::<Option<QuadTree>>()
+            + trees.map(QuadTree::bytes).sum::<usize>()
+    }
+
+    /// Notes that the block is in use. Mostly a load, so that threads that share a block
+    /// share its cache line.
+    #[inline]
+    pub fn touch(&self, epoch: u32) {
+        if self.used.load(Ordering::Relaxed) != epoch {
+            self.used.store(epoch, Ordering::Relaxed);
+        }
+    }
+
+    /// The last epoch it was touched in.
+    pub fn used(&self) -> u32 {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Slots {
+    /// The block of rank `rank` of `count`, if it is built.
+    #[inline]
+    pub fn get(&self, rank: usize) -> Option<&BlockShape> {
+        self.0.get()?[rank].get().map(|shape| &**shape)
+    }
+
+    /// The block of rank `rank` of `count`, built by `build` if no one has: threads that
+    /// come meanwhile wait for the one that builds.
+    pub fn get_or_build(
+        &self,
+        rank: usize,
+        count: usize,
+        build: impl FnOnce() -> BlockShape,
+    ) -> &BlockShape {
+        let slots = self.0.get_or_init(|| (0..count).map(|_| OnceLock::new()).collect());
+        slots[rank].get_or_init(|| Box::new(build()))
+    }
+
+    /// Empties the slot of rank `rank`; answers what was in it.
+    pub fn take(&mut self, rank: usize) -> Option<Box<BlockShape>> {
+        self.0.get_mut()?[rank].take()
+    }
+
+    /// The slots of a chunk whose blocks with a surface were those of `old` (a bit a
+    /// block) and are now those of `new`. Blocks that lost their surface are dropped; their
+    /// shapes go to `dropped`.
+    pub fn carry(mut self, old: u64, new: u64, mut dropped: impl FnMut(Box<BlockShape>)) -> Slots {
+        let Some(slots) = self.0.get_mut() else { return Slots::default() };
+        let mut carried: Box<[OnceLock<Box<BlockShape>>]> =
+            (0..new.count_ones()).map(|_| OnceLock::new()).collect();
+        let mut rest = old;
+        while rest != 0 {
+            let bit = rest & rest.wrapping_neg();
+            rest ^= bit;
+            let rank = |of: u64| (of & (bit - 1)).count_ones() as usize;
+            let Some(shape) = slots[rank(old)].take() else { continue };
+            match new & bit != 0 {
+                true => carried[rank(new)] = OnceLock::from(shape),
+                false => dropped(shape),
+            }
+        }
+        Slots(OnceLock::from(carried))
+    }
+
+    /// Bytes of the slots themselves.
+    pub fn bytes(&self) -> usize {
+        self.0.get().map_or(0, |slots| slots.len() * size_of::<OnceLock<Box<BlockShape>>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(used: u32) -> BlockShape {
+        let shape = BlockShape::new([None, None], None);
+        shape.touch(used);
+        shape
+    }
+
+    #[test]
+    fn slots_follow_their_blocks_when_others_come_and_go() {
+        let old = 0b1011_0100;
+        let slots = Slots::default();
+        for (rank, bit) in [2u32, 4, 5, 7].into_iter().enumerate() {
+            slots.get_or_build(rank, 4, || shape(bit));
+        }
+        let new = 0b1100_0111;
+        let mut dropped = Vec::new();
+        let slots = slots.carry(old, new, |shape| dropped.push(shape.used()));
+        assert_eq!(dropped, [4, 5]);
+        let built = (0..5).map(|rank| slots.get(rank).map(BlockShape::used));
+        assert_eq!(built.collect::<Vec<_>>(), [None, None, Some(2), None, Some(7)]);
+    }
+
+    #[test]
+    fn a_slot_is_filled_once() {
+        let mut slots = Slots::default();
+        assert!(slots.get(3).is_none() && slots.take(3).is_none());
+        slots.get_or_build(3, 4, || shape(1));
+        slots.get_or_build(3, 4, || panic!("it is built"));
+        assert_eq!(slots.take(3).map(|shape| shape.used()), Some(1));
+        assert!(slots.get(3).is_none());
+    }
+}

@@ -1,0 +1,277 @@
+//! The blocks that a ray can meet something in, near ones first.
+//!
+//! A block's surface may reach [`REACH`] beyond it, so a ray meets every block whose
+//! grown cube it passes. Cubes are taken layer by layer along the axis on which the ray is
+//! fastest: pages first, inside them chunks, inside those blocks. A page that is not there
+//! costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
+
+use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks};
+use super::{BLOCK_LOG2, Block, REACH};
+use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, Unlisted};
+use glam::{DVec3, IVec3};
+use std::cell::Cell;
+
+/// By how much cubes are grown: the reach, and a hair for rounding.
+const GROWTH: f64 = REACH as f64 + 1e-4;
+
+/// Stands for one over a direction of 0: times any distance it is beyond every ray, and
+/// times none it is none.
+const STEEPEST: f64 = 1e280;
+
+/// Layers of pages up to which a ray looks each up; one that passes more asks the pages
+/// that there are.
+const MOST_PAGE_LAYERS: i32 = 4096;
+
+const CHUNK_LOG2: u32 = 5;
+const PAGE_LOG2: u32 = 8;
+
+/// A ray, prepared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub origin: DVec3,
+    /// Unit.
+    pub direction: DVec3,
+    inverse: DVec3,
+    /// The axis on which it is fastest.
+    main: usize,
+    /// Voxels to its end.
+    pub length: f64,
+}
+
+/// A stretch of a ray, voxels from its origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub enter: f64,
+    pub leave: f64,
+}
+
+/// A cube of `1 << log2` voxels, in cubes of that size.
+type Cube = IVec3;
+
+impl Path {
+    /// The ray from `origin` along `direction` (of any length) over `length` voxels;
+    /// `None` if that is no ray.
+    pub fn new(origin: [f64; 3], direction: [f64; 3], length: f64) -> Option<Path> {
+        let (origin, direction) = (DVec3::from(origin), DVec3::from(direction));
+        // A direction may be very short or long; its largest part is brought to 1 first.
+        let largest = direction.abs().max_element();
+        let valid = origin.is_finite() && direction.is_finite() && largest > 0.0 && length > 0.0;
+        if !valid {
+            return None;
+        }
+        let direction = (direction / largest).normalize();
+        let steep = |v: f64| if v.abs() < 1.0 / STEEPEST { STEEPEST } else { 1.0 / v };
+        let inverse = DVec3::new(steep(direction.x), steep(direction.y), steep(direction.z));
+        let size = direction.abs();
+        let main = (0..3).fold(0, |most, axis| if size[axis] > size[most] { axis } else { most });
+        Some(Path { origin, direction, inverse, main, length })
+    }
+
+    pub fn at(&self, t: f64) -> DVec3 {
+        self.origin + self.direction * t
+    }
+
+    /// The part of `span` inside the box from `low` to `high`, voxels, grown.
+    #[inline]
+    fn clip(&self, low: DVec3, high: DVec3, span: Span) -> Option<Span> {
+        let a = (low - GROWTH - self.origin) * self.inverse;
+        let b = (high + GROWTH - self.origin) * self.inverse;
+        let (near, far) = (a.min(b), a.max(b));
+        let enter = near.x.max(near.y).max(near.z).max(span.enter);
+        let leave = far.x.min(far.y).min(far.z).min(span.leave);
+        (enter <= leave).then_some(Span { enter, leave })
+    }
+
+    #[inline]
+    fn clip_cube(&self, cube: Cube, log2: u32, span: Span) -> Option<Span> {
+        let edge = f64::from(1 << log2);
+        let low = cube.as_dvec3() * edge;
+        self.clip(low, low + edge, span)
+    }
+
+    /// Calls `visit` for the cubes of `1 << log2` voxels from `first` to `last` that the
+    /// ray may meet in `span`, layer by layer, until one starts beyond `limit`.
+    #[inline]
+    fn layers(
+        &self,
+        log2: u32,
+        [first, last]: [Cube; 2],
+        span: Span,
+        limit: &Cell<f64>,
+        mut visit: impl FnMut(Cube),
+    ) {
+        let (main, scale) = (self.main, 1.0 / f64::from(1 << log2));
+        let [u, v] = [(main + 1) % 3, (main + 2) % 3];
+        let ends = [self.at(span.enter), self.at(span.leave)];
+        let range = |axis: usize, a: f64, b: f64| {
+            let (low, high) = if a < b { (a, b) } else { (b, a) };
+            let from = floor((low - GROWTH) * scale).max(first[axis]);
+            let to = floor((high + GROWTH) * scale).min(last[axis]);
+            (from, to)
+        };
+        let (from, to) = range(main, ends[0][main], ends[1][main]);
+        let forward = self.direction[main] > 0.0;
+        for step in 0..=to.saturating_sub(from) {
+            let layer = if forward { from + step } else { to - step };
+            if from > to {
+                return;
+            }
+            let low = f64::from(layer) * f64::from(1 << log2) - GROWTH;
+            let high = low + f64::from(1 << log2) + 2.0 * GROWTH;
+            let (near, far) = if forward { (low, high) } else { (high, low) };
+            let t = |side: f64| (side - self.origin[main]) * self.inverse[main];
+            let (enter, leave) = (t(near).max(span.enter), t(far).min(span.leave));
+            if enter > limit.get() {
+                return;
+            }
+            let ends = [self.at(enter), self.at(leave)];
+            let (u_range, v_range) =
+                (range(u, ends[0][u], ends[1][u]), range(v, ends[0][v], ends[1][v]));
+            for j in v_range.0..=v_range.1 {
+                for i in u_range.0..=u_range.1 {
+                    let mut cube = Cube::ZERO;
+                    (cube[main], cube[u], cube[v]) = (layer, i, j);
+                    visit(cube);
+                }
+            }
+        }
+    }
+}
+
+/// What a walk meets.
+pub(super) trait Visit<'a> {
+    /// A block with a surface whose grown cube the ray is in during `span`. Answers up to
+    /// where the walk should go on: it ends with the blocks that start beyond.
+    fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64;
+    /// A chunk that is not held at mip 0, from `t` on.
+    fn unknown(&mut self, chunk: ChunkPos, t: f64);
+}
+
+/// Walks a ray through the blocks with a surface.
+pub(super) fn walk<'a>(
+    path: &Path,
+    broadphase: &'a Broadphase,
+    snapshot: &Snapshot,
+    visit: &mut impl Visit<'a>,
+) {
+    let whole = Span { enter: 0.0, leave: path.length };
+    let unlisted_unknown = snapshot.unlisted() == Unlisted::Unknown;
+    let Region { min, max } = broadphase.page_bounds();
+    let [first, last] = [min, max].map(|p| IVec3::from(p.to_array()));
+    let edge = f64::from(1 << PAGE_LOG2);
+    let known = match min.x < max.x {
+        true => path.clip(first.as_dvec3() * edge, last.as_dvec3() * edge, whole),
+        false => None,
+    };
+    let outside = |t: f64| chunk_of(path.at(t));
+    let Some(span) = known else {
+        if unlisted_unknown {
+            visit.unknown(outside(0.0), 0.0);
+        }
+        return;
+    };
+    if unlisted_unknown && span.enter > 0.0 {
+        visit.unknown(outside(0.0), 0.0);
+    }
+    let limit = Cell::new(path.length);
+    let mut walk = Walk { path, broadphase, unlisted_unknown, limit: &limit, visit };
+    let bounds = [first, last - 1];
+    let layers = f64::abs(path.direction[path.main]) * (span.leave - span.enter) / edge;
+    match layers > f64::from(MOST_PAGE_LAYERS) {
+        true => walk.far(span),
+        false => path.layers(PAGE_LOG2, bounds, span, &limit, |page| walk.page(page, span)),
+    }
+    if unlisted_unknown && span.leave < limit.get() {
+        visit.unknown(outside(span.leave), span.leave);
+    }
+}
+
+struct Walk<'w, 'a, V> {
+    path: &'w Path,
+    broadphase: &'a Broadphase,
+    unlisted_unknown: bool,
+    limit: &'w Cell<f64>,
+    visit: &'w mut V,
+}
+
+impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
+    fn page(&mut self, cube: Cube, span: Span) {
+        let Some(page) = self.broadphase.page(PagePos::new(cube.x, cube.y, cube.z)) else {
+            if self.unlisted_unknown
+                && let Some(span) = self.path.clip_cube(cube, PAGE_LOG2, span)
+            {
+                self.visit.unknown(chunk_of(self.path.at(span.enter)), span.enter);
+            }
+            return;
+        };
+        let Some(span) = self.path.clip_cube(cube, PAGE_LOG2, span) else { return };
+        let chunks = [cube * 8, cube * 8 + 7];
+        let (path, limit) = (self.path, self.limit);
+        path.layers(CHUNK_LOG2, chunks, span, limit, |chunk| self.chunk(page, chunk, span));
+    }
+
+    #[inline]
+    fn chunk(&mut self, page: &'a PageBlocks, cube: Cube, span: Span) {
+        let position = ChunkPos::new(cube.x, cube.y, cube.z);
+        let Some(chunk) = page.chunk(position) else {
+            if page.is_unknown(position)
+                && let Some(span) = self.path.clip_cube(cube, CHUNK_LOG2, span)
+            {
+                self.visit.unknown(position, span.enter);
+            }
+            return;
+        };
+        if chunk.surface() == 0 {
+            return;
+        }
+        let Some(span) = self.path.clip_cube(cube, CHUNK_LOG2, span) else { return };
+        let (path, limit) = (self.path, self.limit);
+        path.layers(BLOCK_LOG2, [cube * 4, cube * 4 + 3], span, limit, |cube| {
+            let block = Block::new(cube.x, cube.y, cube.z);
+            if chunk.has_surface(block)
+                && let Some(span) = path.clip_cube(cube, BLOCK_LOG2, span)
+                && span.enter <= limit.get()
+            {
+                limit.set(self.visit.block(block, chunk, span).min(limit.get()));
+            }
+        });
+    }
+
+    /// Visits the pages that there are, in the order in which the ray enters them: for
+    /// rays that pass more empty space than there are pages.
+    fn far(&mut self, span: Span) {
+        let mut last = (f64::NEG_INFINITY, Cube::MIN);
+        let key = |(t, cube): (f64, Cube)| (t, cube.to_array());
+        loop {
+            let entered = self.broadphase.pages().filter_map(|page| {
+                let cube = Cube::new(page.x, page.y, page.z);
+                let inside = self.path.clip_cube(cube, PAGE_LOG2, span)?;
+                Some((inside.enter, cube)).filter(|&next| key(next) > key(last))
+            });
+            let next = entered.min_by(|&a, &b| {
+                a.0.total_cmp(&b.0).then_with(|| a.1.to_array().cmp(&b.1.to_array()))
+            });
+            match next {
+                Some((enter, cube)) if enter <= self.limit.get() => {
+                    self.page(cube, span);
+                    last = (enter, cube);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a call. What
+/// an i32 cannot hold is the nearest that it can.
+#[inline]
+pub(super) fn floor(v: f64) -> i32 {
+    let near = v as i32;
+    near.saturating_sub(i32::from(v < f64::from(near)))
+}
+
+/// The chunk that holds a point.
+pub(super) fn chunk_of(point: DVec3) -> ChunkPos {
+    let [x, y, z] = point.to_array().map(|v| floor(v) >> CHUNK_LOG2);
+    ChunkPos::new(x, y, z)
+}
