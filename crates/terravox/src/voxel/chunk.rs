@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
-use super::lines::{LineUpdates, PackedLines};
+use super::lines::{Group, LineUpdates, PackedLines};
 use super::material::Kind;
 use super::mips::{Level, coarsen};
 use super::position::{Region, VoxelPos};
@@ -177,6 +177,13 @@ impl Chunk {
     pub const MIP_HEADER_BYTES: usize = (LINES - MIP_0_LINES) + (GROUPS - MIP_0_LINES / 32) * 6;
 }
 
+impl ChunkView<'static> {
+    /// A chunk of full cells of `material`.
+    pub(crate) fn uniform(material: u8) -> ChunkView<'static> {
+        ChunkView(View::Uniform(material))
+    }
+}
+
 /// A chunk for reading, at mip 0.
 #[derive(Clone, Copy)]
 pub struct ChunkView<'a>(pub(crate) View<'a>);
@@ -212,6 +219,16 @@ impl<'a> ChunkView<'a> {
         match self.0 {
             View::Uniform(material) => Cell::full(material),
             View::Mixed(chunk) => chunk.row(y, z).cell(x),
+        }
+    }
+
+    /// The 32 rows of slice `y`, 0..32, as they are packed.
+    #[inline]
+    pub(crate) fn slice(self, y: usize) -> Group<'a> {
+        debug_assert!(y < CHUNK_EDGE);
+        match self.0 {
+            View::Uniform(material) => Group::uniform(material),
+            View::Mixed(chunk) => chunk.lines.group(y),
         }
     }
 

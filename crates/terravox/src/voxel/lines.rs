@@ -45,6 +45,7 @@ pub(crate) struct LineUpdates {
 }
 
 /// 32 lines and the window of rows that they look at.
+#[derive(Clone, Copy)]
 pub(crate) struct Group<'a> {
     fill: &'a [u8],
     stored: u32,
@@ -66,6 +67,24 @@ impl<'a> Group<'a> {
     /// Full cells of one material.
     pub fn uniform(material: u8) -> Group<'a> {
         Group { fill: &UNIFORM_FILLS[usize::from(material)], stored: 0, rows: &[] }
+    }
+
+    /// By line: the material that fills it, if it is not stored.
+    #[inline]
+    pub fn fill(&self) -> &'a [u8] {
+        self.fill
+    }
+
+    /// A bit for every line: whether it is stored.
+    #[inline]
+    pub fn stored(&self) -> u32 {
+        self.stored
+    }
+
+    /// Line `line` of the group, 0 to 31, which must be stored.
+    #[inline]
+    pub fn stored_line(&self, line: usize) -> &'a Row {
+        &self.rows[usize::from(self.fill[line])]
     }
 
     /// Line `line` of the group, 0 to 31.

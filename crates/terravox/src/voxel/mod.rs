@@ -24,3 +24,6 @@ pub use material::{Kind, Material, MaterialTable, Shape};
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
 pub use snapshot::{Memory, NotHeld, Snapshot};
+
+pub(crate) use lines::Group;
+pub(crate) use page::{PAGE_EDGE, page_of};

@@ -90,6 +90,11 @@ impl Snapshot {
         self.pages.get(&page).map(|page| &**page)
     }
 
+    /// Positions of all pages, in no order.
+    pub(crate) fn page_positions(&self) -> impl Iterator<Item = PagePos> {
+        self.pages.keys().copied()
+    }
+
     pub(crate) fn pages_mut(&mut self) -> &mut PageTable {
         Arc::make_mut(&mut self.pages)
     }

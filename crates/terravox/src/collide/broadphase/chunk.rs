@@ -1,0 +1,168 @@
+//! What the broadphase keeps of a chunk: a word of tags each over its 4³ blocks, and the
+//! masks of those that have any, by rank.
+
+use crate::collide::{BLOCK_LOG2, Block};
+use crate::voxel::ChunkPos;
+
+use super::{BlockMasks, Mask};
+
+/// A bit a block of a chunk: x + 4 z + 16 y.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockWords {
+    /// Blocks that own a solid face: those with a solid mask.
+    pub solid: u64,
+    /// Blocks that own a liquid face.
+    pub liquid: u64,
+    /// Blocks with a wet mask.
+    pub wet: u64,
+    /// Blocks whose cells are all solid.
+    pub all_solid: u64,
+    /// Blocks whose cells are all liquid; they have no wet mask.
+    pub all_liquid: u64,
+}
+
+impl BlockWords {
+    /// Whether some block has faces or masks, so that the chunk needs a record.
+    pub fn need_record(self) -> bool {
+        self.solid | self.liquid | self.wet != 0 || !self.is_simple()
+    }
+
+    /// Whether one tag, or none, says it all.
+    fn is_simple(self) -> bool {
+        matches!((self.all_solid, self.all_liquid), (0, 0) | (u64::MAX, 0) | (0, u64::MAX))
+    }
+
+    /// `self` where `blocks` has a bit, else `other`.
+    fn or_else(self, blocks: u64, other: BlockWords) -> BlockWords {
+        let pick = |a: u64, b: u64| a & blocks | b & !blocks;
+        BlockWords {
+            solid: pick(self.solid, other.solid),
+            liquid: pick(self.liquid, other.liquid),
+            wet: pick(self.wet, other.wet),
+            all_solid: pick(self.all_solid, other.all_solid),
+            all_liquid: pick(self.all_liquid, other.all_liquid),
+        }
+    }
+}
+
+/// The record of a chunk that has a surface or mixed blocks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ChunkBlocks {
+    pub words: BlockWords,
+    /// Solid masks by rank in `words.solid`, then wet ones by rank in `words.wet`.
+    masks: Box<[Mask]>,
+}
+
+/// New words and masks of some blocks of a chunk, by block.
+pub(super) struct Remade<'a> {
+    /// The blocks that were made anew.
+    pub blocks: u64,
+    pub words: BlockWords,
+    pub solid: &'a [Mask; 64],
+    pub wet: &'a [Mask; 64],
+}
+
+/// Index in its chunk's words of a block.
+#[inline(always)]
+pub(crate) fn block_bit(block: Block) -> u32 {
+    (block.x & 3 | (block.z & 3) << 2 | (block.y & 3) << 4) as u32
+}
+
+/// The block of a bit.
+#[inline(always)]
+pub(crate) fn block_of_bit(chunk: ChunkPos, bit: u32) -> Block {
+    let bit = bit as i32;
+    let edge = 5 - BLOCK_LOG2;
+    Block::new(
+        (chunk.x << edge) + (bit & 3),
+        (chunk.y << edge) + (bit >> 4),
+        (chunk.z << edge) + (bit >> 2 & 3),
+    )
+}
+
+/// Bits of `word` below `bit`, counted.
+#[inline(always)]
+fn rank(word: u64, bit: u32) -> usize {
+    (word & ((1 << bit) - 1)).count_ones() as usize
+}
+
+impl ChunkBlocks {
+    /// A record without masks: of a chunk that needs none.
+    pub(super) fn simple(words: BlockWords) -> ChunkBlocks {
+        debug_assert!(words.solid | words.wet == 0);
+        ChunkBlocks { words, masks: Box::default() }
+    }
+
+    /// The record after some blocks were made anew; the others stay as they are. The
+    /// only place where a record is made from another.
+    pub(super) fn updated(self, remade: &Remade<'_>) -> ChunkBlocks {
+        let words = remade.words.or_else(remade.blocks, self.words);
+        let count = words.solid.count_ones() + words.wet.count_ones();
+        let mut masks = Vec::with_capacity(count as usize);
+        let mut push = |word: u64, new: &[Mask; 64], old: &[Mask], old_word: u64| {
+            for_bits(word, |bit| {
+                let fresh = remade.blocks >> bit & 1 != 0;
+                masks.push(if fresh { new[bit as usize] } else { old[rank(old_word, bit)] });
+            });
+        };
+        push(words.solid, remade.solid, &self.masks, self.words.solid);
+        push(words.wet, remade.wet, self.wet_masks(), self.words.wet);
+        ChunkBlocks { words, masks: masks.into_boxed_slice() }
+    }
+
+    fn wet_masks(&self) -> &[Mask] {
+        &self.masks[self.words.solid.count_ones() as usize..]
+    }
+
+    /// Bit per block that owns a face: what a ray must look at.
+    #[inline]
+    pub fn presence(&self) -> u64 {
+        self.words.solid | self.words.liquid
+    }
+
+    /// The solid mask of the block of a bit, which must have one.
+    #[inline(always)]
+    pub fn solid_mask(&self, bit: u32) -> &Mask {
+        &self.masks[rank(self.words.solid, bit)]
+    }
+
+    /// The wet mask of the block of a bit, which must have one.
+    #[inline(always)]
+    pub fn wet_mask(&self, bit: u32) -> &Mask {
+        let solid = self.words.solid.count_ones() as usize;
+        &self.masks[solid + rank(self.words.wet, bit)]
+    }
+
+    /// What is known of the block of a bit.
+    pub fn block(&self, bit: u32) -> BlockMasks<'_> {
+        let has = |word: u64| word >> bit & 1 != 0;
+        BlockMasks {
+            solid: has(self.words.solid).then(|| self.solid_mask(bit)),
+            wet: has(self.words.wet).then(|| self.wet_mask(bit)),
+            all_solid: has(self.words.all_solid),
+            all_liquid: has(self.words.all_liquid),
+            shows_liquid: has(self.words.liquid),
+            unknown: false,
+        }
+    }
+
+    /// Number of masks.
+    pub fn mask_count(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Bytes outside the record itself.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.masks)
+    }
+}
+
+/// Calls for every set bit, lowest first.
+#[inline(always)]
+pub(crate) fn for_bits(word: u64, mut each: impl FnMut(u32)) {
+    let mut left = word;
+    while left != 0 {
+        each(left.trailing_zeros());
+        left &= left - 1;
+    }
+}

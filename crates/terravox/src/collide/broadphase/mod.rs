@@ -1,0 +1,261 @@
+//! The bit broadphase: for every 8³ block of the world a bit a cell, so that a box is
+//! told from rows of bits which blocks it can touch, and most boxes in the air are told
+//! that they touch none.
+//!
+//! Source: "Voxel Terrain: Physics" (Roblox, 2017). There every cell that a surface may
+//! reach has a bit, so masks are dilated by a cell. Here a bit says that the cell owns a
+//! face, and the query box grows by what the mesher keeps to ([`REACH`](super::REACH)):
+//! fewer bits are set, a block's mask tells of that block's triangles only, and nothing
+//! is missed.
+//!
+//! Made from the packed rows of the grid, never from a mesh.
+
+mod bits;
+mod chunk;
+mod draw;
+mod masks;
+#[cfg(test)]
+mod naive;
+mod page;
+mod query;
+mod rows;
+#[cfg(target_arch = "x86_64")]
+mod simd;
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+
+use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
+
+use super::Block;
+use bits::Kinds;
+use chunk::Remade;
+pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit, for_bits};
+use masks::MaskMaker;
+pub(crate) use page::{PageBlocks, chunk_of_bit};
+use rows::Around;
+
+/// A bit for every cell of a block: bit x + 8 z of word y.
+pub type Mask = [u64; 8];
+
+/// What of a block a box may touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touch {
+    /// Solid faces.
+    pub solid: bool,
+    /// Water: liquid cells, solid cells that hold water, and their surface.
+    pub liquid: bool,
+}
+
+/// What the broadphase knows of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockMasks<'a> {
+    /// Solid cells that have a face neighbour that is not solid.
+    pub solid: Option<&'a Mask>,
+    /// Liquid cells and solid cells that hold water; none if all cells are liquid.
+    pub wet: Option<&'a Mask>,
+    /// Whether all cells are solid.
+    pub all_solid: bool,
+    /// Whether all cells are liquid.
+    pub all_liquid: bool,
+    /// Whether a cell with water has air beside it.
+    pub shows_liquid: bool,
+    /// Whether the cells are not held at mip 0; then nothing else is said.
+    pub unknown: bool,
+}
+
+/// What a broadphase holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BroadphaseStats {
+    /// Pages of 8³ chunks.
+    pub pages: usize,
+    /// Chunks with a record.
+    pub chunks: usize,
+    /// Blocks that own solid or liquid faces.
+    pub surface_blocks: usize,
+    /// Blocks with a mask.
+    pub mixed_blocks: usize,
+    /// Masks, of 64 bytes.
+    pub masks: usize,
+    /// Blocks tagged as all solid or all liquid.
+    pub tagged_blocks: usize,
+    /// All bytes.
+    pub bytes: usize,
+}
+
+/// Masks of all blocks of a world, kept up to date from its change log.
+///
+/// ```
+/// use terravox::collide::{Broadphase, Surfaces};
+/// use terravox::math::Aabb;
+/// use terravox::voxel::{ChangeCursor, DenseBox, GridOptions, Region, VoxelGrid};
+///
+/// let mut grid = VoxelGrid::new(GridOptions::default());
+/// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+/// floor.fill(8);
+/// grid.write(&floor)?;
+///
+/// let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
+/// broadphase.update(&grid, &grid.changes_since(&mut cursor));
+/// let mut blocks = Vec::new();
+/// let ball = Aabb::around([4.0, 0.5, 4.0], [0.5; 3]);
+/// broadphase.blocks_in(&ball, Surfaces::Solid, |block, _| blocks.push(block));
+/// assert_eq!(blocks.len(), 1);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
+#[derive(Debug, Default, PartialEq)]
+pub struct Broadphase {
+    pages: FxHashMap<PagePos, Box<PageBlocks>>,
+    unlisted: Unlisted,
+}
+
+impl Broadphase {
+    /// The masks of an empty world.
+    pub fn new() -> Broadphase {
+        Broadphase::default()
+    }
+
+    /// Brings the masks up to `snapshot`, which `changes` led to.
+    pub fn update(&mut self, snapshot: &Snapshot, changes: &Changes) {
+        let mut maker = MaskMaker::new();
+        let Changes::Regions(regions) = changes else { return self.rebuild(snapshot, &mut maker) };
+        let mut dirty: FxHashMap<ChunkPos, u8> = FxHashMap::default();
+        for region in regions {
+            add_layers(*region, &mut dirty);
+        }
+        for (&chunk, &layers) in &dirty {
+            self.update_chunk(snapshot, chunk, layers, &mut maker);
+        }
+        for page in dirty.keys().map(|&chunk| page_of(chunk)) {
+            if self.pages.get(&page).is_some_and(|page| page.is_empty()) {
+                self.pages.remove(&page);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, snapshot: &Snapshot, maker: &mut MaskMaker) {
+        self.pages.clear();
+        self.unlisted = snapshot.unlisted();
+        for position in snapshot.page_positions() {
+            let mut page = PageBlocks::new(snapshot);
+            for chunk in position.region().blocks::<5>() {
+                if snapshot.is_listed(chunk) {
+                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, maker));
+                }
+            }
+            page.shrink();
+            if !page.is_empty() {
+                self.pages.insert(position, Box::new(page));
+            }
+        }
+    }
+
+    /// Makes the layers (bits) of a chunk anew.
+    fn update_chunk(
+        &mut self,
+        snapshot: &Snapshot,
+        chunk: ChunkPos,
+        layers: u8,
+        maker: &mut MaskMaker,
+    ) {
+        let position = page_of(chunk);
+        if snapshot.page(position).is_none() {
+            return;
+        }
+        let page = self.pages.entry(position);
+        let page = page.or_insert_with(|| Box::new(PageBlocks::new(snapshot)));
+        // What was unknown has nothing to keep.
+        let layers = if page.is_unknown(chunk) { ALL_LAYERS } else { layers };
+        page.update(chunk, remake(snapshot, chunk, layers, maker));
+    }
+
+    /// The page at `page`; none if all of it is as unlisted chunks are.
+    #[inline]
+    pub(crate) fn page(&self, page: PagePos) -> Option<&PageBlocks> {
+        self.pages.get(&page).map(|page| &**page)
+    }
+
+    /// Whether the cells of a chunk are not held at mip 0.
+    pub fn is_unknown(&self, chunk: ChunkPos) -> bool {
+        let page = self.page(page_of(chunk));
+        page.map_or(self.unlisted == Unlisted::Unknown, |page| page.is_unknown(chunk))
+    }
+
+    /// What is known of a block.
+    pub fn block(&self, block: Block) -> BlockMasks<'_> {
+        let chunk = block.min_voxel().chunk();
+        let unknown = BlockMasks { unknown: self.is_unknown(chunk), ..BlockMasks::default() };
+        let Some(page) = self.page(page_of(chunk)).filter(|_| !unknown.unknown) else {
+            return unknown;
+        };
+        match page.chunk(chunk) {
+            Some(record) => record.block(block_bit(block)),
+            None => {
+                let BlockWords { all_solid, all_liquid, .. } = page.words(chunk);
+                let [all_solid, all_liquid] = [all_solid, all_liquid].map(|word| word != 0);
+                BlockMasks { all_solid, all_liquid, ..BlockMasks::default() }
+            }
+        }
+    }
+
+    /// Bytes of all masks, tags and tables.
+    pub fn bytes(&self) -> usize {
+        let entry = size_of::<(PagePos, Box<PageBlocks>)>() + 1;
+        let pages = self.pages.values().map(|page| page.bytes());
+        self.pages.capacity() * 8 / 7 * entry + pages.sum::<usize>()
+    }
+
+    /// What is held.
+    pub fn stats(&self) -> BroadphaseStats {
+        let mut stats = BroadphaseStats { pages: self.pages.len(), ..BroadphaseStats::default() };
+        let count = |word: u64| word.count_ones() as usize;
+        for page in self.pages.values() {
+            for record in page.records() {
+                let words = record.words;
+                stats.chunks += 1;
+                stats.surface_blocks += count(record.presence());
+                stats.mixed_blocks += count(words.solid | words.wet);
+                stats.masks += record.mask_count();
+                stats.tagged_blocks += count(words.all_solid | words.all_liquid);
+            }
+            let tagged = page.all_solid.iter().chain(&page.all_liquid);
+            stats.tagged_blocks += 64 * tagged.map(|&word| count(word)).sum::<usize>();
+        }
+        stats.bytes = self.bytes();
+        stats
+    }
+}
+
+/// Bits of the four layers of blocks of a chunk.
+const ALL_LAYERS: u8 = 15;
+
+/// Adds the layers of chunks whose masks a write of `region` may change: a mask depends
+/// on cells that share a face with its own.
+fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
+    if region.is_empty() {
+        return;
+    }
+    let region = region.grow(1);
+    for chunk in region.blocks::<5>() {
+        let part = region.intersect(chunk.region());
+        let local = |y: i32| (y - chunk.min_voxel().y) >> 3;
+        let layers = local(part.min.y)..local(part.max.y - 1) + 1;
+        *dirty.entry(chunk).or_default() |= layers.map(|layer| 1 << layer).sum::<u8>();
+    }
+}
+
+/// Makes some layers (bits) of a chunk anew; none if the chunk is unknown.
+fn remake<'a>(
+    snapshot: &Snapshot,
+    chunk: ChunkPos,
+    layers: u8,
+    maker: &'a mut MaskMaker,
+) -> Option<Remade<'a>> {
+    let around = Around::new(snapshot, chunk)?;
+    let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
+    let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();
+    maker.make(Kinds::new(snapshot.materials().kinds()), &around, range);
+    let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
+    Some(Remade { blocks, words: *words, solid, wet })
+}

@@ -1,0 +1,79 @@
+//! The slow twin: masks cell by cell, and boxes against every cell of them.
+
+use crate::collide::{Block, REACH, Surfaces};
+use crate::math::Aabb;
+use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
+
+use super::{Mask, Touch};
+
+/// What a block is, as [`BlockMasks`](super::BlockMasks) says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct NaiveBlock {
+    pub solid: Option<Mask>,
+    pub wet: Option<Mask>,
+    pub all_solid: bool,
+    pub all_liquid: bool,
+    pub shows_liquid: bool,
+    pub unknown: bool,
+}
+
+/// Kind of a cell, and whether it is or holds water; what is unknown is air.
+fn cell(snapshot: &Snapshot, at: VoxelPos) -> (Kind, bool) {
+    let Ok(cell) = snapshot.cell(at) else { return (Kind::Air, false) };
+    let kind = snapshot.materials().kind(cell.material);
+    let held = matches!(snapshot.water(at), Ok(Some(_)));
+    (kind, kind == Kind::Liquid || held)
+}
+
+fn neighbours(at: VoxelPos) -> impl Iterator<Item = VoxelPos> {
+    let steps = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from);
+    steps.into_iter().flat_map(move |step| [at + step, at - step])
+}
+
+/// Masks of a block, by visiting its cells.
+pub(super) fn block(snapshot: &Snapshot, block: Block) -> NaiveBlock {
+    let mut out = NaiveBlock::default();
+    if snapshot.chunk(block.min_voxel().chunk()).is_err() {
+        return NaiveBlock { unknown: true, ..out };
+    }
+    let (mut solids, mut liquids) = (0, 0);
+    let (mut solid, mut wet) = ([0; 8], [0; 8]);
+    for at in block.region().voxels() {
+        let (kind, is_wet) = cell(snapshot, at);
+        let local = at - block.min_voxel();
+        let bit = 1u64 << (local.x + 8 * local.z);
+        let around = |other: Kind| neighbours(at).any(|at| cell(snapshot, at).0 == other);
+        solids += usize::from(kind == Kind::Solid);
+        liquids += usize::from(kind == Kind::Liquid);
+        if kind == Kind::Solid && (around(Kind::Air) || around(Kind::Liquid)) {
+            solid[local.y as usize] |= bit;
+        }
+        if is_wet {
+            wet[local.y as usize] |= bit;
+            out.shows_liquid |= around(Kind::Air);
+        }
+    }
+    (out.all_solid, out.all_liquid) = (solids == 512, liquids == 512);
+    out.solid = (solid != [0; 8]).then_some(solid);
+    out.wet = (wet != [0; 8] && !out.all_liquid).then_some(wet);
+    out
+}
+
+/// What of a block a box may touch, by comparing it with every cell of the masks.
+pub(super) fn touch(of: &NaiveBlock, block: Block, aabb: &Aabb, surfaces: Surfaces) -> Touch {
+    if !aabb.is_valid() {
+        return Touch::default();
+    }
+    let meets = |mask: &Mask| {
+        block.region().voxels().any(|at| {
+            let local = at - block.min_voxel();
+            let set = mask[local.y as usize] >> (local.x + 8 * local.z) & 1 == 1;
+            set && Aabb::of_region(Region::one(at)).grow(f64::from(REACH)).meets(*aabb)
+        })
+    };
+    let wet = if of.all_liquid { Some([u64::MAX; 8]) } else { of.wet };
+    Touch {
+        solid: surfaces.solid() && of.solid.is_some_and(|mask| meets(&mask)),
+        liquid: surfaces.liquid() && wet.is_some_and(|mask| meets(&mask)),
+    }
+}

@@ -1,0 +1,160 @@
+//! What the broadphase keeps of a page: bits over its 8³ chunks, and their records.
+
+use crate::voxel::{ChunkPos, PAGE_EDGE, PagePos, Snapshot, Unlisted};
+
+use super::chunk::{BlockWords, ChunkBlocks, Remade};
+
+/// Bits over the chunks of a page: bit x + 8 z of word y.
+pub(crate) type ChunkBits = [u64; 8];
+
+/// `index` of a chunk without a record.
+const NONE: u16 = u16::MAX;
+
+/// The chunks of a page.
+#[derive(Debug)]
+pub(crate) struct PageBlocks {
+    /// Chunks with a record.
+    pub stored: ChunkBits,
+    /// Chunks that are all solid and own no face.
+    pub all_solid: ChunkBits,
+    /// Chunks that are all liquid and own no face.
+    pub all_liquid: ChunkBits,
+    /// Chunks that are not held at mip 0, or unlisted in a world where that is unknown.
+    pub unknown: ChunkBits,
+    /// By chunk, x + 8 z + 64 y: where its record is.
+    index: [u16; 512],
+    /// In no order.
+    records: Vec<ChunkBlocks>,
+}
+
+/// Word and bit of a chunk.
+#[inline(always)]
+fn place(chunk: ChunkPos) -> (usize, u32) {
+    let local = |v: i32| (v & (PAGE_EDGE - 1)) as u32;
+    (local(chunk.y) as usize, local(chunk.x) + 8 * local(chunk.z))
+}
+
+/// The chunk of a word and bit.
+#[inline(always)]
+pub(crate) fn chunk_of_bit(page: PagePos, word: usize, bit: u32) -> ChunkPos {
+    let bit = bit as i32;
+    ChunkPos::new(page.x * 8 + (bit & 7), page.y * 8 + word as i32, page.z * 8 + (bit >> 3))
+}
+
+fn set(bits: &mut ChunkBits, (word, bit): (usize, u32), value: bool) {
+    bits[word] = bits[word] & !(1 << bit) | u64::from(value) << bit;
+}
+
+impl PageBlocks {
+    /// A page before any of its chunks is looked at.
+    pub(super) fn new(snapshot: &Snapshot) -> PageBlocks {
+        let unknown = if snapshot.unlisted() == Unlisted::Unknown { u64::MAX } else { 0 };
+        PageBlocks {
+            stored: [0; 8],
+            all_solid: [0; 8],
+            all_liquid: [0; 8],
+            unknown: [unknown; 8],
+            index: [NONE; 512],
+            records: Vec::new(),
+        }
+    }
+
+    /// The record of a chunk; none if it has no surface and is all of one kind.
+    #[inline(always)]
+    pub fn chunk(&self, chunk: ChunkPos) -> Option<&ChunkBlocks> {
+        let (word, bit) = place(chunk);
+        self.record(word, bit)
+    }
+
+    /// As [`PageBlocks::chunk`], by word and bit.
+    #[inline(always)]
+    pub fn record(&self, word: usize, bit: u32) -> Option<&ChunkBlocks> {
+        self.records.get(usize::from(self.index[64 * word + bit as usize]))
+    }
+
+    /// The records, in no order.
+    pub fn records(&self) -> &[ChunkBlocks] {
+        &self.records
+    }
+
+    /// The tags of a chunk, whether it has a record or not.
+    pub fn words(&self, chunk: ChunkPos) -> BlockWords {
+        let (word, bit) = place(chunk);
+        if let Some(record) = self.record(word, bit) {
+            return record.words;
+        }
+        let all = |bits: &ChunkBits| (bits[word] >> bit & 1).wrapping_neg();
+        BlockWords {
+            all_solid: all(&self.all_solid),
+            all_liquid: all(&self.all_liquid),
+            ..BlockWords::default()
+        }
+    }
+
+    /// Whether a chunk is not held at mip 0.
+    pub fn is_unknown(&self, chunk: ChunkPos) -> bool {
+        let (word, bit) = place(chunk);
+        self.unknown[word] >> bit & 1 != 0
+    }
+
+    /// Sets the blocks of a chunk that were made anew; `None` makes it unknown.
+    pub(super) fn update(&mut self, chunk: ChunkPos, remade: Option<Remade<'_>>) {
+        let at = place(chunk);
+        let words = self.words(chunk);
+        let old = self.take_record(at);
+        set(&mut self.unknown, at, remade.is_none());
+        let record =
+            remade.map(|remade| old.unwrap_or_else(|| ChunkBlocks::simple(words)).updated(&remade));
+        let words = record.as_ref().map_or_else(BlockWords::default, |record| record.words);
+        let stored = words.need_record();
+        set(&mut self.stored, at, stored);
+        set(&mut self.all_solid, at, !stored && words.all_solid != 0);
+        set(&mut self.all_liquid, at, !stored && words.all_liquid != 0);
+        if let Some(record) = record.filter(|_| stored) {
+            self.index[64 * at.0 + at.1 as usize] = self.records.len() as u16;
+            self.records.push(record);
+        }
+    }
+
+    fn take_record(&mut self, (word, bit): (usize, u32)) -> Option<ChunkBlocks> {
+        let slot = 64 * word + bit as usize;
+        let index = std::mem::replace(&mut self.index[slot], NONE);
+        if index == NONE {
+            return None;
+        }
+        let record = self.records.swap_remove(usize::from(index));
+        let moved = self.records.len() as u16;
+        if moved != index
+            && let Some(last) = self.index.iter_mut().find(|slot| **slot == moved)
+        {
+            *last = index;
+        }
+        Some(record)
+    }
+
+    /// Whether nothing is here but air that is known.
+    pub(super) fn is_empty(&self) -> bool {
+        let bits = [&self.stored, &self.all_solid, &self.all_liquid, &self.unknown];
+        bits.into_iter().flatten().all(|&word| word == 0)
+    }
+
+    /// Gives back room that is not used.
+    pub(super) fn shrink(&mut self) {
+        self.records.shrink_to_fit();
+    }
+
+    /// Bytes of the page and its records.
+    pub fn bytes(&self) -> usize {
+        let records = self.records.iter().map(ChunkBlocks::bytes).sum::<usize>();
+        size_of::<PageBlocks>() + self.records.capacity() * size_of::<ChunkBlocks>() + records
+    }
+}
+
+impl PartialEq for PageBlocks {
+    fn eq(&self, other: &PageBlocks) -> bool {
+        let bits = |page: &PageBlocks| [page.stored, page.all_solid, page.all_liquid, page.unknown];
+        bits(self) == bits(other)
+            && (0..8)
+                .all(|word| (0..64).all(|bit| self.record(word, bit) == other.record(word, bit)))
+    }
+}

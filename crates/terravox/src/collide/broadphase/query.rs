@@ -1,0 +1,277 @@
+//! Which blocks a box can touch.
+//!
+//! The box grows by [`REACH`] and becomes a range of cells. Ranges turn into bits by
+//! table, a vertical and a horizontal strip to each slice: of the chunks of a page, the
+//! blocks of a chunk, and the cells of a block. So what is empty is passed over by the
+//! word, and a slice of 64 cells is one AND.
+//!
+//! Source: "Voxel Terrain: Physics" (Roblox, 2017), "Bit broadphase: queries".
+
+use crate::collide::{BLOCK_LOG2, Block, REACH, Surfaces};
+use crate::math::Aabb;
+use crate::voxel::{ChunkPos, LIMIT, PagePos};
+
+use super::{
+    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_of_bit, chunk_of_bit, for_bits,
+};
+
+/// Cells from `min` to `max`, both inside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cells {
+    pub min: [i32; 3],
+    pub max: [i32; 3],
+}
+
+/// Bits x + 8 z with x from the first to the second index.
+static COLUMNS: [[u64; 8]; 8] = strips(1);
+/// Bits x + 8 z with z from the first to the second index.
+static ROWS: [[u64; 8]; 8] = strips(8);
+
+const fn strips(step: usize) -> [[u64; 8]; 8] {
+    let mut table = [[0; 8]; 8];
+    let mut from = 0;
+    while from < 8 {
+        let mut to = from;
+        while to < 8 {
+            let mut bit = 0;
+            while bit < 64 {
+                let at = bit / step % 8;
+                if from <= at && at <= to {
+                    table[from][to] |= 1 << bit;
+                }
+                bit += 1;
+            }
+            to += 1;
+        }
+        from += 1;
+    }
+    table
+}
+
+/// Bits x + 4 z + 16 y of blocks from `min` to `max`, each 0 to 3.
+#[inline(always)]
+fn blocks_between(min: [usize; 3], max: [usize; 3]) -> u64 {
+    const LINE: u64 = 0x1111_1111_1111_1111;
+    let x = (15 >> (3 - (max[0] - min[0])) << min[0]) * LINE;
+    let z = (0xffff >> (4 * (3 - (max[2] - min[2]))) << (4 * min[2])) * 0x1_0001_0001_0001;
+    let y = u64::MAX >> (16 * (3 - (max[1] - min[1]))) << (16 * min[1]);
+    x & y & z
+}
+
+/// The largest whole number at most `v`, which must be well within the range of i32.
+#[inline(always)]
+fn floor(v: f64) -> i32 {
+    let towards_zero = v as i32;
+    towards_zero - i32::from(f64::from(towards_zero) > v)
+}
+
+impl Cells {
+    /// The cells whose faces may touch a box; none if it is no box, or lies where no
+    /// cells are.
+    #[inline(always)]
+    pub fn reached(aabb: &Aabb) -> Option<Cells> {
+        const FAR: f64 = (LIMIT + 1) as f64;
+        const REACHED: f64 = REACH as f64;
+        let mut cells = Cells { min: [0; 3], max: [0; 3] };
+        for axis in 0..3 {
+            let (min, max) = (aabb.min[axis], aabb.max[axis]);
+            // No NaN gets through this.
+            if !(min <= max
+                && min < FAR
+                && max > -FAR
+                && min > -f64::INFINITY
+                && max < f64::INFINITY)
+            {
+                return None;
+            }
+            // A box that ends where a face lies touches it. Rounding the sums cannot lose
+            // a cell: borders of cells are exact.
+            cells.min[axis] = -floor(REACHED - min.max(-FAR)) - 1;
+            cells.max[axis] = floor(max.min(FAR) + REACHED);
+        }
+        Some(cells)
+    }
+
+    /// The part in the cube of `1 << LOG2` cells at `at`, in cells of `1 << shift` from
+    /// its lowest; none if it is empty.
+    #[inline(always)]
+    fn within(&self, at: [i32; 3], log2: u32, shift: u32) -> [[usize; 3]; 2] {
+        let last = (1 << log2) - 1;
+        let clip = |v: i32, axis: usize| {
+            let low = at[axis] << log2;
+            ((v.clamp(low, low + last) - low) >> shift) as usize
+        };
+        [[0, 1, 2].map(|a| clip(self.min[a], a)), [0, 1, 2].map(|a| clip(self.max[a], a))]
+    }
+}
+
+impl Broadphase {
+    /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels),
+    /// with what of it: those that own a cell with a solid face, or with water, within
+    /// [`REACH`] of the box on each axis. In no order; each block once. No block is left
+    /// out that has such a triangle in its mesh. A box that has NaN or infinity, or is
+    /// inside out, meets nothing.
+    #[inline]
+    pub fn blocks_in(&self, aabb: &Aabb, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
+        let Some(cells) = Cells::reached(aabb) else { return };
+        self.each_chunk(&cells, surfaces, |chunk, record| match record {
+            Some(record) => record.blocks_in(chunk, &cells, surfaces, &mut visit),
+            None => {
+                let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
+                let touch = Touch { solid: false, liquid: true };
+                for_bits(blocks_between(min, max), |bit| visit(block_of_bit(chunk, bit), touch));
+            }
+        });
+    }
+
+    /// Calls for every chunk among `cells` that has a record, and for those that are all
+    /// liquid where liquids are asked for.
+    #[inline(always)]
+    pub(super) fn each_chunk<'a>(
+        &'a self,
+        cells: &Cells,
+        surfaces: Surfaces,
+        mut visit: impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
+    ) {
+        let [from, to] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> 8));
+        if from == to {
+            let [x, y, z] = from;
+            let position = PagePos::new(x, y, z);
+            if let Some(page) = self.page(position) {
+                page.each_chunk(position, cells, surfaces, &mut visit);
+            }
+            return;
+        }
+        self.each_page(from, to, |position, page| {
+            page.each_chunk(position, cells, surfaces, &mut visit);
+        });
+    }
+
+    /// Calls for every page between two, by position or, where fewer, all there are.
+    fn each_page<'a>(
+        &'a self,
+        from: [i32; 3],
+        to: [i32; 3],
+        mut visit: impl FnMut(PagePos, &'a PageBlocks),
+    ) {
+        let edges = [0, 1, 2].map(|axis| (to[axis] - from[axis]) as u64 + 1);
+        let count = edges[0].saturating_mul(edges[1]).saturating_mul(edges[2]);
+        if count > self.pages.len() as u64 {
+            for (&at, page) in &self.pages {
+                let position = [at.x, at.y, at.z];
+                if (0..3).all(|axis| from[axis] <= position[axis] && position[axis] <= to[axis]) {
+                    visit(at, page);
+                }
+            }
+            return;
+        }
+        for y in from[1]..=to[1] {
+            for (x, z) in (from[2]..=to[2]).flat_map(|z| (from[0]..=to[0]).map(move |x| (x, z))) {
+                let position = PagePos::new(x, y, z);
+                if let Some(page) = self.page(position) {
+                    visit(position, page);
+                }
+            }
+        }
+    }
+}
+
+impl PageBlocks {
+    #[inline(always)]
+    fn each_chunk<'a>(
+        &'a self,
+        page: PagePos,
+        cells: &Cells,
+        surfaces: Surfaces,
+        visit: &mut impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
+    ) {
+        let [min, max] = cells.within([page.x, page.y, page.z], 8, 5);
+        let slice = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
+        for y in min[1]..=max[1] {
+            let liquid = if surfaces.liquid() { self.all_liquid[y] } else { 0 };
+            for_bits((self.stored[y] | liquid) & slice, |bit| {
+                visit(chunk_of_bit(page, y, bit), self.record(y, bit));
+            });
+        }
+    }
+}
+
+impl ChunkBlocks {
+    #[inline(always)]
+    fn blocks_in(
+        &self,
+        chunk: ChunkPos,
+        cells: &Cells,
+        surfaces: Surfaces,
+        visit: &mut impl FnMut(Block, Touch),
+    ) {
+        let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
+        let words = &self.words;
+        let solid = if surfaces.solid() { words.solid } else { 0 };
+        let [wet, all_liquid] =
+            if surfaces.liquid() { [words.wet, words.all_liquid] } else { [0; 2] };
+        for_bits((solid | wet | all_liquid) & blocks_between(min, max), |bit| {
+            let block = block_of_bit(chunk, bit);
+            let [min, max] = cells.within([block.x, block.y, block.z], BLOCK_LOG2, 0);
+            let slice = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
+            let meets =
+                |mask: &Mask| (min[1]..=max[1]).fold(0, |any, y| any | mask[y & 7]) & slice != 0;
+            let has = |word: u64| word >> bit & 1 != 0;
+            let touch = Touch {
+                solid: has(solid) && meets(self.solid_mask(bit)),
+                liquid: has(all_liquid) || has(wet) && meets(self.wet_mask(bit)),
+            };
+            if touch.solid || touch.liquid {
+                visit(block, touch);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_reached_are_closed_and_exact() {
+        let reached = |min: f64, max: f64| {
+            let cells = Cells::reached(&Aabb::new([min; 3], [max; 3]));
+            cells.map(|cells| (cells.min[0], cells.max[0]))
+        };
+        // Cell −1 ends at 0 and may reach to ¾; cell 2 may reach down to 1¼.
+        assert_eq!(reached(0.75, 1.25), Some((-1, 2)));
+        assert_eq!(reached(0.76, 1.24), Some((0, 1)));
+        assert_eq!(reached(-0.25, -0.25), Some((-2, 0)));
+        assert_eq!(reached(-8.0, -7.5), Some((-9, -7)));
+        assert_eq!(reached(0.5, f64::INFINITY), None);
+        assert_eq!(reached(f64::NAN, 1.0), None);
+        assert_eq!(reached(1.0, f64::NAN), None);
+        assert_eq!(reached(1.0, 0.5), None);
+        assert_eq!(reached(1e12, 1e12), None);
+        let limit = f64::from(LIMIT);
+        assert_eq!(reached(limit - 0.5, 1e300).map(|c| c.0), Some(LIMIT - 2));
+        assert_eq!(reached(-1e300, -limit).map(|c| c.1), Some(-LIMIT));
+    }
+
+    #[test]
+    fn strips_are_ranges_of_bits() {
+        for (from, to) in (0..8).flat_map(|from| (from..8).map(move |to| (from, to))) {
+            for (x, z) in (0..8).flat_map(|z| (0..8).map(move |x| (x, z))) {
+                let bit = 1u64 << (x + 8 * z);
+                assert_eq!(COLUMNS[from][to] & bit != 0, (from..=to).contains(&x));
+                assert_eq!(ROWS[from][to] & bit != 0, (from..=to).contains(&z));
+            }
+        }
+        let all = |from: usize| (from..4).map(move |to| (from, to));
+        for (x, y, z) in
+            (0..4).flat_map(all).flat_map(|x| (0..4).flat_map(all).map(move |y| (x, y, (y.0, 3))))
+        {
+            for bit in 0..64usize {
+                let at = [bit & 3, bit >> 4, bit >> 2 & 3];
+                let inside = [x, y, z].iter().zip(at).all(|(r, v)| r.0 <= v && v <= r.1);
+                let word = blocks_between([x.0, y.0, z.0], [x.1, y.1, z.1]);
+                assert_eq!(word >> bit & 1 != 0, inside);
+            }
+        }
+    }
+}

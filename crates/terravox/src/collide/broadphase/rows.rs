@@ -1,0 +1,158 @@
+//! The cells of a chunk as rows of bits, a plane for solid and a plane for liquid ones,
+//! with one row of the neighbours around: straight from the packed lines, where a line
+//! that is not stored is decided by its fill.
+
+use crate::voxel::{AIR, ChunkPos, ChunkView, Group, Snapshot};
+
+use super::bits::{Kinds, spread};
+
+/// One bit a cell of a chunk, and of those that share a face with it.
+#[derive(Clone)]
+pub(super) struct Plane {
+    /// By y + 1 and z + 1; bit x. The first and last of both are the neighbours'.
+    pub rows: [[u32; 34]; 34],
+    /// Neighbours at x −1, by y; bit z.
+    pub low: [u32; 32],
+    /// Neighbours at x 32, by y; bit z.
+    pub high: [u32; 32],
+}
+
+impl Plane {
+    const EMPTY: Plane = Plane { rows: [[0; 34]; 34], low: [0; 32], high: [0; 32] };
+
+    /// The chunk's own rows of a slice.
+    #[inline(always)]
+    pub fn own(&self, y: usize) -> &[u32; 32] {
+        self.window(y + 1, 1)
+    }
+
+    /// 32 rows of the slice at index `slice`, from index `z` on.
+    #[inline(always)]
+    pub fn window(&self, slice: usize, z: usize) -> &[u32; 32] {
+        let Some(rows) = self.rows[slice][z..].first_chunk() else { unreachable!() };
+        rows
+    }
+
+    #[inline(always)]
+    fn own_mut(&mut self, slice: usize) -> &mut [u32; 32] {
+        let Some(rows) = self.rows[slice][1..].first_chunk_mut() else { unreachable!() };
+        rows
+    }
+}
+
+/// A chunk and the six that share a face with it; what is not known is air, so that
+/// what touches it counts as a surface.
+pub(super) struct Around<'a> {
+    own: ChunkView<'a>,
+    /// Low and high, along x, y, z.
+    beside: [[ChunkView<'a>; 2]; 3],
+}
+
+impl<'a> Around<'a> {
+    /// The chunk at `at`; `None` if it is not held at mip 0.
+    pub fn new(snapshot: &'a Snapshot, at: ChunkPos) -> Option<Around<'a>> {
+        let own = snapshot.chunk(at).ok()?;
+        let beside = |axis: usize, step: i32| {
+            let mut to = [at.x, at.y, at.z];
+            to[axis] += step;
+            let view = snapshot.chunk(ChunkPos::new(to[0], to[1], to[2]));
+            view.unwrap_or(ChunkView::uniform(AIR))
+        };
+        let beside = [0, 1, 2].map(|axis| [beside(axis, -1), beside(axis, 1)]);
+        Some(Around { own, beside })
+    }
+
+    /// The chunk.
+    pub fn own(&self) -> ChunkView<'a> {
+        self.own
+    }
+
+    /// The material, if the chunk and all six around are uniform of it.
+    pub fn one_material(&self) -> Option<u8> {
+        let material = self.own.uniform_material()?;
+        let same = |view: &ChunkView<'_>| view.uniform_material() == Some(material);
+        self.beside.iter().flatten().all(same).then_some(material)
+    }
+}
+
+/// Rows of bits of a chunk.
+#[derive(Clone)]
+pub(super) struct Rows {
+    /// Solid cells.
+    pub solid: Plane,
+    /// Liquid cells.
+    pub liquid: Plane,
+}
+
+impl Rows {
+    pub const EMPTY: Rows = Rows { solid: Plane::EMPTY, liquid: Plane::EMPTY };
+
+    /// Reads the slices `ys` of the chunk (0 to 32), and one more below and above.
+    pub fn read(&mut self, kinds: Kinds<'_>, around: &Around<'_>, ys: std::ops::Range<usize>) {
+        let [[x_low, x_high], [y_low, y_high], [z_low, z_high]] = around.beside;
+        for slice in ys.start..ys.end + 2 {
+            let group = match slice {
+                0 => y_low.slice(31),
+                33 => y_high.slice(0),
+                _ => around.own.slice(slice - 1),
+            };
+            self.read_slice(kinds, slice, group);
+        }
+        for y in ys {
+            for (at, view, z) in [(0, z_low, 31), (33, z_high, 0)] {
+                let [solid, liquid] = row(kinds, view.slice(y), z);
+                self.solid.rows[y + 1][at] = solid;
+                self.liquid.rows[y + 1][at] = liquid;
+            }
+            [self.solid.low[y], self.liquid.low[y]] = column(kinds, x_low.slice(y), 31);
+            [self.solid.high[y], self.liquid.high[y]] = column(kinds, x_high.slice(y), 0);
+        }
+    }
+
+    #[inline(always)]
+    fn read_slice(&mut self, kinds: Kinds<'_>, slice: usize, group: Group<'_>) {
+        let [solid, liquid] = fills(kinds, group);
+        let solid_rows = self.solid.own_mut(slice);
+        let liquid_rows = self.liquid.own_mut(slice);
+        *solid_rows = spread(solid);
+        *liquid_rows = spread(liquid);
+        let mut stored = group.stored();
+        while stored != 0 {
+            let z = stored.trailing_zeros() as usize;
+            stored &= stored - 1;
+            [solid_rows[z], liquid_rows[z]] = kinds.of_32(&group.stored_line(z).material);
+        }
+    }
+}
+
+/// Bit per line: whether its fill is solid, and liquid. Means nothing for stored lines.
+#[inline(always)]
+fn fills(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 2] {
+    // A slice of mip 0 is a whole group.
+    let Some(fill) = group.fill().first_chunk() else { unreachable!() };
+    kinds.of_32(fill)
+}
+
+/// One row of a slice.
+#[inline(always)]
+fn row(kinds: Kinds<'_>, group: Group<'_>, z: usize) -> [u32; 2] {
+    if group.stored() >> z & 1 != 0 {
+        return kinds.of_32(&group.stored_line(z).material);
+    }
+    kinds.of(group.fill()[z]).map(u32::wrapping_neg)
+}
+
+/// The cells at `x` of a slice, bit z.
+#[inline(always)]
+fn column(kinds: Kinds<'_>, group: Group<'_>, x: usize) -> [u32; 2] {
+    let mut bits = fills(kinds, group).map(|bits| bits & !group.stored());
+    let mut stored = group.stored();
+    while stored != 0 {
+        let z = stored.trailing_zeros() as usize;
+        stored &= stored - 1;
+        let [solid, liquid] = kinds.of(group.stored_line(z).material[x]);
+        bits[0] |= solid << z;
+        bits[1] |= liquid << z;
+    }
+    bits
+}
