@@ -4,7 +4,11 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+mod shape;
+
 use crate::voxel::BlockPos;
+
+pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
 
 /// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
 pub const BLOCK_LOG2: u32 = 3;
