@@ -10,7 +10,7 @@
 
 use super::Block;
 use super::block::{BuildScratch, QuadTree};
-use super::broadphase::{Broadphase, ChunkBlocks};
+use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::counters::Counters;
 use super::edges::{EdgeScratch, edge_angles};
 use super::slots::BlockShape;
@@ -129,16 +129,13 @@ impl Collider {
         let changes = grid.changes_since(&mut self.cursor);
         if changes != Changes::Regions(Vec::new()) {
             self.snapshot = grid.snapshot();
-            if let Changes::Everything = changes {
-                self.broadphase = Broadphase::new();
-                self.forget_all();
+            match &changes {
+                Changes::Everything => self.forget_all(),
+                Changes::Regions(regions) => {
+                    regions.iter().for_each(|&region| self.invalidate(region));
+                }
             }
-            let mut dropped = Vec::new();
-            self.broadphase.update(&self.snapshot, &changes, &mut dropped);
-            dropped.into_iter().for_each(|shape| self.counters.invalidated(&shape));
-            if let Changes::Regions(regions) = &changes {
-                regions.iter().for_each(|&region| self.invalidate(region));
-            }
+            self.broadphase.update(&self.snapshot, &changes);
         }
         self.keep_budget();
         self.epoch += 1;
@@ -173,7 +170,7 @@ impl Collider {
         blocks
     }
 
-    /// The surfaces of a block that a filter sees; nothing if the block shows none.
+    /// The surfaces of a block with faces that a filter sees; nothing if it shows none.
     ///
     /// # Errors
     /// What is missing to tell.
@@ -185,10 +182,11 @@ impl Collider {
         filter: &Filter,
         hits: &mut u64,
     ) -> Result<Option<[Option<Side<'a>>; 2]>, Missing> {
-        if !chunk.shows(block, filter.surfaces) {
+        let bit = block_bit(block);
+        if !chunk.shows(bit, filter.surfaces) {
             return Ok(None);
         }
-        let (rank, count) = chunk.surface_rank(block);
+        let (rank, count) = chunk.place(bit);
         let shape = match chunk.slots.get(rank) {
             Some(shape) => {
                 *hits += 1;
@@ -260,11 +258,8 @@ impl Collider {
 
     /// The shape of a block, if it is built.
     pub(super) fn built_shape(&self, block: Block) -> Option<&BlockShape> {
-        let chunk = self.broadphase.chunk(block.min_voxel().chunk())?;
-        if !chunk.has_surface(block) {
-            return None;
-        }
-        chunk.slots.get(chunk.surface_rank(block).0)
+        let (chunk, bit) = self.broadphase.record(block)?;
+        chunk.slots.get(chunk.place(bit).0)
     }
 
     /// Drops the built blocks whose surface cells of `region` may have shaped.
@@ -277,16 +272,14 @@ impl Collider {
     }
 
     fn take(&mut self, block: Block) -> Option<Box<BlockShape>> {
-        let chunk = self.broadphase.chunk_mut(block.min_voxel().chunk())?;
-        if !chunk.has_surface(block) {
-            return None;
-        }
-        let rank = chunk.surface_rank(block).0;
+        let (chunk, bit) = self.broadphase.record_mut(block)?;
+        let rank = chunk.place(bit).0;
         chunk.slots.take(rank)
     }
 
-    /// Everything was dropped with the masks.
+    /// Drops everything.
     fn forget_all(&mut self) {
+        self.broadphase = Broadphase::new();
         self.counters.forget_built();
         locked(&self.built).clear();
     }

@@ -4,9 +4,32 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+mod batch;
+mod block;
 mod broadphase;
+mod collider;
+mod counters;
+mod draw;
+mod edges;
+#[cfg(test)]
+mod naive;
+mod near;
+mod query;
+mod ray;
+mod shape;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod walk;
 
+pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
+pub use collider::{Collider, ColliderOptions, ColliderStats};
+pub use edges::{EdgeScratch, edge_angles};
+pub use query::{
+    Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt,
+};
+pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
 
 use crate::voxel::BlockPos;
 

@@ -3,6 +3,7 @@
 
 use super::block::QuadTree;
 use crate::voxel::NotHeld;
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,7 +17,8 @@ pub(crate) struct BlockShape {
     used: AtomicU32,
 }
 
-/// The slots of a chunk, none before the first block is built.
+/// The slots of a chunk, none before the first block is built. Chunks are equal whatever is
+/// built of them.
 #[derive(Default)]
 pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BlockShape>>]>>);
 
@@ -48,6 +50,21 @@ impl BlockShape {
     }
 }
 
+impl PartialEq for Slots {
+    fn eq(&self, _: &Slots) -> bool {
+        true
+    }
+}
+
+impl Eq for Slots {}
+
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let built = self.0.get().map_or(0, |slots| slots.iter().filter(|s| s.get().is_some()).count());
+        write!(f, "{built} built")
+    }
+}
+
 impl Slots {
     /// The block of rank `rank` of `count`, if it is built.
     #[inline]
@@ -73,22 +90,21 @@ impl Slots {
     }
 
     /// The slots of a chunk whose blocks with a surface were those of `old` (a bit a
-    /// block) and are now those of `new`. Blocks that lost their surface are dropped; their
-    /// shapes go to `dropped`.
-    pub fn carry(mut self, old: u64, new: u64, mut dropped: impl FnMut(Box<BlockShape>)) -> Slots {
+    /// block) and are now those of `new`. What was built of a block that lost its surface
+    /// is dropped.
+    pub fn carry(mut self, old: u64, new: u64) -> Slots {
         let Some(slots) = self.0.get_mut() else { return Slots::default() };
+        if old == new {
+            return self;
+        }
         let mut carried: Box<[OnceLock<Box<BlockShape>>]> =
             (0..new.count_ones()).map(|_| OnceLock::new()).collect();
-        let mut rest = old;
+        let mut rest = old & new;
         while rest != 0 {
-            let bit = rest & rest.wrapping_neg();
-            rest ^= bit;
-            let rank = |of: u64| (of & (bit - 1)).count_ones() as usize;
-            let Some(shape) = slots[rank(old)].take() else { continue };
-            match new & bit != 0 {
-                true => carried[rank(new)] = OnceLock::from(shape),
-                false => dropped(shape),
-            }
+            let below = (rest & rest.wrapping_neg()) - 1;
+            rest &= rest - 1;
+            let rank = |of: u64| (of & below).count_ones() as usize;
+            carried[rank(new)] = std::mem::take(&mut slots[rank(old)]);
         }
         Slots(OnceLock::from(carried))
     }
@@ -117,9 +133,7 @@ mod tests {
             slots.get_or_build(rank, 4, || shape(bit));
         }
         let new = 0b1100_0111;
-        let mut dropped = Vec::new();
-        let slots = slots.carry(old, new, |shape| dropped.push(shape.used()));
-        assert_eq!(dropped, [4, 5]);
+        let slots = slots.carry(old, new);
         let built = (0..5).map(|rank| slots.get(rank).map(BlockShape::used));
         assert_eq!(built.collect::<Vec<_>>(), [None, None, Some(2), None, Some(7)]);
     }

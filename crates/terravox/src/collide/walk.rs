@@ -5,7 +5,7 @@
 //! fastest: pages first, inside them chunks, inside those blocks. A page that is not there
 //! costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
 
-use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks};
+use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_bit};
 use super::{BLOCK_LOG2, Block, REACH};
 use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, Unlisted};
 use glam::{DVec3, IVec3};
@@ -221,14 +221,14 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
             }
             return;
         };
-        if chunk.surface() == 0 {
+        if chunk.presence() == 0 {
             return;
         }
         let Some(span) = self.path.clip_cube(cube, CHUNK_LOG2, span) else { return };
         let (path, limit) = (self.path, self.limit);
         path.layers(BLOCK_LOG2, [cube * 4, cube * 4 + 3], span, limit, |cube| {
             let block = Block::new(cube.x, cube.y, cube.z);
-            if chunk.has_surface(block)
+            if chunk.presence() >> block_bit(block) & 1 != 0
                 && let Some(span) = path.clip_cube(cube, BLOCK_LOG2, span)
                 && span.enter <= limit.get()
             {

@@ -1,7 +1,8 @@
 //! What the broadphase keeps of a chunk: a word of tags each over its 4³ blocks, and the
 //! masks of those that have any, by rank.
 
-use crate::collide::{BLOCK_LOG2, Block};
+use crate::collide::slots::Slots;
+use crate::collide::{BLOCK_LOG2, Block, Surfaces};
 use crate::voxel::ChunkPos;
 
 use super::{BlockMasks, Mask};
@@ -22,6 +23,12 @@ pub(crate) struct BlockWords {
 }
 
 impl BlockWords {
+    /// Blocks that own a face.
+    #[inline]
+    pub fn presence(self) -> u64 {
+        self.solid | self.liquid
+    }
+
     /// Whether some block has faces or masks, so that the chunk needs a record.
     pub fn need_record(self) -> bool {
         self.solid | self.liquid | self.wet != 0 || !self.is_simple()
@@ -51,6 +58,8 @@ pub(crate) struct ChunkBlocks {
     pub words: BlockWords,
     /// Solid masks by rank in `words.solid`, then wet ones by rank in `words.wet`.
     masks: Box<[Mask]>,
+    /// What the collider built of the blocks with faces.
+    pub slots: Slots,
 }
 
 /// New words and masks of some blocks of a chunk, by block.
@@ -90,7 +99,7 @@ impl ChunkBlocks {
     /// A record without masks: of a chunk that needs none.
     pub(super) fn simple(words: BlockWords) -> ChunkBlocks {
         debug_assert!(words.solid | words.wet == 0);
-        ChunkBlocks { words, masks: Box::default() }
+        ChunkBlocks { words, masks: Box::default(), slots: Slots::default() }
     }
 
     /// The record after some blocks were made anew; the others stay as they are. The
@@ -107,7 +116,8 @@ impl ChunkBlocks {
         };
         push(words.solid, remade.solid, &self.masks, self.words.solid);
         push(words.wet, remade.wet, self.wet_masks(), self.words.wet);
-        ChunkBlocks { words, masks: masks.into_boxed_slice() }
+        let slots = self.slots.carry(self.words.presence(), words.presence());
+        ChunkBlocks { words, masks: masks.into_boxed_slice(), slots }
     }
 
     fn wet_masks(&self) -> &[Mask] {
@@ -117,7 +127,21 @@ impl ChunkBlocks {
     /// Bit per block that owns a face: what a ray must look at.
     #[inline]
     pub fn presence(&self) -> u64 {
-        self.words.solid | self.words.liquid
+        self.words.presence()
+    }
+
+    /// Whether the block of a bit owns faces of some surfaces.
+    #[inline]
+    pub fn shows(&self, bit: u32, surfaces: Surfaces) -> bool {
+        let solid = if surfaces.solid() { self.words.solid } else { 0 };
+        let liquid = if surfaces.liquid() { self.words.liquid } else { 0 };
+        (solid | liquid) >> bit & 1 != 0
+    }
+
+    /// The place among the blocks with faces of the block of a bit, and their number.
+    #[inline]
+    pub fn place(&self, bit: u32) -> (usize, usize) {
+        (rank(self.presence(), bit), self.presence().count_ones() as usize)
     }
 
     /// The solid mask of the block of a bit, which must have one.
@@ -153,7 +177,7 @@ impl ChunkBlocks {
 
     /// Bytes outside the record itself.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.masks)
+        size_of_val(&*self.masks) + self.slots.bytes()
     }
 }
 

@@ -26,7 +26,7 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
+use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
 
 use super::Block;
 use bits::Kinds;
@@ -132,6 +132,16 @@ impl Broadphase {
                 self.pages.remove(&page);
             }
         }
+        self.sum_up();
+    }
+
+    /// What follows from all pages.
+    fn sum_up(&mut self) {
+        let one = |page: &PagePos| Region::one(VoxelPos::new(page.x, page.y, page.z));
+        self.page_bounds =
+            self.pages.keys().fold(Region::default(), |all, page| all.union(one(page)));
+        self.has_unknown = self.unlisted == Unlisted::Unknown
+            || self.pages.values().any(|page| page.unknown != [0; 8]);
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot, maker: &mut MaskMaker) {
@@ -149,6 +159,7 @@ impl Broadphase {
                 self.pages.insert(position, Box::new(page));
             }
         }
+        self.sum_up();
     }
 
     /// Makes the layers (bits) of a chunk anew.
@@ -174,6 +185,35 @@ impl Broadphase {
     #[inline]
     pub(crate) fn page(&self, page: PagePos) -> Option<&PageBlocks> {
         self.pages.get(&page).map(|page| &**page)
+    }
+
+    /// Positions of all pages, in no order.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PagePos> {
+        self.pages.keys().copied()
+    }
+
+    /// What lies around all pages, in pages.
+    pub(crate) fn page_bounds(&self) -> Region {
+        self.page_bounds
+    }
+
+    /// Whether some chunk may be unknown.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.has_unknown
+    }
+
+    /// The record of the chunk of a block that owns faces, and the block's bit.
+    pub(crate) fn record(&self, block: Block) -> Option<(&ChunkBlocks, u32)> {
+        let (chunk, bit) = (block.min_voxel().chunk(), block_bit(block));
+        let record = self.page(page_of(chunk))?.chunk(chunk)?;
+        (record.presence() >> bit & 1 != 0).then_some((record, bit))
+    }
+
+    /// As [`Broadphase::record`], to be written.
+    pub(crate) fn record_mut(&mut self, block: Block) -> Option<(&mut ChunkBlocks, u32)> {
+        let (chunk, bit) = (block.min_voxel().chunk(), block_bit(block));
+        let record = self.pages.get_mut(&page_of(chunk))?.chunk_mut(chunk)?;
+        (record.presence() >> bit & 1 != 0).then_some((record, bit))
     }
 
     /// Whether the cells of a chunk are not held at mip 0.

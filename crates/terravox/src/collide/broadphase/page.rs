@@ -72,6 +72,12 @@ impl PageBlocks {
         self.records.get(usize::from(self.index[64 * word + bit as usize]))
     }
 
+    /// As [`PageBlocks::chunk`], to be written.
+    pub fn chunk_mut(&mut self, chunk: ChunkPos) -> Option<&mut ChunkBlocks> {
+        let (word, bit) = place(chunk);
+        self.records.get_mut(usize::from(self.index[64 * word + bit as usize]))
+    }
+
     /// The records, in no order.
     pub fn records(&self) -> &[ChunkBlocks] {
         &self.records

@@ -12,7 +12,8 @@ use crate::math::Aabb;
 use crate::voxel::{ChunkPos, LIMIT, PagePos};
 
 use super::{
-    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_of_bit, chunk_of_bit, for_bits,
+    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_bit, block_of_bit, chunk_of_bit,
+    for_bits,
 };
 
 /// Cells from `min` to `max`, both inside.
@@ -122,6 +123,36 @@ impl Broadphase {
                 for_bits(blocks_between(min, max), |bit| visit(block_of_bit(chunk, bit), touch));
             }
         });
+    }
+
+    /// As [`Broadphase::blocks_in`], for the blocks that own faces of `surfaces` only, with
+    /// their chunks' records.
+    #[inline]
+    pub(crate) fn records_in<'a>(
+        &'a self,
+        aabb: &Aabb,
+        surfaces: Surfaces,
+        mut visit: impl FnMut(Block, &'a ChunkBlocks),
+    ) {
+        let Some(cells) = Cells::reached(aabb) else { return };
+        self.each_chunk(&cells, surfaces, |chunk, record| {
+            let Some(record) = record else { return };
+            record.blocks_in(chunk, &cells, surfaces, &mut |block, touch| {
+                let bit = block_bit(block);
+                if (touch.solid && record.shows(bit, Surfaces::Solid))
+                    || (touch.liquid && record.shows(bit, Surfaces::Liquid))
+                {
+                    visit(block, record);
+                }
+            });
+        });
+    }
+
+    /// Whether a box may touch any face of `surfaces`.
+    pub(crate) fn meets(&self, aabb: &Aabb, surfaces: Surfaces) -> bool {
+        let mut any = false;
+        self.records_in(aabb, surfaces, |_, _| any = true);
+        any
     }
 
     /// Calls for every chunk among `cells` that has a record, and for those that are all

@@ -1,0 +1,94 @@
+//! A box against a triangle by the separating axes of the two: three sides of the box,
+//! the triangle's normal, and the nine products of their edges. Whether they meet, and
+//! the shortest way to part them, which for polytopes is along one of those axes.
+//! Gottschalk, Lin & Manocha, "OBBTree" (1996); Akenine-Möller, "Fast 3D triangle-box
+//! overlap testing" (2001). All in the box's frame, the box about the origin.
+
+use glam::Vec3;
+
+use super::closest::normal_of;
+
+/// Squared sine below which an edge of the box and a side of the triangle count as
+/// parallel: their product then is noise, and the faces' axes say the same.
+const PARALLEL: f32 = 1e-8;
+
+/// Least and greatest of the corners along an axis.
+fn span(triangle: &[Vec3; 3], axis: Vec3) -> (f32, f32) {
+    let [a, b, c] = triangle.map(|corner| corner.dot(axis));
+    (a.min(b).min(c), a.max(b).max(c))
+}
+
+/// The product of edge `i` of the box and a side of the triangle.
+fn across(i: usize, side: Vec3) -> Vec3 {
+    match i {
+        0 => Vec3::new(0.0, -side.z, side.y),
+        1 => Vec3::new(side.z, 0.0, -side.x),
+        _ => Vec3::new(-side.y, side.x, 0.0),
+    }
+}
+
+fn sides(&[a, b, c]: &[Vec3; 3]) -> [Vec3; 3] {
+    [b - a, c - b, a - c]
+}
+
+/// Whether the box with these half sizes and the triangle share a point.
+pub(super) fn overlaps(half: Vec3, triangle: &[Vec3; 3]) -> bool {
+    let [a, b, c] = *triangle;
+    let (low, high) = (a.min(b).min(c), a.max(b).max(c));
+    if low.cmpgt(half).any() || high.cmplt(-half).any() {
+        return false;
+    }
+    let sides = sides(triangle);
+    let normal = sides[0].cross(sides[1]);
+    if normal.dot(a).abs() > half.dot(normal.abs()) && normal_of(triangle).is_some() {
+        return false;
+    }
+    for side in sides {
+        let least = PARALLEL * side.length_squared();
+        for i in 0..3 {
+            let axis = across(i, side);
+            let reach = half.dot(axis.abs());
+            let (low, high) = span(triangle, axis);
+            if (low > reach || high < -reach) && axis.length_squared() > least {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The way to move the box so that it only touches: how far, and the unit vector. If they
+/// are apart, an axis that says so, from the triangle to the box, and how far along it.
+pub(super) fn part(half: Vec3, triangle: &[Vec3; 3]) -> Result<(f32, Vec3), (f32, Vec3)> {
+    let mut best = (f32::INFINITY, Vec3::Y);
+    let mut offer = |axis: Vec3| {
+        let reach = half.dot(axis.abs());
+        let (low, high) = span(triangle, axis);
+        let (up, down) = (high + reach, reach - low);
+        let (depth, axis) = if up <= down { (up, axis) } else { (down, -axis) };
+        if depth < 0.0 {
+            return Err((-depth, axis));
+        }
+        if depth < best.0 {
+            best = (depth, axis);
+        }
+        Ok(())
+    };
+    // The normal first: where two ways are as short, contacts want that one.
+    if let Some(normal) = normal_of(triangle) {
+        offer(normal.normalize())?;
+    }
+    for axis in [Vec3::X, Vec3::Y, Vec3::Z] {
+        offer(axis)?;
+    }
+    for side in sides(triangle) {
+        let least = PARALLEL * side.length_squared();
+        for i in 0..3 {
+            let axis = across(i, side);
+            if axis.length_squared() > least {
+                offer(axis.normalize())?;
+            }
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,141 @@
+//! A capsule's core, a segment, against a triangle: the nearest points by enumeration of
+//! the features that can hold them (ends, sides, corners, face), and the way out where
+//! the segment pierces the triangle, by the separating axes of the two. Ericson,
+//! "Real-Time Collision Detection" (2005) §5.1.9–5.1.10; side against side by the cross
+//! product, which f32 bears down to nearly parallel ones.
+
+use glam::Vec3;
+
+use super::closest::{foot, is_over, normal_of, on_segment, on_sides};
+use super::{Near, any_normal};
+
+/// Squared sine below which two sides count as parallel: their ends then hold the
+/// nearest points.
+const PARALLEL: f32 = 1e-10;
+
+/// The nearest points found so far.
+struct Best {
+    on_segment: Vec3,
+    on_triangle: Vec3,
+    squared: f32,
+}
+
+impl Best {
+    fn offer(&mut self, on_segment: Vec3, on_triangle: Vec3) {
+        let squared = on_segment.distance_squared(on_triangle);
+        if squared < self.squared {
+            *self = Best { on_segment, on_triangle, squared };
+        }
+    }
+}
+
+/// Nearest points of two segments, if both lie inside them and not at their ends.
+fn inner_points(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> Option<(Vec3, Vec3)> {
+    let (ab, cd, ac) = (b - a, d - c, c - a);
+    let across = ab.cross(cd);
+    let squared = across.length_squared();
+    if squared <= PARALLEL * ab.length_squared() * cd.length_squared() {
+        return None;
+    }
+    let s = ac.cross(cd).dot(across) / squared;
+    let t = ac.cross(ab).dot(across) / squared;
+    let inside = (s > 0.0) & (s < 1.0) & (t > 0.0) & (t < 1.0);
+    inside.then_some((a + ab * s, c + cd * t))
+}
+
+/// Whether the segment meets the inside of the triangle.
+fn pierces(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Vec3) -> bool {
+    let height = ends.map(|end| normal.dot(end - triangle[0]));
+    if height[0] * height[1] > 0.0 || height[0] == height[1] {
+        return false;
+    }
+    let at = height[0] / (height[0] - height[1]);
+    is_over(ends[0] + (ends[1] - ends[0]) * at, triangle, normal)
+}
+
+/// Nearest points of the segment between `ends` and the triangle: on the one, on the
+/// other. `None` if the segment pierces the triangle.
+fn nearest(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Option<Best> {
+    let mut best = Best { on_segment: ends[0], on_triangle: triangle[0], squared: f32::INFINITY };
+    if let Some(normal) = normal {
+        if pierces(ends, triangle, normal) {
+            return None;
+        }
+        for &end in ends {
+            if let Some(foot) = foot(end, triangle, normal) {
+                best.offer(end, foot);
+            }
+        }
+    }
+    for &end in ends {
+        best.offer(end, on_sides(end, triangle));
+    }
+    for side in 0..3 {
+        let (a, b) = (triangle[side], triangle[(side + 1) % 3]);
+        best.offer(on_segment(a, ends[0], ends[1]), a);
+        if let Some((p, q)) = inner_points(ends[0], ends[1], a, b) {
+            best.offer(p, q);
+        }
+    }
+    Some(best)
+}
+
+/// Squared distance of a segment and a triangle; 0 where they cross.
+pub(super) fn squared_distance(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> f32 {
+    nearest(ends, triangle, normal_of(triangle)).map_or(0.0, |best| best.squared)
+}
+
+/// The segment between `ends` and the triangle: apart, or how to part them.
+pub(super) fn near(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> Near {
+    let normal = normal_of(triangle);
+    if let Some(best) = nearest(ends, triangle, normal) {
+        let distance = best.squared.sqrt();
+        if distance > f32::MIN_POSITIVE {
+            let normal = (best.on_segment - best.on_triangle) / distance;
+            let (on_shape, on_triangle) = (best.on_segment, best.on_triangle);
+            return Near { distance, on_shape, on_triangle, normal };
+        }
+    }
+    part(ends, triangle, normal)
+}
+
+/// The shortest way to move a segment out of a triangle that it crosses or touches: along
+/// the normal or along what is perpendicular to the segment and a side.
+fn part(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Near {
+    let along = ends[1] - ends[0];
+    let mut best: Option<(f32, Vec3)> = None;
+    let mut offer = |axis: Vec3| {
+        let axis = axis.normalize();
+        let segment = ends.map(|end| axis.dot(end));
+        let face = triangle.map(|corner| axis.dot(corner));
+        let (low, high) = (segment[0].min(segment[1]), segment[0].max(segment[1]));
+        let up = face[0].max(face[1]).max(face[2]) - low;
+        let down = high - face[0].min(face[1]).min(face[2]);
+        let (depth, axis) = if up <= down { (up, axis) } else { (down, -axis) };
+        if best.is_none_or(|(least, _)| depth < least) {
+            best = Some((depth, axis));
+        }
+    };
+    if let Some(normal) = normal {
+        offer(normal);
+    }
+    for side in 0..3 {
+        let side = triangle[(side + 1) % 3] - triangle[side];
+        let across = along.cross(side);
+        if across.length_squared() > PARALLEL * along.length_squared() * side.length_squared() {
+            offer(across);
+        }
+    }
+    let flat = || (0.0, any_normal(along, triangle[1] - triangle[0]));
+    let (depth, axis) = best.unwrap_or_else(flat);
+    let depth = depth.max(0.0);
+    // Where they touch is read off once they are apart.
+    let apart = depth + 0.5 * (along.abs().max_element() + 1.0);
+    let moved = ends.map(|end| end + axis * apart);
+    let (on_segment, on_triangle) = match nearest(&moved, triangle, normal) {
+        Some(best) => (best.on_segment - axis * apart, best.on_triangle),
+        None => (ends[0], ends[0] + axis * depth),
+    };
+    let _ = on_segment;
+    Near { distance: -depth, on_shape: on_triangle - axis * depth, on_triangle, normal: axis }
+}
