@@ -4,6 +4,10 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+mod block;
+
+pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
+
 use crate::voxel::BlockPos;
 
 /// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
