@@ -13,9 +13,9 @@ use super::block::{BuildScratch, QuadTree};
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::counters::Counters;
 use super::edges::{EdgeScratch, edge_angles};
+use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use super::slots::BlockShape;
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
-use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use crate::voxel::{
     AIR, ChangeCursor, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos, WATER,
 };

@@ -26,9 +26,7 @@ pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{Collider, ColliderOptions, ColliderStats};
 pub use edges::{EdgeScratch, edge_angles};
-pub use query::{
-    Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt,
-};
+pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
 
 use crate::voxel::BlockPos;

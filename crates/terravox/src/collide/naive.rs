@@ -95,10 +95,10 @@ impl WorldTriangle {
         let [a, b, c] = self.corners;
         let normal = (b - a).cross(c - a);
         let foot = point - normal * ((point - a).dot(normal) / normal.length_squared());
-        let inside =
-            |from: DVec3, to: DVec3| (to - from).cross(foot - from).dot(normal) >= 0.0;
+        let inside = |from: DVec3, to: DVec3| (to - from).cross(foot - from).dot(normal) >= 0.0;
         let side = |from: DVec3, to: DVec3| {
-            let along = ((point - from).dot(to - from) / (to - from).length_squared()).clamp(0.0, 1.0);
+            let along =
+                ((point - from).dot(to - from) / (to - from).length_squared()).clamp(0.0, 1.0);
             point.distance(from + (to - from) * if along.is_finite() { along } else { 0.0 })
         };
         match inside(a, b) && inside(b, c) && inside(c, a) {

@@ -1,11 +1,12 @@
 //! What lies in a box, near a point, or in the way of a moving shape.
 
+use super::block::{LocalPoint, Triangle};
 use super::collider::{Collider, Side};
 use super::query::{Answer, Filter, Found, Hit, MaterialSet, Missing, TriangleId};
-use super::shape::Shape;
+use super::shape::{CastHit, Shape, ShapeCore, closest_on_triangle};
 use super::{Block, REACH};
 use crate::math::Aabb;
-use crate::voxel::{LIMIT, Region, Unlisted};
+use crate::voxel::{ChunkPos, LIMIT, Unlisted, VoxelPos};
 use glam::{DVec3, Vec3};
 
 /// Where the search for the closest point starts, voxels; it doubles until it finds one.
@@ -17,11 +18,10 @@ const STRIDES: [f64; 3] = [256.0, 32.0, 8.0];
 
 /// A shape and its path, voxels.
 struct Sweep<'a> {
-    shape: &'a Shape<'a>,
+    shape: ShapeCore<'a>,
     from: DVec3,
     /// Unit.
     direction: DVec3,
-    length: f64,
     filter: &'a Filter,
     /// Box around the shape, about its origin.
     bounds: [DVec3; 2],
@@ -31,10 +31,10 @@ struct Sweep<'a> {
 struct Touched<'a> {
     distance: f64,
     side: Side<'a>,
-    quad: u16,
-    second: bool,
-    point: [f64; 3],
-    normal: Vec3,
+    triangle: Triangle,
+    /// Voxels from the block's corner.
+    point: [f32; 3],
+    normal: [f32; 3],
 }
 
 impl Collider {
@@ -51,9 +51,8 @@ impl Collider {
             return None;
         }
         self.each_side(aabb, filter, |side| {
-            let corner = corner_of(side.block);
             self.side_triangles(side, aabb, filter, |triangle| {
-                let corners = triangle.corners.map(|p| (corner + DVec3::from(p.map(f64::from))).to_array());
+                let corners = triangle.corners.map(|p| world_from_block(side.block, p));
                 let (quad, second) = (triangle.quad, triangle.second);
                 visit(&Found {
                     corners,
@@ -96,7 +95,8 @@ impl Collider {
         let searched = Aabb::around(point.to_array(), [radius; 3]);
         let pages = self.broadphase.page_bounds();
         let world = Aabb::of_region(pages.finer(8)).grow(REACH.into());
-        let inside = (0..3).all(|i| searched.min[i] <= world.min[i] && searched.max[i] >= world.max[i]);
+        let inside =
+            (0..3).all(|i| searched.min[i] <= world.min[i] && searched.max[i] >= world.max[i]);
         !(inside || pages.is_empty())
     }
 
@@ -104,23 +104,43 @@ impl Collider {
         let mut best: Option<Hit> = None;
         let aabb = Aabb::around(point.to_array(), [radius; 3]);
         let missing = self.each_side(&aabb, filter, |side| {
-            let corner = corner_of(side.block);
-            let local = (point - corner).as_vec3();
-            let reach = best.map_or(radius, |best| best.distance) as f32;
-            let accept = |quad: u16| self.sees(filter, side, quad);
-            let near = side.tree.closest_point_where(local.to_array(), reach, accept);
-            if let Some(near) = near.filter(|near| f64::from(near.distance) <= radius)
-                && best.is_none_or(|best| f64::from(near.distance) < best.distance)
-            {
-                let mut hit = self.describe(side, near.quad, near.second, [0.0; 3]);
-                let corners = side.tree.triangle(near.quad, near.second).corners.map(Vec3::from);
-                hit.weights = weights_at(Vec3::from(near.point), corners);
-                hit.distance = f64::from(near.distance);
-                hit.point = (corner + Vec3::from(near.point).as_dvec3()).to_array();
+            let reach = best.map_or(radius, |best: Hit| best.distance);
+            let Some(near) = self.closest_on_side(side, point, reach, filter) else { return };
+            let distance = f64::from(near.distance);
+            if best.is_none_or(|best| distance < best.distance) {
+                let Triangle { corners, quad, second, .. } = near.triangle;
+                let mut hit = self.describe(side, quad, second, weights_at(near.point, corners));
+                hit.distance = distance;
+                hit.point = world_from_block(side.block, near.point);
                 best = Some(hit);
             }
         });
         Answer { found: best, missing }
+    }
+
+    /// The closest point of one surface within `reach` voxels that the filter sees.
+    fn closest_on_side(
+        &self,
+        side: Side<'_>,
+        point: DVec3,
+        reach: f64,
+        filter: &Filter,
+    ) -> Option<LocalPoint> {
+        let local = (point - corner_of(side.block)).as_vec3();
+        if filter.materials == MaterialSet::ALL {
+            return side.tree.closest_point(local.to_array(), reach as f32);
+        }
+        let mut best: Option<LocalPoint> = None;
+        let aabb = Aabb::around(point.to_array(), [reach; 3]);
+        self.side_triangles(side, &aabb, filter, |triangle| {
+            let near = closest_on_triangle(local.to_array(), &triangle.corners);
+            let distance = local.distance(Vec3::from(near));
+            let limit = best.map_or(reach as f32, |best| best.distance);
+            if distance < limit || (distance == limit && best.is_none()) {
+                best = Some(LocalPoint { distance, point: near, triangle: *triangle });
+            }
+        });
+        best
     }
 
     /// Whether a shape at `at` touches a surface. One that lies wholly inside the ground
@@ -132,19 +152,19 @@ impl Collider {
         filter: &Filter,
     ) -> Answer<bool> {
         let at = DVec3::from(at.into());
-        if !(shape.is_valid() && at.is_finite()) {
+        let Some(shape) = ShapeCore::new(shape).filter(|_| at.is_finite()) else {
             self.counters.refused();
             return Answer::default();
-        }
-        let aabb = moved(bounds_of(shape), at, at);
+        };
+        let aabb = moved(bounds_of(&shape), at, at);
         let mut found = false;
         let missing = self.each_side(&aabb, filter, |side| {
             if found {
                 return;
             }
-            let local = (at - corner_of(side.block)).as_vec3();
+            let local = (at - corner_of(side.block)).as_vec3().to_array();
             self.side_triangles(side, &aabb, filter, |triangle| {
-                found = found || shape.overlaps(local, triangle.corners.map(Vec3::from));
+                found = found || shape.overlaps(local, &triangle.corners);
             });
         });
         Answer { found, missing: missing.filter(|_| !found) }
@@ -162,21 +182,21 @@ impl Collider {
     ) -> Answer<Option<Hit>> {
         let (from, motion) = (DVec3::from(from.into()), DVec3::from(motion.into()));
         let length = motion.length();
-        if !(shape.is_valid() && from.is_finite() && length > 0.0 && length.is_finite()) {
+        let valid = from.is_finite() && length > 0.0 && length.is_finite();
+        let Some(shape) = ShapeCore::new(shape).filter(|_| valid) else {
             self.counters.refused();
             return Answer::default();
-        }
-        let bounds = bounds_of(shape);
-        let sweep = Sweep { shape, from, direction: motion / length, length, filter, bounds };
+        };
+        let bounds = bounds_of(&shape);
+        let sweep = Sweep { shape, from, direction: motion / length, filter, bounds };
         let mut missing = None;
         let touched = self.sweep(&sweep, [0.0, length], &STRIDES, &mut missing);
         let found = touched.map(|touched| {
-            let Touched { distance, side, quad, second, point, normal } = touched;
-            let mut hit = self.describe(side, quad, second, [0.0; 3]);
-            let corners = side.tree.triangle(quad, second).corners.map(Vec3::from);
-            let local = (DVec3::from(point) - corner_of(side.block)).as_vec3();
-            hit.weights = weights_at(local, corners);
-            (hit.distance, hit.point, hit.normal) = (distance, point, normal.to_array());
+            let Touched { distance, side, triangle, point, normal } = touched;
+            let weights = weights_at(point, triangle.corners);
+            let mut hit = self.describe(side, triangle.quad, triangle.second, weights);
+            hit.point = world_from_block(side.block, point);
+            (hit.distance, hit.normal) = (distance, normal);
             hit
         });
         Answer { found, missing }
@@ -220,21 +240,14 @@ impl Collider {
         let swept = sweep.swept([start, end]);
         let not_seen = self.each_side(&swept, sweep.filter, |side| {
             let corner = corner_of(side.block);
-            let local = (sweep.at(start) - corner).as_vec3();
-            let direction = sweep.direction.as_vec3();
+            let local = (sweep.at(start) - corner).as_vec3().to_array();
+            let direction = sweep.direction.as_vec3().to_array();
             self.side_triangles(side, &swept, sweep.filter, |triangle| {
                 let limit = first.as_ref().map_or(end, |first| first.distance) - start;
-                let corners = triangle.corners.map(Vec3::from);
-                let cast = sweep.shape.cast(local, direction, corners, limit as f32);
-                if let Some(hit) = cast {
-                    first = Some(Touched {
-                        distance: start + f64::from(hit.t),
-                        side,
-                        quad: triangle.quad,
-                        second: triangle.second,
-                        point: (corner + Vec3::from(hit.point).as_dvec3()).to_array(),
-                        normal: Vec3::from(hit.normal),
-                    });
+                let cast = sweep.shape.cast(local, direction, &triangle.corners, limit as f32);
+                if let Some(CastHit { t, point, normal }) = cast {
+                    let distance = start + f64::from(t);
+                    first = Some(Touched { distance, side, triangle: *triangle, point, normal });
                 }
             });
         });
@@ -269,7 +282,7 @@ impl Collider {
         side: Side<'_>,
         aabb: &Aabb,
         filter: &Filter,
-        mut visit: impl FnMut(&super::block::Triangle),
+        mut visit: impl FnMut(&Triangle),
     ) {
         let corner = corner_of(side.block);
         let local = |v: [f64; 3]| (DVec3::from(v) - corner).as_vec3().to_array();
@@ -281,8 +294,7 @@ impl Collider {
     }
 
     fn sees(&self, filter: &Filter, side: Side<'_>, quad: u16) -> bool {
-        filter.materials == MaterialSet::ALL
-            || filter.materials.contains(self.material(side, quad))
+        filter.materials == MaterialSet::ALL || filter.materials.contains(self.material(side, quad))
     }
 
     /// A chunk that a box, grown by the reach, meets and that is not held at mip 0.
@@ -290,15 +302,16 @@ impl Collider {
         if !self.broadphase.has_unknown() {
             return None;
         }
-        let pages = self.broadphase.page_bounds();
+        let listed = self.broadphase.page_bounds().finer(3);
         let chunks = aabb.grow(REACH.into()).voxels().coarser(5);
-        let listed = Region { min: pages.min, max: pages.max }.finer(3);
         let inside = chunks.intersect(listed);
+        let chunk = |p: VoxelPos| ChunkPos::new(p.x, p.y, p.z);
         if self.snapshot.unlisted() == Unlisted::Unknown && inside != chunks {
-            let p = if listed.contains(chunks.min) { chunks.max - crate::voxel::VoxelPos::splat(1) } else { chunks.min };
-            return Some(Missing::NotHeld(crate::voxel::ChunkPos::new(p.x, p.y, p.z)));
+            let last = chunks.max - VoxelPos::splat(1);
+            let outside = if listed.contains(chunks.min) { last } else { chunks.min };
+            return Some(Missing::NotHeld(chunk(outside)));
         }
-        let mut chunks = inside.voxels().map(|p| crate::voxel::ChunkPos::new(p.x, p.y, p.z));
+        let mut chunks = inside.voxels().map(chunk);
         chunks.find(|&chunk| self.broadphase.is_unknown(chunk)).map(Missing::NotHeld)
     }
 }
@@ -314,7 +327,12 @@ impl Sweep<'_> {
     }
 }
 
-fn bounds_of(shape: &Shape<'_>) -> [DVec3; 2] {
+/// The point of the world at a point of a block.
+fn world_from_block(block: Block, point: [f32; 3]) -> [f64; 3] {
+    (corner_of(block) + Vec3::from(point).as_dvec3()).to_array()
+}
+
+fn bounds_of(shape: &ShapeCore<'_>) -> [DVec3; 2] {
     let (low, high) = shape.bounds();
     [low, high].map(|v| Vec3::from(v).as_dvec3())
 }
@@ -331,7 +349,8 @@ fn corner_of(block: Block) -> DVec3 {
 
 /// Weights of a triangle's corners at a point of it; those of its first corner where the
 /// triangle has no area.
-fn weights_at(point: Vec3, [a, b, c]: [Vec3; 3]) -> [f32; 3] {
+fn weights_at(point: [f32; 3], corners: [[f32; 3]; 3]) -> [f32; 3] {
+    let (point, [a, b, c]) = (Vec3::from(point), corners.map(Vec3::from));
     let normal = (b - a).cross(c - a);
     let area = normal.length_squared();
     if area <= 0.0 {

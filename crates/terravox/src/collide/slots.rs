@@ -60,7 +60,8 @@ impl Eq for Slots {}
 
 impl fmt::Debug for Slots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let built = self.0.get().map_or(0, |slots| slots.iter().filter(|s| s.get().is_some()).count());
+        let built =
+            self.0.get().map_or(0, |slots| slots.iter().filter(|s| s.get().is_some()).count());
         write!(f, "{built} built")
     }
 }

@@ -108,6 +108,10 @@ pub struct BroadphaseStats {
 pub struct Broadphase {
     pages: FxHashMap<PagePos, Box<PageBlocks>>,
     unlisted: Unlisted,
+    /// Around all pages, in pages.
+    page_bounds: Region,
+    /// Whether some chunk may be unknown.
+    has_unknown: bool,
 }
 
 impl Broadphase {
