@@ -242,8 +242,10 @@ fn check_point(surface: &Surface, tree: &QuadTree, point: Vec3) {
         vertices: [0; 3],
     };
     assert!(on.distance(Vec3::from(found.point).as_dvec3()) < 1e-4);
-    let short = (wanted * 0.99 - 1e-3).max(0.0) as f32;
-    assert_eq!(tree.closest_point(point.into(), short).is_some(), wanted <= f64::from(short));
+    if wanted > 1e-2 {
+        assert_eq!(tree.closest_point(point.into(), wanted as f32 * 0.99), None);
+        assert!(tree.closest_point(point.into(), wanted as f32 * 1.01).is_some());
+    }
 }
 
 /// Panics unless every quad is in one leaf, and every box holds what is below it.
