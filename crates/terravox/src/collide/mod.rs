@@ -4,6 +4,10 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+mod kd_tree;
+
+pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
+
 use crate::voxel::BlockPos;
 
 /// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
