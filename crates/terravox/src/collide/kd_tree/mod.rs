@@ -220,7 +220,7 @@ impl Parts<'_> {
 fn words_a_quad(vertices: usize) -> usize {
     match vertices {
         0..=0x100 => 2,
-        0..=0x1_0000 => 4,
+        0x101..=0x1_0000 => 4,
         _ => 8,
     }
 }

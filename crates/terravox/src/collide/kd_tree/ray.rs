@@ -132,8 +132,8 @@ impl KdTree {
     /// The part of a ray that lies in the tree's box.
     fn segment(&self, origin: [f32; 3], direction: [f32; 3], t_max: f32) -> Option<Segment> {
         let finite = |v: [f32; 3]| v.iter().all(|v| v.is_finite());
-        // Also false for NaN.
-        if self.is_empty() || !finite(origin) || !finite(direction) || !(t_max >= 0.0) {
+        let is_ray = finite(origin) && finite(direction) && t_max >= 0.0;
+        if self.is_empty() || !is_ray {
             return None;
         }
         let direction = direction.map(f64::from);
@@ -156,8 +156,7 @@ impl KdTree {
             enter = enter.max(low.min(high));
             leave = leave.min(low.max(high));
         }
-        // Also false for NaN.
-        if !(enter <= leave) {
+        if enter > leave {
             return None;
         }
         let bounded = |v: f64| v.clamp(-PARALLEL_INSIDE, PARALLEL_INSIDE) as f32;
