@@ -1,9 +1,11 @@
 //! Finding what a box or a ray meets, beside the peers: on 8³ blocks of the generated
 //! world and of a real place.
 
+mod blocks;
 mod broad;
 mod edges;
 mod index;
+mod peers;
 mod world;
 
 use crate::report::Report;

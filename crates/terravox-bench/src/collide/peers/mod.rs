@@ -1,0 +1,46 @@
+//! The indexes under one face, ours and the peers', so that all are asked alike.
+
+mod obvhs;
+mod ours;
+mod parry;
+
+pub use self::obvhs::{Obvhs2, ObvhsWide};
+pub use self::ours::Kd;
+pub use self::parry::{ParryCubes, ParryEdges, ParryMesh};
+
+use super::blocks::Block;
+
+/// A triangle, as boxes write it out.
+pub type Triangle = [[f32; 3]; 3];
+
+/// An index of a block's surface.
+pub trait Index: Sized {
+    /// What it is called in the tables.
+    const NAME: &'static str;
+
+    /// From the mesher's output.
+    fn build(block: &Block) -> Self;
+
+    /// All bytes, the mesh included.
+    fn bytes(&self) -> usize;
+
+    /// Share of the way from `from` to `to` that is before the first hit.
+    fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32>;
+
+    /// Adds the triangles whose boxes meet the box.
+    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>);
+}
+
+/// `to - from`.
+fn between(from: [f32; 3], to: [f32; 3]) -> [f32; 3] {
+    [0, 1, 2].map(|i| to[i] - from[i])
+}
+
+/// Whether the box of a triangle meets a box.
+fn meets(triangle: &Triangle, min: [f32; 3], max: [f32; 3]) -> bool {
+    let [a, b, c] = triangle;
+    (0..3).fold(true, |meets, i| {
+        let (least, most) = (a[i].min(b[i]).min(c[i]), a[i].max(b[i]).max(c[i]));
+        meets & (least <= max[i]) & (most >= min[i])
+    })
+}
