@@ -4,6 +4,8 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+pub mod edges;
+
 use crate::voxel::BlockPos;
 
 /// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
