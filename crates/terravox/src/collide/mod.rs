@@ -4,7 +4,13 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
-pub mod edges;
+mod block;
+mod edges;
+
+pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
+#[doc(hidden)]
+pub use edges::naive as naive_edges;
+pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
 
 use crate::voxel::BlockPos;
 
