@@ -318,7 +318,7 @@ impl Scratch {
         mesher.mesh(cells, snapshot.materials(), mesh);
         let Scratch { mesh, edges, angles, tree, .. } = self;
         let mut build = |surface: &Surface| -> Option<QuadTree> {
-            edge_angles(surface, edges, angles);
+            edge_angles(surface, block.region(), edges, angles);
             QuadTree::build(surface, &surface.quad_faces, angles, tree)
         };
         BlockShape::new([build(&mesh.solid), build(&mesh.liquid)], None)

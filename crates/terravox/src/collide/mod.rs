@@ -26,6 +26,9 @@ mod walk;
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{Collider, ColliderOptions, ColliderStats};
+#[doc(hidden)]
+pub use edges::naive as naive_edges;
+pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};

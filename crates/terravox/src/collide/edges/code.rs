@@ -1,0 +1,167 @@
+//! Angles in four bits: 0 for what is flat or concave, else the least of fifteen angles
+//! that is not less.
+
+use glam::{BVec4A, Vec4};
+
+/// The angles of the codes, degrees.
+const DEGREES: [f32; 16] =
+    [0.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 29.0, 37.0, 46.0, 56.0, 68.0, 82.0, 100.0, 125.0, 180.0];
+
+/// Up to this many degrees an edge is flat: positions are rounded.
+#[cfg(test)]
+pub(super) const FLAT: f64 = 0.35;
+
+/// From this many degrees on an edge is a fold in a surface that is broken there.
+#[cfg(test)]
+pub(super) const FOLD: f64 = 150.0;
+
+/// Cosine of the least angle that is a fold.
+const FOLD_COS: f32 = -0.866_025_4;
+
+/// Cosines of the angles from which on a code is at least 1, 2, and so on. Somewhat
+/// larger than they are, so that what cosines are rounded by cannot shorten an angle.
+const WHOLE: [f32; 15] = [
+    0.99998134,
+    0.99939183,
+    0.99756505,
+    0.99254715,
+    0.98162818,
+    0.96126270,
+    0.92718485,
+    0.87462071,
+    0.79863651,
+    0.69465937,
+    0.55919390,
+    0.37460759,
+    0.13917410,
+    -0.17364718,
+    -0.57357544,
+];
+
+/// The same of half these angles.
+const HALF: [f32; 15] = [
+    0.99999534, 0.99984870, 0.99939183, 0.99813580, 0.99539720, 0.99026907, 0.98162818, 0.96814864,
+    0.94832466, 0.92050585, 0.88294859, 0.82903857, 0.75471058, 0.64278861, 0.46174961,
+];
+
+/// Cosines and sines of [`DEGREES`].
+const TURNS: [[f32; 2]; 16] = [
+    [1.00000000, 0.00000000],
+    [0.99939083, 0.03489950],
+    [0.99756405, 0.06975647],
+    [0.99254615, 0.12186934],
+    [0.98162718, 0.19080900],
+    [0.96126170, 0.27563736],
+    [0.92718385, 0.37460659],
+    [0.87461971, 0.48480962],
+    [0.79863551, 0.60181502],
+    [0.69465837, 0.71933980],
+    [0.55919290, 0.82903757],
+    [0.37460659, 0.92718385],
+    [0.13917310, 0.99026807],
+    [-0.17364818, 0.98480775],
+    [-0.57357644, 0.81915204],
+    [-1.00000000, 0.00000000],
+];
+
+/// What a code stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EdgeAngle {
+    /// The angle.
+    pub radians: f32,
+    /// Its cosine.
+    pub cos: f32,
+    /// Its sine.
+    pub sin: f32,
+}
+
+/// What side `side`, 0 to 3, of a quad with these `codes` has been given.
+pub fn edge_angle(codes: u16, side: usize) -> EdgeAngle {
+    let code = usize::from(codes >> (4 * side) & 15);
+    let [cos, sin] = TURNS[code];
+    EdgeAngle { radians: DEGREES[code].to_radians(), cos, sin }
+}
+
+/// Codes of four angles between triangles, by their cosines; 0 where `outward`, which
+/// has the sign of the sine, is not positive. Four bits each.
+#[inline(always)]
+pub(super) fn codes_of(cos: Vec4, outward: Vec4) -> u16 {
+    let convex = outward.cmpgt(Vec4::ZERO) & cos.cmpgt(Vec4::splat(FOLD_COS));
+    packed(cos, convex, &WHOLE)
+}
+
+/// Codes of twice four angles, given as [`codes_of`] wants them. None is a fold.
+#[inline(always)]
+pub(super) fn codes_of_halves(cos: Vec4, outward: Vec4) -> u16 {
+    packed(cos, outward.cmpgt(Vec4::ZERO), &HALF)
+}
+
+/// How many of the limits each cosine is below, where it counts.
+#[inline(always)]
+fn packed(cos: Vec4, counts: BVec4A, limits: &[f32; 15]) -> u16 {
+    // What does not count is flat.
+    let cos = Vec4::select(counts, cos, Vec4::ONE);
+    if !cos.cmplt(Vec4::splat(limits[0])).any() {
+        return 0;
+    }
+    let mut codes = Vec4::ZERO;
+    for &limit in limits {
+        codes += Vec4::select(cos.cmplt(Vec4::splat(limit)), Vec4::ONE, Vec4::ZERO);
+    }
+    let places = Vec4::new(1.0, 16.0, 256.0, 4096.0);
+    codes.dot(places) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_hold_the_cosines_of_the_angles() {
+        for code in 1..16 {
+            let degrees = if code == 1 { FLAT } else { f64::from(DEGREES[code - 1]) };
+            for (limits, degrees) in [(&WHOLE, degrees), (&HALF, degrees / 2.0)] {
+                let above = f64::from(limits[code - 1]) - degrees.to_radians().cos();
+                assert!((-1e-7..1.2e-6).contains(&above), "{code}: {above}");
+            }
+        }
+        for (code, degrees) in DEGREES.into_iter().enumerate() {
+            let angle = edge_angle((code as u16) << 8, 2);
+            assert_eq!(angle.radians, degrees.to_radians());
+            let (sin, cos) = f64::from(degrees).to_radians().sin_cos();
+            assert!((f64::from(angle.cos) - cos).abs() < 1e-7);
+            assert!((f64::from(angle.sin) - sin).abs() < 1e-7);
+        }
+        assert!((f64::from(FOLD_COS) - FOLD.to_radians().cos()).abs() < 1e-7);
+    }
+
+    #[test]
+    fn angles_are_rounded_up_and_flat_concave_and_folded_ones_are_none() {
+        let at = |degrees: f64| {
+            let (sin, cos) = degrees.to_radians().sin_cos();
+            let one = codes_of(Vec4::splat(cos as f32), Vec4::splat(sin as f32));
+            assert_eq!(one, (one & 15) * 0x1111, "every side alike");
+            one & 15
+        };
+        let expected = [
+            (0.0, 0),
+            (0.34, 0),
+            (0.36, 1),
+            (1.99, 1),
+            (2.01, 2),
+            (45.0, 9),
+            (101.0, 14),
+            (149.0, 15),
+        ];
+        for (degrees, code) in expected {
+            assert_eq!(at(degrees), code, "{degrees}°");
+            assert_eq!(at(-degrees), 0);
+        }
+        assert_eq!([at(151.0), at(180.0)], [0, 0]);
+        let half = |degrees: f64| {
+            let (sin, cos) = (degrees / 2.0).to_radians().sin_cos();
+            codes_of_halves(Vec4::splat(cos as f32), Vec4::splat(sin as f32)) & 15
+        };
+        assert_eq!([half(0.34), half(0.36), half(45.0), half(170.0)], [0, 1, 9, 15]);
+    }
+}
