@@ -133,12 +133,20 @@ impl Near {
     }
 }
 
-/// A unit vector perpendicular to `a` and, if they are parallel or zero, to either.
+/// Distance of two points below which their direction is rounding.
+fn noise(triangle: &[Vec3; 3]) -> f32 {
+    let [a, b, c] = triangle.map(Vec3::abs);
+    1e-6 * a.max(b).max(c).max_element() + f32::MIN_POSITIVE
+}
+
+/// A unit vector perpendicular to `a` and `b`; to the longer one if they are parallel as
+/// far as f32 can tell.
 fn any_normal(a: Vec3, b: Vec3) -> Vec3 {
     let longer = if a.length_squared() >= b.length_squared() { a } else { b };
-    let across = a.cross(b).try_normalize();
-    let across = across.or_else(|| longer.try_normalize().map(Vec3::any_orthonormal_vector));
-    across.unwrap_or(Vec3::Y)
+    let across = a.cross(b);
+    let is_clear = across.length_squared() > 1e-8 * a.length_squared() * b.length_squared();
+    let across = if is_clear { across } else { longer.normalize_or_zero().any_orthogonal_vector() };
+    across.normalize_or(Vec3::Y)
 }
 
 /// Whether all numbers are finite and none is beyond [`FARTHEST`].
