@@ -4,8 +4,10 @@
 //! Everything is in voxels. Points of the world are f64; inside a block, positions are
 //! f32 from the block's lowest corner.
 
+mod block;
 mod kd_tree;
 
+pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 
 use crate::voxel::BlockPos;

@@ -1,0 +1,93 @@
+//! Tests of four boxes or quads at once, in plain arrays: for architectures without a
+//! `simd.rs`, and its twin.
+
+use super::boxes::BoxQuery;
+use super::mesh::{FLAT, LEAF, Leaf};
+use super::node::{Node, WIDTH};
+use super::ray::{EDGE_SLACK, LocalRay, cross};
+
+/// How near the boxes of a node are along a ray, and a mask of those that it meets at
+/// `t_min..=t_max`.
+pub(super) fn near_boxes(
+    node: &Node,
+    ray: &LocalRay,
+    t_min: f32,
+    t_max: f32,
+) -> ([f32; WIDTH], u32) {
+    let (mut near, mut far) = ([t_min; WIDTH], [t_max; WIDTH]);
+    for axis in 0..3 {
+        let side = ray.near_side[axis];
+        for lane in 0..WIDTH {
+            let inward = |side: usize| f32::from(node.sides[side][axis][lane]) * ray.byte[axis];
+            near[lane] = near[lane].max(ray.ends[0][axis] + inward(side));
+            far[lane] = far[lane].min(ray.ends[1][axis] - inward(1 - side));
+        }
+    }
+    let mask = (0..WIDTH).map(|lane| u32::from(near[lane] <= far[lane]) << lane).sum();
+    (near, mask)
+}
+
+/// The triangles of a leaf that the ray's line meets: first ones in bits 0 to 3, second
+/// ones in bits 4 to 7.
+pub(super) fn met_triangles<V: Copy + Into<usize>>(
+    leaf: &Leaf<V>,
+    positions: &[[i16; 3]],
+    ray: &LocalRay,
+) -> u32 {
+    let mut mask = 0;
+    for quad in 0..LEAF {
+        let [a, b, c, d] =
+            leaf.corners.map(|corner| ray.seen(positions[corner[quad].into()].map(f32::from)));
+        let diagonal = cross(a, c);
+        let first = [cross(a, b), cross(b, c), -diagonal];
+        let second = [diagonal, cross(c, d), cross(d, a)];
+        let flat = leaf.words[quad] >> FLAT;
+        mask |= u32::from(flat & 1 == 0 && is_met(first)) << quad;
+        mask |= u32::from(flat & 2 == 0 && is_met(second)) << (quad + LEAF);
+    }
+    mask
+}
+
+/// Whether the products of a triangle's edges agree in sign.
+fn is_met([a, b, c]: [f32; 3]) -> bool {
+    let area = (a + b) + c;
+    let slack = area.abs() * EDGE_SLACK;
+    let (least, most) = (a.min(b).min(c), a.max(b).max(c));
+    area != 0.0 && (least >= -slack || most <= slack)
+}
+
+/// A mask of the boxes of a node that meet a box.
+pub(super) fn boxes_in(node: &Node, query: &BoxQuery) -> u32 {
+    let meets = |lane: usize| {
+        let within = |side: usize, axis: usize| {
+            node.sides[side][axis][lane] <= query.bytes[side][axis][lane]
+        };
+        (0..2).all(|side| (0..3).all(|axis| within(side, axis)))
+    };
+    (0..WIDTH).map(|lane| u32::from(meets(lane)) << lane).sum()
+}
+
+/// The triangles of a leaf whose boxes meet a box: bit 2·quad the first of a quad, the
+/// next bit its second.
+pub(super) fn triangles_in<V: Copy + Into<usize>>(
+    leaf: &Leaf<V>,
+    positions: &[[i16; 3]],
+    query: &BoxQuery,
+) -> u32 {
+    let mut mask = 0;
+    for quad in 0..LEAF {
+        let [a, b, c, d] = leaf.corners.map(|corner| positions[corner[quad].into()]);
+        let flat = leaf.words[quad] >> FLAT;
+        mask |= u32::from(flat & 1 == 0 && meets([a, b, c], query)) << (2 * quad);
+        mask |= u32::from(flat & 2 == 0 && meets([a, c, d], query)) << (2 * quad + 1);
+    }
+    mask
+}
+
+/// Whether the box of a triangle meets a box.
+fn meets([a, b, c]: [[i16; 3]; 3], query: &BoxQuery) -> bool {
+    (0..3).all(|axis| {
+        let (low, high) = (a[axis].min(b[axis]).min(c[axis]), a[axis].max(b[axis]).max(c[axis]));
+        low <= query.limits[0][axis] && -high <= query.limits[1][axis]
+    })
+}
