@@ -27,8 +27,12 @@ pub struct Block {
     pub cells: DenseBox,
     /// The solid surface.
     pub surface: Surface,
-    /// One a quad.
+    /// What each quad carries in the kD tree.
     pub payloads: Vec<u32>,
+    /// Cell and direction of each quad's face. What they say takes no part in the time.
+    pub faces: Vec<[u8; 4]>,
+    /// Four angles of 4 bits a quad; neither do these.
+    pub angles: Vec<u16>,
     /// The peer mesher's input.
     pub fsn: FsnBlock,
     /// From one point to another.
@@ -46,10 +50,12 @@ pub fn of(world: &World) -> Vec<Block> {
         mesher.mesh(&cells, &table, &mut mesh);
         let surface = mesh.solid.clone();
         let payloads = surface.quad_materials.iter().map(|&m| u32::from(m) << 16).collect();
+        let faces = vec![[0; 4]; surface.quad_count()];
+        let angles = vec![0; surface.quad_count()];
         let fsn = FsnBlock::new(&cells, EDGE as usize, &table);
         let segments = (0..QUERIES).map(|_| segment(&mut random)).collect();
         let boxes = (0..QUERIES).map(|_| box_near(&surface, &mut random)).collect();
-        Block { cells, surface, payloads, fsn, segments, boxes }
+        Block { cells, surface, payloads, faces, angles, fsn, segments, boxes }
     };
     blocks_of_8(world).into_iter().map(block).collect()
 }

@@ -7,7 +7,11 @@
 use fast_surface_nets::SurfaceNetsBuffer;
 
 use super::blocks::{self, Block, QUERIES, Random};
-use super::peers::{Index, Kd, Obvhs2, ObvhsWide, ParryCubes, ParryEdges, ParryMesh, Triangle};
+#[cfg(cpp_peers)]
+use super::peers::{Bullet, Embree};
+use super::peers::{
+    Index, Kd, Obvhs2, ObvhsWide, ParryCubes, ParryEdges, ParryMesh, Quads, Triangle,
+};
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::report::{Better, Report, Row, detail};
 use crate::worlds::World;
@@ -41,17 +45,35 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
     let value = |list: &[(&str, f64)], name: &str| {
         list.iter().find(|(entrant, _)| *entrant == name).map_or(f64::NAN, |entry| entry.1)
     };
-    worst(report, "kd_build_vs_fsn", Better::Less, &found, |f| {
+    let build = |f: &Found, name: &str| {
         let min = |name| f.build.iter().find(|t| t.name == name).map_or(f64::NAN, |t| t.min);
-        min(Kd::NAME) / min(FSN)
-    });
+        min(name) / min(FSN)
+    };
+    worst(report, "index_build_vs_fsn", Better::Less, &found, |f| build(f, Quads::NAME));
+    worst(report, "kd_build_vs_fsn", Better::Less, &found, |f| build(f, Kd::NAME));
+    worst(report, "bytes_per_triangle", Better::Less, &found, |f| value(&f.bytes, Quads::NAME));
     worst(report, "kd_bytes_per_triangle", Better::Less, &found, |f| value(&f.bytes, Kd::NAME));
     worst(report, "ray_vs_parry", Better::More, &found, |f| {
-        value(&f.rays, ParryMesh::NAME) / value(&f.rays, Kd::NAME)
+        value(&f.rays, ParryMesh::NAME) / value(&f.rays, Quads::NAME)
     });
     worst(report, "box_vs_parry", Better::More, &found, |f| {
-        value(&f.boxes, ParryMesh::NAME) / value(&f.boxes, Kd::NAME)
+        value(&f.boxes, ParryMesh::NAME) / value(&f.boxes, Quads::NAME)
     });
+    beside_embree(report, &found);
+}
+
+/// `ray_vs_embree`, if the peer was built in.
+fn beside_embree(report: &mut Report, found: &[Found]) {
+    #[cfg(cpp_peers)]
+    worst(report, "ray_vs_embree", Better::More, found, |f| {
+        let value = |name| f.rays.iter().find(|one| one.0 == name).map_or(f64::NAN, |one| one.1);
+        value(Embree::NAME) / value(Quads::NAME)
+    });
+    #[cfg(not(cpp_peers))]
+    {
+        let _ = found;
+        report.not_measured("ray_vs_embree", "needs --features cpp-peers and Embree's headers");
+    }
 }
 
 const FSN: &str = "fast-surface-nets";
@@ -80,45 +102,44 @@ fn worst(
 fn measure(report: &mut Report, world: &World) -> Found {
     let blocks = blocks::of(world);
     let triangles: usize = blocks.iter().map(|b| b.surface.indices.len() / 3).sum();
-    let indexes = Indexes::build(&blocks);
-    indexes.agree(&blocks);
-    let build = race_build(&blocks);
-    let bytes = indexes.bytes(triangles as f64);
+    let all = candidates(&blocks);
     let hot = Questions::by_block(&blocks);
     let cold = Questions::shuffled(&blocks);
-    let rays = indexes.race_rays(&hot);
-    let cold_rays = indexes.race_rays(&cold);
-    let boxes = indexes.race_boxes(&hot);
-    let cold_boxes = indexes.race_boxes(&cold);
+    agree(&all, &hot);
+    let build = race_build(&blocks, &all);
+    let bytes: Vec<_> =
+        all.iter().map(|one| (one.name(), one.bytes() as f64 / triangles as f64)).collect();
+    let rays = [&hot, &cold].map(|questions| race_rays(&all, questions));
+    let boxes = [&hot, &cold].map(|questions| race_boxes(&all, questions));
     let title = |what: &str| {
         format!("{what}, {}, {} blocks, {triangles} triangles", world.name, blocks.len())
     };
-    let fsn = build[0].min * 1e9 / triangles as f64;
+    let per_triangle = |seconds: f64| seconds * 1e9 / triangles as f64;
+    let fsn = per_triangle(build[0].min);
     let line = |t: &Timing| {
-        let ns = |seconds: f64| seconds * 1e9 / triangles as f64;
-        let note = format!("median {:.2}", ns(t.median));
-        detail(t.name, ns(t.min), "ns/triangle").beside(fsn).note(note)
+        let note = format!("median {:.2}", per_triangle(t.median));
+        detail(t.name, per_triangle(t.min), "ns/triangle").beside(fsn).note(note)
     };
     report.details(title("building"), build.iter().map(line).collect());
-    let rows = |list: &[(&'static str, f64)], unit| {
-        list.iter().map(|(n, v)| detail(*n, *v, unit)).collect()
-    };
-    report.details(title("bytes"), rows(&bytes, "B/triangle"));
-    let hits = format!("rays, {:.2} hit", indexes.hit_share(&blocks));
-    report.details(title(&hits), both(&rays, &cold_rays, "ns/ray"));
-    let met = format!("boxes, {:.1} triangles each", indexes.met_mean(&blocks));
-    report.details(title(&met), both(&boxes, &cold_boxes, "ns/box"));
-    for (what, list) in [("ray", &rays), ("box", &boxes)] {
-        for peer in &list[1..] {
+    let of_bytes = |(name, value): &(&'static str, f64)| detail(*name, *value, "B/triangle");
+    report.details(title("bytes"), bytes.iter().map(of_bytes).collect());
+    let [hits, met] = [hot.segments.len(), hot.boxes.len()].map(|count| count as f64);
+    let hits = all[0].closest(&hot).iter().flatten().count() as f64 / hits;
+    let met = all[0].boxed(&hot).iter().sum::<usize>() as f64 / met;
+    report.details(title(&format!("rays, {hits:.2} hit")), both(&rays, "ns/ray"));
+    report.details(title(&format!("boxes, {met:.1} triangles each")), both(&boxes, "ns/box"));
+    for (what, [hot, _]) in [("ray", &rays), ("box", &boxes)] {
+        for peer in &hot[2..] {
             let what = format!("a {what}, in cache, {}", world.name);
-            report.compare(&what, "ns", Better::Less, list[0].1, (peer.0, peer.1));
+            report.compare(&what, "ns", Better::Less, hot[0].1, *peer);
         }
     }
+    let ([rays, _], [boxes, _]) = (rays, boxes);
     Found { world: world.name, build, bytes, rays, boxes }
 }
 
-/// Hot beside cold, and each beside the first.
-fn both(hot: &[(&'static str, f64)], cold: &[(&'static str, f64)], unit: &'static str) -> Vec<Row> {
+/// Hot, with cold in the note, and each beside the first.
+fn both([hot, cold]: &[Vec<(&'static str, f64)>; 2], unit: &'static str) -> Vec<Row> {
     let row = |(hot_one, cold_one): (&(&'static str, f64), &(&'static str, f64))| {
         let note = format!("cold {:.1}", cold_one.1);
         detail(hot_one.0, hot_one.1, unit).beside(hot[0].1).note(note)
@@ -126,38 +147,14 @@ fn both(hot: &[(&'static str, f64)], cold: &[(&'static str, f64)], unit: &'stati
     hot.iter().zip(cold).map(row).collect()
 }
 
-fn race_build(blocks: &[Block]) -> Vec<Timing> {
-    fn entrant<I: Index>(blocks: &[Block]) -> Entrant<'_> {
-        Entrant::new(I::NAME, |item| {
-            let built = blocks[item * GROUP..][..GROUP].iter().map(I::build);
-            built.map(|index| index.bytes() as u64).sum()
-        })
-    }
-    let mut buffer = SurfaceNetsBuffer::default();
-    let fsn = Entrant::new(FSN, |item| {
-        let mesh = |block: &Block| {
-            block.fsn.mesh(&mut buffer);
-            buffer.indices.len() as u64
-        };
-        blocks[item * GROUP..][..GROUP].iter().map(mesh).sum()
-    });
-    let entrants = vec![
-        fsn,
-        entrant::<Kd>(blocks),
-        entrant::<ParryMesh>(blocks).every(4),
-        entrant::<ParryEdges>(blocks).every(8),
-        entrant::<ParryCubes>(blocks).every(4),
-        entrant::<Obvhs2>(blocks).every(4),
-        entrant::<ObvhsWide>(blocks).every(4),
-    ];
-    contest(blocks.len() / GROUP, BUILD, entrants)
-}
-
 /// Segments and boxes with their blocks, in some order.
 struct Questions {
-    segments: Vec<(usize, [[f32; 3]; 2])>,
-    boxes: Vec<(usize, [[f32; 3]; 2])>,
+    segments: Vec<Question>,
+    boxes: Vec<Question>,
 }
+
+/// Number of the block, and two corners.
+type Question = (usize, [[f32; 3]; 2]);
 
 impl Questions {
     fn by_block(blocks: &[Block]) -> Questions {
@@ -180,137 +177,158 @@ impl Questions {
     }
 }
 
-/// Every index of every block.
-struct Indexes {
-    kd: Vec<Kd>,
-    parry: Vec<ParryMesh>,
-    cubes: Vec<ParryCubes>,
-    obvhs: Vec<Obvhs2>,
-    wide: Vec<ObvhsWide>,
-    edges: Vec<ParryEdges>,
+/// One item of questions.
+fn group(questions: &[Question], item: usize) -> &[Question] {
+    &questions[item * GROUP * QUERIES..][..GROUP * QUERIES]
 }
 
-impl Indexes {
-    fn build(blocks: &[Block]) -> Indexes {
-        fn all<I: Index>(blocks: &[Block]) -> Vec<I> {
-            blocks.iter().map(I::build).collect()
-        }
-        Indexes {
-            kd: all(blocks),
-            parry: all(blocks),
-            cubes: all(blocks),
-            obvhs: all(blocks),
-            wide: all(blocks),
-            edges: all(blocks),
-        }
+/// An index of every block, of whatever kind.
+trait Candidate {
+    fn name(&self) -> &'static str;
+    fn is_same_surface(&self) -> bool;
+    fn has_boxes(&self) -> bool;
+    /// Of all blocks.
+    fn bytes(&self) -> usize;
+    /// Where each segment hits.
+    fn closest(&self, questions: &Questions) -> Vec<Option<f32>>;
+    /// How many triangles each box meets.
+    fn boxed(&self, questions: &Questions) -> Vec<usize>;
+    fn building<'a>(&self, blocks: &'a [Block]) -> Entrant<'a>;
+    fn casting<'a>(&'a self, questions: &'a Questions) -> Entrant<'a>;
+    fn boxing<'a>(&'a self, questions: &'a Questions) -> Entrant<'a>;
+}
+
+impl<I: Index> Candidate for Vec<I> {
+    fn name(&self) -> &'static str {
+        I::NAME
     }
 
-    fn bytes(&self, triangles: f64) -> Vec<(&'static str, f64)> {
-        fn of<I: Index>(indexes: &[I], triangles: f64) -> (&'static str, f64) {
-            let bytes: usize = indexes.iter().map(I::bytes).sum();
-            (I::NAME, bytes as f64 / triangles)
-        }
-        vec![
-            of(&self.kd, triangles),
-            of(&self.parry, triangles),
-            of(&self.edges, triangles),
-            of(&self.cubes, triangles),
-            of(&self.obvhs, triangles),
-            of(&self.wide, triangles),
-        ]
+    fn is_same_surface(&self) -> bool {
+        I::SAME
     }
 
-    /// All but the cubes give the same answers, within [`AGREE`] and but for a few rays
-    /// along edges.
-    fn agree(&self, blocks: &[Block]) {
-        fn check<I: Index>(ours: &[Kd], theirs: &[I], blocks: &[Block], boxes: bool) {
-            let (mut asked, mut differ, mut out) = (0, 0, [Vec::new(), Vec::new()]);
-            for ((ours, theirs), block) in ours.iter().zip(theirs).zip(blocks) {
-                for &[from, to] in &block.segments {
-                    let far = (0..3).map(|i| (to[i] - from[i]).powi(2)).sum::<f32>().sqrt();
-                    let same = match (ours.closest(from, to), theirs.closest(from, to)) {
-                        (Some(a), Some(b)) => (a - b).abs() * far <= AGREE,
-                        (a, b) => a == b,
-                    };
-                    (asked, differ) = (asked + 1, differ + usize::from(!same));
-                }
-                for &[min, max] in block.boxes.iter().filter(|_| boxes) {
-                    out.iter_mut().for_each(Vec::clear);
-                    ours.boxed(min, max, &mut out[0]);
-                    theirs.boxed(min, max, &mut out[1]);
-                    (asked, differ) =
-                        (asked + 1, differ + usize::from(out[0].len() != out[1].len()));
-                }
-            }
-            println!("{}: {differ} of {asked} answers differ from those of the kD tree", I::NAME);
-            assert!(differ * 2000 <= asked, "{} disagrees", I::NAME);
-        }
-        check(&self.kd, &self.parry, blocks, true);
-        check(&self.kd, &self.obvhs, blocks, true);
-        check(&self.kd, &self.wide, blocks, false);
+    fn has_boxes(&self) -> bool {
+        I::BOXES
     }
 
-    fn hit_share(&self, blocks: &[Block]) -> f64 {
-        let hits = |(kd, block): (&Kd, &Block)| {
-            block.segments.iter().filter(|[from, to]| kd.closest(*from, *to).is_some()).count()
+    fn bytes(&self) -> usize {
+        self.iter().map(I::bytes).sum()
+    }
+
+    fn closest(&self, questions: &Questions) -> Vec<Option<f32>> {
+        questions.segments.iter().map(|(at, [from, to])| self[*at].closest(*from, *to)).collect()
+    }
+
+    fn boxed(&self, questions: &Questions) -> Vec<usize> {
+        let count = |(at, [min, max]): &Question| {
+            let mut out = Vec::new();
+            self[*at].boxed(*min, *max, &mut out);
+            out.len()
         };
-        let hits: usize = self.kd.iter().zip(blocks).map(hits).sum();
-        hits as f64 / (blocks.len() * QUERIES) as f64
+        questions.boxes.iter().map(count).collect()
     }
 
-    fn met_mean(&self, blocks: &[Block]) -> f64 {
-        let mut out = Vec::new();
-        for (kd, block) in self.kd.iter().zip(blocks) {
-            block.boxes.iter().for_each(|[min, max]| kd.boxed(*min, *max, &mut out));
-        }
-        out.len() as f64 / (blocks.len() * QUERIES) as f64
+    fn building<'a>(&self, blocks: &'a [Block]) -> Entrant<'a> {
+        let build = |item: usize| {
+            let built = blocks[item * GROUP..][..GROUP].iter().map(I::build);
+            built.map(|index| index.bytes() as u64).sum()
+        };
+        Entrant::new(I::NAME, build).every(I::EVERY)
     }
 
-    /// Nanoseconds a segment.
-    fn race_rays(&self, questions: &Questions) -> Vec<(&'static str, f64)> {
-        fn entrant<'a, I: Index>(indexes: &'a [I], questions: &'a Questions) -> Entrant<'a> {
-            Entrant::new(I::NAME, |item| {
-                let asked = questions.segments[item * GROUP * QUERIES..][..GROUP * QUERIES].iter();
-                asked.filter_map(|(at, [from, to])| indexes[*at].closest(*from, *to)).count() as u64
-            })
-        }
-        let entrants = vec![
-            entrant(&self.kd, questions),
-            entrant(&self.parry, questions),
-            entrant(&self.cubes, questions),
-            entrant(&self.obvhs, questions),
-            entrant(&self.wide, questions),
-        ];
-        by_question(questions.segments.len(), entrants)
+    fn casting<'a>(&'a self, questions: &'a Questions) -> Entrant<'a> {
+        Entrant::new(I::NAME, |item| {
+            let asked = group(&questions.segments, item).iter();
+            asked.filter_map(|(at, [from, to])| self[*at].closest(*from, *to)).count() as u64
+        })
     }
 
-    /// Nanoseconds a box.
-    fn race_boxes(&self, questions: &Questions) -> Vec<(&'static str, f64)> {
-        fn entrant<'a, I: Index>(indexes: &'a [I], questions: &'a Questions) -> Entrant<'a> {
-            let mut out: Vec<Triangle> = Vec::new();
-            Entrant::new(I::NAME, move |item| {
-                let mut met = 0;
-                for (at, [min, max]) in
-                    &questions.boxes[item * GROUP * QUERIES..][..GROUP * QUERIES]
-                {
-                    out.clear();
-                    indexes[*at].boxed(*min, *max, &mut out);
-                    met += out.len() as u64;
-                }
-                met
-            })
-        }
-        let entrants = vec![
-            entrant(&self.kd, questions),
-            entrant(&self.parry, questions),
-            entrant(&self.obvhs, questions),
-        ];
-        by_question(questions.boxes.len(), entrants)
+    fn boxing<'a>(&'a self, questions: &'a Questions) -> Entrant<'a> {
+        let mut out: Vec<Triangle> = Vec::new();
+        Entrant::new(I::NAME, move |item| {
+            let mut met = 0;
+            for (at, [min, max]) in group(&questions.boxes, item) {
+                out.clear();
+                self[*at].boxed(*min, *max, &mut out);
+                met += out.len() as u64;
+            }
+            met
+        })
     }
 }
 
-/// Runs a contest of `count` questions in groups; nanoseconds a question.
-fn by_question(count: usize, entrants: Vec<Entrant<'_>>) -> Vec<(&'static str, f64)> {
+/// Ours first, the default before the kD tree.
+fn candidates(blocks: &[Block]) -> Vec<Box<dyn Candidate>> {
+    fn all<I: Index + 'static>(blocks: &[Block]) -> Box<dyn Candidate> {
+        Box::new(blocks.iter().map(I::build).collect::<Vec<I>>())
+    }
+    vec![
+        all::<Quads>(blocks),
+        all::<Kd>(blocks),
+        all::<ParryMesh>(blocks),
+        all::<ParryEdges>(blocks),
+        all::<ParryCubes>(blocks),
+        all::<Obvhs2>(blocks),
+        all::<ObvhsWide>(blocks),
+        #[cfg(cpp_peers)]
+        all::<Embree>(blocks),
+        #[cfg(cpp_peers)]
+        all::<Bullet>(blocks),
+    ]
+}
+
+/// All of the same surface give the same answers, within [`AGREE`] and but for a few rays
+/// along edges.
+fn agree(all: &[Box<dyn Candidate>], questions: &Questions) {
+    let (rays, boxes) = (all[0].closest(questions), all[0].boxed(questions));
+    let lengths = questions
+        .segments
+        .iter()
+        .map(|(_, [from, to])| (0..3).map(|i| (to[i] - from[i]).powi(2)).sum::<f32>().sqrt());
+    let lengths: Vec<f32> = lengths.collect();
+    for one in all[1..].iter().filter(|one| one.is_same_surface()) {
+        let same = |at: usize, theirs: Option<f32>| match (rays[at], theirs) {
+            (Some(a), Some(b)) => (a - b).abs() * lengths[at] <= AGREE,
+            (a, b) => a == b,
+        };
+        let theirs = one.closest(questions).into_iter().enumerate();
+        let differ = theirs.filter(|(at, theirs)| !same(*at, *theirs)).count();
+        println!("{}: {differ} of {} rays differ", one.name(), rays.len());
+        assert!(differ * 1000 <= rays.len(), "{} disagrees", one.name());
+        if one.has_boxes() {
+            let theirs = one.boxed(questions);
+            let differ = theirs.iter().zip(&boxes).filter(|(a, b)| a != b).count();
+            println!("{}: {differ} of {} boxes differ", one.name(), boxes.len());
+            assert!(differ * 1000 <= boxes.len(), "{} disagrees", one.name());
+        }
+    }
+}
+
+fn race_build(blocks: &[Block], all: &[Box<dyn Candidate>]) -> Vec<Timing> {
+    let mut buffer = SurfaceNetsBuffer::default();
+    let fsn = Entrant::new(FSN, |item| {
+        let mesh = |block: &Block| {
+            block.fsn.mesh(&mut buffer);
+            buffer.indices.len() as u64
+        };
+        blocks[item * GROUP..][..GROUP].iter().map(mesh).sum()
+    });
+    let ours = all.iter().map(|one| one.building(blocks));
+    contest(blocks.len() / GROUP, BUILD, [fsn].into_iter().chain(ours).collect())
+}
+
+/// Nanoseconds a segment.
+fn race_rays(all: &[Box<dyn Candidate>], questions: &Questions) -> Vec<(&'static str, f64)> {
+    by_question(all.iter().map(|one| one.casting(questions)).collect(), questions.segments.len())
+}
+
+/// Nanoseconds a box.
+fn race_boxes(all: &[Box<dyn Candidate>], questions: &Questions) -> Vec<(&'static str, f64)> {
+    let able = all.iter().filter(|one| one.has_boxes());
+    by_question(able.map(|one| one.boxing(questions)).collect(), questions.boxes.len())
+}
+
+fn by_question(entrants: Vec<Entrant<'_>>, count: usize) -> Vec<(&'static str, f64)> {
     let items = count / (GROUP * QUERIES);
     let asked = (items * GROUP * QUERIES) as f64;
     let timings = contest(items, ASK, entrants);

@@ -1,11 +1,15 @@
 //! The indexes under one face, ours and the peers', so that all are asked alike.
 
+#[cfg(cpp_peers)]
+mod cpp;
 mod obvhs;
 mod ours;
 mod parry;
 
+#[cfg(cpp_peers)]
+pub use self::cpp::{Bullet, Embree};
 pub use self::obvhs::{Obvhs2, ObvhsWide};
-pub use self::ours::Kd;
+pub use self::ours::{Kd, Quads};
 pub use self::parry::{ParryCubes, ParryEdges, ParryMesh};
 
 use super::blocks::Block;
@@ -17,6 +21,12 @@ pub type Triangle = [[f32; 3]; 3];
 pub trait Index: Sized {
     /// What it is called in the tables.
     const NAME: &'static str;
+    /// Takes part in every n-th round of building.
+    const EVERY: usize = 4;
+    /// Whether its surface is the mesher's.
+    const SAME: bool = true;
+    /// Whether it can be asked for the triangles in a box.
+    const BOXES: bool = true;
 
     /// From the mesher's output.
     fn build(block: &Block) -> Self;

@@ -85,6 +85,7 @@ pub struct ObvhsWide {
 
 impl Index for ObvhsWide {
     const NAME: &'static str = "obvhs CwBvh";
+    const BOXES: bool = false;
 
     fn build(block: &Block) -> ObvhsWide {
         let input = triangles(block);

@@ -53,6 +53,7 @@ pub struct ParryEdges(ParryMesh);
 
 impl Index for ParryEdges {
     const NAME: &'static str = "parry TriMesh, inner edges";
+    const EVERY: usize = 8;
 
     fn build(block: &Block) -> ParryEdges {
         let flags = TriMeshFlags::FIX_INTERNAL_EDGES;
@@ -78,6 +79,8 @@ pub struct ParryCubes(Voxels);
 
 impl Index for ParryCubes {
     const NAME: &'static str = "parry Voxels (cubes)";
+    const SAME: bool = false;
+    const BOXES: bool = false;
 
     fn build(block: &Block) -> ParryCubes {
         let cells: Vec<IVector> = block.solid_cells().into_iter().map(IVector::from).collect();

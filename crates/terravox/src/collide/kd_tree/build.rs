@@ -260,8 +260,9 @@ fn partition(items: &mut [Item], axis: usize) -> usize {
     // Swaps always and counts what belongs to the left: a branch would be guessed wrong
     // half of the time.
     for i in 0..count {
+        let stays = middle(&items[i], axis) <= mean;
         items.swap(i, left);
-        left += usize::from(middle(&items[left], axis) <= mean);
+        left += usize::from(stays);
     }
     if 4 * left >= count && 4 * (count - left) >= count {
         return left;
