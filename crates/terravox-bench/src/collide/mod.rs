@@ -4,6 +4,7 @@
 mod broad;
 mod edges;
 mod index;
+mod shapes;
 mod world;
 
 use crate::report::Report;
@@ -20,5 +21,6 @@ pub fn run(report: &mut Report) {
     broad::run(report, &worlds);
     index::run(report, &worlds);
     edges::run(report, &worlds);
+    shapes::run(report);
     world::run(report, &worlds);
 }
