@@ -23,6 +23,9 @@ struct Pair {
     face: parry::Triangle,
 }
 
+/// Whether the answer about a pair is yes.
+type Question<'a> = &'a dyn Fn(&Pair) -> bool;
+
 /// Numbers from -1 to 1.
 struct Numbers(u64);
 
@@ -99,7 +102,7 @@ fn ask(report: &mut Report, name: &str, ours: &Shape, peer: &dyn parry::Shape, t
         let found = query::cast_shapes(&from, motion, peer, &none, Vec3::ZERO, &p.face, options);
         found.is_ok_and(|hit| hit.is_some())
     };
-    let questions: [(&str, &dyn Fn(&Pair) -> bool, &dyn Fn(&Pair) -> bool); 3] = [
+    let questions: [(&str, Question, Question); 3] = [
         ("overlap", &overlaps, &peer_overlaps),
         ("separation", &near, &peer_near),
         ("cast", &cast, &peer_cast),
