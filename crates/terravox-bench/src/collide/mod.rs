@@ -6,6 +6,7 @@ mod broad;
 mod edges;
 mod index;
 mod peers;
+mod shapes;
 mod world;
 
 use crate::report::Report;
@@ -22,5 +23,6 @@ pub fn run(report: &mut Report) {
     broad::run(report, &worlds);
     index::run(report, &worlds);
     edges::run(report, &worlds);
+    shapes::run(report);
     world::run(report, &worlds);
 }
