@@ -48,7 +48,9 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
         report.set_ratio("broad_query_vs_parry", parry / ours, *parry, note);
     }
     share::report(report, &shares);
-    huge::run(report);
+    if let Some(world) = worlds.first() {
+        huge::run(report, world);
+    }
 }
 
 fn all_masks(world: &World) -> Broadphase {

@@ -233,9 +233,7 @@ fn reach_of(at: VoxelPos, is_solid: impl Fn(VoxelPos) -> bool) -> Option<Aabb> {
 }
 
 fn vertex_reach(corner: [i32; 3], is_solid: impl Fn(VoxelPos) -> bool) -> Aabb {
-    let octants = Region { min: corner.into(), max: corner.into() };
-    let octants =
-        Region { min: octants.min - VoxelPos::splat(1), max: octants.max + VoxelPos::splat(1) };
+    let octants = Region { min: corner.into(), max: corner.into() }.grow(1);
     let (mut low, mut high) = ([false; 3], [false; 3]);
     for octant in octants.voxels().filter(|&at| is_solid(at)) {
         for (axis, v) in octant.to_array().into_iter().enumerate() {
