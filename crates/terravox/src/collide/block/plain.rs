@@ -2,7 +2,8 @@
 //! `simd.rs`, and its twin.
 
 use super::boxes::BoxQuery;
-use super::mesh::{FLAT, LEAF, Leaf};
+use super::build::{Corner, Item, SURELY_AREA};
+use super::mesh::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
 use super::node::{Node, WIDTH};
 use super::ray::{EDGE_SLACK, LocalRay, cross};
 
@@ -90,4 +91,57 @@ fn meets([a, b, c]: [[i16; 3]; 3], query: &BoxQuery) -> bool {
         let (low, high) = (a[axis].min(b[axis]).min(c[axis]), a[axis].max(b[axis]).max(c[axis]));
         low <= query.limits[0][axis] && -high <= query.limits[1][axis]
     })
+}
+
+/// The box of some items, as an item, and the sums of their doubled middles.
+pub(super) fn measure(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+    let mut bounds = [i16::MAX; 8];
+    let mut sums = [0; 4];
+    for item in items {
+        for lane in 0..8 {
+            bounds[lane] = bounds[lane].min(item.0[lane]);
+        }
+        for axis in 0..4 {
+            sums[axis] += item.middle(axis);
+        }
+    }
+    (bounds, sums)
+}
+
+/// A vertex in the forms that quads need.
+pub(super) fn corner(position: [f32; 3], normal: [f32; 3]) -> Corner {
+    let [x, y, z] = position.map(step_of);
+    let [nx, ny, nz] = normal;
+    Corner {
+        bounds: [x, y, z, 0, -x, -y, -z, 0],
+        steps: [f32::from(x), f32::from(y), f32::from(z), 0.0],
+        normal: [nz, nx, ny, 0.0],
+    }
+}
+
+/// The box of a quad, as an item; and in bits of its word which triangles are reversed,
+/// and which are small enough to have no area.
+pub(super) fn quad(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+    let least =
+        |lane: usize| a.bounds[lane].min(b.bounds[lane]).min(c.bounds[lane].min(d.bounds[lane]));
+    let flags = flags(a, b, c) | flags(a, c, d) << 1;
+    (std::array::from_fn(least), flags)
+}
+
+/// Those of the first triangle of a quad.
+fn flags(a: &Corner, b: &Corner, c: &Corner) -> u32 {
+    let u: [f32; 3] = std::array::from_fn(|i| b.steps[i] - a.steps[i]);
+    let v: [f32; 3] = std::array::from_fn(|i| c.steps[i] - a.steps[i]);
+    let (mut along, mut size) = (0.0, 0.0);
+    for i in 0..3 {
+        let across = u[i] * v[(i + 1) % 3] - u[(i + 1) % 3] * v[i];
+        along += across * ((a.normal[i] + c.normal[i]) + b.normal[i]);
+        size += across.abs();
+    }
+    u32::from(along < 0.0) << REVERSED | u32::from(size < SURELY_AREA) << FLAT
+}
+
+/// Three vertices in cells.
+pub(super) fn corners(positions: &[[i16; 3]], vertices: [usize; 3]) -> [[f32; 3]; 3] {
+    vertices.map(|vertex| cells_of(positions[vertex]))
 }

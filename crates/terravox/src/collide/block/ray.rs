@@ -18,6 +18,12 @@ use super::{Node, QuadTree};
 /// Directions of a length beyond this or below its inverse are no directions.
 const LONGEST: f32 = 1e15;
 
+/// Origins farther away on any axis, cells, are too far to tell places in a block apart.
+const FARTHEST_ORIGIN: f32 = (1 << 20) as f32;
+
+/// The axes that follow an axis.
+const NEXT: [usize; 4] = [1, 2, 0, 1];
+
 /// A direction's share along an axis is at least this, either way.
 const LEAST_SHARE: f32 = 1e-15;
 
@@ -65,26 +71,28 @@ pub struct LocalHit {
 
 impl LocalRay {
     /// The ray from `origin`, cells from the block's lowest corner, along `direction`, of
-    /// any length from 10⁻¹⁵ to 10¹⁵ cells. Any other ray hits nothing.
+    /// any length from 10⁻¹⁵ to 10¹⁵ cells, the origin at most 2²⁰ cells away on each axis.
+    /// Any other ray hits nothing.
+    #[inline]
     pub fn new(origin: [f32; 3], direction: [f32; 3]) -> LocalRay {
         let size = direction.map(f32::abs);
         let longest = size[0].max(size[1]).max(size[2]);
-        let depth_axis = (0..3).find(|&axis| size[axis] == longest).unwrap_or(0);
-        let finite = origin.iter().chain(&direction).all(|v| v.is_finite());
-        let valid = finite && (1.0 / LONGEST..=LONGEST).contains(&longest);
+        let depth_axis = if size[1] > size[0] { 1 } else { 0 };
+        let depth_axis = if size[2] >= longest { 2 } else { depth_axis };
+        // A NaN is in no range.
+        let valid = longest >= 1.0 / LONGEST && size[0] + size[1] + size[2] <= LONGEST;
         let least = longest * LEAST_SHARE;
-        let inverse = direction.map(|d| {
-            let d = if d.abs() < least { least.copysign(d) } else { d };
-            1.0 / (d * STEPS)
-        });
-        let [u, v] = [(depth_axis + 1) % 3, (depth_axis + 2) % 3];
+        let scaled = direction.map(|d| d.abs().max(least).copysign(d) * STEPS);
+        let inverse = scaled.map(|d| 1.0 / d);
+        let to_depth = -STEPS * inverse[depth_axis];
+        let [u, v] = [NEXT[depth_axis], NEXT[depth_axis + 1]];
         let mut views = [[0.0; 4]; 2];
-        for (view, axis) in views.iter_mut().zip([u, v]) {
-            view[axis] = 1.0;
-            view[depth_axis] = -direction[axis] / direction[depth_axis];
-        }
-        let ray = LocalRay {
-            origin: [0.0; 3],
+        views[0][u] = 1.0;
+        views[0][depth_axis] = direction[u] * to_depth;
+        views[1][v] = 1.0;
+        views[1][depth_axis] = direction[v] * to_depth;
+        let mut ray = LocalRay {
+            origin,
             inverse,
             views,
             depth_axis,
@@ -93,28 +101,38 @@ impl LocalRay {
             near_side: direction.map(|d| usize::from(d.is_sign_negative())),
             valid,
         };
-        ray.moved_to(origin)
+        ray.start(origin);
+        ray
     }
 
     /// The same ray as seen from another block: `origin` is in cells from that block's
     /// lowest corner.
+    #[inline]
     pub fn moved_to(mut self, origin: [f32; 3]) -> LocalRay {
-        self.valid &= origin.iter().all(|v| v.is_finite());
+        self.start(origin);
+        self
+    }
+
+    #[inline]
+    fn start(&mut self, origin: [f32; 3]) {
+        let far = origin[0].abs().max(origin[1].abs()).max(origin[2].abs());
+        let sum = origin[0].abs() + origin[1].abs() + origin[2].abs();
+        self.valid &= far <= FARTHEST_ORIGIN && !sum.is_nan();
         self.origin = origin.map(|o| (o - MIDDLE) * STEPS);
         let end = f32::from(FARTHEST);
         for axis in 0..3 {
             let (o, inverse) = (self.origin[axis], self.inverse[axis]);
-            let slack = (o.abs() + end) * inverse.abs() * SIDE_SLACK;
+            let size = inverse.abs();
             let middle = -o * inverse;
-            let half = end * inverse.abs();
+            let half = end * size;
+            let slack = (o.abs() * size + half) * SIDE_SLACK;
             self.ends[0][axis] = (middle - half) - slack;
             self.ends[1][axis] = (middle + half) + slack;
         }
+        let [x, y, z] = self.origin;
         for view in &mut self.views {
-            let [x, y, z] = self.origin;
             view[3] = -((x * view[0] + y * view[1]) + z * view[2]);
         }
-        self
     }
 
     /// Where along the two views a position is seen.
