@@ -1,26 +1,53 @@
 //! Edge data, and a block from cells to ready.
 
 use fast_surface_nets::SurfaceNetsBuffer;
-use terravox::mesh::{BlockMesh, Mesher, PAD};
-use terravox::voxel::{DenseBox, Region, Shape};
+use terravox::collide::naive_edges::{self, Side};
+use terravox::collide::{BuildScratch, EdgeScratch, QuadTree, edge_angle, edge_angles};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
+use terravox::voxel::{DenseBox, MaterialTable, Region, Shape, Snapshot};
 
-use crate::harness::{Budget, Entrant, contest};
+use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::mesh::ours::{blocks_of, table_of};
 use crate::mesh::peers::FsnBlock;
-use crate::report::{Report, detail};
+use crate::report::{Report, Row, detail};
 use crate::worlds::World;
 
-/// Blocks of a world, and in an item, which alone are too short for the clock.
+/// Blocks of a world, and those in an item, which alone are too short for the clock.
 const BLOCKS: usize = 512;
 const GROUP: usize = 64;
+
+/// Chunks of a world in which blocks are looked for.
+const CHUNKS: usize = 512;
 
 /// A block's cells are in the cache: an edit or the broadphase read them right before.
 const RACE: Budget = Budget { min_rounds: 20, max_rounds: 400, seconds: 4.0, warm: true };
 
+/// The entrants of [`race`].
+const FSN: usize = 0;
+const EDGES: usize = 1;
+const READY: usize = 2;
+
 /// Measures this part.
 pub fn run(report: &mut Report, worlds: &[&World]) {
+    let mut all = Vec::new();
     for world in worlds {
-        explore(report, world);
+        let blocks = blocks(world);
+        let timings = race(world, &blocks);
+        report.details(format!("{}, a block to ready", world.name), time_lines(&timings));
+        report.details(format!("{}, border sides", world.name), border_lines(world, &blocks));
+        all.push((world.name, timings));
+    }
+    for (id, entrant) in [("edge_data_vs_fsn", EDGES), ("block_ready_vs_fsn", READY)] {
+        let ratio = |timings: &[Timing]| timings[entrant].min / timings[FSN].min;
+        let each: Vec<_> = all.iter().map(|(name, timings)| (name, ratio(timings))).collect();
+        let note: Vec<String> =
+            each.iter().map(|(name, ratio)| format!("{name} {ratio:.3}")).collect();
+        let Some(worst) = all.iter().max_by(|a, b| ratio(&a.1).total_cmp(&ratio(&b.1))) else {
+            report.not_measured(id, "no world to measure it on");
+            continue;
+        };
+        let note = format!("{}; baseline ns/block", note.join(", "));
+        report.set_ratio(id, ratio(&worst.1), a_block(&worst.1[FSN]), note);
     }
 }
 
@@ -29,7 +56,7 @@ fn blocks(world: &World) -> Vec<Region> {
     let (table, mut mesher, mut out) = (table_of(Shape::Default), Mesher::new(), BlockMesh::new());
     let mut cells = DenseBox::default();
     let mut found = Vec::new();
-    let chunks = world.chunks.len().min(512);
+    let chunks = world.chunks.len().min(CHUNKS);
     for chunk in (0..chunks).map(|i| world.chunks[i * world.chunks.len() / chunks]) {
         for block in blocks_of(chunk.region(), 8) {
             world.read(block.grow(PAD), &mut cells);
@@ -39,228 +66,176 @@ fn blocks(world: &World) -> Vec<Region> {
             }
         }
     }
-    assert!(found.len() >= BLOCKS, "{}: {} blocks", world.name, found.len());
+    assert!(found.len() >= BLOCKS, "{}: {} blocks with a surface", world.name, found.len());
     (0..BLOCKS).map(|i| found[i * found.len() / BLOCKS]).collect()
 }
 
-fn explore(report: &mut Report, world: &World) {
+/// All that makes a block ready, and its memory.
+struct Maker<'a> {
+    snapshot: &'a Snapshot,
+    table: &'a MaterialTable,
+    cells: DenseBox,
+    mesher: Mesher,
+    mesh: BlockMesh,
+    edges: EdgeScratch,
+    angles: Vec<u16>,
+    index: BuildScratch,
+}
+
+impl<'a> Maker<'a> {
+    fn new(snapshot: &'a Snapshot, table: &'a MaterialTable) -> Maker<'a> {
+        Maker {
+            snapshot,
+            table,
+            cells: DenseBox::default(),
+            mesher: Mesher::new(),
+            mesh: BlockMesh::new(),
+            edges: EdgeScratch::default(),
+            angles: Vec::new(),
+            index: BuildScratch::default(),
+        }
+    }
+
+    fn gather(&mut self, block: Region, pad: i32) -> u64 {
+        if self.snapshot.read(block.grow(pad), 0, &mut self.cells).is_err() {
+            panic!("{block} is not held");
+        }
+        u64::from(self.cells.materials()[0])
+    }
+
+    fn edges(&mut self, surface: &Surface, block: Region) -> u64 {
+        edge_angles(surface, block, &mut self.edges, &mut self.angles);
+        self.angles.len() as u64
+    }
+
+    fn ready(&mut self, block: Region) -> u64 {
+        self.gather(block, PAD);
+        self.mesher.mesh(&self.cells, self.table, &mut self.mesh);
+        let mut trees = 0;
+        for surface in [&self.mesh.solid, &self.mesh.liquid] {
+            if !surface.is_empty() {
+                edge_angles(surface, block, &mut self.edges, &mut self.angles);
+                let faces = &surface.quad_faces;
+                let tree = QuadTree::build(surface, faces, &self.angles, &mut self.index);
+                trees += u64::from(tree.is_some());
+            }
+        }
+        trees
+    }
+}
+
+fn race(world: &World, blocks: &[Region]) -> Vec<Timing> {
     let table = table_of(Shape::Default);
-    let blocks = blocks(world);
     let snapshot = world.grid.snapshot();
-    let read = |region: Region| {
+    let padded = |block: &Region, pad: i32| {
         let mut cells = DenseBox::default();
-        world.read(region, &mut cells);
+        world.read(block.grow(pad), &mut cells);
         cells
     };
-    let small: Vec<DenseBox> = blocks.iter().map(|b| read(b.grow(2))).collect();
-    let large: Vec<DenseBox> = blocks.iter().map(|b| read(b.grow(3))).collect();
-    let fsn: Vec<FsnBlock> = small.iter().map(|cells| FsnBlock::new(cells, 8, &table)).collect();
-    let range = |item: usize| item * GROUP..(item + 1) * GROUP;
-    let mut buffer = SurfaceNetsBuffer::default();
-    let (mut c2, mut c3) = (DenseBox::default(), DenseBox::default());
-    let [mut m2, mut m3] = [Mesher::new(), Mesher::new()];
-    let (mut o2, mut o3) = (BlockMesh::new(), BlockMesh::new());
-    let (mut tri, mut ftri) = (0, 0);
-    for i in 0..BLOCKS {
-        m2.mesh(&small[i], &table, &mut o2);
-        tri += o2.solid.indices.len() / 3;
-        fsn[i].mesh(&mut buffer);
-        ftri += buffer.indices.len() / 3;
+    let boxes: Vec<DenseBox> = blocks.iter().map(|block| padded(block, PAD)).collect();
+    let larger: Vec<DenseBox> = blocks.iter().map(|block| padded(block, PAD + 1)).collect();
+    let fsn: Vec<FsnBlock> = boxes.iter().map(|cells| FsnBlock::new(cells, 8, &table)).collect();
+    let (mut meshes, mut angles) = (Vec::new(), Vec::new());
+    let mut maker = Maker::new(&snapshot, &table);
+    for cells in &boxes {
+        let mut mesh = BlockMesh::new();
+        maker.mesher.mesh(cells, &table, &mut mesh);
+        maker.edges(&mesh.solid, mesh.block);
+        angles.push(maker.angles.clone());
+        meshes.push(mesh);
     }
-    let mut scratch = terravox::collide::edges::EdgeScratch::default();
-    let mut codes = Vec::new();
-    let meshes: Vec<BlockMesh> = small
-        .iter()
-        .map(|c| {
-            let mut m = BlockMesh::new();
-            m2.mesh(c, &table, &mut m);
-            m
-        })
-        .collect();
+    let mut buffer = SurfaceNetsBuffer::default();
+    let [mut a, mut b, mut c, mut d, mut e, mut f] =
+        std::array::from_fn(|_| Maker::new(&snapshot, &table));
+    let of = |item: usize| item * GROUP..(item + 1) * GROUP;
+    let build = |maker: &mut Maker<'_>, i: usize| {
+        let solid = &meshes[i].solid;
+        let tree = QuadTree::build(solid, &solid.quad_faces, &angles[i], &mut maker.index);
+        u64::from(tree.is_some())
+    };
+    let mesh = |maker: &mut Maker<'_>, cells: &DenseBox| {
+        maker.mesher.mesh(cells, &table, &mut maker.mesh);
+        maker.mesh.solid.indices.len() as u64
+    };
     let entrants = vec![
-        Entrant::new("fsn", |item| {
-            fsn[range(item)]
-                .iter()
-                .map(|f| {
-                    f.mesh(&mut buffer);
-                    buffer.indices.len() as u64
-                })
-                .sum()
-        }),
-        Entrant::new("gather12", |item| {
-            blocks[range(item)]
-                .iter()
-                .map(|b| {
-                    snapshot.read(b.grow(2), 0, &mut c2).unwrap();
-                    u64::from(c2.materials()[0])
-                })
-                .sum()
-        }),
-        Entrant::new("gather14", |item| {
-            blocks[range(item)]
-                .iter()
-                .map(|b| {
-                    snapshot.read(b.grow(3), 0, &mut c3).unwrap();
-                    u64::from(c3.materials()[0])
-                })
-                .sum()
-        }),
-        Entrant::new("mesh8", |item| {
-            small[range(item)]
-                .iter()
-                .map(|c| {
-                    m2.mesh(c, &table, &mut o2);
-                    o2.solid.indices.len() as u64
-                })
-                .sum()
-        }),
-        Entrant::new("mesh10", |item| {
-            large[range(item)]
-                .iter()
-                .map(|c| {
-                    m3.mesh(c, &table, &mut o3);
-                    o3.solid.indices.len() as u64
-                })
-                .sum()
+        Entrant::new("fast-surface-nets", |item| {
+            let mesh = |block: &FsnBlock| {
+                block.mesh(&mut buffer);
+                buffer.indices.len() as u64
+            };
+            fsn[of(item)].iter().map(mesh).sum()
         }),
         Entrant::new("edges", |item| {
-            meshes[range(item)]
-                .iter()
-                .map(|m| {
-                    terravox::collide::edges::edge_angles(
-                        &m.solid,
-                        m.block,
-                        &mut scratch,
-                        &mut codes,
-                    );
-                    codes.len() as u64
-                })
-                .sum()
+            meshes[of(item)].iter().map(|mesh| a.edges(&mesh.solid, mesh.block)).sum()
         }),
-    ];
-    let timings = contest(BLOCKS / GROUP, RACE, entrants);
-    let base = timings[0].min * 1e9 / BLOCKS as f64;
-    let rows = timings
-        .iter()
-        .map(|t| {
-            detail(t.name, t.min * 1e9 / BLOCKS as f64, "ns/block").beside(base).note(format!(
-                "median {:.0}; tris {tri} fsn {ftri}",
-                t.median * 1e9 / BLOCKS as f64
-            ))
+        Entrant::new("ready", |item| blocks[of(item)].iter().map(|&block| b.ready(block)).sum()),
+        Entrant::new("gather", |item| {
+            blocks[of(item)].iter().map(|&block| c.gather(block, PAD)).sum()
+        }),
+        Entrant::new("mesh", |item| boxes[of(item)].iter().map(|cells| mesh(&mut d, cells)).sum()),
+        Entrant::new("index", |item| of(item).map(|i| build(&mut e, i)).sum()),
+        Entrant::new("gather of 14³", |item| {
+            blocks[of(item)].iter().map(|&block| f.gather(block, PAD + 1)).sum()
         })
-        .collect();
-    report.details(format!("{} explore", world.name), rows);
+        .every(4),
+    ];
+    let mut timings = contest(BLOCKS / GROUP, RACE, entrants);
+    let mut g = Maker::new(&snapshot, &table);
+    let whole = Entrant::new("mesh of 10³", |item| {
+        larger[of(item)].iter().map(|cells| mesh(&mut g, cells)).sum()
+    });
+    let budget = Budget { seconds: 1.0, ..RACE };
+    timings.extend(contest(BLOCKS / GROUP, budget, vec![whole]));
+    timings
 }
 
-fn estimate(world: &World) {
-    use glam::DVec3;
-    let table = table_of(Shape::Default);
-    let blocks = blocks(world);
-    let mut cells = DenseBox::default();
-    let mut mesher = Mesher::new();
-    let (mut o2, mut o3) = (BlockMesh::new(), BlockMesh::new());
-    let (mut sides, mut border, mut special, mut with_special, mut quads) = (0, 0, 0, 0, 0);
-    let mut pairs = Vec::new();
-    for block in &blocks {
-        world.read(block.grow(2), &mut cells);
-        mesher.mesh_keyed(&cells, &table, &mut o2);
-        world.read(block.grow(3), &mut cells);
-        mesher.mesh_keyed(&cells, &table, &mut o3);
-        let s = &o2.solid;
-        special += s.quad_count() - s.plain_quads;
-        quads += s.quad_count();
-        with_special += usize::from(s.quad_count() > s.plain_quads);
-        for (q, four) in terravox::collide::edges::naive::sides(s, &o3.solid).iter().enumerate() {
-            let i = &s.indices[6 * q..6 * q + 6];
-            let v = [i[0], i[1], i[2], i[5]].map(|v| v as usize);
-            let p = v.map(|v| DVec3::from(s.positions[v].map(f64::from)));
-            let n = v.map(|v| DVec3::from(s.normals[v].map(f64::from)));
-            for k in 0..4 {
-                sides += 1;
-                if four[k].own {
-                    continue;
-                }
-                border += 1;
-                let Some(exact) = four[k].angle else { continue };
-                let tri = if k < 2 { [0, 1, 2] } else { [0, 2, 3] };
-                let n1 = (p[tri[1]] - p[tri[0]]).cross(p[tri[2]] - p[tri[0]]).normalize();
-                let nq = (p[2] - p[0]).cross(p[3] - p[1]).normalize();
-                let e = (p[(k + 1) % 4] - p[k]).normalize_or_zero();
-                let m = n[k] + n[(k + 1) % 4];
-                let m = m - e * e.dot(m);
-                let o = e.cross(n1);
-                let half = o.dot(m).atan2(n1.dot(m));
-                let qa = o.dot(nq).atan2(n1.dot(nq));
-                let a = {
-                    let x = n[k] - e * e.dot(n[k]);
-                    o.dot(x).atan2(n1.dot(x))
-                };
-                let b = {
-                    let x = n[(k + 1) % 4];
-                    let x = x - e * e.dot(x);
-                    o.dot(x).atan2(n1.dot(x))
-                };
-                pairs.push([
-                    exact.to_degrees(),
-                    half.to_degrees(),
-                    qa.to_degrees(),
-                    a.to_degrees(),
-                    b.to_degrees(),
-                ]);
-            }
-        }
-    }
-    eprintln!(
-        "{}: quads {quads} special {special} blocks with special {with_special}/{BLOCKS}; sides {sides} border {border}",
-        world.name
-    );
-    let text: Vec<String> = pairs
-        .iter()
-        .map(|p| format!("{:.3} {:.3} {:.3} {:.3} {:.3}", p[0], p[1], p[2], p[3], p[4]))
-        .collect();
-    std::fs::write(format!("/tmp/edges_pairs_{}.txt", world.name), text.join("\n")).unwrap();
+fn a_block(timing: &Timing) -> f64 {
+    timing.min * 1e9 / BLOCKS as f64
 }
 
-fn planes() {
-    use glam::DVec3;
+fn time_lines(timings: &[Timing]) -> Vec<Row> {
+    let line = |timing: &Timing| {
+        let median = timing.median * 1e9 / BLOCKS as f64;
+        let row = detail(timing.name, a_block(timing), "ns/block").beside(a_block(&timings[FSN]));
+        row.note(format!("median {median:.0}"))
+    };
+    timings.iter().map(line).collect()
+}
+
+/// How the angles of sides on the border of blocks compare with the exact ones.
+fn border_lines(world: &World, blocks: &[Region]) -> Vec<Row> {
     let table = table_of(Shape::Default);
-    let mut mesher = Mesher::new();
-    let (mut o2, mut o3) = (BlockMesh::new(), BlockMesh::new());
-    let mut pairs = Vec::new();
-    for i in 0..400 {
-        let t = i as f64;
-        let n =
-            DVec3::new((t * 0.7).sin(), 1.0 + (t * 0.37).cos() * 0.9, (t * 1.3).cos()).normalize();
-        let f = crate::worlds::shapes::half_space(DVec3::splat(4.0 + 0.5 * (t * 0.11).sin()), n);
-        let cells = crate::worlds::shapes::filled(Region::new([-2; 3], [10; 3]), 5, &f);
-        mesher.mesh_keyed(&cells, &table, &mut o2);
-        let cells = crate::worlds::shapes::filled(Region::new([-3; 3], [11; 3]), 5, &f);
-        mesher.mesh_keyed(&cells, &table, &mut o3);
-        let s = &o2.solid;
-        for (q, four) in terravox::collide::edges::naive::sides(s, &o3.solid).iter().enumerate() {
-            let i = &s.indices[6 * q..6 * q + 6];
-            let v = [i[0], i[1], i[2], i[5]].map(|v| v as usize);
-            let p = v.map(|v| DVec3::from(s.positions[v].map(f64::from)));
-            let n = v.map(|v| DVec3::from(s.normals[v].map(f64::from)));
-            for k in 0..4 {
-                let Some(exact) = four[k].angle else { continue };
-                let tri = if k < 2 { [0, 1, 2] } else { [0, 2, 3] };
-                let n1 = (p[tri[1]] - p[tri[0]]).cross(p[tri[2]] - p[tri[0]]).normalize();
-                let e = (p[(k + 1) % 4] - p[k]).normalize_or_zero();
-                let m = n[k] + n[(k + 1) % 4];
-                let m = m - e * e.dot(m);
-                let o = e.cross(n1);
-                let half = o.dot(m).atan2(n1.dot(m));
-                pairs.push((exact.to_degrees(), 2.0 * half.to_degrees()));
-            }
+    let (mut mesher, mut mesh, mut around) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
+    let (mut cells, mut edges, mut codes) =
+        (DenseBox::default(), EdgeScratch::default(), Vec::new());
+    let (mut all, mut border) = (0, Vec::new());
+    for block in blocks {
+        for (pad, out) in [(PAD, &mut mesh), (PAD + 1, &mut around)] {
+            world.read(block.grow(pad), &mut cells);
+            mesher.mesh_keyed(&cells, &table, out);
+        }
+        edge_angles(&mesh.solid, *block, &mut edges, &mut codes);
+        let sides = naive_edges::sides(&mesh.solid, &around.solid);
+        all += 4 * sides.len();
+        for (sides, codes) in sides.iter().zip(&codes) {
+            let given = |k: usize| f64::from(edge_angle(*codes, k).radians).to_degrees();
+            let exact = |side: &Side| side.angle.filter(|_| !side.own);
+            border.extend((0..4).filter_map(|k| Some((exact(&sides[k])?.to_degrees(), given(k)))));
         }
     }
-    let n = pairs.len() as f64;
-    for lim in [0.05, 0.1, 0.35, 0.7, 1.0, 2.0, 4.0, 7.0, 11.0] {
-        eprintln!(
-            "planes > {lim}: exact {:.4} estimate {:.4}",
-            pairs.iter().filter(|p| p.0 > lim).count() as f64 / n,
-            pairs.iter().filter(|p| p.1 > lim).count() as f64 / n
-        );
-    }
+    let share = |what: &'static str, counts: &dyn Fn(f64, f64) -> bool| {
+        let count = border.iter().filter(|&&(exact, given)| counts(exact, given)).count();
+        detail(what, count as f64 / border.len() as f64, "share")
+    };
+    let short =
+        |exact: f64, given: f64| if exact > 0.35 && exact < 150.0 { exact - given } else { 0.0 };
+    let worst = border.iter().map(|&(exact, given)| short(exact, given)).fold(0.0, f64::max);
+    vec![
+        detail("border sides", border.len() as f64 / all as f64, "of all sides"),
+        share("less than exact", &|exact, given| short(exact, given) > 0.0),
+        share("less by 5° and more", &|exact, given| short(exact, given) >= 5.0),
+        detail("less at most by", worst, "degrees"),
+        share("flat or concave, given more than 4°", &|exact, given| exact <= 0.35 && given > 4.0),
+        share("more by 10° and more", &|exact, given| given - exact.max(0.0) >= 10.0),
+    ]
 }

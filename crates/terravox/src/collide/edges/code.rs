@@ -90,10 +90,12 @@ pub(super) fn codes_of(cos: Vec4, outward: Vec4) -> u16 {
     packed(cos, convex, &WHOLE)
 }
 
-/// Codes of twice four angles, given as [`codes_of`] wants them. None is a fold.
+/// Codes of twice four angles, given as [`codes_of`] wants them, and the greatest where
+/// `all` says so. None is a fold.
 #[inline(always)]
-pub(super) fn codes_of_halves(cos: Vec4, outward: Vec4) -> u16 {
-    packed(cos, outward.cmpgt(Vec4::ZERO), &HALF)
+pub(super) fn codes_of_halves(cos: Vec4, outward: Vec4, all: BVec4A) -> u16 {
+    let cos = Vec4::select(all, Vec4::ZERO, cos);
+    packed(cos, outward.cmpgt(Vec4::ZERO) | all, &HALF)
 }
 
 /// How many of the limits each cosine is below, where it counts.
@@ -160,7 +162,8 @@ mod tests {
         assert_eq!([at(151.0), at(180.0)], [0, 0]);
         let half = |degrees: f64| {
             let (sin, cos) = (degrees / 2.0).to_radians().sin_cos();
-            codes_of_halves(Vec4::splat(cos as f32), Vec4::splat(sin as f32)) & 15
+            codes_of_halves(Vec4::splat(cos as f32), Vec4::splat(sin as f32), BVec4A::default())
+                & 15
         };
         assert_eq!([half(0.34), half(0.36), half(45.0), half(170.0)], [0, 1, 9, 15]);
     }

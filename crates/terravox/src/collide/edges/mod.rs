@@ -12,10 +12,10 @@
 //!
 //! **Across the block's border** the other triangle is not there. Twice the angle from
 //! the triangle to the mean of its two vertex normals stands for it, all seen along the
-//! edge. Vertices have the same normals in all blocks, so of the two triangles at a border
-//! edge one lies at least half the angle from that mean: **one of the two blocks gives
-//! at least the exact angle**, and together they always cover it. A contact on the edge
-//! is found in both. Exact neighbours need meshes of 10³ cells for blocks of 8³, which
+//! edge (180° where that mean is no help: at more than a right angle to the triangle).
+//! Vertices have the same normals in all blocks, so of the two triangles at a border edge
+//! one lies at least half the angle from that mean: **one of the two blocks gives at
+//! least the exact angle**. A contact on the edge is found in both. Exact neighbours need meshes of 10³ cells for blocks of 8³, which
 //! takes half as long again as all else.
 //!
 //! A triangle without area, or one that folds back (it is at more than a right angle to
@@ -27,6 +27,8 @@ mod code;
 #[doc(hidden)]
 pub mod naive;
 mod pair;
+#[cfg(test)]
+mod tests;
 
 use glam::{Mat4, Vec4, Vec4Swizzles};
 
@@ -180,7 +182,9 @@ fn border_codes(surface: &Surface, points: &[Vec4], at: [usize; 4], own: [Vec4; 
     let along = dots(means, edges) / dots(edges, edges).max(Vec4::splat(f32::MIN_POSITIVE));
     let means: Lanes = std::array::from_fn(|axis| means[axis] - edges[axis] * along);
     let length = dots(means, means).max(Vec4::splat(f32::MIN_POSITIVE)).sqrt();
-    codes_of_halves(dots(own, means) / length, dots(crosses(edges, own), means))
+    let cos = dots(own, means) / length;
+    let inward = dots(own, own).cmpgt(Vec4::ZERO) & cos.cmple(Vec4::ZERO);
+    codes_of_halves(cos, dots(crosses(edges, own), means), inward)
 }
 
 #[inline(always)]

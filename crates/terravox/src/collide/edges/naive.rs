@@ -16,6 +16,8 @@ pub struct Side {
     pub angle: Option<f64>,
     /// Whether that triangle is of the same block.
     pub own: bool,
+    /// Whether another triangle stands for one of the two: it leaves the edge.
+    pub through: bool,
 }
 
 /// What is across the sides of all quads of `surface`. `around` shows them and at least
@@ -28,8 +30,10 @@ pub fn sides(surface: &Surface, around: &Surface) -> Vec<[Side; 4]> {
         let (from, to) = (corners[k], corners[(k + 1) % 4]);
         let key = [surface.keys[to], surface.keys[from]];
         let along = position(surface, to) - position(surface, from);
-        let angle = edges.get(&key).and_then(|other| angle(normals[k / 2], along, *other));
-        Side { angle, own: own.contains_key(&key) }
+        let other = edges.get(&key).copied().unwrap_or_default();
+        let through = [normals[k / 2], other].iter().any(|n| n.dot(along).abs() > 1e-9);
+        let angle = angle(normals[k / 2], along, other);
+        Side { angle, own: own.contains_key(&key), through }
     };
     let quads = (0..surface.quad_count()).map(|quad| (quad, guides(surface, quad)));
     quads.map(|(quad, normals)| std::array::from_fn(|k| side(quad, &normals, k))).collect()
@@ -69,13 +73,14 @@ fn guides(surface: &Surface, quad: usize) -> [DVec3; 2] {
     [if n == DVec3::ZERO { m } else { n }, if m == DVec3::ZERO { n } else { m }]
 }
 
-/// Signed angle from a triangle to the one across its side `along`.
+/// Angle between the guides of a triangle and of the one across its side `along`,
+/// positive where that bends away.
 fn angle(normal: DVec3, along: DVec3, other: DVec3) -> Option<f64> {
     if normal == DVec3::ZERO || other == DVec3::ZERO {
         return None;
     }
-    let outward = along.cross(normal).normalize_or_zero();
-    Some(other.dot(outward).atan2(other.dot(normal)))
+    let angle = normal.cross(other).length().atan2(normal.dot(other));
+    Some(if along.cross(normal).dot(other) > 0.0 { angle } else { -angle })
 }
 
 fn position(surface: &Surface, vertex: usize) -> DVec3 {
