@@ -25,7 +25,7 @@ mod walk;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
-pub use collider::{Collider, ColliderOptions, ColliderStats};
+pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
 #[doc(hidden)]
 pub use edges::naive as naive_edges;
 pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
