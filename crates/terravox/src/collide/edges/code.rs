@@ -107,8 +107,16 @@ fn packed(cos: Vec4, counts: BVec4A, limits: &[f32; 15]) -> u16 {
         return 0;
     }
     let mut codes = Vec4::ZERO;
-    for &limit in limits {
-        codes += Vec4::select(cos.cmplt(Vec4::splat(limit)), Vec4::ONE, Vec4::ZERO);
+    let mut count = |limits: &[f32]| {
+        for &limit in limits {
+            codes += Vec4::select(cos.cmplt(Vec4::splat(limit)), Vec4::ONE, Vec4::ZERO);
+        }
+    };
+    // Steep edges are rare.
+    let (low, high) = limits.split_at(7);
+    count(low);
+    if cos.cmplt(Vec4::splat(high[0])).any() {
+        count(high);
     }
     let places = Vec4::new(1.0, 16.0, 256.0, 4096.0);
     codes.dot(places) as u16
