@@ -273,8 +273,10 @@ fn to_split(groups: &[Group]) -> Option<usize> {
 fn partition(items: &mut [Item], axis: usize, most: i32) -> usize {
     let mut below = 0;
     for i in 0..items.len() {
+        // Asked before the swap, so that no load waits for a store.
+        let is_below = items[i].middle(axis) <= most;
         items.swap(i, below);
-        below += usize::from(items[below].middle(axis) <= most);
+        below += usize::from(is_below);
     }
     below
 }

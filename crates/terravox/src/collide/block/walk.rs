@@ -1,7 +1,7 @@
 //! The walk over a tree, nearest first.
 //!
-//! Without a branch that depends on how many children are met, or in which order: what a
-//! processor guesses wrong there costs more than the tests.
+//! Children are sorted and stacked without branches that depend on how many are met, or in
+//! which order.
 
 use super::mesh::Leaf;
 use super::node::{Child, Node, WIDTH};
