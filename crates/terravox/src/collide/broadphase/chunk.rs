@@ -51,6 +51,8 @@ pub(crate) struct ChunkBlocks {
     pub words: BlockWords,
     /// Solid masks by rank in `words.solid`, then wet ones by rank in `words.wet`.
     masks: Box<[Mask]>,
+    /// Ranks in `words.solid`: x86-64 has no count of bits, and boxes ask often.
+    ranks: [u8; 64],
 }
 
 /// New words and masks of some blocks of a chunk, by block.
@@ -90,7 +92,7 @@ impl ChunkBlocks {
     /// A record without masks: of a chunk that needs none.
     pub(super) fn simple(words: BlockWords) -> ChunkBlocks {
         debug_assert!(words.solid | words.wet == 0);
-        ChunkBlocks { words, masks: Box::default() }
+        ChunkBlocks { words, masks: Box::default(), ranks: [0; 64] }
     }
 
     /// The record after some blocks were made anew; the others stay as they are. The
@@ -107,7 +109,12 @@ impl ChunkBlocks {
         };
         push(words.solid, remade.solid, &self.masks, self.words.solid);
         push(words.wet, remade.wet, self.wet_masks(), self.words.wet);
-        ChunkBlocks { words, masks: masks.into_boxed_slice() }
+        let (mut ranks, mut next) = ([0; 64], 0);
+        for (bit, rank) in ranks.iter_mut().enumerate() {
+            *rank = next;
+            next += (words.solid >> bit & 1) as u8;
+        }
+        ChunkBlocks { words, masks: masks.into_boxed_slice(), ranks }
     }
 
     fn wet_masks(&self) -> &[Mask] {
@@ -123,7 +130,7 @@ impl ChunkBlocks {
     /// The solid mask of the block of a bit, which must have one.
     #[inline(always)]
     pub fn solid_mask(&self, bit: u32) -> &Mask {
-        &self.masks[rank(self.words.solid, bit)]
+        &self.masks[usize::from(self.ranks[bit as usize])]
     }
 
     /// The wet mask of the block of a bit, which must have one.
