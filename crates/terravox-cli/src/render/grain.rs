@@ -4,7 +4,7 @@
 //! Source: value noise on the integer lattice; the hash is that of Widynski's "Squares"
 //! construction cut down to one round of multiply and xor-shift.
 
-use super::walk::floor;
+use super::scene::floor;
 use glam::{DVec3, Vec3};
 
 /// A number in -1..1 for a lattice point.

@@ -4,11 +4,10 @@
 //! (2011). A mip cell holds the mean fill of what it covers, so a cone takes one sample
 //! where its width is the cell's edge, and the result has no noise.
 
-use super::scene::Scene;
-use super::walk::floor;
+use super::scene::{Scene, floor};
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
-use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, Region, Snapshot, VoxelPos};
 
 /// Cells along the edge of a brick; it stores one more on the far sides, so that a
 /// sample between eight cells needs one brick.
@@ -111,13 +110,12 @@ impl Scene {
     fn cone(&self, origin: DVec3, direction: Vec3, bricks: &mut Bricks) -> f32 {
         let mut open = 1.0;
         for step in 1..=COARSER {
-            let mip = self.mip + step;
-            if mip > MAX_MIP || open < 0.02 {
+            if open < 0.02 {
                 break;
             }
             let width = f64::from(1_u32 << step);
             let at = origin + direction.as_dvec3() * (width * 0.87);
-            open *= 1.0 - bricks.fill(&self.snapshot, mip, at / width);
+            open *= 1.0 - bricks.fill(&self.snapshot, step, at / width);
         }
         open
     }
