@@ -247,11 +247,28 @@ pub struct Render {
     pub file: PathBuf,
     #[command(flatten)]
     pub view: View,
+    /// Draw what the collider holds about the middle of the picture
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub draw: Vec<Draw>,
+    /// Voxels around the middle of the picture in which it is drawn
+    #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
+    pub draw_radius: f64,
     /// Threads to use [default: as many as the machine has]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     #[command(flatten)]
     pub reading: Reading,
+}
+
+/// What the collider holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Draw {
+    /// Cells that may touch something, by surface.
+    Masks,
+    /// Blocks that rays have met.
+    Blocks,
+    /// Boxes of the trees in them.
+    Trees,
 }
 
 /// Camera and light of a picture.

@@ -1,7 +1,7 @@
 //! `render`: a picture of a world.
 
 use super::import::add_notes;
-use crate::args::{Render, Switch, View};
+use crate::args::{Draw, Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, check_not_input};
@@ -11,6 +11,7 @@ use glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
+use terravox::math::{Aabb, DebugLines};
 use terravox_cli::render::{
     self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
 };
@@ -28,7 +29,11 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     let scene = scene.map_err(Failure::at(&args.world))?;
     let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&world, &scene, &args.view, options.aspect());
-    let Picture { image, stats } = take(&scene, &camera, &options, console);
+    let Picture { mut image, stats } = take(&scene, &camera, &options, console);
+    if !args.draw.is_empty() {
+        let lines = debug_lines(&scene, &camera, args);
+        render::draw_lines(&mut image, &scene, &camera, &lines);
+    }
     let file_bytes = write_png(output, &args.file, &image)?;
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
@@ -55,6 +60,21 @@ fn options(view: &View) -> PictureOptions {
         lamp: view.lamp.map(|lamp| lamp == Switch::On),
         threads: None,
     }
+}
+
+/// What the collider holds about what the picture shows in its middle.
+fn debug_lines(scene: &Scene, camera: &Camera, args: &Render) -> DebugLines {
+    let cells = args.draw_radius / f64::from(1_u32 << scene.mip());
+    let within = Aabb::around(render::target(scene, camera), [cells; 3]);
+    let mut lines = DebugLines::default();
+    for what in &args.draw {
+        match what {
+            Draw::Masks => scene.collider().broadphase().lines(&within, &mut lines),
+            Draw::Blocks => scene.collider().built_lines(&within, &mut lines),
+            Draw::Trees => scene.collider().tree_lines(&within, &mut lines),
+        }
+    }
+    lines
 }
 
 /// Rays by kind, and how many a core casts and shades a second.

@@ -9,6 +9,7 @@ mod count;
 mod frame;
 mod grain;
 mod image;
+mod lines;
 #[cfg(test)]
 mod naive;
 mod occlusion;
@@ -24,8 +25,9 @@ pub use camera::{Camera, Ray, direction_of};
 pub use count::{RayCounts, RenderStats};
 pub use frame::{FOV_DEGREES, around, closer, middle, outlook, overview, shore};
 pub use image::Image;
+pub use lines::{draw_lines, target};
 pub use scene::Scene;
-pub use shade::FAR;
+pub use shade::{FAR, RecordedRays};
 
 use cpu_time::ThreadTime;
 use glam::{DVec2, DVec3, Vec3};
@@ -94,6 +96,12 @@ impl PictureOptions {
     pub fn tiles(&self) -> usize {
         self.width.div_ceil(TILE) * self.height.div_ceil(TILE)
     }
+
+    /// Left and top pixel of a square.
+    fn corner(&self, tile: usize) -> [usize; 2] {
+        let across = self.width.div_ceil(TILE);
+        [tile % across * TILE, tile / across * TILE]
+    }
 }
 
 /// Takes a picture; calls `progress` after each of [`PictureOptions::tiles`] squares.
@@ -122,8 +130,7 @@ pub fn render(
             if tile >= options.tiles() {
                 break;
             }
-            let across = options.width.div_ceil(TILE);
-            let corner = [tile % across * TILE, tile / across * TILE];
+            let corner = options.corner(tile);
             take_tile(&look, camera, options, corner, &mut scratch, &mut pixels);
             put_tile(&mut locked(&picture).image, corner, &pixels);
             progress();
@@ -140,6 +147,21 @@ pub fn render(
 /// What a lock guards: a thread that panicked would have ended the scope of them all.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// The rays of a picture of one ray a pixel, for casting them again.
+///
+/// # Panics
+/// As [`render`].
+pub fn recorded_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -> RecordedRays {
+    let options = PictureOptions { rays_an_edge: 1, ..*options };
+    let look = look(scene, camera, &options);
+    let mut scratch = Scratch { recorded: Some(RecordedRays::default()), ..Scratch::default() };
+    let mut pixels = Vec::new();
+    for corner in (0..options.tiles()).map(|tile| options.corner(tile)) {
+        take_tile(&look, camera, &options, corner, &mut scratch, &mut pixels);
+    }
+    scratch.recorded.unwrap_or_default()
 }
 
 /// Sky, colours and lamp of a picture.
@@ -202,12 +224,12 @@ fn take_tile(
     pixels: &mut Vec<[u8; 3]>,
 ) {
     pixels.clear();
+    scratch.last_open = None;
     let n = options.rays_an_edge;
     let size = DVec2::new(options.width as f64, options.height as f64);
     for y in top..(top + TILE).min(options.height) {
         for x in left..(left + TILE).min(options.width) {
             let mut sum = Vec3::ZERO;
-            scratch.last_open = None;
             for sample in 0..n * n {
                 let at = DVec2::new(x as f64, y as f64) + within_pixel(sample, n);
                 let ray = camera.ray(at / size, options.aspect());

@@ -30,10 +30,27 @@ const PLANE_BLOCKS: f32 = 0.23;
 type Brick = Box<[u8; 729]>;
 
 /// Bricks of solid fill, read from the world when first needed. One a thread.
-#[derive(Default)]
 pub struct Bricks {
-    bricks: FxHashMap<(u8, IVec3), Brick>,
+    /// Where bricks are in `bricks`, by mip and position.
+    places: FxHashMap<(u8, IVec3), u32>,
+    bricks: Vec<Brick>,
+    /// Position and place of the last brick of each mip: cones stay near each other.
+    last: [(IVec3, u32); COARSER as usize + 1],
     cells: DenseBox,
+}
+
+/// No brick lies there.
+const NOWHERE: (IVec3, u32) = (IVec3::MIN, 0);
+
+impl Default for Bricks {
+    fn default() -> Bricks {
+        Bricks {
+            places: FxHashMap::default(),
+            bricks: Vec::new(),
+            last: [NOWHERE; COARSER as usize + 1],
+            cells: DenseBox::default(),
+        }
+    }
 }
 
 impl Bricks {
@@ -43,11 +60,10 @@ impl Bricks {
         let cell = floor(point);
         let part = (point - cell.as_dvec3()).as_vec3();
         let at = cell >> 3;
-        if self.bricks.len() >= MOST_BRICKS {
-            self.bricks.clear();
+        if self.last[usize::from(mip)].0 != at {
+            self.last[usize::from(mip)] = (at, self.find(snapshot, mip, at));
         }
-        let Bricks { bricks, cells } = self;
-        let brick = bricks.entry((mip, at)).or_insert_with(|| read(snapshot, mip, at, cells));
+        let brick = &self.bricks[self.last[usize::from(mip)].1 as usize];
         let local = (cell - at * EDGE).as_uvec3();
         let base = (local.x + 9 * (local.z + 9 * local.y)) as usize;
         let value = |offset: usize| f32::from(brick[base + offset]);
@@ -61,6 +77,18 @@ impl Bricks {
         };
         let low = along_z(0);
         (low + (along_z(81) - low) * part.y) / 255.0
+    }
+
+    /// The place of a brick, read if it was not.
+    fn find(&mut self, snapshot: &Snapshot, mip: u8, at: IVec3) -> u32 {
+        if self.bricks.len() >= MOST_BRICKS {
+            *self = Bricks::default();
+        }
+        let Bricks { places, bricks, cells, .. } = self;
+        *places.entry((mip, at)).or_insert_with(|| {
+            bricks.push(read(snapshot, mip, at, cells));
+            bricks.len() as u32 - 1
+        })
     }
 }
 

@@ -61,9 +61,20 @@ pub(super) struct Scratch {
     pub last_open: Option<Open>,
     /// Rays cast so far.
     pub rays: RayCounts,
+    /// Where rays are noted, if they are wanted.
+    pub recorded: Option<RecordedRays>,
 }
 
-/// The share of the sky that the last spot of this pixel saw.
+/// The rays of a picture.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedRays {
+    /// From the eye; they see ground and liquids.
+    pub primary: Vec<Ray>,
+    /// Towards the sun; they see ground, and any will do.
+    pub shadow: Vec<Ray>,
+}
+
+/// The share of the sky that the last spot of this square saw.
 pub(super) struct Open {
     point: DVec3,
     normal: Vec3,
@@ -86,6 +97,9 @@ impl Look<'_> {
     pub fn seen(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
         let direction = ray.direction.as_vec3();
         scratch.rays.primary += 1;
+        if let Some(recorded) = &mut scratch.recorded {
+            recorded.primary.push(*ray);
+        }
         let Some(hit) = self.scene.closest(ray, FAR, &Filter::BOTH) else {
             return self.sky.seen(direction);
         };
@@ -143,8 +157,8 @@ impl Look<'_> {
         spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
     }
 
-    /// The share of the sky that a spot sees; the rays of one pixel that meet about the
-    /// same spot share an answer.
+    /// The share of the sky that a spot sees; rays of one square that follow each other and
+    /// meet about the same spot share an answer.
     fn open(&self, spot: &Spot, t: f64, scratch: &mut Scratch) -> f32 {
         if let Some(near) = &scratch.last_open
             && near.point.distance(spot.point) < (2.0 * t * self.pixel_edge).min(0.5)
@@ -171,6 +185,9 @@ impl Look<'_> {
     pub fn in_shadow(&self, spot: &Spot, scratch: &mut Scratch) -> bool {
         let ray = Ray { origin: spot.shadow_origin, direction: self.sky.sun.as_dvec3() };
         scratch.rays.shadow += 1;
+        if let Some(recorded) = &mut scratch.recorded {
+            recorded.shadow.push(ray);
+        }
         self.scene.blocked(&ray, FAR)
     }
 
