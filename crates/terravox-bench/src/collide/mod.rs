@@ -4,6 +4,7 @@
 mod broad;
 mod edges;
 mod index;
+mod render;
 mod world;
 
 use crate::report::Report;
@@ -21,4 +22,5 @@ pub fn run(report: &mut Report) {
     index::run(report, &worlds);
     edges::run(report, &worlds);
     world::run(report, &worlds);
+    render::run(report, &worlds);
 }

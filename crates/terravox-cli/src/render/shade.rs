@@ -51,6 +51,8 @@ pub(super) struct Spot {
     pub colour: Vec3,
     /// Whether the surface is seen from its back.
     pub from_behind: bool,
+    /// The share of the sky that it sees, if its corners know.
+    pub open: Option<f32>,
 }
 
 /// Memory that one thread needs to shade.
@@ -117,11 +119,8 @@ impl Look<'_> {
     pub fn spot(&self, ray: &Ray, hit: &Hit, scratch: &mut Scratch) -> Spot {
         let block_min = DVec3::from(hit.block.min_voxel().to_array().map(f64::from));
         let face = Vec3::from(hit.normal);
-        let flat = Vertex {
-            position: (DVec3::from(hit.point) - block_min).as_vec3(),
-            normal: face,
-            colour: self.scene.colour(hit),
-        };
+        let here = (DVec3::from(hit.point) - block_min).as_vec3();
+        let flat = Vertex::new(here, face, self.scene.colour(hit));
         let corners = self.scene.corners(hit, &mut scratch.meshing).unwrap_or([&flat; 3]);
         let weights = hit.weights;
         let blend =
@@ -135,6 +134,14 @@ impl Look<'_> {
         let normal = towards(normal.normalize_or(face), face);
         let square = normal.dot(self.sky.sun).clamp(0.0, 1.0);
         let lift = LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square);
+        let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < 1.0;
+        let open = near.then(|| {
+            let sky = |vertex: &Vertex| {
+                let point = block_min + vertex.position.as_dvec3();
+                vertex.sky(|| self.scene.sky_seen(point, vertex.normal, &mut scratch.bricks))
+            };
+            corners.map(sky).iter().zip(weights).map(|(sky, weight)| sky * weight).sum()
+        });
         let curved = curved_point(&corners, weights, local, side);
         Spot {
             point: block_min + local.as_dvec3(),
@@ -143,6 +150,7 @@ impl Look<'_> {
             shadow_origin: block_min + (curved + normal * lift).as_dvec3(),
             colour: blend(|vertex| vertex.colour),
             from_behind,
+            open,
         }
     }
 
@@ -157,9 +165,13 @@ impl Look<'_> {
         spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
     }
 
-    /// The share of the sky that a spot sees; rays of one square that follow each other and
-    /// meet about the same spot share an answer.
+    /// The share of the sky that a spot sees: what its corners see where a pixel shows one
+    /// cell at most; else rays of one square that follow each other and meet about the
+    /// same spot share an answer.
     fn open(&self, spot: &Spot, t: f64, scratch: &mut Scratch) -> f32 {
+        if let Some(open) = spot.open {
+            return open;
+        }
         if let Some(near) = &scratch.last_open
             && near.point.distance(spot.point) < (2.0 * t * self.pixel_edge).min(0.5)
             && near.normal.dot(spot.normal) > 0.97
@@ -241,7 +253,7 @@ mod tests {
     use super::*;
 
     fn vertex(position: Vec3, normal: Vec3) -> Vertex {
-        Vertex { position, normal, colour: Vec3::ONE }
+        Vertex::new(position, normal, Vec3::ONE)
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use glam::Vec3;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 use terravox::collide::{Block, Hit};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{ChunkPos, DenseBox, Snapshot};
@@ -12,7 +13,7 @@ use terravox::voxel::{ChunkPos, DenseBox, Snapshot};
 const BLOCKS: i32 = 4;
 
 /// A corner of a triangle.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Vertex {
     /// Cells from the block's lowest corner.
     pub position: Vec3,
@@ -20,10 +21,30 @@ pub struct Vertex {
     pub normal: Vec3,
     /// Linear.
     pub colour: Vec3,
+    /// The share of the sky that it sees: 0 while nobody asked, else 1 to 255.
+    sky: AtomicU8,
+}
+
+impl Vertex {
+    /// A vertex whose sky nobody asked for.
+    pub fn new(position: Vec3, normal: Vec3, colour: Vec3) -> Vertex {
+        Vertex { position, normal, colour, sky: AtomicU8::new(0) }
+    }
+
+    /// The share of the sky that it sees, 0 to 1, found by `look` the first time. Threads
+    /// that ask at the same time find the same.
+    pub fn sky(&self, look: impl FnOnce() -> f32) -> f32 {
+        let mut sky = self.sky.load(Ordering::Relaxed);
+        if sky == 0 {
+            sky = 1 + (look().clamp(0.0, 1.0) * 254.0 + 0.5) as u8;
+            self.sky.store(sky, Ordering::Relaxed);
+        }
+        f32::from(sky - 1) / 254.0
+    }
 }
 
 /// The vertices of a block, numbered as the mesher numbers them.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct BlockVertices {
     solid: Box<[Vertex]>,
     liquid: Box<[Vertex]>,
@@ -96,10 +117,9 @@ fn of(surface: &Surface, palette: &[Vec3; 256]) -> Box<[Vertex]> {
         let parts = surface.materials[i].iter().zip(surface.weights[i]);
         parts.map(|(&id, w)| palette[usize::from(id)] * (f32::from(w) / 255.0)).sum()
     };
-    let vertex = |i: usize| Vertex {
-        position: Vec3::from(surface.positions[i]),
-        normal: Vec3::from(surface.normals[i]),
-        colour: colour(i),
+    let vertex = |i: usize| {
+        let [position, normal] = [surface.positions[i], surface.normals[i]].map(Vec3::from);
+        Vertex::new(position, normal, colour(i))
     };
     (0..surface.vertex_count()).map(vertex).collect()
 }
