@@ -56,14 +56,23 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
     let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();
     let collider = scene.collider();
+    let seen = collider.stats().hits;
     let first = |ray: &Ray| u64::from(collider.ray(ray, &Filter::BOTH).found.is_some());
     let any = |ray: &Ray| u64::from(collider.ray_any(ray, &Filter::SOLID).found);
-    let [closest, shadows] = [least(&primary, first), least(&shadow, any)];
+    let closest = least(&primary, first);
+    let before = collider.stats().hits;
+    let shadows = least(&shadow, any);
+    let [firsts, anys] = [before - seen, collider.stats().hits - before];
+    let looked = |hits: u64, rays: &[Ray]| hits as f64 / (ROUNDS * rays.len().max(1)) as f64;
     let mut fresh = Collider::default();
     fresh.update(&world.grid);
     let start = ThreadTime::now();
-    primary.iter().for_each(|ray| drop(black_box(fresh.ray(ray, &Filter::BOTH))));
-    shadow.iter().for_each(|ray| drop(black_box(fresh.ray_any(ray, &Filter::SOLID))));
+    for ray in &primary {
+        black_box(fresh.ray(ray, &Filter::BOTH));
+    }
+    for ray in &shadow {
+        black_box(fresh.ray_any(ray, &Filter::SOLID));
+    }
     let build = start.elapsed().as_secs_f64() - closest - shadows;
     let count = (primary.len() + shadow.len()) as f64;
     let row = |id: &str, value: f64, unit, note: &str| Row {
@@ -83,6 +92,8 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
         row("rays alone", count / (closest + shadows) / 1e6, "M/s", "primary and shadow"),
         row("primary rays alone", primary.len() as f64 / closest / 1e6, "M/s", ""),
         row("shadow rays alone", shadow.len() as f64 / shadows / 1e6, "M/s", ""),
+        row("blocks a primary ray", looked(firsts, &primary), "blocks", "whose trees it enters"),
+        row("blocks a shadow ray", looked(anys, &shadow), "blocks", ""),
         row("blocks built", built.built as f64, "blocks", ""),
         row("building them", build * 1e3, "ms", "what the first rays take longer"),
     ];

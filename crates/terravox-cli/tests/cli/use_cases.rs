@@ -3,7 +3,7 @@
 use super::{Folder, files, read, text};
 use serde_json::json;
 use std::process::{Command, Stdio};
-use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
 #[test]
@@ -78,21 +78,25 @@ fn a_ray_says_what_it_meets() {
 }
 
 #[test]
-fn a_world_that_is_not_held_finely_enough_is_said_to_be_so() {
+fn a_ray_through_what_is_not_held_says_so() {
     let folder = Folder::new();
-    let mut grid = VoxelGrid::new(GridOptions::default());
-    let mut cells = DenseBox::new(Region::new([0; 3], [16; 3]));
-    cells.fill(2);
-    grid.write_mip(1, &cells);
-    let draft = Store::create(folder.path("w.tvx"), &WorldInfo::default(), Overwrite::No);
-    let draft = draft.expect("a world");
+    let unlisted = Unlisted::Unknown;
+    let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
+    let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
+    for pos in Region::new([0; 3], [32, 12, 32]).voxels() {
+        cells.set(pos, Cell::full(2));
+    }
+    grid.write(&cells).expect("cells");
+    let info = WorldInfo { unlisted, ..WorldInfo::default() };
+    let draft = Store::create(folder.path("w.tvx"), &info, Overwrite::No).expect("a world");
     draft.write_all(&grid, |_, _| ()).expect("cells");
     drop(draft.finish().expect("a file"));
-    let into = folder.report(&["raycast", "w.tvx", "4,80,5", "0,-1,0"]);
-    assert_eq!((&into["hit"], &into["not_held"]), (&json!(false), &json!([0, 0, 0])), "{into}");
-    let beside = folder.report(&["raycast", "w.tvx", "44,80,5", "0,-1,0"]);
-    assert_eq!(beside["not_held"], serde_json::Value::Null, "{beside}");
-    folder.refused(&["render", "w.tvx", "a.png", "--size", "8x8"], &["w.tvx", "mip 1"]);
+    let inside = folder.report(&["raycast", "w.tvx", "16,30,16", "0,-1,0"]);
+    assert_eq!((&inside["distance_m"], &inside["not_held"]), (&json!(18.0), &json!(null)));
+    let from_above = folder.report(&["raycast", "w.tvx", "16,80,16", "0,-1,0"]);
+    assert_eq!(from_above["not_held"], json!([0, 2, 0]), "{from_above}");
+    let beside = folder.report(&["raycast", "w.tvx", "-9,30,16", "0,-1,0"]);
+    assert_eq!((&beside["hit"], &beside["not_held"]), (&json!(false), &json!([-1, 0, 0])));
 }
 
 #[test]

@@ -366,3 +366,62 @@ pub(super) fn chunk_of(point: DVec3) -> ChunkPos {
     let [x, y, z] = point.to_array().map(|v| floor(v) >> CHUNK_LOG2);
     ChunkPos::new(x, y, z)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The cubes of a group that `word` names and the path meets, each asked alone.
+    fn naive<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32, span: Span) -> u64 {
+        let meets = |bit: u32| {
+            let cube = group * N as i32 + cube_of_bit::<N>(bit);
+            path.clip_cube(cube, log2, span).is_some()
+        };
+        (0..N * N * N).filter(|&bit| word >> bit & 1 != 0 && meets(bit)).fold(0, |a, b| a | 1 << b)
+    }
+
+    fn agree<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32) {
+        let span = Span { enter: 0.0, leave: path.length };
+        let (mut met, mut order) = (0_u64, Vec::new());
+        path.cubes::<N>(word, group, log2, span, &Cell::new(path.length), |bit, span| {
+            assert!(met >> bit & 1 == 0 && span.enter <= span.leave);
+            met |= 1 << bit;
+            order.push(cube_of_bit::<N>(bit));
+        });
+        assert_eq!(met, naive::<N>(path, word, group, log2, span));
+        // Of two cubes, the one that lies before the other on every axis comes first.
+        for (i, &late) in order.iter().enumerate() {
+            for &early in &order[..i] {
+                let way = late - early;
+                let back = |axis: usize| match path.down[axis] {
+                    0 => way[axis] < 0,
+                    _ => way[axis] > 0,
+                };
+                assert!(!(0..3).all(|axis| way[axis] == 0 || back(axis)), "{early} {late}");
+            }
+        }
+    }
+
+    fn direction() -> impl Strategy<Value = f64> {
+        prop_oneof![3 => -1.0..1.0f64, 1 => Just(0.0), 1 => Just(1.0), 1 => Just(-1e-9)]
+    }
+
+    proptest! {
+        #[test]
+        fn words_name_the_cubes_that_each_alone_is_met(
+            origin in proptest::array::uniform3(-90.0..90.0f64),
+            direction in proptest::array::uniform3(direction()),
+            on_borders in any::<bool>(),
+            length in prop_oneof![1.0..300.0f64, Just(f64::INFINITY)],
+            word in any::<u64>(),
+            group in proptest::array::uniform3(-2..2i32),
+        ) {
+            let origin = if on_borders { origin.map(|v| (v / 8.0).round() * 8.0) } else { origin };
+            if let Some(path) = Path::new(origin, direction, length) {
+                agree::<4>(&path, word, Cube::from(group), BLOCK_LOG2);
+                agree::<2>(&path, word & 255, Cube::from(group), BLOCK_LOG2);
+            }
+        }
+    }
+}
