@@ -7,6 +7,7 @@ mod edges;
 mod index;
 mod peers;
 mod shapes;
+mod render;
 mod world;
 
 use crate::report::Report;
@@ -25,4 +26,5 @@ pub fn run(report: &mut Report) {
     edges::run(report, &worlds);
     shapes::run(report);
     world::run(report, &worlds);
+    render::run(report, &worlds);
 }

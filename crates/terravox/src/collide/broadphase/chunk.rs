@@ -138,12 +138,18 @@ impl ChunkBlocks {
         self.words.presence()
     }
 
+    /// Bit per block that owns a face of some surfaces.
+    #[inline]
+    pub fn showing(&self, surfaces: Surfaces) -> u64 {
+        let solid = if surfaces.solid() { self.words.solid } else { 0 };
+        let liquid = if surfaces.liquid() { self.words.liquid } else { 0 };
+        solid | liquid
+    }
+
     /// Whether the block of a bit owns faces of some surfaces.
     #[inline]
     pub fn shows(&self, bit: u32, surfaces: Surfaces) -> bool {
-        let solid = if surfaces.solid() { self.words.solid } else { 0 };
-        let liquid = if surfaces.liquid() { self.words.liquid } else { 0 };
-        (solid | liquid) >> bit & 1 != 0
+        self.showing(surfaces) >> bit & 1 != 0
     }
 
     /// The place among the blocks with faces of the block of a bit, and their number.
