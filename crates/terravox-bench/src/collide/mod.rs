@@ -6,8 +6,8 @@ mod broad;
 mod edges;
 mod index;
 mod peers;
-mod shapes;
 mod render;
+mod shapes;
 mod world;
 
 use crate::report::Report;
