@@ -99,6 +99,12 @@ impl LocalRay {
     /// The same ray as seen from another block: `origin` is in cells from that block's
     /// lowest corner.
     pub fn moved_to(mut self, origin: [f32; 3]) -> LocalRay {
+        self.move_to(origin);
+        self
+    }
+
+    /// As [`LocalRay::moved_to`], in place.
+    pub fn move_to(&mut self, origin: [f32; 3]) {
         self.valid &= origin.iter().all(|v| v.is_finite());
         self.origin = origin.map(|o| (o - MIDDLE) * STEPS);
         let end = f32::from(FARTHEST);
@@ -114,7 +120,6 @@ impl LocalRay {
             let [x, y, z] = self.origin;
             view[3] = -((x * view[0] + y * view[1]) + z * view[2]);
         }
-        self
     }
 
     /// Where along the two views a position is seen.
