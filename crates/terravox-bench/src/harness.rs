@@ -156,7 +156,7 @@ impl Entrant<'_> {
 }
 
 /// The middle, or the mean of the two middle ones.
-fn median_of_sorted(sorted: &[f64]) -> f64 {
+pub fn median_of_sorted(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { (sorted[half - 1] + sorted[half]) / 2.0 }
 }

@@ -20,5 +20,8 @@ fn main() -> Result<(), TerrainError> {
             println!("frame {frame}: remove {removed} blocks, add {added}");
         }
     }
+    if let Some(hit) = terrain.ray([0.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0) {
+        println!("{} m down: material {} of voxel {}", hit.distance_m, hit.material, hit.voxel);
+    }
     Ok(())
 }

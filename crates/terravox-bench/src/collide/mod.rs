@@ -1,10 +1,13 @@
 //! Finding what a box or a ray meets, beside the peers: on 8³ blocks of the generated
 //! world and of a real place.
 
+mod blocks;
 mod broad;
 mod edges;
 mod index;
+mod peers;
 mod render;
+mod shapes;
 mod world;
 
 use crate::report::Report;
@@ -21,6 +24,7 @@ pub fn run(report: &mut Report) {
     broad::run(report, &worlds);
     index::run(report, &worlds);
     edges::run(report, &worlds);
+    shapes::run(report);
     world::run(report, &worlds);
     render::run(report, &worlds);
 }

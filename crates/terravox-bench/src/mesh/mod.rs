@@ -7,7 +7,7 @@ pub mod distance;
 pub mod ours;
 pub mod peers;
 mod quality;
-mod speed;
+pub mod speed;
 pub mod surface;
 pub mod topology;
 

@@ -164,6 +164,12 @@ fn small_blocks(world: &World, larger: &[DenseBox]) -> Vec<DenseBox> {
     chosen
 }
 
+/// Padded boxes of the blocks of 8³ that the meshers are raced on, for those who measure
+/// what comes after.
+pub fn blocks_of_8(world: &World) -> Vec<DenseBox> {
+    small_blocks(world, &surface_blocks(world, 64, BLOCKS_64))
+}
+
 fn padded(world: &World, block: Region) -> DenseBox {
     let mut cells = DenseBox::default();
     world.read(block.grow(PAD), &mut cells);

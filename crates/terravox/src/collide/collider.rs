@@ -75,6 +75,15 @@ pub struct Collider {
     scratch: Mutex<Vec<Box<Scratch>>>,
 }
 
+/// The surfaces of a block that is built.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockSurfaces<'a> {
+    /// The ground.
+    pub solid: Option<&'a QuadTree>,
+    /// Water and other liquids.
+    pub liquid: Option<&'a QuadTree>,
+}
+
 /// One surface of one block.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
@@ -168,6 +177,32 @@ impl Collider {
         blocks.sort_unstable();
         blocks.dedup();
         blocks
+    }
+
+    /// The surfaces of a block, for those who keep what they make of them: contacts, the
+    /// shapes of a physics engine. `None` if the block shows no surface.
+    ///
+    /// # Errors
+    /// What is missing to tell.
+    pub fn block(
+        &self,
+        block: Block,
+        unbuilt: Unbuilt,
+    ) -> Result<Option<BlockSurfaces<'_>>, Missing> {
+        let Some((chunk, _)) = self.broadphase.record(block) else {
+            return match self.broadphase.is_unknown(block.min_voxel().chunk()) {
+                true => Err(Missing::NotHeld(block.min_voxel().chunk())),
+                false => Ok(None),
+            };
+        };
+        let filter = Filter { unbuilt, ..Filter::BOTH };
+        let mut hits = 0;
+        let sides = self.sides(block, chunk, &filter, &mut hits);
+        self.counters.hits(hits);
+        Ok(sides?.map(|sides| {
+            let [solid, liquid] = sides.map(|side| side.map(|side| side.tree));
+            BlockSurfaces { solid, liquid }
+        }))
     }
 
     /// The surfaces of a block with faces that a filter sees; nothing if it shows none.
@@ -318,7 +353,7 @@ impl Scratch {
         mesher.mesh(cells, snapshot.materials(), mesh);
         let Scratch { mesh, edges, angles, tree, .. } = self;
         let mut build = |surface: &Surface| -> Option<QuadTree> {
-            edge_angles(surface, edges, angles);
+            edge_angles(surface, block.region(), edges, angles);
             QuadTree::build(surface, &surface.quad_faces, angles, tree)
         };
         BlockShape::new([build(&mesh.solid), build(&mesh.liquid)], None)

@@ -11,6 +11,7 @@ mod collider;
 mod counters;
 mod draw;
 mod edges;
+mod kd_tree;
 #[cfg(test)]
 mod naive;
 mod near;
@@ -24,8 +25,11 @@ mod walk;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
-pub use collider::{Collider, ColliderOptions, ColliderStats};
-pub use edges::{EdgeScratch, edge_angles};
+pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
+#[doc(hidden)]
+pub use edges::naive as naive_edges;
+pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
+pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
 

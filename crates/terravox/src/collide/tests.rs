@@ -85,10 +85,12 @@ fn filter() -> impl Strategy<Value = Filter> {
     })
 }
 
-/// Nearest hit of brute force; `slack` widens triangles (positive) or narrows them.
+/// Nearest hit of brute force; `slack` widens triangles (positive) or narrows them. A ray
+/// that starts on a triangle may meet it or not.
 fn nearest(all: &[WorldTriangle], ray: &Ray, filter: &Filter, slack: f64) -> Option<f64> {
     let seen = all.iter().filter(|triangle| triangle.seen_by(filter));
-    seen.filter_map(|triangle| triangle.distance(ray, slack)).min_by(f64::total_cmp)
+    let met = seen.filter_map(|triangle| triangle.distance(ray, slack));
+    met.filter(|&t| slack > 0.0 || t > 1e-3).min_by(f64::total_cmp)
 }
 
 proptest! {
@@ -183,6 +185,55 @@ proptest! {
     }
 
     #[test]
+    fn shapes_touch_what_they_touch_triangle_by_triangle(
+        seed in 0..1000u64,
+        places in proptest::collection::vec((point(), direction(), 0.5..40.0f64, 0..4usize), 24),
+        filter in filter(),
+    ) {
+        let grid = world(seed);
+        let (collider, all) = (collider_of(&grid), triangles(&grid));
+        let tetrahedron = [[0.0, 0.9, 0.0], [0.7, -0.4, 0.1], [-0.5, -0.4, 0.6], [-0.3, -0.5, -0.7]];
+        let shapes = [
+            Shape::Sphere { radius: 0.7 },
+            Shape::Capsule { a: [0.0, -0.5, 0.2], b: [0.1, 0.6, 0.0], radius: 0.4 },
+            Shape::Box { half: [0.9, 0.3, 0.5], rotation: [0.5, 0.5, -0.5, 0.5] },
+            Shape::Convex { points: &tetrahedron },
+        ];
+        for (at, direction, length, shape) in places {
+            let core = ShapeCore::new(&shapes[shape]).expect("these are shapes");
+            let near = |t: &&WorldTriangle| t.seen_by(&filter);
+            let local = |t: &WorldTriangle| t.corners.map(|p| (p - DVec3::from(at)).as_vec3().to_array());
+            let gaps = all.iter().filter(near).map(|t| {
+                core.separation([0.0; 3], &local(t), 1.0).map_or(1.0, |apart| apart.distance)
+            });
+            let gap = gaps.min_by(f32::total_cmp).unwrap_or(1.0);
+            let found = collider.overlaps(&shapes[shape], at, &filter).found;
+            prop_assert!(found == (gap <= 0.0) || gap.abs() < 1e-3, "{} {}", found, gap);
+            let motion = DVec3::from(direction).normalize() * length;
+            let cast = collider.cast(&shapes[shape], at, motion.to_array(), &filter).found;
+            let step = motion.normalize().as_vec3().to_array();
+            let times = all.iter().filter(near).filter_map(|t| core.cast([0.0; 3], step, &local(t), length as f32));
+            let first = times.map(|hit| f64::from(hit.t)).min_by(f64::total_cmp);
+            match (cast, first) {
+                (Some(hit), Some(first)) => {
+                    prop_assert!((hit.distance - first).abs() < 2e-2, "{:?} {}", hit, first);
+                    check_voxel(&all, &hit, 2e-2);
+                }
+                (None, None) => {}
+                // Only just touched, or only just not.
+                (cast, first) => {
+                    let t = cast.map_or(first, |hit| Some(hit.distance)).expect("one of them");
+                    let end = DVec3::from(at) + motion.normalize() * t;
+                    let local = |t: &WorldTriangle| t.corners.map(|p| (p - end).as_vec3().to_array());
+                    let gaps = all.iter().filter(near).filter_map(|t| core.separation([0.0; 3], &local(t), 1.0));
+                    let gap = gaps.map(|apart| apart.distance).min_by(f32::total_cmp);
+                    prop_assert!(gap.is_some_and(|gap| gap.abs() < 2e-2), "{:?} {:?} {:?}", cast, first, gap);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn an_edited_collider_equals_a_new_one(
         seed in 0..1000u64,
         edits in proptest::collection::vec((point(), 0.5..5.0f64, any::<bool>()), 1..5),
@@ -206,22 +257,28 @@ proptest! {
             let ray = Ray::new(origin, direction, 50.0);
             prop_assert_eq!(collider.ray(&ray, &Filter::BOTH), fresh.ray(&ray, &Filter::BOTH));
         }
-        prop_assert!(collider.broadphase() == fresh.broadphase());
+        let masks = [&collider, &fresh].map(|of| of.broadphase().stats().surface_blocks);
+        prop_assert_eq!(masks[0], masks[1]);
     }
 }
 
 /// Whether a hit is on a triangle of its voxel, and says what that is.
 fn check_hit(grid: &VoxelGrid, all: &[WorldTriangle], hit: &Hit) {
-    let of_voxel = all.iter().filter(|t| t.voxel == hit.voxel && t.liquid == hit.liquid);
-    let near = of_voxel
-        .min_by(|a, b| a.distance_to(hit.point.into()).total_cmp(&b.distance_to(hit.point.into())));
-    let near = near.expect("the voxel of a hit shows a face");
-    assert!(near.distance_to(hit.point.into()) < 1e-3);
-    assert_eq!((hit.material, hit.block), (near.material, near.block));
+    check_voxel(all, hit, 1e-3);
     assert!(!grid.cell(hit.voxel).unwrap().is_air());
     let normal = DVec3::from(hit.normal.map(f64::from));
     assert!((normal.length() - 1.0).abs() < 1e-4);
     assert!((hit.weights.iter().sum::<f32>() - 1.0).abs() < 1e-4);
+}
+
+/// Whether the point of a hit is on a triangle of its voxel.
+fn check_voxel(all: &[WorldTriangle], hit: &Hit, within: f64) {
+    let of_voxel = all.iter().filter(|t| t.voxel == hit.voxel && t.liquid == hit.liquid);
+    let near = of_voxel
+        .min_by(|a, b| a.distance_to(hit.point.into()).total_cmp(&b.distance_to(hit.point.into())));
+    let near = near.expect("the voxel of a hit shows a face");
+    assert!(near.distance_to(hit.point.into()) < within);
+    assert_eq!((hit.material, hit.block), (near.material, near.block));
 }
 
 fn floor(grid: &mut VoxelGrid, min: [i32; 3], max: [i32; 3]) {

@@ -22,6 +22,7 @@ mod thin;
 mod vertex;
 
 pub use surface::{BlockMesh, Surface, VertexKey};
+pub(crate) use vertex::{DIRECTIONS, face_corners};
 
 use crate::voxel::{DenseBox, MaterialTable, Region};
 

@@ -72,6 +72,7 @@ pub(super) fn surface<C: Cells>(size: [i32; 3], mut writer: Writer<'_, C>) {
         let v = face_corners(cell, axis, high).map(|at| vertex(at, 0));
         writer.push_quad(v, cell, (axis, high));
     }
+    writer.out.plain_quads = writer.out.quad_count();
     let mut split = SplitEdges::default();
     for (cell, direction) in faces.iter().copied().filter(is_special) {
         writer.push_special(cell, direction, &mut split, vertex);
@@ -142,6 +143,7 @@ impl Surface {
             .or_else(|| values("index", &self.indices, &other.indices))
             .or_else(|| values("quad material", &self.quad_materials, &other.quad_materials))
             .or_else(|| values("quad face", &self.quad_faces, &other.quad_faces))
+            .or_else(|| values("plain quads", &[self.plain_quads], &[other.plain_quads]))
             .or_else(|| values("key", &self.keys, &other.keys))
     }
 }

@@ -49,6 +49,10 @@ pub struct Surface {
     /// +y, −z, +z). A face that had to be split is several quads. Says which voxel a
     /// point of the surface belongs to.
     pub quad_faces: Vec<[u8; 4]>,
+    /// How many quads, from the first on, are plain: each a whole face, at whose corners
+    /// no other sheet of the surface passes. Vertices of plain quads are numbered by
+    /// their corners, x fastest, then z, then y.
+    pub plain_quads: usize,
     /// One a vertex if the mesher was asked for keys, else empty.
     pub keys: Vec<VertexKey>,
 }
@@ -63,6 +67,7 @@ impl Surface {
         self.indices.clear();
         self.quad_materials.clear();
         self.quad_faces.clear();
+        self.plain_quads = 0;
         self.keys.clear();
     }
 

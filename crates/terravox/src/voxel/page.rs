@@ -86,6 +86,7 @@ fn slot_index(chunk: ChunkPos) -> usize {
 }
 
 /// The page that holds a chunk.
+#[inline]
 pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
     PagePos::new(chunk.x >> 3, chunk.y >> 3, chunk.z >> 3)
 }

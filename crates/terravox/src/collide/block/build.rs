@@ -6,13 +6,20 @@
 //! a node. The sides are rounded to whole leaves, so that all leaves but the last are
 //! full, and a node's last places go to what would else be a node with few children.
 
-use super::QuadTree;
-use super::mesh::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, Mesh, NO_QUAD, REVERSED, step_of};
+use super::mesh::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, Mesh, NO_QUAD};
 use super::node::{Child, Node, WIDTH};
+use super::walk::HALVED_FROM;
+use super::{QuadTree, machine};
 use crate::mesh::Surface;
 
 /// Most quads of a tree: numbers of leaves and nodes have 15 bits.
 const MOST_QUADS: usize = 1 << 15;
+
+/// A product of edges this large is not 0, whatever its roundings: 2³² is the largest.
+pub(super) const SURELY_AREA: f32 = 1024.0;
+
+/// Bits of triangles that may have no area.
+const MAYBE_FLAT: u32 = NO_QUAD;
 
 /// Quads of a node whose children are leaves.
 const LOWEST: usize = LEAF * WIDTH;
@@ -20,17 +27,30 @@ const LOWEST: usize = LEAF * WIDTH;
 /// Memory of [`QuadTree::build`]. Keep one per thread and reuse it.
 #[derive(Debug, Default)]
 pub struct BuildScratch {
-    positions: Vec<[i16; 3]>,
+    corners: Vec<Corner>,
     items: Vec<Item>,
-    quads: Vec<([u16; 4], u32)>,
+    /// By quad of the mesher.
+    words: Vec<u32>,
     nodes: Vec<Node>,
+}
+
+/// A vertex in the forms that quads need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub(super) struct Corner {
+    /// As [`Item`], 0 for the number.
+    pub bounds: [i16; 8],
+    /// The position, steps; x, y, z.
+    pub steps: [f32; 4],
+    /// The normal; z, x, y, as the vectors' cross products come out.
+    pub normal: [f32; 4],
 }
 
 /// The box of a quad: its lowest corner, the quad's number in lane 3, and the lowest
 /// corner of its mirror image in lanes 4 to 6. So the box of several is their least.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
-struct Item([i16; 8]);
+pub(super) struct Item(pub [i16; 8]);
 
 /// Items `start..start + count` and what is known of them together.
 #[derive(Clone, Copy, Debug)]
@@ -40,13 +60,13 @@ struct Group {
     /// As [`Item`].
     bounds: [i16; 8],
     /// Of low and high sides, that is twice the middles, by axis.
-    sums: [i32; 3],
+    sums: [i32; 4],
 }
 
 impl Item {
     /// Twice the middle along an axis.
     #[inline(always)]
-    fn middle(&self, axis: usize) -> i32 {
+    pub fn middle(&self, axis: usize) -> i32 {
         i32::from(self.0[axis]) - i32::from(self.0[axis + 4])
     }
 }
@@ -71,6 +91,8 @@ impl QuadTree {
         assert!(faces.len() == count, "{} faces of {count} quads", faces.len());
         assert!(angles.is_empty() || angles.len() == count, "{} angles of {count}", angles.len());
         assert!(count <= MOST_QUADS, "{count} quads in a block");
+        assert!(surface.normals.len() == surface.vertex_count(), "a normal a vertex");
+        assert!(surface.indices.len() == 6 * count, "six indices a quad");
         assert!(surface.vertex_count() < usize::from(u16::MAX), "too many vertices in a block");
         scratch.take(surface, faces, angles);
         if scratch.items.is_empty() {
@@ -78,71 +100,50 @@ impl QuadTree {
         }
         scratch.nodes.clear();
         let whole = measure(&scratch.items, 0);
-        scratch.node(whole);
-        Some(QuadTree { nodes: scratch.nodes.as_slice().into(), mesh: scratch.mesh() })
+        scratch.node(whole, 0);
+        Some(QuadTree { nodes: scratch.nodes.as_slice().into(), mesh: scratch.mesh(surface) })
     }
 }
 
 impl BuildScratch {
-    /// Takes over positions, and the quads that have area.
+    /// Takes over the vertices, and the quads that have area.
     fn take(&mut self, surface: &Surface, faces: &[[u8; 4]], angles: &[u16]) {
-        self.positions.clear();
-        self.positions.extend(surface.positions.iter().map(|p| p.map(step_of)));
-        self.items.clear();
-        self.quads.clear();
-        for (quad, i) in surface.indices.chunks_exact(6).enumerate() {
-            let corners = [i[0], i[1], i[2], i[5]].map(|v| v as u16);
-            let flags = self.flags(corners, surface);
-            if flags & NO_QUAD == NO_QUAD {
-                continue;
+        let BuildScratch { corners, items, words, .. } = self;
+        corners.clear();
+        let vertices = surface.positions.iter().zip(&surface.normals);
+        corners.extend(vertices.map(|(position, normal)| machine::corner(*position, *normal)));
+        items.clear();
+        words.clear();
+        words.reserve(faces.len());
+        items.reserve(faces.len());
+        for (quad, (vertices, face)) in surface.indices.chunks_exact(6).zip(faces).enumerate() {
+            let [a, b, c, d] = corners_of(vertices).map(|v| &corners[usize::from(v)]);
+            let (mut bounds, mut flags) = machine::quad(a, b, c, d);
+            if flags & MAYBE_FLAT != 0 {
+                flags = with_flats(flags, [a, b, c, d]);
             }
-            let [x, y, z, direction] = faces[quad].map(u32::from);
+            let [x, y, z, direction] = face.map(u32::from);
             let angles = angles.get(quad).map_or(0, |&angles| u32::from(angles));
             let word = x | z << 3 | y << 6 | direction << DIRECTION | angles << ANGLES | flags;
-            let number = self.quads.len() as i16;
-            self.items.push(self.item(corners, number));
-            self.quads.push((corners, word));
+            words.push(word);
+            if flags & NO_QUAD != NO_QUAD {
+                bounds[3] = quad as i16;
+                items.push(Item(bounds));
+            }
         }
-    }
-
-    fn item(&self, corners: [u16; 4], number: i16) -> Item {
-        let [a, b, c, d] = corners.map(|v| {
-            let [x, y, z] = self.positions[usize::from(v)];
-            [x, y, z, 0, -x, -y, -z, 0]
-        });
-        let mut bounds = least(least(a, b), least(c, d));
-        bounds[3] = number;
-        Item(bounds)
-    }
-
-    /// Which triangles of a quad are flat or reversed, as bits of its word.
-    fn flags(&self, corners: [u16; 4], surface: &Surface) -> u32 {
-        let [a, b, c, d] = corners.map(usize::from);
-        let mut flags = 0;
-        for (second, [a, b, c]) in [[a, b, c], [a, c, d]].into_iter().enumerate() {
-            let [pa, pb, pc] = [a, b, c].map(|v| self.positions[v].map(i64::from));
-            let [u, v] = [pb, pc].map(|p| [p[0] - pa[0], p[1] - pa[1], p[2] - pa[2]]);
-            let face =
-                [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-            let [na, nb, nc] = [a, b, c].map(|v| surface.normals[v]);
-            let along = (0..3).map(|i| face[i] as f32 * (na[i] + nb[i] + nc[i])).sum::<f32>();
-            flags |= u32::from(face == [0; 3]) << (FLAT + second as u32);
-            flags |= u32::from(along < 0.0) << (REVERSED + second as u32);
-        }
-        flags
     }
 
     /// Appends the node of `whole`, and those below it; answers its number.
-    fn node(&mut self, whole: Group) -> usize {
+    fn node(&mut self, whole: Group, depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node::EMPTY);
         let mut groups = [whole; WIDTH];
-        let count = self.open(&mut groups);
+        let count = self.open(&mut groups, depth >= HALVED_FROM);
         for (lane, group) in groups[..count].iter().enumerate() {
             let child = if group.count <= LEAF {
                 Child::Leaf(group.start / LEAF)
             } else {
-                Child::Node(self.node(*group))
+                Child::Node(self.node(*group, depth + 1))
             };
             let [x, y, z, _, mx, my, mz, _] = group.bounds;
             self.nodes[number].set(lane, [x, y, z], [mx, my, mz], child);
@@ -151,13 +152,13 @@ impl BuildScratch {
     }
 
     /// Splits the first of `groups` into up to four.
-    fn open(&mut self, groups: &mut [Group; WIDTH]) -> usize {
+    fn open(&mut self, groups: &mut [Group; WIDTH], halved: bool) -> usize {
         let mut count = 1;
         if groups[0].count <= LEAF {
             return count;
         }
         while let Some(next) = to_split(&groups[..count]) {
-            let [left, right] = self.split(groups[next]);
+            let [left, right] = self.split(groups[next], halved);
             groups[next] = left;
             groups[count] = right;
             count += 1;
@@ -166,7 +167,7 @@ impl BuildScratch {
     }
 
     /// Splits a group of more than a leaf in two; the first is a whole number of leaves.
-    fn split(&mut self, group: Group) -> [Group; 2] {
+    fn split(&mut self, group: Group, halved: bool) -> [Group; 2] {
         let Group { start, count, bounds, sums } = group;
         let extent = |axis: usize| -(i32::from(bounds[axis]) + i32::from(bounds[axis + 4]));
         let [x, y, z] = [0, 1, 2].map(extent);
@@ -174,7 +175,7 @@ impl BuildScratch {
         let items = &mut self.items[start..start + count];
         let mean = sums[axis].div_euclid(count as i32);
         let below = partition(items, axis, mean);
-        let skewed = 4 * below < count || 4 * below > 3 * count;
+        let skewed = halved || 4 * below < count || 4 * below > 3 * count;
         let wanted = if skewed { count / 2 } else { below };
         let first = ((wanted + LEAF / 2) / LEAF * LEAF).clamp(LEAF, (count - 1) / LEAF * LEAF);
         if skewed {
@@ -187,24 +188,30 @@ impl BuildScratch {
     }
 
     /// The compact mesh, its quads in the order of the items.
-    fn mesh(&self) -> Mesh {
-        let mut positions = Vec::with_capacity(self.positions.len() + 1);
-        positions.extend_from_slice(&self.positions);
+    fn mesh(&self, surface: &Surface) -> Mesh {
+        let mut positions = Vec::with_capacity(self.corners.len() + 1);
+        positions.extend(self.corners.iter().map(Corner::position));
         positions.push([0; 3]);
-        let leaves = if self.positions.len() <= 256 {
-            Leaves::Narrow(self.leaves(|v| v as u8))
+        let leaves = if self.corners.len() <= 256 {
+            Leaves::Narrow(self.leaves(surface, |v| v as u8))
         } else {
-            Leaves::Wide(self.leaves(|v| v))
+            Leaves::Wide(self.leaves(surface, |v| v))
         };
         Mesh { positions: positions.into(), leaves, quads: self.items.len() as u16 }
     }
 
-    fn leaves<V: Copy + Default>(&self, number: impl Fn(u16) -> V) -> Box<[Leaf<V>]> {
+    #[inline]
+    fn leaves<V: Copy + Default>(
+        &self,
+        surface: &Surface,
+        number: impl Fn(u16) -> V,
+    ) -> Box<[Leaf<V>]> {
         let leaf = |items: &[Item]| {
             let mut leaf = Leaf { corners: [[V::default(); LEAF]; 4], words: [NO_QUAD; LEAF] };
             for (lane, item) in items.iter().enumerate() {
-                let (corners, word) = self.quads[item.0[3] as usize];
-                leaf.words[lane] = word;
+                let quad = usize::from(item.0[3] as u16);
+                leaf.words[lane] = self.words[quad];
+                let corners = corners_of(&surface.indices[6 * quad..6 * quad + 6]);
                 for k in 0..4 {
                     leaf.corners[k][lane] = number(corners[k]);
                 }
@@ -215,22 +222,38 @@ impl BuildScratch {
     }
 }
 
-/// The lane-wise least.
+impl Corner {
+    #[inline(always)]
+    fn position(&self) -> [i16; 3] {
+        [self.bounds[0], self.bounds[1], self.bounds[2]]
+    }
+}
+
+/// The corners of a quad that is given as two triangles, from an end of its diagonal.
 #[inline(always)]
-fn least(a: [i16; 8], b: [i16; 8]) -> [i16; 8] {
-    std::array::from_fn(|lane| a[lane].min(b[lane]))
+fn corners_of(triangles: &[u32]) -> [u16; 4] {
+    [triangles[0], triangles[1], triangles[2], triangles[5]].map(|v| v as u16)
+}
+
+/// Puts the truth for the bits of [`MAYBE_FLAT`].
+#[cold]
+fn with_flats(flags: u32, [a, b, c, d]: [&Corner; 4]) -> u32 {
+    let first = is_flat([a, b, c].map(Corner::position));
+    let second = is_flat([a, c, d].map(Corner::position));
+    flags & !MAYBE_FLAT | u32::from(first) << FLAT | u32::from(second) << (FLAT + 1)
+}
+
+/// Whether a triangle has no area, exactly.
+fn is_flat(corners: [[i16; 3]; 3]) -> bool {
+    let [a, b, c] = corners.map(|corner| corner.map(i64::from));
+    let across =
+        |u: usize, v: usize| (b[u] - a[u]) * (c[v] - a[v]) == (b[v] - a[v]) * (c[u] - a[u]);
+    across(0, 1) && across(1, 2) && across(2, 0)
 }
 
 /// What is known of some items together.
 fn measure(items: &[Item], start: usize) -> Group {
-    let mut bounds = [i16::MAX; 8];
-    let mut sums = [0; 3];
-    for item in items {
-        bounds = least(bounds, item.0);
-        for axis in 0..3 {
-            sums[axis] += item.middle(axis);
-        }
-    }
+    let (bounds, sums) = machine::measure(items);
     Group { start, count: items.len(), bounds, sums }
 }
 
@@ -250,10 +273,10 @@ fn to_split(groups: &[Group]) -> Option<usize> {
 fn partition(items: &mut [Item], axis: usize, most: i32) -> usize {
     let mut below = 0;
     for i in 0..items.len() {
-        let item = items[i];
-        items[i] = items[below];
-        items[below] = item;
-        below += usize::from(item.middle(axis) <= most);
+        // Asked before the swap, so that no load waits for a store.
+        let is_below = items[i].middle(axis) <= most;
+        items.swap(i, below);
+        below += usize::from(is_below);
     }
     below
 }
@@ -262,11 +285,17 @@ fn partition(items: &mut [Item], axis: usize, most: i32) -> usize {
 /// `first`: the items next to it change sides.
 fn shift(items: &mut [Item], axis: usize, below: usize, first: usize) {
     for border in below..first {
-        let least = (border..items.len()).min_by_key(|&i| items[i].middle(axis));
-        items.swap(border, least.unwrap_or(border));
+        let least = (border..items.len()).map(|i| ranked(&items[i], axis, i)).min();
+        items.swap(border, least.map_or(border, |ranked| ranked as u32 as usize));
     }
     for border in (first..below).rev() {
-        let most = (0..=border).max_by_key(|&i| items[i].middle(axis));
-        items.swap(border, most.unwrap_or(border));
+        let most = (0..=border).map(|i| ranked(&items[i], axis, i)).max();
+        items.swap(border, most.map_or(border, |ranked| ranked as u32 as usize));
     }
+}
+
+/// A number that orders items by their middles, and says where they are.
+#[inline(always)]
+fn ranked(item: &Item, axis: usize, at: usize) -> u64 {
+    ((item.middle(axis) + (1 << 17)) as u64) << 32 | at as u64
 }

@@ -8,6 +8,8 @@
 //! triangles whether it is flat, without area (28, 29), and whether it is reversed
 //! (30, 31).
 
+use super::machine;
+
 /// Steps of a position in a cell.
 pub(super) const STEPS: f32 = 4096.0;
 
@@ -93,15 +95,17 @@ pub struct QuadInfo {
 }
 
 /// A position in cells from the block's lowest corner. Exact.
+#[inline(always)]
 pub(super) fn cells_of(position: [i16; 3]) -> [f32; 3] {
     position.map(|p| MIDDLE + f32::from(p) * (1.0 / STEPS))
 }
 
 /// The position of a coordinate, cells. Exact for what the mesher writes; what is
 /// farther out is moved to the farthest.
+#[inline(always)]
 pub(super) fn step_of(cells: f32) -> i16 {
-    let steps = ((cells - MIDDLE) * STEPS) as i32;
-    steps.clamp(-i32::from(FARTHEST), i32::from(FARTHEST)) as i16
+    let end = f32::from(FARTHEST);
+    ((cells - MIDDLE) * STEPS).max(-end).min(end) as i16
 }
 
 impl Mesh {
@@ -177,9 +181,16 @@ impl Mesh {
         quad: u16,
         second: bool,
     ) -> Triangle {
-        let [a, b, c, d] = leaf.vertices(quad);
-        let vertices = if second { [a, c, d] } else { [a, b, c] };
-        let corners = vertices.map(|v| cells_of(self.positions[usize::from(v)]));
+        let lane = usize::from(quad) % LEAF;
+        let middle = 1 + usize::from(second);
+        let vertices = [
+            leaf.corners[0][lane].into(),
+            leaf.corners[middle][lane].into(),
+            leaf.corners[middle + 1][lane].into(),
+        ];
+        let [a, b, c] = vertices;
+        let corners =
+            machine::corners(&self.positions, [usize::from(a), usize::from(b), usize::from(c)]);
         Triangle { corners, vertices, quad, second }
     }
 }

@@ -2,29 +2,34 @@
 //! `simd.rs`, and its twin.
 
 use super::boxes::BoxQuery;
-use super::mesh::{FLAT, LEAF, Leaf};
+use super::build::{Corner, Item, SURELY_AREA};
+use super::mesh::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
 use super::node::{Node, WIDTH};
 use super::ray::{EDGE_SLACK, LocalRay, cross};
+use super::walk::{Waiting, waiting};
 
-/// How near the boxes of a node are along a ray, and a mask of those that it meets at
-/// `t_min..=t_max`.
+/// The boxes of a node that the ray meets at `t_min..=t_max`, and a mask of them.
 pub(super) fn near_boxes(
     node: &Node,
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([f32; WIDTH], u32) {
-    let (mut near, mut far) = ([t_min; WIDTH], [t_max; WIDTH]);
-    for axis in 0..3 {
-        let side = ray.near_side[axis];
-        for lane in 0..WIDTH {
+) -> ([Waiting; WIDTH], u32) {
+    let (mut met, mut mask) = ([0; WIDTH], 0);
+    for lane in 0..WIDTH {
+        let (mut near, mut far) = (t_min, t_max);
+        for axis in 0..3 {
+            let side = usize::from(ray.direction[axis].is_sign_negative());
             let inward = |side: usize| f32::from(node.sides[side][axis][lane]) * ray.byte[axis];
-            near[lane] = near[lane].max(ray.ends[0][axis] + inward(side));
-            far[lane] = far[lane].min(ray.ends[1][axis] - inward(1 - side));
+            near = near.max(ray.ends[0][axis] + inward(side));
+            far = far.min(ray.ends[1][axis] - inward(1 - side));
+        }
+        if near <= far {
+            met[lane] = waiting(near, node.children[lane]);
+            mask |= 1 << lane;
         }
     }
-    let mask = (0..WIDTH).map(|lane| u32::from(near[lane] <= far[lane]) << lane).sum();
-    (near, mask)
+    (met, mask)
 }
 
 /// The triangles of a leaf that the ray's line meets: first ones in bits 0 to 3, second
@@ -90,4 +95,57 @@ fn meets([a, b, c]: [[i16; 3]; 3], query: &BoxQuery) -> bool {
         let (low, high) = (a[axis].min(b[axis]).min(c[axis]), a[axis].max(b[axis]).max(c[axis]));
         low <= query.limits[0][axis] && -high <= query.limits[1][axis]
     })
+}
+
+/// The box of some items, as an item, and the sums of their doubled middles.
+pub(super) fn measure(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+    let mut bounds = [i16::MAX; 8];
+    let mut sums = [0; 4];
+    for item in items {
+        for lane in 0..8 {
+            bounds[lane] = bounds[lane].min(item.0[lane]);
+        }
+        for axis in 0..4 {
+            sums[axis] += item.middle(axis);
+        }
+    }
+    (bounds, sums)
+}
+
+/// A vertex in the forms that quads need.
+pub(super) fn corner(position: [f32; 3], normal: [f32; 3]) -> Corner {
+    let [x, y, z] = position.map(step_of);
+    let [nx, ny, nz] = normal;
+    Corner {
+        bounds: [x, y, z, 0, -x, -y, -z, 0],
+        steps: [f32::from(x), f32::from(y), f32::from(z), 0.0],
+        normal: [nz, nx, ny, 0.0],
+    }
+}
+
+/// The box of a quad, as an item; and in bits of its word which triangles are reversed,
+/// and which are small enough to have no area.
+pub(super) fn quad(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+    let least =
+        |lane: usize| a.bounds[lane].min(b.bounds[lane]).min(c.bounds[lane].min(d.bounds[lane]));
+    let flags = flags(a, b, c) | flags(a, c, d) << 1;
+    (std::array::from_fn(least), flags)
+}
+
+/// Those of the first triangle of a quad.
+fn flags(a: &Corner, b: &Corner, c: &Corner) -> u32 {
+    let u: [f32; 3] = std::array::from_fn(|i| b.steps[i] - a.steps[i]);
+    let v: [f32; 3] = std::array::from_fn(|i| c.steps[i] - a.steps[i]);
+    let (mut along, mut size) = (0.0, 0.0);
+    for i in 0..3 {
+        let across = u[i] * v[(i + 1) % 3] - u[(i + 1) % 3] * v[i];
+        along += across * ((a.normal[i] + c.normal[i]) + b.normal[i]);
+        size += across.abs();
+    }
+    u32::from(along < 0.0) << REVERSED | u32::from(size < SURELY_AREA) << FLAT
+}
+
+/// Three vertices in cells.
+pub(super) fn corners(positions: &[[i16; 3]], vertices: [usize; 3]) -> [[f32; 3]; 3] {
+    vertices.map(|vertex| cells_of(positions[vertex]))
 }

@@ -4,10 +4,14 @@
 
 use std::arch::x86_64::*;
 
+use glam::Vec4;
+
 use super::boxes::BoxQuery;
-use super::mesh::{FLAT, LEAF, Leaf};
+use super::build::{Corner, Item, SURELY_AREA};
+use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, MIDDLE, REVERSED, STEPS};
 use super::node::{Node, WIDTH};
 use super::ray::{EDGE_SLACK, LocalRay};
+use super::walk::Waiting;
 
 /// See `plain::near_boxes`.
 #[inline(always)]
@@ -16,7 +20,7 @@ pub(super) fn near_boxes(
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([f32; WIDTH], u32) {
+) -> ([Waiting; WIDTH], u32) {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { near_boxes_sse2(node, ray, t_min, t_max) }
 }
@@ -50,29 +54,207 @@ pub(super) fn triangles_in<V: Copy + Into<usize>>(
     unsafe { triangles_in_sse2(leaf, positions, query) }
 }
 
-#[inline]
-#[target_feature(enable = "sse2")]
-fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([f32; WIDTH], u32) {
-    let (mut near, mut far) = (_mm_set1_ps(t_min), _mm_set1_ps(t_max));
-    for axis in 0..3 {
-        let side = ray.near_side[axis];
-        let byte = _mm_set1_ps(ray.byte[axis]);
-        let inward = _mm_mul_ps(bytes(node.sides[side & 1][axis]), byte);
-        near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(ray.ends[0][axis]), inward), near);
-        let inward = _mm_mul_ps(bytes(node.sides[(side & 1) ^ 1][axis]), byte);
-        far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(ray.ends[1][axis]), inward), far);
-    }
-    let mask = _mm_movemask_ps(_mm_cmple_ps(near, far)) as u32;
-    (lanes(near), mask)
+/// See `plain::corner`.
+#[inline(always)]
+pub(super) fn corner(position: [f32; 3], normal: [f32; 3]) -> Corner {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { corner_sse2(position, normal) }
 }
 
-/// Four bytes as floats.
+/// See `plain::quad`.
+#[inline(always)]
+pub(super) fn quad(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { quad_sse2(a, b, c, d) }
+}
+
+/// See `plain::corners`.
+#[inline(always)]
+pub(super) fn corners(positions: &[[i16; 3]], vertices: [usize; 3]) -> [[f32; 3]; 3] {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { corners_sse2(positions, vertices) }
+}
+
+/// See `plain::measure`.
+#[inline(always)]
+pub(super) fn measure(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { measure_sse2(items) }
+}
+
 #[inline]
 #[target_feature(enable = "sse2")]
-fn bytes(of: [u8; WIDTH]) -> __m128 {
+fn corner_sse2([x, y, z]: [f32; 3], [nx, ny, nz]: [f32; 3]) -> Corner {
+    let from_middle = _mm_sub_ps(_mm_set_ps(MIDDLE, z, y, x), _mm_set1_ps(MIDDLE));
+    let end = _mm_set1_ps(f32::from(FARTHEST));
+    let steps = _mm_mul_ps(from_middle, _mm_set1_ps(STEPS));
+    let steps = _mm_min_ps(_mm_max_ps(steps, _mm_sub_ps(_mm_setzero_ps(), end)), end);
+    let whole = _mm_cvttps_epi32(steps);
+    let negated = _mm_sub_epi32(_mm_setzero_si128(), whole);
+    Corner {
+        bounds: halves(_mm_packs_epi32(whole, negated)),
+        steps: lanes(_mm_cvtepi32_ps(whole)),
+        normal: [nz, nx, ny, 0.0],
+    }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn quad_sse2(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+    let [a_box, b_box, c_box, d_box] =
+        [load(&a.bounds), load(&b.bounds), load(&c.bounds), load(&d.bounds)];
+    let least = _mm_min_epi16(_mm_min_epi16(a_box, b_box), _mm_min_epi16(c_box, d_box));
+    let start = floats(&a.steps);
+    let u = _mm_sub_ps(floats(&b.steps), start);
+    let v = _mm_sub_ps(floats(&c.steps), start);
+    let w = _mm_sub_ps(floats(&d.steps), start);
+    let ends = _mm_add_ps(floats(&a.normal), floats(&c.normal));
+    let (first, second) = (across(u, v), across(v, w));
+    let along = sums(
+        _mm_mul_ps(first, _mm_add_ps(ends, floats(&b.normal))),
+        _mm_mul_ps(second, _mm_add_ps(ends, floats(&d.normal))),
+    );
+    let sign = _mm_set1_ps(-0.0);
+    let size = sums(_mm_andnot_ps(sign, first), _mm_andnot_ps(sign, second));
+    let reversed = _mm_movemask_ps(_mm_cmplt_ps(along, _mm_setzero_ps())) as u32 & 3;
+    let small = _mm_movemask_ps(_mm_cmplt_ps(size, _mm_set1_ps(SURELY_AREA))) as u32 & 3;
+    (halves(least), reversed << REVERSED | small << FLAT)
+}
+
+/// The cross product, as z, x, y.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn across(u: __m128, v: __m128) -> __m128 {
+    let next_u = _mm_shuffle_ps(u, u, 0b11_00_10_01);
+    let next_v = _mm_shuffle_ps(v, v, 0b11_00_10_01);
+    _mm_sub_ps(_mm_mul_ps(u, next_v), _mm_mul_ps(next_u, v))
+}
+
+/// The sums of each of two, in the lowest lanes.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn sums(a: __m128, b: __m128) -> __m128 {
+    let low = _mm_unpacklo_ps(a, b);
+    _mm_add_ps(_mm_add_ps(low, _mm_movehl_ps(low, low)), _mm_unpackhi_ps(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn load(of: &[i16; 8]) -> __m128i {
+    // SAFETY: they are 16 bytes.
+    unsafe { _mm_loadu_si128(of.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn floats(of: &[f32; 4]) -> __m128 {
+    // SAFETY: they are four floats.
+    unsafe { _mm_loadu_ps(of.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn halves(of: __m128i) -> [i16; 8] {
+    let mut halves = [0; 8];
+    // SAFETY: `halves` has room for 16 bytes.
+    unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), of) };
+    halves
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn corners_sse2(positions: &[[i16; 3]], [a, b, c]: [usize; 3]) -> [[f32; 3]; 3] {
+    [cells(positions, a), cells(positions, b), cells(positions, c)]
+}
+
+/// A vertex in cells.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn cells(positions: &[[i16; 3]], vertex: usize) -> [f32; 3] {
+    let packed = position(positions, vertex);
+    let steps = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(packed, packed), 16));
+    let from_middle = _mm_mul_ps(steps, _mm_set1_ps(1.0 / STEPS));
+    let [x, y, z, _] = lanes(_mm_add_ps(from_middle, _mm_set1_ps(MIDDLE)));
+    [x, y, z]
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn measure_sse2(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+    let mut least = _mm_set1_epi16(i16::MAX);
+    let mut sums = _mm_setzero_si128();
+    let signs = _mm_set1_epi32(0xffff_0001_u32 as i32);
+    for item in items {
+        let item = load(&item.0);
+        least = _mm_min_epi16(least, item);
+        let pairs = _mm_unpacklo_epi16(item, _mm_unpackhi_epi64(item, item));
+        sums = _mm_add_epi32(sums, _mm_madd_epi16(pairs, signs));
+    }
+    let mut total = [0; 4];
+    // SAFETY: `total` has room for 16 bytes.
+    unsafe { _mm_storeu_si128(total.as_mut_ptr().cast(), sums) };
+    (halves(least), total)
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([Waiting; WIDTH], u32) {
+    let (low, high) = sides_of(node);
+    // By axis four bytes that say whether the high side is the near one.
+    let is_near = _mm_srai_epi32(_mm_castps_si128(ray.direction.into()), 31);
+    let near_sides = _mm_or_si128(_mm_andnot_si128(is_near, low), _mm_and_si128(is_near, high));
+    let far_sides = _mm_xor_si128(_mm_xor_si128(low, high), near_sides);
+    let [near_x, near_y, near_z] = inward(near_sides, ray);
+    let [far_x, far_y, far_z] = inward(far_sides, ray);
+    let [x, y, z, _] = ray.ends[0].to_array();
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(x), near_x), _mm_set1_ps(t_min));
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(y), near_y), near);
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(z), near_z), near);
+    let [x, y, z, _] = ray.ends[1].to_array();
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(x), far_x), _mm_set1_ps(t_max));
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(y), far_y), far);
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(z), far_z), far);
+    let met = _mm_cmple_ps(near, far);
+    let near = _mm_castps_si128(_mm_and_ps(near, met));
+    let [a, b, c, d] = node.children;
+    let low = u64::from(a) | u64::from(b) << 16;
+    let packed = _mm_cvtsi64_si128((low | u64::from(c) << 32 | u64::from(d) << 48) as i64);
+    let children = _mm_unpacklo_epi16(packed, _mm_setzero_si128());
+    let children = _mm_and_si128(children, _mm_castps_si128(met));
+    let mut waiting = [0; WIDTH];
+    // SAFETY: `waiting` has room for 32 bytes.
+    unsafe {
+        let to: *mut __m128i = waiting.as_mut_ptr().cast();
+        _mm_storeu_si128(to, _mm_unpacklo_epi32(children, near));
+        _mm_storeu_si128(to.add(1), _mm_unpackhi_epi32(children, near));
+    }
+    (waiting, _mm_movemask_ps(met) as u32)
+}
+
+/// The low and the high sides of a node's boxes, by axis; the last four bytes are others.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn sides_of(node: &Node) -> (__m128i, __m128i) {
+    let bytes: *const u8 = std::ptr::from_ref(node).cast();
+    // SAFETY: a node is 32 bytes, its high sides begin at the 12th.
+    unsafe { (_mm_loadu_si128(bytes.cast()), _mm_loadu_si128(bytes.add(12).cast())) }
+}
+
+/// How far along the ray sides lie from the ends of the block, by axis.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn inward(sides: __m128i, ray: &LocalRay) -> [__m128; 3] {
     let zero = _mm_setzero_si128();
-    let packed = _mm_cvtsi32_si128(i32::from_le_bytes(of));
-    _mm_cvtepi32_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(packed, zero), zero))
+    let (xy, z) = (_mm_unpacklo_epi8(sides, zero), _mm_unpackhi_epi8(sides, zero));
+    let x = _mm_cvtepi32_ps(_mm_unpacklo_epi16(xy, zero));
+    let y = _mm_cvtepi32_ps(_mm_unpackhi_epi16(xy, zero));
+    let z = _mm_cvtepi32_ps(_mm_unpacklo_epi16(z, zero));
+    let [step_x, step_y, step_z, _] = ray.byte.to_array();
+    [
+        _mm_mul_ps(x, _mm_set1_ps(step_x)),
+        _mm_mul_ps(y, _mm_set1_ps(step_y)),
+        _mm_mul_ps(z, _mm_set1_ps(step_z)),
+    ]
 }
 
 #[inline]
@@ -91,33 +273,36 @@ fn met_triangles_sse2<V: Copy + Into<usize>>(
     positions: &[[i16; 3]],
     ray: &LocalRay,
 ) -> u32 {
-    let [a, b, c, d] = leaf.corners.map(|corner| seen(corner_of(corner, positions), ray));
+    let a = seen(corner_of(leaf.corners[0], positions), ray);
+    let b = seen(corner_of(leaf.corners[1], positions), ray);
+    let c = seen(corner_of(leaf.corners[2], positions), ray);
+    let d = seen(corner_of(leaf.corners[3], positions), ray);
     let diagonal = cross(a, c);
     let undiagonal = _mm_xor_ps(diagonal, _mm_set1_ps(-0.0));
     let first = is_met(cross(a, b), cross(b, c), undiagonal);
     let second = is_met(diagonal, cross(c, d), cross(d, a));
     let words = words_of(leaf);
-    let flat = |second: i32| {
-        let to_sign = _mm_cvtsi32_si128(31 - FLAT as i32 - second);
-        _mm_movemask_ps(_mm_castsi128_ps(_mm_sll_epi32(words, to_sign)))
-    };
-    let met = _mm_movemask_ps(first) & !flat(0) | (_mm_movemask_ps(second) & !flat(1)) << LEAF;
-    met as u32
+    let first_flat = _mm_castsi128_ps(_mm_slli_epi32(words, 31 - FLAT as i32));
+    let second_flat = _mm_castsi128_ps(_mm_slli_epi32(words, 30 - FLAT as i32));
+    let first = _mm_movemask_ps(_mm_andnot_ps(first_flat, first));
+    let second = _mm_movemask_ps(_mm_andnot_ps(second_flat, second));
+    (first | second << LEAF) as u32
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
 fn words_of<V>(leaf: &Leaf<V>) -> __m128i {
-    let [a, b, c, d] = leaf.words.map(|word| word as i32);
-    _mm_set_epi32(d, c, b, a)
+    let [a, b, c, d] = leaf.words;
+    _mm_set_epi32(d as i32, c as i32, b as i32, a as i32)
 }
 
 /// Four vertices: x in the low and y in the high half, and z in the low half.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn corner_of<V: Copy + Into<usize>>(corner: [V; LEAF], positions: &[[i16; 3]]) -> [__m128i; 2] {
-    let [a, b, c, d] = corner.map(|vertex| position(positions, vertex.into()));
-    let (ab, cd) = (_mm_unpacklo_epi16(a, b), _mm_unpacklo_epi16(c, d));
+    let [a, b, c, d] = corner;
+    let ab = _mm_unpacklo_epi16(position(positions, a.into()), position(positions, b.into()));
+    let cd = _mm_unpacklo_epi16(position(positions, c.into()), position(positions, d.into()));
     [_mm_unpacklo_epi32(ab, cd), _mm_unpackhi_epi32(ab, cd)]
 }
 
@@ -125,23 +310,29 @@ fn corner_of<V: Copy + Into<usize>>(corner: [V; LEAF], positions: &[[i16; 3]]) -
 #[inline]
 #[target_feature(enable = "sse2")]
 fn position(positions: &[[i16; 3]], vertex: usize) -> __m128i {
-    let [[x, y, z], [next, ..]] = positions[vertex..vertex + 2] else { unreachable!() };
-    let word = |v: i16, at: u32| u64::from(v as u16) << at;
-    _mm_cvtsi64_si128((word(x, 0) | word(y, 16) | word(z, 32) | word(next, 48)) as i64)
+    let [[x, y, z], [next, _, _]] = positions[vertex..vertex + 2] else { unreachable!() };
+    let low = u64::from(x as u16) | u64::from(y as u16) << 16;
+    let high = u64::from(z as u16) << 32 | u64::from(next as u16) << 48;
+    _mm_cvtsi64_si128((low | high) as i64)
 }
 
 /// Where vertices are seen along a ray.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn seen([xy, z]: [__m128i; 2], ray: &LocalRay) -> [__m128; 2] {
-    let low = |v: __m128i| _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(v, v), 16));
-    let high = |v: __m128i| _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(v, v), 16));
-    let (x, y, z) = (low(xy), high(xy), low(z));
-    ray.views.map(|view| {
-        let [vx, vy, vz, sum] = view.map(|v| _mm_set1_ps(v));
-        let xy = _mm_add_ps(_mm_mul_ps(x, vx), _mm_mul_ps(y, vy));
-        _mm_add_ps(_mm_add_ps(xy, _mm_mul_ps(z, vz)), sum)
-    })
+    let x = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(xy, xy), 16));
+    let y = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(xy, xy), 16));
+    let z = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(z, z), 16));
+    [view([x, y, z], ray.views[0]), view([x, y, z], ray.views[1])]
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn view([x, y, z]: [__m128; 3], view: Vec4) -> __m128 {
+    let x = _mm_mul_ps(x, _mm_set1_ps(view.x));
+    let y = _mm_mul_ps(y, _mm_set1_ps(view.y));
+    let z = _mm_mul_ps(z, _mm_set1_ps(view.z));
+    _mm_add_ps(_mm_add_ps(_mm_add_ps(x, y), z), _mm_set1_ps(view.w))
 }
 
 #[inline]
@@ -182,9 +373,15 @@ fn boxes_in_sse2(node: &Node, query: &BoxQuery) -> u32 {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn six(sides: [[[u8; WIDTH]; 3]; 2]) -> [__m128i; 3] {
-    let [[a, b, c], [d, e, f]] = sides.map(|side| side.map(|v| u64::from(u32::from_le_bytes(v))));
-    let pair = |low: u64, high: u64| _mm_cvtsi64_si128((low | high << 32) as i64);
+    let [[a, b, c], [d, e, f]] = sides;
     [pair(a, b), pair(c, d), pair(e, f)]
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn pair(low: [u8; WIDTH], high: [u8; WIDTH]) -> __m128i {
+    let (low, high) = (u32::from_le_bytes(low), u32::from_le_bytes(high));
+    _mm_cvtsi64_si128((u64::from(low) | u64::from(high) << 32) as i64)
 }
 
 #[inline]
@@ -198,17 +395,25 @@ fn triangles_in_sse2<V: Copy + Into<usize>>(
     let limit = _mm_set_epi16(i16::MAX, mz, my, mx, i16::MAX, z, y, x);
     let mut mask = 0;
     for quad in 0..LEAF {
-        let both = |vertex: V| {
-            let low = position(positions, vertex.into());
-            _mm_unpacklo_epi64(low, _mm_sub_epi16(_mm_setzero_si128(), low))
-        };
-        let [a, b, c, d] = leaf.corners.map(|corner| both(corner[quad]));
+        let a = both(positions, leaf.corners[0][quad].into());
+        let b = both(positions, leaf.corners[1][quad].into());
+        let c = both(positions, leaf.corners[2][quad].into());
+        let d = both(positions, leaf.corners[3][quad].into());
         let ac = _mm_min_epi16(a, c);
-        let over = |low: __m128i| _mm_movemask_epi8(_mm_cmpgt_epi16(low, limit)) == 0;
-        let flat = leaf.words[quad] >> FLAT;
-        let first = over(_mm_min_epi16(ac, b)) & (flat & 1 == 0);
-        let second = over(_mm_min_epi16(ac, d)) & (flat & 2 == 0);
-        mask |= (u32::from(first) | u32::from(second) << 1) << (2 * quad);
+        let first_over = _mm_cmpgt_epi16(_mm_min_epi16(ac, b), limit);
+        let second_over = _mm_cmpgt_epi16(_mm_min_epi16(ac, d), limit);
+        // A byte a half-lane, the second triangle's in the high half.
+        let over = _mm_movemask_epi8(_mm_packs_epi16(first_over, second_over));
+        let in_box = u32::from(over & 0xff == 0) | u32::from(over >> 8 == 0) << 1;
+        mask |= (in_box & !(leaf.words[quad] >> FLAT)) << (2 * quad);
     }
     mask
+}
+
+/// A vertex in the low half, its mirror image in the high half.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn both(positions: &[[i16; 3]], vertex: usize) -> __m128i {
+    let low = position(positions, vertex);
+    _mm_unpacklo_epi64(low, _mm_sub_epi16(_mm_setzero_si128(), low))
 }

@@ -147,7 +147,7 @@ fn ray_through(surface: &Surface, numbers: &mut Numbers) -> (Vec3, Vec3) {
         2 => vertex(numbers) - origin,
         3 => {
             let mut axis = Vec3::ZERO;
-            axis[numbers.next() as usize % 3] = if numbers.next() % 2 == 0 { 1.0 } else { -1.0 };
+            axis[numbers.next() as usize % 3] = if numbers.next() & 1 == 0 { 1.0 } else { -1.0 };
             axis
         }
         4 => vertex(numbers) - vertex(numbers),
@@ -242,8 +242,10 @@ fn check_point(surface: &Surface, tree: &QuadTree, point: Vec3) {
         vertices: [0; 3],
     };
     assert!(on.distance(Vec3::from(found.point).as_dvec3()) < 1e-4);
-    let short = (wanted * 0.99 - 1e-3).max(0.0) as f32;
-    assert_eq!(tree.closest_point(point.into(), short).is_some(), wanted <= f64::from(short));
+    if wanted > 1e-2 {
+        assert_eq!(tree.closest_point(point.into(), wanted as f32 * 0.99), None);
+        assert!(tree.closest_point(point.into(), wanted as f32 * 1.01).is_some());
+    }
 }
 
 /// Panics unless every quad is in one leaf, and every box holds what is below it.
@@ -337,6 +339,25 @@ proptest! {
     }
 
     #[test]
+    fn vectors_prepare_as_plain_arrays(kind in 0..6usize, seed: u64) {
+        let surface = surface_from(kind, seed);
+        let mut corners = Vec::new();
+        for (&position, &normal) in surface.positions.iter().zip(&surface.normals) {
+            let [plain, fast] = [plain::corner(position, normal), machine::corner(position, normal)];
+            prop_assert_eq!(plain, fast);
+            corners.push(plain);
+        }
+        let mut items = Vec::new();
+        for quad in 0..surface.quad_count() {
+            let [[a, b, c], [_, _, d]] = surface.quad(quad).map(|t| t.map(|v| &corners[v as usize]));
+            let (plain, fast) = (plain::quad(a, b, c, d), machine::quad(a, b, c, d));
+            prop_assert_eq!(plain, fast);
+            items.push(build::Item(plain.0));
+            prop_assert_eq!(plain::measure(&items), machine::measure(&items));
+        }
+    }
+
+    #[test]
     fn vectors_answer_as_plain_arrays(kind in 0..6usize, seed: u64) {
         let surface = surface_from(kind, seed);
         let Some(tree) = tree_of(&surface) else { return Ok(()) };
@@ -353,6 +374,8 @@ proptest! {
             }
         }
         let positions = &tree.mesh.positions;
+        let some = [0, 1, 2].map(|k| (seed as usize).wrapping_mul(k + 1) % (positions.len() - 1));
+        prop_assert_eq!(plain::corners(positions, some), machine::corners(positions, some));
         macro_rules! compare {
             ($leaves:expr) => {
                 for leaf in $leaves.iter() {
@@ -409,7 +432,7 @@ fn positions_of_the_mesher_are_exact() {
     for p in [-0.75f32, 0.0, 1.0 / 4096.0, 3.999_755_9, 8.0, 8.75] {
         assert_eq!(cells_of([step_of(p); 3]), [p; 3]);
     }
-    assert_eq!(step_of(f32::NAN), 0);
+    assert_eq!(step_of(f32::NAN), -FARTHEST);
     assert_eq!((step_of(f32::INFINITY), step_of(-1e9)), (FARTHEST, -FARTHEST));
 }
 

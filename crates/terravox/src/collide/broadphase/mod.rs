@@ -104,7 +104,7 @@ pub struct BroadphaseStats {
 /// assert_eq!(blocks.len(), 1);
 /// # Ok::<(), terravox::voxel::NotHeld>(())
 /// ```
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 pub struct Broadphase {
     pages: FxHashMap<PagePos, Box<PageBlocks>>,
     unlisted: Unlisted,
@@ -112,6 +112,8 @@ pub struct Broadphase {
     page_bounds: Region,
     /// Whether some chunk may be unknown.
     has_unknown: bool,
+    /// Where masks are made.
+    scratch: Option<Box<MaskMaker>>,
 }
 
 impl Broadphase {
@@ -122,14 +124,21 @@ impl Broadphase {
 
     /// Brings the masks up to `snapshot`, which `changes` led to.
     pub fn update(&mut self, snapshot: &Snapshot, changes: &Changes) {
-        let mut maker = MaskMaker::new();
-        let Changes::Regions(regions) = changes else { return self.rebuild(snapshot, &mut maker) };
+        let mut maker = self.scratch.take().unwrap_or_else(MaskMaker::new);
+        match changes {
+            Changes::Everything => self.rebuild(snapshot, &mut maker),
+            Changes::Regions(regions) => self.update_regions(snapshot, regions, &mut maker),
+        }
+        self.scratch = Some(maker);
+    }
+
+    fn update_regions(&mut self, snapshot: &Snapshot, regions: &[Region], maker: &mut MaskMaker) {
         let mut dirty: FxHashMap<ChunkPos, u8> = FxHashMap::default();
         for region in regions {
             add_layers(*region, &mut dirty);
         }
         for (&chunk, &layers) in &dirty {
-            self.update_chunk(snapshot, chunk, layers, &mut maker);
+            self.update_chunk(snapshot, chunk, layers, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
             if self.pages.get(&page).is_some_and(|page| page.is_empty()) {

@@ -179,6 +179,7 @@ impl PageBlocks {
     }
 }
 
+#[cfg(test)]
 impl PartialEq for PageBlocks {
     fn eq(&self, other: &PageBlocks) -> bool {
         let bits = |page: &PageBlocks| [page.stored, page.all_solid, page.all_liquid, page.unknown];

@@ -9,11 +9,10 @@
 
 use crate::collide::{BLOCK_LOG2, Block, REACH, Surfaces};
 use crate::math::Aabb;
-use crate::voxel::{ChunkPos, LIMIT, PagePos};
+use crate::voxel::{ChunkPos, LIMIT, PagePos, page_of};
 
 use super::{
-    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_bit, block_of_bit, chunk_of_bit,
-    for_bits,
+    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_of_bit, chunk_of_bit, for_bits,
 };
 
 /// Cells from `min` to `max`, both inside.
@@ -49,21 +48,62 @@ const fn strips(step: usize) -> [[u64; 8]; 8] {
     table
 }
 
+/// Slices from the first to the second index: all bits, the others none.
+static SLICES: [[Mask; 8]; 8] = {
+    let mut table = [[[0; 8]; 8]; 8];
+    let mut at = 0;
+    while at < 512 {
+        let (from, to, y) = (at >> 6, at >> 3 & 7, at & 7);
+        if from <= y && y <= to {
+            table[from][to][y] = u64::MAX;
+        }
+        at += 1;
+    }
+    table
+};
+
+/// Bits x + 4 z + 16 y of the blocks of a chunk, by axis, from the first to the second
+/// index.
+static BLOCKS: [[[u64; 4]; 4]; 3] = [block_strips(1), block_strips(16), block_strips(4)];
+
+const fn block_strips(step: usize) -> [[u64; 4]; 4] {
+    let mut table = [[0; 4]; 4];
+    let mut at = 0;
+    while at < 1024 {
+        let (from, to, bit) = (at >> 8, at >> 6 & 3, at & 63);
+        let v = bit / step % 4;
+        if from <= v && v <= to {
+            table[from][to] |= 1 << bit;
+        }
+        at += 1;
+    }
+    table
+}
+
 /// Bits x + 4 z + 16 y of blocks from `min` to `max`, each 0 to 3.
 #[inline(always)]
 fn blocks_between(min: [usize; 3], max: [usize; 3]) -> u64 {
-    const LINE: u64 = 0x1111_1111_1111_1111;
-    let x = (15 >> (3 - (max[0] - min[0])) << min[0]) * LINE;
-    let z = (0xffff >> (4 * (3 - (max[2] - min[2]))) << (4 * min[2])) * 0x1_0001_0001_0001;
-    let y = u64::MAX >> (16 * (3 - (max[1] - min[1]))) << (16 * min[1]);
-    x & y & z
+    let strip = |axis: usize| BLOCKS[axis][min[axis] & 3][max[axis] & 3];
+    strip(0) & strip(1) & strip(2)
 }
 
 /// The largest whole number at most `v`, which must be well within the range of i32.
 #[inline(always)]
 fn floor(v: f64) -> i32 {
-    let towards_zero = v as i32;
-    towards_zero - i32::from(f64::from(towards_zero) > v)
+    // In sums with this the last bit is worth 1, and the low bits are the whole number.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    let sum = v + WHOLE;
+    sum.to_bits() as i32 - i32::from(sum - WHOLE > v)
+}
+
+/// Whether a mask has any bit in a slice of columns, from some slices on.
+#[inline(always)]
+fn any(mask: &Mask, columns: u64, slices: &Mask) -> bool {
+    let mut any = 0;
+    for y in 0..8 {
+        any |= mask[y] & slices[y];
+    }
+    any & columns != 0
 }
 
 impl Cells {
@@ -74,21 +114,21 @@ impl Cells {
         const FAR: f64 = (LIMIT + 1) as f64;
         const REACHED: f64 = REACH as f64;
         let mut cells = Cells { min: [0; 3], max: [0; 3] };
+        let mut valid = true;
         for axis in 0..3 {
             let (min, max) = (aabb.min[axis], aabb.max[axis]);
             // No NaN gets through this.
-            if !(min <= max
-                && min < FAR
-                && max > -FAR
-                && min > -f64::INFINITY
-                && max < f64::INFINITY)
-            {
-                return None;
-            }
+            valid &= (min <= max) & (min < FAR) & (max > -FAR);
+            valid &= (min > -f64::INFINITY) & (max < f64::INFINITY);
+            let min = if min > -FAR { min } else { -FAR };
+            let max = if max < FAR { max } else { FAR };
             // A box that ends where a face lies touches it. Rounding the sums cannot lose
             // a cell: borders of cells are exact.
-            cells.min[axis] = -floor(REACHED - min.max(-FAR)) - 1;
-            cells.max[axis] = floor(max.min(FAR) + REACHED);
+            cells.min[axis] = -floor(REACHED - min) - 1;
+            cells.max[axis] = floor(max + REACHED);
+        }
+        if !valid {
+            return None;
         }
         Some(cells)
     }
@@ -115,6 +155,10 @@ impl Broadphase {
     #[inline]
     pub fn blocks_in(&self, aabb: &Aabb, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
         let Some(cells) = Cells::reached(aabb) else { return };
+        let small = (0..3).all(|axis| (cells.max[axis] >> 3) - (cells.min[axis] >> 3) <= 1);
+        if small {
+            return self.few_blocks(&Corner::new(&cells), surfaces, visit);
+        }
         self.each_chunk(&cells, surfaces, |chunk, record| match record {
             Some(record) => record.blocks_in(chunk, &cells, surfaces, &mut visit),
             None => {
@@ -134,17 +178,13 @@ impl Broadphase {
         surfaces: Surfaces,
         mut visit: impl FnMut(Block, &'a ChunkBlocks),
     ) {
-        let Some(cells) = Cells::reached(aabb) else { return };
-        self.each_chunk(&cells, surfaces, |chunk, record| {
-            let Some(record) = record else { return };
-            record.blocks_in(chunk, &cells, surfaces, &mut |block, touch| {
-                let bit = block_bit(block);
-                if (touch.solid && record.shows(bit, Surfaces::Solid))
-                    || (touch.liquid && record.shows(bit, Surfaces::Liquid))
-                {
-                    visit(block, record);
-                }
-            });
+        self.blocks_in(aabb, surfaces, |block, touch| {
+            if let Some((record, bit)) = self.record(block)
+                && ((touch.solid && record.shows(bit, Surfaces::Solid))
+                    || (touch.liquid && record.shows(bit, Surfaces::Liquid)))
+            {
+                visit(block, record);
+            }
         });
     }
 
@@ -153,6 +193,29 @@ impl Broadphase {
         let mut any = false;
         self.records_in(aabb, surfaces, |_, _| any = true);
         any
+    }
+
+    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis.
+    #[inline(always)]
+    fn few_blocks(&self, corner: &Corner, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
+        let [first, last] = [corner.first, corner.last].map(|block| block.map(|v| v >> 2));
+        if first == last {
+            let chunk = ChunkPos::new(first[0], first[1], first[2]);
+            if let Some(page) = self.page(page_of(chunk)) {
+                page.few_blocks(chunk, corner, surfaces, &mut visit);
+            }
+            return;
+        }
+        for y in first[1]..=last[1] {
+            for z in first[2]..=last[2] {
+                for x in first[0]..=last[0] {
+                    let chunk = ChunkPos::new(x, y, z);
+                    if let Some(page) = self.page(page_of(chunk)) {
+                        page.few_blocks(chunk, corner, surfaces, &mut visit);
+                    }
+                }
+            }
+        }
     }
 
     /// Calls for every chunk among `cells` that has a record, and for those that are all
@@ -207,7 +270,71 @@ impl Broadphase {
     }
 }
 
+/// Cells of at most two blocks along each axis, around the corner between those.
+struct Corner {
+    /// Block coordinates.
+    first: [i32; 3],
+    last: [i32; 3],
+    /// Bits x + 8 z: the columns in the first and second block along X; along Z.
+    columns: [[u64; 2]; 2],
+    /// The slices in the first and second block along Y.
+    slices: [&'static Mask; 2],
+}
+
+impl Corner {
+    #[inline(always)]
+    fn new(cells: &Cells) -> Corner {
+        let [first, last] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> BLOCK_LOG2));
+        let ends = |axis: usize| {
+            let [from, to] = [cells.min, cells.max].map(|corner| (corner[axis] & 7) as usize);
+            [from, if first[axis] == last[axis] { to } else { 7 }, to]
+        };
+        let two = |table: &'static [[u64; 8]; 8], [from, to, end]: [usize; 3]| {
+            [table[from][to], table[0][end]]
+        };
+        let [from, to, end] = ends(1);
+        Corner {
+            first,
+            last,
+            columns: [two(&COLUMNS, ends(0)), two(&ROWS, ends(2))],
+            slices: [&SLICES[from][to], &SLICES[0][end]],
+        }
+    }
+}
+
 impl PageBlocks {
+    /// The blocks of one chunk among a few.
+    #[inline(always)]
+    fn few_blocks(
+        &self,
+        chunk: ChunkPos,
+        corner: &Corner,
+        surfaces: Surfaces,
+        visit: &mut impl FnMut(Block, Touch),
+    ) {
+        let at = [chunk.x << 2, chunk.y << 2, chunk.z << 2];
+        let from = [0, 1, 2].map(|axis| (corner.first[axis] - at[axis]).max(0) as usize);
+        let to = [0, 1, 2].map(|axis| (corner.last[axis] - at[axis]).min(3) as usize);
+        let between = blocks_between(from, to);
+        let Some(record) = self.chunk(chunk) else {
+            if surfaces.liquid() && self.words(chunk).all_liquid != 0 {
+                let touch = Touch { solid: false, liquid: true };
+                for_bits(between, |bit| visit(block_of_bit(chunk, bit), touch));
+            }
+            return;
+        };
+        record.asked(surfaces, between, |bit, tests| {
+            // The first or the second along each axis: they differ in the last bit.
+            let second = |bit: u32, axis: usize| ((bit ^ corner.first[axis] as u32) & 1) as usize;
+            let columns =
+                corner.columns[0][second(bit, 0)] & corner.columns[1][second(bit >> 2, 2)];
+            let touch = tests.run(columns, corner.slices[second(bit >> 4, 1)]);
+            if touch.solid || touch.liquid {
+                visit(block_of_bit(chunk, bit), touch);
+            }
+        });
+    }
+
     #[inline(always)]
     fn each_chunk<'a>(
         &'a self,
@@ -227,7 +354,40 @@ impl PageBlocks {
     }
 }
 
+/// What of a block is to be compared with a box.
+struct Tests<'a> {
+    solid: Option<&'a Mask>,
+    wet: Option<&'a Mask>,
+    all_liquid: bool,
+}
+
+impl Tests<'_> {
+    #[inline(always)]
+    fn run(&self, columns: u64, slices: &Mask) -> Touch {
+        let meets = |mask: Option<&Mask>| mask.is_some_and(|mask| any(mask, columns, slices));
+        Touch { solid: meets(self.solid), liquid: self.all_liquid || meets(self.wet) }
+    }
+}
+
 impl ChunkBlocks {
+    /// Calls for each of the blocks `between` that has something that is asked for.
+    #[inline(always)]
+    fn asked(&self, surfaces: Surfaces, between: u64, mut each: impl FnMut(u32, Tests<'_>)) {
+        let words = &self.words;
+        let solid = if surfaces.solid() { words.solid } else { 0 };
+        let [wet, all_liquid] =
+            if surfaces.liquid() { [words.wet, words.all_liquid] } else { [0; 2] };
+        for_bits((solid | wet | all_liquid) & between, |bit| {
+            let has = |word: u64| word >> bit & 1 != 0;
+            let tests = Tests {
+                solid: has(solid).then(|| self.solid_mask(bit)),
+                wet: has(wet).then(|| self.wet_mask(bit)),
+                all_liquid: has(all_liquid),
+            };
+            each(bit, tests);
+        });
+    }
+
     #[inline(always)]
     fn blocks_in(
         &self,
@@ -237,21 +397,11 @@ impl ChunkBlocks {
         visit: &mut impl FnMut(Block, Touch),
     ) {
         let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
-        let words = &self.words;
-        let solid = if surfaces.solid() { words.solid } else { 0 };
-        let [wet, all_liquid] =
-            if surfaces.liquid() { [words.wet, words.all_liquid] } else { [0; 2] };
-        for_bits((solid | wet | all_liquid) & blocks_between(min, max), |bit| {
+        self.asked(surfaces, blocks_between(min, max), |bit, tests| {
             let block = block_of_bit(chunk, bit);
             let [min, max] = cells.within([block.x, block.y, block.z], BLOCK_LOG2, 0);
-            let slice = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
-            let meets =
-                |mask: &Mask| (min[1]..=max[1]).fold(0, |any, y| any | mask[y & 7]) & slice != 0;
-            let has = |word: u64| word >> bit & 1 != 0;
-            let touch = Touch {
-                solid: has(solid) && meets(self.solid_mask(bit)),
-                liquid: has(all_liquid) || has(wet) && meets(self.wet_mask(bit)),
-            };
+            let columns = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
+            let touch = tests.run(columns, &SLICES[min[1]][max[1]]);
             if touch.solid || touch.liquid {
                 visit(block, touch);
             }

@@ -141,6 +141,14 @@ fn rebuilt(snapshot: &Snapshot) -> Broadphase {
     broadphase
 }
 
+fn assert_same(a: &Broadphase, b: &Broadphase) {
+    let mut positions: Vec<_> = a.pages.keys().chain(b.pages.keys()).collect();
+    positions.sort();
+    for page in positions {
+        assert!(a.pages.get(page) == b.pages.get(page), "page {page}");
+    }
+}
+
 fn owned(masks: BlockMasks<'_>) -> NaiveBlock {
     NaiveBlock {
         solid: masks.solid.copied(),
@@ -193,7 +201,7 @@ proptest! {
             }
         }
         broadphase.update(&grid, &grid.changes_since(&mut cursor));
-        prop_assert!(broadphase == rebuilt(&grid));
+        assert_same(&broadphase, &rebuilt(&grid));
         let corner = Region { min: origin, max: origin }.grow(9);
         let part = written.intersect(corner).grow(1);
         assert_as_naive(&broadphase, &grid, if part.is_empty() { corner } else { part });
@@ -423,7 +431,7 @@ fn the_ends_of_the_world_are_in_reach() {
         broadphase.update(&grid, &Changes::Regions(vec![region]));
         broadphase.update(&grid, &Changes::Regions(vec![]));
         grid.changes_since(&mut cursor);
-        assert!(broadphase == rebuilt(&grid));
+        assert_same(&broadphase, &rebuilt(&grid));
         let blocks = |aabb: Aabb| touched(&broadphase, &aabb, Surfaces::Both).len();
         assert_eq!(blocks(Aabb::around([f64::from(end) + 2.0; 3], [0.5; 3])), 1);
         assert_eq!(blocks(Aabb::new([f64::MIN; 3], [f64::MAX; 3])), 1);

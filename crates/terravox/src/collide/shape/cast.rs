@@ -51,13 +51,13 @@ pub(super) fn start(motion: Vec3, touching: f32, near: Near) -> Option<Near> {
 
 /// First `t` from 0 to 1 at which the shape, moved by `t * motion`, is within `touching`
 /// of the triangle, and what is known of them there; `near` says what is known of them
-/// after a motion.
+/// after a motion, a guess of the normal given.
 pub(super) fn advance(
     motion: Vec3,
     touching: f32,
-    near: impl Fn(Vec3) -> Near,
+    near: impl Fn(Vec3, Option<Vec3>) -> Near,
 ) -> Option<(f32, Near)> {
-    let (mut t, mut last) = (0.0, near(Vec3::ZERO));
+    let (mut t, mut last) = (0.0, near(Vec3::ZERO, None));
     if last.distance <= 0.0 {
         return start(motion, touching, last).map(|last| (t, last));
     }
@@ -76,7 +76,7 @@ pub(super) fn advance(
         if t.is_nan() || t > 1.0 {
             return None;
         }
-        let next = near(motion * t);
+        let next = near(motion * t, Some(last.normal));
         if next.distance <= 0.0 {
             // Rounding took it too far; the last direction is the one it came by.
             return Some((t, Near { distance: 0.0, ..last }));

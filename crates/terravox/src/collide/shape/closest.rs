@@ -7,7 +7,7 @@ use glam::Vec3;
 
 /// A triangle whose height is less than this share of its longest side counts as its
 /// sides alone, squared: f32 no longer tells which way it faces.
-const FLAT: f32 = 1e-8;
+const FLAT: f32 = 1e-9;
 
 /// The normal of a triangle, not of unit length; `None` if it has no area to speak of.
 pub(super) fn normal_of([a, b, c]: &[Vec3; 3]) -> Option<Vec3> {

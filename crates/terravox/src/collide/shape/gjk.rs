@@ -24,7 +24,7 @@ const TOUCHING: f32 = 5e-7;
 pub(super) enum Gjk {
     /// They are apart.
     Apart {
-        /// Distance, voxels, not more than it is.
+        /// Distance, voxels.
         distance: f32,
         /// Unit vector from the triangle to the core.
         normal: Vec3,
@@ -58,14 +58,13 @@ pub(super) fn gjk(
     if v.length_squared() <= f32::MIN_POSITIVE {
         v = Vec3::Y;
     }
-    let (mut size, mut bound) = (0.0_f32, 0.0_f32);
+    let mut size = 0.0_f32;
     for _ in 0..MOST_TURNS {
         let (on_shape, on_triangle) = (support(-v), farthest(triangle, v));
         let corner = Corner { on_shape, on_triangle, between: on_shape - on_triangle };
         size = size.max(corner.between.abs().max_element());
         let (length, along) = (v.length(), v.dot(corner.between));
-        bound = bound.max(along / length - ROUNDING * size);
-        if bound > within {
+        if along / length - ROUNDING * size > within {
             return Gjk::Beyond;
         }
         let near_enough = squared - along <= RELATIVE * squared + ROUNDING * size * length;
@@ -86,6 +85,5 @@ pub(super) fn gjk(
         (v, squared) = (nearest, nearer);
     }
     let length = v.length();
-    let distance = if bound > 0.0 { bound.max(length * 0.99).min(length) } else { length };
-    Gjk::Apart { distance, normal: v / length, points: simplex.witnesses() }
+    Gjk::Apart { distance: length, normal: v / length, points: simplex.witnesses() }
 }

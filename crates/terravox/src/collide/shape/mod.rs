@@ -133,12 +133,20 @@ impl Near {
     }
 }
 
-/// A unit vector perpendicular to `a` and, if they are parallel or zero, to either.
+/// Distance of two points below which their direction is rounding.
+fn noise(triangle: &[Vec3; 3]) -> f32 {
+    let [a, b, c] = triangle.map(Vec3::abs);
+    1e-6 * a.max(b).max(c).max_element() + f32::MIN_POSITIVE
+}
+
+/// A unit vector perpendicular to `a` and `b`; to the longer one if they are parallel as
+/// far as f32 can tell.
 fn any_normal(a: Vec3, b: Vec3) -> Vec3 {
     let longer = if a.length_squared() >= b.length_squared() { a } else { b };
-    let across = a.cross(b).try_normalize();
-    let across = across.or_else(|| longer.try_normalize().map(Vec3::any_orthonormal_vector));
-    across.unwrap_or(Vec3::Y)
+    let across = a.cross(b);
+    let is_clear = across.length_squared() > 1e-8 * a.length_squared() * b.length_squared();
+    let across = if is_clear { across } else { longer.normalize_or_zero().any_orthogonal_vector() };
+    across.normalize_or(Vec3::Y)
 }
 
 /// Whether all numbers are finite and none is beyond [`FARTHEST`].
@@ -249,7 +257,7 @@ impl<'a> ShapeCore<'a> {
         if gap.length_squared() > within * within {
             return None;
         }
-        let near = self.near(&triangle, within)?;
+        let near = self.near(&triangle, within, None)?;
         (near.distance <= within).then(|| Separation {
             distance: near.distance,
             on_shape: (near.on_shape + Vec3::from(at)).to_array(),
@@ -291,7 +299,7 @@ impl<'a> ShapeCore<'a> {
         let touching = TOUCHING * self.size(triangle);
         let moved = |by: Vec3| triangle.map(|corner| corner - by);
         if let Core::Point = self.core {
-            let near = self.near(triangle, f32::INFINITY)?;
+            let near = self.near(triangle, f32::INFINITY, None)?;
             if near.distance <= 0.0 {
                 return cast::start(motion, touching, near)
                     .map(|near| (0.0, near.on_triangle, near.normal));
@@ -304,7 +312,9 @@ impl<'a> ShapeCore<'a> {
             on_triangle: Vec3::NAN,
             normal: Vec3::NAN,
         };
-        let near = |by: Vec3| self.near(&moved(by), f32::INFINITY).unwrap_or(apart);
+        let near = |by: Vec3, guess: Option<Vec3>| {
+            self.near(&moved(by), f32::INFINITY, guess).unwrap_or(apart)
+        };
         let (t, near) = cast::advance(motion, touching, near)?;
         Some((t, near.on_triangle + motion * t, near.normal))
     }
@@ -321,14 +331,17 @@ impl<'a> ShapeCore<'a> {
     }
 
     /// Shape and triangle in the shape's frame; `None` if surely more than `within` apart.
-    fn near(&self, triangle: &[Vec3; 3], within: f32) -> Option<Near> {
+    /// A guess of the normal makes it faster, if they are apart.
+    fn near(&self, triangle: &[Vec3; 3], within: f32, guess: Option<Vec3>) -> Option<Near> {
         let near = match self.core {
             Core::Point => sphere::near(triangle),
             Core::Segment(ends) => segment::near(&ends, triangle),
             Core::Box { half, axes } => {
-                return near_box(half, &into_box(axes, triangle), within).map(|n| n.turned(axes));
+                let guess = guess.map(|guess| axes.transpose() * guess);
+                let near = near_box(half, &into_box(axes, triangle), within, guess);
+                return near.map(|near| near.turned(axes));
             }
-            Core::Points(points) => return near_points(points, triangle, within),
+            Core::Points(points) => return near_points(points, triangle, within, guess),
         };
         Some(near.rounded(self.radius))
     }
@@ -348,20 +361,25 @@ fn into_box(axes: Mat3, triangle: &[Vec3; 3]) -> [Vec3; 3] {
 
 /// The point that is farthest along `direction`.
 fn farthest_of(points: &[[f32; 3]], direction: Vec3) -> Vec3 {
-    let mut best = (f32::NEG_INFINITY, Vec3::ZERO);
-    for &point in points {
-        let point = Vec3::from(point);
-        let along = point.dot(direction);
-        if along > best.0 {
-            best = (along, point);
-        }
+    let (mut most, mut best) = (f32::NEG_INFINITY, 0);
+    for (i, point) in points.iter().enumerate() {
+        let along = point[0] * direction.x + point[1] * direction.y + point[2] * direction.z;
+        // Chosen without a branch: which point it is cannot be foreseen.
+        let better = along > most;
+        most = if better { along } else { most };
+        best = if better { i } else { best };
     }
-    best.1
+    points.get(best).map_or(Vec3::ZERO, |&point| Vec3::from(point))
 }
 
 /// A box along the axes about the origin, and a triangle.
-fn near_box(half: Vec3, triangle: &[Vec3; 3], within: f32) -> Option<Near> {
+fn near_box(half: Vec3, triangle: &[Vec3; 3], within: f32, guess: Option<Vec3>) -> Option<Near> {
     let support = |d: Vec3| half.copysign(d);
+    if let Some(guess) = guess
+        && let Gjk::Apart { distance, normal, points } = gjk(support, triangle, guess, within)
+    {
+        return Some(Near { distance, on_shape: points.0, on_triangle: points.1, normal });
+    }
     let (apart, towards) = match boxes::part(half, triangle) {
         Ok((depth, normal)) => return Some(parted(support, triangle, depth, normal, half)),
         Err((distance, _)) if distance > within => return None,
@@ -378,9 +396,14 @@ fn near_box(half: Vec3, triangle: &[Vec3; 3], within: f32) -> Option<Near> {
 }
 
 /// The hull of points, and a triangle.
-fn near_points(points: &[[f32; 3]], triangle: &[Vec3; 3], within: f32) -> Option<Near> {
+fn near_points(
+    points: &[[f32; 3]],
+    triangle: &[Vec3; 3],
+    within: f32,
+    guess: Option<Vec3>,
+) -> Option<Near> {
     let support = |d| farthest_of(points, d);
-    let towards = -(triangle[0] + triangle[1] + triangle[2]);
+    let towards = guess.unwrap_or(-(triangle[0] + triangle[1] + triangle[2]));
     match gjk(support, triangle, towards, within) {
         Gjk::Apart { distance, normal, points } => {
             Some(Near { distance, on_shape: points.0, on_triangle: points.1, normal })
@@ -388,8 +411,7 @@ fn near_points(points: &[[f32; 3]], triangle: &[Vec3; 3], within: f32) -> Option
         Gjk::Beyond => None,
         Gjk::Overlapping(simplex) => {
             let (depth, normal) = depth::part(support, triangle, &simplex);
-            let size = Vec3::new(1.0, 0.0, 0.0);
-            Some(parted(support, triangle, depth, normal, size))
+            Some(parted(support, triangle, depth, normal, Vec3::ONE))
         }
     }
 }

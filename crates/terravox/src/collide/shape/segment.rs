@@ -7,7 +7,7 @@
 use glam::Vec3;
 
 use super::closest::{foot, is_over, normal_of, on_segment, on_sides};
-use super::{Near, any_normal};
+use super::{Near, any_normal, noise};
 
 /// Squared sine below which two sides count as parallel: their ends then hold the
 /// nearest points.
@@ -90,7 +90,7 @@ pub(super) fn near(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> Near {
     let normal = normal_of(triangle);
     if let Some(best) = nearest(ends, triangle, normal) {
         let distance = best.squared.sqrt();
-        if distance > f32::MIN_POSITIVE {
+        if distance > noise(triangle) {
             let normal = (best.on_segment - best.on_triangle) / distance;
             let (on_shape, on_triangle) = (best.on_segment, best.on_triangle);
             return Near { distance, on_shape, on_triangle, normal };
@@ -128,14 +128,11 @@ fn part(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Near {
     }
     let flat = || (0.0, any_normal(along, triangle[1] - triangle[0]));
     let (depth, axis) = best.unwrap_or_else(flat);
-    let depth = depth.max(0.0);
     // Where they touch is read off once they are apart.
-    let apart = depth + 0.5 * (along.abs().max_element() + 1.0);
+    let apart = depth + 0.5 * along.length() + 1.0;
     let moved = ends.map(|end| end + axis * apart);
-    let (on_segment, on_triangle) = match nearest(&moved, triangle, normal) {
-        Some(best) => (best.on_segment - axis * apart, best.on_triangle),
-        None => (ends[0], ends[0] + axis * depth),
-    };
-    let _ = on_segment;
-    Near { distance: -depth, on_shape: on_triangle - axis * depth, on_triangle, normal: axis }
+    let near = nearest(&moved, triangle, normal);
+    let on_triangle = near.map_or(triangle[0], |best| best.on_triangle);
+    let on_shape = on_triangle - axis * depth;
+    Near { distance: -depth, on_shape, on_triangle, normal: axis }
 }

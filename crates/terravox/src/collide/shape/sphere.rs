@@ -6,7 +6,7 @@
 use glam::Vec3;
 
 use super::closest::{foot, is_over, normal_of, on_sides, on_triangle};
-use super::{Near, any_normal};
+use super::{Near, any_normal, noise};
 
 /// Whether the sphere and the triangle share a point.
 pub(super) fn overlaps(radius: f32, triangle: &[Vec3; 3]) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn near(triangle: &[Vec3; 3]) -> Near {
             let unit = normal.normalize();
             if unit.dot(triangle[0]) > 0.0 { -unit } else { unit }
         }
-        _ if distance > f32::MIN_POSITIVE => -on_triangle / distance,
+        _ if distance > noise(triangle) => -on_triangle / distance,
         (_, Some(normal)) => normal.normalize(),
         _ => any_normal(triangle[1] - triangle[0], triangle[2] - triangle[0]),
     };

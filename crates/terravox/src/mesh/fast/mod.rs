@@ -372,6 +372,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         special_faces: &mut s.special_faces,
     });
     writer.out.positions.pop();
+    writer.out.plain_quads = writer.out.quad_count();
     if !s.special_faces.is_empty() {
         special_quads::<C, W>(s, &grid, &special, &mut writer);
     }

@@ -1,0 +1,129 @@
+//! The blocks that indexes are measured on, and what they are asked: the solid surfaces
+//! of 8³ blocks, segments that cross them, boxes near them. All in voxels from the
+//! block's lowest corner.
+
+use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
+use terravox::voxel::{DenseBox, Kind, Region, Shape, VoxelPos};
+
+use crate::mesh::ours::table_of;
+use crate::mesh::peers::FsnBlock;
+use crate::mesh::speed::blocks_of_8;
+use crate::worlds::World;
+
+/// Segments, and boxes, that a block is asked.
+pub const QUERIES: usize = 96;
+
+/// Edge of a block, voxels.
+const EDGE: f32 = 8.0;
+
+/// How far from the block's sides segments begin and end, voxels: surfaces of full cells
+/// lie on the sides themselves, and whether a segment that ends there meets them is
+/// anyone's guess.
+const BEYOND: f32 = 0.123;
+
+/// A block: its cells, its surface, its questions.
+pub struct Block {
+    /// The cells, with padding.
+    pub cells: DenseBox,
+    /// The solid surface.
+    pub surface: Surface,
+    /// What each quad carries in the kD tree.
+    pub payloads: Vec<u32>,
+    /// Cell and direction of each quad's face. What they say takes no part in the time.
+    pub faces: Vec<[u8; 4]>,
+    /// Four angles of 4 bits a quad; neither do these.
+    pub angles: Vec<u16>,
+    /// The peer mesher's input.
+    pub fsn: FsnBlock,
+    /// From one point to another.
+    pub segments: Vec<[[f32; 3]; 2]>,
+    /// Lowest and highest corner.
+    pub boxes: Vec<[[f32; 3]; 2]>,
+}
+
+/// The blocks of a world.
+pub fn of(world: &World) -> Vec<Block> {
+    let table = table_of(Shape::Default);
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let mut random = Random(0x5eed);
+    let block = |cells: DenseBox| {
+        mesher.mesh(&cells, &table, &mut mesh);
+        let surface = mesh.solid.clone();
+        let payloads = surface.quad_materials.iter().map(|&m| u32::from(m) << 16).collect();
+        let faces = vec![[0; 4]; surface.quad_count()];
+        let angles = vec![0; surface.quad_count()];
+        let fsn = FsnBlock::new(&cells, EDGE as usize, &table);
+        let segments = (0..QUERIES).map(|_| segment(&mut random)).collect();
+        let boxes = (0..QUERIES).map(|_| box_near(&surface, &mut random)).collect();
+        Block { cells, surface, payloads, faces, angles, fsn, segments, boxes }
+    };
+    blocks_of_8(world).into_iter().map(block).collect()
+}
+
+impl Block {
+    /// Its triangles, as vertex numbers.
+    pub fn triangles(&self) -> Vec<[u32; 3]> {
+        self.surface.triangles().collect()
+    }
+
+    /// Its solid cells, from its lowest corner.
+    pub fn solid_cells(&self) -> Vec<[i32; 3]> {
+        let table = table_of(Shape::Default);
+        let region: Region = self.cells.region().grow(-PAD);
+        let solid = |p: &VoxelPos| table.kind(self.cells.cell(*p).material) == Kind::Solid;
+        region.voxels().filter(solid).map(|p| (p - region.min).to_array()).collect()
+    }
+}
+
+/// Through the block, from one point of its hull to one of another side.
+fn segment(random: &mut Random) -> [[f32; 3]; 2] {
+    let from = random.below(6);
+    let to = (from + 1 + random.below(5)) % 6;
+    [from, to].map(|side| {
+        let mut point = [0; 3].map(|_| random.unit() * EDGE);
+        point[side / 2] = if side % 2 == 0 { -BEYOND } else { EDGE + BEYOND };
+        point
+    })
+}
+
+/// Half a voxel or so from a vertex, and about as large.
+fn box_near(surface: &Surface, random: &mut Random) -> [[f32; 3]; 2] {
+    let vertex = surface.positions[random.below(surface.positions.len())];
+    let centre = vertex.map(|v| v + random.unit() * 2.0 - 1.0);
+    let half = [0; 3].map(|_| 0.3 + 0.7 * random.unit());
+    [-1.0, 1.0].map(|sign| [0, 1, 2].map(|i| centre[i] + sign * half[i]))
+}
+
+/// The same numbers in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    /// From 0 to 1.
+    pub fn unit(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 40) as f32 / (1 << 24) as f32
+    }
+
+    /// One of the numbers below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        ((self.unit() * end as f32) as usize).min(end - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_cross_the_block_from_side_to_side() {
+        let mut random = Random(1);
+        for _ in 0..200 {
+            let ends = segment(&mut random);
+            let hull = -BEYOND..=EDGE + BEYOND;
+            let on_it = |v: &f32| *v == *hull.start() || *v == *hull.end();
+            assert!(ends.iter().all(|p| p.iter().any(on_it)));
+            assert!(ends.iter().flatten().all(|v| hull.contains(v)));
+            assert_ne!(ends[0], ends[1]);
+        }
+    }
+}

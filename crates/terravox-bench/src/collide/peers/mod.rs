@@ -1,0 +1,56 @@
+//! The indexes under one face, ours and the peers', so that all are asked alike.
+
+#[cfg(cpp_peers)]
+mod cpp;
+mod obvhs;
+mod ours;
+mod parry;
+
+#[cfg(cpp_peers)]
+pub use self::cpp::{Bullet, Embree};
+pub use self::obvhs::{Obvhs2, ObvhsWide};
+pub use self::ours::{Kd, Quads};
+pub use self::parry::{ParryCubes, ParryEdges, ParryMesh};
+
+use super::blocks::Block;
+
+/// A triangle, as boxes write it out.
+pub type Triangle = [[f32; 3]; 3];
+
+/// An index of a block's surface.
+pub trait Index: Sized {
+    /// What it is called in the tables.
+    const NAME: &'static str;
+    /// Takes part in every n-th round of building.
+    const EVERY: usize = 4;
+    /// Whether its surface is the mesher's.
+    const SAME: bool = true;
+    /// Whether it can be asked for the triangles in a box.
+    const BOXES: bool = true;
+
+    /// From the mesher's output.
+    fn build(block: &Block) -> Self;
+
+    /// All bytes, the mesh included.
+    fn bytes(&self) -> usize;
+
+    /// Share of the way from `from` to `to` that is before the first hit.
+    fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32>;
+
+    /// Adds the triangles whose boxes meet the box.
+    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>);
+}
+
+/// `to - from`.
+fn between(from: [f32; 3], to: [f32; 3]) -> [f32; 3] {
+    [0, 1, 2].map(|i| to[i] - from[i])
+}
+
+/// Whether the box of a triangle meets a box.
+fn meets(triangle: &Triangle, min: [f32; 3], max: [f32; 3]) -> bool {
+    let [a, b, c] = triangle;
+    (0..3).fold(true, |meets, i| {
+        let (least, most) = (a[i].min(b[i]).min(c[i]), a[i].max(b[i]).max(c[i]));
+        meets & (least <= max[i]) & (most >= min[i])
+    })
+}

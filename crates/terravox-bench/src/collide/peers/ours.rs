@@ -1,0 +1,69 @@
+//! Our indexes.
+
+use std::cell::RefCell;
+
+use terravox::collide::{BuildScratch, KdBuilder, KdTree, LocalRay, PositionGrid, QuadTree};
+
+use super::super::blocks::Block;
+use super::{Index, Triangle, between};
+
+thread_local! {
+    static BUILDER: RefCell<KdBuilder> = RefCell::new(KdBuilder::new());
+    static SCRATCH: RefCell<BuildScratch> = RefCell::new(BuildScratch::default());
+}
+
+/// The loose kD tree.
+pub struct Kd(pub KdTree);
+
+impl Index for Kd {
+    const NAME: &'static str = "kD tree";
+    const EVERY: usize = 1;
+
+    fn build(block: &Block) -> Kd {
+        let surface = &block.surface;
+        let (positions, indices) = (&surface.positions, &surface.indices);
+        let tree = BUILDER.with_borrow_mut(|builder| {
+            builder.quads(PositionGrid::BLOCK, positions, indices, &block.payloads)
+        });
+        Kd(tree.expect("the mesher's output is fine"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32> {
+        self.0.closest(from, between(from, to), 1.0).map(|hit| hit.t)
+    }
+
+    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+        self.0.triangles_in(min, max, |triangle| out.push(triangle.corners));
+    }
+}
+
+/// The default index: four boxes of bytes a node.
+pub struct Quads(pub QuadTree);
+
+impl Index for Quads {
+    const NAME: &'static str = "quad tree";
+    const EVERY: usize = 1;
+
+    fn build(block: &Block) -> Quads {
+        let Block { surface, faces, angles, .. } = block;
+        let tree = SCRATCH.with_borrow_mut(|s| QuadTree::build(surface, faces, angles, s));
+        Quads(tree.expect("the block has a surface"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32> {
+        let ray = LocalRay::new(from, between(from, to));
+        self.0.closest(&ray, 0.0, 1.0).map(|hit| hit.t)
+    }
+
+    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+        self.0.triangles_in(min, max, |triangle| out.push(triangle.corners));
+    }
+}

@@ -1,0 +1,144 @@
+//! Shapes against single triangles of the size that the mesher makes, where their boxes
+//! meet: what a contact costs once the index has found the candidates. Beside parry.
+
+use parry3d::glamx::{Pose3, Quat, Vec3};
+use parry3d::query::{self, ShapeCastOptions};
+use parry3d::shape as parry;
+use terravox::collide::{Shape, ShapeCore};
+
+use crate::harness::{Budget, Entrant, contest};
+use crate::report::{Report, detail};
+
+/// Triangles a kind of shape is asked about.
+const PAIRS: usize = 2000;
+
+/// How far apart things still count as near, voxels: what contacts ask for.
+const NEAR: f32 = 0.1;
+
+/// A triangle where the origin's shape might meet it.
+struct Pair {
+    at: [f32; 3],
+    motion: [f32; 3],
+    triangle: [[f32; 3]; 3],
+    face: parry::Triangle,
+}
+
+/// Whether the answer about a pair is yes.
+type Question<'a> = &'a dyn Fn(&Pair) -> bool;
+
+/// Numbers from -1 to 1.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    fn three(&mut self, reach: f32) -> [f32; 3] {
+        [self.next() * reach, self.next() * reach, self.next() * reach]
+    }
+}
+
+/// Halves of quads about a voxel wide, in any direction, whose box meets the shape's.
+fn pairs(shape: &ShapeCore) -> Vec<Pair> {
+    let mut numbers = Numbers(7);
+    let (min, max) = shape.bounds();
+    let mut pairs = Vec::new();
+    while pairs.len() < PAIRS {
+        let turn = Quat::from_axis_angle(
+            Vec3::from(numbers.three(1.0)).normalize_or(Vec3::Y),
+            numbers.next() * 3.0,
+        );
+        let middle = Vec3::from(numbers.three(1.5));
+        let corners = [[-0.5, 0.0, -0.5], [0.5, 0.0, -0.5], [0.5, 0.0, 0.5]];
+        let triangle = corners
+            .map(|p| (middle + turn * (Vec3::from(p) + Vec3::from(numbers.three(0.2)))).to_array());
+        let meets = (0..3).all(|i| {
+            let corners = triangle.map(|p| p[i]);
+            let low = corners.into_iter().fold(f32::INFINITY, f32::min);
+            let high = corners.into_iter().fold(f32::NEG_INFINITY, f32::max);
+            low - NEAR <= max[i] && high + NEAR >= min[i]
+        });
+        if meets {
+            let at = numbers.three(4.0);
+            let triangle = triangle.map(|p| [0, 1, 2].map(|i| p[i] + at[i]));
+            let [a, b, c] = triangle.map(Vec3::from);
+            let face = parry::Triangle::new(a, b, c);
+            pairs.push(Pair { at, motion: numbers.three(2.0), triangle, face });
+        }
+    }
+    pairs
+}
+
+fn pose(at: [f32; 3], turn: Quat) -> Pose3 {
+    Pose3::from_parts(Vec3::from(at), turn)
+}
+
+/// Asks all three questions of one kind of shape; answers also how often it overlaps.
+fn ask(report: &mut Report, name: &str, ours: &Shape, peer: &dyn parry::Shape, turn: Quat) {
+    let core = ShapeCore::new(ours).expect("the shape is valid");
+    let pairs = pairs(&core);
+    let none = Pose3::IDENTITY;
+    let all = |run: &dyn Fn(&Pair) -> bool| pairs.iter().filter(|pair| run(pair)).count() as u64;
+    let overlaps = |p: &Pair| core.overlaps(p.at, &p.triangle);
+    let near = |p: &Pair| core.separation(p.at, &p.triangle, NEAR).is_some();
+    let cast = |p: &Pair| {
+        let back = [0, 1, 2].map(|i| p.at[i] - p.motion[i]);
+        core.cast(back, p.motion, &p.triangle, 1.0).is_some()
+    };
+    let peer_overlaps = |p: &Pair| {
+        query::intersection_test(&pose(p.at, turn), peer, &none, &p.face)
+            .is_ok_and(|found| found.intersecting)
+    };
+    let peer_near = |p: &Pair| {
+        let found = query::contact(&pose(p.at, turn), peer, &none, &p.face, NEAR);
+        found.is_ok_and(|contact| contact.is_some())
+    };
+    let peer_cast = |p: &Pair| {
+        let back = [0, 1, 2].map(|i| p.at[i] - p.motion[i]);
+        let options = ShapeCastOptions::with_max_time_of_impact(1.0);
+        let (from, motion) = (pose(back, turn), Vec3::from(p.motion));
+        let found = query::cast_shapes(&from, motion, peer, &none, Vec3::ZERO, &p.face, options);
+        found.is_ok_and(|hit| hit.is_some())
+    };
+    let questions: [(&str, Question, Question); 3] = [
+        ("overlap", &overlaps, &peer_overlaps),
+        ("separation", &near, &peer_near),
+        ("cast", &cast, &peer_cast),
+    ];
+    let mut lines = Vec::new();
+    for (question, ours, peer) in questions {
+        let (yes, peer_yes) = (all(ours), all(peer));
+        let budget = Budget { warm: true, ..Budget::seconds(0.3) };
+        let timings = contest(
+            1,
+            budget,
+            vec![Entrant::new("ours", |_| all(ours)), Entrant::new("parry", |_| all(peer))],
+        );
+        let [ours, peer] = [0, 1].map(|i| timings[i].min / PAIRS as f64 * 1e9);
+        let note = format!("yes to {yes} of {PAIRS}, parry to {peer_yes}");
+        lines.push(detail(question, ours, "ns").beside(peer).note(note));
+    }
+    report.details(format!("a {name} against a triangle; beside parry3d"), lines);
+}
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    let turn = Quat::from_axis_angle(Vec3::new(1.0, 2.0, 3.0).normalize(), 0.7);
+    let none = Quat::IDENTITY;
+    ask(report, "sphere", &Shape::Sphere { radius: 0.5 }, &parry::Ball::new(0.5), none);
+    let (low, high) = ([0.0, -0.5, 0.0], [0.0, 0.5, 0.0]);
+    let ours = Shape::Capsule { a: low, b: high, radius: 0.3 };
+    let peer = parry::Capsule::new(Vec3::from(low), Vec3::from(high), 0.3);
+    ask(report, "capsule", &ours, &peer, none);
+    let half = [0.5, 0.4, 0.6];
+    let ours = Shape::Box { half, rotation: turn.to_array() };
+    ask(report, "box", &ours, &parry::Cuboid::new(Vec3::from(half)), turn);
+    let mut numbers = Numbers(3);
+    let points =
+        [0; 16].map(|_| (Vec3::from(numbers.three(1.0)).normalize_or(Vec3::Y) * 0.6).to_array());
+    let corners = points.map(Vec3::from);
+    let peer = parry::ConvexPolyhedron::from_convex_hull(&corners).expect("the points have a hull");
+    ask(report, "hull of 16 points", &Shape::Convex { points: &points }, &peer, none);
+}

@@ -1,0 +1,360 @@
+//! Making a loose kD tree: split at the mean of the primitives' middles along the longest
+//! axis of their box; where that leaves less than a quarter on one side, halve by the
+//! order of the middles instead, found by selection. The planes are where the boxes of the
+//! two parts end and begin. After "Voxel Terrain: Physics" (Roblox, 2017).
+//!
+//! What is moved about is boxes of 16 bytes: the low corner, and the complement of the
+//! high one, so that the box around two boxes is one lane by lane minimum.
+
+use super::{KdTree, LEAF, MAX_DEPTH, NARROW, Node, PositionGrid};
+use super::{narrow, words_a_quad};
+
+/// Why a tree cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KdError {
+    /// A position lies outside the lattice or is not finite.
+    Position {
+        /// Which vertex.
+        vertex: usize,
+    },
+    /// An index names a vertex that is not there.
+    Index {
+        /// Which primitive.
+        primitive: usize,
+    },
+    /// More than 2³² - 2¹⁶ vertices or 2³¹ primitives.
+    TooMany,
+}
+
+impl std::fmt::Display for KdError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KdError::Position { vertex } => {
+                write!(f, "the position of vertex {vertex} is outside the lattice or not finite")
+            }
+            KdError::Index { primitive } => {
+                write!(f, "primitive {primitive} names a vertex that is not there")
+            }
+            KdError::TooMany => write!(f, "more vertices or primitives than a tree can hold"),
+        }
+    }
+}
+
+impl std::error::Error for KdError {}
+
+/// A box, and whose it is: low corner, low word of the number, complement of the high
+/// corner, high word. Coordinates are lattice points less 2¹⁵, so that they are signed.
+type Item = [i16; 8];
+
+/// A box that every minimum replaces.
+const NOTHING: Item = [i16::MAX; 8];
+
+/// Makes trees. Holds scratch memory, so keep one per thread and reuse it.
+#[derive(Debug, Default)]
+pub struct KdBuilder {
+    /// The vertices as boxes of one point.
+    points: Vec<Item>,
+    items: Vec<Item>,
+    /// The box around all items.
+    bounds: Item,
+    /// Vertex numbers by primitive as given, halves without area marked.
+    corners: Vec<[u32; 4]>,
+    nodes: Vec<Node>,
+    depth: usize,
+}
+
+impl KdBuilder {
+    /// A builder without memory.
+    pub fn new() -> KdBuilder {
+        KdBuilder::default()
+    }
+
+    /// As [`KdTree::from_triangles`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn triangles(
+        &mut self,
+        positions: &[[f32; 3]],
+        indices: &[[u32; 3]],
+    ) -> Result<KdTree, KdError> {
+        let grid = PositionGrid::fit(positions);
+        self.take_positions(grid, positions)?;
+        self.take_quads(indices.iter().map(|&[a, b, c]| [a, b, c, c]), indices.len())?;
+        Ok(self.finish(grid, |primitive| primitive as u32))
+    }
+
+    /// A tree over quads of `positions` on `grid`. `indices` has six a quad, as the mesher
+    /// writes them: two triangles `[a, b, c, a, c, d]`; `payloads` has one a quad.
+    /// Halves without area, after rounding, are left out.
+    ///
+    /// # Errors
+    /// If a position is not on the lattice, an index has no vertex, or there are too many.
+    ///
+    /// # Panics
+    /// If `indices` has not six for each of `payloads`.
+    pub fn quads(
+        &mut self,
+        grid: PositionGrid,
+        positions: &[[f32; 3]],
+        indices: &[u32],
+        payloads: &[u32],
+    ) -> Result<KdTree, KdError> {
+        assert_eq!(indices.len(), 6 * payloads.len(), "six indices and one payload a quad");
+        self.take_positions(grid, positions)?;
+        let quads = indices.as_chunks::<6>().0.iter().map(|&[a, b, c, _, _, d]| [a, b, c, d]);
+        self.take_quads(quads, payloads.len())?;
+        Ok(self.finish(grid, |primitive| payloads[primitive]))
+    }
+
+    /// Rounds the positions to the lattice.
+    fn take_positions(
+        &mut self,
+        grid: PositionGrid,
+        positions: &[[f32; 3]],
+    ) -> Result<(), KdError> {
+        if positions.len() > (u32::MAX - 0xffff) as usize {
+            return Err(KdError::TooMany);
+        }
+        self.points.clear();
+        let mut inside = true;
+        self.points.extend(positions.iter().map(|&position| {
+            let steps = grid.steps(position);
+            let [x, y, z] = steps.map(|v| {
+                inside &= (-0.5..=65535.5).contains(&v);
+                (((v + 0.5) as i32).min(0xffff) - 0x8000) as i16
+            });
+            [x, y, z, 0, !x, !y, !z, 0]
+        }));
+        if inside {
+            return Ok(());
+        }
+        let outside = |p: &[f32; 3]| grid.point(*p).is_none();
+        Err(KdError::Position { vertex: positions.iter().position(outside).unwrap_or(0) })
+    }
+
+    /// Checks the primitives, and lists those with area by their boxes.
+    fn take_quads(
+        &mut self,
+        quads: impl Iterator<Item = [u32; 4]>,
+        count: usize,
+    ) -> Result<(), KdError> {
+        if count > 1 << 31 {
+            return Err(KdError::TooMany);
+        }
+        self.items.clear();
+        self.items.reserve(count);
+        self.bounds = NOTHING;
+        self.corners.clear();
+        self.corners.reserve(count);
+        for (primitive, quad) in quads.enumerate() {
+            let at = |corner: u32| self.points.get(corner as usize).copied();
+            let [Some(a), Some(b), Some(c), Some(d)] = quad.map(at) else {
+                return Err(KdError::Index { primitive });
+            };
+            let (quad, points) = match (has_area([a, b, c]), has_area([a, c, d])) {
+                (true, true) => (quad, [a, b, c, d]),
+                (false, true) => ([quad[0], quad[0], quad[2], quad[3]], [a, a, c, d]),
+                (true, false) => ([quad[0], quad[1], quad[2], quad[2]], [a, b, c, c]),
+                (false, false) => {
+                    self.corners.push(quad);
+                    continue;
+                }
+            };
+            self.corners.push(quad);
+            let [a, b, c, d] = points;
+            let mut item = least(least(a, b), least(c, d));
+            self.bounds = least(self.bounds, item);
+            [item[3], item[7]] = narrow(primitive as u32).map(|word| word as i16);
+            self.items.push(item);
+        }
+        Ok(())
+    }
+
+    /// Builds the nodes and packs everything into the tree.
+    fn finish(&mut self, grid: PositionGrid, payload: impl Fn(usize) -> u32) -> KdTree {
+        self.nodes.clear();
+        self.depth = 0;
+        let bounds = self.bounds;
+        if !self.items.is_empty() {
+            split(&mut self.items, bounds, &mut self.nodes, 0, &mut self.depth);
+        }
+        let empty = self.items.is_empty();
+        let vertices = if empty { &[][..] } else { &self.points[..] };
+        let a_quad = words_a_quad(vertices.len());
+        let count = 3 * (self.nodes.len() + vertices.len()) + (a_quad + 2) * self.items.len();
+        let mut words = vec![0; count].into_boxed_slice();
+        let (nodes, rest) = words.split_at_mut(3 * self.nodes.len());
+        let (points, rest) = rest.split_at_mut(3 * vertices.len());
+        let (quads, payloads) = rest.split_at_mut(a_quad * self.items.len());
+        nodes.copy_from_slice(self.nodes.as_flattened());
+        for (out, point) in points.as_chunks_mut().0.iter_mut().zip(vertices) {
+            *out = [0, 1, 2].map(|i| unsigned(point[i]));
+        }
+        self.pack_quads(quads, a_quad);
+        for (out, item) in payloads.as_chunks_mut().0.iter_mut().zip(&self.items) {
+            *out = narrow(payload(number(item)));
+        }
+        KdTree {
+            grid,
+            bounds: [
+                [0, 1, 2].map(|i| unsigned(bounds[i])),
+                [4, 5, 6].map(|i| unsigned(!bounds[i])),
+            ],
+            node_count: self.nodes.len() as u32,
+            vertex_count: vertices.len() as u32,
+            quad_count: self.items.len() as u32,
+            depth: self.depth as u8,
+            words,
+        }
+    }
+}
+
+impl KdBuilder {
+    /// Writes the vertex numbers in the order of the leaves, in as many words a quad.
+    fn pack_quads(&self, words: &mut [u16], a_quad: usize) {
+        let corners = self.items.iter().map(|item| self.corners[number(item)]);
+        match a_quad {
+            2 => {
+                for (out, [a, b, c, d]) in words.as_chunks_mut().0.iter_mut().zip(corners) {
+                    *out = [a | b << 8, c | d << 8].map(|word| word as u16);
+                }
+            }
+            4 => {
+                for (out, corners) in words.as_chunks_mut().0.iter_mut().zip(corners) {
+                    *out = corners.map(|corner| corner as u16);
+                }
+            }
+            _ => {
+                for (out, corners) in words.as_chunks_mut::<8>().0.iter_mut().zip(corners) {
+                    out.copy_from_slice(corners.map(narrow).as_flattened());
+                }
+            }
+        }
+    }
+}
+
+/// Lists the nodes of some primitives in `bounds`, and brings the primitives into their
+/// order.
+fn split(items: &mut [Item], bounds: Item, nodes: &mut Vec<Node>, level: usize, depth: &mut usize) {
+    split_from(items, 0, bounds, nodes, level, depth);
+}
+
+fn split_from(
+    items: &mut [Item],
+    first: usize,
+    bounds: Item,
+    nodes: &mut Vec<Node>,
+    level: usize,
+    depth: &mut usize,
+) {
+    if items.len() <= LEAF {
+        let [low, high] = narrow(first as u32);
+        nodes.push([low, high, 3 | (items.len() as u16 - 1) << 2]);
+        *depth = level.max(*depth);
+        return;
+    }
+    debug_assert!(level < MAX_DEPTH);
+    let axis = longest_axis(&bounds);
+    let (left, left_bounds, right_bounds) = partition(items, axis);
+    let (left_items, right_items) = items.split_at_mut(left);
+    let at = nodes.len();
+    nodes.push([unsigned(!left_bounds[axis + 4]), unsigned(right_bounds[axis]), axis as u16]);
+    // A part has fewer nodes than primitives.
+    let is_narrow = left < NARROW;
+    if !is_narrow {
+        nodes.push([0; 3]);
+    }
+    split_from(left_items, first, left_bounds, nodes, level + 1, depth);
+    let way = nodes.len() - at;
+    if is_narrow {
+        nodes[at][2] |= (way as u16) << 2;
+    } else {
+        let [low, high] = narrow(way as u32);
+        nodes[at + 1] = [low, high, 0];
+    }
+    split_from(right_items, first + left, right_bounds, nodes, level + 1, depth);
+}
+
+/// Brings the primitives of the left part to the front; answers their number, and the box
+/// around each part.
+fn partition(items: &mut [Item], axis: usize) -> (usize, Item, Item) {
+    let count = items.len();
+    let sum: i64 = items.iter().map(|item| i64::from(middle(item, axis))).sum();
+    // Middles below the mean are those at most this.
+    let mean = sum.div_euclid(count as i64) as i32;
+    let (mut left, mut left_bounds, mut right_bounds) = (0, NOTHING, NOTHING);
+    // Swaps always and counts what belongs to the left: a branch would be guessed wrong
+    // half of the time. The boxes grow here too, since in a loop of its own the compiler
+    // takes items apart.
+    for i in 0..count {
+        let item = items[i];
+        let stays = middle(&item, axis) <= mean;
+        items.swap(i, left);
+        left += usize::from(stays);
+        left_bounds = least(left_bounds, item.map(|v| if stays { v } else { i16::MAX }));
+        right_bounds = least(right_bounds, item.map(|v| if stays { i16::MAX } else { v }));
+    }
+    if 4 * left >= count && 4 * (count - left) >= count {
+        return (left, left_bounds, right_bounds);
+    }
+    let half = count / 2;
+    items.select_nth_unstable_by_key(half, |item| middle(item, axis));
+    (half, union(&items[..half]), union(&items[half..]))
+}
+
+/// Twice the middle of a box along an axis.
+#[inline]
+fn middle(item: &Item, axis: usize) -> i32 {
+    i32::from(item[axis]) + i32::from(!item[axis + 4])
+}
+
+fn longest_axis(bounds: &Item) -> usize {
+    let extent = |axis: usize| i32::from(!bounds[axis + 4]) - i32::from(bounds[axis]);
+    let (x, y, z) = (extent(0), extent(1), extent(2));
+    if x >= y && x >= z {
+        0
+    } else if y >= z {
+        1
+    } else {
+        2
+    }
+}
+
+#[inline]
+fn least(a: Item, b: Item) -> Item {
+    std::array::from_fn(|lane| a[lane].min(b[lane]))
+}
+
+fn union(items: &[Item]) -> Item {
+    items.iter().fold(NOTHING, |all, item| least(all, *item))
+}
+
+/// The primitive that a box belongs to.
+fn number(item: &Item) -> usize {
+    super::wide([item[3] as u16, item[7] as u16]) as usize
+}
+
+/// A coordinate as a lattice point.
+fn unsigned(v: i16) -> u16 {
+    v as u16 ^ 0x8000
+}
+
+/// Whether three points are not on one line; exact.
+#[inline]
+fn has_area([a, b, c]: [Item; 3]) -> bool {
+    let from = |p: Item, i: usize| i64::from(p[i]) - i64::from(a[i]);
+    let cross = |u: usize, v: usize| from(b, u) * from(c, v) - from(b, v) * from(c, u);
+    (cross(0, 1) | cross(1, 2) | cross(2, 0)) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertex_numbers_are_as_wide_as_they_must_be() {
+        assert_eq!([words_a_quad(256), words_a_quad(257), words_a_quad(65537)], [2, 4, 8]);
+    }
+}
