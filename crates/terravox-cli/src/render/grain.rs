@@ -14,7 +14,7 @@ const PRIMES: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_6
 fn hash(sum: u64) -> f32 {
     let mut h = (sum ^ (sum >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     h ^= h >> 32;
-    (h & 0xFFFF) as f32 / 32_767.5 - 1.0
+    (h & 0xFFFF) as i32 as f32 * (1.0 / 32_767.5) - 1.0
 }
 
 /// Smooth noise in -1..1 that varies over about one unit.

@@ -136,11 +136,12 @@ impl Look<'_> {
         let lift = LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square);
         let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < 1.0;
         let open = near.then(|| {
-            let sky = |vertex: &Vertex| {
+            let mut sky = |vertex: &Vertex| {
                 let point = block_min + vertex.position.as_dvec3();
                 vertex.sky(|| self.scene.sky_seen(point, vertex.normal, &mut scratch.bricks))
             };
-            corners.map(sky).iter().zip(weights).map(|(sky, weight)| sky * weight).sum()
+            let [a, b, c] = corners;
+            sky(a) * weights[0] + sky(b) * weights[1] + sky(c) * weights[2]
         });
         let curved = curved_point(&corners, weights, local, side);
         Spot {

@@ -343,7 +343,7 @@ proptest! {
                 Ray { origin: origin + off * 2e-4, direction }
             });
             let agreed = agree(&ray)
-                || beside.iter().all(|ray| agree(ray));
+                || beside.iter().all(agree);
             prop_assert!(agreed, "{ray:?}");
         }
     }

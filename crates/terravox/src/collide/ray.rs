@@ -75,7 +75,7 @@ struct Seen<'a> {
     collider: &'a Collider,
     path: &'a Path,
     filter: &'a Filter,
-    /// The ray as blocks see it, but for where it starts.
+    /// The ray as the block sees it that was entered last.
     local: LocalRay,
     /// Times that a block was found built.
     hits: u64,
@@ -83,10 +83,10 @@ struct Seen<'a> {
     missing: Option<(f64, Missing)>,
 }
 
-/// A ray in a block's own numbers, from where it enters: small ones, so that f32 is exact
-/// enough wherever the block lies.
+/// The part of a ray that may meet a block, counted from where it enters: small numbers,
+/// so that f32 is exact enough wherever the block lies.
+#[derive(Clone, Copy)]
 struct BlockRay {
-    local: LocalRay,
     /// Voxels from the ray's origin to the local ray's.
     start: f64,
     t_min: f32,
@@ -120,7 +120,12 @@ impl<'a> Seen<'a> {
         span: Span,
     ) -> Option<([Option<Side<'a>>; 2], BlockRay)> {
         match self.collider.sides(block, chunk, self.filter, &mut self.hits) {
-            Ok(sides) => Some((sides?, BlockRay::new(self.path, &self.local, block, span))),
+            Ok(sides) => {
+                let sides = sides?;
+                let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
+                self.local.move_to((self.path.at(span.enter) - corner).as_vec3().to_array());
+                Some((sides, BlockRay::new(self.path, span)))
+            }
             Err(missing) => {
                 self.miss(span.enter, missing);
                 None
@@ -143,9 +148,9 @@ impl<'a> Seen<'a> {
         let t_max = ray.up_to(end);
         let mut local = None;
         if self.of_any_material() {
-            local = side.tree.closest(&ray.local, ray.t_min, t_max);
+            local = side.tree.closest(&self.local, ray.t_min, t_max);
         } else {
-            side.tree.each(&ray.local, ray.t_min, t_max, |hit| {
+            side.tree.each(&self.local, ray.t_min, t_max, |hit| {
                 if local.is_none_or(|best: LocalHit| hit.t < best.t) && self.sees(side, hit.quad) {
                     local = Some(hit);
                 }
@@ -157,13 +162,10 @@ impl<'a> Seen<'a> {
 
 impl BlockRay {
     #[inline]
-    fn new(path: &Path, local: &LocalRay, block: Block, span: Span) -> BlockRay {
-        let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
-        let origin = (path.at(span.enter) - corner).as_vec3().to_array();
-        let local = local.moved_to(origin);
+    fn new(path: &Path, span: Span) -> BlockRay {
         let t_min = -SLACK.min(span.enter) as f32;
         let t_max = (span.leave + SLACK).min(path.length) - span.enter;
-        BlockRay { local, start: span.enter, t_min, t_max: t_max as f32 }
+        BlockRay { start: span.enter, t_min, t_max: t_max as f32 }
     }
 
     /// As far as `end`, voxels from the ray's origin.
@@ -186,7 +188,8 @@ struct Closest<'a> {
 }
 
 impl<'a> Visit<'a> for Closest<'a> {
-    #[inline]
+    // Not into the loops of the walk, which need the registers.
+    #[inline(never)]
     fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64 {
         let mut end = self.met.map_or(self.seen.path.length, |met| met.distance);
         if let Some((sides, ray)) = self.seen.enter(block, chunk, span) {
@@ -212,13 +215,13 @@ struct Any<'a> {
 }
 
 impl<'a> Visit<'a> for Any<'a> {
-    #[inline]
+    #[inline(never)]
     fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64 {
         let length = self.seen.path.length;
         let Some((sides, ray)) = self.seen.enter(block, chunk, span) else { return length };
         for side in sides.into_iter().flatten() {
             self.found |= match self.seen.of_any_material() {
-                true => side.tree.any(&ray.local, ray.t_min, ray.t_max),
+                true => side.tree.any(&self.seen.local, ray.t_min, ray.t_max),
                 false => self.seen.closest(side, &ray, length).is_some(),
             };
             if self.found {
@@ -244,7 +247,7 @@ impl<'a> Visit<'a> for All<'a, '_> {
         let All { seen, hits } = self;
         if let Some((sides, ray)) = seen.enter(block, chunk, span) {
             for side in sides.into_iter().flatten() {
-                side.tree.each(&ray.local, ray.t_min, ray.t_max, |local| {
+                side.tree.each(&seen.local, ray.t_min, ray.t_max, |local| {
                     if seen.of_any_material() || seen.sees(side, local.quad) {
                         let met = Met { distance: ray.distance(local.t), local, side };
                         hits.push(seen.collider.ray_hit(seen.path, &met));

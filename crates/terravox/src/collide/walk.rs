@@ -298,7 +298,8 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
         });
     }
 
-    #[inline]
+    // Apart from the loops above it: they need the registers.
+    #[inline(never)]
     fn chunk(&mut self, page: &'a PageBlocks, cube: Cube, span: Span) {
         let position = ChunkPos::new(cube.x, cube.y, cube.z);
         let Some(chunk) = page.chunk(position) else {

@@ -104,7 +104,7 @@ impl LocalRay {
             depth_axis,
             valid,
         };
-        ray.start(origin);
+        ray.move_to(origin);
         ray
     }
 
@@ -112,12 +112,13 @@ impl LocalRay {
     /// lowest corner.
     #[inline]
     pub fn moved_to(mut self, origin: [f32; 3]) -> LocalRay {
-        self.start(origin);
+        self.move_to(origin);
         self
     }
 
+    /// As [`LocalRay::moved_to`], in place.
     #[inline]
-    fn start(&mut self, origin: [f32; 3]) {
+    pub fn move_to(&mut self, origin: [f32; 3]) {
         let [x, y, z] = origin;
         let far = (x.abs() + y.abs()) + z.abs();
         self.valid &= far <= FARTHEST_ORIGIN;
