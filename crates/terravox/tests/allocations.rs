@@ -1,0 +1,56 @@
+//! Queries whose blocks are built allocate nothing.
+
+use terravox::collide::{Collider, Filter, Ray, Shape};
+use terravox::generate::fill_sdf;
+use terravox::math::Aabb;
+use terravox::voxel::{DenseBox, Region, VoxelGrid};
+
+fn hills() -> Collider {
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::new(Region::new([-40, -32, -40], [40, 32, 40]));
+    let height = |p: [f32; 3]| 6.0 * (p[0] * 0.13).sin() * (p[2] * 0.11).cos() - p[1];
+    fill_sdf(&mut cells, 0, height, |_| 8);
+    assert!(grid.write(&cells).is_ok());
+    let mut collider = Collider::default();
+    collider.update(&grid);
+    collider
+}
+
+fn ask_all(collider: &Collider, hits: &mut Vec<terravox::collide::Hit>) -> usize {
+    let tetrahedron = [[0.0, 0.9, 0.0], [0.7, -0.4, 0.1], [-0.5, -0.4, 0.6], [-0.3, -0.5, -0.7]];
+    let shapes = [
+        Shape::Sphere { radius: 0.7 },
+        Shape::Capsule { a: [0.0, -0.5, 0.0], b: [0.0, 0.5, 0.0], radius: 0.4 },
+        Shape::Box { half: [0.5; 3], rotation: [0.0, 0.0, 0.0, 1.0] },
+        Shape::Convex { points: &tetrahedron },
+    ];
+    let mut found = 0;
+    for (x, z) in
+        (-6..6).flat_map(|x| (-6..6).map(move |z| (f64::from(x) * 5.0, f64::from(z) * 5.0)))
+    {
+        let ray = Ray::new([x, 20.0, z], [0.2, -1.0, 0.1], 60.0);
+        found += usize::from(collider.ray(&ray, &Filter::BOTH).found.is_some());
+        found += usize::from(collider.ray_any(&ray, &Filter::SOLID).found);
+        collider.ray_all(&ray, &Filter::BOTH, hits);
+        collider.triangles_in(&Aabb::around([x, 0.0, z], [3.0; 3]), &Filter::BOTH, |_| found += 1);
+        let near = collider.closest_point([x, 3.0, z], 20.0, &Filter::SOLID);
+        found += usize::from(near.found.is_some());
+        for shape in &shapes {
+            found += usize::from(collider.overlaps(shape, [x, 1.0, z], &Filter::SOLID).found);
+            let cast = collider.cast(shape, [x, 15.0, z], [1.0, -30.0, 0.0], &Filter::SOLID);
+            found += usize::from(cast.found.is_some());
+        }
+    }
+    found
+}
+
+#[test]
+fn queries_do_not_allocate_once_their_blocks_are_built() {
+    let collider = hills();
+    let mut hits = Vec::with_capacity(64);
+    let first = ask_all(&collider, &mut hits);
+    assert!(first > 1000, "the queries meet the ground");
+    let mut again = 0;
+    let counted = allocation_counter::measure(|| again = ask_all(&collider, &mut hits));
+    assert_eq!((again, counted.count_total), (first, 0));
+}
