@@ -20,7 +20,7 @@ use crate::worlds::World;
 const GROUP: usize = 64;
 
 const BUILD: Budget = Budget { min_rounds: 10, max_rounds: 60, seconds: 6.0, warm: true };
-const ASK: Budget = Budget { min_rounds: 5, max_rounds: 30, seconds: 4.0, warm: false };
+const ASK: Budget = Budget { min_rounds: 5, max_rounds: 30, seconds: 4.0, warm: true };
 
 /// How far two indexes may disagree about a hit, voxels: those with half-width corners
 /// included.

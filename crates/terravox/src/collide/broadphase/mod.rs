@@ -17,6 +17,7 @@ mod masks;
 #[cfg(test)]
 mod naive;
 mod page;
+mod pages;
 mod query;
 mod rows;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
@@ -26,7 +27,7 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
+use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
 
 use super::Block;
 use bits::Kinds;
@@ -34,6 +35,7 @@ use chunk::Remade;
 pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit, for_bits};
 use masks::MaskMaker;
 pub(crate) use page::{PageBlocks, chunk_of_bit};
+use pages::Pages;
 use rows::Around;
 
 /// A bit for every cell of a block: bit x + 8 z of word y.
@@ -106,10 +108,8 @@ pub struct BroadphaseStats {
 /// ```
 #[derive(Default)]
 pub struct Broadphase {
-    pages: FxHashMap<PagePos, Box<PageBlocks>>,
+    pages: Pages,
     unlisted: Unlisted,
-    /// Around all pages, in pages.
-    page_bounds: Region,
     /// Whether some chunk may be unknown.
     has_unknown: bool,
     /// Where masks are made.
@@ -141,8 +141,8 @@ impl Broadphase {
             self.update_chunk(snapshot, chunk, layers, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
-            if self.pages.get(&page).is_some_and(|page| page.is_empty()) {
-                self.pages.remove(&page);
+            if self.pages.get_mut(page).is_some_and(|page| page.is_empty()) {
+                self.pages.remove(page);
             }
         }
         self.sum_up();
@@ -150,11 +150,9 @@ impl Broadphase {
 
     /// What follows from all pages.
     fn sum_up(&mut self) {
-        let one = |page: &PagePos| Region::one(VoxelPos::new(page.x, page.y, page.z));
-        self.page_bounds =
-            self.pages.keys().fold(Region::default(), |all, page| all.union(one(page)));
+        self.pages.tabulate();
         self.has_unknown = self.unlisted == Unlisted::Unknown
-            || self.pages.values().any(|page| page.unknown != [0; 8]);
+            || self.pages.iter().any(|(_, page)| page.unknown != [0; 8]);
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot, maker: &mut MaskMaker) {
@@ -169,7 +167,7 @@ impl Broadphase {
             }
             page.shrink();
             if !page.is_empty() {
-                self.pages.insert(position, Box::new(page));
+                self.pages.get_or_insert(position, || page);
             }
         }
         self.sum_up();
@@ -187,8 +185,7 @@ impl Broadphase {
         if snapshot.page(position).is_none() {
             return;
         }
-        let page = self.pages.entry(position);
-        let page = page.or_insert_with(|| Box::new(PageBlocks::new(snapshot)));
+        let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
         // What was unknown has nothing to keep.
         let layers = if page.is_unknown(chunk) { ALL_LAYERS } else { layers };
         page.update(chunk, remake(snapshot, chunk, layers, maker));
@@ -197,17 +194,17 @@ impl Broadphase {
     /// The page at `page`; none if all of it is as unlisted chunks are.
     #[inline]
     pub(crate) fn page(&self, page: PagePos) -> Option<&PageBlocks> {
-        self.pages.get(&page).map(|page| &**page)
+        self.pages.get(page)
     }
 
     /// Positions of all pages, in no order.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PagePos> {
-        self.pages.keys().copied()
+        self.pages.iter().map(|(at, _)| at)
     }
 
     /// What lies around all pages, in pages.
     pub(crate) fn page_bounds(&self) -> Region {
-        self.page_bounds
+        self.pages.bounds()
     }
 
     /// Whether some chunk may be unknown.
@@ -225,7 +222,7 @@ impl Broadphase {
     /// As [`Broadphase::record`], to be written.
     pub(crate) fn record_mut(&mut self, block: Block) -> Option<(&mut ChunkBlocks, u32)> {
         let (chunk, bit) = (block.min_voxel().chunk(), block_bit(block));
-        let record = self.pages.get_mut(&page_of(chunk))?.chunk_mut(chunk)?;
+        let record = self.pages.get_mut(page_of(chunk))?.chunk_mut(chunk)?;
         (record.presence() >> bit & 1 != 0).then_some((record, bit))
     }
 
@@ -254,16 +251,14 @@ impl Broadphase {
 
     /// Bytes of all masks, tags and tables.
     pub fn bytes(&self) -> usize {
-        let entry = size_of::<(PagePos, Box<PageBlocks>)>() + 1;
-        let pages = self.pages.values().map(|page| page.bytes());
-        self.pages.capacity() * 8 / 7 * entry + pages.sum::<usize>()
+        self.pages.bytes()
     }
 
     /// What is held.
     pub fn stats(&self) -> BroadphaseStats {
         let mut stats = BroadphaseStats { pages: self.pages.len(), ..BroadphaseStats::default() };
         let count = |word: u64| word.count_ones() as usize;
-        for page in self.pages.values() {
+        for (_, page) in self.pages.iter() {
             for record in page.records() {
                 let words = record.words;
                 stats.chunks += 1;

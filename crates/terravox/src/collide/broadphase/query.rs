@@ -245,7 +245,7 @@ impl Broadphase {
         let edges = [0, 1, 2].map(|axis| (to[axis] - from[axis]) as u64 + 1);
         let count = edges[0].saturating_mul(edges[1]).saturating_mul(edges[2]);
         if count > self.pages.len() as u64 {
-            for (&at, page) in &self.pages {
+            for (at, page) in self.pages.iter() {
                 let position = [at.x, at.y, at.z];
                 if (0..3).all(|axis| from[axis] <= position[axis] && position[axis] <= to[axis]) {
                     visit(at, page);

@@ -142,10 +142,10 @@ fn rebuilt(snapshot: &Snapshot) -> Broadphase {
 }
 
 fn assert_same(a: &Broadphase, b: &Broadphase) {
-    let mut positions: Vec<_> = a.pages.keys().chain(b.pages.keys()).collect();
+    let mut positions: Vec<_> = a.pages().chain(b.pages()).collect();
     positions.sort();
     for page in positions {
-        assert!(a.pages.get(page) == b.pages.get(page), "page {page}");
+        assert!(a.page(page) == b.page(page), "page {page}");
     }
 }
 
