@@ -27,7 +27,7 @@ impl Collider {
     pub fn ray(&self, ray: &Ray, filter: &Filter) -> Answer<Option<Hit>> {
         let Some(path) = self.path(ray) else { return Answer::default() };
         let mut closest = Closest { seen: Seen::new(self, &path, filter), met: None };
-        walk(&path, &self.broadphase, &self.snapshot, &mut closest);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut closest);
         let Closest { seen, met } = closest;
         let end = met.as_ref().map_or(path.length, |met| met.distance);
         Answer { found: met.map(|met| self.ray_hit(&path, &met)), missing: seen.finish(end) }
@@ -37,7 +37,7 @@ impl Collider {
     pub fn ray_any(&self, ray: &Ray, filter: &Filter) -> Answer<bool> {
         let Some(path) = self.path(ray) else { return Answer::default() };
         let mut any = Any { seen: Seen::new(self, &path, filter), found: false };
-        walk(&path, &self.broadphase, &self.snapshot, &mut any);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut any);
         let end = if any.found { f64::NEG_INFINITY } else { path.length };
         Answer { found: any.found, missing: any.seen.finish(end) }
     }
@@ -48,7 +48,7 @@ impl Collider {
         hits.clear();
         let path = self.path(ray)?;
         let mut all = All { seen: Seen::new(self, &path, filter), hits };
-        walk(&path, &self.broadphase, &self.snapshot, &mut all);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut all);
         let missing = all.seen.finish(path.length);
         hits.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         missing
@@ -75,6 +75,8 @@ struct Seen<'a> {
     collider: &'a Collider,
     path: &'a Path,
     filter: &'a Filter,
+    /// The ray as blocks see it, but for where it starts.
+    local: LocalRay,
     /// Times that a block was found built.
     hits: u64,
     /// The nearest thing that could not be looked at, and where.
@@ -93,7 +95,8 @@ struct BlockRay {
 
 impl<'a> Seen<'a> {
     fn new(collider: &'a Collider, path: &'a Path, filter: &'a Filter) -> Seen<'a> {
-        Seen { collider, path, filter, hits: 0, missing: None }
+        let local = LocalRay::new([0.0; 3], path.direction.as_vec3().to_array());
+        Seen { collider, path, filter, local, hits: 0, missing: None }
     }
 
     fn miss(&mut self, t: f64, missing: Missing) {
@@ -117,7 +120,7 @@ impl<'a> Seen<'a> {
         span: Span,
     ) -> Option<([Option<Side<'a>>; 2], BlockRay)> {
         match self.collider.sides(block, chunk, self.filter, &mut self.hits) {
-            Ok(sides) => Some((sides?, BlockRay::new(self.path, block, span))),
+            Ok(sides) => Some((sides?, BlockRay::new(self.path, &self.local, block, span))),
             Err(missing) => {
                 self.miss(span.enter, missing);
                 None
@@ -154,10 +157,10 @@ impl<'a> Seen<'a> {
 
 impl BlockRay {
     #[inline]
-    fn new(path: &Path, block: Block, span: Span) -> BlockRay {
+    fn new(path: &Path, local: &LocalRay, block: Block, span: Span) -> BlockRay {
         let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
         let origin = (path.at(span.enter) - corner).as_vec3().to_array();
-        let local = LocalRay::new(origin, path.direction.as_vec3().to_array());
+        let local = local.moved_to(origin);
         let t_min = -SLACK.min(span.enter) as f32;
         let t_max = (span.leave + SLACK).min(path.length) - span.enter;
         BlockRay { local, start: span.enter, t_min, t_max: t_max as f32 }

@@ -199,6 +199,13 @@ impl Broadphase {
     #[inline(always)]
     fn few_blocks(&self, corner: &Corner, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
         let [first, last] = [corner.first, corner.last].map(|block| block.map(|v| v >> 2));
+        if first == last {
+            let chunk = ChunkPos::new(first[0], first[1], first[2]);
+            if let Some(page) = self.page(page_of(chunk)) {
+                page.few_blocks(chunk, corner, surfaces, &mut visit);
+            }
+            return;
+        }
         for y in first[1]..=last[1] {
             for z in first[2]..=last[2] {
                 for x in first[0]..=last[0] {
@@ -317,14 +324,13 @@ impl PageBlocks {
             return;
         };
         record.asked(surfaces, between, |bit, tests| {
-            let block = block_of_bit(chunk, bit);
             // The first or the second along each axis: they differ in the last bit.
-            let second = |v: i32, axis: usize| ((v ^ corner.first[axis]) & 1) as usize;
+            let second = |bit: u32, axis: usize| ((bit ^ corner.first[axis] as u32) & 1) as usize;
             let columns =
-                corner.columns[0][second(block.x, 0)] & corner.columns[1][second(block.z, 2)];
-            let touch = tests.run(columns, corner.slices[second(block.y, 1)]);
+                corner.columns[0][second(bit, 0)] & corner.columns[1][second(bit >> 2, 2)];
+            let touch = tests.run(columns, corner.slices[second(bit >> 4, 1)]);
             if touch.solid || touch.liquid {
-                visit(block, touch);
+                visit(block_of_bit(chunk, bit), touch);
             }
         });
     }
