@@ -6,7 +6,6 @@
 //! built upward: a node is solid if its eight children are, which is an AND of words.
 
 use super::read::{block_mask, chunk_masks};
-use crate::collide::Block;
 use crate::collide::broadphase::{Mask, for_bits};
 use crate::voxel::{NotHeld, Region, Snapshot, VoxelPos};
 

@@ -56,7 +56,7 @@ fn filled(region: Region, ground: Ground, seed: u64) -> DenseBox {
             Ground::Checkerboard => (at.x + at.y + at.z) & 1 == 0,
         };
         // Water, and cells that are hardly there: kinds count, nothing else.
-        let other = if splitmix(&mut seed) % 4 == 0 { Cell::new(1, 9) } else { Cell::AIR };
+        let other = if splitmix(&mut seed).is_multiple_of(4) { Cell::new(1, 9) } else { Cell::AIR };
         let kind = Cell::new(2 + (splitmix(&mut seed) % 3) as u8, splitmix(&mut seed) as u8);
         cells.set(at, if solid { kind } else { other });
     }
