@@ -186,6 +186,12 @@ fn time(piece: &Piece, cube_log2: u32) -> [Timing; 2] {
     [all, edit]
 }
 
+/// Microseconds of making all boxes of a piece and of one edit, means over the pieces.
+fn means(times: &[[Timing; 2]]) -> [f64; 2] {
+    let mean = |i: usize| times.iter().map(|t| t[i].min * 1e6).sum::<f64>() / times.len() as f64;
+    [mean(0), mean(1)]
+}
+
 /// The largest of some values and whose it is.
 fn largest<'a>(values: impl Iterator<Item = (&'a Piece, f64)>) -> (&'a str, f64) {
     values.fold(
@@ -210,8 +216,10 @@ pub fn run(report: &mut Report) {
     let note = format!("{name}, the least of all; of one edit {:.4}, {least_name}", 1.0 - least);
     report.set("boxes_reused_share", 1.0 - lost, note);
     let ratio = |[all, edit]: &[Timing; 2]| edit.min / all.min;
-    let (name, value) = largest(pieces.iter().zip(&times).map(|(p, t)| (p, ratio(t))));
-    report.set("boxes_update_vs_rebuild", value, format!("{name}, the worst of {}", pieces.len()));
+    let (name, worst) = largest(pieces.iter().zip(&times).map(|(p, t)| (p, ratio(t))));
+    let [all, edit] = means(&times);
+    let note = format!("{edit:.2} of {all:.1} µs, all pieces; {worst:.4} for {name}, the worst");
+    report.set("boxes_update_vs_rebuild", edit / all, note);
     let lines = each().zip(&times).map(|((piece, found), [all, edit])| {
         let Found { boxes, calls, .. } = found;
         let note = format!(
@@ -234,11 +242,10 @@ fn cube_sizes(report: &mut Report, pieces: &[Piece]) {
         let boxes: usize = found.iter().map(|found| found.boxes).sum();
         let cells: u64 = pieces.iter().map(|piece| piece.solid_cells).sum();
         let reused = found.iter().map(|found| found.reused).fold(1.0, f64::min);
-        let [all, edit] = [0, 1].map(|i| times.iter().map(|t| t[i].min * 1e6).sum::<f64>());
-        let count = pieces.len() as f64;
+        let [all, edit] = means(&times);
         let note = format!(
-            "{boxes} boxes; all of a piece in {:.1} µs, an edit in {:.2} µs; reused {reused:.4} at least",
-            all / count, edit / count,
+            "{boxes} boxes; all of a piece in {all:.1} µs, an edit in {edit:.2} µs; reused {reused:.4} \
+             at least"
         );
         detail(format!("cubes of {}³", 1 << log2), boxes as f64 / cells as f64, "boxes/cell")
             .note(note)

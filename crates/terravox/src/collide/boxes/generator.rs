@@ -7,11 +7,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::merge::{Change, LocalBox, Merge, MergeScratch};
+use super::merge::{Change, LocalBox, Merge};
 use super::octree::{MAX_LOG2, SolidOctree, bits};
 use super::read::block_mask;
 use super::sink::{BoxSet, BoxSink};
-use super::solid::{block_change, cube_boxes, merge_change, region};
+use super::solid::{change_block, cube_boxes, region};
 use crate::collide::BLOCK_LOG2;
 use crate::collide::broadphase::Mask;
 use crate::math::{Aabb, DebugLines};
@@ -84,7 +84,6 @@ struct Scratch {
     local: Vec<LocalBox>,
     regions: Vec<Region>,
     change: Change,
-    merge: MergeScratch,
     /// The blocks of cubes that edits reached, by position in cubes.
     dirty: Vec<(VoxelPos, Mask)>,
 }
@@ -304,10 +303,10 @@ impl<H> Cube<H> {
             let voxel = bounds.min + VoxelPos::from(at.map(|v| 8 * i32::from(v)));
             let mask = block_mask(snapshot, voxel.block());
             not_held |= mask.is_err();
-            block_change(&self.merge, at, &mask.unwrap_or_default(), change);
+            change_block(&self.merge, at, &mask.unwrap_or_default(), change);
         }
         done.not_held += usize::from(not_held);
-        merge_change(&mut self.merge, change, &mut scratch.merge);
+        self.merge.apply(change);
     }
 
     /// Applies the change in `scratch` to the boxes of the cube at `min`.
@@ -319,7 +318,7 @@ impl<H> Cube<H> {
         gone: &mut Vec<H>,
         done: &mut BoxUpdate,
     ) {
-        let Change { added, removed } = &scratch.change;
+        let Change { added, removed, .. } = &scratch.change;
         done.added += added.len();
         let world = |&b: &LocalBox| region(min, b);
         self.boxes.change(added.iter().map(world), removed.iter().map(world), sink, gone);

@@ -26,6 +26,8 @@ enum Pass {
 
 const PASSES: [Pass; 3] = [Pass::X, Pass::Z, Pass::Y];
 const ALONG_BITS: u32 = 14;
+/// Where a key says in which row of blocks its box begins.
+const ROW_SHIFT: u32 = 42;
 
 impl Pass {
     /// The axis of the pass, and the two others as they are sorted by.
@@ -42,7 +44,7 @@ impl Pass {
         let [along, first, second] = self.axes();
         let ends = |axis: usize| u64::from(b.min[axis]) << 7 | u64::from(b.max[axis]);
         let blocks = u64::from(b.min[first] >> 3) << 3 | u64::from(b.min[second] >> 3);
-        blocks << 42 | ends(first) << 28 | ends(second) << ALONG_BITS | ends(along)
+        blocks << ROW_SHIFT | ends(first) << 28 | ends(second) << ALONG_BITS | ends(along)
     }
 
     #[inline(always)]
@@ -62,21 +64,25 @@ impl Pass {
 pub(super) struct Change {
     pub added: Vec<LocalBox>,
     pub removed: Vec<LocalBox>,
+    /// The same on their way through the passes, as keys.
+    keys: [Vec<u64>; 2],
+    section: Vec<u64>,
 }
 
 impl Change {
     pub fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
+        self.keys.iter_mut().for_each(Vec::clear);
     }
-}
 
-/// Memory of a change.
-#[derive(Default)]
-pub(super) struct MergeScratch {
-    added: Vec<u64>,
-    removed: Vec<u64>,
-    group: Vec<u64>,
+    /// Makes what came out of a pass what goes into `pass`.
+    fn hand_on(&mut self, pass: Pass) {
+        for (keys, boxes) in self.keys.iter_mut().zip([&mut self.added, &mut self.removed]) {
+            keys.clear();
+            keys.extend(boxes.drain(..).map(|b| pass.key(b)));
+        }
+    }
 }
 
 /// What goes into each of the three passes, in its order.
@@ -86,7 +92,7 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Puts all of `boxes` in the place of what was there; `out` is what comes out.
+    /// Puts all of `boxes` in the place of what was there; they become the merged ones.
     pub fn rebuild(&mut self, boxes: &mut Vec<LocalBox>) {
         for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
             list.clear();
@@ -97,42 +103,61 @@ impl Merge {
         }
     }
 
-    /// Takes boxes away and adds others; `change` becomes what that does to the merged
-    /// ones. The boxes that it removes must be there.
-    pub fn apply(&mut self, change: &mut Change, scratch: &mut MergeScratch) {
-        for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
-            let MergeScratch { added, removed, group } = scratch;
-            for (keys, boxes) in [(&mut *added, &change.added), (&mut *removed, &change.removed)] {
-                keys.clear();
-                keys.extend(boxes.iter().map(|&b| pass.key(b)));
-                keys.sort_unstable();
-            }
-            change.clear();
-            let (mut added, mut removed) = (&added[..], &removed[..]);
-            while let Some(section) = first_section(added, removed) {
-                let added = take_section(&mut added, section);
-                let removed = take_section(&mut removed, section);
-                let range = section_range(list, section);
-                group.clear();
-                group.extend(list[range.clone()].iter().filter(|key| !removed.contains(key)));
-                group.extend_from_slice(added);
-                group.sort_unstable();
-                diff(pass, chains(&list[range.clone()]), chains(group), change);
-                list.splice(range, group.iter().copied());
+    /// Notes in `change` what the block at `at`, in blocks from the cube's lowest, loses
+    /// and gets if it consists of the boxes that `boxes` hands over.
+    pub fn replace_block(
+        &self,
+        at: [u8; 3],
+        boxes: impl FnOnce(&mut dyn FnMut(LocalBox)),
+        change: &mut Change,
+    ) {
+        let [added, removed] = &mut change.keys;
+        let first = added.len();
+        boxes(&mut |b| added.push(Pass::X.key(b)));
+        for old in self.block_keys(at) {
+            match added[first..].iter().position(|&new| new == old) {
+                Some(same) => drop(added.swap_remove(first + same)),
+                None => removed.push(old),
             }
         }
     }
 
-    /// The boxes that went in and lie in the block at `block`, in blocks from the cube's
-    /// lowest.
-    pub fn boxes_of_block(&self, block: [usize; 3]) -> impl Iterator<Item = LocalBox> {
-        let [x, y, z] = block.map(|v| v as u64);
-        let row = (y << 3 | z) << 42;
+    /// Applies what was noted; `change` then says what that does to the merged boxes.
+    pub fn apply(&mut self, change: &mut Change) {
+        for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
+            if pass != Pass::X {
+                change.hand_on(pass);
+            }
+            change.keys.iter_mut().for_each(|keys| keys.sort_unstable());
+            let Change { added, removed, keys: [came, went], section } = change;
+            let (mut came, mut went) = (&came[..], &went[..]);
+            while let Some(at) = first_section(came, went) {
+                let came = take_section(&mut came, at);
+                let went = take_section(&mut went, at);
+                let range = section_range(list, at);
+                section.clear();
+                section.extend(list[range.clone()].iter().filter(|key| !went.contains(key)));
+                section.extend_from_slice(came);
+                section.sort_unstable();
+                diff(
+                    chains(&list[range.clone()]),
+                    chains(section),
+                    |key| removed.push(pass.local(key)),
+                    |key| added.push(pass.local(key)),
+                );
+                replace_range(list, range, section);
+            }
+        }
+    }
+
+    /// The keys of the boxes that went in and lie in a block.
+    fn block_keys(&self, [x, y, z]: [u8; 3]) -> impl Iterator<Item = u64> {
+        let row = (u64::from(y) << 3 | u64::from(z)) << ROW_SHIFT;
         let list = &self.lists[0];
         let from = list.partition_point(|&key| key < row);
-        let to = from + list[from..].partition_point(|&key| key < row + (1 << 42));
-        let inside = move |key: &&u64| **key >> 10 & 15 == x;
-        list[from..to].iter().filter(inside).map(|&key| Pass::X.local(key))
+        let next_row = row + (1 << ROW_SHIFT);
+        let keys = list[from..].iter().copied().take_while(move |&key| key < next_row);
+        keys.filter(move |key| key >> 10 & 15 == u64::from(x))
     }
 
     /// Bytes of the lists.
@@ -185,33 +210,40 @@ fn chains(keys: &[u64]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Adds what is only in one of two sorted sequences to `change`.
+/// Hands what is only in one of two sorted sequences to that one's function.
 #[inline]
 fn diff(
-    pass: Pass,
-    old: impl Iterator<Item = u64>,
-    new: impl Iterator<Item = u64>,
-    change: &mut Change,
+    mut old: impl Iterator<Item = u64>,
+    mut new: impl Iterator<Item = u64>,
+    mut only_old: impl FnMut(u64),
+    mut only_new: impl FnMut(u64),
 ) {
-    let (mut old, mut new) = (old.peekable(), new.peekable());
-    loop {
-        let (a, b) = (old.peek().copied(), new.peek().copied());
-        if a.is_none() && b.is_none() {
-            return;
-        }
-        // No key is as large as what stands for the end.
-        let (a, b) = (a.unwrap_or(u64::MAX), b.unwrap_or(u64::MAX));
-        if a <= b {
-            old.next();
-        }
-        if b <= a {
-            new.next();
-        }
+    // No key is as large as what stands for the end.
+    const END: u64 = u64::MAX;
+    let (mut a, mut b) = (old.next().unwrap_or(END), new.next().unwrap_or(END));
+    while a != END || b != END {
+        let (old_goes, new_goes) = (a <= b, b <= a);
         if a < b {
-            change.removed.push(pass.local(a));
+            only_old(a);
         }
         if b < a {
-            change.added.push(pass.local(b));
+            only_new(b);
+        }
+        if old_goes {
+            a = old.next().unwrap_or(END);
+        }
+        if new_goes {
+            b = new.next().unwrap_or(END);
         }
     }
+}
+
+/// Puts `with` in the place of a range of `list`.
+#[inline]
+fn replace_range(list: &mut Vec<u64>, range: Range<usize>, with: &[u64]) {
+    let (old_length, end) = (list.len(), range.start + with.len());
+    list.resize(old_length.max(old_length + end - range.end), 0);
+    list.copy_within(range.end..old_length, end);
+    list.truncate(old_length + end - range.end);
+    list[range.start..end].copy_from_slice(with);
 }

@@ -26,19 +26,27 @@ pub(super) fn block_mask(snapshot: &Snapshot, block: Block) -> Result<Mask, NotH
 /// The solid cells of one slice of a block: bit x + 8 z.
 #[inline(always)]
 fn block_slice(kinds: Kinds<'_>, group: Group<'_>, bx: usize, bz: usize) -> u64 {
-    let stored = group.stored() >> (8 * bz) & 255;
-    let mut bits = 0;
-    for z in 0..8 {
-        let row = if stored >> z & 1 != 0 {
-            let [solid, _] = kinds.of_32(&group.stored_line(8 * bz + z).material);
-            u64::from(solid >> (8 * bx) & 255)
-        } else {
-            let [solid, _] = kinds.of(group.fill()[8 * bz + z]);
-            u64::from(solid.wrapping_neg() & 255)
-        };
-        bits |= row << (8 * z);
+    // A slice of mip 0 is a whole group.
+    let Some(fill) = group.fill().first_chunk() else { unreachable!() };
+    let mut stored = group.stored() >> (8 * bz) & 255;
+    let fills = kinds.of_32(fill)[0] >> (8 * bz) & 255;
+    let mut bits = spread_8(fills & !stored);
+    while stored != 0 {
+        let z = stored.trailing_zeros() as usize;
+        stored &= stored - 1;
+        let [solid, _] = kinds.of_32(&group.stored_line(8 * bz + z).material);
+        bits |= u64::from(solid >> (8 * bx) & 255) << (8 * z);
     }
     bits
+}
+
+/// All bits of a byte for every one of eight bits: set where it is.
+#[inline(always)]
+fn spread_8(bits: u32) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    // The bit of every byte that is its own, moved to the lowest.
+    let own = (u64::from(bits) * LOW) & 0x8040_2010_0804_0201;
+    (((own + 0x7f * LOW) >> 7) & LOW) * 255
 }
 
 /// Calls `each` with the place (x, y, z; 0 to 3) and the solid cells of all blocks of a
@@ -90,4 +98,17 @@ fn slice_rows(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 32] {
         rows[z] = kinds.of_32(&group.stored_line(z).material)[0];
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bits_are_spread_to_bytes() {
+        for bits in 0..256u32 {
+            let bytes = (0..8).map(|z| (u64::from(bits >> z & 1) * 255) << (8 * z)).sum::<u64>();
+            assert_eq!(spread_8(bits), bytes, "{bits}");
+        }
+    }
 }

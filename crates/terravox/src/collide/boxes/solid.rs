@@ -1,7 +1,7 @@
 //! The solid cells of a cube as few boxes, kept as its blocks change.
 
 use super::greedy::block_boxes;
-use super::merge::{Change, LocalBox, Merge, MergeScratch};
+use super::merge::{Change, LocalBox, Merge};
 use super::octree::SolidOctree;
 use crate::collide::broadphase::Mask;
 use crate::voxel::{Region, VoxelPos};
@@ -81,30 +81,7 @@ pub(super) fn cube_boxes(octree: &SolidOctree, boxes: &mut Vec<LocalBox>) {
     }
 }
 
-/// The boxes of one block of a cube after it changed to `mask`: adds what came and went
-/// to `change`.
-pub(super) fn block_change(merge: &Merge, at: [u8; 3], mask: &Mask, change: &mut Change) {
-    let [added, removed] = [change.added.len(), change.removed.len()];
-    block_boxes(mask, |b| change.added.push(in_cube(at, b)));
-    change.removed.extend(merge.boxes_of_block(at.map(usize::from)));
-    // What stays does neither.
-    let mut kept = removed;
-    for old in removed..change.removed.len() {
-        let b = change.removed[old];
-        match change.added[added..].iter().position(|&new| new == b) {
-            Some(new) => drop(change.added.swap_remove(added + new)),
-            None => {
-                change.removed[kept] = b;
-                kept += 1;
-            }
-        }
-    }
-    change.removed.truncate(kept);
-}
-
-/// Applies the change of some blocks; `change` becomes that of the merged boxes.
-pub(super) fn merge_change(merge: &mut Merge, change: &mut Change, scratch: &mut MergeScratch) {
-    if !change.added.is_empty() || !change.removed.is_empty() {
-        merge.apply(change, scratch);
-    }
+/// Notes in `change` what becomes of the boxes of the block at `at` with its solid cells.
+pub(super) fn change_block(merge: &Merge, at: [u8; 3], mask: &Mask, change: &mut Change) {
+    merge.replace_block(at, |each| block_boxes(mask, |b| each(in_cube(at, b))), change);
 }
