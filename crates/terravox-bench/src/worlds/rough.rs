@@ -20,7 +20,8 @@ pub fn world() -> World {
     World::new("rough", grid(CHUNKS))
 }
 
-fn grid([x, y, z]: [i32; 3]) -> VoxelGrid {
+/// A part of it from the origin on, in chunks.
+pub fn grid([x, y, z]: [i32; 3]) -> VoxelGrid {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::default();
     for p in Region::new([0; 3], [x, y, z]).voxels() {

@@ -6,6 +6,7 @@
 
 mod batch;
 mod block;
+mod boxes;
 mod broadphase;
 mod collider;
 mod counters;
@@ -24,6 +25,7 @@ mod tests;
 mod walk;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
+pub use boxes::{BoxColliders, BoxList, BoxSet, BoxSink, BoxUpdate, SolidBoxes, SolidOctree};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
 #[doc(hidden)]

@@ -56,11 +56,11 @@ pub(super) mod plain {
     }
 }
 
-pub(super) use fast::slices;
+pub(in crate::collide) use fast::slices;
 
 /// Tells what materials are.
 #[derive(Clone, Copy)]
-pub(super) struct Kinds<'a> {
+pub(in crate::collide) struct Kinds<'a> {
     kinds: &'a [Kind; 256],
     /// Whether air is 0, water is 1 and all else is solid, as is usual.
     usual: bool,
@@ -97,7 +97,7 @@ impl<'a> Kinds<'a> {
 
 /// All bits of a word for every bit: set where it is.
 #[inline(always)]
-pub(super) fn spread(bits: u32) -> [u32; 32] {
+pub(in crate::collide) fn spread(bits: u32) -> [u32; 32] {
     // A compare with a constant, since not every machine shifts lanes by themselves.
     std::array::from_fn(|z| if bits & 1 << z != 0 { u32::MAX } else { 0 })
 }

@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
 
 use super::Block;
-use bits::Kinds;
+pub(super) use bits::{Kinds, slices, spread};
 use chunk::Remade;
 pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit, for_bits};
 use masks::MaskMaker;

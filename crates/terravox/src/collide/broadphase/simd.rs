@@ -27,7 +27,7 @@ pub(super) fn default_kinds(materials: &[u8; 32]) -> [u32; 2] {
 
 /// As [`slices`](super::bits::plain::slices).
 #[inline(always)]
-pub(super) fn slices(rows: &[u32; 8]) -> [u64; 4] {
+pub(in crate::collide) fn slices(rows: &[u32; 8]) -> [u64; 4] {
     let mut out = [0; 4];
     // SAFETY: SSE2 is part of x86-64; both arrays are of 32 bytes.
     unsafe {
