@@ -1,14 +1,13 @@
 //! The whole collider: from an edit to the first answer, allocations, what a look-up costs.
 
-use std::time::Instant;
-
+use cpu_time::ThreadTime;
 use fast_surface_nets::SurfaceNetsBuffer;
 use parry3d::math::Vector;
 use parry3d::shape::{TriMesh, TriMeshFlags};
 use terravox::collide::{Collider, ColliderOptions, Filter, Ray, Shape};
 use terravox::math::Aabb;
 use terravox::mesh::PAD;
-use terravox::voxel::{Cell, DenseBox, Kind, Region, Shape as Surface, VoxelGrid, VoxelPos};
+use terravox::voxel::{AIR, DenseBox, Kind, Region, Shape as Surface, VoxelGrid};
 
 use crate::harness::median_of_sorted;
 use crate::mesh::ours::table_of;
@@ -59,38 +58,63 @@ fn surface_points(world: &World, collider: &Collider, count: usize) -> Vec<[f64;
     points
 }
 
-/// Digs a ball: the smaller of what is there and one less the ball, and no film is left.
-fn dig(grid: &mut VoxelGrid, centre: [f64; 3], cells: &mut DenseBox, fills: &mut Vec<f32>) {
-    let reach = f64::from(RADIUS) + 1.0;
-    let region = Aabb::around(centre, [reach; 3]).voxels();
-    let padded = region.grow(1);
-    grid.read(padded, 0, cells).expect("the world is held");
-    let ball = |at: VoxelPos| {
-        let d = [at.x, at.y, at.z];
-        let d: f64 = (0..3).map(|i| (f64::from(d[i]) + 0.5 - centre[i]).powi(2)).sum();
-        (0.5 + f64::from(RADIUS) - d.sqrt()).clamp(0.0, 1.0) as f32
-    };
-    fills.clear();
-    fills.extend(padded.voxels().map(|at| cells.cell(at).fraction().min(1.0 - ball(at))));
-    let [sx, _, sz] = padded.size();
-    let neighbours = [1, sx, sx * sz];
-    for at in region.voxels() {
-        let (old, b) = (cells.cell(at), ball(at));
-        if b <= 0.0 || old.is_air() {
-            continue;
+/// Memory that digging reuses.
+#[derive(Default)]
+struct Dig {
+    cells: DenseBox,
+    /// By cell of `cells`: fill after the dig, 256ths.
+    fills: Vec<u16>,
+    /// Cells in the ball's band: those that may be left as a film.
+    band: Vec<usize>,
+}
+
+impl Dig {
+    /// Digs a ball: the smaller of what is there and one less the ball, and no film is left:
+    /// in the band, what is at most half full goes unless a neighbour is more.
+    fn ball(&mut self, grid: &mut VoxelGrid, centre: [f64; 3]) -> Region {
+        let Dig { cells, fills, band } = self;
+        let region = Aabb::around(centre, [f64::from(RADIUS) + 1.0; 3]).voxels().grow(1);
+        grid.read(region, 0, cells).expect("the world is held");
+        let [sx, sy, sz] = region.size();
+        let local = |axis: usize, min: i32| (centre[axis] - f64::from(min) - 0.5) as f32;
+        let [cx, cy, cz] = [local(0, region.min.x), local(1, region.min.y), local(2, region.min.z)];
+        fills.clear();
+        band.clear();
+        let (materials, occupancies) = cells.arrays_mut();
+        for (y, z) in (0..sy).flat_map(|y| (0..sz).map(move |z| (y as f32 - cy, z as f32 - cz))) {
+            for x in 0..sx {
+                let (i, dx) = (fills.len(), x as f32 - cx);
+                let units = match materials[i] {
+                    AIR => 0,
+                    _ => u16::from(occupancies[i]) + 1,
+                };
+                let depth = RADIUS + 0.5 - (dx * dx + y * y + z * z).sqrt();
+                if depth <= 0.0 || units == 0 {
+                    fills.push(units);
+                    continue;
+                }
+                if depth < 1.0 {
+                    band.push(i);
+                }
+                fills.push(units.min((256.0 * (1.0 - depth)).max(0.0).round() as u16));
+            }
         }
-        let i = cells.index(at);
-        let high = |i: usize| fills[i] > 0.5;
-        let held = neighbours.iter().any(|&step| high(i - step) || high(i + step));
-        let film = b < 1.0 && !high(i) && !held;
-        let units = (fills[i] * 256.0).round() as i32;
-        let new = match units < 1 || film {
-            true => Cell::AIR,
-            false => Cell::new(old.material, (units - 1) as u8),
-        };
-        cells.set(at, new);
+        for &i in band.iter() {
+            let steps = [1, sx, sx * sz];
+            let held = |i: usize| fills[i] > 128;
+            if !held(i) && !steps.iter().any(|&step| held(i - step) || held(i + step)) {
+                materials[i] = AIR;
+            }
+        }
+        for (i, &units) in fills.iter().enumerate() {
+            if units == 0 {
+                materials[i] = AIR;
+            }
+            occupancies[i] = units.saturating_sub(1) as u8;
+        }
+        grid.write(cells).expect("the world is held");
+        region
     }
-    grid.write(cells).expect("the world is held");
 }
 
 /// Seconds of the median edit, and of what a peer needs for the chunks that it touched.
@@ -136,28 +160,28 @@ fn world_edits(world: &World) -> Edit {
     let mut collider = Collider::new(ColliderOptions::default());
     collider.update(&grid);
     let points = surface_points(world, &collider, DIGS);
-    let (mut cells, mut fills) = (DenseBox::default(), Vec::new());
+    let mut digger = Dig::default();
     let mut times: [Vec<f64>; 5] = Default::default();
     let mut buffer = SurfaceNetsBuffer::default();
     for point in points {
         // Somebody stands there: the blocks around are built.
         let stand = Aabb::around(point, [6.0; 3]);
         collider.triangles_in(&stand, &Filter::SOLID, |_| ());
-        let start = Instant::now();
-        dig(&mut grid, point, &mut cells, &mut fills);
-        let dug = Instant::now();
+        let start = ThreadTime::now();
+        let dug_region = digger.ball(&mut grid, point);
+        let dug = ThreadTime::now();
         collider.update(&grid);
-        let updated = Instant::now();
+        let updated = ThreadTime::now();
         let floor = [point[0], point[1] - f64::from(RADIUS), point[2]];
         let mut triangles = 0;
         collider.triangles_in(&Aabb::around(floor, [HALF; 3]), &Filter::SOLID, |_| triangles += 1);
-        let answered = Instant::now();
-        let seconds = |from: Instant, to: Instant| (to - from).as_secs_f64();
+        let answered = ThreadTime::now();
+        let seconds = |from: ThreadTime, to: ThreadTime| to.duration_since(from).as_secs_f64();
         times[0].push(seconds(start, answered));
         times[1].push(seconds(start, dug));
         times[2].push(seconds(dug, updated));
         times[3].push(seconds(updated, answered));
-        times[4].push(peer(&grid, cells.region().grow(-1), &mut buffer));
+        times[4].push(peer(&grid, dug_region.grow(-1), &mut buffer));
     }
     times.iter_mut().for_each(|of| of.sort_by(f64::total_cmp));
     let [ours, dug, updated, answered, peer] = times.map(|of| median_of_sorted(&of));
@@ -176,7 +200,7 @@ fn peer(grid: &VoxelGrid, region: Region, buffer: &mut SurfaceNetsBuffer) -> f64
             continue;
         }
         let block = FsnBlock::new(&cells, 32, &table);
-        let start = Instant::now();
+        let start = ThreadTime::now();
         block.mesh(buffer);
         if !buffer.indices.is_empty() {
             let vertices = buffer.positions.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();

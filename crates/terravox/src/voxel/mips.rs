@@ -79,6 +79,12 @@ pub(crate) fn coarser_cell(children: &Octet, kinds: &[Kind; 256]) -> (Cell, Opti
 
 /// The material with the largest sum of occupancy among the children that count.
 fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
+    let mut counted = children.iter().map(|child| child.0).filter(|&cell| counts(cell));
+    let first = counted.next().map_or(AIR, |cell| cell.material);
+    // Nearly always there is only one.
+    if counted.all(|cell| cell.material == first) {
+        return first;
+    }
     let mut best = (0, AIR);
     for &(candidate, _) in children.iter().filter(|child| counts(child.0)) {
         let material = candidate.material;

@@ -123,7 +123,7 @@ impl Cells {
 impl Broadphase {
     /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels),
     /// with what of it: those that own a cell with a solid face, or with water, within
-    /// [`REACH`] of the box on each axis. In no order; each block once. No block is left
+    /// [`REACH`](crate::collide::REACH) of the box on each axis. In no order; each block once. No block is left
     /// out that has such a triangle in its mesh. A box that has NaN or infinity, or is
     /// inside out, meets nothing.
     #[inline]
