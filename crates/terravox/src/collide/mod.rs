@@ -8,6 +8,7 @@ mod batch;
 mod block;
 mod broadphase;
 mod collider;
+mod contacts;
 mod counters;
 mod draw;
 mod edges;
@@ -26,6 +27,10 @@ mod walk;
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
+pub use contacts::{
+    BlockContact, Body, BodyPart, ContactChanges, ContactOptions, ContactPoint, ContactTracker,
+    Contacts, Manifold,
+};
 #[doc(hidden)]
 pub use edges::naive as naive_edges;
 pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
