@@ -23,6 +23,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod water;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
@@ -37,6 +38,8 @@ pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
+
+pub use water::{Submersion, WaterScratch};
 
 use crate::voxel::BlockPos;
 

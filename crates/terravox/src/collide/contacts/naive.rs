@@ -1,28 +1,25 @@
-//! The slow twin of contacts: the distance of a shape to every triangle of a world, in
-//! f64, and the direction to the nearest.
+//! The slow twin of contacts: a shape against every triangle of a world, one after the
+//! other.
 
-use crate::collide::Shape;
 use crate::collide::naive::WorldTriangle;
-use crate::collide::shape::naive::Difference;
+use crate::collide::shape::ShapeCore;
+use crate::collide::Shape;
 use glam::DVec3;
 
 /// Least distance of a shape at `at` to the triangles, or minus how deep it is in the one
 /// that it is deepest in; infinite if all are more than `within` apart.
-pub(super) fn distance(all: &[WorldTriangle], shape: &Shape<'_>, at: [f64; 3], within: f64) -> f64 {
-    let (min, max) = shape.bounds().expect("the shape is valid");
-    let mut least = f64::INFINITY;
+pub(super) fn distance(all: &[WorldTriangle], shape: &Shape<'_>, at: [f64; 3], within: f32) -> f64 {
+    let core = ShapeCore::new(shape).expect("the shape is valid");
+    let mut least = within;
+    let mut found = f64::INFINITY;
     for triangle in all {
-        let aabb = triangle.aabb();
-        let near = (0..3).all(|i| {
-            aabb.min[i] <= at[i] + f64::from(max[i]) + within
-                && aabb.max[i] >= at[i] + f64::from(min[i]) - within
-        });
-        if near {
-            let corners = triangle.corners.map(|p| (p - DVec3::from(at)).as_vec3().to_array());
-            least = least.min(Difference::new(shape, [0.0; 3], &corners).distance(DVec3::ZERO));
+        let corners = triangle.corners.map(|p| (p - DVec3::from(at)).as_vec3().to_array());
+        if let Some(near) = core.separation([0.0; 3], &corners, least) {
+            least = near.distance;
+            found = near.distance.into();
         }
     }
-    least
+    found
 }
 
 /// The nearest point of the triangles to a point, and the normal of the triangle.

@@ -14,10 +14,11 @@ mod depth;
 mod feature;
 mod gjk;
 #[cfg(test)]
-pub(super) mod naive;
+mod naive;
 mod segment;
 mod simplex;
 mod sphere;
+mod upright;
 #[cfg(test)]
 mod tests;
 

@@ -29,7 +29,7 @@ pub(super) fn triangle_distance([a, b, c]: [DVec3; 3]) -> f64 {
 }
 
 /// The difference of a shape's core and a triangle, and the radius about it.
-pub(crate) struct Difference {
+pub(super) struct Difference {
     points: Vec<DVec3>,
     /// Triangles that have all points on one side, all of them if the points lie in one
     /// plane, sides alone if they lie on one line.
