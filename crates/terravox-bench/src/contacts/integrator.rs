@@ -105,24 +105,22 @@ impl Integrator {
             (body.velocity.x, body.velocity.z, body.spin) = (0.0, 0.0, Vec3::ZERO);
         }
         body.position += (body.velocity * STEP).as_dvec3();
-        body.rotation =
-            (Quat::from_scaled_axis(body.spin * STEP) * body.rotation).normalize();
+        body.rotation = (Quat::from_scaled_axis(body.spin * STEP) * body.rotation).normalize();
         self.take_out(collider, body);
     }
 
     /// As [`Integrator::step`], in water. Answers how much of the body is under.
     pub fn float(&mut self, collider: &Collider, body: &mut Rigid) -> Submersion {
         let parts = [body.part];
-        let at = Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
+        let at =
+            Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let wet = collider.submersion(&at, &mut self.water).found;
         let lift = Vec3::Y * (GRAVITY * WATER * wet.volume);
         let inertia = body.world_inverse_inertia();
         // Drag that lets it come to rest, by the share that is under.
         let drag = (-2.5 * wet.share() * STEP).exp();
-        body.velocity += lift * (STEP / body.mass);
-        body.spin += inertia * Vec3::from(wet.centre).cross(lift) * STEP;
-        body.velocity *= drag;
-        body.spin *= drag;
+        body.velocity = body.velocity * drag + lift * (STEP / body.mass);
+        body.spin = body.spin * drag + inertia * Vec3::from(wet.centre).cross(lift) * STEP;
         self.step(collider, body);
         wet
     }
@@ -130,7 +128,8 @@ impl Integrator {
     /// What the body touches now.
     pub fn touched(&mut self, collider: &Collider, body: &Rigid, prediction: f32) -> &[Manifold] {
         let parts = [body.part];
-        let at = Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
+        let at =
+            Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let options = ContactOptions { prediction, ..ContactOptions::default() };
         collider.contacts(&at, &options, &mut self.contacts);
         &self.contacts.manifolds

@@ -5,7 +5,7 @@
 //! After the contact rule of Jolt's active edges, with the angles of
 //! [`edge_angles`](crate::collide::edge_angles) as measured for this project.
 
-use glam::Vec3;
+use glam::{Mat3, Vec3};
 
 use crate::collide::block::QuadTree;
 use crate::collide::edges::edge_angle;
@@ -27,34 +27,44 @@ pub(super) struct Sides<'a> {
     pub second: bool,
     /// Four bits a side of the quad.
     pub angles: u16,
-    /// Corners about any origin.
+    /// Corners about any origin, along `axes`.
     pub triangle: [Vec3; 3],
     /// Unit.
     pub normal: Vec3,
+    /// World from these.
+    pub axes: Mat3,
 }
 
 impl Sides<'_> {
+    /// Whether no side is convex: the triangle may push along its normal only.
+    pub fn is_flat(&self) -> bool {
+        let (own, diagonal) = if self.second { (0xff00, 0) } else { (0x00ff, 2) };
+        self.angles & own == 0 && self.diagonal(diagonal)[1] == 0.0
+    }
+
     /// The direction nearest to `direction`, a unit vector that points out of the front,
     /// along which the triangle may push.
     pub fn clamp(&self, direction: Vec3) -> Vec3 {
         let along = direction.dot(self.normal);
         let aside = direction - self.normal * along;
-        let sine = aside.length();
-        if sine < STRAIGHT {
+        if aside.length_squared() < STRAIGHT * STRAIGHT {
             return self.normal;
         }
-        let aside = aside / sine;
-        let mut side = 0;
-        let mut most = f32::NEG_INFINITY;
+        // The side that it leans over most; squares, so that no root is needed.
+        let (mut side, mut most) = (0, f32::NEG_INFINITY);
         for i in 0..3 {
             let edge = self.triangle[(i + 1) % 3] - self.triangle[i];
-            let outward = edge.cross(self.normal).normalize_or_zero().dot(aside);
+            let outward = edge.cross(self.normal).dot(aside);
+            let outward = outward * outward.abs() / edge.length_squared();
             if outward > most {
                 (most, side) = (outward, i);
             }
         }
         let [cos, sin] = self.angle(side);
-        if along >= cos { direction } else { self.normal * cos + aside * sin }
+        match along >= cos {
+            true => direction,
+            false => self.normal * cos + aside.normalize() * sin,
+        }
     }
 
     /// Cosine and sine of the angle at a side of the triangle.
@@ -76,7 +86,7 @@ impl Sides<'_> {
     fn diagonal(&self, side: usize) -> [f32; 2] {
         let other = self.tree.triangle(self.quad, !self.second);
         let [a, b, c] = other.corners.map(Vec3::from);
-        let normal = (b - a).cross(c - a).normalize_or_zero();
+        let normal = self.axes.transpose() * (b - a).cross(c - a).normalize_or_zero();
         let edge = self.triangle[(side + 1) % 3] - self.triangle[side];
         let outward = edge.cross(self.normal).normalize_or_zero();
         let (cos, sin) = (normal.dot(self.normal), normal.dot(outward));

@@ -16,17 +16,20 @@
 //! the normals of the triangles above it; one so deep that it meets none, along the
 //! gradient of the cells' fill.
 
+mod body;
 mod clip;
 mod cone;
 mod inside;
 mod manifold;
 #[cfg(test)]
 mod naive;
+mod probe;
 mod reduce;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
-pub use manifold::{Body, BodyPart, ContactOptions, ContactPoint, Contacts, Manifold};
-pub(super) use manifold::{PartPose, pose};
+pub use body::{Body, BodyPart};
+pub(super) use body::{PartPose, pose};
+pub use manifold::{ContactOptions, ContactPoint, Contacts, Manifold};
 pub use tracker::{BlockContact, ContactChanges, ContactTracker};

@@ -26,23 +26,15 @@ pub(super) struct Candidate {
     pub normal: Vec3,
     /// Along the normal; negative where the two overlap.
     pub distance: f32,
-    /// Number of the body's part.
-    pub part: u16,
-    /// Which of the surfaces that were visited.
-    pub side: u16,
-    /// The quad's cell, from its block's lowest corner.
-    pub cell: [u8; 3],
-    pub liquid: bool,
-    pub quad: u16,
-    pub second: bool,
-    pub vertices: [u16; 3],
+    /// Number of the triangle among those that gave points.
+    pub triangle: u32,
 }
 
 /// Calls for each manifold's points: those of `all`, which is emptied.
 pub(super) fn manifolds(all: &mut Vec<Candidate>, mut visit: impl FnMut(&[Candidate])) {
     while let Some(deepest) = deepest(all) {
         let seed = all[deepest];
-        let alike = |c: &Candidate| c.normal.dot(seed.normal) >= ALIKE && c.part == seed.part;
+        let alike = |c: &Candidate| c.normal.dot(seed.normal) >= ALIKE;
         // Those of this manifold to the end.
         let mut rest = all.len();
         let mut at = 0;
@@ -99,7 +91,8 @@ pub(super) fn four(points: &[Candidate], seed: Candidate) -> ([Candidate; 4], us
     let c = third.point;
     // What a fourth adds lies beyond one of the triangle's sides.
     let turn = (b - a).cross(c - a).dot(seed.normal).signum();
-    let beyond = |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
+    let beyond =
+        |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
     let added = |p: Vec3| beyond(a, b, p).max(beyond(b, c, p)).max(beyond(c, a, p)) * 1e-2;
     let Some(fourth) = most(&added) else { return (kept, 3) };
     kept[3] = fourth;
@@ -113,18 +106,7 @@ mod tests {
 
     fn at(x: f32, z: f32, distance: f32) -> Candidate {
         let point = Vec3::new(x, 0.0, z);
-        Candidate {
-            point,
-            normal: Vec3::Y,
-            distance,
-            part: 0,
-            side: 0,
-            cell: [0; 3],
-            liquid: false,
-            quad: 0,
-            second: false,
-            vertices: [0; 3],
-        }
+        Candidate { point, normal: Vec3::Y, distance, triangle: 0 }
     }
 
     /// Area of the hull of points in the plane y = 0, by gift wrapping all triangles: the
@@ -136,14 +118,22 @@ mod tests {
             3 => cross(p[0], p[1], p[2]),
             4 => {
                 let split = |a: usize, b: usize, c: usize, d: usize| {
-                    let same = (p[b] - p[a]).cross(p[c] - p[a]).y * (p[b] - p[a]).cross(p[d] - p[a]).y;
+                    let same =
+                        (p[b] - p[a]).cross(p[c] - p[a]).y * (p[b] - p[a]).cross(p[d] - p[a]).y;
                     if same < 0.0 { cross(p[a], p[b], p[c]) + cross(p[a], p[b], p[d]) } else { 0.0 }
                 };
                 let mut best = [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]]
                     .map(|[a, b, c]| cross(p[a], p[b], p[c]))
                     .into_iter()
                     .fold(0.0, f32::max);
-                for (a, b, c, d) in [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2), (1, 2, 0, 3), (1, 3, 0, 2), (2, 3, 0, 1)] {
+                for (a, b, c, d) in [
+                    (0, 1, 2, 3),
+                    (0, 2, 1, 3),
+                    (0, 3, 1, 2),
+                    (1, 2, 0, 3),
+                    (1, 3, 0, 2),
+                    (2, 3, 0, 1),
+                ] {
                     best = best.max(split(a, b, c, d));
                 }
                 best

@@ -1,10 +1,11 @@
 //! What contacts ask of a shape beside distance: the part of its core that faces a
 //! direction, where its middle is, and the axis along which it parts from a triangle,
-//! without the points, which clipping finds.
+//! without the points, which clipping finds. All but the reach is asked of shapes that are
+//! [aligned](ShapeCore::aligned).
 
-use glam::Vec3;
+use glam::{Mat3, Vec3};
 
-use super::{Core, ShapeCore, boxes, closest, frame, into_box, segment};
+use super::{Core, ShapeCore, boxes, closest, segment};
 
 /// Most points of a feature. Clipping a triangle's three sides adds one each.
 const MOST_POINTS: usize = 12;
@@ -44,6 +45,18 @@ impl Polygon {
 }
 
 impl ShapeCore<'_> {
+    /// The shape along its own axes, and these: a box that is not turned, about which the
+    /// world is. Other shapes stay as they are.
+    pub(crate) fn aligned(&self) -> (Self, Mat3) {
+        match self.core {
+            Core::Box { half, axes } => {
+                let core = Core::Box { half, axes: Mat3::IDENTITY };
+                (ShapeCore { core, radius: self.radius, min: -half, max: half }, axes)
+            }
+            _ => (*self, Mat3::IDENTITY),
+        }
+    }
+
     /// What lies around the core.
     #[inline(always)]
     pub(crate) fn radius(&self) -> f32 {
@@ -63,6 +76,7 @@ impl ShapeCore<'_> {
     }
 
     /// Farthest that the shape reaches along a unit vector from its origin.
+    #[inline]
     pub(crate) fn reach(&self, direction: Vec3) -> f32 {
         let along = match self.core {
             Core::Point => 0.0,
@@ -73,71 +87,93 @@ impl ShapeCore<'_> {
         along + self.radius
     }
 
-    /// The core's points that face `direction`, about the shape's origin: of a box the
-    /// face that is most so, of a hull what is nearly as far as its farthest point.
+    /// How far an aligned shape reaches along a vector of this squared length, times that
+    /// length.
+    #[inline(always)]
+    pub(crate) fn aligned_reach(&self, direction: Vec3, squared_length: f32) -> f32 {
+        match self.core {
+            Core::Box { half, .. } => half.dot(direction.abs()),
+            Core::Point => self.radius * squared_length.sqrt(),
+            Core::Segment([a, b]) => {
+                a.dot(direction).max(b.dot(direction)) + self.radius * squared_length.sqrt()
+            }
+            Core::Points(points) => super::farthest_of(points, direction).dot(direction),
+        }
+    }
+
+    /// Whether a triangle about the shape's origin is more than `within` beside an aligned
+    /// box. Never so of other shapes, which the tree's own boxes tell.
+    #[inline(always)]
+    pub(crate) fn is_beside(&self, [a, b, c]: &[Vec3; 3], within: f32) -> bool {
+        let Core::Box { half, .. } = self.core else { return false };
+        let reach = half + within;
+        a.min(*b).min(*c).cmpgt(reach).any() || a.max(*b).max(*c).cmplt(-reach).any()
+    }
+
+    /// The points of an aligned core that face `direction`, about the shape's origin: of a
+    /// box the face that is most so, of a hull what is nearly as far as its farthest point.
     #[inline]
     pub(crate) fn feature(&self, direction: Vec3) -> Polygon {
         let mut polygon = Polygon::EMPTY;
         match self.core {
             Core::Point => polygon.push(Vec3::ZERO),
             Core::Segment(ends) => ends.into_iter().for_each(|end| polygon.push(end)),
-            Core::Box { half, axes } => {
-                let along = axes.transpose() * direction;
-                let size = along.abs();
-                let axis = if size.x >= size.y && size.x >= size.z {
-                    0
-                } else if size.y >= size.z {
-                    1
-                } else {
-                    2
-                };
-                let column = |i: usize| axes.col(i) * half[i];
-                let middle = column(axis) * along[axis].signum();
-                let (u, v) = (column((axis + 1) % 3), column((axis + 2) % 3));
-                for corner in [u + v, v - u, -u - v, u - v] {
-                    polygon.push(middle + corner);
-                }
+            Core::Box { half, .. } => box_face(half, direction, &mut polygon),
+            Core::Points(points) => {
+                hull_feature(points, direction, self.max - self.min, &mut polygon);
             }
-            Core::Points(points) => hull_feature(points, direction, self.max - self.min, &mut polygon),
         }
         polygon
     }
 
-    /// How far the shape at `at` and the triangle are apart along an axis that parts them,
+    /// How far an aligned shape and the triangle are apart along an axis that parts them,
     /// or how deep they are in each other along the shortest way out, and that axis, from
     /// the triangle to the shape; `None` if surely more than `within` apart. Of boxes that
     /// are apart it is an axis of their faces and edges, not always the best one.
-    pub(crate) fn axis(
-        &self,
-        at: [f32; 3],
-        triangle: &[[f32; 3]; 3],
-        within: f32,
-    ) -> Option<(f32, Vec3)> {
+    pub(crate) fn axis(&self, triangle: &[Vec3; 3], within: f32) -> Option<(f32, Vec3)> {
         match self.core {
             Core::Point => {
-                let triangle = frame(at, triangle)?;
-                let foot = closest::on_triangle(Vec3::ZERO, &triangle);
+                let foot = closest::on_triangle(Vec3::ZERO, triangle);
                 let distance = foot.length();
                 let apart = distance - self.radius;
                 (apart <= within).then(|| (apart, (-foot / distance).normalize_or(Vec3::Y)))
             }
             Core::Segment(ends) => {
-                let near = segment::near(&ends, &frame(at, triangle)?).rounded(self.radius);
+                let near = segment::near(&ends, triangle).rounded(self.radius);
                 (near.distance <= within).then_some((near.distance, near.normal))
             }
-            Core::Box { half, axes } => {
-                let triangle = into_box(axes, &frame(at, triangle)?);
-                match boxes::part(half, &triangle) {
-                    Ok((depth, axis)) => Some((-depth, axes * axis)),
-                    Err((distance, _)) if distance > within => None,
-                    Err((distance, axis)) => Some((distance, axes * axis)),
-                }
-            }
+            Core::Box { half, .. } => match boxes::part(half, triangle) {
+                Ok((depth, axis)) => Some((-depth, axis)),
+                Err((distance, axis)) => (distance <= within).then_some((distance, axis)),
+            },
             Core::Points(_) => {
-                let found = self.separation(at, triangle, within)?;
+                let triangle = triangle.map(|p| p.to_array());
+                let found = self.separation([0.0; 3], &triangle, within)?;
                 Some((found.distance, Vec3::from(found.normal)))
             }
         }
+    }
+}
+
+/// The face of a box that most faces `direction`, in order around it.
+#[inline(always)]
+fn box_face(half: Vec3, direction: Vec3, polygon: &mut Polygon) {
+    let size = direction.abs();
+    let outer = half.copysign(direction);
+    let [x, y, z] = half.to_array();
+    let axis = if size.x >= size.y && size.x >= size.z {
+        0
+    } else if size.y >= size.z {
+        1
+    } else {
+        2
+    };
+    for [u, v] in [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]] {
+        polygon.push(match axis {
+            0 => Vec3::new(outer.x, u * y, v * z),
+            1 => Vec3::new(u * x, outer.y, v * z),
+            _ => Vec3::new(u * x, v * y, outer.z),
+        });
     }
 }
 
@@ -194,7 +230,8 @@ mod tests {
         let face = core.feature(Vec3::new(0.2, -0.9, 0.1));
         assert_eq!(face.points().len(), 4);
         assert!(face.points().iter().all(|p| p.y == -2.0 && p.x.abs() == 1.0 && p.z.abs() == 3.0));
-        let around: Vec<_> = (0..4).map(|i| face.points()[i].distance(face.points()[(i + 1) % 4])).collect();
+        let around: Vec<_> =
+            (0..4).map(|i| face.points()[i].distance(face.points()[(i + 1) % 4])).collect();
         assert!(around.iter().all(|&d| d == 2.0 || d == 6.0), "in order: {around:?}");
     }
 
@@ -210,7 +247,8 @@ mod tests {
         let face = core.feature(-Vec3::Y);
         assert_eq!(face.points().len(), 8);
         let turns = (0..8).map(|i| {
-            let (a, b, c) = (face.points()[i], face.points()[(i + 1) % 8], face.points()[(i + 2) % 8]);
+            let (a, b, c) =
+                (face.points()[i], face.points()[(i + 1) % 8], face.points()[(i + 2) % 8]);
             (b - a).cross(c - b).y.signum()
         });
         let turns: Vec<_> = turns.collect();
