@@ -177,7 +177,9 @@ impl Collider {
         let none = found.candidates.is_empty();
         let touched = &found.touched;
         manifolds(&mut found.candidates, |points| {
-            let mut manifold = Manifold { count: points.len() as u8, ..Manifold::default() };
+            out.push(Manifold::default());
+            let Some(manifold) = out.last_mut() else { return };
+            manifold.count = points.len() as u8;
             for (to, from) in manifold.points.iter_mut().zip(points) {
                 let Touched { side, cell: [x, y, z], id } = touched[from.triangle as usize];
                 let (block, liquid) = places[side as usize];
@@ -190,7 +192,6 @@ impl Collider {
                 to.voxel = block.min_voxel() + VoxelPos::new(x.into(), y.into(), z.into());
                 to.material = self.material_at(to.voxel, liquid);
             }
-            out.push(manifold);
         });
         let may_be_inside = none && only.is_none() && options.filter.surfaces.solid();
         if may_be_inside {

@@ -7,11 +7,12 @@ use glam::{Mat3, Vec3};
 
 use super::{Core, ShapeCore, boxes, closest, segment};
 
-/// Most points of a feature. Clipping a triangle's three sides adds one each.
-const MOST_POINTS: usize = 12;
+/// Most points of a feature. Clipping by a triangle's three sides adds one each. Few
+/// enough that a polygon is copied by a few moves.
+const MOST_POINTS: usize = 9;
 
 /// Most points of a hull that make a feature.
-const MOST_HULL_POINTS: usize = 8;
+const MOST_HULL_POINTS: usize = 6;
 
 /// How far behind the farthest point of a hull others still belong to its feature, as a
 /// share of its size: points of a face that is turned by a few degrees do.
@@ -21,7 +22,7 @@ const HULL_SLACK: f32 = 0.1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polygon {
     points: [Vec3; MOST_POINTS],
-    count: usize,
+    count: u32,
 }
 
 impl Polygon {
@@ -31,14 +32,14 @@ impl Polygon {
     /// Its points, in order around it.
     #[inline(always)]
     pub fn points(&self) -> &[Vec3] {
-        &self.points[..self.count]
+        &self.points[..(self.count as usize).min(MOST_POINTS)]
     }
 
     /// Adds a point; one too many is dropped.
     #[inline(always)]
     pub fn push(&mut self, point: Vec3) {
-        if self.count < MOST_POINTS {
-            self.points[self.count] = point;
+        if let Some(place) = self.points.get_mut(self.count as usize) {
+            *place = point;
             self.count += 1;
         }
     }
@@ -178,7 +179,7 @@ fn box_face(half: Vec3, direction: Vec3, polygon: &mut Polygon) {
 }
 
 /// The points of a hull that are nearly as far along `direction` as any, the farthest
-/// eight, ordered around their middle.
+/// six, ordered around their middle.
 fn hull_feature(points: &[[f32; 3]], direction: Vec3, size: Vec3, polygon: &mut Polygon) {
     let most = super::farthest_of(points, direction).dot(direction);
     let least = most - HULL_SLACK * size.max_element();
@@ -238,17 +239,16 @@ mod tests {
     #[test]
     fn a_hull_shows_its_lowest_points_in_order() {
         let mut points = Vec::new();
-        for i in 0..8 {
+        for i in 0..6 {
             let (sin, cos) = (i as f32 * 3.0).sin_cos();
             points.push([cos, -1.0, sin]);
             points.push([0.8 * cos, 1.0, 0.8 * sin]);
         }
         let core = ShapeCore::new(&Shape::Convex { points: &points }).unwrap();
         let face = core.feature(-Vec3::Y);
-        assert_eq!(face.points().len(), 8);
-        let turns = (0..8).map(|i| {
-            let (a, b, c) =
-                (face.points()[i], face.points()[(i + 1) % 8], face.points()[(i + 2) % 8]);
+        assert_eq!(face.points().len(), 6);
+        let turns = (0..6).map(|i| {
+            let [a, b, c] = [i, i + 1, i + 2].map(|k| face.points()[k % 6]);
             (b - a).cross(c - b).y.signum()
         });
         let turns: Vec<_> = turns.collect();
