@@ -60,35 +60,42 @@ pub(super) fn overlaps(half: Vec3, triangle: &[Vec3; 3]) -> bool {
 /// The way to move the box so that it only touches: how far, and the unit vector. If they
 /// are apart, an axis that says so, from the triangle to the box, and how far along it.
 pub(super) fn part(half: Vec3, triangle: &[Vec3; 3]) -> Result<(f32, Vec3), (f32, Vec3)> {
-    let mut best = (f32::INFINITY, Vec3::Y);
-    let mut offer = |axis: Vec3| {
+    // Depth times the axis' length, the squares of that length and of the depth: no root
+    // till the end.
+    let mut best = (f32::INFINITY, Vec3::Y, 1.0, f32::INFINITY);
+    let mut offer = |axis: Vec3, squared_length: f32| {
         let reach = half.dot(axis.abs());
         let (low, high) = span(triangle, axis);
         let (up, down) = (high + reach, reach - low);
         let (depth, axis) = if up <= down { (up, axis) } else { (down, -axis) };
         if depth < 0.0 {
-            return Err((-depth, axis));
+            let length = squared_length.sqrt();
+            return Err((-depth / length, axis / length));
         }
-        if depth < best.0 {
-            best = (depth, axis);
+        let squared = depth * depth / squared_length;
+        if squared < best.3 {
+            best = (depth, axis, squared_length, squared);
         }
         Ok(())
     };
     // The normal first: where two ways are as short, contacts want that one.
     if let Some(normal) = normal_of(triangle) {
-        offer(normal.normalize())?;
+        offer(normal, normal.length_squared())?;
     }
     for axis in [Vec3::X, Vec3::Y, Vec3::Z] {
-        offer(axis)?;
+        offer(axis, 1.0)?;
     }
     for side in sides(triangle) {
         let least = PARALLEL * side.length_squared();
         for i in 0..3 {
             let axis = across(i, side);
-            if axis.length_squared() > least {
-                offer(axis.normalize())?;
+            let squared_length = axis.length_squared();
+            if squared_length > least {
+                offer(axis, squared_length)?;
             }
         }
     }
-    Ok(best)
+    let (depth, axis, squared_length, _) = best;
+    let length = squared_length.sqrt();
+    Ok((depth / length, axis / length))
 }

@@ -11,6 +11,7 @@ mod boxes;
 mod cast;
 mod closest;
 mod depth;
+mod feature;
 mod gjk;
 #[cfg(test)]
 mod naive;
@@ -19,10 +20,12 @@ mod simplex;
 mod sphere;
 #[cfg(test)]
 mod tests;
+mod upright;
 
 use glam::{Mat3, Quat, Vec3};
 
 pub use closest::closest_on_triangle;
+pub(super) use feature::Polygon;
 use gjk::{Gjk, gjk};
 
 /// Numbers beyond this, voxels, are none that a query answers.
