@@ -1,0 +1,9 @@
+//! Terravox terrain as colliders of Rapier, without seams.
+
+mod colliders;
+mod ground;
+mod interest;
+pub mod parry_0_31;
+
+pub use colliders::{Holdings, Options, Sets, Surface, SyncReport, TerrainColliders};
+pub use ground::{BlockGround, Coefficients, PlainFacet, grounds};
