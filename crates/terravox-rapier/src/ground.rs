@@ -15,14 +15,16 @@ use std::sync::Arc;
 use terravox::collide::{Block, QuadInfo, QuadTree, edge_angle};
 use terravox::voxel::{Kind, Snapshot, VoxelPos};
 
-/// Depths that a part can have, voxels, along the axis of its face.
+/// Depths that a part can have, voxels.
 const DEPTHS: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.25];
 
-/// Depth of a face whose cell has one more solid cell behind it.
-const TWO_CELLS: usize = 6;
+/// Where cells below a face are looked at, voxels below it, and the depth if the first
+/// that is not solid is there: somewhat less than half, since surfaces are not where
+/// cells end.
+const LOOKS: [(f32, u16); 4] = [(0.6, 1), (1.2, 3), (1.8, 5), (2.4, 6)];
 
-/// Depth of a face that has more behind it.
-const THICK: usize = 7;
+/// Depth of a face that has solid cells at all these places.
+const THICK: u16 = 7;
 
 /// Cosine of the angle up to which the triangles of a quad are one part: 0.1°.
 const PLANE_COS: f32 = 0.999_998_5;
@@ -81,8 +83,8 @@ pub struct PlainFacet {
 }
 
 impl Part {
-    fn new(quad: u16, depth: usize, corners: Corners) -> Part {
-        Part(quad << 5 | (depth as u16) << 2 | corners as u16)
+    fn new(quad: u16, depth: u16, corners: Corners) -> Part {
+        Part(quad << 5 | depth << 2 | corners as u16)
     }
 
     fn quad(self) -> u16 {
@@ -112,10 +114,13 @@ pub fn grounds(
         let info = tree.quad(quad);
         let coefficients = coefficients(snapshot, voxel_of(block, &info));
         let key = [coefficients.friction.to_bits(), coefficients.restitution.to_bits()];
-        let depth = depths.of(tree, quad, &info);
+        let normals = normals_of(quad_corners(tree, quad));
         let list = parts.entry(key).or_default();
-        let corners = corners_of(tree, quad, &info).into_iter().flatten();
-        list.extend(corners.map(|corners| Part::new(quad, depth, corners)));
+        for corners in corners_of(tree, quad, &info).into_iter().flatten() {
+            let normal = normals[usize::from(corners == Corners::Second)];
+            let depth = depths.of(tree, quad, &info, normal);
+            list.push(Part::new(quad, depth, corners));
+        }
     }
     let tree = Arc::new(tree.clone());
     let ground = |([friction, restitution], parts): ([u32; 2], Vec<Part>)| {
@@ -226,8 +231,7 @@ impl BlockGround {
                 ([a, b, c, d], 4, normal, [0, 1, 2, 3].map(side))
             }
         };
-        let along = [-1.0, 1.0][usize::from(info.direction & 1)] * normal[usize::from(info.direction / 2)];
-        let depth = part.depth() * along.max(0.0) * self.voxel_size_m;
+        let depth = part.depth() * self.voxel_size_m;
         PlainFacet { corners, count, normal, turns, depth }
     }
 }
@@ -327,25 +331,28 @@ impl Depths<'_> {
         Depths { snapshot, block, quads }
     }
 
-    /// The depth of a quad: index of [`DEPTHS`].
-    fn of(&self, tree: &QuadTree, quad: u16, info: &QuadInfo) -> usize {
+    /// The depth of a part of a quad: index of [`DEPTHS`].
+    fn of(&self, tree: &QuadTree, quad: u16, info: &QuadInfo, normal: [f32; 3]) -> u16 {
+        let corners = quad_corners(tree, quad);
+        let middle = [0, 1, 2].map(|i| corners.iter().map(|corner| corner[i]).sum::<f32>() / 4.0);
+        let first = LOOKS.iter().find(|look| !self.is_solid(middle, normal, look.0));
+        let depth = first.map_or(THICK, |look| look.1);
         let other = self.quads[slot(info.cell, info.direction ^ 1)];
-        if other > 0 {
-            let axis = usize::from(info.direction / 2);
-            let height = |quad| quad_corners(tree, quad).iter().map(|c| c[axis]).sum::<f32>() / 4.0;
-            let half = (height(quad) - height(other - 1)).abs() / 2.0;
-            // The last that is not more.
-            return DEPTHS[..TWO_CELLS].partition_point(|&depth| depth <= half) - 1;
+        if other == 0 {
+            return depth;
         }
-        let behind = |steps: i32| {
-            let mut step = [0; 3];
-            let sign = if info.direction & 1 == 0 { 1 } else { -1 };
-            step[usize::from(info.direction / 2)] = sign * steps;
-            let [x, y, z] = step;
-            let cell = self.snapshot.cell(voxel_of(self.block, info) + VoxelPos::new(x, y, z));
-            cell.is_ok_and(|cell| self.snapshot.materials().kind(cell.material) == Kind::Solid)
-        };
-        if behind(2) { THICK } else { TWO_CELLS }
+        // A plate: half the way to its other face.
+        let [a, b, c, d] = quad_corners(tree, other - 1);
+        let way = sub(middle, [0, 1, 2].map(|i| (a[i] + b[i] + c[i] + d[i]) / 4.0));
+        let half = dot(way, normal) / 2.0;
+        depth.min((DEPTHS.partition_point(|&depth| depth <= half) as u16).saturating_sub(1))
+    }
+
+    fn is_solid(&self, middle: [f32; 3], normal: [f32; 3], below: f32) -> bool {
+        let [x, y, z] = [0, 1, 2].map(|i| (middle[i] - normal[i] * below).floor() as i32);
+        let cell = self.snapshot.cell(self.block.min_voxel() + VoxelPos::new(x, y, z));
+        // What is not held may be anything.
+        cell.map_or(true, |cell| self.snapshot.materials().kind(cell.material) == Kind::Solid)
     }
 }
 

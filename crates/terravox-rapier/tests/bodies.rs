@@ -21,7 +21,7 @@ fn all_kinds_come_to_rest_on_hills_across_block_borders() {
             bodies.push((name, body));
         }
     }
-    scene.steps(900);
+    scene.steps(1500);
     for (name, body) in bodies {
         let at = scene.at(body);
         let ground = hills([at.x, 0.0, at.z]);

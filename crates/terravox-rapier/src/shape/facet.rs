@@ -1,9 +1,9 @@
-//! One convex part of a block's ground: a triangle or flat quad with air on one side.
+//! One convex part of a block's ground: a triangle or flat quad with air above and its
+//! depth of ground below.
 //!
 //! Contacts on it may only point where no neighbour's would be right: within the angle
-//! by which the ground turns away at the side that the contact leans over. A point below
-//! it, within its depth, is inside, so that what sank in is pushed out by the nearest
-//! face. The rule is that of Jolt's active edges with signed angles in place of one bit,
+//! by which the ground turns away at the side that the contact leans over. What is below
+//! it, within its depth, is inside, so that what sank in is pushed out. The rule is that of Jolt's active edges with signed angles in place of one bit,
 //! as measured for this project.
 
 use super::parry::bounding_volume::{Aabb, BoundingSphere};
@@ -28,10 +28,17 @@ const RAY_SLACK: Real = 0.007;
 /// How far a point below may be beyond a flat or concave side, as a share of its depth.
 const DEEP_SLACK: Real = 0.35;
 
+/// Where the ground turns away by no more than this (22°), the ground below a part gets
+/// wider with its depth, by as much: what is deep is then nearer to the air above than to
+/// the part's side.
+const WIDER_COS: Real = 0.927;
+
 /// A convex part, metres from its block's lowest corner.
 #[derive(Clone, Copy, Debug)]
 pub struct Facet {
     corners: [Vector; 4],
+    /// Below the corners, at its depth.
+    deep: [Vector; 4],
     count: usize,
     normal: Vector,
     /// Unit, in its plane, out over the side from corner `k` to the next.
@@ -50,7 +57,15 @@ impl Facet {
             let side = corners[(k + 1) % plain.count] - corners[k];
             out[k] = side.cross(normal).normalize_or_zero();
         }
-        Facet { corners, count: plain.count, normal, out, turns: plain.turns, depth: plain.depth }
+        let (count, turns, depth) = (plain.count, plain.turns, plain.depth);
+        let mut deep = corners;
+        for (k, corner) in deep.iter_mut().enumerate().take(count) {
+            let sides = [k, if k == 0 { count - 1 } else { k - 1 }];
+            let wide = sides.map(|k| if turns[k][0] >= WIDER_COS { out[k] } else { Vector::ZERO });
+            let wider = (wide[0] + wide[1]) / (1.0 + wide[0].dot(wide[1])).max(0.3);
+            *corner += (wider - normal) * depth;
+        }
+        Facet { corners, deep, count, normal, out, turns, depth }
     }
 
     /// Its corners.
@@ -60,19 +75,12 @@ impl Facet {
 
     /// The box of it and of the ground right below it.
     pub fn bounds(&self) -> Aabb {
-        let aabb = self.aabb();
-        let below = self.normal * -self.depth;
-        let (low, high) = (below.min(Vector::ZERO), below.max(Vector::ZERO));
-        Aabb::new(aabb.mins + low, aabb.maxs + high)
-    }
-
-    fn aabb(&self) -> Aabb {
-        let mut aabb = Aabb::new(self.corners[0], self.corners[0]);
+        let (mut low, mut high) = (self.corners[0], self.corners[0]);
         for &corner in &self.corners()[1..] {
-            aabb.mins = aabb.mins.min(corner);
-            aabb.maxs = aabb.maxs.max(corner);
+            (low, high) = (low.min(corner), high.max(corner));
         }
-        aabb
+        let below = self.normal * -self.depth;
+        Aabb::new(low + below.min(Vector::ZERO), high + below.max(Vector::ZERO))
     }
 
     /// Height above its plane.
@@ -175,7 +183,8 @@ impl RayCast for Facet {
 impl SupportMap for Facet {
     fn local_support_point(&self, direction: Vector) -> Vector {
         let mut best = (self.corners[0].dot(direction), self.corners[0]);
-        for &corner in &self.corners()[1..] {
+        let below = if self.depth > 0.0 { &self.deep[..self.count] } else { &[] };
+        for &corner in self.corners()[1..].iter().chain(below) {
             let along = corner.dot(direction);
             if along > best.0 {
                 best = (along, corner);
@@ -198,11 +207,11 @@ impl PolygonalFeatureMap for Facet {
 
 impl Shape for Facet {
     fn compute_local_aabb(&self) -> Aabb {
-        self.aabb()
+        self.bounds()
     }
 
     fn compute_local_bounding_sphere(&self) -> BoundingSphere {
-        let aabb = self.aabb();
+        let aabb = self.bounds();
         BoundingSphere::new(aabb.center(), aabb.half_extents().length())
     }
 
@@ -215,7 +224,7 @@ impl Shape for Facet {
     }
 
     fn compute_aabb(&self, position: &Pose) -> Aabb {
-        self.aabb().transform_by(position)
+        self.bounds().transform_by(position)
     }
 
     fn mass_properties(&self, _: Real) -> MassProperties {
