@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rapier3d::prelude::{
-    Collider as RapierCollider, ColliderBuilder, ColliderHandle, ColliderSet, InteractionGroups,
-    IslandManager, RigidBody, RigidBodySet, SoftBodySet, Vector,
+    ColliderBuilder, ColliderHandle, ColliderSet, InteractionGroups, IslandManager, RigidBody,
+    RigidBodySet, SoftBodySet, Vector,
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{Block, Collider, Surfaces, Unbuilt};
@@ -172,20 +172,22 @@ impl TerrainColliders {
     /// Keeps ground ready in a box of the world, metres, at the next sync: for rays, shape
     /// casts and characters where no body is.
     pub fn want(&mut self, min_m: impl Into<[f32; 3]>, max_m: impl Into<[f32; 3]>) {
-        let [min, max] = [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world_f64(v));
+        let [min, max] =
+            [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world_f64(v));
         self.wanted.push(Aabb { min, max });
     }
 
-    /// What was met, from the collider of a hit and its part: `subshape` of a ray hit or
-    /// shape cast, `subshape1` or `subshape2` of a contact manifold. None if the collider
-    /// is no ground.
+    /// What was met, from the collider of a hit and its part: `subshape` of a ray hit,
+    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. None if the
+    /// collider is no ground.
     pub fn surface(
         &self,
         ground: &Collider,
-        collider: &RapierCollider,
+        colliders: &ColliderSet,
+        hit: ColliderHandle,
         part: u32,
     ) -> Option<Surface> {
-        let shape = collider.shape().as_shape::<GroundShape>()?;
+        let shape = colliders.get(hit)?.shape().as_shape::<GroundShape>()?;
         let voxel = shape.ground().voxel(part)?;
         let material = ground.snapshot().cell(voxel).ok()?.material;
         Some(Surface { material, voxel, block: shape.ground().block() })
@@ -429,9 +431,8 @@ fn grounds_of(
         Err(_) => (Vec::new(), true),
         Ok(surfaces) => {
             let solid = surfaces.and_then(|surfaces| surfaces.solid);
-            let made = solid.map(|tree| {
-                grounds(tree, block, ground.snapshot(), placement.voxel_size_m)
-            });
+            let made =
+                solid.map(|tree| grounds(tree, block, ground.snapshot(), placement.voxel_size_m));
             (made.unwrap_or_default(), false)
         }
     }

@@ -163,9 +163,9 @@ impl BlockGround {
         let from = self.parts.partition_point(|part| part.quad() < quad);
         let own = self.parts[from..].iter().take(2).take_while(|part| part.quad() == quad);
         let wanted = if second { Corners::Second } else { Corners::First };
-        let place = own.into_iter().position(|part| {
-            part.corners() == Corners::All || part.corners() == wanted
-        });
+        let place = own
+            .into_iter()
+            .position(|part| part.corners() == Corners::All || part.corners() == wanted);
         place.map(|place| (from + place) as u32)
     }
 

@@ -115,6 +115,8 @@ fn several_worlds_share_one_terrain() {
     }
     assert!((scene.at(here).y - 0.5).abs() < 0.02);
     assert!((other.0.bodies[there].translation().y - 0.5).abs() < 0.02);
-    let blocks = |ground: &terravox_rapier::TerrainColliders| ground.colliders().map(|c| c.0).collect::<Vec<_>>();
+    let blocks = |ground: &terravox_rapier::TerrainColliders| {
+        ground.colliders().map(|c| c.0).collect::<Vec<_>>()
+    };
     assert_ne!(blocks(&scene.ground), blocks(&other.1));
 }

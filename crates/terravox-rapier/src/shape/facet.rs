@@ -104,7 +104,8 @@ impl Facet {
             let (a, b) = (self.corners[k], self.corners[(k + 1) % self.count]);
             let side = b - a;
             let length = side.length_squared();
-            let t = if length > 0.0 { ((point - a).dot(side) / length).clamp(0.0, 1.0) } else { 0.0 };
+            let t =
+                if length > 0.0 { ((point - a).dot(side) / length).clamp(0.0, 1.0) } else { 0.0 };
             let on_side = a + side * t;
             let distance = (point - on_side).length_squared();
             if distance < best.0 {

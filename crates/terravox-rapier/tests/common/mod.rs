@@ -70,7 +70,8 @@ pub fn flat(p: [f32; 3]) -> f32 {
 }
 
 pub fn kinds() -> Vec<(&'static str, ColliderBuilder)> {
-    let hull = [[0.6, 0.0, 0.0], [-0.5, 0.1, 0.5], [-0.4, 0.0, -0.6], [0.0, 0.7, 0.1], [0.1, -0.5, 0.0]];
+    let hull =
+        [[0.6, 0.0, 0.0], [-0.5, 0.1, 0.5], [-0.4, 0.0, -0.6], [0.0, 0.7, 0.1], [0.1, -0.5, 0.0]];
     let hull = hull.map(|p: [f32; 3]| Vector::from(p));
     let parts = vec![
         (Pose::from_translation(Vector::new(0.4, 0.0, 0.0)), SharedShape::cuboid(0.4, 0.2, 0.2)),

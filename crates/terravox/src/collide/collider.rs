@@ -17,7 +17,8 @@ use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use super::slots::BlockShape;
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
 use crate::voxel::{
-    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos, WATER,
+    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos,
+    WATER,
 };
 use glam::Vec3;
 use std::sync::Mutex;
