@@ -138,37 +138,45 @@ fn rays_that_are_none_meet_nothing() {
     }
 }
 
-#[test]
-fn a_character_walks_over_hills_and_is_grounded() {
-    let mut scene = Scene::new(hills);
+/// Walks a character over the hills; answers where it got and how often it was grounded.
+fn walk(scene: &mut Scene, synced: bool) -> (Vector, usize) {
     let start = Vector::new(-12.0, 4.0, -3.0);
-    let body =
-        scene.world.insert_body(RigidBodyBuilder::kinematic_position_based().translation(start));
-    scene.world.insert_collider(ColliderBuilder::capsule_y(0.5, 0.4), Some(body));
+    let body = RigidBodyBuilder::kinematic_position_based().translation(start);
+    let (body, _) = scene.world.insert(body, ColliderBuilder::capsule_y(0.5, 0.4));
     let controller = KinematicCharacterController::default();
     let shape = SharedShape::capsule_y(0.5, 0.4);
     let (dt, mut grounded) = (1.0 / 60.0, 0);
     for step in 0..600 {
-        scene.step();
+        if synced {
+            scene.sync();
+        }
+        scene.world.step();
         let PhysicsWorld { bodies, colliders, broad_phase, narrow_phase, .. } = &mut scene.world;
         let filter = QueryFilter::default().exclude_rigid_body(body);
-        let queries = broad_phase.as_query_pipeline(
-            narrow_phase.query_dispatcher(),
-            bodies,
-            colliders,
-            filter,
-        );
-        let wish = Vector::new(3.0, -1.0, 0.4) * dt;
-        let moved =
-            controller.move_shape(dt, &queries, &*shape, bodies[body].position(), wish, |_| {});
+        let dispatcher = narrow_phase.query_dispatcher();
+        let queries = broad_phase.as_query_pipeline(dispatcher, bodies, colliders, filter);
+        let wish = Vector::new(3.0, -2.5, 0.4) * dt;
+        let at = bodies[body].position();
+        let moved = controller.move_shape(dt, &queries, &*shape, at, wish, |_| {});
         if step >= 120 {
             grounded += usize::from(moved.grounded);
         }
         let to = bodies[body].translation() + moved.translation;
         bodies[body].set_next_kinematic_translation(to);
     }
-    let at = scene.at(body);
-    assert!(at.x > 8.0, "it walked: {at}");
-    assert!(at.y > hills([at.x, 0.0, at.z]), "it stays above ground: {at}");
-    assert!(grounded > 460, "grounded in {grounded} of 480 steps");
+    (scene.at(body), grounded)
+}
+
+#[test]
+fn a_character_walks_over_hills_and_is_grounded_as_on_one_mesh() {
+    let mut scene = Scene::new(hills);
+    let (at, grounded) = walk(&mut scene, true);
+    let mut other = Scene::new(hills);
+    let mesh = common::one_mesh(&mut other.terrain);
+    other.world.insert_collider(mesh, None);
+    let (mesh_at, mesh_grounded) = walk(&mut other, false);
+    let figures = format!("{at} {grounded}, on one mesh {mesh_at} {mesh_grounded}");
+    assert!(at.x > 2.0 && at.y > hills([at.x, 0.0, at.z]), "{figures}");
+    assert!(grounded > 0 && grounded + 10 >= mesh_grounded, "{figures}");
+    assert!((at - mesh_at).length() < 1.0, "{figures}");
 }

@@ -61,6 +61,24 @@ impl Scene {
     }
 }
 
+/// The same surface as one mesh of parry with corrected inner edges.
+pub fn one_mesh(terrain: &mut Terrain) -> ColliderBuilder {
+    terrain.update(terravox::terrain::Budget::Unlimited);
+    let (mut vertices, mut indices) = (Vec::new(), Vec::new());
+    for block in terrain.meshed_blocks() {
+        let corner = block.min_voxel().to_array().map(|v| v as f32);
+        let solid = &terrain.mesh(block).unwrap().solid;
+        let base = vertices.len() as u32;
+        let placement = terrain.placement();
+        vertices.extend(solid.positions.iter().map(|p| {
+            Vector::from(placement.world_from_voxel([0, 1, 2].map(|i| p[i] + corner[i])))
+        }));
+        indices.extend(solid.indices.chunks_exact(3).map(|i| [0, 1, 2].map(|k| base + i[k])));
+    }
+    let flags = TriMeshFlags::FIX_INTERNAL_EDGES;
+    ColliderBuilder::trimesh_with_flags(vertices, indices, flags).unwrap()
+}
+
 pub fn hills(p: [f32; 3]) -> f32 {
     2.5 * (p[0] * 0.21).sin() * (p[2] * 0.17).cos() - p[1]
 }
