@@ -29,6 +29,13 @@ pub enum Area {
     Mesh,
     /// Finding what a box or a ray meets.
     Collide,
+    /// What bodies touch.
+    Contacts,
+}
+
+impl Area {
+    /// Every area, in the order in which they run.
+    pub const ALL: [Area; 4] = [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts];
 }
 
 /// One figure and its bound.
@@ -58,7 +65,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Mesh, Storage};
+    use Area::{Collide, Contacts, Mesh, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -103,6 +110,25 @@ pub const FIGURES: &[Figure] = {
         figure(Collide, "query_allocations", "allocations", AtMost(0.0), None),
         figure(Collide, "billion_cell_mask_bytes_ratio", "×", AtMost(1.0), None),
         figure(Collide, "render_mrays", "M/s", AtLeast(1.5), Some(4.0)),
+        figure(Contacts, "ghost_ball_vy", "m/s", AtMost(0.2), Some(0.15)),
+        figure(Contacts, "ghost_other_vy", "m/s", AtMost(0.05), Some(0.02)),
+        figure(Contacts, "ghost_core_vy", "m/s", AtMost(0.2), Some(0.05)),
+        figure(Contacts, "ghost_lateral_m", "m", AtMost(0.02), Some(0.005)),
+        figure(Contacts, "support_lost", "bodies", AtMost(0.0), Some(0.0)),
+        figure(Contacts, "ccd_tunnelled", "balls", AtMost(0.0), Some(0.0)),
+        figure(Contacts, "inside_recovered", "share", AtLeast(0.9), Some(1.0)),
+        figure(Contacts, "sine_dv_vs_one_mesh", "×", AtMost(0.8), Some(0.5)),
+        figure(Contacts, "rest_1000_vs_trimesh", "×", AtMost(1.4), Some(1.1)),
+        figure(Contacts, "roll_1000_vs_trimesh", "×", AtMost(1.4), Some(1.1)),
+        figure(Contacts, "core_manifold_ns", "ns", AtMost(1500.0), Some(500.0)),
+        figure(Contacts, "rapier_edit_to_contact_us", "µs", AtMost(1000.0), Some(300.0)),
+        figure(Contacts, "rapier_bytes_per_triangle", "B", AtMost(130.0), Some(40.0)),
+        figure(Contacts, "float_depth_error", "share", AtMost(0.05), Some(0.02)),
+        figure(Contacts, "edit_wake_steps", "steps", AtMost(1.0), None),
+        figure(Contacts, "boxes_per_solid_cell", "boxes", AtMost(0.05), Some(0.02)),
+        figure(Contacts, "boxes_reused_share", "share", AtLeast(0.95), None),
+        figure(Contacts, "boxes_update_vs_rebuild", "×", AtMost(0.1), Some(0.02)),
+        figure(Contacts, "soak_lost", "bodies", AtMost(0.0), Some(0.0)),
     ]
 };
 
@@ -127,7 +153,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 42);
+        assert_eq!(FIGURES.len(), 61);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 mod collide;
+mod contacts;
 mod figures;
 mod harness;
 mod machine;
@@ -21,8 +22,8 @@ use report::Report;
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
 
-AREA is storage, mesh, collide or all. Prints tables; --json writes the same rows to FILE;
---update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
+AREA is storage, mesh, collide, contacts or all. Prints tables; --json writes the same
+rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 
@@ -65,7 +66,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "storage" => areas.push(Area::Storage),
             "mesh" => areas.push(Area::Mesh),
             "collide" => areas.push(Area::Collide),
-            "all" => areas.extend([Area::Storage, Area::Mesh, Area::Collide]),
+            "contacts" => areas.push(Area::Contacts),
+            "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
                 let target = if argument == "--json" { &mut json } else { &mut update };
@@ -91,6 +93,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Storage => storage::run(&mut report),
             Area::Mesh => mesh::run(&mut report),
             Area::Collide => collide::run(&mut report),
+            Area::Contacts => contacts::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);
@@ -125,7 +128,7 @@ mod tests {
         assert_eq!(request.json, Some("out.json".into()));
         let request = parse(&words("storage --update doc.md")).unwrap();
         assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
-        assert_eq!(parse(&words("all")).unwrap().areas, [Area::Storage, Area::Mesh, Area::Collide]);
+        assert_eq!(parse(&words("all")).unwrap().areas, Area::ALL);
     }
 
     #[test]

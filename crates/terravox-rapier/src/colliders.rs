@@ -13,7 +13,7 @@ use terravox::mesh::PAD;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::{ChangeCursor, Changes, Region, VoxelPos};
 
-use crate::ground::{BlockGround, Coefficients, grounds};
+use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
 use crate::interest::{Interests, Moves, Reach, bounds_m, needed};
 use crate::parry_0_31::{GroundShape, ShapeBytes};
 
@@ -116,6 +116,7 @@ pub struct TerrainColliders {
     kept: Vec<Block>,
     /// Bodies at the last sync.
     body_count: usize,
+    scratch: GroundScratch,
 }
 
 /// Up to this many bodies all are looked at, beyond only those that are awake, but for
@@ -323,7 +324,7 @@ impl TerrainColliders {
         report: &mut SyncReport,
     ) {
         let Some(present) = self.blocks.get_mut(&block) else { return };
-        let (new, missing) = grounds_of(block, ground, self.placement);
+        let (new, missing) = grounds_of(block, ground, self.placement, &mut self.scratch);
         present.missing = missing;
         for (_, _, handle) in present.colliders.drain(new.len().min(present.colliders.len())..) {
             remove(handle, colliders, islands, bodies);
@@ -426,13 +427,15 @@ fn grounds_of(
     block: Block,
     ground: &Collider,
     placement: Placement,
+    scratch: &mut GroundScratch,
 ) -> (Vec<(Coefficients, BlockGround)>, bool) {
     match ground.block(block, Unbuilt::Build) {
         Err(_) => (Vec::new(), true),
         Ok(surfaces) => {
             let solid = surfaces.and_then(|surfaces| surfaces.solid);
-            let made =
-                solid.map(|tree| grounds(tree, block, ground.snapshot(), placement.voxel_size_m));
+            let made = solid.map(|tree| {
+                grounds(tree, block, ground.snapshot(), placement.voxel_size_m, scratch)
+            });
             (made.unwrap_or_default(), false)
         }
     }

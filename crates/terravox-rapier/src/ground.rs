@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terravox::collide::{Block, QuadInfo, QuadTree, edge_angle};
-use terravox::voxel::{Kind, Snapshot, VoxelPos};
+use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 
 /// Depths that a part can have, voxels.
 const DEPTHS: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.25];
@@ -101,18 +101,21 @@ impl Part {
 }
 
 /// The grounds of a block: one for every pair of friction and restitution in it.
+///
+/// `scratch` is memory to be reused.
 pub fn grounds(
     tree: &QuadTree,
     block: Block,
     snapshot: &Snapshot,
     voxel_size_m: f32,
+    scratch: &mut GroundScratch,
 ) -> Vec<(Coefficients, BlockGround)> {
-    let depths = Depths::new(tree, block, snapshot);
+    let depths = Depths::new(tree, block, snapshot, scratch);
     let mut parts: BTreeMap<[u32; 2], Vec<Part>> = BTreeMap::new();
     // No 8³ block has more quads: half of its cells, six faces each.
     for quad in 0..tree.quad_count().min(1 << 11) as u16 {
         let info = tree.quad(quad);
-        let coefficients = coefficients(snapshot, voxel_of(block, &info));
+        let coefficients = coefficients(snapshot, depths.material(voxel_of(block, &info)));
         let key = [coefficients.friction.to_bits(), coefficients.restitution.to_bits()];
         let normals = normals_of(quad_corners(tree, quad));
         let list = parts.entry(key).or_default();
@@ -236,9 +239,8 @@ impl BlockGround {
     }
 }
 
-/// Friction and restitution of the ground of a voxel.
-fn coefficients(snapshot: &Snapshot, voxel: VoxelPos) -> Coefficients {
-    let material = snapshot.cell(voxel).map_or(0, |cell| cell.material);
+/// Friction and restitution of a material.
+fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
     let known = snapshot.materials().get(material);
     let (friction, restitution) = known.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
     Coefficients { friction, restitution }
@@ -313,22 +315,50 @@ fn diagonal(
     [cos, (1.0 - cos * cos).max(0.0).sqrt()]
 }
 
-/// How thick the ground behind faces is.
-struct Depths<'a> {
-    snapshot: &'a Snapshot,
-    block: Block,
+/// Memory of [`grounds`]. Keep one and reuse it.
+#[derive(Debug, Default)]
+pub struct GroundScratch {
+    cells: DenseBox,
     /// By cell and direction: number of the quad, plus one.
     quads: Vec<u16>,
 }
 
+/// How thick the ground behind faces is.
+struct Depths<'a> {
+    snapshot: &'a Snapshot,
+    block: Block,
+    cells: &'a DenseBox,
+    /// Whether all of `cells` was held.
+    held: bool,
+    quads: &'a [u16],
+}
+
+/// How far from the block the last look may be, voxels.
+const FARTHEST_LOOK: i32 = 4;
+
 impl Depths<'_> {
-    fn new<'a>(tree: &QuadTree, block: Block, snapshot: &'a Snapshot) -> Depths<'a> {
-        let mut quads = vec![0; 512 * 6];
+    fn new<'a>(
+        tree: &QuadTree,
+        block: Block,
+        snapshot: &'a Snapshot,
+        scratch: &'a mut GroundScratch,
+    ) -> Depths<'a> {
+        let GroundScratch { cells, quads } = scratch;
+        quads.clear();
+        quads.resize(512 * 6, 0);
         for quad in 0..tree.quad_count() as u16 {
             let info = tree.quad(quad);
             quads[slot(info.cell, info.direction)] = quad + 1;
         }
-        Depths { snapshot, block, quads }
+        let held = snapshot.read(block.region().grow(FARTHEST_LOOK), 0, cells).is_ok();
+        Depths { snapshot, block, cells, held, quads }
+    }
+
+    fn material(&self, voxel: VoxelPos) -> u8 {
+        match self.held {
+            true => self.cells.cell(voxel).material,
+            false => self.snapshot.cell(voxel).map_or(AIR, |cell| cell.material),
+        }
     }
 
     /// The depth of a part of a quad: index of [`DEPTHS`].
@@ -350,9 +380,13 @@ impl Depths<'_> {
 
     fn is_solid(&self, middle: [f32; 3], normal: [f32; 3], below: f32) -> bool {
         let [x, y, z] = [0, 1, 2].map(|i| (middle[i] - normal[i] * below).floor() as i32);
-        let cell = self.snapshot.cell(self.block.min_voxel() + VoxelPos::new(x, y, z));
-        // What is not held may be anything.
-        cell.map_or(true, |cell| self.snapshot.materials().kind(cell.material) == Kind::Solid)
+        let voxel = self.block.min_voxel() + VoxelPos::new(x, y, z);
+        let solid = |material| self.snapshot.materials().kind(material) == Kind::Solid;
+        match self.held {
+            true => solid(self.cells.cell(voxel).material),
+            // What is not held may be anything.
+            false => self.snapshot.cell(voxel).map_or(true, |cell| solid(cell.material)),
+        }
     }
 }
 

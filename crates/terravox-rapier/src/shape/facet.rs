@@ -137,7 +137,9 @@ impl NormalConstraints for Facet {
             }
         }
         let [limit_cos, limit_sin] = self.turns[most.1];
-        if cos < limit_cos {
+        // Cosines of small angles are all 1.
+        let beyond = if limit_cos > 0.5 { length > limit_sin } else { cos < limit_cos };
+        if beyond {
             *direction = self.normal * limit_cos + lean * limit_sin;
         }
         true
