@@ -62,8 +62,17 @@ pub struct BlockGround {
     block: Block,
     tree: Arc<QuadTree>,
     parts: Box<[Part]>,
+    /// Of all parts, metres.
+    bounds: Bounds,
     voxel_size_m: f32,
 }
+
+/// Lowest and highest corner of a box.
+pub type Bounds = [[f32; 3]; 2];
+
+/// How much of its depth a part's box holds: a body that is deeper and so small that it
+/// reaches no higher is not looked for.
+const BOXED: f32 = 0.6;
 
 /// A convex part, as a shape needs it. Lengths are metres from the block's lowest corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,27 +120,55 @@ pub fn grounds(
     scratch: &mut GroundScratch,
 ) -> Vec<(Coefficients, BlockGround)> {
     let depths = Depths::new(tree, block, snapshot, scratch);
-    let mut parts: BTreeMap<[u32; 2], Vec<Part>> = BTreeMap::new();
+    let mut lists: BTreeMap<[u32; 2], (Vec<Part>, Bounds)> = BTreeMap::new();
     // No 8³ block has more quads: half of its cells, six faces each.
     for quad in 0..tree.quad_count().min(1 << 11) as u16 {
         let info = tree.quad(quad);
         let coefficients = coefficients(snapshot, depths.material(voxel_of(block, &info)));
         let key = [coefficients.friction.to_bits(), coefficients.restitution.to_bits()];
-        let normals = normals_of(quad_corners(tree, quad));
-        let list = parts.entry(key).or_default();
-        for corners in corners_of(tree, quad, &info).into_iter().flatten() {
+        let quad_corners = quad_corners(tree, quad);
+        let normals = normals_of(quad_corners);
+        let (list, bounds) = lists.entry(key).or_insert((Vec::new(), NO_BOUNDS));
+        for corners in corners_of(quad_corners, &info).into_iter().flatten() {
             let normal = normals[usize::from(corners == Corners::Second)];
-            let depth = depths.of(tree, quad, &info, normal);
-            list.push(Part::new(quad, depth, corners));
+            let depth = depths.of(tree, quad_corners, &info, normal);
+            let part = Part::new(quad, depth, corners);
+            list.push(part);
+            *bounds = merged(*bounds, part_bounds(part, quad_corners, normal));
         }
     }
     let tree = Arc::new(tree.clone());
-    let ground = |([friction, restitution], parts): ([u32; 2], Vec<Part>)| {
+    let ground = |([friction, restitution], (parts, bounds)): ([u32; 2], (Vec<Part>, Bounds))| {
         let [friction, restitution] = [friction, restitution].map(f32::from_bits);
-        let ground = BlockGround { block, tree: tree.clone(), parts: parts.into(), voxel_size_m };
+        let bounds = bounds.map(|corner| corner.map(|v| v * voxel_size_m));
+        let parts = parts.into();
+        let ground = BlockGround { block, tree: tree.clone(), parts, bounds, voxel_size_m };
         (Coefficients { friction, restitution }, ground)
     };
-    parts.into_iter().map(ground).collect()
+    lists.into_iter().filter(|list| !list.1.0.is_empty()).map(ground).collect()
+}
+
+/// Bounds of nothing.
+const NO_BOUNDS: Bounds = [[f32::INFINITY; 3], [f32::NEG_INFINITY; 3]];
+
+/// The smallest box that holds both.
+fn merged(a: Bounds, b: Bounds) -> Bounds {
+    [[0, 1, 2].map(|i| a[0][i].min(b[0][i])), [0, 1, 2].map(|i| a[1][i].max(b[1][i]))]
+}
+
+/// The box of a part and of the ground right below it, voxels.
+fn part_bounds(part: Part, [a, b, c, d]: [[f32; 3]; 4], normal: [f32; 3]) -> Bounds {
+    let corners = match part.corners() {
+        Corners::First => [a, b, c, c],
+        Corners::Second => [a, c, d, d],
+        Corners::All => [a, b, c, d],
+    };
+    let flat = corners.into_iter().fold(NO_BOUNDS, |all, corner| merged(all, [corner; 2]));
+    let below = normal.map(|v| -v * part.depth() * BOXED);
+    [0, 1].map(|end| {
+        [0, 1, 2]
+            .map(|i| flat[end][i] + if end == 0 { below[i].min(0.0) } else { below[i].max(0.0) })
+    })
 }
 
 impl BlockGround {
@@ -148,6 +185,22 @@ impl BlockGround {
     /// Metres a voxel.
     pub fn voxel_size_m(&self) -> f32 {
         self.voxel_size_m
+    }
+
+    /// The box of all of it, metres from the block's lowest corner.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// The box in which a part is looked for, metres from the block's lowest corner.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn part_bounds(&self, part: u32) -> Bounds {
+        let part = self.parts[part as usize];
+        let corners = quad_corners(&self.tree, part.quad());
+        let normal = normals_of(corners)[usize::from(part.corners() == Corners::Second)];
+        part_bounds(part, corners, normal).map(|corner| corner.map(|v| v * self.voxel_size_m))
     }
 
     /// The block.
@@ -214,7 +267,6 @@ impl BlockGround {
         let part = self.parts[part as usize];
         let info = self.tree.quad(part.quad());
         let corners = quad_corners(&self.tree, part.quad());
-        let normals = normals_of(corners);
         let side = |k: usize| {
             let angle = edge_angle(info.angles, k);
             [angle.cos, angle.sin]
@@ -222,15 +274,18 @@ impl BlockGround {
         let [a, b, c, d] = corners.map(|corner| corner.map(|v| v * self.voxel_size_m));
         let (corners, count, normal, turns) = match part.corners() {
             Corners::First => {
+                let normals = normals_of(corners);
                 let turns = [side(0), side(1), diagonal(&info, corners, normals, 0), [1.0, 0.0]];
                 ([a, b, c, c], 3, normals[0], turns)
             }
             Corners::Second => {
+                let normals = normals_of(corners);
                 let turns = [diagonal(&info, corners, normals, 1), side(2), side(3), [1.0, 0.0]];
                 ([a, c, d, d], 3, normals[1], turns)
             }
             Corners::All => {
-                let normal = normalized(add(normals[0], normals[1]));
+                // That of both triangles, as large as they are.
+                let normal = normalized(cross(sub(c, a), sub(d, b)));
                 ([a, b, c, d], 4, normal, [0, 1, 2, 3].map(side))
             }
         };
@@ -253,10 +308,10 @@ fn voxel_of(block: Block, info: &QuadInfo) -> VoxelPos {
 }
 
 /// The parts of a quad: at most one in each place.
-fn corners_of(tree: &QuadTree, quad: u16, info: &QuadInfo) -> [Option<Corners>; 2] {
+fn corners_of(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<Corners>; 2] {
     let both_back = info.reversed[0] && info.reversed[1];
     let usable = [0, 1].map(|i| !info.flat[i] && (both_back || !info.reversed[i]));
-    if usable == [true, true] && is_one_plane(quad_corners(tree, quad)) {
+    if usable == [true, true] && is_one_plane(corners) {
         return [Some(Corners::All), None];
     }
     [usable[0].then_some(Corners::First), usable[1].then_some(Corners::Second)]
@@ -362,8 +417,13 @@ impl Depths<'_> {
     }
 
     /// The depth of a part of a quad: index of [`DEPTHS`].
-    fn of(&self, tree: &QuadTree, quad: u16, info: &QuadInfo, normal: [f32; 3]) -> u16 {
-        let corners = quad_corners(tree, quad);
+    fn of(
+        &self,
+        tree: &QuadTree,
+        corners: [[f32; 3]; 4],
+        info: &QuadInfo,
+        normal: [f32; 3],
+    ) -> u16 {
         let middle = [0, 1, 2].map(|i| corners.iter().map(|corner| corner[i]).sum::<f32>() / 4.0);
         let first = LOOKS.iter().find(|look| !self.is_solid(middle, normal, look.0));
         let depth = first.map_or(THICK, |look| look.1);
@@ -395,10 +455,6 @@ fn slot(cell: [u8; 3], direction: u8) -> usize {
     (x + 8 * z + 64 * y) * 6 + usize::from(direction)
 }
 
-fn add(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
 fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
@@ -413,5 +469,5 @@ fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
 
 fn normalized(v: [f32; 3]) -> [f32; 3] {
     let length = dot(v, v).sqrt();
-    if length > 0.0 { v.map(|v| v / length) } else { [0.0; 3] }
+    if length > 0.0 { v.map(|v| v * (1.0 / length)) } else { [0.0; 3] }
 }

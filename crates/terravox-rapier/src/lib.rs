@@ -6,4 +6,4 @@ mod interest;
 pub mod parry_0_31;
 
 pub use colliders::{Holdings, Options, Sets, Surface, SyncReport, TerrainColliders};
-pub use ground::{BlockGround, Coefficients, GroundScratch, PlainFacet, grounds};
+pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};

@@ -11,7 +11,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::facet::Facet;
-use super::parry::bounding_volume::{Aabb, BoundingSphere, BoundingVolume};
+use super::parry::bounding_volume::{Aabb, BoundingSphere};
 use super::parry::mass_properties::MassProperties;
 use super::parry::math::{Pose, Real, Vector};
 use super::parry::partitioning::{Bvh, BvhBuildStrategy};
@@ -20,7 +20,7 @@ use super::parry::query::{PointProjection, PointQuery, Ray, RayCast, RayIntersec
 use super::parry::shape::{
     CompositeShape, FeatureId, Shape, ShapeType, SharedShape, TriMesh, TypedShape,
 };
-use crate::ground::BlockGround;
+use crate::ground::{BlockGround, Bounds};
 use terravox::collide::{LocalHit, LocalRay};
 
 /// The ground of one block with the same friction and restitution. Metres from the block's
@@ -48,8 +48,10 @@ pub struct ShapeBytes {
 impl GroundShape {
     /// A shape of a ground; none if it has no part.
     pub fn new(ground: Arc<BlockGround>) -> Option<GroundShape> {
-        let facets = (0..ground.part_count() as u32).map(|part| facet(&ground, part).bounds());
-        let bounds = facets.reduce(|a, b| a.merged(&b))?;
+        if ground.part_count() == 0 {
+            return None;
+        }
+        let bounds = aabb(ground.bounds());
         Some(GroundShape { ground, bounds, bvh: OnceLock::new(), mesh: OnceLock::new() })
     }
 
@@ -78,13 +80,13 @@ impl GroundShape {
     /// # Panics
     /// If there is no such part.
     pub fn facet(&self, part: u32) -> Facet {
-        facet(&self.ground, part)
+        Facet::new(&self.ground.facet(part))
     }
 
     fn built_bvh(&self) -> &Bvh {
         self.bvh.get_or_init(|| {
             let parts = 0..self.ground.part_count() as u32;
-            let leaves: Vec<Aabb> = parts.map(|part| self.facet(part).bounds()).collect();
+            let leaves: Vec<Aabb> = parts.map(|part| aabb(self.ground.part_bounds(part))).collect();
             Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves)
         })
     }
@@ -136,8 +138,8 @@ impl GroundShape {
     }
 }
 
-fn facet(ground: &BlockGround, part: u32) -> Facet {
-    Facet::new(&ground.facet(part))
+fn aabb([low, high]: Bounds) -> Aabb {
+    Aabb::new(Vector::from(low), Vector::from(high))
 }
 
 impl CompositeShape for GroundShape {

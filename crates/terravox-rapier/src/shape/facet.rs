@@ -6,6 +6,8 @@
 //! it, within its depth, is inside, so that what sank in is pushed out. The rule is that of Jolt's active edges with signed angles in place of one bit,
 //! as measured for this project.
 
+use std::sync::OnceLock;
+
 use super::parry::bounding_volume::{Aabb, BoundingSphere};
 use super::parry::mass_properties::MassProperties;
 use super::parry::math::{Pose, Real, Vector};
@@ -34,11 +36,11 @@ const DEEP_SLACK: Real = 0.35;
 const WIDER_COS: Real = 0.927;
 
 /// A convex part, metres from its block's lowest corner.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Facet {
     corners: [Vector; 4],
-    /// Below the corners, at its depth.
-    deep: [Vector; 4],
+    /// Below the corners, at its depth; made when first asked for.
+    deep: OnceLock<[Vector; 4]>,
     count: usize,
     normal: Vector,
     /// Unit, in its plane, out over the side from corner `k` to the next.
@@ -57,15 +59,24 @@ impl Facet {
             let side = corners[(k + 1) % plain.count] - corners[k];
             out[k] = side.cross(normal).normalize_or_zero();
         }
-        let (count, turns, depth) = (plain.count, plain.turns, plain.depth);
-        let mut deep = corners;
-        for (k, corner) in deep.iter_mut().enumerate().take(count) {
-            let sides = [k, if k == 0 { count - 1 } else { k - 1 }];
-            let wide = sides.map(|k| if turns[k][0] >= WIDER_COS { out[k] } else { Vector::ZERO });
-            let wider = (wide[0] + wide[1]) / (1.0 + wide[0].dot(wide[1])).max(0.3);
-            *corner += (wider - normal) * depth;
-        }
-        Facet { corners, deep, count, normal, out, turns, depth }
+        let PlainFacet { count, turns, depth, .. } = *plain;
+        Facet { corners, deep: OnceLock::new(), count, normal, out, turns, depth }
+    }
+
+    fn deep(&self) -> &[Vector] {
+        let deep = self.deep.get_or_init(|| {
+            let wide = |k: usize| {
+                if self.turns[k][0] >= WIDER_COS { self.out[k] } else { Vector::ZERO }
+            };
+            let mut deep = self.corners;
+            for (k, corner) in deep.iter_mut().enumerate().take(self.count) {
+                let sides = [wide(k), wide(if k == 0 { self.count - 1 } else { k - 1 })];
+                let wider = (sides[0] + sides[1]) / (1.0 + sides[0].dot(sides[1])).max(0.3);
+                *corner += (wider - self.normal) * self.depth;
+            }
+            deep
+        });
+        &deep[..self.count]
     }
 
     /// Its corners.
@@ -186,7 +197,7 @@ impl RayCast for Facet {
 impl SupportMap for Facet {
     fn local_support_point(&self, direction: Vector) -> Vector {
         let mut best = (self.corners[0].dot(direction), self.corners[0]);
-        let below = if self.depth > 0.0 { &self.deep[..self.count] } else { &[] };
+        let below = if self.depth > 0.0 { self.deep() } else { &[] };
         for &corner in self.corners()[1..].iter().chain(below) {
             let along = corner.dot(direction);
             if along > best.0 {
@@ -219,7 +230,7 @@ impl Shape for Facet {
     }
 
     fn clone_dyn(&self) -> Box<dyn Shape> {
-        Box::new(*self)
+        Box::new(self.clone())
     }
 
     fn scale_dyn(&self, _: Vector, _: u32) -> Option<Box<dyn Shape>> {
