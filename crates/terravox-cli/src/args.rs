@@ -46,6 +46,11 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
         terravox mesh world.tvx far.glb --mip 2")]
     Mesh(Mesh),
+    /// Say what a ray meets in a world
+    #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
+        terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
+        A ray that meets nothing is no error: it says so and exits with 0.")]
+    Raycast(Raycast),
     /// Take a picture of a world; needs no graphics card
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080")]
@@ -198,6 +203,41 @@ pub struct Info {
     pub reading: Reading,
 }
 
+/// Arguments of `raycast`.
+#[derive(Debug, Args)]
+pub struct Raycast {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// Where the ray starts, in metres
+    #[arg(value_parser = triple, value_name = "FROM", allow_hyphen_values = true)]
+    pub from: [f64; 3],
+    /// Which way it goes, of any length
+    #[arg(value_parser = triple, value_name = "DIR", allow_hyphen_values = true)]
+    pub direction: [f64; 3],
+    /// Metres that it goes
+    #[arg(long, default_value_t = 1000.0, value_parser = positive, value_name = "M")]
+    pub max: f64,
+    /// Which surfaces it sees
+    #[arg(long, value_enum, default_value_t = Sees::Solid)]
+    pub sees: Sees,
+    /// Only surfaces of the material of this name
+    #[arg(long, value_name = "NAME")]
+    pub material: Option<String>,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Which surfaces a ray sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sees {
+    /// The ground.
+    Solid,
+    /// Water and other liquids.
+    Liquid,
+    /// Both.
+    Both,
+}
+
 /// Arguments of `render`.
 #[derive(Debug, Args)]
 pub struct Render {
@@ -207,8 +247,28 @@ pub struct Render {
     pub file: PathBuf,
     #[command(flatten)]
     pub view: View,
+    /// Draw what the collider holds about the middle of the picture
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub draw: Vec<Draw>,
+    /// Voxels around the middle of the picture in which it is drawn
+    #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
+    pub draw_radius: f64,
+    /// Threads to use [default: as many as the machine has]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     #[command(flatten)]
     pub reading: Reading,
+}
+
+/// What the collider holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Draw {
+    /// Cells that may touch something, by surface.
+    Masks,
+    /// Blocks that rays have met.
+    Blocks,
+    /// Boxes of the trees in them.
+    Trees,
 }
 
 /// Camera and light of a picture.

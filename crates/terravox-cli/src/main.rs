@@ -10,7 +10,6 @@ mod commands;
 mod console;
 mod failure;
 mod output;
-mod render;
 mod report;
 mod triangles;
 mod world;

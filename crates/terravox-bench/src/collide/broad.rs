@@ -136,10 +136,10 @@ fn ask(report: &mut Report, world: &str, broadphase: &Broadphase, boxes: &[Aabb]
     let mut rows = line("box after box near the last", &near);
     rows.extend(line("boxes all over the world", &far));
     report.details(format!("{world}: boxes, beside parry's Bvh of {} blocks", blocks.len()), rows);
-    let worse = near[1].min.max(near[0].min) * 1e9 / (boxes.len() / BOXES * BOXES) as f64;
     let what = format!("box query of the broadphase, {world}");
-    report.compare(&what, "ns", Better::Less, worse, ("parry Bvh", ns(&near[2])));
-    [worse, ns(&near[2])]
+    report.compare(&what, "ns", Better::Less, ns(&near[0]), ("parry Bvh", ns(&near[2])));
+    // Things that move are all over the world; the tree answers for the ground only.
+    [ns(&far[0]), ns(&far[2])]
 }
 
 fn race(broadphase: &Broadphase, tree: &Bvh, boxes: &[Aabb]) -> Vec<Timing> {

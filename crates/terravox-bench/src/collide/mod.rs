@@ -6,6 +6,7 @@ mod broad;
 mod edges;
 mod index;
 mod peers;
+mod render;
 mod shapes;
 mod world;
 
@@ -25,4 +26,5 @@ pub fn run(report: &mut Report) {
     edges::run(report, &worlds);
     shapes::run(report);
     world::run(report, &worlds);
+    render::run(report, &worlds);
 }

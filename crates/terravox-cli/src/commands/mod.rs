@@ -6,6 +6,7 @@ mod generate;
 mod import;
 mod info;
 mod mesh;
+mod raycast;
 mod render;
 
 use crate::args::{Cli, Command};
@@ -25,6 +26,7 @@ pub fn run(cli: &Cli) -> Outcome<()> {
         Command::Export(args) => export::run(args, &console),
         Command::Info(args) => info::run(args, &console),
         Command::Mesh(args) => mesh::run(args, &console),
+        Command::Raycast(args) => raycast::run(args, &console),
         Command::Render(args) => render::run(args, &console),
     };
     console.finish(&report?)

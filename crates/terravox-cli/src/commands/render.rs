@@ -1,17 +1,20 @@
 //! `render`: a picture of a world.
 
 use super::import::add_notes;
-use crate::args::{Render, Switch, View};
+use crate::args::{Draw, Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, check_not_input};
-use crate::render::{self, Camera, FOV_DEGREES, Image, PictureOptions, Scene, Scratch};
-use crate::report::Report;
+use crate::report::{Report, grouped};
 use crate::world::{self, World, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
+use terravox::math::{Aabb, DebugLines};
+use terravox_cli::render::{
+    self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
+};
 
 pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     if extension(&args.file) != "png" {
@@ -22,11 +25,15 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     // Before the work, so that a place that cannot be written costs none.
     let output = Output::create(&args.file)?;
     let start = Instant::now();
-    let scene = Scene::new(world.grid.snapshot(), args.view.mip);
+    let scene = Scene::new(&world.grid, args.view.mip);
     let scene = scene.map_err(Failure::at(&args.world))?;
-    let options = options(&args.view);
+    let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&world, &scene, &args.view, options.aspect());
-    let image = take(&scene, &camera, &options, console);
+    let Picture { mut image, stats } = take(&scene, &camera, &options, console);
+    if !args.draw.is_empty() {
+        let lines = debug_lines(&scene, &camera, args);
+        render::draw_lines(&mut image, &scene, &camera, &lines);
+    }
     let file_bytes = write_png(output, &args.file, &image)?;
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
@@ -37,6 +44,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     report.line("camera", "camera", typed.text, typed.value);
     report.hidden("mip", scene.mip());
     report.bytes("file_bytes", "written", file_bytes);
+    add_rays(&stats, &mut report);
     report.time("render_ms", "render", start.elapsed());
     add_notes(&world.notes, &mut report);
     Ok(report)
@@ -50,26 +58,57 @@ fn options(view: &View) -> PictureOptions {
         rays_an_edge: view.samples.into(),
         sun: view.sun,
         lamp: view.lamp.map(|lamp| lamp == Switch::On),
+        threads: None,
     }
+}
+
+/// What the collider holds about what the picture shows in its middle.
+fn debug_lines(scene: &Scene, camera: &Camera, args: &Render) -> DebugLines {
+    let cells = args.draw_radius / f64::from(1_u32 << scene.mip());
+    let within = Aabb::around(render::target(scene, camera), [cells; 3]);
+    let mut lines = DebugLines::default();
+    for what in &args.draw {
+        match what {
+            Draw::Masks => scene.collider().broadphase().lines(&within, &mut lines),
+            Draw::Blocks => scene.collider().built_lines(&within, &mut lines),
+            Draw::Trees => scene.collider().tree_lines(&within, &mut lines),
+        }
+    }
+    lines
+}
+
+/// Rays by kind, and how many a core casts and shades a second.
+fn add_rays(stats: &RenderStats, report: &mut Report) {
+    let rays = stats.rays;
+    let rate = (stats.rays_per_second() / 1e4).round() / 1e2;
+    let [primary, shadow, water] = [rays.primary, rays.shadow, rays.water].map(grouped);
+    let text = format!("{primary} primary, {shadow} shadow, {water} water; {rate} M rays/s a core");
+    let value = json!({
+        "primary": rays.primary,
+        "shadow": rays.shadow,
+        "water": rays.water,
+        "cpu_ms": stats.cpu.as_secs_f64() * 1e3,
+        "mrays_per_second_a_core": rate,
+    });
+    report.line("rays", "rays", text, value);
 }
 
 /// The camera that was asked for, or one that shows the whole world.
 fn camera(world: &World, scene: &Scene, view: &View, aspect: f64) -> Camera {
     let cells = |point: [f64; 3]| cells_from_metres(world, scene, point);
     let fov = view.fov.unwrap_or(FOV_DEGREES);
-    let mut scratch = Scratch::default();
     match (view.camera.map(cells), view.look.map(cells)) {
         (Some(eye), Some(target)) => Camera::looking_at(eye, target, fov),
         (Some(eye), None) if view.yaw.is_some() || view.pitch.is_some() => {
             Camera::bearing(eye, view.yaw.unwrap_or(0.0), view.pitch.unwrap_or(0.0), fov)
         }
-        (Some(eye), None) => Camera::looking_at(eye, render::middle(scene, &mut scratch), fov),
+        (Some(eye), None) => Camera::looking_at(eye, render::middle(scene), fov),
         (None, Some(target)) => {
-            let overview = render::overview(scene, aspect, fov, &mut scratch);
-            let distance = overview.eye.distance(render::middle(scene, &mut scratch));
-            render::around(scene, target, distance * 0.4, [aspect, fov], &mut scratch)
+            let overview = render::overview(scene, aspect, fov);
+            let distance = overview.eye.distance(render::middle(scene));
+            render::around(scene, target, distance * 0.4, [aspect, fov])
         }
-        (None, None) => render::overview(scene, aspect, fov, &mut scratch),
+        (None, None) => render::overview(scene, aspect, fov),
     }
 }
 
@@ -104,7 +143,12 @@ pub fn typed(world: &World, scene: &Scene, camera: &Camera) -> Typed {
 }
 
 /// Takes a picture with a progress bar.
-pub fn take(scene: &Scene, camera: &Camera, options: &PictureOptions, console: &Console) -> Image {
+pub fn take(
+    scene: &Scene,
+    camera: &Camera,
+    options: &PictureOptions,
+    console: &Console,
+) -> Picture {
     let bar = console.bar("rendering", options.tiles());
     render::render(scene, camera, options, &|| bar.step())
 }

@@ -77,6 +77,18 @@ impl Camera {
         (view.z > 1e-9).then(|| DVec2::new(view.x / (half * aspect), view.y / half))
     }
 
+    /// A point as seen from the eye: to the right, up, and ahead; cells.
+    pub fn view(&self, point: DVec3) -> DVec3 {
+        self.axes.transpose() * (point - self.eye)
+    }
+
+    /// Where what lies at `view` ahead of the eye is in the picture: (0, 0) is top left,
+    /// (1, 1) bottom right.
+    pub fn from_view(&self, view: DVec3, aspect: f64) -> DVec2 {
+        let half = self.half_height() * view.z;
+        DVec2::new(0.5 + 0.5 * view.x / (half * aspect), 0.5 - 0.5 * view.y / half)
+    }
+
     /// The way from the middle of the picture to `at`, on a plane one cell in front of
     /// the eye; cells.
     pub fn across(&self, at: DVec2, aspect: f64) -> DVec3 {

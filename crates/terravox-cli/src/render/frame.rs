@@ -4,10 +4,10 @@
 //! varied slopes, some sky and no wall before the lens wins.
 
 use super::camera::{Camera, Ray, direction_of};
-use super::scene::{Scene, Scratch};
+use super::scene::Scene;
 use super::shade::FAR;
-use super::walk::Sees;
 use glam::{DVec2, DVec3};
+use terravox::collide::Filter;
 use terravox::voxel::{Kind, VoxelPos};
 
 /// Columns and rows of the vertical rays that feel the land out.
@@ -42,8 +42,8 @@ struct Wish {
 }
 
 /// A three-quarter view of the whole world from above.
-pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> Camera {
-    let points = feel(scene, scratch);
+pub fn overview(scene: &Scene, aspect: f64, fov: f64) -> Camera {
+    let points = feel(scene);
     let Some([mut low, mut high]) = extent(&points) else {
         // No column shows land: look at the middle of nothing.
         return Camera::bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, fov);
@@ -51,7 +51,7 @@ pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> 
     // A world that is cut off below shows its side, as far as it is not a shaft.
     let side = 0.25 * (high - low).max_element();
     let lowest = bounds(scene)[0].y;
-    let under = underside(scene, [DVec3::new(low.x, lowest, low.z), high], scratch);
+    let under = underside(scene, [DVec3::new(low.x, lowest, low.z), high]);
     low.y = (low.y - side).max(under).min(low.y);
     // What lies between the last feelers that met land and the first that did not.
     let beyond = 0.5 * (high - low) / FEELERS as f64 * DVec3::new(1.0, 0.0, 1.0);
@@ -62,18 +62,12 @@ pub fn overview(scene: &Scene, aspect: f64, fov: f64, scratch: &mut Scratch) -> 
         let yaw = 25.0 + 45.0 * f64::from(turn);
         [-22.0, -30.0, -40.0].map(|pitch| fitted(low, high, [yaw, pitch], aspect, fov))
     });
-    best(scene, &wish, candidates, aspect, scratch).1
+    best(scene, &wish, candidates, aspect).1
 }
 
 /// A view of `target` from about `distance` cells away.
-pub fn around(
-    scene: &Scene,
-    target: DVec3,
-    distance: f64,
-    [aspect, fov]: [f64; 2],
-    scratch: &mut Scratch,
-) -> Camera {
-    rated_around(scene, target, distance, [aspect, fov], scratch).1
+pub fn around(scene: &Scene, target: DVec3, distance: f64, [aspect, fov]: [f64; 2]) -> Camera {
+    rated_around(scene, target, distance, [aspect, fov]).1
 }
 
 fn rated_around(
@@ -81,9 +75,8 @@ fn rated_around(
     target: DVec3,
     distance: f64,
     [aspect, fov]: [f64; 2],
-    scratch: &mut Scratch,
 ) -> (f64, Camera) {
-    let sides = extent(&feel(scene, scratch));
+    let sides = extent(&feel(scene));
     let wish = Wish { target, land: 0.75, in_sight: true, sides };
     let candidates = (0..12).flat_map(|turn| {
         let yaw = 30.0 * f64::from(turn);
@@ -92,7 +85,7 @@ fn rated_around(
             Camera::looking_at(eye, target, fov)
         })
     });
-    best(scene, &wish, candidates, aspect, scratch)
+    best(scene, &wish, candidates, aspect)
 }
 
 /// The camera, of those given, that sees most land and water farther off than `beyond`
@@ -102,14 +95,13 @@ pub fn outlook(
     beyond: f64,
     cameras: impl Iterator<Item = Camera>,
     aspect: f64,
-    scratch: &mut Scratch,
 ) -> Option<Camera> {
     let rated = cameras.map(|camera| {
         let [mut near, mut far] = [0.0; 2];
         for at in trial() {
             let ray = camera.ray(at, aspect);
-            match scene.closest(&ray, FAR, Sees::Both, scratch) {
-                Some(hit) if hit.t < beyond => near += 1.0 / TRIAL_RAYS as f64,
+            match scene.closest(&ray, FAR, &Filter::BOTH) {
+                Some(hit) if hit.distance < beyond => near += 1.0 / TRIAL_RAYS as f64,
                 Some(hit) => far += if hit.liquid { 1.5 } else { 1.0 } / TRIAL_RAYS as f64,
                 None => {}
             }
@@ -127,8 +119,8 @@ fn trial() -> impl Iterator<Item = DVec2> {
 }
 
 /// A view of the most interesting piece of shore; `None` in a world without water.
-pub fn shore(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
-    let found = felt(scene, scratch);
+pub fn shore(scene: &Scene, picture: [f64; 2]) -> Option<Camera> {
+    let found = felt(scene);
     let distance = near(scene);
     // Where high land is close by.
     let relief = |at: DVec3| {
@@ -138,19 +130,19 @@ pub fn shore(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<
     };
     let wet = found.iter().filter(|felt| felt.liquid);
     let spots = wet.map(|felt| (relief(felt.point), felt.point)).collect();
-    best_of_spots(scene, spots, distance, picture, scratch)
+    best_of_spots(scene, spots, distance, picture)
 }
 
 /// A view of the ruggedest piece of land from near; `None` where there is no land.
-pub fn closer(scene: &Scene, picture: [f64; 2], scratch: &mut Scratch) -> Option<Camera> {
-    let points = feel(scene, scratch);
+pub fn closer(scene: &Scene, picture: [f64; 2]) -> Option<Camera> {
+    let points = feel(scene);
     let distance = near(scene);
     let relief = |at: DVec3| {
         let close = points.iter().filter(|p| p.distance(at) < 0.5 * distance);
         close.map(|p| (p.y - at.y).abs()).fold(0.0, f64::max)
     };
     let spots = points.iter().map(|&at| (relief(at), at)).collect();
-    best_of_spots(scene, spots, distance, picture, scratch)
+    best_of_spots(scene, spots, distance, picture)
 }
 
 /// The best view of the most promising spots.
@@ -159,20 +151,16 @@ fn best_of_spots(
     mut spots: Vec<(f64, DVec3)>,
     distance: f64,
     picture: [f64; 2],
-    scratch: &mut Scratch,
 ) -> Option<Camera> {
     spots.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let rated = spots
-        .iter()
-        .take(SPOTS)
-        .map(|&(_, at)| rated_around(scene, at, distance, picture, scratch));
+    let rated = spots.iter().take(SPOTS).map(|&(_, at)| rated_around(scene, at, distance, picture));
     let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|best| best.0 > f64::NEG_INFINITY).map(|(_, camera)| camera)
 }
 
 /// The middle of the land, cells.
-pub fn middle(scene: &Scene, scratch: &mut Scratch) -> DVec3 {
-    extent(&feel(scene, scratch)).map_or(DVec3::ZERO, |[low, high]| (low + high) * 0.5)
+pub fn middle(scene: &Scene) -> DVec3 {
+    extent(&feel(scene)).map_or(DVec3::ZERO, |[low, high]| (low + high) * 0.5)
 }
 
 /// Where a vertical ray from above meets land or water.
@@ -189,29 +177,28 @@ fn bounds(scene: &Scene) -> [DVec3; 2] {
 }
 
 /// Feels a box out with vertical rays from above.
-fn felt_in(scene: &Scene, within: [DVec3; 2], scratch: &mut Scratch) -> Vec<Felt> {
+fn felt_in(scene: &Scene, within: [DVec3; 2]) -> Vec<Felt> {
     let hits = feelers(within, 1.0, DVec3::NEG_Y).filter_map(|ray| {
-        let hit = scene.closest(&ray, FAR, Sees::Both, scratch)?;
-        Some(Felt { point: ray.at(hit.t), liquid: hit.liquid })
+        let hit = scene.closest(&ray, FAR, &Filter::BOTH)?;
+        Some(Felt { point: ray.at(hit.distance), liquid: hit.liquid })
     });
     hits.collect()
 }
 
 /// Feels the land out: the whole world, then again what land there is in it, so that a
 /// small island in a large world is felt as well as a whole one.
-fn felt(scene: &Scene, scratch: &mut Scratch) -> Vec<Felt> {
+fn felt(scene: &Scene) -> Vec<Felt> {
     let [least, most] = bounds(scene);
-    let coarse: Vec<DVec3> =
-        felt_in(scene, [least, most], scratch).iter().map(|f| f.point).collect();
+    let coarse: Vec<DVec3> = felt_in(scene, [least, most]).iter().map(|f| f.point).collect();
     let Some([low, high]) = extent(&coarse) else { return Vec::new() };
     let margin = 1.5 * (most - least) / FEELERS as f64;
     let [mut low, mut high] = [(low - margin).max(least), (high + margin).min(most)];
     (low.y, high.y) = (least.y, most.y);
-    felt_in(scene, [low, high], scratch)
+    felt_in(scene, [low, high])
 }
 
-fn feel(scene: &Scene, scratch: &mut Scratch) -> Vec<DVec3> {
-    felt(scene, scratch).into_iter().map(|felt| felt.point).collect()
+fn feel(scene: &Scene) -> Vec<DVec3> {
+    felt(scene).into_iter().map(|felt| felt.point).collect()
 }
 
 /// Vertical rays all over a box, from a height that is a share of the box's.
@@ -223,10 +210,10 @@ fn feelers([low, high]: [DVec3; 2], height: f64, direction: DVec3) -> impl Itera
 }
 
 /// The lowest ground that vertical rays from below meet within a box, cells.
-fn underside(scene: &Scene, within: [DVec3; 2], scratch: &mut Scratch) -> f64 {
+fn underside(scene: &Scene, within: [DVec3; 2]) -> f64 {
     let rays = feelers(within, 0.0, DVec3::Y);
     let hits = rays.filter_map(|ray| {
-        scene.closest(&ray, FAR, Sees::Solid, scratch).map(|hit| ray.at(hit.t).y)
+        scene.closest(&ray, FAR, &Filter::SOLID).map(|hit| ray.at(hit.distance).y)
     });
     hits.fold(f64::INFINITY, f64::min)
 }
@@ -295,9 +282,8 @@ fn best(
     wish: &Wish,
     candidates: impl Iterator<Item = Camera>,
     aspect: f64,
-    scratch: &mut Scratch,
 ) -> (f64, Camera) {
-    let rated = candidates.map(|camera| (rate(scene, wish, &camera, aspect, scratch), camera));
+    let rated = candidates.map(|camera| (rate(scene, wish, &camera, aspect), camera));
     let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.unwrap_or((f64::NEG_INFINITY, Camera::bearing(wish.target, 0.0, 0.0, FOV_DEGREES)))
 }
@@ -318,25 +304,19 @@ struct Shares {
 }
 
 /// How good a picture a camera takes; higher is better.
-fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64, scratch: &mut Scratch) -> f64 {
+fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> f64 {
     if scene.kind_at(camera.eye) != Kind::Air {
         return f64::NEG_INFINITY;
     }
-    let shares = shares(scene, wish, camera, aspect, scratch);
-    let hidden = wish.in_sight && !in_sight(scene, camera, wish.target, scratch);
+    let shares = shares(scene, wish, camera, aspect);
+    let hidden = wish.in_sight && !in_sight(scene, camera, wish.target);
     let miss = (shares.land - wish.land).abs();
     let shown = shares.varied + 0.8 * shares.water.min(0.3) + 0.8 * shares.lit;
     shown - 1.5 * miss - 4.0 * shares.near - 4.0 * shares.cut - if hidden { 3.0 } else { 0.0 }
 }
 
 /// Takes the tiny picture.
-fn shares(
-    scene: &Scene,
-    wish: &Wish,
-    camera: &Camera,
-    aspect: f64,
-    scratch: &mut Scratch,
-) -> Shares {
+fn shares(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> Shares {
     let [yaw, height] = super::usual_sun(camera);
     let sun = direction_of(yaw, height);
     let share = 1.0 / TRIAL_RAYS as f64;
@@ -344,18 +324,18 @@ fn shares(
     let mut shares = Shares::default();
     for at in trial() {
         let ray = camera.ray(at, aspect);
-        let Some(hit) = scene.closest(&ray, FAR, Sees::Both, scratch) else { continue };
-        let [a, b, c] = hit.patch.corners(hit.on.triangle).map(|corner| corner.position);
-        let normal = (b - a).cross(c - a).normalize_or_zero().as_dvec3();
-        let point = ray.at(hit.t) + normal * 0.05;
+        let Some(hit) = scene.closest(&ray, FAR, &Filter::BOTH) else { continue };
+        let normal = DVec3::from(hit.normal.map(f64::from));
+        let point = ray.at(hit.distance) + normal * 0.05;
         let facing = normal.dot(sun) > 0.0;
-        let lit = facing && !scene.blocked(&Ray { origin: point, direction: sun }, FAR, scratch);
+        let lit = facing && !scene.blocked(&Ray { origin: point, direction: sun }, FAR);
         slope += normal.y;
         slope_squared += normal.y * normal.y;
         shares.land += share;
         shares.water += if hit.liquid { share } else { 0.0 };
         shares.lit += if lit { share } else { 0.0 };
-        shares.near += if hit.t < 0.35 * camera.eye.distance(wish.target) { share } else { 0.0 };
+        shares.near +=
+            if hit.distance < 0.35 * camera.eye.distance(wish.target) { share } else { 0.0 };
         shares.cut +=
             if wish.sides.is_some_and(|land| on_the_side(land, point)) { share } else { 0.0 };
     }
@@ -365,10 +345,10 @@ fn shares(
 }
 
 /// Whether nothing stands between the camera and the target, give or take a cell or two.
-fn in_sight(scene: &Scene, camera: &Camera, target: DVec3, scratch: &mut Scratch) -> bool {
+fn in_sight(scene: &Scene, camera: &Camera, target: DVec3) -> bool {
     let way = target - camera.eye;
     let ray = Ray { origin: camera.eye, direction: way.normalize() };
-    !scene.blocked(&ray, way.length() - 2.5, scratch)
+    !scene.blocked(&ray, way.length() - 2.5)
 }
 
 /// Whether a point lies beyond the outermost feelers that met land: on or right by a side

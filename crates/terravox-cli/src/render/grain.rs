@@ -4,36 +4,48 @@
 //! Source: value noise on the integer lattice; the hash is that of Widynski's "Squares"
 //! construction cut down to one round of multiply and xor-shift.
 
-use super::walk::floor;
+use super::scene::floor;
 use glam::{DVec3, Vec3};
 
-/// A number in -1..1 for a lattice point.
-fn hash(x: i64, y: i64, z: i64) -> f32 {
-    let mut h = (x as u64)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add((y as u64).wrapping_mul(0xC2B2_AE3D_27D4_EB4F))
-        .wrapping_add((z as u64).wrapping_mul(0x1656_67B1_9E37_79F9));
-    h = (h ^ (h >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+/// What the coordinates of a lattice point are multiplied with.
+const PRIMES: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9];
+
+/// A number in -1..1 for a lattice point, of the sum of its coordinates' products.
+fn hash(sum: u64) -> f32 {
+    let mut h = (sum ^ (sum >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     h ^= h >> 32;
-    (h & 0xFFFF) as f32 / 32_767.5 - 1.0
+    (h & 0xFFFF) as i32 as f32 * (1.0 / 32_767.5) - 1.0
 }
 
 /// Smooth noise in -1..1 that varies over about one unit.
 pub fn noise(point: DVec3) -> f32 {
+    noise_and_slope(point).0
+}
+
+/// The noise at a point, and its change along each axis per unit.
+pub fn noise_and_slope(point: DVec3) -> (f32, Vec3) {
     let cell = floor(point);
     let part = (point - cell.as_dvec3()).as_vec3();
     let s = part * part * (Vec3::splat(3.0) - 2.0 * part);
-    let [x, y, z] = cell.to_array().map(i64::from);
-    let edge = |dy: i64, dz: i64| {
-        let a = hash(x, y + dy, z + dz);
-        a + (hash(x + 1, y + dy, z + dz) - a) * s.x
+    let rise = 6.0 * part * (Vec3::ONE - part);
+    let product = |axis: usize| (i64::from(cell[axis]) as u64).wrapping_mul(PRIMES[axis]);
+    let low = product(0).wrapping_add(product(1)).wrapping_add(product(2));
+    // Along x: the value, and what it rises from one end to the other.
+    let edge = |dy: u64, dz: u64| {
+        let from = low.wrapping_add(dy * PRIMES[1]).wrapping_add(dz * PRIMES[2]);
+        let (a, b) = (hash(from), hash(from.wrapping_add(PRIMES[0])));
+        (a + (b - a) * s.x, b - a)
     };
-    let face = |dy: i64| {
-        let a = edge(dy, 0);
-        a + (edge(dy, 1) - a) * s.z
-    };
-    let low = face(0);
-    low + (face(1) - low) * s.y
+    let mix = |a: f32, b: f32, by: f32| a + (b - a) * by;
+    let ((v00, x00), (v01, x01)) = (edge(0, 0), edge(0, 1));
+    let ((v10, x10), (v11, x11)) = (edge(1, 0), edge(1, 1));
+    let (v0, v1) = (mix(v00, v01, s.z), mix(v10, v11, s.z));
+    let slope = Vec3::new(
+        mix(mix(x00, x01, s.z), mix(x10, x11, s.z), s.y),
+        v1 - v0,
+        mix(v01 - v00, v11 - v10, s.y),
+    );
+    (mix(v0, v1, s.y), slope * rise)
 }
 
 /// Waves of the ground's colour and form: cells across, brightness, warmth, slope.
@@ -67,7 +79,7 @@ pub fn rough(point: DVec3, normal: Vec3, footprint: f64) -> Vec3 {
     for &(cells, _, _, steepness) in &WAVES {
         let fade = fade(cells, 2.0 * footprint) * steepness;
         if fade > 0.0 {
-            slope += fade * gradient(point / cells);
+            slope += fade * noise_and_slope(point / cells).1;
         }
     }
     let along = slope - normal * slope.dot(normal);
@@ -79,20 +91,12 @@ fn fade(cells: f64, footprint: f64) -> f32 {
     (1.0 - 1.5 * footprint / cells).clamp(0.0, 1.0) as f32
 }
 
-/// Change of the noise over a tenth of its unit along each axis, per unit.
-fn gradient(point: DVec3) -> Vec3 {
-    const STEP: f64 = 0.1;
-    let here = noise(point);
-    let along = |axis: DVec3| (noise(point + axis * STEP) - here) / STEP as f32;
-    Vec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z))
-}
-
 /// Normal of rippled water at a point in cells whose smooth normal is `normal`.
 pub fn ripples(point: DVec3, normal: Vec3, footprint: f64) -> Vec3 {
     let wave = |cells: f64, steepness: f32| {
         let fade = fade(cells, footprint) * steepness;
         if fade > 0.0 {
-            fade * gradient(point / cells) * Vec3::new(1.0, 0.0, 1.0)
+            fade * noise_and_slope(point / cells).1 * Vec3::new(1.0, 0.0, 1.0)
         } else {
             Vec3::ZERO
         }
@@ -116,6 +120,18 @@ mod tests {
             high = high.max(a);
         }
         assert!(high - low > 0.8);
+    }
+
+    #[test]
+    fn the_slope_is_what_the_noise_changes_by() {
+        for i in 0..200 {
+            let p = DVec3::new(f64::from(i) * 0.73 - 70.0, f64::from(i) * 0.31, -0.4);
+            let (_, slope) = noise_and_slope(p);
+            for (axis, along) in [DVec3::X, DVec3::Y, DVec3::Z].into_iter().enumerate() {
+                let change = (noise(p + along * 1e-3) - noise(p - along * 1e-3)) / 2e-3;
+                assert!((change - slope[axis]).abs() < 0.02, "{change} {slope} at {p}");
+            }
+        }
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Pictures of a world, by casting rays on the CPU: no graphics card, no driver.
 //!
-//! A ray walks 8³ blocks, meshes each the first time it is met and tests the triangles
-//! inside. Every pixel is a pure function of scene, camera and options, so pictures do
+//! Rays go through the library's collider. Every pixel is a pure function of scene, camera and options, so pictures do
 //! not depend on the number of threads.
 
-mod block;
 mod camera;
+mod chunks;
+mod count;
 mod frame;
 mod grain;
 mod image;
+mod lines;
 #[cfg(test)]
 mod naive;
 mod occlusion;
@@ -17,21 +18,24 @@ mod shade;
 mod sky;
 #[cfg(test)]
 mod tests;
-mod triangles;
-mod walk;
+mod vertices;
 mod water;
 
 pub use camera::{Camera, Ray, direction_of};
+pub use count::{RayCounts, RenderStats};
 pub use frame::{FOV_DEGREES, around, closer, middle, outlook, overview, shore};
 pub use image::Image;
-pub use scene::{Scene, Scratch};
-pub use shade::FAR;
+pub use lines::{draw_lines, target};
+pub use scene::Scene;
+pub use shade::{FAR, RecordedRays};
 
+use cpu_time::ThreadTime;
 use glam::{DVec2, DVec3, Vec3};
-use shade::Look;
+use shade::{Look, Scratch};
 use sky::Sky;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use terravox::collide::Filter;
 use terravox::voxel::Kind;
 
 /// Edge of the squares that threads take, pixels.
@@ -56,11 +60,29 @@ pub struct PictureOptions {
     pub sun: Option<[f64; 2]>,
     /// Whether the camera carries a lamp; by default where it sees little sky.
     pub lamp: Option<bool>,
+    /// Threads to use; by default as many as the machine has.
+    pub threads: Option<usize>,
+}
+
+/// A picture, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// The pixels.
+    pub image: Image,
+    /// Rays and time.
+    pub stats: RenderStats,
 }
 
 impl Default for PictureOptions {
     fn default() -> PictureOptions {
-        PictureOptions { width: 1280, height: 720, rays_an_edge: 2, sun: None, lamp: None }
+        PictureOptions {
+            width: 1280,
+            height: 720,
+            rays_an_edge: 2,
+            sun: None,
+            lamp: None,
+            threads: None,
+        }
     }
 }
 
@@ -74,10 +96,15 @@ impl PictureOptions {
     pub fn tiles(&self) -> usize {
         self.width.div_ceil(TILE) * self.height.div_ceil(TILE)
     }
+
+    /// Left and top pixel of a square.
+    fn corner(&self, tile: usize) -> [usize; 2] {
+        let across = self.width.div_ceil(TILE);
+        [tile % across * TILE, tile / across * TILE]
+    }
 }
 
-/// Takes a picture, with as many threads as the machine has; calls `progress` after
-/// each of [`PictureOptions::tiles`] squares.
+/// Takes a picture; calls `progress` after each of [`PictureOptions::tiles`] squares.
 ///
 /// # Panics
 /// If width, height or rays are 0.
@@ -86,23 +113,16 @@ pub fn render(
     camera: &Camera,
     options: &PictureOptions,
     progress: &(dyn Fn() + Sync),
-) -> Image {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    render_on(scene, camera, options, threads, progress)
-}
-
-fn render_on(
-    scene: &Scene,
-    camera: &Camera,
-    options: &PictureOptions,
-    threads: usize,
-    progress: &(dyn Fn() + Sync),
-) -> Image {
+) -> Picture {
     assert!(options.width > 0 && options.height > 0 && options.rays_an_edge > 0);
+    let machine = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let threads = options.threads.unwrap_or_else(machine);
     let look = look(scene, camera, options);
-    let image = Mutex::new(Image::new(options.width, options.height));
+    let image = Image::new(options.width, options.height);
+    let picture = Mutex::new(Picture { image, stats: RenderStats::default() });
     let next = AtomicUsize::new(0);
     let work = || {
+        let start = ThreadTime::now();
         let mut scratch = Scratch::default();
         let mut pixels = Vec::with_capacity(TILE * TILE);
         loop {
@@ -110,21 +130,38 @@ fn render_on(
             if tile >= options.tiles() {
                 break;
             }
-            let across = options.width.div_ceil(TILE);
-            let corner = [tile % across * TILE, tile / across * TILE];
+            let corner = options.corner(tile);
             take_tile(&look, camera, options, corner, &mut scratch, &mut pixels);
-            // A thread that panicked would have ended the scope; the lock holds plain bytes.
-            let mut image = image.lock().unwrap_or_else(|broken| broken.into_inner());
-            put_tile(&mut image, corner, &pixels);
-            drop(image);
+            put_tile(&mut locked(&picture).image, corner, &pixels);
             progress();
         }
+        locked(&picture).stats += RenderStats { rays: scratch.rays, cpu: start.elapsed() };
     };
     std::thread::scope(|scope| {
         (1..threads).for_each(|_| drop(scope.spawn(work)));
         work();
     });
-    image.into_inner().unwrap_or_else(|broken| broken.into_inner())
+    picture.into_inner().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// What a lock guards: a thread that panicked would have ended the scope of them all.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// The rays of a picture of one ray a pixel, for casting them again.
+///
+/// # Panics
+/// As [`render`].
+pub fn recorded_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -> RecordedRays {
+    let options = PictureOptions { rays_an_edge: 1, ..*options };
+    let look = look(scene, camera, &options);
+    let mut scratch = Scratch { recorded: Some(RecordedRays::default()), ..Scratch::default() };
+    let mut pixels = Vec::new();
+    for corner in (0..options.tiles()).map(|tile| options.corner(tile)) {
+        take_tile(&look, camera, &options, corner, &mut scratch, &mut pixels);
+    }
+    scratch.recorded.unwrap_or_default()
 }
 
 /// Sky, colours and lamp of a picture.
@@ -136,7 +173,6 @@ fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look
     let mut look = Look {
         scene,
         sky: Sky::new(direction_of(sun_yaw, sun_height), reach * 2.2),
-        palette: shade::palette(scene.snapshot.materials()),
         pixel_edge: camera.pixel_edge(options.height),
         lamp: if options.lamp.unwrap_or(dark) { 1.6 } else { 0.0 },
         exposure: 1.0,
@@ -160,7 +196,7 @@ fn exposure(look: &Look, camera: &Camera, aspect: f64) -> f32 {
     for i in 0..TRIAL[0] * TRIAL[1] {
         let at = DVec2::new((i % TRIAL[0]) as f64 + 0.5, (i / TRIAL[0]) as f64 + 0.5);
         let ray = camera.ray(at / DVec2::new(TRIAL[0] as f64, TRIAL[1] as f64), aspect);
-        if look.scene.closest(&ray, shade::FAR, walk::Sees::Both, &mut scratch).is_some() {
+        if look.scene.closest(&ray, shade::FAR, &Filter::BOTH).is_some() {
             let light = look.seen(&ray, &mut scratch);
             sum += image::brightness(light).max(1e-3).ln();
             count += 1.0;
@@ -188,12 +224,12 @@ fn take_tile(
     pixels: &mut Vec<[u8; 3]>,
 ) {
     pixels.clear();
+    scratch.last_open = None;
     let n = options.rays_an_edge;
     let size = DVec2::new(options.width as f64, options.height as f64);
     for y in top..(top + TILE).min(options.height) {
         for x in left..(left + TILE).min(options.width) {
             let mut sum = Vec3::ZERO;
-            scratch.last_open = None;
             for sample in 0..n * n {
                 let at = DVec2::new(x as f64, y as f64) + within_pixel(sample, n);
                 let ray = camera.ray(at / size, options.aspect());

@@ -4,11 +4,10 @@
 //! (2011). A mip cell holds the mean fill of what it covers, so a cone takes one sample
 //! where its width is the cell's edge, and the result has no noise.
 
-use super::scene::Scene;
-use super::walk::floor;
+use super::scene::{Scene, floor};
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
-use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, Region, Snapshot, VoxelPos};
 
 /// Cells along the edge of a brick; it stores one more on the far sides, so that a
 /// sample between eight cells needs one brick.
@@ -31,10 +30,27 @@ const PLANE_BLOCKS: f32 = 0.23;
 type Brick = Box<[u8; 729]>;
 
 /// Bricks of solid fill, read from the world when first needed. One a thread.
-#[derive(Default)]
 pub struct Bricks {
-    bricks: FxHashMap<(u8, IVec3), Brick>,
+    /// Where bricks are in `bricks`, by mip and position.
+    places: FxHashMap<(u8, IVec3), u32>,
+    bricks: Vec<Brick>,
+    /// Position and place of the last brick of each mip: cones stay near each other.
+    last: [(IVec3, u32); COARSER as usize + 1],
     cells: DenseBox,
+}
+
+/// No brick lies there.
+const NOWHERE: (IVec3, u32) = (IVec3::MIN, 0);
+
+impl Default for Bricks {
+    fn default() -> Bricks {
+        Bricks {
+            places: FxHashMap::default(),
+            bricks: Vec::new(),
+            last: [NOWHERE; COARSER as usize + 1],
+            cells: DenseBox::default(),
+        }
+    }
 }
 
 impl Bricks {
@@ -44,11 +60,10 @@ impl Bricks {
         let cell = floor(point);
         let part = (point - cell.as_dvec3()).as_vec3();
         let at = cell >> 3;
-        if self.bricks.len() >= MOST_BRICKS {
-            self.bricks.clear();
+        if self.last[usize::from(mip)].0 != at {
+            self.last[usize::from(mip)] = (at, self.find(snapshot, mip, at));
         }
-        let Bricks { bricks, cells } = self;
-        let brick = bricks.entry((mip, at)).or_insert_with(|| read(snapshot, mip, at, cells));
+        let brick = &self.bricks[self.last[usize::from(mip)].1 as usize];
         let local = (cell - at * EDGE).as_uvec3();
         let base = (local.x + 9 * (local.z + 9 * local.y)) as usize;
         let value = |offset: usize| f32::from(brick[base + offset]);
@@ -62,6 +77,18 @@ impl Bricks {
         };
         let low = along_z(0);
         (low + (along_z(81) - low) * part.y) / 255.0
+    }
+
+    /// The place of a brick, read if it was not.
+    fn find(&mut self, snapshot: &Snapshot, mip: u8, at: IVec3) -> u32 {
+        if self.bricks.len() >= MOST_BRICKS {
+            *self = Bricks::default();
+        }
+        let Bricks { places, bricks, cells, .. } = self;
+        *places.entry((mip, at)).or_insert_with(|| {
+            bricks.push(read(snapshot, mip, at, cells));
+            bricks.len() as u32 - 1
+        })
     }
 }
 
@@ -111,13 +138,12 @@ impl Scene {
     fn cone(&self, origin: DVec3, direction: Vec3, bricks: &mut Bricks) -> f32 {
         let mut open = 1.0;
         for step in 1..=COARSER {
-            let mip = self.mip + step;
-            if mip > MAX_MIP || open < 0.02 {
+            if open < 0.02 {
                 break;
             }
             let width = f64::from(1_u32 << step);
             let at = origin + direction.as_dvec3() * (width * 0.87);
-            open *= 1.0 - bricks.fill(&self.snapshot, mip, at / width);
+            open *= 1.0 - bricks.fill(&self.snapshot, step, at / width);
         }
         open
     }

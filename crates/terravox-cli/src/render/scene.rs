@@ -1,63 +1,33 @@
-//! What rays travel through: the blocks of a world at one mip, meshed when first met.
-//!
-//! Chunks that can hold a surface are listed once, at the start; the cubes that hold
-//! none of them, at every power-of-eight size above the chunk, are what a ray skips.
+//! What rays travel through: a world at one mip, its collider, and the look of the blocks
+//! that were shaded.
 
-use super::block::{Block, BlockSurface, MeshScratch};
-use super::occlusion::Bricks;
-use super::shade::Open;
-use glam::DVec3;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::OnceLock;
-use terravox::voxel::{AIR, ChunkPos, Kind, MAX_MIP, NotHeld, Region, Snapshot, VoxelPos};
-
-/// Blocks along the edge of a chunk.
-const BLOCKS: i32 = 4;
+use super::camera::Ray;
+use super::chunks;
+use super::shade;
+use super::vertices::{MeshScratch, Vertex, Vertices};
+use glam::{DVec3, IVec3, Vec3};
+use terravox::collide::{self, Collider, Filter, Hit};
+use terravox::voxel::{
+    ChunkPos, DenseBox, GridOptions, Kind, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
+};
 
 /// Most chunks of several materials that a picture takes at a mip of its own choice;
-/// beyond, it takes a coarser one. A chunk costs up to 500 KB when all of it is met.
+/// beyond, it takes a coarser one.
 const MOST_MIXED_CHUNKS: usize = 4_000;
 
 /// Coarsest mip that a picture takes by itself.
 const COARSEST: u8 = 3;
 
-/// Memory that one thread needs to send rays.
-#[derive(Default)]
-pub struct Scratch {
-    pub(super) meshing: MeshScratch,
-    pub(super) bricks: Bricks,
-    pub(super) last_open: Option<Open>,
-}
-
-/// Blocks of a chunk, x fastest, then z, then y; each meshed once.
-pub(super) struct ChunkBlocks([OnceLock<Option<Box<BlockSurface>>>; 64]);
-
 /// A world at one mip, ready for rays. Positions are in cells of that mip.
 pub struct Scene {
+    /// The cells of that mip as mip 0 of a grid of their own.
     pub(super) snapshot: Snapshot,
-    pub(super) mip: u8,
+    collider: Collider,
+    vertices: Vertices,
+    /// Linear colours by material id.
+    palette: [Vec3; 256],
+    mip: u8,
     bounds: Region,
-    chunks: FxHashMap<ChunkPos, Box<ChunkBlocks>>,
-    /// For sizes of 8, 64, … chunks an edge: which cubes hold a chunk of `chunks`.
-    cubes: Vec<FxHashSet<VoxelPos>>,
-}
-
-/// What a ray meets next on its way.
-pub(super) enum Node<'a> {
-    /// Nothing in the cube of this many cells (log2) around the block.
-    Empty(u32),
-    /// A block with a surface.
-    Surface(&'a BlockSurface),
-}
-
-/// A chunk and its blocks.
-pub(super) type LastChunk<'a> = (ChunkPos, &'a ChunkBlocks);
-
-/// What a chunk is as a whole.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Only(Kind),
-    Mixed,
 }
 
 impl Scene {
@@ -65,24 +35,25 @@ impl Scene {
     ///
     /// # Errors
     /// [`NotHeld`] if a listed chunk is held at a coarser mip only.
-    pub fn new(snapshot: Snapshot, mip: Option<u8>) -> Result<Scene, NotHeld> {
-        let finest = classes(&snapshot)?;
-        let mixed = |classes: &Classes| classes.values().filter(|&&c| c == Class::Mixed).count();
+    pub fn new(world: &VoxelGrid, mip: Option<u8>) -> Result<Scene, NotHeld> {
+        let finest = chunks::classes(world)?;
         let mut at = mip.unwrap_or(0);
-        let mut classes = coarser_classes(&finest, at);
-        while mip.is_none() && at < COARSEST && mixed(&classes) > MOST_MIXED_CHUNKS {
+        let mut classes = chunks::coarser(&finest, at);
+        while mip.is_none() && at < COARSEST && chunks::mixed(&classes) > MOST_MIXED_CHUNKS {
             at += 1;
-            classes = coarser_classes(&finest, at);
+            classes = chunks::coarser(&finest, at);
         }
-        let listed = surface_chunks(&classes);
-        let empty = || Box::new(ChunkBlocks([const { OnceLock::new() }; 64]));
-        Ok(Scene {
-            snapshot,
-            mip: at,
-            bounds: listed.iter().fold(Region::default(), |all, c| all.union(c.region())),
-            cubes: cubes_above(&listed),
-            chunks: listed.into_iter().map(|chunk| (chunk, empty())).collect(),
-        })
+        let listed = chunks::with_surface(&classes);
+        let bounds = listed.iter().fold(Region::default(), |all, c| all.union(c.region()));
+        let mut collider = Collider::default();
+        match at {
+            0 => collider.update(world),
+            _ => collider.update(&coarser_world(world, at, classes.keys())?),
+        }
+        let snapshot = collider.snapshot().clone();
+        let palette = shade::palette(snapshot.materials());
+        let vertices = Vertices::new(listed);
+        Ok(Scene { snapshot, collider, vertices, palette, mip: at, bounds })
     }
 
     /// The mip that the picture shows.
@@ -95,117 +66,63 @@ impl Scene {
         self.bounds
     }
 
+    /// What rays are asked of, in cells.
+    pub fn collider(&self) -> &Collider {
+        &self.collider
+    }
+
     /// The kind of the cell at a point; air where nothing is held.
     pub fn kind_at(&self, point: DVec3) -> Kind {
-        let pos = VoxelPos::from(point.floor().as_ivec3().to_array());
-        let mut cells = terravox::voxel::DenseBox::default();
-        match self.snapshot.read(Region::one(pos), self.mip, &mut cells) {
-            Ok(()) => self.snapshot.materials().kind(cells.materials()[0]),
-            Err(_) => Kind::Air,
-        }
+        let pos = VoxelPos::from(floor(point).to_array());
+        let cell = self.snapshot.cell(pos);
+        cell.map_or(Kind::Air, |cell| self.snapshot.materials().kind(cell.material))
     }
 
-    /// What there is at a block. `last` is the chunk that the ray was in; most blocks lie
-    /// in the chunk of the block before.
-    pub(super) fn node<'a>(
-        &'a self,
-        block: Block,
-        last: &mut Option<LastChunk<'a>>,
-        scratch: &mut Scratch,
-    ) -> Node<'a> {
-        let chunk = ChunkPos::new(block.x >> 2, block.y >> 2, block.z >> 2);
-        let blocks = match last {
-            Some((at, blocks)) if *at == chunk => blocks,
-            _ => {
-                let Some(blocks) = self.chunks.get(&chunk) else {
-                    return Node::Empty(self.empty_around(chunk));
-                };
-                &mut last.insert((chunk, blocks)).1
-            }
-        };
-        let local = |v: i32| v & (BLOCKS - 1);
-        let index = local(block.x) + BLOCKS * (local(block.z) + BLOCKS * local(block.y));
-        let surface = blocks.0[index as usize].get_or_init(|| {
-            let mesh = BlockSurface::mesh(&self.snapshot, self.mip, block, &mut scratch.meshing);
-            // What is held was checked for every chunk when the scene was made.
-            mesh.unwrap_or(None)
-        });
-        surface.as_ref().map_or(Node::Empty(super::block::BLOCK_LOG2), |s| Node::Surface(s))
+    /// The first surface within `reach` cells.
+    pub fn closest(&self, ray: &Ray, reach: f64, sees: &Filter) -> Option<Hit> {
+        self.collider.ray(&query(ray, reach), sees).found
     }
 
-    /// log2 of the edge of the largest empty cube around a chunk, cells.
-    fn empty_around(&self, chunk: ChunkPos) -> u32 {
-        let mut log2 = 5;
-        for (level, cubes) in self.cubes.iter().enumerate() {
-            let shift = 3 * (level as u32 + 1);
-            if cubes.contains(&VoxelPos::new(chunk.x, chunk.y, chunk.z).coarser(shift)) {
-                break;
-            }
-            log2 = 5 + shift;
-        }
-        log2
+    /// The corners of the triangle that a ray met.
+    pub(super) fn corners(&self, hit: &Hit, scratch: &mut MeshScratch) -> Option<[&Vertex; 3]> {
+        self.vertices.corners(hit, &self.snapshot, &self.palette, scratch)
+    }
+
+    /// Colour of the material that a ray met, linear.
+    pub(super) fn colour(&self, hit: &Hit) -> Vec3 {
+        self.palette[usize::from(hit.material)]
+    }
+
+    /// Whether ground lies within `reach` cells along the ray.
+    pub fn blocked(&self, ray: &Ray, reach: f64) -> bool {
+        self.collider.ray_any(&query(ray, reach), &Filter::SOLID).found
     }
 }
 
-/// What chunks are that are not all air, by position in chunks.
-type Classes = FxHashMap<VoxelPos, Class>;
-
-/// What each listed chunk is that is not all air.
-fn classes(snapshot: &Snapshot) -> Result<Classes, NotHeld> {
-    let materials = snapshot.materials();
-    let mut classes = FxHashMap::default();
-    for chunk in snapshot.chunks() {
-        let class = match snapshot.chunk(chunk)?.uniform_material() {
-            Some(AIR) => continue,
-            Some(material) => Class::Only(materials.kind(material)),
-            None => Class::Mixed,
-        };
-        classes.insert(VoxelPos::new(chunk.x, chunk.y, chunk.z), class);
+/// The cells of mip `mip` of some chunks of that mip, as mip 0 of a world.
+fn coarser_world<'a>(
+    world: &Snapshot,
+    mip: u8,
+    chunks: impl Iterator<Item = &'a VoxelPos>,
+) -> Result<VoxelGrid, NotHeld> {
+    let (unlisted, materials) = (world.unlisted(), world.materials().clone());
+    let mut grid = VoxelGrid::new(GridOptions { unlisted, materials });
+    let mut cells = DenseBox::default();
+    for &VoxelPos { x, y, z } in chunks {
+        world.read(ChunkPos::new(x, y, z).region(), mip, &mut cells)?;
+        grid.write(&cells)?;
     }
-    Ok(classes)
+    Ok(grid)
 }
 
-/// The same for the chunks of 32³ cells of mip `mip`.
-fn coarser_classes(finest: &Classes, mip: u8) -> Classes {
-    assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
-    let mut merged: FxHashMap<VoxelPos, (Class, u64)> = FxHashMap::default();
-    for (chunk, &class) in finest {
-        let entry = merged.entry(chunk.coarser(mip.into())).or_insert((class, 0));
-        entry.1 += 1;
-        if entry.0 != class {
-            entry.0 = Class::Mixed;
-        }
-    }
-    // Where fewer are listed than there is room for, the rest is air.
-    let room = 1_u64 << (3 * u32::from(mip));
-    let class = |(class, count)| if count == room { class } else { Class::Mixed };
-    merged.into_iter().map(|(chunk, entry)| (chunk, class(entry))).collect()
+/// A ray as the collider takes it.
+fn query(ray: &Ray, reach: f64) -> collide::Ray {
+    collide::Ray::new(ray.origin, ray.direction, reach)
 }
 
-/// Chunks that can hold a surface: mixed ones, and those beside one of another kind.
-fn surface_chunks(classes: &Classes) -> Vec<ChunkPos> {
-    let around = Region::new([-1; 3], [2; 3]);
-    let class_at = |at: &VoxelPos| classes.get(at).copied().unwrap_or(Class::Only(Kind::Air));
-    let mut found = FxHashSet::default();
-    for (&chunk, &class) in classes {
-        for neighbour in around.voxels().map(|step| chunk + step) {
-            if class == Class::Mixed || class_at(&neighbour) != class {
-                found.insert(chunk);
-                found.insert(neighbour);
-            }
-        }
-    }
-    found.into_iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect()
-}
-
-/// The cubes of 8, 64, … chunks an edge that hold a listed chunk, up to one that
-/// holds them all.
-fn cubes_above(listed: &[ChunkPos]) -> Vec<FxHashSet<VoxelPos>> {
-    let mut levels: Vec<FxHashSet<VoxelPos>> = Vec::new();
-    let mut below: FxHashSet<_> = listed.iter().map(|c| VoxelPos::new(c.x, c.y, c.z)).collect();
-    while below.len() > 1 && levels.len() < 8 {
-        below = below.iter().map(|p| p.coarser(3)).collect();
-        levels.push(below.clone());
-    }
-    levels
+/// Each axis rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a
+/// call.
+pub(super) fn floor(point: DVec3) -> IVec3 {
+    let near = point.as_ivec3();
+    near - IVec3::select(point.cmplt(near.as_dvec3()), IVec3::ONE, IVec3::ZERO)
 }

@@ -5,12 +5,14 @@
 //! the curved surface would be, so that no triangle shadows itself.
 
 use super::camera::Ray;
+use super::count::RayCounts;
 use super::grain;
-use super::scene::{Scene, Scratch};
+use super::occlusion::Bricks;
+use super::scene::Scene;
 use super::sky::Sky;
-use super::triangles::Vertex;
-use super::walk::{Hit, Sees};
+use super::vertices::{MeshScratch, Vertex};
 use glam::{DVec3, Vec3};
+use terravox::collide::{Filter, Hit};
 use terravox::voxel::MaterialTable;
 
 /// Rays look this far, cells: past any world.
@@ -27,8 +29,6 @@ const GRAZING_LIFT: f32 = 0.35;
 pub(super) struct Look<'a> {
     pub scene: &'a Scene,
     pub sky: Sky,
-    /// Linear colours by material id.
-    pub palette: [Vec3; 256],
     /// Width of a pixel at a distance of one cell, cells.
     pub pixel_edge: f64,
     /// Brightness of a lamp at the camera; 0 by day.
@@ -51,9 +51,32 @@ pub(super) struct Spot {
     pub colour: Vec3,
     /// Whether the surface is seen from its back.
     pub from_behind: bool,
+    /// The share of the sky that it sees, if its corners know.
+    pub open: Option<f32>,
 }
 
-/// The share of the sky that the last spot of this pixel saw.
+/// Memory that one thread needs to shade.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub meshing: MeshScratch,
+    pub bricks: Bricks,
+    pub last_open: Option<Open>,
+    /// Rays cast so far.
+    pub rays: RayCounts,
+    /// Where rays are noted, if they are wanted.
+    pub recorded: Option<RecordedRays>,
+}
+
+/// The rays of a picture.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedRays {
+    /// From the eye; they see ground and liquids.
+    pub primary: Vec<Ray>,
+    /// Towards the sun; they see ground, and any will do.
+    pub shadow: Vec<Ray>,
+}
+
+/// The share of the sky that the last spot of this square saw.
 pub(super) struct Open {
     point: DVec3,
     normal: Vec3,
@@ -75,50 +98,61 @@ impl Look<'_> {
     /// Linear light that arrives along a ray from the camera.
     pub fn seen(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
         let direction = ray.direction.as_vec3();
-        let Some(hit) = self.scene.closest(ray, FAR, Sees::Both, scratch) else {
+        scratch.rays.primary += 1;
+        if let Some(recorded) = &mut scratch.recorded {
+            recorded.primary.push(*ray);
+        }
+        let Some(hit) = self.scene.closest(ray, FAR, &Filter::BOTH) else {
             return self.sky.seen(direction);
         };
-        let spot = self.spot(ray, &hit);
+        let spot = self.spot(ray, &hit, scratch);
         let colour = if hit.liquid {
             self.water(ray, &hit, &spot, scratch)
         } else {
-            let lamp = self.lamp_light(&spot, direction, hit.t);
-            self.ground(&spot, hit.t, Vec3::ONE, scratch) + lamp
+            let lamp = self.lamp_light(&spot, direction, hit.distance);
+            self.ground(&spot, hit.distance, Vec3::ONE, scratch) + lamp
         };
-        self.sky.haze(colour, direction, hit.t)
+        self.sky.haze(colour, direction, hit.distance)
     }
 
     /// What the surface is like where a ray meets it.
-    pub fn spot(&self, ray: &Ray, hit: &Hit) -> Spot {
-        let corners = hit.patch.corners(hit.on.triangle);
-        let weights = [1.0 - hit.on.u - hit.on.v, hit.on.u, hit.on.v];
-        let blend = |of: &dyn Fn(&Vertex) -> Vec3| -> Vec3 {
-            (0..3).map(|i| of(corners[i]) * weights[i]).sum()
-        };
-        let [a, b, c] = corners.map(|corner| corner.position);
+    pub fn spot(&self, ray: &Ray, hit: &Hit, scratch: &mut Scratch) -> Spot {
+        let block_min = DVec3::from(hit.block.min_voxel().to_array().map(f64::from));
+        let face = Vec3::from(hit.normal);
+        let here = (DVec3::from(hit.point) - block_min).as_vec3();
+        let flat = Vertex::new(here, face, self.scene.colour(hit));
+        let corners = self.scene.corners(hit, &mut scratch.meshing).unwrap_or([&flat; 3]);
+        let weights = hit.weights;
+        let blend =
+            |of: fn(&Vertex) -> Vec3| -> Vec3 { (0..3).map(|i| of(corners[i]) * weights[i]).sum() };
         let direction = ray.direction.as_vec3();
-        let face = (b - a).cross(c - a).normalize_or(Vec3::Y);
         let from_behind = face.dot(direction) > 0.0;
         let side = if from_behind { -1.0 } else { 1.0 };
-        let local = blend(&|vertex| vertex.position);
+        let local = blend(|vertex| vertex.position);
         let face = face * side;
-        let normal = towards(blend(&|vertex| vertex.normal * side).normalize_or(face), face);
+        let normal = blend(|vertex| vertex.normal) * side;
+        let normal = towards(normal.normalize_or(face), face);
         let square = normal.dot(self.sky.sun).clamp(0.0, 1.0);
         let lift = LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square);
+        let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < 1.0;
+        let open = near.then(|| {
+            let mut sky = |vertex: &Vertex| {
+                let point = block_min + vertex.position.as_dvec3();
+                vertex.sky(|| self.scene.sky_seen(point, vertex.normal, &mut scratch.bricks))
+            };
+            let [a, b, c] = corners;
+            sky(a) * weights[0] + sky(b) * weights[1] + sky(c) * weights[2]
+        });
         let curved = curved_point(&corners, weights, local, side);
         Spot {
-            point: hit.block_min + local.as_dvec3(),
+            point: block_min + local.as_dvec3(),
             normal,
             face,
-            shadow_origin: hit.block_min + (curved + normal * lift).as_dvec3(),
-            colour: blend(&|vertex| self.vertex_colour(vertex)),
+            shadow_origin: block_min + (curved + normal * lift).as_dvec3(),
+            colour: blend(|vertex| vertex.colour),
             from_behind,
+            open,
         }
-    }
-
-    fn vertex_colour(&self, vertex: &Vertex) -> Vec3 {
-        let parts = vertex.materials.iter().zip(vertex.weights);
-        parts.map(|(&id, w)| self.palette[usize::from(id)] * (f32::from(w) / 255.0)).sum()
     }
 
     /// Ground lit by sun and sky; `filter` is what is left of light that came through
@@ -132,9 +166,13 @@ impl Look<'_> {
         spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
     }
 
-    /// The share of the sky that a spot sees; the rays of one pixel that meet about the
+    /// The share of the sky that a spot sees: what its corners see where a pixel shows one
+    /// cell at most; else rays of one square that follow each other and meet about the
     /// same spot share an answer.
     fn open(&self, spot: &Spot, t: f64, scratch: &mut Scratch) -> f32 {
+        if let Some(open) = spot.open {
+            return open;
+        }
         if let Some(near) = &scratch.last_open
             && near.point.distance(spot.point) < (2.0 * t * self.pixel_edge).min(0.5)
             && near.normal.dot(spot.normal) > 0.97
@@ -159,7 +197,11 @@ impl Look<'_> {
     /// Whether ground stands between a spot and the sun.
     pub fn in_shadow(&self, spot: &Spot, scratch: &mut Scratch) -> bool {
         let ray = Ray { origin: spot.shadow_origin, direction: self.sky.sun.as_dvec3() };
-        self.scene.blocked(&ray, FAR, scratch)
+        scratch.rays.shadow += 1;
+        if let Some(recorded) = &mut scratch.recorded {
+            recorded.shadow.push(ray);
+        }
+        self.scene.blocked(&ray, FAR)
     }
 
     /// Light of the lamp at the camera, `t` cells away.
@@ -172,13 +214,14 @@ impl Look<'_> {
     /// Ground as a mirror or water shows it: without what the eye would not notice.
     pub fn seen_in_water(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
         let direction = ray.direction.as_vec3();
-        let Some(hit) = self.scene.closest(ray, FAR, Sees::Solid, scratch) else {
+        scratch.rays.water += 1;
+        let Some(hit) = self.scene.closest(ray, FAR, &Filter::SOLID) else {
             return self.sky.seen(direction);
         };
-        let spot = self.spot(ray, &hit);
+        let spot = self.spot(ray, &hit, scratch);
         let facing = spot.normal.dot(self.sky.sun).max(0.0);
         let light = self.sky.sunlight * facing + self.sky.ambient(spot.normal, 0.8);
-        self.sky.haze(spot.colour * light, direction, hit.t)
+        self.sky.haze(spot.colour * light, direction, hit.distance)
     }
 }
 
@@ -211,7 +254,7 @@ mod tests {
     use super::*;
 
     fn vertex(position: Vec3, normal: Vec3) -> Vertex {
-        Vertex { position, normal, materials: [2, 0, 0, 0], weights: [255, 0, 0, 0] }
+        Vertex::new(position, normal, Vec3::ONE)
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::naive;
 use super::shade::FAR;
-use super::walk::Sees;
 use super::*;
 use proptest::prelude::*;
+use terravox::collide::Hit;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 const GRASS: u8 = 2;
@@ -36,14 +36,21 @@ fn pillar() -> VoxelGrid {
 }
 
 fn scene(grid: &VoxelGrid) -> Scene {
-    match Scene::new(grid.snapshot(), None) {
+    match Scene::new(grid, None) {
         Ok(scene) => scene,
         Err(error) => panic!("the world is held: {error}"),
     }
 }
 
 fn options(width: usize, height: usize) -> PictureOptions {
-    PictureOptions { width, height, rays_an_edge: 1, sun: Some([90.0, 45.0]), lamp: Some(false) }
+    PictureOptions {
+        width,
+        height,
+        rays_an_edge: 1,
+        sun: Some([90.0, 45.0]),
+        lamp: Some(false),
+        threads: None,
+    }
 }
 
 fn luminance([r, g, b]: [u8; 3]) -> f64 {
@@ -64,7 +71,9 @@ fn sky_is_above_ground_below_and_shadow_darker_than_light() {
     let grid = pillar();
     let scene = scene(&grid);
     let camera = Camera::looking_at(DVec3::new(-6.0, 30.0, 62.0), DVec3::new(0.0, 14.0, 0.0), 50.0);
-    let image = render(&scene, &camera, &options(96, 72), &|| ());
+    let Picture { image, stats } = render(&scene, &camera, &options(96, 72), &|| ());
+    assert_eq!(stats.rays.primary, 96 * 72);
+    assert!(stats.rays.shadow > 96 * 72 / 4 && stats.rays.water == 0, "{stats:?}");
     for x in 0..96 {
         let [r, _, b] = image.pixels[x];
         assert!(b > r, "the sky is blue at {x}: {:?}", image.pixels[x]);
@@ -91,7 +100,8 @@ fn a_lake_is_blue_and_shallow_water_shows_the_bottom() {
     assert!(grid.write(&cells).is_ok());
     let scene = scene(&grid);
     let camera = Camera::bearing(DVec3::new(-2.0, 60.0, 0.0), 0.0, -90.0, 50.0);
-    let image = render(&scene, &camera, &options(80, 80), &|| ());
+    let Picture { image, stats } = render(&scene, &camera, &options(80, 80), &|| ());
+    assert!(stats.rays.water > 80 * 80 / 4, "{stats:?}");
     let deep = pixel(&image, &camera, DVec3::new(-20.0, 6.0, 2.0));
     let shore = pixel(&image, &camera, DVec3::new(8.0, 6.0, 2.0));
     let land = pixel(&image, &camera, DVec3::new(20.0, 8.0, 2.0));
@@ -106,17 +116,21 @@ fn pictures_do_not_depend_on_the_number_of_threads() {
     let grid = pillar();
     let camera = Camera::looking_at(DVec3::new(40.0, 30.0, 40.0), DVec3::Y * 8.0, 50.0);
     let options = PictureOptions { rays_an_edge: 2, ..options(70, 50) };
-    let one = render_on(&scene(&grid), &camera, &options, 1, &|| ());
-    let three = render_on(&scene(&grid), &camera, &options, 3, &|| ());
-    assert!(one == three);
+    let on = |threads| {
+        let options = PictureOptions { threads: Some(threads), ..options };
+        render(&scene(&grid), &camera, &options, &|| ())
+    };
+    let (one, three) = (on(1), on(3));
+    assert!(one.image == three.image);
+    assert_eq!(one.stats.rays, three.stats.rays);
 }
 
 #[test]
 fn an_empty_world_is_sky() {
     let grid = VoxelGrid::new(GridOptions::default());
     let scene = scene(&grid);
-    let camera = overview(&scene, 1.5, FOV_DEGREES, &mut Scratch::default());
-    let image = render(&scene, &camera, &options(12, 8), &|| ());
+    let camera = overview(&scene, 1.5, FOV_DEGREES);
+    let image = render(&scene, &camera, &options(12, 8), &|| ()).image;
     assert!(image.pixels.iter().all(|[r, _, b]| b > r));
 }
 
@@ -131,15 +145,14 @@ fn hills() -> VoxelGrid {
 fn ground_has_no_cracks() {
     let grid = hills();
     let scene = scene(&grid);
-    let mut scratch = Scratch::default();
     for i in 0..120 * 120 {
         let [x, z] = [i % 120, i / 120].map(|v| f64::from(v) * 0.77 - 45.0);
         let tilt = DVec3::new(0.21, -1.0, 0.13).normalize();
         let ray = Ray { origin: DVec3::new(x, 60.0, z) - tilt * 9.0, direction: tilt };
-        let hit = scene.closest(&ray, FAR, Sees::Both, &mut scratch);
+        let hit = scene.closest(&ray, FAR, &Filter::BOTH);
         let within = |p: DVec3| p.x.abs() < 46.0 && p.z.abs() < 46.0;
         if within(ray.at(60.0)) {
-            assert!(hit.is_some_and(|hit| ray.at(hit.t).y > 2.0), "a crack at {x}, {z}");
+            assert!(hit.is_some_and(|hit| ray.at(hit.distance).y > 2.0), "a crack at {x}, {z}");
         }
     }
 }
@@ -148,12 +161,11 @@ fn ground_has_no_cracks() {
 fn rays_along_the_planes_between_cells_meet_flat_ground() {
     let grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 8.0 - p.y, GRASS);
     let scene = scene(&grid);
-    let mut scratch = Scratch::default();
     for (x, z) in [(0.0, 0.0), (8.0, 3.5), (-16.0, -8.0), (5.0, 7.0), (0.5, 16.0)] {
         let ray = Ray { origin: DVec3::new(x, 30.0, z), direction: DVec3::NEG_Y };
-        let hit = scene.closest(&ray, FAR, Sees::Both, &mut scratch);
-        assert!(hit.is_some_and(|hit| (hit.t - 22.0).abs() < 1e-3), "at {x}, {z}");
-        assert!(scene.blocked(&ray, FAR, &mut scratch), "at {x}, {z}");
+        let hit = scene.closest(&ray, FAR, &Filter::BOTH);
+        assert!(hit.is_some_and(|hit| (hit.distance - 22.0).abs() < 1e-3), "at {x}, {z}");
+        assert!(scene.blocked(&ray, FAR), "at {x}, {z}");
     }
 }
 
@@ -173,8 +185,8 @@ fn ground_that_faces_the_sun_does_not_shadow_itself() {
         for i in 0..64 * 64 {
             let at = DVec2::new(f64::from(i % 64), f64::from(i / 64)) / 64.0;
             let ray = camera.ray(at, 1.0);
-            let Some(hit) = scene.closest(&ray, FAR, Sees::Both, &mut scratch) else { continue };
-            let spot = look.spot(&ray, &hit);
+            let Some(hit) = scene.closest(&ray, FAR, &Filter::BOTH) else { continue };
+            let spot = look.spot(&ray, &hit, &mut scratch);
             if spot.normal.dot(look.sky.sun) > least {
                 lit += 1;
                 assert!(!look.in_shadow(&spot, &mut scratch), "acne at {}", spot.point);
@@ -204,8 +216,8 @@ fn low_sun_on_rough_ground_leaves_no_speckles() {
         for i in 0..130 * 130 {
             let at = DVec2::new(f64::from(i % 130), f64::from(i / 130)) / 130.0;
             let ray = camera.ray(at, 1.0);
-            let Some(hit) = scene.closest(&ray, FAR, Sees::Both, &mut scratch) else { continue };
-            let spot = look.spot(&ray, &hit);
+            let Some(hit) = scene.closest(&ray, FAR, &Filter::BOTH) else { continue };
+            let spot = look.spot(&ray, &hit, &mut scratch);
             // The ground that was filled in, not its triangles, says what is in the sun.
             let sun = look.sky.sun.as_dvec3();
             let start = spot.point + spot.normal.as_dvec3() * 0.35;
@@ -226,14 +238,13 @@ fn low_sun_on_rough_ground_leaves_no_speckles() {
 fn an_overview_shows_land_and_stands_in_the_air() {
     let grid = hills();
     let scene = scene(&grid);
-    let mut scratch = Scratch::default();
-    let camera = overview(&scene, 16.0 / 9.0, FOV_DEGREES, &mut scratch);
+    let camera = overview(&scene, 16.0 / 9.0, FOV_DEGREES);
     assert_eq!(scene.kind_at(camera.eye), Kind::Air);
     let land = (0..32 * 18)
         .filter(|i| {
             let at = DVec2::new(f64::from(i % 32) + 0.5, f64::from(i / 32) + 0.5);
             let ray = camera.ray(at / DVec2::new(32.0, 18.0), 16.0 / 9.0);
-            scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_some()
+            scene.closest(&ray, FAR, &Filter::BOTH).is_some()
         })
         .count();
     assert!((200..560).contains(&land), "{land} of 576 rays meet land");
@@ -242,17 +253,16 @@ fn an_overview_shows_land_and_stands_in_the_air() {
 #[test]
 fn a_coarser_scene_shows_the_same_land_in_larger_cells() {
     let grid = hills();
-    let mut scratch = Scratch::default();
-    let Ok(coarse) = Scene::new(grid.snapshot(), Some(1)) else { panic!("the world is held") };
+    let Ok(coarse) = Scene::new(&grid, Some(1)) else { panic!("the world is held") };
     let fine = scene(&grid);
     for i in 0..200 {
         let [x, z] = [f64::from(i % 20) * 4.1 - 40.0, f64::from(i / 20) * 8.3 - 40.0];
-        let down = |scene: &Scene, scratch: &mut Scratch, scale: f64| {
+        let down = |scene: &Scene, scale: f64| {
             let origin = DVec3::new(x, 60.0, z) / scale;
             let ray = Ray { origin, direction: DVec3::NEG_Y };
-            scene.closest(&ray, FAR, Sees::Both, scratch).map(|hit| ray.at(hit.t).y * scale)
+            scene.closest(&ray, FAR, &Filter::BOTH).map(|hit| ray.at(hit.distance).y * scale)
         };
-        let heights = (down(&fine, &mut scratch, 1.0), down(&coarse, &mut Scratch::default(), 2.0));
+        let heights = (down(&fine, 1.0), down(&coarse, 2.0));
         let (Some(fine), Some(coarse)) = heights else { panic!("land at {x}, {z}") };
         assert!((fine - coarse).abs() < 1.6, "{fine} and {coarse} at {x}, {z}");
     }
@@ -268,7 +278,7 @@ fn far_from_the_origin_rays_meet_the_same_land() {
             origin: middle + DVec3::new(-40.0, 7.0, 3.0),
             direction: DVec3::new(1.0, -0.1, -0.07).normalize(),
         };
-        scene(&grid).closest(&ray, FAR, Sees::Both, &mut Scratch::default()).map(|hit| hit.t)
+        scene(&grid).closest(&ray, FAR, &Filter::BOTH).map(|hit| hit.distance)
     };
     let (Some(near), Some(far)) = (at(0), at(1 << 29)) else { panic!("both are hit") };
     assert!((near - far).abs() < 1e-5, "{near} and {far}");
@@ -305,14 +315,13 @@ proptest! {
         let mut grid = VoxelGrid::new(GridOptions::default());
         prop_assert!(grid.write(&cells).is_ok());
         let scene = scene(&grid);
-        let mut scratch = Scratch::default();
         let region = Region::new([-12; 3], [14; 3]);
         let [solid, liquid] = naive::triangles(&grid, region);
         for (origin, target) in rays {
             let [origin, target] = [origin, target].map(DVec3::from);
             let direction = (target - origin).normalize_or(DVec3::Y);
             let ray = Ray { origin, direction };
-            let agree = |ray: &Ray, scratch: &mut Scratch| {
+            let agree = |ray: &Ray| {
                 let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
                     (Some(a), Some(b)) => (a - b).abs() < 2e-3,
                     (None, None) => true,
@@ -324,17 +333,17 @@ proptest! {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),
                 };
-                let t = |hit: Option<super::walk::Hit>| hit.map(|hit| hit.t);
-                close(t(scene.closest(ray, FAR, Sees::Solid, scratch)), on_solid)
-                    && close(t(scene.closest(ray, FAR, Sees::Both, scratch)), both)
-                    && scene.blocked(ray, FAR, scratch) == on_solid.is_some()
+                let t = |hit: Option<Hit>| hit.map(|hit| hit.distance);
+                close(t(scene.closest(ray, FAR, &Filter::SOLID)), on_solid)
+                    && close(t(scene.closest(ray, FAR, &Filter::BOTH)), both)
+                    && scene.blocked(ray, FAR) == on_solid.is_some()
             };
             // On the edge of a triangle either answer is right: then a ray beside it agrees.
             let beside = [DVec3::X, DVec3::Y, DVec3::Z, DVec3::NEG_ONE].map(|off| {
                 Ray { origin: origin + off * 2e-4, direction }
             });
-            let agreed = agree(&ray, &mut scratch)
-                || beside.iter().all(|ray| agree(ray, &mut scratch));
+            let agreed = agree(&ray)
+                || beside.iter().all(agree);
             prop_assert!(agreed, "{ray:?}");
         }
     }
@@ -344,12 +353,11 @@ proptest! {
 fn a_ray_that_is_no_ray_meets_nothing() {
     let grid = hills();
     let scene = scene(&grid);
-    let mut scratch = Scratch::default();
     for bad in [DVec3::NAN, DVec3::splat(f64::INFINITY), DVec3::ZERO] {
         let ray = Ray { origin: DVec3::new(0.0, 80.0, 0.0), direction: bad };
-        assert!(scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_none());
+        assert!(scene.closest(&ray, FAR, &Filter::BOTH).is_none());
         let ray = Ray { origin: bad * f64::NAN, direction: DVec3::NEG_Y };
-        assert!(scene.closest(&ray, FAR, Sees::Both, &mut scratch).is_none());
+        assert!(scene.closest(&ray, FAR, &Filter::BOTH).is_none());
     }
     assert!(scene.bounds().contains(VoxelPos::new(0, 20, 0)));
 }

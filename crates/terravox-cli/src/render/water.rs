@@ -5,10 +5,9 @@
 
 use super::camera::Ray;
 use super::grain;
-use super::scene::Scratch;
-use super::shade::{FAR, Look, Spot};
-use super::walk::{Hit, Sees};
+use super::shade::{FAR, Look, Scratch, Spot};
 use glam::Vec3;
+use terravox::collide::{Filter, Hit};
 
 /// Light lost per cell of water, red first.
 const ABSORPTION: Vec3 = Vec3::new(0.46, 0.21, 0.16);
@@ -24,12 +23,12 @@ impl Look<'_> {
     pub fn water(&self, ray: &Ray, hit: &Hit, spot: &Spot, scratch: &mut Scratch) -> Vec3 {
         let direction = ray.direction.as_vec3();
         if spot.from_behind {
-            let beyond = Ray { origin: ray.at(hit.t + 0.02), direction: ray.direction };
+            let beyond = Ray { origin: ray.at(hit.distance + 0.02), direction: ray.direction };
             let above = self.seen_in_water(&beyond, scratch);
-            return self.through_water(above, spot, hit.t, 1.0);
+            return self.through_water(above, spot, hit.distance, 1.0);
         }
         let level = spot.normal.y > 0.7;
-        let footprint = hit.t * self.pixel_edge / f64::from(-direction.y.min(-0.05));
+        let footprint = hit.distance * self.pixel_edge / f64::from(-direction.y.min(-0.05));
         let normal = match level {
             true => grain::ripples(spot.point, spot.normal, footprint),
             false => spot.normal,
@@ -66,13 +65,14 @@ impl Look<'_> {
         let origin = spot.point - (direction * 0.02).as_dvec3();
         let ray = Ray { origin, direction: down.as_dvec3().normalize() };
         let lit = if self.in_shadow(spot, scratch) { 0.25 } else { 1.0 };
-        let Some(hit) = self.scene.closest(&ray, FAR, Sees::Solid, scratch) else {
+        scratch.rays.water += 1;
+        let Some(hit) = self.scene.closest(&ray, FAR, &Filter::SOLID) else {
             return self.through_water(Vec3::ZERO, spot, FAR, lit);
         };
-        let bottom = self.spot(&ray, &hit);
+        let bottom = self.spot(&ray, &hit, scratch);
         let depth = (spot.point.y - bottom.point.y).max(0.0);
-        let light = self.ground(&bottom, hit.t, self.left_after(depth), scratch);
-        self.through_water(light, spot, hit.t, lit)
+        let light = self.ground(&bottom, hit.distance, self.left_after(depth), scratch);
+        self.through_water(light, spot, hit.distance, lit)
     }
 
     /// `light` after `t` cells of water, with what the water itself scatters back.

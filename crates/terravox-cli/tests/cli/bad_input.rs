@@ -12,6 +12,7 @@ fn readers(file: &str) -> Vec<Vec<&str>> {
         vec!["mesh", file, "out.glb"],
         vec!["export", file, "out.rbxm"],
         vec!["render", file, "out.png", "--size", "8x8"],
+        vec!["raycast", file, "0,0,0", "0,-1,0"],
         vec!["demo", file, "--size", "8x8"],
     ]
 }

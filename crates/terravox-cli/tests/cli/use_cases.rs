@@ -1,7 +1,10 @@
 //! What the program is for.
 
 use super::{Folder, files, read, text};
+use serde_json::json;
 use std::process::{Command, Stdio};
+use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
+use terravox_store::{Overwrite, Store, WorldInfo};
 
 #[test]
 fn a_generated_world_is_described_meshed_pictured_and_exported() {
@@ -35,6 +38,81 @@ fn a_generated_world_is_described_meshed_pictured_and_exported() {
     reader.next_frame(&mut pixels).expect("pixels");
     let colours: std::collections::BTreeSet<_> = pixels.as_chunks::<3>().0.iter().collect();
     assert!(colours.len() > 200, "{} colours", colours.len());
+}
+
+#[test]
+fn a_ray_says_what_it_meets() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "9", "--voxel-size", "0.5"]);
+    let hit = folder.report(&["raycast", "w.tvx", "-3,200,4", "0,-1,0"]);
+    assert_eq!(hit["hit"], true, "{hit}");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    assert_eq!([0, 2].map(|axis| number(&hit["point_m"][axis])), [-3.0, 4.0]);
+    let (far, y) = (number(&hit["distance_m"]), number(&hit["point_m"][1]));
+    assert!((far + y - 200.0).abs() < 0.01 && number(&hit["normal"][1]) > 0.0, "{hit}");
+    let voxel = [0, 1, 2].map(|axis| hit["voxel"][axis].as_i64().expect("a voxel"));
+    assert!((voxel[0] + 6).abs() <= 1 && (voxel[1] as f64 * 0.5 - y).abs() < 1.5, "{hit}");
+    let chunk = [0, 1, 2].map(|axis| hit["chunk"][axis].as_i64().expect("a chunk"));
+    assert_eq!(chunk, voxel.map(|v| v >> 5));
+    assert_eq!([0, 1, 2].map(|axis| hit["block"][axis].as_i64()), voxel.map(|v| Some(v >> 3)));
+
+    // Options before and after; only what it sees; not so far.
+    let name = hit["material"].as_str().expect("a material").to_owned();
+    let options = ["--material", &name, "--sees", "both"];
+    let again =
+        folder.report(&[&["raycast", "w.tvx"][..], &options, &["-3,200,4", "0,-9,0"]].concat());
+    assert_eq!(again["distance_m"], hit["distance_m"]);
+    let miss = folder.run(&["raycast", "w.tvx", "-3,200,4", "0,-1,0", "--max", "20"]);
+    assert_eq!(miss.status.code(), Some(0));
+    assert!(text(&miss.stdout).contains("no hit within 20 m"), "{}", text(&miss.stdout));
+    let up = folder.report(&["raycast", "w.tvx", "0,200,0", "-0.5,1,-2.5e-1"]);
+    assert_eq!(up["hit"], false);
+    let ray = ["raycast", "w.tvx", "0,0,0"];
+    folder.refused(&[&ray[..], &["0,0,0"]].concat(), &["DIR"]);
+    folder.refused(&[&ray[..], &["1,2"]].concat(), &["1,2", "3 numbers"]);
+    folder.refused(
+        &[&ray[..], &["0,1,0", "--material", "cheese"]].concat(),
+        &["cheese", "there are"],
+    );
+    folder.refused(&["raycast", "none.tvx", "0,0,0", "0,1,0"], &["none.tvx"]);
+}
+
+#[test]
+fn a_ray_through_what_is_not_held_says_so() {
+    let folder = Folder::new();
+    let unlisted = Unlisted::Unknown;
+    let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
+    let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
+    for pos in Region::new([0; 3], [32, 12, 32]).voxels() {
+        cells.set(pos, Cell::full(2));
+    }
+    grid.write(&cells).expect("cells");
+    let info = WorldInfo { unlisted, ..WorldInfo::default() };
+    let draft = Store::create(folder.path("w.tvx"), &info, Overwrite::No).expect("a world");
+    draft.write_all(&grid, |_, _| ()).expect("cells");
+    drop(draft.finish().expect("a file"));
+    let inside = folder.report(&["raycast", "w.tvx", "16,30,16", "0,-1,0"]);
+    assert_eq!((&inside["distance_m"], &inside["not_held"]), (&json!(18.0), &json!(null)));
+    let from_above = folder.report(&["raycast", "w.tvx", "16,80,16", "0,-1,0"]);
+    assert_eq!(from_above["not_held"], json!([0, 2, 0]), "{from_above}");
+    let beside = folder.report(&["raycast", "w.tvx", "-9,30,16", "0,-1,0"]);
+    assert_eq!((&beside["hit"], &beside["not_held"]), (&json!(false), &json!([-1, 0, 0])));
+}
+
+#[test]
+fn what_the_collider_holds_is_drawn_and_rays_are_counted() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "9"]);
+    let plain = ["render", "w.tvx", "a.png", "--size", "64x36", "--samples", "1", "--threads", "1"];
+    let report = folder.report(&plain);
+    assert_eq!(report["rays"]["primary"], 64 * 36, "{report}");
+    assert!(report["rays"]["mrays_per_second_a_core"].as_f64() > Some(0.0), "{report}");
+    let drawn = ["--draw", "masks,blocks,trees", "--draw-radius", "12"];
+    folder.report(
+        &[&["render", "w.tvx", "b.png", "--size", "64x36", "--samples", "1"], &drawn[..]].concat(),
+    );
+    assert_ne!(read(folder.path("a.png")), read(folder.path("b.png")));
+    folder.refused(&["render", "w.tvx", "c.png", "--draw", "ghosts"], &["ghosts", "masks"]);
 }
 
 #[test]
@@ -134,7 +212,7 @@ fn a_world_is_replaced_only_by_force_and_stays_whole_else() {
 #[test]
 fn help_teaches_and_goes_to_standard_output() {
     let folder = Folder::new();
-    for command in ["demo", "generate", "import", "export", "info", "mesh", "render"] {
+    for command in ["demo", "generate", "import", "export", "info", "mesh", "raycast", "render"] {
         let output = folder.run(&[command, "--help"]);
         assert!(output.status.success() && output.stderr.is_empty());
         let help = text(&output.stdout);

@@ -33,7 +33,11 @@ impl Collider {
 
 /// Makes `answers` those of `ask` to all `questions`.
 #[cfg(feature = "parallel")]
-fn each<Q: Sync, A: Send>(questions: &[Q], answers: &mut Vec<A>, ask: impl Fn(&Q) -> A + Sync) {
+fn each<Q: Sync, A: Send>(
+    questions: &[Q],
+    answers: &mut Vec<A>,
+    ask: impl Fn(&Q) -> A + Sync + Send,
+) {
     use rayon::prelude::*;
     questions.par_iter().with_min_len(TOGETHER).map(ask).collect_into_vec(answers);
 }

@@ -27,7 +27,7 @@ impl Collider {
     pub fn ray(&self, ray: &Ray, filter: &Filter) -> Answer<Option<Hit>> {
         let Some(path) = self.path(ray) else { return Answer::default() };
         let mut closest = Closest { seen: Seen::new(self, &path, filter), met: None };
-        walk(&path, &self.broadphase, &self.snapshot, &mut closest);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut closest);
         let Closest { seen, met } = closest;
         let end = met.as_ref().map_or(path.length, |met| met.distance);
         Answer { found: met.map(|met| self.ray_hit(&path, &met)), missing: seen.finish(end) }
@@ -37,7 +37,7 @@ impl Collider {
     pub fn ray_any(&self, ray: &Ray, filter: &Filter) -> Answer<bool> {
         let Some(path) = self.path(ray) else { return Answer::default() };
         let mut any = Any { seen: Seen::new(self, &path, filter), found: false };
-        walk(&path, &self.broadphase, &self.snapshot, &mut any);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut any);
         let end = if any.found { f64::NEG_INFINITY } else { path.length };
         Answer { found: any.found, missing: any.seen.finish(end) }
     }
@@ -48,7 +48,7 @@ impl Collider {
         hits.clear();
         let path = self.path(ray)?;
         let mut all = All { seen: Seen::new(self, &path, filter), hits };
-        walk(&path, &self.broadphase, &self.snapshot, &mut all);
+        walk(&path, &self.broadphase, &self.snapshot, filter.surfaces, &mut all);
         let missing = all.seen.finish(path.length);
         hits.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         missing
@@ -75,16 +75,18 @@ struct Seen<'a> {
     collider: &'a Collider,
     path: &'a Path,
     filter: &'a Filter,
+    /// The ray as the block sees it that was entered last.
+    local: LocalRay,
     /// Times that a block was found built.
     hits: u64,
     /// The nearest thing that could not be looked at, and where.
     missing: Option<(f64, Missing)>,
 }
 
-/// A ray in a block's own numbers, from where it enters: small ones, so that f32 is exact
-/// enough wherever the block lies.
+/// The part of a ray that may meet a block, counted from where it enters: small numbers,
+/// so that f32 is exact enough wherever the block lies.
+#[derive(Clone, Copy)]
 struct BlockRay {
-    local: LocalRay,
     /// Voxels from the ray's origin to the local ray's.
     start: f64,
     t_min: f32,
@@ -93,7 +95,8 @@ struct BlockRay {
 
 impl<'a> Seen<'a> {
     fn new(collider: &'a Collider, path: &'a Path, filter: &'a Filter) -> Seen<'a> {
-        Seen { collider, path, filter, hits: 0, missing: None }
+        let local = LocalRay::new([0.0; 3], path.direction.as_vec3().to_array());
+        Seen { collider, path, filter, local, hits: 0, missing: None }
     }
 
     fn miss(&mut self, t: f64, missing: Missing) {
@@ -117,7 +120,12 @@ impl<'a> Seen<'a> {
         span: Span,
     ) -> Option<([Option<Side<'a>>; 2], BlockRay)> {
         match self.collider.sides(block, chunk, self.filter, &mut self.hits) {
-            Ok(sides) => Some((sides?, BlockRay::new(self.path, block, span))),
+            Ok(sides) => {
+                let sides = sides?;
+                let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
+                self.local.move_to((self.path.at(span.enter) - corner).as_vec3().to_array());
+                Some((sides, BlockRay::new(self.path, span)))
+            }
             Err(missing) => {
                 self.miss(span.enter, missing);
                 None
@@ -140,9 +148,9 @@ impl<'a> Seen<'a> {
         let t_max = ray.up_to(end);
         let mut local = None;
         if self.of_any_material() {
-            local = side.tree.closest(&ray.local, ray.t_min, t_max);
+            local = side.tree.closest(&self.local, ray.t_min, t_max);
         } else {
-            side.tree.each(&ray.local, ray.t_min, t_max, |hit| {
+            side.tree.each(&self.local, ray.t_min, t_max, |hit| {
                 if local.is_none_or(|best: LocalHit| hit.t < best.t) && self.sees(side, hit.quad) {
                     local = Some(hit);
                 }
@@ -154,13 +162,10 @@ impl<'a> Seen<'a> {
 
 impl BlockRay {
     #[inline]
-    fn new(path: &Path, block: Block, span: Span) -> BlockRay {
-        let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
-        let origin = (path.at(span.enter) - corner).as_vec3().to_array();
-        let local = LocalRay::new(origin, path.direction.as_vec3().to_array());
+    fn new(path: &Path, span: Span) -> BlockRay {
         let t_min = -SLACK.min(span.enter) as f32;
         let t_max = (span.leave + SLACK).min(path.length) - span.enter;
-        BlockRay { local, start: span.enter, t_min, t_max: t_max as f32 }
+        BlockRay { start: span.enter, t_min, t_max: t_max as f32 }
     }
 
     /// As far as `end`, voxels from the ray's origin.
@@ -183,7 +188,8 @@ struct Closest<'a> {
 }
 
 impl<'a> Visit<'a> for Closest<'a> {
-    #[inline]
+    // Not into the loops of the walk, which need the registers.
+    #[inline(never)]
     fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64 {
         let mut end = self.met.map_or(self.seen.path.length, |met| met.distance);
         if let Some((sides, ray)) = self.seen.enter(block, chunk, span) {
@@ -209,13 +215,13 @@ struct Any<'a> {
 }
 
 impl<'a> Visit<'a> for Any<'a> {
-    #[inline]
+    #[inline(never)]
     fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64 {
         let length = self.seen.path.length;
         let Some((sides, ray)) = self.seen.enter(block, chunk, span) else { return length };
         for side in sides.into_iter().flatten() {
             self.found |= match self.seen.of_any_material() {
-                true => side.tree.any(&ray.local, ray.t_min, ray.t_max),
+                true => side.tree.any(&self.seen.local, ray.t_min, ray.t_max),
                 false => self.seen.closest(side, &ray, length).is_some(),
             };
             if self.found {
@@ -241,7 +247,7 @@ impl<'a> Visit<'a> for All<'a, '_> {
         let All { seen, hits } = self;
         if let Some((sides, ray)) = seen.enter(block, chunk, span) {
             for side in sides.into_iter().flatten() {
-                side.tree.each(&ray.local, ray.t_min, ray.t_max, |local| {
+                side.tree.each(&seen.local, ray.t_min, ray.t_max, |local| {
                     if seen.of_any_material() || seen.sees(side, local.quad) {
                         let met = Met { distance: ray.distance(local.t), local, side };
                         hits.push(seen.collider.ray_hit(seen.path, &met));

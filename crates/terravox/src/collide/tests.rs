@@ -116,7 +116,10 @@ proptest! {
             // What narrowed triangles hit must be found; what is found, widened ones hit.
             let [sure, likely] = [-1e-4, 1e-4].map(|slack| nearest(&all, &ray, &filter, slack));
             match found {
-                None => prop_assert!(sure.is_none_or(|t| t > length - 1e-3), "{:?} {:?}", ray, sure),
+                // What it starts or ends on may be missed.
+                None => prop_assert!(
+                    sure.is_none_or(|t| t > length - 1e-3 || t < 1e-4), "{:?} {:?}", ray, sure
+                ),
                 Some(hit) => {
                     prop_assert!(likely.is_some_and(|t| t <= hit.distance + 1e-3), "{:?}", hit);
                     prop_assert!(sure.is_none_or(|t| t >= hit.distance - 1e-3), "{:?}", hit);

@@ -1,12 +1,13 @@
 //! The blocks that a ray can meet something in, near ones first.
 //!
 //! A block's surface may reach [`REACH`] beyond it, so a ray meets every block whose
-//! grown cube it passes. Cubes are taken layer by layer along the axis on which the ray is
-//! fastest: pages first, inside them chunks, inside those blocks. A page that is not there
-//! costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
+//! grown cube it passes. Pages are taken layer by layer along the axis on which the ray is
+//! fastest; inside them parts of 4³ chunks, chunks and blocks in the order of their
+//! coordinates along the ray, from words that say which of them there are. A page that is
+//! not there costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
 
-use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_bit};
-use super::{BLOCK_LOG2, Block, REACH};
+use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_of_bit};
+use super::{BLOCK_LOG2, Block, REACH, Surfaces};
 use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, Unlisted};
 use glam::{DVec3, IVec3};
 use std::cell::Cell;
@@ -23,6 +24,7 @@ const STEEPEST: f64 = 1e280;
 const MOST_PAGE_LAYERS: i32 = 4096;
 
 const CHUNK_LOG2: u32 = 5;
+const PART_LOG2: u32 = 7;
 const PAGE_LOG2: u32 = 8;
 
 /// A ray, prepared.
@@ -32,6 +34,8 @@ pub(super) struct Path {
     /// Unit.
     pub direction: DVec3,
     inverse: DVec3,
+    /// By axis: 1 where it runs down.
+    down: [u32; 3],
     /// The axis on which it is fastest.
     main: usize,
     /// Voxels to its end.
@@ -64,7 +68,8 @@ impl Path {
         let inverse = DVec3::new(steep(direction.x), steep(direction.y), steep(direction.z));
         let size = direction.abs();
         let main = (0..3).fold(0, |most, axis| if size[axis] > size[most] { axis } else { most });
-        Some(Path { origin, direction, inverse, main, length })
+        let down = inverse.to_array().map(|v| u32::from(v < 0.0));
+        Some(Path { origin, direction, inverse, down, main, length })
     }
 
     pub fn at(&self, t: f64) -> DVec3 {
@@ -76,10 +81,12 @@ impl Path {
     fn clip(&self, low: DVec3, high: DVec3, span: Span) -> Option<Span> {
         let a = (low - GROWTH - self.origin) * self.inverse;
         let b = (high + GROWTH - self.origin) * self.inverse;
-        let (near, far) = (a.min(b), a.max(b));
-        let enter = near.x.max(near.y).max(near.z).max(span.enter);
-        let leave = far.x.min(far.y).min(far.z).min(span.leave);
-        (enter <= leave).then_some(Span { enter, leave })
+        let mut span = span;
+        for axis in 0..3 {
+            span.enter = larger(span.enter, smaller(a[axis], b[axis]));
+            span.leave = smaller(span.leave, larger(a[axis], b[axis]));
+        }
+        (span.enter <= span.leave).then_some(span)
     }
 
     #[inline]
@@ -87,6 +94,76 @@ impl Path {
         let edge = f64::from(1 << log2);
         let low = cube.as_dvec3() * edge;
         self.clip(low, low + edge, span)
+    }
+
+    /// Calls `visit` for cubes of `1 << log2` voxels of the group of N³ that lies at `group`,
+    /// in groups: those that `word` has a bit for (x + N z + N² y) and whose grown cubes the
+    /// ray is in during `span`, until one starts beyond `limit`. Their order is that of their
+    /// coordinates along the ray, so none comes before one that hides it.
+    #[inline]
+    fn cubes<const N: u32>(
+        &self,
+        word: u64,
+        group: Cube,
+        log2: u32,
+        span: Span,
+        limit: &Cell<f64>,
+        mut visit: impl FnMut(u32, Span),
+    ) {
+        if word == 0 {
+            return;
+        }
+        let edge = f64::from(1 << log2);
+        let low = group.as_dvec3() * (edge * f64::from(N));
+        let high = low + edge * f64::from(N);
+        let down = |axis: usize| self.down[axis] != 0;
+        let near = |axis: usize| {
+            let side = if down(axis) { high[axis] + GROWTH } else { low[axis] - GROWTH };
+            (side - self.origin[axis]) * self.inverse[axis]
+        };
+        let near = [near(0), near(1), near(2)];
+        let step = (self.inverse * edge).abs();
+        let width = (self.inverse * (edge + 2.0 * GROWTH)).abs();
+        // Cube i along the ray's way on an axis, by its coordinate, and when the ray is in it.
+        let inside = |axis: usize, i: u32, span: Span| {
+            let enter = near[axis] + f64::from(i) * step[axis];
+            let leave = enter + width[axis];
+            Span { enter: larger(enter, span.enter), leave: smaller(leave, span.leave) }
+        };
+        let place = |axis: usize, i: u32| i ^ (self.down[axis] * (N - 1));
+        let meets = |span: Span| span.enter <= smaller(span.leave, limit.get());
+        for i in 0..N {
+            let y = place(1, i);
+            let layer = word >> (N * N * y) & ((1 << (N * N)) - 1);
+            if layer == 0 {
+                continue;
+            }
+            let span = inside(1, i, span);
+            if !meets(span) {
+                continue;
+            }
+            for i in 0..N {
+                let z = place(2, i);
+                let row = layer >> (N * z) & ((1 << N) - 1);
+                if row == 0 {
+                    continue;
+                }
+                let span = inside(2, i, span);
+                if !meets(span) {
+                    continue;
+                }
+                for i in 0..N {
+                    let x = place(0, i);
+                    if row >> x & 1 == 0 {
+                        continue;
+                    }
+                    let span = inside(0, i, span);
+                    if meets(span) {
+                        visit(x + N * (z + N * y), span);
+                    }
+                }
+            }
+        }
     }
 
     /// Calls `visit` for the cubes of `1 << log2` voxels from `first` to `last` that the
@@ -138,6 +215,12 @@ impl Path {
     }
 }
 
+/// Where a cube of a group of N³ lies in it, by its bit: x + N z + N² y.
+#[inline]
+fn cube_of_bit<const N: u32>(bit: u32) -> Cube {
+    IVec3::new((bit % N) as i32, (bit / (N * N)) as i32, (bit / N % N) as i32)
+}
+
 /// What a walk meets.
 pub(super) trait Visit<'a> {
     /// A block with a surface whose grown cube the ray is in during `span`. Answers up to
@@ -147,11 +230,12 @@ pub(super) trait Visit<'a> {
     fn unknown(&mut self, chunk: ChunkPos, t: f64);
 }
 
-/// Walks a ray through the blocks with a surface.
+/// Walks a ray through the blocks with some surfaces.
 pub(super) fn walk<'a>(
     path: &Path,
     broadphase: &'a Broadphase,
     snapshot: &Snapshot,
+    surfaces: Surfaces,
     visit: &mut impl Visit<'a>,
 ) {
     let whole = Span { enter: 0.0, leave: path.length };
@@ -174,7 +258,7 @@ pub(super) fn walk<'a>(
         visit.unknown(outside(0.0), 0.0);
     }
     let limit = Cell::new(path.length);
-    let mut walk = Walk { path, broadphase, unlisted_unknown, limit: &limit, visit };
+    let mut walk = Walk { path, broadphase, surfaces, unlisted_unknown, limit: &limit, visit };
     let bounds = [first, last - 1];
     let layers = f64::abs(path.direction[path.main]) * (span.leave - span.enter) / edge;
     match layers > f64::from(MOST_PAGE_LAYERS) {
@@ -189,6 +273,7 @@ pub(super) fn walk<'a>(
 struct Walk<'w, 'a, V> {
     path: &'w Path,
     broadphase: &'a Broadphase,
+    surfaces: Surfaces,
     unlisted_unknown: bool,
     limit: &'w Cell<f64>,
     visit: &'w mut V,
@@ -204,36 +289,30 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
             }
             return;
         };
-        let Some(span) = self.path.clip_cube(cube, PAGE_LOG2, span) else { return };
-        let chunks = [cube * 8, cube * 8 + 7];
         let (path, limit) = (self.path, self.limit);
-        path.layers(CHUNK_LOG2, chunks, span, limit, |chunk| self.chunk(page, chunk, span));
+        path.cubes::<2>(page.parts(), cube, PART_LOG2, span, limit, |part, span| {
+            let cube = 2 * cube + cube_of_bit::<2>(part);
+            path.cubes::<4>(page.part(part), cube, CHUNK_LOG2, span, limit, |chunk, span| {
+                self.chunk(page, 4 * cube + cube_of_bit::<4>(chunk), span);
+            });
+        });
     }
 
-    #[inline]
+    // Apart from the loops above it: they need the registers.
+    #[inline(never)]
     fn chunk(&mut self, page: &'a PageBlocks, cube: Cube, span: Span) {
         let position = ChunkPos::new(cube.x, cube.y, cube.z);
         let Some(chunk) = page.chunk(position) else {
-            if page.is_unknown(position)
-                && let Some(span) = self.path.clip_cube(cube, CHUNK_LOG2, span)
-            {
+            if page.is_unknown(position) {
                 self.visit.unknown(position, span.enter);
             }
             return;
         };
-        if chunk.presence() == 0 {
-            return;
-        }
-        let Some(span) = self.path.clip_cube(cube, CHUNK_LOG2, span) else { return };
         let (path, limit) = (self.path, self.limit);
-        path.layers(BLOCK_LOG2, [cube * 4, cube * 4 + 3], span, limit, |cube| {
-            let block = Block::new(cube.x, cube.y, cube.z);
-            if chunk.presence() >> block_bit(block) & 1 != 0
-                && let Some(span) = path.clip_cube(cube, BLOCK_LOG2, span)
-                && span.enter <= limit.get()
-            {
-                limit.set(self.visit.block(block, chunk, span).min(limit.get()));
-            }
+        let blocks = chunk.showing(self.surfaces);
+        path.cubes::<4>(blocks, cube, BLOCK_LOG2, span, limit, |bit, span| {
+            let block = block_of_bit(position, bit);
+            limit.set(self.visit.block(block, chunk, span).min(limit.get()));
         });
     }
 
@@ -262,6 +341,19 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
     }
 }
 
+/// The larger of two numbers in one instruction, which `f64::max` is not: it has to mind
+/// NaN.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The smaller of two numbers.
+#[inline(always)]
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 /// Rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a call. What
 /// an i32 cannot hold is the nearest that it can.
 #[inline]
@@ -274,4 +366,63 @@ pub(super) fn floor(v: f64) -> i32 {
 pub(super) fn chunk_of(point: DVec3) -> ChunkPos {
     let [x, y, z] = point.to_array().map(|v| floor(v) >> CHUNK_LOG2);
     ChunkPos::new(x, y, z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The cubes of a group that `word` names and the path meets, each asked alone.
+    fn naive<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32, span: Span) -> u64 {
+        let meets = |bit: u32| {
+            let cube = group * N as i32 + cube_of_bit::<N>(bit);
+            path.clip_cube(cube, log2, span).is_some()
+        };
+        (0..N * N * N).filter(|&bit| word >> bit & 1 != 0 && meets(bit)).fold(0, |a, b| a | 1 << b)
+    }
+
+    fn agree<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32) {
+        let span = Span { enter: 0.0, leave: path.length };
+        let (mut met, mut order) = (0_u64, Vec::new());
+        path.cubes::<N>(word, group, log2, span, &Cell::new(path.length), |bit, span| {
+            assert!(met >> bit & 1 == 0 && span.enter <= span.leave);
+            met |= 1 << bit;
+            order.push(cube_of_bit::<N>(bit));
+        });
+        assert_eq!(met, naive::<N>(path, word, group, log2, span));
+        // Of two cubes, the one that lies before the other on every axis comes first.
+        for (i, &late) in order.iter().enumerate() {
+            for &early in &order[..i] {
+                let way = late - early;
+                let back = |axis: usize| match path.down[axis] {
+                    0 => way[axis] < 0,
+                    _ => way[axis] > 0,
+                };
+                assert!(!(0..3).all(|axis| way[axis] == 0 || back(axis)), "{early} {late}");
+            }
+        }
+    }
+
+    fn direction() -> impl Strategy<Value = f64> {
+        prop_oneof![3 => -1.0..1.0f64, 1 => Just(0.0), 1 => Just(1.0), 1 => Just(-1e-9)]
+    }
+
+    proptest! {
+        #[test]
+        fn words_name_the_cubes_that_each_alone_is_met(
+            origin in proptest::array::uniform3(-90.0..90.0f64),
+            direction in proptest::array::uniform3(direction()),
+            on_borders in any::<bool>(),
+            length in prop_oneof![1.0..300.0f64, Just(f64::INFINITY)],
+            word in any::<u64>(),
+            group in proptest::array::uniform3(-2..2i32),
+        ) {
+            let origin = if on_borders { origin.map(|v| (v / 8.0).round() * 8.0) } else { origin };
+            if let Some(path) = Path::new(origin, direction, length) {
+                agree::<4>(&path, word, Cube::from(group), BLOCK_LOG2);
+                agree::<2>(&path, word & 255, Cube::from(group), BLOCK_LOG2);
+            }
+        }
+    }
 }

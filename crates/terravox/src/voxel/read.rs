@@ -169,12 +169,18 @@ fn read_row(pieces: &[Piece<'_>], from: usize, material: &mut [u8], occupancy: &
     }
 }
 
-/// A copy that does not call `memcpy` for the two widths that meshing asks for.
+/// A copy that does not call `memcpy` for the widths that meshing and collision ask for:
+/// whole chunks and their padding, blocks of 8³ and theirs.
 #[inline(always)]
 fn copy_cells(to: &mut [u8], from: &[u8]) {
     match to.len() {
         32 => to[..32].copy_from_slice(&from[..32]),
         2 => to[..2].copy_from_slice(&from[..2]),
+        // Two halves that overlap.
+        width @ 8..=16 => {
+            to[..8].copy_from_slice(&from[..8]);
+            to[width - 8..width].copy_from_slice(&from[width - 8..width]);
+        }
         _ => to.copy_from_slice(from),
     }
 }

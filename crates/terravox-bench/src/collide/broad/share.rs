@@ -189,7 +189,7 @@ impl SurfaceCells {
         let kinds = world.grid.materials();
         let is_solid = |at: VoxelPos| kinds.kind(cells.cell(at).material) == Kind::Solid;
         let solid: Vec<VoxelPos> = inner.voxels().filter(|&at| is_solid(at)).collect();
-        let reach = |&at: &VoxelPos| Some((at, reach_of(at, &is_solid)?));
+        let reach = |&at: &VoxelPos| Some((at, reach_of(at, is_solid)?));
         let faces = solid.iter().filter_map(reach).collect();
         SurfaceCells { solid, faces }
     }

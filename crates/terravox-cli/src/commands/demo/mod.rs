@@ -10,7 +10,6 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::render::{PictureOptions, Scene};
 use crate::report::Report;
 use crate::triangles;
 use crate::world::{self, World};
@@ -19,6 +18,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use terravox_cli::render::{PictureOptions, Scene};
 
 /// Voxels along the demo world's x and z.
 const SIZE: u32 = 384;
@@ -102,7 +102,7 @@ fn take_pictures(
     console: &Console,
     times: &mut Times,
 ) -> Outcome<Vec<(&'static str, Value)>> {
-    let scene = Scene::new(world.grid.snapshot(), None).map_err(Failure::new)?;
+    let scene = Scene::new(&world.grid, None).map_err(Failure::new)?;
     let [width, height] = args.size;
     let options = PictureOptions { width, height, ..PictureOptions::default() };
     let views = times.step("frame", || views::views(&scene, dug, options.aspect()));
@@ -110,8 +110,8 @@ fn take_pictures(
     for view in views {
         let path = args.out.join(view.file);
         let output = Output::create(&path)?;
-        let image = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(output, &path, &image)?;
+        let picture = times.step(view.step, || take(&scene, &view.camera, &options, console));
+        write_png(output, &path, &picture.image)?;
         pictures.push((view.file, typed(world, &scene, &view.camera).value));
     }
     Ok(pictures)

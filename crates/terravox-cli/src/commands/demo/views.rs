@@ -2,9 +2,9 @@
 //! world without any, the tunnel's mouth).
 
 use super::tunnel::Tunnel;
-use crate::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene, Scratch};
 use glam::{DQuat, DVec3};
 use std::ops::Range;
+use terravox_cli::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene};
 
 /// Balls between the camera in the tunnel and the open.
 const WALLS: Range<usize> = 1..5;
@@ -36,25 +36,24 @@ pub struct View {
 
 /// The three views, in order.
 pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
-    let mut scratch = Scratch::default();
-    let overview = render::overview(scene, aspect, FOV_DEGREES, &mut scratch);
+    let overview = render::overview(scene, aspect, FOV_DEGREES);
     let overview = View { step: "picture overview", file: "overview.png", camera: overview };
     let tunnel = View {
         step: "picture tunnel",
         file: "tunnel.png",
-        camera: in_tunnel(scene, tunnel, aspect, &mut scratch),
+        camera: in_tunnel(scene, tunnel, aspect),
     };
-    let shore = render::shore(scene, [aspect, FOV_DEGREES], &mut scratch);
+    let shore = render::shore(scene, [aspect, FOV_DEGREES]);
     let (step, file, camera) = match shore {
         Some(camera) => ("picture water", "water.png", camera),
-        None => ("picture detail", "detail.png", detail(scene, aspect, &mut scratch)),
+        None => ("picture detail", "detail.png", detail(scene, aspect)),
     };
     vec![overview, tunnel, View { step, file, camera }]
 }
 
 /// Inside, looking out of the end with the better view; or, where none was dug, at the
 /// land from near.
-fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch) -> Camera {
+fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let forward: Vec<DVec3> = tunnel.centres.iter().map(|&c| DVec3::from(c) / cell).collect();
     let backward: Vec<DVec3> = forward.iter().rev().copied().collect();
@@ -62,7 +61,7 @@ fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch)
     for balls in [forward, backward] {
         let roofed = |at: &DVec3| {
             let ray = Ray { origin: *at, direction: DVec3::Y };
-            scene.blocked(&ray, FAR, scratch)
+            scene.blocked(&ray, FAR)
         };
         let Some(mouth) = balls.iter().position(roofed) else { continue };
         for wall in WALLS {
@@ -76,12 +75,12 @@ fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64, scratch: &mut Scratch)
             }
         }
     }
-    render::outlook(scene, FAR_OFF / cell, cameras.into_iter(), aspect, scratch)
-        .unwrap_or_else(|| detail(scene, aspect, scratch))
+    render::outlook(scene, FAR_OFF / cell, cameras.into_iter(), aspect)
+        .unwrap_or_else(|| detail(scene, aspect))
 }
 
 /// The land from near, or the whole if there is no spot to look at.
-fn detail(scene: &Scene, aspect: f64, scratch: &mut Scratch) -> Camera {
-    render::closer(scene, [aspect, FOV_DEGREES], scratch)
-        .unwrap_or_else(|| render::overview(scene, aspect, FOV_DEGREES, scratch))
+fn detail(scene: &Scene, aspect: f64) -> Camera {
+    render::closer(scene, [aspect, FOV_DEGREES])
+        .unwrap_or_else(|| render::overview(scene, aspect, FOV_DEGREES))
 }

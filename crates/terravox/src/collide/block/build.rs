@@ -8,6 +8,7 @@
 
 use super::mesh::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, Mesh, NO_QUAD};
 use super::node::{Child, Node, WIDTH};
+use super::walk::HALVED_FROM;
 use super::{QuadTree, machine};
 use crate::mesh::Surface;
 
@@ -99,7 +100,7 @@ impl QuadTree {
         }
         scratch.nodes.clear();
         let whole = measure(&scratch.items, 0);
-        scratch.node(whole);
+        scratch.node(whole, 0);
         Some(QuadTree { nodes: scratch.nodes.as_slice().into(), mesh: scratch.mesh(surface) })
     }
 }
@@ -133,16 +134,16 @@ impl BuildScratch {
     }
 
     /// Appends the node of `whole`, and those below it; answers its number.
-    fn node(&mut self, whole: Group) -> usize {
+    fn node(&mut self, whole: Group, depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node::EMPTY);
         let mut groups = [whole; WIDTH];
-        let count = self.open(&mut groups);
+        let count = self.open(&mut groups, depth >= HALVED_FROM);
         for (lane, group) in groups[..count].iter().enumerate() {
             let child = if group.count <= LEAF {
                 Child::Leaf(group.start / LEAF)
             } else {
-                Child::Node(self.node(*group))
+                Child::Node(self.node(*group, depth + 1))
             };
             let [x, y, z, _, mx, my, mz, _] = group.bounds;
             self.nodes[number].set(lane, [x, y, z], [mx, my, mz], child);
@@ -151,13 +152,13 @@ impl BuildScratch {
     }
 
     /// Splits the first of `groups` into up to four.
-    fn open(&mut self, groups: &mut [Group; WIDTH]) -> usize {
+    fn open(&mut self, groups: &mut [Group; WIDTH], halved: bool) -> usize {
         let mut count = 1;
         if groups[0].count <= LEAF {
             return count;
         }
         while let Some(next) = to_split(&groups[..count]) {
-            let [left, right] = self.split(groups[next]);
+            let [left, right] = self.split(groups[next], halved);
             groups[next] = left;
             groups[count] = right;
             count += 1;
@@ -166,7 +167,7 @@ impl BuildScratch {
     }
 
     /// Splits a group of more than a leaf in two; the first is a whole number of leaves.
-    fn split(&mut self, group: Group) -> [Group; 2] {
+    fn split(&mut self, group: Group, halved: bool) -> [Group; 2] {
         let Group { start, count, bounds, sums } = group;
         let extent = |axis: usize| -(i32::from(bounds[axis]) + i32::from(bounds[axis + 4]));
         let [x, y, z] = [0, 1, 2].map(extent);
@@ -174,7 +175,7 @@ impl BuildScratch {
         let items = &mut self.items[start..start + count];
         let mean = sums[axis].div_euclid(count as i32);
         let below = partition(items, axis, mean);
-        let skewed = 4 * below < count || 4 * below > 3 * count;
+        let skewed = halved || 4 * below < count || 4 * below > 3 * count;
         let wanted = if skewed { count / 2 } else { below };
         let first = ((wanted + LEAF / 2) / LEAF * LEAF).clamp(LEAF, (count - 1) / LEAF * LEAF);
         if skewed {
@@ -272,10 +273,10 @@ fn to_split(groups: &[Group]) -> Option<usize> {
 fn partition(items: &mut [Item], axis: usize, most: i32) -> usize {
     let mut below = 0;
     for i in 0..items.len() {
-        let item = items[i];
-        items[i] = items[below];
-        items[below] = item;
-        below += usize::from(item.middle(axis) <= most);
+        // Asked before the swap, so that no load waits for a store.
+        let is_below = items[i].middle(axis) <= most;
+        items.swap(i, below);
+        below += usize::from(is_below);
     }
     below
 }

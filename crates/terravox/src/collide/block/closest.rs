@@ -7,7 +7,7 @@ use glam::Vec3;
 
 use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, Leaves, MIDDLE, Mesh, STEPS, cells_of};
 use super::node::{BYTE, Node, UNUSED, WIDTH};
-use super::walk::nearest_first;
+use super::walk::{Waiting, nearest_first, waiting};
 use super::{QuadTree, Triangle};
 
 /// The point of a surface that is closest to a point.
@@ -25,7 +25,7 @@ impl QuadTree {
     /// The point of the surface that is closest to `point`, if one is as close as
     /// `max_distance`, cells (infinity is allowed).
     pub fn closest_point(&self, point: [f32; 3], max_distance: f32) -> Option<LocalPoint> {
-        if !point.iter().all(|v| v.is_finite()) || !(max_distance >= 0.0) {
+        if !point.iter().all(|v| v.is_finite()) || max_distance.is_nan() || max_distance < 0.0 {
             return None;
         }
         let point = Vec3::from(point);
@@ -72,8 +72,8 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
     })
 }
 
-/// Squared distances of a node's boxes, and a mask of those within `limit`.
-fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([f32; WIDTH], u32) {
+/// A node's boxes within `limit` by their squared distances, and a mask of them.
+fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([Waiting; WIDTH], u32) {
     let end = f32::from(FARTHEST);
     let mut squared = [0.0; WIDTH];
     for axis in 0..3 {
@@ -86,10 +86,14 @@ fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([f32; WIDTH], u32) {
             *squared += off * off;
         }
     }
-    let used = |lane: usize| node.sides[0][0][lane] != UNUSED;
-    let within = |lane: usize| u32::from(used(lane) && squared[lane] <= limit) << lane;
-    let mask = (0..WIDTH).map(within).sum();
-    (squared, mask)
+    let (mut met, mut mask) = ([0; WIDTH], 0);
+    for lane in 0..WIDTH {
+        if node.sides[0][0][lane] != UNUSED && squared[lane] <= limit {
+            met[lane] = waiting(squared[lane], node.children[lane]);
+            mask |= 1 << lane;
+        }
+    }
+    (met, mask)
 }
 
 /// The point of a triangle that is closest to `p`.

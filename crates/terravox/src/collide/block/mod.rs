@@ -16,10 +16,10 @@ mod mesh;
 #[cfg(test)]
 mod naive;
 mod node;
-#[cfg_attr(target_arch = "x86_64", allow(dead_code))]
+#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
 mod plain;
 mod ray;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 #[cfg(test)]
 mod tests;
@@ -32,9 +32,9 @@ pub use ray::{LocalHit, LocalRay};
 
 use mesh::Mesh;
 use node::Node;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
 use plain as machine;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use simd as machine;
 
 /// One surface of one block, ready for rays, boxes and points.

@@ -60,7 +60,7 @@ impl Child {
 /// The byte of a low side at `position`, or of a high side at its mirror image.
 #[inline(always)]
 pub(super) fn byte_of(position: i16) -> u8 {
-    ((i32::from(position) + i32::from(FARTHEST)) as u32 * SCALE >> 16) as u8
+    (((i32::from(position) + i32::from(FARTHEST)) as u32 * SCALE) >> 16) as u8
 }
 
 impl Node {

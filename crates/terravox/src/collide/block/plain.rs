@@ -6,26 +6,30 @@ use super::build::{Corner, Item, SURELY_AREA};
 use super::mesh::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
 use super::node::{Node, WIDTH};
 use super::ray::{EDGE_SLACK, LocalRay, cross};
+use super::walk::{Waiting, waiting};
 
-/// How near the boxes of a node are along a ray, and a mask of those that it meets at
-/// `t_min..=t_max`.
+/// The boxes of a node that the ray meets at `t_min..=t_max`, and a mask of them.
 pub(super) fn near_boxes(
     node: &Node,
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([f32; WIDTH], u32) {
-    let (mut near, mut far) = ([t_min; WIDTH], [t_max; WIDTH]);
-    for axis in 0..3 {
-        let side = ray.near_side[axis];
-        for lane in 0..WIDTH {
+) -> ([Waiting; WIDTH], u32) {
+    let (mut met, mut mask) = ([0; WIDTH], 0);
+    for lane in 0..WIDTH {
+        let (mut near, mut far) = (t_min, t_max);
+        for axis in 0..3 {
+            let side = usize::from(ray.direction[axis].is_sign_negative());
             let inward = |side: usize| f32::from(node.sides[side][axis][lane]) * ray.byte[axis];
-            near[lane] = near[lane].max(ray.ends[0][axis] + inward(side));
-            far[lane] = far[lane].min(ray.ends[1][axis] - inward(1 - side));
+            near = near.max(ray.ends[0][axis] + inward(side));
+            far = far.min(ray.ends[1][axis] - inward(1 - side));
+        }
+        if near <= far {
+            met[lane] = waiting(near, node.children[lane]);
+            mask |= 1 << lane;
         }
     }
-    let mask = (0..WIDTH).map(|lane| u32::from(near[lane] <= far[lane]) << lane).sum();
-    (near, mask)
+    (met, mask)
 }
 
 /// The triangles of a leaf that the ray's line meets: first ones in bits 0 to 3, second

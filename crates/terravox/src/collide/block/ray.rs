@@ -9,6 +9,8 @@
 //! Boxes are tested by slabs, grown by what rounding can be off (compare Ize, "Robust BVH
 //! Ray Traversal", 2013).
 
+use glam::Vec4;
+
 use super::machine;
 use super::mesh::{FARTHEST, LEAF, Leaf, Leaves, MIDDLE, Mesh, STEPS};
 use super::node::BYTE;
@@ -18,11 +20,15 @@ use super::{Node, QuadTree};
 /// Directions of a length beyond this or below its inverse are no directions.
 const LONGEST: f32 = 1e15;
 
-/// Origins farther away on any axis, cells, are too far to tell places in a block apart.
+/// Origins of which the coordinates sum to more, cells, are too far to tell places in a block apart.
 const FARTHEST_ORIGIN: f32 = (1 << 20) as f32;
 
-/// The axes that follow an axis.
-const NEXT: [usize; 4] = [1, 2, 0, 1];
+/// By the set of a direction's longest shares: the first such axis, and those that follow
+/// it.
+const AXES: [[usize; 3]; 8] = {
+    let (x, y, z) = ([0, 1, 2], [1, 2, 0], [2, 0, 1]);
+    [x, x, y, x, z, x, y, x]
+};
 
 /// A direction's share along an axis is at least this, either way.
 const LEAST_SHARE: f32 = 1e-15;
@@ -34,23 +40,24 @@ pub(super) const EDGE_SLACK: f32 = 1.0 / 65536.0;
 /// of the block.
 const SIDE_SLACK: f32 = 1.0 / (1 << 21) as f32;
 
-/// A ray in a block's space, with what the tests need of it.
+/// A ray in a block's space, with what the tests need of it. Written and read as whole
+/// vectors: parts would have to wait for each other in the processor's store queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalRay {
     /// Where it starts, steps from the block's middle.
-    origin: [f32; 3],
+    origin: Vec4,
+    /// The direction; the signs say which sides of boxes are near.
+    pub(super) direction: Vec4,
     /// 1 / direction, steps.
-    inverse: [f32; 3],
+    inverse: Vec4,
     /// What turns a position into where it is seen along the ray: factors, and a sum.
-    pub(super) views: [[f32; 4]; 2],
+    pub(super) views: [Vec4; 2],
+    /// Ray parameter a byte's step, by axis.
+    pub(super) byte: Vec4,
+    /// Ray parameters of the near and the far end of the block, by axis, rounded outward.
+    pub(super) ends: [Vec4; 2],
     /// The axis that the ray runs along most.
     depth_axis: usize,
-    /// Ray parameter a byte's step, by axis.
-    pub(super) byte: [f32; 3],
-    /// Ray parameters of the near and the far end of the block, by axis, rounded outward.
-    pub(super) ends: [[f32; 3]; 2],
-    /// By axis: 1 where the high side of a box is the near one.
-    pub(super) near_side: [usize; 3],
     valid: bool,
 }
 
@@ -71,37 +78,33 @@ pub struct LocalHit {
 
 impl LocalRay {
     /// The ray from `origin`, cells from the block's lowest corner, along `direction`, of
-    /// any length from 10⁻¹⁵ to 10¹⁵ cells, the origin at most 2²⁰ cells away on each axis.
+    /// any length from 10⁻¹⁵ to 10¹⁵ cells, the origin's coordinates summing to at most 2²⁰.
     /// Any other ray hits nothing.
     #[inline]
     pub fn new(origin: [f32; 3], direction: [f32; 3]) -> LocalRay {
-        let size = direction.map(f32::abs);
-        let longest = size[0].max(size[1]).max(size[2]);
-        let depth_axis = if size[1] > size[0] { 1 } else { 0 };
-        let depth_axis = if size[2] >= longest { 2 } else { depth_axis };
+        let [x, y, z] = direction;
+        let along = Vec4::new(x, y, z, 0.0);
+        let size = along.abs();
+        let longest = larger(larger(size.x, size.y), size.z);
         // A NaN is in no range.
-        let valid = longest >= 1.0 / LONGEST && size[0] + size[1] + size[2] <= LONGEST;
-        let least = longest * LEAST_SHARE;
-        let scaled = direction.map(|d| d.abs().max(least).copysign(d) * STEPS);
-        let inverse = scaled.map(|d| 1.0 / d);
-        let to_depth = -STEPS * inverse[depth_axis];
-        let [u, v] = [NEXT[depth_axis], NEXT[depth_axis + 1]];
-        let mut views = [[0.0; 4]; 2];
-        views[0][u] = 1.0;
-        views[0][depth_axis] = direction[u] * to_depth;
-        views[1][v] = 1.0;
-        views[1][depth_axis] = direction[v] * to_depth;
+        let valid = longest >= 1.0 / LONGEST && (size.x + size.y) + size.z <= LONGEST;
+        let is_longest = size.cmpge(Vec4::splat(longest)).bitmask() & 7;
+        let [depth_axis, u, v] = AXES[is_longest as usize];
+        let [depth, u, v] = [Vec4::AXES[depth_axis], Vec4::AXES[u], Vec4::AXES[v]];
+        let least = Vec4::splat(longest * LEAST_SHARE);
+        let inverse = 1.0 / (size.max(least).copysign(along) * STEPS);
+        let slopes = along * (-STEPS * sum(inverse * depth));
         let mut ray = LocalRay {
-            origin,
+            origin: Vec4::ZERO,
+            direction: along,
             inverse,
-            views,
+            views: [u + depth * sum(slopes * u), v + depth * sum(slopes * v)],
+            byte: inverse.abs() * BYTE,
+            ends: [Vec4::ZERO; 2],
             depth_axis,
-            byte: inverse.map(|inverse| inverse.abs() * BYTE),
-            ends: [[0.0; 3]; 2],
-            near_side: direction.map(|d| usize::from(d.is_sign_negative())),
             valid,
         };
-        ray.start(origin);
+        ray.move_to(origin);
         ray
     }
 
@@ -109,50 +112,59 @@ impl LocalRay {
     /// lowest corner.
     #[inline]
     pub fn moved_to(mut self, origin: [f32; 3]) -> LocalRay {
-        self.start(origin);
+        self.move_to(origin);
         self
     }
 
+    /// As [`LocalRay::moved_to`], in place.
     #[inline]
-    fn start(&mut self, origin: [f32; 3]) {
-        let far = origin[0].abs().max(origin[1].abs()).max(origin[2].abs());
-        let sum = origin[0].abs() + origin[1].abs() + origin[2].abs();
-        self.valid &= far <= FARTHEST_ORIGIN && !sum.is_nan();
-        self.origin = origin.map(|o| (o - MIDDLE) * STEPS);
-        let end = f32::from(FARTHEST);
-        for axis in 0..3 {
-            let (o, inverse) = (self.origin[axis], self.inverse[axis]);
-            let size = inverse.abs();
-            let middle = -o * inverse;
-            let half = end * size;
-            let slack = (o.abs() * size + half) * SIDE_SLACK;
-            self.ends[0][axis] = (middle - half) - slack;
-            self.ends[1][axis] = (middle + half) + slack;
-        }
-        let [x, y, z] = self.origin;
+    pub fn move_to(&mut self, origin: [f32; 3]) {
+        let [x, y, z] = origin;
+        let far = (x.abs() + y.abs()) + z.abs();
+        self.valid &= far <= FARTHEST_ORIGIN;
+        let origin = (Vec4::new(x, y, z, MIDDLE) - MIDDLE) * STEPS;
+        let size = self.inverse.abs();
+        let middle = -origin * self.inverse;
+        let half = f32::from(FARTHEST) * size;
+        let slack = (origin.abs() * size + half) * SIDE_SLACK;
+        self.ends = [(middle - half) - slack, (middle + half) + slack];
+        self.origin = origin;
         for view in &mut self.views {
-            view[3] = -((x * view[0] + y * view[1]) + z * view[2]);
+            *view = view.with_w(0.0) - Vec4::W * sum(*view * origin);
         }
     }
 
     /// Where along the two views a position is seen.
     #[inline]
     pub(super) fn seen(&self, p: [f32; 3]) -> [f32; 2] {
-        self.views.map(|view| ((p[0] * view[0] + p[1] * view[1]) + p[2] * view[2]) + view[3])
+        self.views.map(|view| ((p[0] * view.x + p[1] * view.y) + p[2] * view.z) + view.w)
     }
 
     /// Where the ray meets the plane of a triangle of positions that it is known to meet.
     #[inline]
     pub(super) fn meet(&self, corners: [[i16; 3]; 3]) -> (f32, f32, f32) {
         let corners = corners.map(|corner| corner.map(f32::from));
+        let depth = self.depth_axis;
+        let origin = self.origin.to_array();
         let [a, b, c] = corners.map(|corner| self.seen(corner));
         let [wa, wb, wc] = [cross(b, c), cross(c, a), cross(a, b)];
         let inverse = 1.0 / ((wa + wb) + wc);
-        let [za, zb, zc] =
-            corners.map(|corner| corner[self.depth_axis] - self.origin[self.depth_axis]);
-        let depth = ((wa * za + wb * zb) + wc * zc) * inverse;
-        (depth * self.inverse[self.depth_axis], wb * inverse, wc * inverse)
+        let [za, zb, zc] = corners.map(|corner| corner[depth] - origin[depth]);
+        let along = ((wa * za + wb * zb) + wc * zc) * inverse;
+        (along * self.inverse.to_array()[depth], wb * inverse, wc * inverse)
     }
+}
+
+/// The sum of the first three.
+#[inline(always)]
+fn sum(of: Vec4) -> f32 {
+    (of.x + of.y) + of.z
+}
+
+/// The larger; if the first is a NaN, the second.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 /// Twice the signed area that the origin, `a` and `b` span.
@@ -201,7 +213,7 @@ impl QuadTree {
         t_max: f32,
         visit: impl FnMut(LocalHit, f32) -> f32,
     ) {
-        if !ray.valid || !(t_min <= t_max) {
+        if !ray.valid || t_min.is_nan() || t_max.is_nan() || t_min > t_max {
             return;
         }
         match &self.mesh.leaves {

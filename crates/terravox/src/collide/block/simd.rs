@@ -4,11 +4,14 @@
 
 use std::arch::x86_64::*;
 
+use glam::Vec4;
+
 use super::boxes::BoxQuery;
 use super::build::{Corner, Item, SURELY_AREA};
 use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, MIDDLE, REVERSED, STEPS};
 use super::node::{Node, WIDTH};
 use super::ray::{EDGE_SLACK, LocalRay};
+use super::walk::Waiting;
 
 /// See `plain::near_boxes`.
 #[inline(always)]
@@ -17,7 +20,7 @@ pub(super) fn near_boxes(
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([f32; WIDTH], u32) {
+) -> ([Waiting; WIDTH], u32) {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { near_boxes_sse2(node, ray, t_min, t_max) }
 }
@@ -195,27 +198,63 @@ fn measure_sse2(items: &[Item]) -> ([i16; 8], [i32; 4]) {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([f32; WIDTH], u32) {
-    let (mut near, mut far) = (_mm_set1_ps(t_min), _mm_set1_ps(t_max));
-    for axis in 0..3 {
-        let side = ray.near_side[axis];
-        let byte = _mm_set1_ps(ray.byte[axis]);
-        let inward = _mm_mul_ps(bytes(node.sides[side & 1][axis]), byte);
-        near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(ray.ends[0][axis]), inward), near);
-        let inward = _mm_mul_ps(bytes(node.sides[(side & 1) ^ 1][axis]), byte);
-        far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(ray.ends[1][axis]), inward), far);
+fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([Waiting; WIDTH], u32) {
+    let (low, high) = sides_of(node);
+    // By axis four bytes that say whether the high side is the near one.
+    let is_near = _mm_srai_epi32(_mm_castps_si128(ray.direction.into()), 31);
+    let near_sides = _mm_or_si128(_mm_andnot_si128(is_near, low), _mm_and_si128(is_near, high));
+    let far_sides = _mm_xor_si128(_mm_xor_si128(low, high), near_sides);
+    let [near_x, near_y, near_z] = inward(near_sides, ray);
+    let [far_x, far_y, far_z] = inward(far_sides, ray);
+    let [x, y, z, _] = ray.ends[0].to_array();
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(x), near_x), _mm_set1_ps(t_min));
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(y), near_y), near);
+    let near = _mm_max_ps(_mm_add_ps(_mm_set1_ps(z), near_z), near);
+    let [x, y, z, _] = ray.ends[1].to_array();
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(x), far_x), _mm_set1_ps(t_max));
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(y), far_y), far);
+    let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(z), far_z), far);
+    let met = _mm_cmple_ps(near, far);
+    let near = _mm_castps_si128(_mm_and_ps(near, met));
+    let [a, b, c, d] = node.children;
+    let low = u64::from(a) | u64::from(b) << 16;
+    let packed = _mm_cvtsi64_si128((low | u64::from(c) << 32 | u64::from(d) << 48) as i64);
+    let children = _mm_unpacklo_epi16(packed, _mm_setzero_si128());
+    let children = _mm_and_si128(children, _mm_castps_si128(met));
+    let mut waiting = [0; WIDTH];
+    // SAFETY: `waiting` has room for 32 bytes.
+    unsafe {
+        let to: *mut __m128i = waiting.as_mut_ptr().cast();
+        _mm_storeu_si128(to, _mm_unpacklo_epi32(children, near));
+        _mm_storeu_si128(to.add(1), _mm_unpackhi_epi32(children, near));
     }
-    let mask = _mm_movemask_ps(_mm_cmple_ps(near, far)) as u32;
-    (lanes(near), mask)
+    (waiting, _mm_movemask_ps(met) as u32)
 }
 
-/// Four bytes as floats.
+/// The low and the high sides of a node's boxes, by axis; the last four bytes are others.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn bytes(of: [u8; WIDTH]) -> __m128 {
+fn sides_of(node: &Node) -> (__m128i, __m128i) {
+    let bytes: *const u8 = std::ptr::from_ref(node).cast();
+    // SAFETY: a node is 32 bytes, its high sides begin at the 12th.
+    unsafe { (_mm_loadu_si128(bytes.cast()), _mm_loadu_si128(bytes.add(12).cast())) }
+}
+
+/// How far along the ray sides lie from the ends of the block, by axis.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn inward(sides: __m128i, ray: &LocalRay) -> [__m128; 3] {
     let zero = _mm_setzero_si128();
-    let packed = _mm_cvtsi32_si128(i32::from_le_bytes(of));
-    _mm_cvtepi32_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(packed, zero), zero))
+    let (xy, z) = (_mm_unpacklo_epi8(sides, zero), _mm_unpackhi_epi8(sides, zero));
+    let x = _mm_cvtepi32_ps(_mm_unpacklo_epi16(xy, zero));
+    let y = _mm_cvtepi32_ps(_mm_unpackhi_epi16(xy, zero));
+    let z = _mm_cvtepi32_ps(_mm_unpacklo_epi16(z, zero));
+    let [step_x, step_y, step_z, _] = ray.byte.to_array();
+    [
+        _mm_mul_ps(x, _mm_set1_ps(step_x)),
+        _mm_mul_ps(y, _mm_set1_ps(step_y)),
+        _mm_mul_ps(z, _mm_set1_ps(step_z)),
+    ]
 }
 
 #[inline]
@@ -284,16 +323,16 @@ fn seen([xy, z]: [__m128i; 2], ray: &LocalRay) -> [__m128; 2] {
     let x = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(xy, xy), 16));
     let y = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(xy, xy), 16));
     let z = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(z, z), 16));
-    [view([x, y, z], &ray.views[0]), view([x, y, z], &ray.views[1])]
+    [view([x, y, z], ray.views[0]), view([x, y, z], ray.views[1])]
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn view([x, y, z]: [__m128; 3], view: &[f32; 4]) -> __m128 {
-    let x = _mm_mul_ps(x, _mm_set1_ps(view[0]));
-    let y = _mm_mul_ps(y, _mm_set1_ps(view[1]));
-    let z = _mm_mul_ps(z, _mm_set1_ps(view[2]));
-    _mm_add_ps(_mm_add_ps(_mm_add_ps(x, y), z), _mm_set1_ps(view[3]))
+fn view([x, y, z]: [__m128; 3], view: Vec4) -> __m128 {
+    let x = _mm_mul_ps(x, _mm_set1_ps(view.x));
+    let y = _mm_mul_ps(y, _mm_set1_ps(view.y));
+    let z = _mm_mul_ps(z, _mm_set1_ps(view.z));
+    _mm_add_ps(_mm_add_ps(_mm_add_ps(x, y), z), _mm_set1_ps(view.w))
 }
 
 #[inline]

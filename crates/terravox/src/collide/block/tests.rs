@@ -147,7 +147,7 @@ fn ray_through(surface: &Surface, numbers: &mut Numbers) -> (Vec3, Vec3) {
         2 => vertex(numbers) - origin,
         3 => {
             let mut axis = Vec3::ZERO;
-            axis[numbers.next() as usize % 3] = if numbers.next() % 2 == 0 { 1.0 } else { -1.0 };
+            axis[numbers.next() as usize % 3] = if numbers.next() & 1 == 0 { 1.0 } else { -1.0 };
             axis
         }
         4 => vertex(numbers) - vertex(numbers),

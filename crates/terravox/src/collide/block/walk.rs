@@ -1,81 +1,73 @@
 //! The walk over a tree, nearest first.
+//!
+//! Children are sorted and stacked without branches that depend on how many are met, or in
+//! which order.
 
 use super::mesh::Leaf;
 use super::node::{Child, Node, WIDTH};
 
-/// More than a walk ever leaves to be visited: a node leaves three, and trees are at most
-/// [`MAX_DEPTH`] deep.
+/// Deepest tree, in nodes. Down to [`HALVED_FROM`] a child has at most 2/3 of its node's
+/// quads: of three splits, each into parts of at most 3/4 and a rounding of two quads, the
+/// largest part gets the next. So four levels make 6,600 of 32,768; further down nodes are
+/// quartered, with a rounding of three: 1,653, 416, 107, 30, 16, and 16 are four leaves.
+pub(super) const MAX_DEPTH: usize = 10;
+
+/// Nodes from this depth on are split in halves, however their quads lie.
+pub(super) const HALVED_FROM: usize = 4;
+
+/// More than a walk ever leaves to be visited: a node leaves three more than it takes.
 pub(super) const STACK: usize = 3 * MAX_DEPTH + 1;
 
-/// Deepest tree. A child has at most 2/3 of its node's quads (of three splits, each into
-/// parts of at most 3/4 and a rounding of two quads, the first two or three go to the
-/// largest part), so that 32,768 quads are down to 16 after 19 levels, and a node of 16
-/// has leaves only.
-pub(super) const MAX_DEPTH: usize = 21;
+/// A child that waits: how near as bits of an f32, and below that the packed child. 0 is
+/// none.
+pub(super) type Waiting = u64;
 
-/// Children that wait, the nearest on top: how near as bits of an f32 of 0 or more, and
-/// the packed child.
-pub(super) struct Stack {
-    waiting: [u64; STACK],
-    count: usize,
-}
+/// Children met by kinds of masks, four bits each.
+const COUNTS: u64 = 0x4332_3221_3221_2110;
 
-impl Stack {
-    /// One that holds the root.
-    #[inline(always)]
-    pub fn new() -> Stack {
-        Stack { waiting: [0; STACK], count: 1 }
-    }
-
-    /// The nearest child and its distance.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<(f32, Child)> {
-        self.count = self.count.checked_sub(1)?;
-        let top = self.waiting[self.count];
-        Some((f32::from_bits((top >> 32) as u32), Child::unpack(top as u16)))
-    }
-
-    /// Adds the children of `node` that `mask` names, each with how near it is.
-    #[inline(always)]
-    pub fn push(&mut self, node: &Node, near: &[f32; WIDTH], mut mask: u32) {
-        let base = self.count;
-        while mask != 0 {
-            let lane = mask.trailing_zeros() as usize & 3;
-            mask &= mask - 1;
-            let entry = u64::from(near[lane].to_bits()) << 32 | u64::from(node.children[lane]);
-            let mut at = self.count;
-            while at > base && self.waiting[at - 1] < entry {
-                self.waiting[at] = self.waiting[at - 1];
-                at -= 1;
-            }
-            self.waiting[at] = entry;
-            self.count += 1;
-        }
-    }
+/// How near a child is, and which it is.
+#[inline(always)]
+pub(super) fn waiting(near: f32, child: u16) -> Waiting {
+    u64::from(near.to_bits()) << 32 | u64::from(child)
 }
 
 /// Visits the nodes and leaves that `near` lets through, nearest first, until nothing is
-/// left nearer than what `at_leaf` answers.
+/// left nearer than what `at_leaf` answers. `near` answers the children of a node that it
+/// lets through, 0 for others, and a mask of them. What is nearer than 0 comes last.
 #[inline(always)]
 pub(super) fn nearest_first<V>(
     nodes: &[Node],
     leaves: &[Leaf<V>],
     mut limit: f32,
-    near: impl Fn(&Node, f32) -> ([f32; WIDTH], u32),
+    near: impl Fn(&Node, f32) -> ([Waiting; WIDTH], u32),
     mut at_leaf: impl FnMut(usize, &Leaf<V>, f32) -> f32,
 ) {
-    let mut stack = Stack::new();
-    while let Some((distance, child)) = stack.pop() {
-        if distance > limit {
+    // Four are written where up to four are added.
+    let mut stack = [0; STACK + WIDTH];
+    let mut count = 1;
+    while count > 0 {
+        count -= 1;
+        let next = stack[count];
+        if f32::from_bits((next >> 32) as u32) > limit {
             continue;
         }
-        match child {
+        match Child::unpack(next as u16) {
             Child::Node(number) => {
-                let node = &nodes[number];
-                let (distances, mask) = near(node, limit);
-                stack.push(node, &distances, mask);
+                let (met, mask) = near(&nodes[number], limit);
+                stack[count..count + WIDTH].copy_from_slice(&farthest_first(met));
+                count += (COUNTS >> (4 * (mask & 15)) & 15) as usize;
             }
             Child::Leaf(number) => limit = at_leaf(number, &leaves[number], limit),
         }
     }
+}
+
+/// Sorted, largest first.
+#[inline(always)]
+fn farthest_first([a, b, c, d]: [Waiting; WIDTH]) -> [Waiting; WIDTH] {
+    let (a, b) = (a.max(b), a.min(b));
+    let (c, d) = (c.max(d), c.min(d));
+    let (a, c) = (a.max(c), a.min(c));
+    let (b, d) = (b.max(d), b.min(d));
+    [a, b.max(c), b.min(c), d]
 }

@@ -3,14 +3,37 @@
 
 use crate::voxel::Kind;
 
-#[cfg(target_arch = "x86_64")]
-use super::simd as fast;
-#[cfg(not(target_arch = "x86_64"))]
-use plain as fast;
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+pub(super) use super::simd as fast;
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+pub(super) use plain as fast;
 
 /// The slow twins of the vector code, and what other architectures use.
 pub(super) mod plain {
-    use crate::voxel::WATER;
+    use crate::collide::REACH;
+    use crate::math::Aabb;
+    use crate::voxel::{LIMIT, WATER};
+
+    /// The lowest and highest cells whose faces may touch a box: it grows by the reach and
+    /// is rounded outwards, so that a box that ends where a face lies touches it. None if it
+    /// is no box, or lies where no cells are.
+    #[allow(dead_code)]
+    pub(in super::super) fn reached(aabb: &Aabb) -> Option<([i32; 3], [i32; 3])> {
+        const FAR: f64 = (LIMIT + 1) as f64;
+        let (mut min, mut max) = ([0; 3], [0; 3]);
+        for axis in 0..3 {
+            let (low, high) = (aabb.min[axis], aabb.max[axis]);
+            let finite = low > f64::NEG_INFINITY && high < f64::INFINITY;
+            // No NaN gets through this.
+            if !(low <= high && low < FAR && high > -FAR && finite) {
+                return None;
+            }
+            // Rounding the sums cannot lose a cell: borders of cells are exact.
+            min[axis] = -((f64::from(REACH) - low.max(-FAR)).floor() as i32) - 1;
+            max[axis] = (high.min(FAR) + f64::from(REACH)).floor() as i32;
+        }
+        Some((min, max))
+    }
 
     /// A bit per material: whether it is solid, and whether it is liquid, when air is 0,
     /// water is 1 and all else is solid.

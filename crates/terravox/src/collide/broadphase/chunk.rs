@@ -58,6 +58,8 @@ pub(crate) struct ChunkBlocks {
     pub words: BlockWords,
     /// Solid masks by rank in `words.solid`, then wet ones by rank in `words.wet`.
     masks: Box<[Mask]>,
+    /// Ranks in `words.solid`: x86-64 has no count of bits, and boxes ask often.
+    ranks: [u8; 64],
     /// What the collider built of the blocks with faces.
     pub slots: Slots,
 }
@@ -99,7 +101,8 @@ impl ChunkBlocks {
     /// A record without masks: of a chunk that needs none.
     pub(super) fn simple(words: BlockWords) -> ChunkBlocks {
         debug_assert!(words.solid | words.wet == 0);
-        ChunkBlocks { words, masks: Box::default(), slots: Slots::default() }
+        let slots = Slots::default();
+        ChunkBlocks { words, masks: Box::default(), ranks: [0; 64], slots }
     }
 
     /// The record after some blocks were made anew; the others stay as they are. The
@@ -116,8 +119,13 @@ impl ChunkBlocks {
         };
         push(words.solid, remade.solid, &self.masks, self.words.solid);
         push(words.wet, remade.wet, self.wet_masks(), self.words.wet);
+        let (mut ranks, mut next) = ([0; 64], 0);
+        for (bit, rank) in ranks.iter_mut().enumerate() {
+            *rank = next;
+            next += (words.solid >> bit & 1) as u8;
+        }
         let slots = self.slots.carry(self.words.presence(), words.presence());
-        ChunkBlocks { words, masks: masks.into_boxed_slice(), slots }
+        ChunkBlocks { words, masks: masks.into_boxed_slice(), ranks, slots }
     }
 
     fn wet_masks(&self) -> &[Mask] {
@@ -130,12 +138,18 @@ impl ChunkBlocks {
         self.words.presence()
     }
 
+    /// Bit per block that owns a face of some surfaces.
+    #[inline]
+    pub fn showing(&self, surfaces: Surfaces) -> u64 {
+        let solid = if surfaces.solid() { self.words.solid } else { 0 };
+        let liquid = if surfaces.liquid() { self.words.liquid } else { 0 };
+        solid | liquid
+    }
+
     /// Whether the block of a bit owns faces of some surfaces.
     #[inline]
     pub fn shows(&self, bit: u32, surfaces: Surfaces) -> bool {
-        let solid = if surfaces.solid() { self.words.solid } else { 0 };
-        let liquid = if surfaces.liquid() { self.words.liquid } else { 0 };
-        (solid | liquid) >> bit & 1 != 0
+        self.showing(surfaces) >> bit & 1 != 0
     }
 
     /// The place among the blocks with faces of the block of a bit, and their number.
@@ -147,7 +161,7 @@ impl ChunkBlocks {
     /// The solid mask of the block of a bit, which must have one.
     #[inline(always)]
     pub fn solid_mask(&self, bit: u32) -> &Mask {
-        &self.masks[rank(self.words.solid, bit)]
+        &self.masks[usize::from(self.ranks[bit as usize])]
     }
 
     /// The wet mask of the block of a bit, which must have one.

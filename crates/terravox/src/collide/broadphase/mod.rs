@@ -19,7 +19,7 @@ mod naive;
 mod page;
 mod query;
 mod rows;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,9 @@ pub(crate) struct PageBlocks {
     pub all_liquid: ChunkBits,
     /// Chunks that are not held at mip 0, or unlisted in a world where that is unknown.
     pub unknown: ChunkBits,
+    /// Chunks that a ray must look at, for each of the 2³ parts of 4³ chunks, x + 2 z +
+    /// 4 y: those with faces, and unknown ones. A bit a chunk, x + 4 z + 16 y.
+    parts: [u64; 8],
     /// By chunk, x + 8 z + 64 y: where its record is.
     index: [u16; 512],
     /// In no order.
@@ -54,6 +57,7 @@ impl PageBlocks {
             all_solid: [0; 8],
             all_liquid: [0; 8],
             unknown: [unknown; 8],
+            parts: [unknown; 8],
             index: [NONE; 512],
             records: Vec::new(),
         }
@@ -64,6 +68,19 @@ impl PageBlocks {
     pub fn chunk(&self, chunk: ChunkPos) -> Option<&ChunkBlocks> {
         let (word, bit) = place(chunk);
         self.record(word, bit)
+    }
+
+    /// The parts of the page with something that a ray must look at: a bit each,
+    /// x + 2 z + 4 y.
+    #[inline]
+    pub fn parts(&self) -> u64 {
+        (0..8).fold(0, |bits, part| bits | u64::from(self.parts[part] != 0) << part)
+    }
+
+    /// The chunks of a part that a ray must look at: a bit each, x + 4 z + 16 y.
+    #[inline]
+    pub fn part(&self, part: u32) -> u64 {
+        self.parts[part as usize & 7]
     }
 
     /// As [`PageBlocks::chunk`], by word and bit.
@@ -116,6 +133,12 @@ impl PageBlocks {
         set(&mut self.stored, at, stored);
         set(&mut self.all_solid, at, !stored && words.all_solid != 0);
         set(&mut self.all_liquid, at, !stored && words.all_liquid != 0);
+        let local = |v: i32| (v & (PAGE_EDGE - 1)) as u32;
+        let [x, y, z] = [chunk.x, chunk.y, chunk.z].map(local);
+        let part = (x >> 2) + 2 * (z >> 2) + 4 * (y >> 2);
+        let bit = (x & 3) + 4 * (z & 3) + 16 * (y & 3);
+        let seen = record.is_none() || words.presence() != 0;
+        set(&mut self.parts, (part as usize, bit), seen);
         if let Some(record) = record.filter(|_| stored) {
             self.index[64 * at.0 + at.1 as usize] = self.records.len() as u16;
             self.records.push(record);

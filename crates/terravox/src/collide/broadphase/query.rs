@@ -7,10 +7,11 @@
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017), "Bit broadphase: queries".
 
-use crate::collide::{BLOCK_LOG2, Block, REACH, Surfaces};
+use crate::collide::{BLOCK_LOG2, Block, Surfaces};
 use crate::math::Aabb;
-use crate::voxel::{ChunkPos, LIMIT, PagePos, page_of};
+use crate::voxel::{ChunkPos, PagePos, page_of};
 
+use super::bits::fast;
 use super::{
     Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_of_bit, chunk_of_bit, for_bits,
 };
@@ -87,15 +88,6 @@ fn blocks_between(min: [usize; 3], max: [usize; 3]) -> u64 {
     strip(0) & strip(1) & strip(2)
 }
 
-/// The largest whole number at most `v`, which must be well within the range of i32.
-#[inline(always)]
-fn floor(v: f64) -> i32 {
-    // In sums with this the last bit is worth 1, and the low bits are the whole number.
-    const WHOLE: f64 = 6_755_399_441_055_744.0;
-    let sum = v + WHOLE;
-    sum.to_bits() as i32 - i32::from(sum - WHOLE > v)
-}
-
 /// Whether a mask has any bit in a slice of columns, from some slices on.
 #[inline(always)]
 fn any(mask: &Mask, columns: u64, slices: &Mask) -> bool {
@@ -111,26 +103,8 @@ impl Cells {
     /// cells are.
     #[inline(always)]
     pub fn reached(aabb: &Aabb) -> Option<Cells> {
-        const FAR: f64 = (LIMIT + 1) as f64;
-        const REACHED: f64 = REACH as f64;
-        let mut cells = Cells { min: [0; 3], max: [0; 3] };
-        let mut valid = true;
-        for axis in 0..3 {
-            let (min, max) = (aabb.min[axis], aabb.max[axis]);
-            // No NaN gets through this.
-            valid &= (min <= max) & (min < FAR) & (max > -FAR);
-            valid &= (min > -f64::INFINITY) & (max < f64::INFINITY);
-            let min = if min > -FAR { min } else { -FAR };
-            let max = if max < FAR { max } else { FAR };
-            // A box that ends where a face lies touches it. Rounding the sums cannot lose
-            // a cell: borders of cells are exact.
-            cells.min[axis] = -floor(REACHED - min) - 1;
-            cells.max[axis] = floor(max + REACHED);
-        }
-        if !valid {
-            return None;
-        }
-        Some(cells)
+        let (min, max) = fast::reached(aabb)?;
+        Some(Cells { min, max })
     }
 
     /// The part in the cube of `1 << LOG2` cells at `at`, in cells of `1 << shift` from
@@ -155,9 +129,15 @@ impl Broadphase {
     #[inline]
     pub fn blocks_in(&self, aabb: &Aabb, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
         let Some(cells) = Cells::reached(aabb) else { return };
-        let small = (0..3).all(|axis| (cells.max[axis] >> 3) - (cells.min[axis] >> 3) <= 1);
-        if small {
-            return self.few_blocks(&Corner::new(&cells), surfaces, visit);
+        let [first, last] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> BLOCK_LOG2));
+        let wide = [0, 1, 2].map(|axis| (last[axis] - first[axis]) >> 1);
+        if wide[0] | wide[1] | wide[2] == 0 {
+            let corner = Corner::new(&cells, first, last);
+            let apart = [0, 1, 2].map(|axis| (first[axis] ^ last[axis]) >> 2);
+            return match apart[0] | apart[1] | apart[2] {
+                0 => self.few_blocks_of_one(&corner, surfaces, visit),
+                _ => self.few_blocks(&corner, surfaces, visit),
+            };
         }
         self.each_chunk(&cells, surfaces, |chunk, record| match record {
             Some(record) => record.blocks_in(chunk, &cells, surfaces, &mut visit),
@@ -195,8 +175,25 @@ impl Broadphase {
         any
     }
 
-    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis.
+    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis, all of one
+    /// chunk: three of four small boxes.
     #[inline(always)]
+    fn few_blocks_of_one(
+        &self,
+        corner: &Corner,
+        surfaces: Surfaces,
+        mut visit: impl FnMut(Block, Touch),
+    ) {
+        let [x, y, z] = corner.first.map(|v| v >> 2);
+        let chunk = ChunkPos::new(x, y, z);
+        if let Some(page) = self.page(page_of(chunk)) {
+            let [from, to] = [corner.first, corner.last].map(|at| at.map(|v| (v & 3) as usize));
+            page.few_blocks(chunk, corner, blocks_between(from, to), surfaces, &mut visit);
+        }
+    }
+
+    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis.
+    #[cold]
     fn few_blocks(&self, corner: &Corner, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
         let [first, last] = [corner.first, corner.last].map(|block| block.map(|v| v >> 2));
         for y in first[1]..=last[1] {
@@ -204,7 +201,11 @@ impl Broadphase {
                 for x in first[0]..=last[0] {
                     let chunk = ChunkPos::new(x, y, z);
                     if let Some(page) = self.page(page_of(chunk)) {
-                        page.few_blocks(chunk, corner, surfaces, &mut visit);
+                        let at = [x << 2, y << 2, z << 2];
+                        let from = [0, 1, 2].map(|a| (corner.first[a] - at[a]).max(0) as usize);
+                        let to = [0, 1, 2].map(|a| (corner.last[a] - at[a]).min(3) as usize);
+                        let between = blocks_between(from, to);
+                        page.few_blocks(chunk, corner, between, surfaces, &mut visit);
                     }
                 }
             }
@@ -276,8 +277,7 @@ struct Corner {
 
 impl Corner {
     #[inline(always)]
-    fn new(cells: &Cells) -> Corner {
-        let [first, last] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> BLOCK_LOG2));
+    fn new(cells: &Cells, first: [i32; 3], last: [i32; 3]) -> Corner {
         let ends = |axis: usize| {
             let [from, to] = [cells.min, cells.max].map(|corner| (corner[axis] & 7) as usize);
             [from, if first[axis] == last[axis] { to } else { 7 }, to]
@@ -302,13 +302,10 @@ impl PageBlocks {
         &self,
         chunk: ChunkPos,
         corner: &Corner,
+        between: u64,
         surfaces: Surfaces,
         visit: &mut impl FnMut(Block, Touch),
     ) {
-        let at = [chunk.x << 2, chunk.y << 2, chunk.z << 2];
-        let from = [0, 1, 2].map(|axis| (corner.first[axis] - at[axis]).max(0) as usize);
-        let to = [0, 1, 2].map(|axis| (corner.last[axis] - at[axis]).min(3) as usize);
-        let between = blocks_between(from, to);
         let Some(record) = self.chunk(chunk) else {
             if surfaces.liquid() && self.words(chunk).all_liquid != 0 {
                 let touch = Touch { solid: false, liquid: true };
@@ -317,14 +314,13 @@ impl PageBlocks {
             return;
         };
         record.asked(surfaces, between, |bit, tests| {
-            let block = block_of_bit(chunk, bit);
             // The first or the second along each axis: they differ in the last bit.
-            let second = |v: i32, axis: usize| ((v ^ corner.first[axis]) & 1) as usize;
+            let second = |bit: u32, axis: usize| ((bit ^ corner.first[axis] as u32) & 1) as usize;
             let columns =
-                corner.columns[0][second(block.x, 0)] & corner.columns[1][second(block.z, 2)];
-            let touch = tests.run(columns, corner.slices[second(block.y, 1)]);
+                corner.columns[0][second(bit, 0)] & corner.columns[1][second(bit >> 2, 2)];
+            let touch = tests.run(columns, corner.slices[second(bit >> 4, 1)]);
             if touch.solid || touch.liquid {
-                visit(block, touch);
+                visit(block_of_bit(chunk, bit), touch);
             }
         });
     }
@@ -405,7 +401,9 @@ impl ChunkBlocks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bits::plain;
     use super::*;
+    use crate::voxel::LIMIT;
 
     #[test]
     fn cells_that_are_reached_are_closed_and_exact() {
@@ -426,6 +424,44 @@ mod tests {
         let limit = f64::from(LIMIT);
         assert_eq!(reached(limit - 0.5, 1e300).map(|c| c.0), Some(LIMIT - 2));
         assert_eq!(reached(-1e300, -limit).map(|c| c.1), Some(-LIMIT));
+    }
+
+    #[test]
+    fn vector_code_reaches_the_same_cells() {
+        let limit = f64::from(LIMIT);
+        let values = [
+            0.0,
+            -0.0,
+            0.25,
+            -0.25,
+            0.75,
+            -0.75,
+            7.9999,
+            8.0,
+            -8.0,
+            1e-300,
+            -1e-300,
+            31.25,
+            1e6,
+            -1e6 - 0.3,
+            limit - 0.5,
+            -limit,
+            limit + 0.5,
+            limit + 2.0,
+            -limit - 2.0,
+            1e300,
+            -1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ];
+        for (min, max) in values.iter().flat_map(|&a| values.map(|b| (a, b))) {
+            for axis in 0..3 {
+                let mut aabb = Aabb::new([-1.5, 2.0, 3.3], [0.5, 9.25, 3.3]);
+                (aabb.min[axis], aabb.max[axis]) = (min, max);
+                assert_eq!(fast::reached(&aabb), plain::reached(&aabb), "{aabb:?}");
+            }
+        }
     }
 
     #[test]

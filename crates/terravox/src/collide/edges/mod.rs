@@ -15,8 +15,12 @@
 //! edge (180° where that mean is no help: at more than a right angle to the triangle).
 //! Vertices have the same normals in all blocks, so of the two triangles at a border edge
 //! one lies at least half the angle from that mean: **one of the two blocks gives at
-//! least the exact angle**. A contact on the edge is found in both. Exact neighbours need meshes of 10³ cells for blocks of 8³, which
-//! takes half as long again as all else.
+//! least the exact angle** (unless another triangle stands for one of the two, see below).
+//! A contact on the edge is found in both. On generated hills and in real caves 12 % of
+//! all sides are on the border; of these 6 and 13 % get less than the exact angle from
+//! their own block, 0.6 and 3.5 % by 5° and more, 1 and 4 % get more than 4° where there
+//! is none. Exact neighbours would need meshes of 10³ cells for blocks of 8³: half as
+//! long again for the mesher, more than all that is done here.
 //!
 //! A triangle without area, or one that folds back (it is at more than a right angle to
 //! the other of its quad, and against its vertices' normals), is looked through: the
@@ -69,24 +73,27 @@ pub fn edge_angles(
     let EdgeScratch { points, guides, pairing } = scratch;
     points.clear();
     points.extend(surface.positions.iter().map(|p| vector(*p)));
+    let quads = surface.quad_count();
+    // The last one stands for what is not there.
     guides.clear();
-    for i in surface.indices.chunks_exact(6) {
-        guides.extend(guides_of(surface, points, corners(i)));
+    guides.resize(2 * quads + 1, Vec4::ZERO);
+    let each = guides.as_chunks_mut::<2>().0;
+    for (guides, i) in each.iter_mut().zip(surface.indices.chunks_exact(6)) {
+        *guides = guides_of(surface, points, corners(i));
     }
-    // What is not there.
-    guides.push(Vec4::ZERO);
+    let guides = guides.as_slice();
     out.clear();
-    let whole = surface.plain_quads == surface.quad_count();
+    out.resize(quads, 0);
+    let whole = surface.plain_quads == quads;
     pairing.plain(surface, block, |quad, at, across, open| {
         let own = [guides[2 * quad], guides[2 * quad + 1]];
         let mut codes = inner_codes(points, at, own, across.map(|side| guides[side / 2]));
         if whole && open != 0 {
             codes |= border_codes(surface, points, at, own) & open;
         }
-        out.push(codes);
+        out[quad] = codes;
     });
     if !whole {
-        out.resize(surface.quad_count(), 0);
         others(surface, scratch, out);
     }
 }

@@ -56,6 +56,8 @@ pub struct KdBuilder {
     /// The vertices as boxes of one point.
     points: Vec<Item>,
     items: Vec<Item>,
+    /// The box around all items.
+    bounds: Item,
     /// Vertex numbers by primitive as given, halves without area marked.
     corners: Vec<[u32; 4]>,
     nodes: Vec<Node>,
@@ -143,6 +145,7 @@ impl KdBuilder {
         }
         self.items.clear();
         self.items.reserve(count);
+        self.bounds = NOTHING;
         self.corners.clear();
         self.corners.reserve(count);
         for (primitive, quad) in quads.enumerate() {
@@ -162,6 +165,7 @@ impl KdBuilder {
             self.corners.push(quad);
             let [a, b, c, d] = points;
             let mut item = least(least(a, b), least(c, d));
+            self.bounds = least(self.bounds, item);
             [item[3], item[7]] = narrow(primitive as u32).map(|word| word as i16);
             self.items.push(item);
         }
@@ -172,7 +176,7 @@ impl KdBuilder {
     fn finish(&mut self, grid: PositionGrid, payload: impl Fn(usize) -> u32) -> KdTree {
         self.nodes.clear();
         self.depth = 0;
-        let bounds = union(&self.items);
+        let bounds = self.bounds;
         if !self.items.is_empty() {
             split(&mut self.items, bounds, &mut self.nodes, 0, &mut self.depth);
         }
@@ -180,18 +184,18 @@ impl KdBuilder {
         let vertices = if empty { &[][..] } else { &self.points[..] };
         let a_quad = words_a_quad(vertices.len());
         let count = 3 * (self.nodes.len() + vertices.len()) + (a_quad + 2) * self.items.len();
-        let mut words: Vec<u16> = Vec::with_capacity(count);
-        words.extend_from_slice(self.nodes.as_flattened());
-        words.extend(vertices.iter().flat_map(|point| [0, 1, 2].map(|i| unsigned(point[i]))));
-        let corners = self.items.iter().map(|item| self.corners[number(item)]);
-        match a_quad {
-            2 => words.extend(
-                corners.flat_map(|[a, b, c, d]| [a | b << 8, c | d << 8].map(|w| w as u16)),
-            ),
-            4 => words.extend(corners.flat_map(|corners| corners.map(|corner| corner as u16))),
-            _ => corners.for_each(|corners| words.extend(corners.map(narrow).as_flattened())),
+        let mut words = vec![0; count].into_boxed_slice();
+        let (nodes, rest) = words.split_at_mut(3 * self.nodes.len());
+        let (points, rest) = rest.split_at_mut(3 * vertices.len());
+        let (quads, payloads) = rest.split_at_mut(a_quad * self.items.len());
+        nodes.copy_from_slice(self.nodes.as_flattened());
+        for (out, point) in points.as_chunks_mut().0.iter_mut().zip(vertices) {
+            *out = [0, 1, 2].map(|i| unsigned(point[i]));
         }
-        words.extend(self.items.iter().flat_map(|item| narrow(payload(number(item)))));
+        self.pack_quads(quads, a_quad);
+        for (out, item) in payloads.as_chunks_mut().0.iter_mut().zip(&self.items) {
+            *out = narrow(payload(number(item)));
+        }
         KdTree {
             grid,
             bounds: [
@@ -202,7 +206,31 @@ impl KdBuilder {
             vertex_count: vertices.len() as u32,
             quad_count: self.items.len() as u32,
             depth: self.depth as u8,
-            words: words.into_boxed_slice(),
+            words,
+        }
+    }
+}
+
+impl KdBuilder {
+    /// Writes the vertex numbers in the order of the leaves, in as many words a quad.
+    fn pack_quads(&self, words: &mut [u16], a_quad: usize) {
+        let corners = self.items.iter().map(|item| self.corners[number(item)]);
+        match a_quad {
+            2 => {
+                for (out, [a, b, c, d]) in words.as_chunks_mut().0.iter_mut().zip(corners) {
+                    *out = [a | b << 8, c | d << 8].map(|word| word as u16);
+                }
+            }
+            4 => {
+                for (out, corners) in words.as_chunks_mut().0.iter_mut().zip(corners) {
+                    *out = corners.map(|corner| corner as u16);
+                }
+            }
+            _ => {
+                for (out, corners) in words.as_chunks_mut::<8>().0.iter_mut().zip(corners) {
+                    out.copy_from_slice(corners.map(narrow).as_flattened());
+                }
+            }
         }
     }
 }
@@ -229,9 +257,8 @@ fn split_from(
     }
     debug_assert!(level < MAX_DEPTH);
     let axis = longest_axis(&bounds);
-    let left = partition(items, axis);
+    let (left, left_bounds, right_bounds) = partition(items, axis);
     let (left_items, right_items) = items.split_at_mut(left);
-    let (left_bounds, right_bounds) = (union(left_items), union(right_items));
     let at = nodes.len();
     nodes.push([unsigned(!left_bounds[axis + 4]), unsigned(right_bounds[axis]), axis as u16]);
     // A part has fewer nodes than primitives.
@@ -250,26 +277,31 @@ fn split_from(
     split_from(right_items, first + left, right_bounds, nodes, level + 1, depth);
 }
 
-/// Brings the primitives of the left part to the front, and answers their number.
-fn partition(items: &mut [Item], axis: usize) -> usize {
+/// Brings the primitives of the left part to the front; answers their number, and the box
+/// around each part.
+fn partition(items: &mut [Item], axis: usize) -> (usize, Item, Item) {
     let count = items.len();
     let sum: i64 = items.iter().map(|item| i64::from(middle(item, axis))).sum();
     // Middles below the mean are those at most this.
     let mean = sum.div_euclid(count as i64) as i32;
-    let mut left = 0;
+    let (mut left, mut left_bounds, mut right_bounds) = (0, NOTHING, NOTHING);
     // Swaps always and counts what belongs to the left: a branch would be guessed wrong
-    // half of the time.
+    // half of the time. The boxes grow here too, since in a loop of its own the compiler
+    // takes items apart.
     for i in 0..count {
-        let stays = middle(&items[i], axis) <= mean;
+        let item = items[i];
+        let stays = middle(&item, axis) <= mean;
         items.swap(i, left);
         left += usize::from(stays);
+        left_bounds = least(left_bounds, item.map(|v| if stays { v } else { i16::MAX }));
+        right_bounds = least(right_bounds, item.map(|v| if stays { i16::MAX } else { v }));
     }
     if 4 * left >= count && 4 * (count - left) >= count {
-        return left;
+        return (left, left_bounds, right_bounds);
     }
     let half = count / 2;
     items.select_nth_unstable_by_key(half, |item| middle(item, axis));
-    half
+    (half, union(&items[..half]), union(&items[half..]))
 }
 
 /// Twice the middle of a box along an axis.

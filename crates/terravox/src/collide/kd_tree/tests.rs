@@ -85,7 +85,7 @@ fn rays(seed: u64, tree: &KdTree, count: usize) -> Vec<([f32; 3], [f32; 3])> {
             direction[i / 4 % 3] = if i % 8 == 3 { 1.0 } else { -2.0 };
         }
         // Some start on the lattice, in the plane of corners.
-        let origin = if i % 5 == 0 { [corner[0], origin[1], corner[2]] } else { origin };
+        let origin = if i.is_multiple_of(5) { [corner[0], origin[1], corner[2]] } else { origin };
         (origin, direction)
     };
     (0..count).map(ray).collect()

@@ -1,0 +1,116 @@
+//! Pictures: rays a second of the renderer on one thread, with everything around them
+//! and alone.
+
+use std::hint::black_box;
+
+use cpu_time::ThreadTime;
+use terravox::collide::{Collider, Filter, Ray};
+use terravox_cli::render::{self, Camera, FAR, FOV_DEGREES, PictureOptions, RenderStats, Scene};
+
+use crate::report::{Report, Row};
+use crate::worlds::World;
+
+/// Pictures that are taken of each world; the fastest counts.
+const ROUNDS: usize = 5;
+
+/// What the pictures are like: one ray a pixel, one thread.
+const OPTIONS: PictureOptions = PictureOptions {
+    width: 640,
+    height: 360,
+    rays_an_edge: 1,
+    sun: None,
+    lamp: None,
+    threads: Some(1),
+};
+
+/// Measures this part.
+pub fn run(report: &mut Report, worlds: &[&World]) {
+    let mut rates = Vec::new();
+    for world in worlds {
+        let scene = match Scene::new(&world.grid, Some(0)) {
+            Ok(scene) => scene,
+            Err(error) => panic!("{}: {error}", world.name),
+        };
+        let camera = render::overview(&scene, OPTIONS.aspect(), FOV_DEGREES);
+        let (rate, rows) = measure(world, &camera);
+        report.details(format!("Pictures of {}, 640 × 360", world.name), rows);
+        rates.push(rate);
+    }
+    let worst = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let note = "primary and shadow rays ÷ all CPU time of a picture, shading and water rays \
+                too; blocks built; the worst world";
+    report.set("render_mrays", worst, note);
+}
+
+/// Millions a second of primary and shadow rays, and the details.
+fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
+    // A scene of its own: the camera's search has built blocks of the other.
+    let Ok(scene) = Scene::new(&world.grid, Some(0)) else { unreachable!("it was made before") };
+    let picture = || render::render(&scene, camera, &OPTIONS, &|| ()).stats;
+    let cold = picture();
+    let built = scene.collider().stats();
+    let warm = (0..ROUNDS).map(|_| picture()).min_by_key(|stats| stats.cpu).unwrap_or(cold);
+    let [cold_rate, rate] = [cold, warm].map(|stats| mrays(&stats));
+    let rays = render::recorded_rays(&scene, camera, &OPTIONS);
+    let query = |ray: &render::Ray| Ray::new(ray.origin, ray.direction, FAR);
+    let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
+    let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();
+    let collider = scene.collider();
+    let seen = collider.stats().hits;
+    let first = |ray: &Ray| u64::from(collider.ray(ray, &Filter::BOTH).found.is_some());
+    let any = |ray: &Ray| u64::from(collider.ray_any(ray, &Filter::SOLID).found);
+    let closest = least(&primary, first);
+    let before = collider.stats().hits;
+    let shadows = least(&shadow, any);
+    let [firsts, anys] = [before - seen, collider.stats().hits - before];
+    let looked = |hits: u64, rays: &[Ray]| hits as f64 / (ROUNDS * rays.len().max(1)) as f64;
+    let mut fresh = Collider::default();
+    fresh.update(&world.grid);
+    let start = ThreadTime::now();
+    for ray in &primary {
+        black_box(fresh.ray(ray, &Filter::BOTH));
+    }
+    for ray in &shadow {
+        black_box(fresh.ray_any(ray, &Filter::SOLID));
+    }
+    let build = start.elapsed().as_secs_f64() - closest - shadows;
+    let count = (primary.len() + shadow.len()) as f64;
+    let row = |id: &str, value: f64, unit, note: &str| Row {
+        id: id.to_owned(),
+        value,
+        unit,
+        baseline: None,
+        ratio: None,
+        note: note.to_owned(),
+    };
+    let rows = vec![
+        row("primary rays", warm.rays.primary as f64, "rays", ""),
+        row("shadow rays", warm.rays.shadow as f64, "rays", ""),
+        row("water rays", warm.rays.water as f64, "rays", "mirrored and refracted"),
+        row("picture, first", cold_rate, "M/s", "primary and shadow rays; builds the blocks"),
+        row("picture, again", rate, "M/s", "primary and shadow rays, shading included"),
+        row("rays alone", count / (closest + shadows) / 1e6, "M/s", "primary and shadow"),
+        row("primary rays alone", primary.len() as f64 / closest / 1e6, "M/s", ""),
+        row("shadow rays alone", shadow.len() as f64 / shadows / 1e6, "M/s", ""),
+        row("blocks a primary ray", looked(firsts, &primary), "blocks", "whose trees it enters"),
+        row("blocks a shadow ray", looked(anys, &shadow), "blocks", ""),
+        row("blocks built", built.built as f64, "blocks", ""),
+        row("building them", build * 1e3, "ms", "what the first rays take longer"),
+    ];
+    (rate, rows)
+}
+
+/// Millions of primary and shadow rays a second of a picture.
+fn mrays(stats: &RenderStats) -> f64 {
+    (stats.rays.primary + stats.rays.shadow) as f64 / stats.cpu.as_secs_f64() / 1e6
+}
+
+/// Seconds to cast all rays, the least of some rounds.
+fn least(rays: &[Ray], cast: impl Fn(&Ray) -> u64) -> f64 {
+    let round = |_| {
+        let start = ThreadTime::now();
+        black_box(rays.iter().map(&cast).sum::<u64>());
+        start.elapsed().as_secs_f64()
+    };
+    (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,92 @@
+//! `raycast`: what a ray meets in a world.
+
+use super::import::add_notes;
+use crate::args::{Raycast, Sees};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::report::Report;
+use crate::world::{self, World};
+use serde_json::json;
+use terravox::collide::{Collider, Filter, Hit, MaterialSet, Missing, Ray, Surfaces};
+use terravox::voxel::{BlockPos, Kind, MaterialTable};
+
+pub fn run(args: &Raycast, console: &Console) -> Outcome<Report> {
+    if args.direction == [0.0; 3] {
+        return Err(Failure::new("DIR is 0,0,0; give the way that the ray goes"));
+    }
+    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let filter = filter(args, world.grid.materials())?;
+    let mut collider = Collider::default();
+    collider.update(&world.grid);
+    let size = world.info.voxel_size_m;
+    let origin = [0, 1, 2].map(|i| (args.from[i] - world.info.origin_m[i]) / size);
+    let answer = collider.ray(&Ray::new(origin, args.direction, args.max / size), &filter);
+    let mut report = Report::new("raycast");
+    report.hidden("world", args.world.display().to_string());
+    match &answer.found {
+        Some(hit) => add_hit(&world, hit, &mut report),
+        None => {
+            let text = format!("no hit within {} m", args.max);
+            report.line("hit", "ray", text, json!(false));
+        }
+    }
+    if let Some(missing) = answer.missing {
+        add_missing(missing, &mut report);
+    }
+    add_notes(&world.notes, &mut report);
+    Ok(report)
+}
+
+/// What the ray sees.
+fn filter(args: &Raycast, materials: &MaterialTable) -> Outcome<Filter> {
+    let surfaces = match args.sees {
+        Sees::Solid => Surfaces::Solid,
+        Sees::Liquid => Surfaces::Liquid,
+        Sees::Both => Surfaces::Both,
+    };
+    let Some(name) = &args.material else { return Ok(Filter::of(surfaces)) };
+    let named = |id: &usize| materials.materials()[*id].name.eq_ignore_ascii_case(name);
+    let ids: Vec<usize> = (1..materials.materials().len()).filter(named).collect();
+    if ids.is_empty() {
+        let known = materials.materials().iter().filter(|m| m.kind != Kind::Air);
+        let known = known.map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(format!("no material {name:?}; there are: {known}")));
+    }
+    let materials = ids.iter().fold(MaterialSet::NONE, |set, &id| set.with(id as u8));
+    Ok(Filter { materials, ..Filter::of(surfaces) })
+}
+
+fn add_hit(world: &World, hit: &Hit, report: &mut Report) {
+    let size = world.info.voxel_size_m;
+    let millis = |v: f64| (v * 1e3).round() / 1e3;
+    let point = [0, 1, 2].map(|i| millis(hit.point[i] * size + world.info.origin_m[i]));
+    let distance = millis(hit.distance * size);
+    let normal = hit.normal.map(|v| millis(f64::from(v)) + 0.0);
+    let words = |[x, y, z]: [f64; 3]| format!("{x},{y},{z}");
+    let listed = world.grid.materials().get(hit.material);
+    let name = listed.map_or_else(|| format!("material {}", hit.material), |m| m.name.clone());
+    let surface = if hit.liquid { "liquid" } else { "solid" };
+    report.line("hit", "ray", format!("hits {name} after {distance} m"), json!(true));
+    report.hidden("distance_m", distance);
+    report.line("point_m", "point", format!("{} m", words(point)), json!(point));
+    report.line("normal", "normal", words(normal), json!(normal));
+    report.line("material", "material", format!("{name}, {surface}"), json!(name));
+    report.hidden("surface", surface);
+    let chunk = hit.voxel.chunk();
+    report.line("voxel", "voxel", hit.voxel.to_string(), json!(hit.voxel.to_array()));
+    let position = |BlockPos { x, y, z }: BlockPos<3>| [x, y, z];
+    report.line("block", "block", hit.block.to_string(), json!(position(hit.block)));
+    report.line("chunk", "chunk", chunk.to_string(), json!([chunk.x, chunk.y, chunk.z]));
+}
+
+/// Says where the world is not known finely enough to tell.
+fn add_missing(missing: Missing, report: &mut Report) {
+    let (text, value) = match missing {
+        Missing::NotHeld(chunk) => (
+            format!("chunk {chunk} on the way is not held at mip 0: what is there is not seen"),
+            json!([chunk.x, chunk.y, chunk.z]),
+        ),
+        Missing::NotBuilt(block) => (format!("block {block} is not built"), json!(null)),
+    };
+    report.line("not_held", "unknown", text, value);
+}
