@@ -1,7 +1,7 @@
 //! Finding what a box or a ray meets, beside the peers: on 8³ blocks of the generated
 //! world and of a real place.
 
-mod blocks;
+pub(crate) mod blocks;
 mod broad;
 mod edges;
 mod index;

@@ -1,10 +1,13 @@
 //! What bodies touch: contacts, water, box colliders.
 
+mod core;
+mod integrator;
 mod rapier;
 
 use crate::report::Report;
 
 /// Measures the whole area.
 pub fn run(report: &mut Report) {
+    self::core::run(report);
     rapier::run(report);
 }

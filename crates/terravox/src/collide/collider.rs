@@ -284,8 +284,13 @@ impl Collider {
 
     /// The material behind a quad: that of its voxel, or water where that holds some.
     pub(super) fn material(&self, side: Side<'_>, quad: u16) -> u8 {
-        let material = self.snapshot.cell(side.voxel(quad)).map_or(AIR, |cell| cell.material);
-        let wet = side.liquid && self.snapshot.materials().kind(material) != Kind::Liquid;
+        self.material_at(side.voxel(quad), side.liquid)
+    }
+
+    /// The material behind a face of a voxel, of its liquid surface or its solid one.
+    pub(super) fn material_at(&self, voxel: VoxelPos, liquid: bool) -> u8 {
+        let material = self.snapshot.cell(voxel).map_or(AIR, |cell| cell.material);
+        let wet = liquid && self.snapshot.materials().kind(material) != Kind::Liquid;
         if wet { WATER } else { material }
     }
 

@@ -8,6 +8,7 @@ mod batch;
 mod block;
 mod broadphase;
 mod collider;
+mod contacts;
 mod counters;
 mod draw;
 mod edges;
@@ -22,16 +23,23 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod water;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
+pub use contacts::{
+    BlockContact, Body, BodyPart, ContactChanges, ContactOptions, ContactPoint, ContactTracker,
+    Contacts, Manifold,
+};
 #[doc(hidden)]
 pub use edges::naive as naive_edges;
 pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
+
+pub use water::{Submersion, WaterScratch};
 
 use crate::voxel::BlockPos;
 

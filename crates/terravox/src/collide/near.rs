@@ -259,7 +259,7 @@ impl Collider {
 
     /// Calls `visit` for the surfaces of all blocks that a box may meet; answers what could
     /// not be looked at. The box is valid.
-    fn each_side<'a>(
+    pub(super) fn each_side<'a>(
         &'a self,
         aabb: &Aabb,
         filter: &Filter,
@@ -277,7 +277,7 @@ impl Collider {
     }
 
     /// Calls `visit` for the triangles of one surface that a box meets and the filter sees.
-    fn side_triangles(
+    pub(super) fn side_triangles(
         &self,
         side: Side<'_>,
         aabb: &Aabb,
@@ -343,7 +343,7 @@ fn moved([low, high]: [DVec3; 2], a: DVec3, b: DVec3) -> Aabb {
 }
 
 /// The lowest corner of a block, voxels.
-fn corner_of(block: Block) -> DVec3 {
+pub(super) fn corner_of(block: Block) -> DVec3 {
     DVec3::from(block.min_voxel().to_array().map(f64::from))
 }
 

@@ -11,18 +11,21 @@ mod boxes;
 mod cast;
 mod closest;
 mod depth;
+mod feature;
 mod gjk;
 #[cfg(test)]
 mod naive;
 mod segment;
 mod simplex;
 mod sphere;
+mod upright;
 #[cfg(test)]
 mod tests;
 
 use glam::{Mat3, Quat, Vec3};
 
 pub use closest::closest_on_triangle;
+pub(super) use feature::Polygon;
 use gjk::{Gjk, gjk};
 
 /// Numbers beyond this, voxels, are none that a query answers.

@@ -1,0 +1,288 @@
+//! The library's own contacts, moved by the least of integrators: whether what rolls and
+//! slides feels inner edges, whether what is set down is held, whether what is inside comes
+//! out, how deep crates float, and what a manifold costs.
+
+use glam::{DVec3, Quat, Vec3};
+use terravox::collide::{
+    Body, BodyPart, Collider, ColliderOptions, ContactOptions, Contacts, Filter, Ray, Shape,
+};
+use terravox::generate::fill_sdf;
+use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, WATER};
+
+use super::integrator::{Integrator, Rigid, STEP};
+use crate::collide::blocks::Random;
+use crate::harness::{Budget, Entrant, contest};
+use crate::report::{Report, detail};
+use crate::worlds::generated;
+
+const ROCK: u8 = 8;
+const UPRIGHT: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+const BALL: Shape<'static> = Shape::Sphere { radius: 0.5 };
+const CRATE: Shape<'static> = Shape::Box { half: [0.5; 3], rotation: UPRIGHT };
+const CAPSULE: Shape<'static> =
+    Shape::Capsule { a: [0.0, -0.5, 0.0], b: [0.0, 0.5, 0.0], radius: 0.3 };
+
+/// Bodies that are set down: this path's half of 7,200.
+const SET_DOWN: usize = 3600;
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    ghosts(report);
+    support(report);
+    inside(report);
+    floating(report);
+    cost(report);
+}
+
+fn collider_of(grid: &VoxelGrid) -> Collider {
+    let mut collider = Collider::new(ColliderOptions::default());
+    collider.update(grid);
+    collider
+}
+
+fn ground(region: Region, distance: impl Fn([f32; 3]) -> f32) -> Collider {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(region);
+    fill_sdf(&mut cells, 0, distance, |_| ROCK);
+    let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
+    collider_of(&grid)
+}
+
+/// Hills of waves; `steep` is about their steepest slope.
+fn hills(seed: u32, steep: f32) -> Collider {
+    let turn = seed as f32 * 1.7;
+    let height = move |x: f32, z: f32| {
+        let wave = |k: f32, a: f32| ((x * a.cos() + z * a.sin()) * k + turn).sin() / k;
+        0.4 * (wave(0.11, 0.3 + turn) + wave(0.29, 1.4 - turn) + wave(0.8, 2.6) + wave(1.7, turn))
+    };
+    let scale = 1.0 / (1.0 + steep * steep).sqrt();
+    ground(Region::new([-40, -32, -40], [40, 32, 40]), move |[x, y, z]| {
+        (steep * height(x, z) - y) * scale
+    })
+}
+
+/// The height at which a shape that comes from above touches the ground.
+fn touches_at(collider: &Collider, shape: &Shape<'_>, x: f64, z: f64) -> Option<f64> {
+    let hit = collider.cast(shape, [x, 40.0, z], [0.0, -90.0, 0.0], &Filter::SOLID).found?;
+    Some(40.0 - hit.distance)
+}
+
+/// Over 100 flat blocks at 20 m/s.
+fn ghosts(report: &mut Report) {
+    let flat = ground(Region::new([-8, -8, -16], [816, 8, 24]), |[_, y, _]| -y);
+    let mut integrator = Integrator::default();
+    let (mut most, mut drift, mut lines) = (0.0_f32, 0.0_f64, Vec::new());
+    let bodies = [
+        ("ball", BALL, 0.5, true),
+        ("box", CRATE, 0.5, false),
+        ("capsule", CAPSULE, 0.8, false),
+    ];
+    for (name, shape, height, rolls) in bodies {
+        let (mut own, mut own_drift) = (0.0_f32, 0.0_f64);
+        for lane in 0..8 {
+            let z = 0.37 * f64::from(lane) + 2.1;
+            let mut body = Rigid::new(BodyPart::new(shape), DVec3::new(0.5, height, z));
+            body.velocity.x = 20.0;
+            if rolls {
+                // A ball's, of mass 1.
+                body = Rigid { friction: 0.6, ..body.turning(Vec3::splat(0.1)) };
+                body.spin.z = -40.0;
+            } else if name == "box" {
+                body.rotation = Quat::from_rotation_y(0.13 * lane as f32);
+                body = body.turning(Vec3::splat(1.0 / 6.0));
+            }
+            for _ in 0..(780.0 / 20.0 / STEP) as usize {
+                let before = body.position.y;
+                integrator.step(&flat, &mut body);
+                let moved = (body.position.y - before) as f32 / STEP;
+                own = own.max(body.velocity.y.abs()).max(moved.abs());
+            }
+            own_drift = own_drift.max((body.position.z - z).abs());
+        }
+        lines.push(detail(name, own.into(), "m/s").note(format!("{own_drift:.4} m sideways")));
+        (most, drift) = (most.max(own), drift.max(own_drift));
+    }
+    report.set("ghost_core_vy", most.into(), format!("ball, box, capsule; {drift:.4} m sideways"));
+    report.details("core contacts: over 100 flat blocks at 20 m/s, most vertical speed", lines);
+}
+
+/// Bodies that only move up and down, set on borders of blocks and on edges.
+fn support(report: &mut Report) {
+    let mut integrator = Integrator::default();
+    let mut random = Random(11);
+    let (mut set, mut lost, mut worst) = (0, 0, 0.0_f64);
+    let steeps = [0.05, 0.3, 1.0, 2.5];
+    for (world, &steep) in steeps.iter().enumerate() {
+        let hills = hills(world as u32, steep);
+        while set < SET_DOWN * (world + 1) / steeps.len() {
+            let [x, z] = [0; 2].map(|_| f64::from(random.unit()) * 60.0 - 30.0);
+            let (x, z) = match set % 3 {
+                0 => ((x / 8.0).round() * 8.0, z),
+                1 => (x, (z / 8.0).round() * 8.0),
+                // On the side of a triangle.
+                _ => on_edge(&hills, &mut random, x, z),
+            };
+            let shape = [BALL, CAPSULE, CRATE][set / 3 % 3];
+            set += 1;
+            let Some(height) = touches_at(&hills, &shape, x, z) else { continue };
+            let mut body = Rigid::new(BodyPart::new(shape), DVec3::new(x, height + 0.01, z));
+            body.upright_only = true;
+            for _ in 0..60 {
+                integrator.step(&hills, &mut body);
+            }
+            let sunk = height - body.position.y;
+            worst = worst.max(sunk);
+            lost += usize::from(sunk > 0.02);
+        }
+    }
+    let line = detail("lost", lost as f64, "bodies").note(format!("deepest {worst:.4} m"));
+    report.details(format!("core contacts: {SET_DOWN} bodies set on edges and borders"), vec![line]);
+}
+
+/// The middle of some side of the triangle that is below.
+fn on_edge(collider: &Collider, random: &mut Random, x: f64, z: f64) -> (f64, f64) {
+    let down = Ray::new([x, 40.0, z], [0.0, -1.0, 0.0], 90.0);
+    let Some(hit) = collider.ray(&down, &Filter::SOLID).found else { return (x, z) };
+    let Ok(Some(block)) = collider.block(hit.block, Default::default()) else { return (x, z) };
+    let Some(tree) = block.solid else { return (x, z) };
+    let triangle = tree.triangle(hit.triangle.quad, hit.triangle.second);
+    let side = random.below(3);
+    let (a, b) = (triangle.corners[side], triangle.corners[(side + 1) % 3]);
+    let corner = hit.block.min_voxel().to_array().map(f64::from);
+    let middle = |axis: usize| corner[axis] + 0.5 * f64::from(a[axis] + b[axis]);
+    (middle(0), middle(2))
+}
+
+/// Bodies that start 0.3 inside.
+fn inside(report: &mut Report) {
+    let mut integrator = Integrator::default();
+    let mut random = Random(5);
+    let (mut started, mut out) = (0, 0);
+    let mut lines = Vec::new();
+    for depth in [0.3, 0.6, 1.0] {
+        let (mut own_started, mut own_out) = (0, 0);
+        for (world, steep) in [0.0, 0.3, 1.0].into_iter().enumerate() {
+            let hills = hills(20 + world as u32, steep);
+            for index in 0..60 {
+                let [x, z] = [0; 2].map(|_| f64::from(random.unit()) * 50.0 - 25.0);
+                let shape = [BALL, CRATE, CAPSULE][index % 3];
+                let Some(height) = touches_at(&hills, &shape, x, z) else { continue };
+                let at = DVec3::new(x, height - depth, z);
+                let body = Rigid::new(BodyPart::new(shape), at);
+                let mut body = Rigid { friction: 1.0, ..body };
+                for _ in 0..120 {
+                    integrator.step(&hills, &mut body);
+                }
+                let manifolds = integrator.touched(&hills, &body, 0.0);
+                let overlap = manifolds.iter().flat_map(|m| m.points()).map(|p| p.distance);
+                let overlap = overlap.fold(0.0, f32::min);
+                let BoxAbove(above) = above(&hills, &body);
+                own_started += 1;
+                own_out += usize::from(overlap > -0.05 && above);
+            }
+        }
+        let share = own_out as f64 / own_started as f64;
+        lines.push(detail(format!("from {depth} m"), share, "share"));
+        if depth == 0.3 {
+            (started, out) = (own_started, own_out);
+        }
+    }
+    lines.push(detail("inside_recovered", out as f64 / started as f64, "share"));
+    report.details("core contacts: balls, boxes, capsules that start inside and come out", lines);
+}
+
+/// Whether a body is above the ground.
+struct BoxAbove(bool);
+
+fn above(collider: &Collider, body: &Rigid) -> BoxAbove {
+    let ray = Ray::new(body.position, [0.0, 1.0, 0.0], 100.0);
+    // From inside, the first surface above is seen from behind.
+    let hit = collider.ray(&ray, &Filter::SOLID).found;
+    BoxAbove(hit.is_none_or(|hit| hit.normal[1] < 0.0))
+}
+
+/// Crates of five densities in a lake.
+fn floating(report: &mut Report) {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut lake = DenseBox::new(Region::new([-24, -12, -24], [24, 4, 24]));
+    fill_sdf(&mut lake, 0, |[_, y, _]| 0.3 - y, |_| WATER);
+    let Ok(()) = grid.write(&lake) else { unreachable!("unlisted chunks are air") };
+    let collider = collider_of(&grid);
+    let mut integrator = Integrator::default();
+    let (mut worst, mut lines) = (0.0_f64, Vec::new());
+    for density in [0.1_f32, 0.3, 0.5, 0.7, 0.9] {
+        let mut body = Rigid::new(BodyPart::new(CRATE), DVec3::new(0.3, 1.5, -2.6));
+        body.mass = density;
+        body = body.turning(Vec3::splat(density / 6.0));
+        body.rotation = Quat::from_rotation_y(0.3);
+        // Crates stay as they lie: how a cube turns over is not what is measured.
+        body.inverse_inertia = Vec3::ZERO;
+        for _ in 0..1200 {
+            integrator.float(&collider, &mut body);
+        }
+        let depth = 0.3 - (body.position.y - 0.5);
+        let error = (depth - f64::from(density)).abs();
+        worst = worst.max(error);
+        lines.push(detail(format!("density {density}"), depth, "m").note("under water, of 1 m"));
+    }
+    report.set("float_depth_error", worst, "crates of 1 m, of five densities");
+    report.details("core water: how deep crates float", lines);
+}
+
+/// Boxes that touch the ground of the generated world.
+fn cost(report: &mut Report) {
+    let world = generated::world();
+    let collider = collider_of(&world.grid);
+    let mut random = Random(3);
+    let mut poses = Vec::new();
+    while poses.len() < 1000 {
+        let [x, z] = [0; 2].map(|_| f64::from(random.unit()) * 600.0 - 300.0);
+        let turn = Quat::from_scaled_axis(Vec3::from([0; 3].map(|_| random.unit() - 0.5)));
+        let shape = Shape::Box { half: [0.5; 3], rotation: turn.to_array() };
+        let from = [x, 400.0, z];
+        let hit = collider.cast(&shape, from, [0.0, -900.0, 0.0], &Filter::SOLID).found;
+        if let Some(hit) = hit {
+            poses.push(([x, 400.0 - hit.distance - 0.01, z], turn, hit.block));
+        }
+    }
+    let mut lines = Vec::new();
+    let mut by_shape = |name: &str, shape: Shape<'static>| {
+        let parts = [BodyPart::new(shape)];
+        let options = ContactOptions::default();
+        let [mut one, mut all] = [Contacts::default(), Contacts::default()];
+        let body = |(position, turn, _): &([f64; 3], Quat, _)| Body {
+            parts: &parts,
+            position: *position,
+            rotation: turn.to_array(),
+        };
+        let budget = Budget { warm: true, ..Budget::seconds(1.0) };
+        let timings = contest(
+            poses.len(),
+            budget,
+            vec![
+                Entrant::new("block", |i| {
+                    // Short: repeated, so that the clock's own cost does not count.
+                    (0..16).for_each(|_| {
+                        collider.block_contacts(poses[i].2, &body(&poses[i]), &options, &mut one);
+                    });
+                    one.manifolds.len() as u64
+                }),
+                Entrant::new("all", |i| {
+                    (0..16).for_each(|_| {
+                        collider.contacts(&body(&poses[i]), &options, &mut all);
+                    });
+                    all.manifolds.len() as u64
+                }),
+            ],
+        );
+        let [block, all] = [0, 1].map(|i| timings[i].median / (16 * poses.len()) as f64 * 1e9);
+        lines.push(detail(format!("{name}, all blocks"), all, "ns"));
+        lines.push(detail(format!("{name}, one block"), block, "ns"));
+        block
+    };
+    let ns = by_shape("box", CRATE);
+    by_shape("ball", BALL);
+    by_shape("capsule", CAPSULE);
+    report.set("core_manifold_ns", ns, "box that touches a block of the generated world");
+    report.details("core contacts: cost of a query, mean over 1000 poses of medians", lines);
+}
