@@ -362,7 +362,7 @@ fn diagonal(
     let cos = dot(normals[0], normals[1]);
     // Out of the first triangle: the diagonal runs from its corner c to a.
     let out = cross(sub(corners[0], corners[2]), normals[0]);
-    if dot(normals[1], out) <= 0.0 || cos > FLAT_COS || cos < FOLD_COS {
+    if dot(normals[1], out) <= 0.0 || !(FOLD_COS..=FLAT_COS).contains(&cos) {
         return [1.0, 0.0];
     }
     // Never less than it is.

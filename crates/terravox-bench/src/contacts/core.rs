@@ -72,11 +72,8 @@ fn ghosts(report: &mut Report) {
     let flat = ground(Region::new([-8, -8, -16], [816, 8, 24]), |[_, y, _]| -y);
     let mut integrator = Integrator::default();
     let (mut most, mut drift, mut lines) = (0.0_f32, 0.0_f64, Vec::new());
-    let bodies = [
-        ("ball", BALL, 0.5, true),
-        ("box", CRATE, 0.5, false),
-        ("capsule", CAPSULE, 0.8, false),
-    ];
+    let bodies =
+        [("ball", BALL, 0.5, true), ("box", CRATE, 0.5, false), ("capsule", CAPSULE, 0.8, false)];
     for (name, shape, height, rolls) in bodies {
         let (mut own, mut own_drift) = (0.0_f32, 0.0_f64);
         for lane in 0..8 {
@@ -136,7 +133,8 @@ fn support(report: &mut Report) {
         }
     }
     let line = detail("lost", lost as f64, "bodies").note(format!("deepest {worst:.4} m"));
-    report.details(format!("core contacts: {SET_DOWN} bodies set on edges and borders"), vec![line]);
+    report
+        .details(format!("core contacts: {SET_DOWN} bodies set on edges and borders"), vec![line]);
 }
 
 /// The middle of some side of the triangle that is below.

@@ -105,15 +105,15 @@ impl Integrator {
             (body.velocity.x, body.velocity.z, body.spin) = (0.0, 0.0, Vec3::ZERO);
         }
         body.position += (body.velocity * STEP).as_dvec3();
-        body.rotation =
-            (Quat::from_scaled_axis(body.spin * STEP) * body.rotation).normalize();
+        body.rotation = (Quat::from_scaled_axis(body.spin * STEP) * body.rotation).normalize();
         self.take_out(collider, body);
     }
 
     /// As [`Integrator::step`], in water. Answers how much of the body is under.
     pub fn float(&mut self, collider: &Collider, body: &mut Rigid) -> Submersion {
         let parts = [body.part];
-        let at = Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
+        let at =
+            Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let wet = collider.submersion(&at, &mut self.water).found;
         let lift = Vec3::Y * (GRAVITY * WATER * wet.volume);
         let inertia = body.world_inverse_inertia();
@@ -130,7 +130,8 @@ impl Integrator {
     /// What the body touches now.
     pub fn touched(&mut self, collider: &Collider, body: &Rigid, prediction: f32) -> &[Manifold] {
         let parts = [body.part];
-        let at = Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
+        let at =
+            Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let options = ContactOptions { prediction, ..ContactOptions::default() };
         collider.contacts(&at, &options, &mut self.contacts);
         &self.contacts.manifolds

@@ -61,8 +61,7 @@ mod tests {
         polygon
     }
 
-    const TRIANGLE: [Vec3; 3] =
-        [Vec3::ZERO, Vec3::new(0.0, 0.0, 4.0), Vec3::new(4.0, 0.0, 0.0)];
+    const TRIANGLE: [Vec3; 3] = [Vec3::ZERO, Vec3::new(0.0, 0.0, 4.0), Vec3::new(4.0, 0.0, 0.0)];
 
     #[test]
     fn points_and_segments_are_cut_as_polygons_are() {

@@ -29,7 +29,8 @@ impl Collider {
     pub(super) fn way_out(&self, from: DVec3) -> Option<WayOut> {
         let floor = from.floor();
         let within = floor.abs().max_element() < f64::from(crate::voxel::LIMIT - 16);
-        let voxel = within.then(|| VoxelPos::new(floor.x as i32, floor.y as i32, floor.z as i32))?;
+        let voxel =
+            within.then(|| VoxelPos::new(floor.x as i32, floor.y as i32, floor.z as i32))?;
         let cell = self.snapshot.cell(voxel).ok()?;
         if !self.is_solid(cell) {
             return None;
@@ -40,8 +41,11 @@ impl Collider {
             let normal = Vec3::from(hit.normal);
             let direction = way.normalize_or(normal);
             // Seen from the front, the point is outside, though its cell is solid.
-            return (direction.dot(normal) > 0.0)
-                .then_some(WayOut { direction, distance: way.length(), ..found });
+            return (direction.dot(normal) > 0.0).then_some(WayOut {
+                direction,
+                distance: way.length(),
+                ..found
+            });
         }
         let (direction, distance) = self.along_gradient(from, voxel);
         Some(WayOut { direction, distance, ..found })

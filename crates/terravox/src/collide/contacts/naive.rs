@@ -1,9 +1,9 @@
 //! The slow twin of contacts: a shape against every triangle of a world, one after the
 //! other.
 
+use crate::collide::Shape;
 use crate::collide::naive::WorldTriangle;
 use crate::collide::shape::ShapeCore;
-use crate::collide::Shape;
 use glam::DVec3;
 
 /// Least distance of a shape at `at` to the triangles, or minus how deep it is in the one

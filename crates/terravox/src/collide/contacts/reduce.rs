@@ -99,7 +99,8 @@ pub(super) fn four(points: &[Candidate], seed: Candidate) -> ([Candidate; 4], us
     let c = third.point;
     // What a fourth adds lies beyond one of the triangle's sides.
     let turn = (b - a).cross(c - a).dot(seed.normal).signum();
-    let beyond = |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
+    let beyond =
+        |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
     let added = |p: Vec3| beyond(a, b, p).max(beyond(b, c, p)).max(beyond(c, a, p)) * 1e-2;
     let Some(fourth) = most(&added) else { return (kept, 3) };
     kept[3] = fourth;
@@ -136,14 +137,22 @@ mod tests {
             3 => cross(p[0], p[1], p[2]),
             4 => {
                 let split = |a: usize, b: usize, c: usize, d: usize| {
-                    let same = (p[b] - p[a]).cross(p[c] - p[a]).y * (p[b] - p[a]).cross(p[d] - p[a]).y;
+                    let same =
+                        (p[b] - p[a]).cross(p[c] - p[a]).y * (p[b] - p[a]).cross(p[d] - p[a]).y;
                     if same < 0.0 { cross(p[a], p[b], p[c]) + cross(p[a], p[b], p[d]) } else { 0.0 }
                 };
                 let mut best = [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]]
                     .map(|[a, b, c]| cross(p[a], p[b], p[c]))
                     .into_iter()
                     .fold(0.0, f32::max);
-                for (a, b, c, d) in [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2), (1, 2, 0, 3), (1, 3, 0, 2), (2, 3, 0, 1)] {
+                for (a, b, c, d) in [
+                    (0, 1, 2, 3),
+                    (0, 2, 1, 3),
+                    (0, 3, 1, 2),
+                    (1, 2, 0, 3),
+                    (1, 3, 0, 2),
+                    (2, 3, 0, 1),
+                ] {
                     best = best.max(split(a, b, c, d));
                 }
                 best

@@ -144,7 +144,8 @@ fn a_ball_in_a_groove_meets_both_walls() {
     for step in 0..40 {
         let z = f64::from(step) * 0.31 - 6.0;
         let found = contacts(&valley, BALL, [0.0, 0.5 * 2.0_f64.sqrt() + 0.05, z], Quat::IDENTITY);
-        let mut sides: Vec<f32> = found.iter().flat_map(|m| m.points()).map(|p| p.normal[0]).collect();
+        let mut sides: Vec<f32> =
+            found.iter().flat_map(|m| m.points()).map(|p| p.normal[0]).collect();
         sides.sort_by(f32::total_cmp);
         assert!(sides.len() >= 2 && sides[0] < -0.5 && sides[sides.len() - 1] > 0.5, "{sides:?}");
     }
@@ -158,12 +159,17 @@ fn a_body_on_a_ridge_or_a_border_is_held() {
         for middle in [0.0, 3.4] {
             let (ridge, grid) = ground(12, |[x, y, _]| (-slope * (x - middle).abs() - y) * scale);
             let all = triangles(&grid);
-            for (shape, step) in [BALL, CRATE, LYING, Shape::Convex { points: &NUT }].iter().flat_map(|s| (0..12).map(move |i| (s, i))) {
-                let (x, z) = (f64::from(middle) + 0.03 * f64::from(step - 6), f64::from(step) * 1.37 - 8.0);
+            for (shape, step) in [BALL, CRATE, LYING, Shape::Convex { points: &NUT }]
+                .iter()
+                .flat_map(|s| (0..12).map(move |i| (s, i)))
+            {
+                let (x, z) =
+                    (f64::from(middle) + 0.03 * f64::from(step - 6), f64::from(step) * 1.37 - 8.0);
                 let (y, _) = let_down(&all, shape, [x, 3.0, z]);
                 let found = contacts(&ridge, *shape, [x, y, z], Quat::IDENTITY);
                 assert!(!found.is_empty(), "{shape:?} at {x} {z} on slope {slope}");
-                let up = found.iter().flat_map(|m| m.points()).map(|p| p.normal[1]).fold(0.0, f32::max);
+                let up =
+                    found.iter().flat_map(|m| m.points()).map(|p| p.normal[1]).fold(0.0, f32::max);
                 assert!(up > 0.3, "{shape:?} on slope {slope}: {up}");
             }
         }
@@ -182,7 +188,11 @@ fn a_body_in_the_ground_is_told_the_way_up() {
             assert_eq!(down.count(), 0, "{shape:?} at {depth}");
             // Deep inside only the cells tell.
             let slack = if depth > 2.0 { 0.6 } else { 0.02 };
-            assert!((f64::from(deepest(&found)) + depth).abs() < slack, "{} {depth}", deepest(&found));
+            assert!(
+                (f64::from(deepest(&found)) + depth).abs() < slack,
+                "{} {depth}",
+                deepest(&found)
+            );
         }
     }
 }
@@ -192,7 +202,9 @@ fn a_body_deep_below_is_pushed_to_where_there_is_least_ground() {
     let mut cells = DenseBox::new(Region::new([-24, -24, -24], [24, 24, 24]));
     cells.fill(ROCK);
     let (rock, _) = collider_of(&cells);
-    for (at, way) in [([0.5, 20.5, 0.5], Vec3::Y), ([-20.2, 3.0, 0.5], -Vec3::X), ([0.0; 3], Vec3::Y)] {
+    for (at, way) in
+        [([0.5, 20.5, 0.5], Vec3::Y), ([-20.2, 3.0, 0.5], -Vec3::X), ([0.0; 3], Vec3::Y)]
+    {
         let found = contacts(&rock, BALL, at, Quat::IDENTITY);
         let [one] = &found[..] else { panic!("{} manifolds", found.len()) };
         assert!(one.inside);
@@ -209,7 +221,10 @@ fn a_ball_on_a_thin_plate_is_not_pulled_through() {
     }
     let (plate, _) = collider_of(&cells);
     let top = plate
-        .ray(&crate::collide::Ray::new([0.3, 5.0, 0.4], [0.0, -1.0, 0.0], 9.0), &crate::collide::Filter::SOLID)
+        .ray(
+            &crate::collide::Ray::new([0.3, 5.0, 0.4], [0.0, -1.0, 0.0], 9.0),
+            &crate::collide::Filter::SOLID,
+        )
         .found
         .unwrap()
         .point[1];
@@ -272,7 +287,8 @@ fn what_is_no_body_touches_nothing_and_is_counted() {
 
 #[test]
 fn chunks_that_are_not_held_are_named() {
-    let mut grid = VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+    let mut grid =
+        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
     let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
     cells.fill(ROCK);
     grid.write(&cells).unwrap();
@@ -297,9 +313,10 @@ fn the_contacts_of_a_block_are_those_of_its_triangles() {
         floor.block_contacts(block, &body, &ContactOptions::default(), &mut out);
         let [one] = &out.manifolds[..] else { panic!("{:?}", out.manifolds) };
         assert!(one.points().iter().all(|p| p.block == block && p.normal == [0.0, 1.0, 0.0]));
-        let (min, max) = one.points().iter().fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| {
-            (min.min(p.offset.into()), max.max(p.offset.into()))
-        });
+        let (min, max) =
+            one.points().iter().fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| {
+                (min.min(p.offset.into()), max.max(p.offset.into()))
+            });
         area += (max.x - min.x) * (max.z - min.z);
     }
     assert!((area - 1.0).abs() < 1e-2, "{area}");

@@ -104,7 +104,8 @@ impl ContactTracker {
         aabb: Aabb,
         changes: &mut ContactChanges,
     ) {
-        let tracked = self.objects.entry(object).or_insert_with(|| Tracked { aabb, touched: Vec::new() });
+        let tracked =
+            self.objects.entry(object).or_insert_with(|| Tracked { aabb, touched: Vec::new() });
         tracked.aabb = aabb;
         self.now.clear();
         masks.blocks_in(&aabb, Surfaces::Both, |block, Touch { solid, liquid }| {

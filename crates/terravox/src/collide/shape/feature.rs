@@ -98,7 +98,9 @@ impl ShapeCore<'_> {
                     polygon.push(middle + corner);
                 }
             }
-            Core::Points(points) => hull_feature(points, direction, self.max - self.min, &mut polygon),
+            Core::Points(points) => {
+                hull_feature(points, direction, self.max - self.min, &mut polygon)
+            }
         }
         polygon
     }
@@ -194,7 +196,8 @@ mod tests {
         let face = core.feature(Vec3::new(0.2, -0.9, 0.1));
         assert_eq!(face.points().len(), 4);
         assert!(face.points().iter().all(|p| p.y == -2.0 && p.x.abs() == 1.0 && p.z.abs() == 3.0));
-        let around: Vec<_> = (0..4).map(|i| face.points()[i].distance(face.points()[(i + 1) % 4])).collect();
+        let around: Vec<_> =
+            (0..4).map(|i| face.points()[i].distance(face.points()[(i + 1) % 4])).collect();
         assert!(around.iter().all(|&d| d == 2.0 || d == 6.0), "in order: {around:?}");
     }
 
@@ -210,7 +213,8 @@ mod tests {
         let face = core.feature(-Vec3::Y);
         assert_eq!(face.points().len(), 8);
         let turns = (0..8).map(|i| {
-            let (a, b, c) = (face.points()[i], face.points()[(i + 1) % 8], face.points()[(i + 2) % 8]);
+            let (a, b, c) =
+                (face.points()[i], face.points()[(i + 1) % 8], face.points()[(i + 2) % 8]);
             (b - a).cross(c - b).y.signum()
         });
         let turns: Vec<_> = turns.collect();

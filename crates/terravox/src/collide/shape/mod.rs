@@ -18,9 +18,9 @@ mod naive;
 mod segment;
 mod simplex;
 mod sphere;
-mod upright;
 #[cfg(test)]
 mod tests;
+mod upright;
 
 use glam::{Mat3, Quat, Vec3};
 

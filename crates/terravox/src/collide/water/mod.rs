@@ -71,11 +71,7 @@ impl Collider {
     /// How much of a body is under water. A body that is none is dry, and so is what the
     /// answer could not look at. The volume of spheres, capsules and boxes is right to a
     /// hundredth or so in a level lake.
-    pub fn submersion(
-        &self,
-        body: &Body<'_>,
-        scratch: &mut WaterScratch,
-    ) -> Answer<Submersion> {
+    pub fn submersion(&self, body: &Body<'_>, scratch: &mut WaterScratch) -> Answer<Submersion> {
         let turn = Quat::from_array(body.rotation);
         let position = DVec3::from(body.position);
         let mut answer = Answer::default();

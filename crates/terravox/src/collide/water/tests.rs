@@ -46,7 +46,11 @@ fn a_ball_in_a_lake_displaces_its_cap() {
             let pi = std::f32::consts::PI;
             let cap = pi * height * height * (radius - height / 3.0);
             let whole = 4.0 / 3.0 * pi * radius.powi(3);
-            assert!((found.body_volume / whole - 1.0).abs() < 0.01, "{}", found.body_volume / whole);
+            assert!(
+                (found.body_volume / whole - 1.0).abs() < 0.01,
+                "{}",
+                found.body_volume / whole
+            );
             assert!((found.volume - cap).abs() < 0.01 * whole, "{} {cap} at {y}", found.volume);
             if cap > 0.1 * whole {
                 let middle = 0.75 * (2.0 * radius - height).powi(2) / (3.0 * radius - height);
@@ -71,7 +75,11 @@ fn a_box_in_a_lake_displaces_what_is_below_the_level() {
             let whole = 8.0 * half[0] * half[1] * half[2];
             let slack = if turned == 0.0 { 0.005 } else { 0.02 };
             assert!((found.body_volume / whole - 1.0).abs() < slack);
-            assert!((found.volume / whole - height).abs() < slack, "{} {height}", found.volume / whole);
+            assert!(
+                (found.volume / whole - height).abs() < slack,
+                "{} {height}",
+                found.volume / whole
+            );
             if turned == 0.0 && height > 0.0 {
                 let area = [2.8 * height, 1.2 * 2.8, 1.2 * height];
                 assert!((0..3).all(|i| (found.area[i] - area[i]).abs() < 0.01), "{:?}", found.area);
