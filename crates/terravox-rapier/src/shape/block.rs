@@ -239,14 +239,4 @@ impl Shape for GroundShape {
     fn as_composite_shape(&self) -> Option<&super::Composite> {
         Some(self)
     }
-
-    fn feature_normal_at_point(
-        &self,
-        part: super::parry::shape::SubShapeId,
-        _: FeatureId,
-        _: Vector,
-    ) -> Option<Vector> {
-        ((part as usize) < self.ground.part_count())
-            .then(|| Vector::from(self.ground.facet(part).normal))
-    }
 }
