@@ -3,6 +3,7 @@
 mod boxes;
 mod core;
 mod integrator;
+mod rapier;
 
 use crate::report::Report;
 
@@ -10,4 +11,5 @@ use crate::report::Report;
 pub fn run(report: &mut Report) {
     self::core::run(report);
     boxes::run(report);
+    rapier::run(report);
 }

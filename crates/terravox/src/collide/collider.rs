@@ -17,7 +17,8 @@ use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use super::slots::BlockShape;
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
 use crate::voxel::{
-    AIR, ChangeCursor, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos, WATER,
+    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos,
+    WATER,
 };
 use glam::Vec3;
 use std::sync::Mutex;
@@ -67,6 +68,8 @@ pub struct Collider {
     pub(super) counters: Counters,
     options: ColliderOptions,
     cursor: ChangeCursor,
+    /// What updates have followed, for those who keep what they made of blocks.
+    followed: ChangeLog,
     /// Number of the last update: what blocks are marked with when used.
     epoch: u32,
     /// Blocks that are built, in the order in which they were; some may be gone.
@@ -126,6 +129,7 @@ impl Collider {
             counters: Counters::default(),
             options,
             cursor: ChangeCursor::default(),
+            followed: ChangeLog::default(),
             epoch: 0,
             built: Mutex::default(),
             scratch: Mutex::default(),
@@ -144,10 +148,27 @@ impl Collider {
                     regions.iter().for_each(|&region| self.invalidate(region));
                 }
             }
+            self.log(&changes);
             self.broadphase.update(&self.snapshot, &changes);
         }
         self.keep_budget();
         self.epoch += 1;
+    }
+
+    /// What updates have followed since `cursor` was last used: the voxels written. For
+    /// those who keep what they make of [`Collider::block`]; cells of a region shape the
+    /// blocks within [`PAD`] of it.
+    pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
+        self.followed.since(cursor)
+    }
+
+    fn log(&mut self, changes: &Changes) {
+        match changes {
+            Changes::Everything => self.followed.forget(),
+            Changes::Regions(regions) => {
+                regions.iter().for_each(|&region| self.followed.push(region));
+            }
+        }
     }
 
     /// The state of the grid that queries see.

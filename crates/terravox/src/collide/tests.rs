@@ -4,7 +4,8 @@ use super::naive::{WorldTriangle, triangles};
 use super::*;
 use crate::math::Aabb;
 use crate::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, LIMIT, Region, Unlisted, VoxelGrid, VoxelPos, WATER,
+    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, LIMIT, Region, Unlisted,
+    VoxelGrid, VoxelPos, WATER,
 };
 use glam::DVec3;
 use proptest::prelude::*;
@@ -540,4 +541,24 @@ fn batches_answer_as_single_queries_do() {
     collider.closest_points(&points, 30.0, &Filter::SOLID, &mut answers);
     let single = |p: &[f64; 3]| collider.closest_point(*p, 30.0, &Filter::SOLID);
     assert!(answers.iter().zip(&points).all(|(answer, p)| *answer == single(p)));
+}
+
+#[test]
+fn those_who_keep_blocks_are_told_what_updates_followed() {
+    let mut grid = VoxelGrid::default();
+    let mut collider = Collider::default();
+    let mut cursor = ChangeCursor::default();
+    collider.update(&grid);
+    assert_eq!(collider.changes_since(&mut cursor), Changes::Everything);
+    let mut cells = DenseBox::new(Region::new([-3, 0, 0], [2, 1, 1]));
+    cells.fill(8);
+    grid.write(&cells).unwrap();
+    assert_eq!(collider.changes_since(&mut cursor), Changes::Regions(vec![]), "not followed yet");
+    collider.update(&grid);
+    assert_eq!(collider.changes_since(&mut cursor), Changes::Regions(vec![cells.region()]));
+    collider.update(&grid);
+    assert_eq!(collider.changes_since(&mut cursor), Changes::Regions(vec![]));
+    grid.set_materials(grid.materials().clone());
+    collider.update(&grid);
+    assert_eq!(collider.changes_since(&mut cursor), Changes::Everything);
 }

@@ -16,6 +16,7 @@ mod read;
 mod snapshot;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};
+pub(crate) use changes::ChangeLog;
 pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes};
 pub use chunk::ChunkView;
 pub use dense::{DenseBox, MAX_BOX_CELLS};

@@ -1,0 +1,192 @@
+//! Whether ground holds: bodies set down on convex edges and block borders, balls as fast
+//! as bullets, bodies half in it, and sleepers whose ground is dug away.
+
+use rapier3d::prelude::*;
+use terravox::collide::{Block, Filter, Shape};
+use terravox::voxel::{Cell, DenseBox, Region};
+
+use super::scene::{Numbers, Scene, convex_edges, flat, rough, sine};
+use crate::report::{Report, detail};
+
+/// Bodies set down on edges.
+const SUPPORTED: usize = 7200;
+
+/// Fast balls.
+const BALLS: usize = 400;
+
+/// How far a body may be below where it should rest, metres.
+const SINKS: f32 = 0.02;
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    support(report);
+    fast(report);
+    inside(report);
+    wake(report);
+}
+
+/// Where a ball rests that is let down on a line from above, metres.
+fn rest_height(scene: &mut Scene, at: [f32; 3], shape: &Shape<'_>) -> Option<f32> {
+    let from = [at[0], at[1] + 4.0, at[2]].map(f64::from);
+    let hit = scene.collider().cast(shape, from, [0.0, -8.0, 0.0], &Filter::SOLID).found?;
+    Some((from[1] - hit.distance) as f32)
+}
+
+fn support(report: &mut Report) {
+    let hills: [(&str, fn([f32; 3]) -> f32); 2] = [("rough", rough), ("sine", sine)];
+    let mut lost = [[0, 0]; 2];
+    for (which, (_, inside)) in hills.into_iter().enumerate() {
+        let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
+        let mut scene = Scene::ours(min, max, inside);
+        let region = Region::new([-56, -24, -56], [56, 24, 56]);
+        let blocks: Vec<Block> = region.blocks::<3>().collect();
+        let points = convex_edges(scene.collider(), &blocks);
+        let (border, within): (Vec<_>, Vec<_>) = points.into_iter().partition(|point| point.1);
+        let mut numbers = Numbers(11);
+        let mut placed = Vec::new();
+        while placed.len() < SUPPORTED / 2 {
+            let from = if placed.len() % 2 == 0 { &border } else { &within };
+            let (at, is_border) = from[(numbers.next() * from.len() as f32) as usize];
+            let capsule = placed.len() % 4 >= 2;
+            let shape = match capsule {
+                true => Shape::Capsule { a: [0.0, -0.4, 0.0], b: [0.0, 0.4, 0.0], radius: 0.3 },
+                false => Shape::Sphere { radius: 0.5 },
+            };
+            let Some(height) = rest_height(&mut scene, at, &shape) else { continue };
+            let collider = match capsule {
+                true => ColliderBuilder::capsule_y(0.4, 0.3),
+                false => ColliderBuilder::ball(0.5),
+            };
+            // Free to go up and down only.
+            let body = RigidBodyBuilder::dynamic()
+                .translation(Vector::new(at[0], height + 0.02, at[2]))
+                .enabled_translations(false, true, false)
+                .lock_rotations();
+            placed.push((scene.add(body, collider), height, is_border));
+        }
+        scene.steps(90);
+        for (body, height, is_border) in placed {
+            let sinks = scene.body(body).translation().y < height - SINKS;
+            lost[which][usize::from(is_border)] += usize::from(sinks);
+        }
+    }
+    let all: usize = lost.iter().flatten().sum();
+    let [rough, sine] = lost;
+    let note = format!(
+        "Rapier: rough {} + {} at borders, sine {} + {}",
+        rough[0], rough[1], sine[0], sine[1]
+    );
+    report.set("support_lost", all as f64, note);
+}
+
+fn fast(report: &mut Report) {
+    let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
+    let mut lost = [0, 0];
+    for (which, ours) in [true, false].into_iter().enumerate() {
+        let mut scene = match ours {
+            true => Scene::ours(min, max, rough),
+            false => Scene::one_mesh(min, max, rough),
+        };
+        let mut numbers = Numbers(5);
+        let mut balls = Vec::new();
+        for _ in 0..BALLS {
+            let [x, z] = [0, 0].map(|_: i32| numbers.next() * 70.0 - 35.0);
+            let lean = [0, 0].map(|_: i32| numbers.next() * 0.5 - 0.25);
+            let direction = Vector::new(lean[0], -1.0, lean[1]).normalize();
+            let body = RigidBodyBuilder::dynamic()
+                .translation(Vector::new(x, 14.0 + 12.0 * numbers.next(), z))
+                .linvel(direction * 300.0);
+            balls.push(scene.add(body, ColliderBuilder::ball(0.25)));
+        }
+        scene.steps(20);
+        for ball in balls {
+            let at = scene.body(ball).translation();
+            lost[which] += usize::from(rough(at.to_array()) > 0.25 + 0.2);
+        }
+    }
+    let note = "radius 0.25 m onto rough hills; beside one mesh";
+    report.set_beside("ccd_tunnelled", lost[0] as f64, lost[1] as f64, note);
+}
+
+fn inside(report: &mut Report) {
+    let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
+    let mut rows = Vec::new();
+    let mut figure = [0.0, 0.0];
+    for depth in [0.1, 0.3, 0.6, 1.0] {
+        for (which, ours) in [true, false].into_iter().enumerate() {
+            let (mut out, mut all) = ([0.0; 3], 0.0);
+            for ground in [flat, sine] {
+                let mut scene = match ours {
+                    true => Scene::ours(min, max, ground),
+                    false => Scene::one_mesh(min, max, ground),
+                };
+                let mut numbers = Numbers(3);
+                let mut bodies = Vec::new();
+                for i in 0..300 {
+                    let [x, z] = [0, 0].map(|_: i32| numbers.next() * 100.0 - 50.0);
+                    let at = Vector::new(x, ground([x, 0.0, z]) - depth, z);
+                    let collider = match i % 3 {
+                        0 => ColliderBuilder::ball(0.5),
+                        1 => ColliderBuilder::cuboid(0.5, 0.5, 0.5),
+                        _ => ColliderBuilder::capsule_y(0.4, 0.3),
+                    };
+                    bodies.push(scene.add(RigidBodyBuilder::dynamic().translation(at), collider));
+                }
+                scene.steps(180);
+                for (i, body) in bodies.into_iter().enumerate() {
+                    let at = scene.body(body).translation();
+                    out[i % 3] += if ground(at.to_array()) < -0.1 { 1.0 } else { 0.0 };
+                }
+                all += 100.0;
+            }
+            let share = out.iter().sum::<f64>() / (3.0 * all);
+            if depth == 0.3 {
+                figure[which] = share;
+            }
+            let name = if ours { "ours" } else { "one mesh" };
+            let [ball, cuboid, capsule] = out.map(|out| 100.0 * out / all);
+            let note = format!("balls {ball:.0} %, boxes {cuboid:.0} %, capsules {capsule:.0} %");
+            rows.push(detail(format!("{name}, middle {depth} m deep"), share, "share").note(note));
+        }
+    }
+    let note = "middle 0.3 m below level ground and soft hills; beside one mesh";
+    report.set_beside("inside_recovered", figure[0], figure[1], note);
+    report.details("bodies in the ground that come out", rows);
+}
+
+fn wake(report: &mut Report) {
+    let mut scene = Scene::ours([-64.0, -16.0, -64.0], [64.0, 16.0, 64.0], sine);
+    let mut numbers = Numbers(17);
+    let mut bodies = Vec::new();
+    for i in 0..64 {
+        let [x, z] = [(i % 8) as f32 * 12.0 - 44.0, (i / 8) as f32 * 12.0 - 44.0];
+        let [x, z] = [x, z].map(|v| v + 3.0 * numbers.next());
+        let body =
+            RigidBodyBuilder::dynamic().translation(Vector::new(x, sine([x, 0.0, z]) + 0.8, z));
+        let collider = ColliderBuilder::cuboid(0.5, 0.3, 0.5).friction(1.0);
+        bodies.push(scene.add(body, collider));
+    }
+    scene.steps(400);
+    let (mut most, mut asleep) = (0, 0);
+    for body in bodies {
+        if !scene.body(body).is_sleeping() {
+            continue;
+        }
+        asleep += 1;
+        let at = scene.body(body).translation();
+        let [x, y, z] = at.to_array().map(|v| v.floor() as i32);
+        let mut hole = DenseBox::new(Region::new([x - 2, y - 4, z - 2], [x + 3, y + 1, z + 3]));
+        for voxel in hole.region().voxels() {
+            hole.set(voxel, Cell::AIR);
+        }
+        let Ok(()) = scene.terrain.grid_mut().write(&hole) else { unreachable!("it is held") };
+        let mut steps = 0;
+        while scene.body(body).translation() == at && steps < 100 {
+            scene.step();
+            steps += 1;
+        }
+        most = most.max(steps);
+    }
+    let note = format!("most of {asleep} sleeping boxes that are dug under");
+    report.set("edit_wake_steps", most as f64, note);
+}

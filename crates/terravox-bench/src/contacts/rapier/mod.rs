@@ -1,0 +1,19 @@
+//! Terrain in Rapier: bumps at edges and block borders, hold, speed, what edits cost.
+//! Beside one mesh of parry with corrected inner edges.
+//!
+//! Steps of 1/60 s, Rapier's own settings, contact recycling on, unless a row says
+//! otherwise.
+
+mod ghosts;
+mod holds;
+mod scene;
+mod speed;
+
+use crate::report::Report;
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    ghosts::run(report);
+    holds::run(report);
+    speed::run(report);
+}

@@ -1,0 +1,156 @@
+//! A Rapier world with terrain in it, either as ours or as one mesh of parry.
+
+use rapier3d::prelude::*;
+use terravox::collide::{Block, Collider, Unbuilt};
+use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
+use terravox::voxel::ChunkPos;
+use terravox_rapier::{SyncReport, TerrainColliders};
+
+const ROCK: u8 = 8;
+
+/// Bodies do not collide with each other, only with ground.
+const BODIES: InteractionGroups =
+    InteractionGroups::new(Group::GROUP_2, Group::GROUP_1, InteractionTestMode::And);
+
+/// A terrain in a world.
+pub struct Scene {
+    pub terrain: Terrain,
+    /// None if the ground is one mesh.
+    pub ground: Option<TerrainColliders>,
+    pub world: PhysicsWorld,
+}
+
+impl Scene {
+    /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
+    pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
+        let mut terrain = Terrain::new(TerrainOptions::default());
+        let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, &inside_m);
+        let Ok(()) = terrain.fill(min, max, fill) else { unreachable!("within the limits") };
+        let mut world = PhysicsWorld::new();
+        world.gravity = Vector::new(0.0, -9.81, 0.0);
+        Scene { terrain, ground: Some(TerrainColliders::default()), world }
+    }
+
+    /// The same as one mesh with corrected inner edges, all of it.
+    pub fn one_mesh(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
+        let mut scene = Scene::ours(min, max, inside_m);
+        scene.ground = None;
+        let mesh = merged(&mut scene.terrain);
+        let material = scene.terrain.grid().materials().get(ROCK);
+        let (friction, restitution) = material.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
+        scene.world.insert_collider(mesh.friction(friction).restitution(restitution), None);
+        scene
+    }
+
+    /// Follows edits and bodies, if the ground is ours.
+    pub fn sync(&mut self) -> SyncReport {
+        let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.world;
+        match &mut self.ground {
+            Some(ground) => ground.sync(&mut self.terrain, bodies, colliders, islands),
+            None => SyncReport::default(),
+        }
+    }
+
+    pub fn step(&mut self) {
+        self.sync();
+        self.world.step();
+    }
+
+    pub fn steps(&mut self, count: usize) {
+        (0..count).for_each(|_| self.step());
+    }
+
+    /// A body that meets ground only.
+    pub fn add(&mut self, body: RigidBodyBuilder, collider: ColliderBuilder) -> RigidBodyHandle {
+        self.world.insert(body, collider.collision_groups(BODIES)).0
+    }
+
+    pub fn body(&self, handle: RigidBodyHandle) -> &RigidBody {
+        &self.world.bodies[handle]
+    }
+
+    pub fn collider(&mut self) -> &Collider {
+        self.terrain.collider()
+    }
+}
+
+/// The surface of a terrain as one mesh; equal vertices become one.
+fn merged(terrain: &mut Terrain) -> ColliderBuilder {
+    terrain.update(Budget::Unlimited);
+    let (mut vertices, mut indices) = (Vec::new(), Vec::new());
+    for block in terrain.meshed_blocks() {
+        let corner = corner_m(block);
+        let Some(mesh) = terrain.mesh(block) else { continue };
+        let base = vertices.len() as u32;
+        vertices.extend(mesh.solid.positions.iter().map(|p| Vector::from(*p) + corner));
+        indices.extend(mesh.solid.indices.chunks_exact(3).map(|i| [0, 1, 2].map(|k| base + i[k])));
+    }
+    let flags = TriMeshFlags::FIX_INTERNAL_EDGES;
+    let Ok(mesh) = ColliderBuilder::trimesh_with_flags(vertices, indices, flags) else {
+        unreachable!("the mesh has triangles")
+    };
+    mesh
+}
+
+fn corner_m(block: ChunkPos) -> Vector {
+    Vector::from(block.min_voxel().to_array().map(|v| v as f32))
+}
+
+/// Numbers from 0 to 1.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 40) as f32 / (1 << 24) as f32
+    }
+}
+
+/// Points of convex edges, metres, with whether they are at a block's border.
+pub fn convex_edges(collider: &Collider, blocks: &[Block]) -> Vec<([f32; 3], bool)> {
+    let mut points = Vec::new();
+    for &block in blocks {
+        let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { continue };
+        let Some(tree) = surfaces.solid else { continue };
+        let corner = block.min_voxel().to_array().map(|v| v as f32);
+        for quad in 0..tree.quad_count() as u16 {
+            let info = tree.quad(quad);
+            let [a, b, c] = tree.triangle(quad, false).corners;
+            let corners = [a, b, c, tree.triangle(quad, true).corners[2]];
+            for side in 0..4 {
+                if info.angles >> (4 * side) & 15 == 0 {
+                    continue;
+                }
+                let ends = [corners[side], corners[(side + 1) % 4]];
+                let border = (0..3).any(|i| {
+                    ends.iter().all(|end| end[i] < 0.8) || ends.iter().all(|end| end[i] > 7.2)
+                });
+                let middle = [0, 1, 2].map(|i| corner[i] + (ends[0][i] + ends[1][i]) / 2.0);
+                points.push((middle, border));
+            }
+        }
+    }
+    points
+}
+
+/// Soft hills.
+pub fn sine(p: [f32; 3]) -> f32 {
+    (p[0] * 0.2618).sin() - p[1]
+}
+
+/// Steep, rough hills: five octaves.
+pub fn rough(p: [f32; 3]) -> f32 {
+    let mut height = 0.0;
+    let (mut wide, mut high) = (0.07, 4.0);
+    for octave in 0..5 {
+        let turn = octave as f32 * 1.9;
+        height += high * (p[0] * wide + turn).sin() * (p[2] * wide * 1.13 - turn).cos();
+        (wide, high) = (wide * 2.03, high * 0.52);
+    }
+    height - p[1]
+}
+
+/// A level floor.
+pub fn flat(p: [f32; 3]) -> f32 {
+    -p[1]
+}

@@ -1,0 +1,170 @@
+//! What a step costs with a thousand balls, beside one mesh; what is held for it; and from
+//! an edit to the contact.
+
+use cpu_time::ThreadTime;
+use rapier3d::prelude::*;
+use std::time::Instant;
+use terravox::voxel::{Cell, DenseBox, Region};
+use terravox_rapier::Holdings;
+
+use super::scene::{Numbers, Scene, flat, rough, sine};
+use crate::harness::median_of_sorted;
+use crate::report::{Report, detail};
+
+/// Balls in a scene.
+const BALLS: usize = 1000;
+
+/// Turns that each side takes.
+const ROUNDS: usize = 7;
+
+/// Steps of a turn that count.
+const STEPS: usize = 60;
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    steps(report);
+    edits(report);
+}
+
+/// What the balls do.
+#[derive(Clone, Copy, PartialEq)]
+enum Doing {
+    Rest,
+    Roll,
+}
+
+/// A scene with its balls, after what comes first.
+fn scene(ours: bool, doing: Doing, inside: fn([f32; 3]) -> f32) -> Scene {
+    let (min, max) = ([-16.0, -32.0, -16.0], [208.0, 32.0, 112.0]);
+    let mut scene = match ours {
+        true => Scene::ours(min, max, inside),
+        false => Scene::one_mesh(min, max, inside),
+    };
+    let mut numbers = Numbers(23);
+    for i in 0..BALLS {
+        let [x, z] = [(i % 40) as f32 * 2.4, (i / 40) as f32 * 3.9];
+        let [x, z] = [x + numbers.next() * 0.5, z + numbers.next() * 0.5];
+        let at = Vector::new(x, inside([x, 0.0, z]) + 0.5, z);
+        let mut body = RigidBodyBuilder::dynamic().translation(at).can_sleep(false);
+        if doing == Doing::Roll {
+            let velocity = Vector::new(20.0, 0.0, 0.0);
+            body = body.linvel(velocity).angvel(Vector::new(0.0, 0.0, -40.0));
+        } else {
+            body = body.angular_damping(4.0);
+        }
+        scene.add(body, ColliderBuilder::ball(0.5).friction(1.0));
+    }
+    scene.steps(if doing == Doing::Roll { 30 } else { 120 });
+    scene
+}
+
+/// Milliseconds of a step, the least of all turns: ours, the mesh. And what ours held.
+fn contest(doing: Doing, inside: fn([f32; 3]) -> f32) -> ([f64; 2], Holdings) {
+    let (mut best, mut held) = ([f64::INFINITY; 2], Holdings::default());
+    for _ in 0..ROUNDS {
+        for (which, ours) in [true, false].into_iter().enumerate() {
+            let mut scene = scene(ours, doing, inside);
+            let start = ThreadTime::now();
+            scene.steps(STEPS);
+            let ms = start.elapsed().as_secs_f64() * 1e3 / STEPS as f64;
+            best[which] = best[which].min(ms);
+            if let Some(ground) = &scene.ground {
+                held = ground.holdings(&scene.world.colliders);
+            }
+        }
+    }
+    (best, held)
+}
+
+fn steps(report: &mut Report) {
+    let (rest, held) = contest(Doing::Rest, flat);
+    let (roll, rolled) = contest(Doing::Roll, flat);
+    let ratio = |ms: [f64; 2]| (ms[0] / ms[1], ms[1]);
+    let note = "1000 balls, level ground, sync included; ms of the mesh's step beside";
+    let (value, mesh) = ratio(rest);
+    report.set_ratio("rest_1000_vs_trimesh", value, mesh, note);
+    let (value, mesh) = ratio(roll);
+    report.set_ratio("roll_1000_vs_trimesh", value, mesh, format!("{note}; at 20 m/s"));
+    let per = |bytes: usize, held: &Holdings| bytes as f64 / held.touched_triangles as f64;
+    let (hills, on_hills) = contest(Doing::Rest, rough);
+    let bytes = |held: &Holdings| held.touched_bytes.ground + held.touched_bytes.bvh;
+    let note = format!(
+        "compact tree and parry's, {} blocks touched on rough hills; level ground {:.0}",
+        on_hills.touched,
+        per(bytes(&held), &held)
+    );
+    report.set("rapier_bytes_per_triangle", per(bytes(&on_hills), &on_hills), note);
+    let rows = vec![
+        detail("step, balls at rest on rough hills", hills[0], "ms").beside(hills[1]),
+        detail("step, balls at rest", rest[0], "ms").beside(rest[1]),
+        detail("step, balls rolling", roll[0], "ms").beside(roll[1]),
+        detail("compact tree", per(on_hills.touched_bytes.ground, &on_hills), "B/triangle"),
+        detail("parry's tree", per(on_hills.touched_bytes.bvh, &on_hills), "B/triangle"),
+        detail(
+            "plain mesh, where fast bodies are",
+            per(rolled.touched_bytes.mesh, &rolled),
+            "B/triangle",
+        ),
+    ];
+    report.details("a step with 1000 balls, and what is held", rows);
+}
+
+/// From a dig of radius 4 under a body to the end of the step that finds the new ground.
+fn edits(report: &mut Report) {
+    let mut scene = Scene::ours([-64.0, -32.0, -64.0], [64.0, 16.0, 64.0], sine);
+    let mut numbers = Numbers(29);
+    let mut times = [const { Vec::new() }; 4];
+    let body = RigidBodyBuilder::dynamic().translation(Vector::new(0.0, 3.0, 0.0));
+    let body = scene.add(body, ColliderBuilder::cuboid(0.5, 0.5, 0.5).friction(1.0));
+    let mut cells = DenseBox::default();
+    for _ in 0..100 {
+        let [x, z] = [0, 0].map(|_: i32| numbers.next() * 90.0 - 45.0);
+        let at = Vector::new(x, sine([x, 0.0, z]) + 0.6, z);
+        scene.world.bodies[body].set_position(Pose::from_translation(at), true);
+        scene.world.bodies[body].set_linvel(Vector::ZERO, true);
+        scene.steps(20);
+        let centre = scene.body(body).translation() - Vector::new(0.0, 3.5, 0.0);
+        let [cx, cy, cz] = centre.to_array().map(|v| v.floor() as i32);
+        let region = Region::new([cx - 5, cy - 5, cz - 5], [cx + 6, cy + 6, cz + 6]);
+        let Ok(()) = scene.terrain.grid().read(region, 0, &mut cells) else { unreachable!() };
+        dig(&mut cells, centre);
+        let start = Instant::now();
+        let Ok(()) = scene.terrain.grid_mut().write(&cells) else { unreachable!("it is held") };
+        let written = start.elapsed();
+        scene.collider();
+        let updated = start.elapsed();
+        scene.sync();
+        let synced = start.elapsed();
+        scene.world.step();
+        let done = start.elapsed();
+        let parts = [written, updated - written, synced - updated, done - synced];
+        for (times, part) in times.iter_mut().zip(parts) {
+            times.push(part.as_secs_f64() * 1e6);
+        }
+    }
+    let mut total: Vec<f64> =
+        (0..times[0].len()).map(|i| times.iter().map(|part| part[i]).sum()).collect();
+    total.sort_by(f64::total_cmp);
+    let [write, update, sync, step] = times.map(|mut part| {
+        part.sort_by(f64::total_cmp);
+        median_of_sorted(&part)
+    });
+    let note = format!(
+        "dig of radius 4 under a box, median of 100: write {write:.0}, update {update:.0}, \
+         sync {sync:.0}, step {step:.0}"
+    );
+    report.set("rapier_edit_to_contact_us", median_of_sorted(&total), note);
+}
+
+fn dig(cells: &mut DenseBox, centre: Vector) {
+    for voxel in cells.region().voxels() {
+        let middle = Vector::from(voxel.to_array().map(|v| v as f32 + 0.5));
+        let inside = 4.5 - (middle - centre).length();
+        let cell = cells.cell(voxel);
+        let left = 255.0 * (1.0 - inside.clamp(0.0, 1.0));
+        if f32::from(cell.occupancy) > left {
+            let new = if left < 1.0 { Cell::AIR } else { Cell { occupancy: left as u8, ..cell } };
+            cells.set(voxel, new);
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Terrain in a Rapier world: colliders where bodies are, nowhere else.
+
+use std::sync::Arc;
+
+use rapier3d::prelude::{
+    ColliderBuilder, ColliderHandle, ColliderSet, InteractionGroups, IslandManager, RigidBody,
+    RigidBodySet, SoftBodySet, Vector,
+};
+use rustc_hash::FxHashMap;
+use terravox::collide::{Block, Collider, Surfaces, Unbuilt};
+use terravox::math::Aabb;
+use terravox::mesh::PAD;
+use terravox::terrain::{Placement, Terrain};
+use terravox::voxel::{ChangeCursor, Changes, Region, VoxelPos};
+
+use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
+use crate::interest::{Interests, Moves, Reach, bounds_m, needed};
+use crate::parry_0_31::{GroundShape, ShapeBytes};
+
+/// How [`TerrainColliders`] are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Seconds of a body's motion for which ground ahead of it is kept ready: at least one
+    /// step.
+    pub ahead_s: f32,
+    /// Voxels around a body in which ground is kept ready. More means fewer looks.
+    pub around_voxels: f32,
+    /// What the ground collides with.
+    pub collision_groups: InteractionGroups,
+}
+
+impl Default for Options {
+    /// Two steps of 1/60 s and one voxel around; collides with all.
+    fn default() -> Options {
+        Options {
+            ahead_s: 1.0 / 30.0,
+            around_voxels: 1.0,
+            collision_groups: InteractionGroups::all(),
+        }
+    }
+}
+
+/// What a [`TerrainColliders::sync`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// Colliders added.
+    pub added: usize,
+    /// Colliders removed.
+    pub removed: usize,
+    /// Colliders whose shape an edit changed.
+    pub changed: usize,
+    /// Sleeping bodies woken because ground near them changed.
+    pub woken: usize,
+    /// Blocks near bodies that cannot be built: their cells are not held.
+    pub missing: usize,
+}
+
+/// Where a body, ray or shape met the ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surface {
+    /// Id of the material.
+    pub material: u8,
+    /// The voxel whose face was met.
+    pub voxel: VoxelPos,
+    /// The block that holds it.
+    pub block: Block,
+}
+
+/// What the colliders take at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Blocks that a body is near.
+    pub blocks: usize,
+    /// Their colliders.
+    pub colliders: usize,
+    /// Colliders of which a body has come so near that parry's tree was built.
+    pub touched: usize,
+    /// Triangles of those.
+    pub touched_triangles: usize,
+    /// Bytes of those.
+    pub touched_bytes: ShapeBytes,
+}
+
+/// The ground of one block in the world.
+#[derive(Clone, Debug, Default)]
+struct Present {
+    /// Bodies that are near.
+    users: u32,
+    colliders: Vec<(Coefficients, Arc<BlockGround>, ColliderHandle)>,
+    /// Whether its cells were not held.
+    missing: bool,
+}
+
+/// The sets of a Rapier world that terrain is put into.
+pub struct Sets<'a> {
+    /// Bodies.
+    pub bodies: &'a mut RigidBodySet,
+    /// Colliders.
+    pub colliders: &'a mut ColliderSet,
+    /// Islands.
+    pub islands: &'a mut IslandManager,
+}
+
+/// Colliders of a terrain in one Rapier world, near its bodies. See the
+/// [crate](crate) for how to use it.
+#[derive(Default)]
+pub struct TerrainColliders {
+    options: Options,
+    placement: Placement,
+    cursor: ChangeCursor,
+    blocks: FxHashMap<Block, Present>,
+    interests: Interests,
+    /// Boxes that the next sync keeps ground ready in, voxels.
+    wanted: Vec<Aabb>,
+    /// Blocks of the boxes that the last one did.
+    kept: Vec<Block>,
+    /// Bodies at the last sync.
+    body_count: usize,
+    scratch: GroundScratch,
+}
+
+/// Up to this many bodies all are looked at, beyond only those that are awake, but for
+/// syncs at which their number changed.
+const ALL_BODIES: usize = 1024;
+
+impl TerrainColliders {
+    /// None so far.
+    pub fn new(options: Options) -> TerrainColliders {
+        TerrainColliders { options, ..TerrainColliders::default() }
+    }
+
+    /// Follows edits and bodies. Call it before every step of the world.
+    pub fn sync(
+        &mut self,
+        terrain: &mut Terrain,
+        bodies: &mut RigidBodySet,
+        colliders: &mut ColliderSet,
+        islands: &mut IslandManager,
+    ) -> SyncReport {
+        let placement = terrain.placement();
+        let sets = Sets { bodies, colliders, islands };
+        self.sync_with(terrain.collider(), placement, sets)
+    }
+
+    /// As [`TerrainColliders::sync`], from a collider that was brought up to date.
+    pub fn sync_with(
+        &mut self,
+        ground: &Collider,
+        placement: Placement,
+        sets: Sets<'_>,
+    ) -> SyncReport {
+        let Sets { bodies, colliders, islands } = sets;
+        let mut report = SyncReport::default();
+        if self.placement != placement {
+            self.clear(colliders, islands, bodies);
+            self.placement = placement;
+        }
+        let mut moves = Moves::default();
+        let changes = ground.changes_since(&mut self.cursor);
+        self.look_at_bodies(ground, bodies, colliders, islands, &mut moves);
+        self.look_at_wanted(ground, &mut moves);
+        self.ask_again(ground, &changes, &mut moves);
+        let changed = self.changed_blocks(&changes);
+        for &block in &changed {
+            self.refresh(block, ground, colliders, islands, bodies, &mut report);
+        }
+        self.wake(&changes, &changed, bodies, colliders, islands, &mut report);
+        self.apply(&moves, ground, colliders, islands, bodies, &mut report);
+        report.missing = self.blocks.values().filter(|present| present.missing).count();
+        report
+    }
+
+    /// Keeps ground ready in a box of the world, metres, at the next sync: for rays, shape
+    /// casts and characters where no body is.
+    pub fn want(&mut self, min_m: impl Into<[f32; 3]>, max_m: impl Into<[f32; 3]>) {
+        let [min, max] =
+            [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world_f64(v));
+        self.wanted.push(Aabb { min, max });
+    }
+
+    /// What was met, from the collider of a hit and its part: `subshape` of a ray hit,
+    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. None if the
+    /// collider is no ground.
+    pub fn surface(
+        &self,
+        ground: &Collider,
+        colliders: &ColliderSet,
+        hit: ColliderHandle,
+        part: u32,
+    ) -> Option<Surface> {
+        let shape = colliders.get(hit)?.shape().as_shape::<GroundShape>()?;
+        let voxel = shape.ground().voxel(part)?;
+        let material = ground.snapshot().cell(voxel).ok()?.material;
+        Some(Surface { material, voxel, block: shape.ground().block() })
+    }
+
+    /// Handles of all colliders, with their blocks, in no order.
+    pub fn colliders(&self) -> impl Iterator<Item = (Block, ColliderHandle)> {
+        self.blocks.iter().flat_map(|(&block, present)| {
+            present.colliders.iter().map(move |&(_, _, handle)| (block, handle))
+        })
+    }
+
+    /// What the colliders take now.
+    pub fn holdings(&self, colliders: &ColliderSet) -> Holdings {
+        let mut all = Holdings { blocks: self.blocks.len(), ..Holdings::default() };
+        for (_, handle) in self.colliders() {
+            let shape = colliders.get(handle).and_then(|c| c.shape().as_shape::<GroundShape>());
+            let Some(shape) = shape else { continue };
+            all.colliders += 1;
+            let bytes = shape.bytes();
+            if bytes.bvh + bytes.mesh > 0 {
+                all.touched += 1;
+                all.touched_triangles += shape.ground().triangle_count();
+                all.touched_bytes.ground += bytes.ground;
+                all.touched_bytes.bvh += bytes.bvh;
+                all.touched_bytes.mesh += bytes.mesh;
+            }
+        }
+        all
+    }
+
+    /// Removes every collider and forgets all bodies.
+    pub fn clear(
+        &mut self,
+        colliders: &mut ColliderSet,
+        islands: &mut IslandManager,
+        bodies: &mut RigidBodySet,
+    ) {
+        for (_, handle) in self.colliders().collect::<Vec<_>>() {
+            remove(handle, colliders, islands, bodies);
+        }
+        self.blocks.clear();
+        self.interests.clear();
+        self.kept.clear();
+    }
+
+    fn look_at_bodies(
+        &mut self,
+        ground: &Collider,
+        bodies: &RigidBodySet,
+        colliders: &ColliderSet,
+        islands: &IslandManager,
+        moves: &mut Moves,
+    ) {
+        let reach = Reach {
+            ahead_s: self.options.ahead_s,
+            around_voxels: f64::from(self.options.around_voxels),
+        };
+        let (placement, interests) = (self.placement, &mut self.interests);
+        let mut look = |handle, body: &RigidBody| {
+            if body.is_fixed() || body.is_sleeping() || !body.is_enabled() {
+                return;
+            }
+            if let Some(needed) = needed(body, colliders, reach, placement) {
+                interests.look(handle, needed, reach, ground.broadphase(), moves);
+            }
+        };
+        if bodies.len() <= ALL_BODIES || bodies.len() != self.body_count {
+            bodies.iter().for_each(|(handle, body)| look(handle, body));
+        } else {
+            for handle in islands.active_bodies() {
+                if let Some(body) = bodies.get(handle) {
+                    look(handle, body);
+                }
+            }
+        }
+        self.body_count = bodies.len();
+        self.interests.drop_gone(bodies, moves);
+    }
+
+    fn look_at_wanted(&mut self, ground: &Collider, moves: &mut Moves) {
+        moves.left.append(&mut self.kept);
+        for aabb in self.wanted.drain(..) {
+            ground.broadphase().blocks_in(&aabb, Surfaces::Solid, |block, touch| {
+                if touch.solid {
+                    self.kept.push(block);
+                }
+            });
+        }
+        moves.near.extend_from_slice(&self.kept);
+    }
+
+    /// Asks again what bodies are near where ground changed.
+    fn ask_again(&mut self, ground: &Collider, changes: &Changes, moves: &mut Moves) {
+        match changes {
+            Changes::Everything => self.interests.ask_again(None, ground.broadphase(), moves),
+            Changes::Regions(regions) => {
+                for region in regions {
+                    let region = Some(region.grow(PAD));
+                    self.interests.ask_again(region, ground.broadphase(), moves);
+                }
+            }
+        }
+    }
+
+    /// Blocks here that an edit may have changed, sorted.
+    fn changed_blocks(&self, changes: &Changes) -> Vec<Block> {
+        let mut blocks: Vec<Block> = match changes {
+            Changes::Everything => self.blocks.keys().copied().collect(),
+            Changes::Regions(regions) => {
+                let changed = |block: &&Block| {
+                    let reached = block.region().grow(PAD);
+                    regions.iter().any(|&region| !region.intersect(reached).is_empty())
+                };
+                match regions.is_empty() {
+                    true => Vec::new(),
+                    false => self.blocks.keys().filter(changed).copied().collect(),
+                }
+            }
+        };
+        blocks.sort_unstable();
+        blocks
+    }
+
+    /// Makes the colliders of a block those of its ground now.
+    fn refresh(
+        &mut self,
+        block: Block,
+        ground: &Collider,
+        colliders: &mut ColliderSet,
+        islands: &mut IslandManager,
+        bodies: &mut RigidBodySet,
+        report: &mut SyncReport,
+    ) {
+        let Some(present) = self.blocks.get_mut(&block) else { return };
+        let (new, missing) = grounds_of(block, ground, self.placement, &mut self.scratch);
+        present.missing = missing;
+        for (_, _, handle) in present.colliders.drain(new.len().min(present.colliders.len())..) {
+            remove(handle, colliders, islands, bodies);
+            report.removed += 1;
+        }
+        for (at, (coefficients, ground)) in new.into_iter().enumerate() {
+            let Some(old) = present.colliders.get_mut(at) else {
+                let new = insert(coefficients, ground, &self.options, self.placement, colliders);
+                present.colliders.extend(new);
+                report.added += 1;
+                continue;
+            };
+            if *old.1 == ground && old.0 == coefficients {
+                continue;
+            }
+            let ground = Arc::new(ground);
+            let shape = GroundShape::new(ground.clone());
+            if let (Some(collider), Some(shape)) = (colliders.get_mut(old.2), shape) {
+                collider.set_shape(shape.shared());
+                collider.set_friction(coefficients.friction);
+                collider.set_restitution(coefficients.restitution);
+                report.changed += 1;
+            }
+            (old.0, old.1) = (coefficients, ground);
+        }
+    }
+
+    /// Wakes bodies that sleep where ground changed.
+    fn wake(
+        &self,
+        changes: &Changes,
+        changed: &[Block],
+        bodies: &mut RigidBodySet,
+        colliders: &ColliderSet,
+        islands: &mut IslandManager,
+        report: &mut SyncReport,
+    ) {
+        let regions: Vec<Region> = match changes {
+            Changes::Everything => changed.iter().map(|block| block.region()).collect(),
+            Changes::Regions(regions) => regions.clone(),
+        };
+        for region in regions {
+            let reached = region.grow(PAD);
+            for handle in self.interests.near(reached).collect::<Vec<_>>() {
+                let Some(body) = bodies.get(handle) else { continue };
+                let touches = |[low, high]: [Vector; 2]| {
+                    let [min, max] =
+                        [low, high].map(|v| self.placement.voxel_from_world_f64(v.to_array()));
+                    Aabb { min, max }.meets(Aabb::of_region(reached))
+                };
+                if body.is_sleeping() && bounds_m(body, colliders).is_some_and(touches) {
+                    islands.wake_up(bodies, handle, true);
+                    report.woken += 1;
+                }
+            }
+        }
+    }
+
+    /// Adds what bodies came near and removes what none is near any more.
+    fn apply(
+        &mut self,
+        moves: &Moves,
+        ground: &Collider,
+        colliders: &mut ColliderSet,
+        islands: &mut IslandManager,
+        bodies: &mut RigidBodySet,
+        report: &mut SyncReport,
+    ) {
+        for &block in &moves.near {
+            let present = self.blocks.entry(block).or_default();
+            present.users += 1;
+            if present.users == 1 && present.colliders.is_empty() {
+                self.refresh(block, ground, colliders, islands, bodies, report);
+            }
+        }
+        let mut idle = Vec::new();
+        for &block in &moves.left {
+            if let Some(present) = self.blocks.get_mut(&block) {
+                present.users -= 1;
+                if present.users == 0 {
+                    idle.push(block);
+                }
+            }
+        }
+        for block in idle {
+            if self.blocks.get(&block).is_some_and(|present| present.users == 0)
+                && let Some(present) = self.blocks.remove(&block)
+            {
+                for (_, _, handle) in present.colliders {
+                    remove(handle, colliders, islands, bodies);
+                    report.removed += 1;
+                }
+            }
+        }
+    }
+}
+
+/// The grounds of a block, and whether its cells are not held.
+fn grounds_of(
+    block: Block,
+    ground: &Collider,
+    placement: Placement,
+    scratch: &mut GroundScratch,
+) -> (Vec<(Coefficients, BlockGround)>, bool) {
+    match ground.block(block, Unbuilt::Build) {
+        Err(_) => (Vec::new(), true),
+        Ok(surfaces) => {
+            let solid = surfaces.and_then(|surfaces| surfaces.solid);
+            let made = solid.map(|tree| {
+                grounds(tree, block, ground.snapshot(), placement.voxel_size_m, scratch)
+            });
+            (made.unwrap_or_default(), false)
+        }
+    }
+}
+
+fn insert(
+    coefficients: Coefficients,
+    ground: BlockGround,
+    options: &Options,
+    placement: Placement,
+    colliders: &mut ColliderSet,
+) -> Option<(Coefficients, Arc<BlockGround>, ColliderHandle)> {
+    let corner = ground.block().min_voxel().to_array().map(f64::from);
+    let corner = Vector::from(placement.world_from_voxel_f64(corner));
+    let ground = Arc::new(ground);
+    let collider = ColliderBuilder::new(GroundShape::new(ground.clone())?.shared())
+        .translation(corner)
+        .friction(coefficients.friction)
+        .restitution(coefficients.restitution)
+        .collision_groups(options.collision_groups);
+    Some((coefficients, ground, colliders.insert(collider)))
+}
+
+/// Removes ground.
+fn remove(
+    handle: ColliderHandle,
+    colliders: &mut ColliderSet,
+    islands: &mut IslandManager,
+    bodies: &mut RigidBodySet,
+) {
+    // Ground is part of no soft body, and of no body that could wake.
+    colliders.remove(handle, islands, bodies, &mut SoftBodySet::new(), false);
+}

@@ -1,0 +1,168 @@
+//! Which blocks each body is near: a box around it, kept until the body leaves it.
+
+use rapier3d::prelude::{ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
+use terravox::collide::{Block, Broadphase, Surfaces};
+use terravox::math::Aabb;
+use terravox::terrain::Placement;
+use terravox::voxel::Region;
+
+/// The blocks that one body is near.
+#[derive(Clone, Debug)]
+struct Interest {
+    body: RigidBodyHandle,
+    /// Where the body may go before it is looked at again, voxels.
+    bounds: Aabb,
+    blocks: Vec<Block>,
+}
+
+/// The blocks that bodies are near, by the slot of the body in its set.
+#[derive(Clone, Debug, Default)]
+pub struct Interests {
+    slots: Vec<Option<Interest>>,
+    /// The next slot to be asked whether its body still lives.
+    next: usize,
+}
+
+/// How far around bodies ground is kept ready.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reach {
+    /// Seconds of motion ahead.
+    pub ahead_s: f32,
+    /// Voxels to each side.
+    pub around_voxels: f64,
+}
+
+/// Who begins and who ceases to be near what.
+#[derive(Clone, Debug, Default)]
+pub struct Moves {
+    /// Blocks that a body came near, once for every body.
+    pub near: Vec<Block>,
+    /// Blocks that a body left.
+    pub left: Vec<Block>,
+}
+
+/// Slots asked in turn whether their bodies live: one in so many at each look.
+const TURNS: usize = 16;
+
+impl Interests {
+    /// Looks at a body. Nothing happens while it stays in its box.
+    pub fn look(
+        &mut self,
+        handle: RigidBodyHandle,
+        needed: Aabb,
+        reach: Reach,
+        broadphase: &Broadphase,
+        moves: &mut Moves,
+    ) {
+        let slot = handle.into_raw_parts().0 as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        let old = &mut self.slots[slot];
+        if old.as_ref().is_some_and(|old| old.body == handle && holds(&old.bounds, &needed)) {
+            return;
+        }
+        let bounds = needed.grow(reach.around_voxels);
+        let mut interest = Interest { body: handle, bounds, blocks: Vec::new() };
+        interest.ask(broadphase, moves);
+        if let Some(old) = old.replace(interest) {
+            moves.left.extend(old.blocks);
+        }
+    }
+
+    /// Asks again for all whose box a region meets, or for all.
+    pub fn ask_again(
+        &mut self,
+        region: Option<Region>,
+        broadphase: &Broadphase,
+        moves: &mut Moves,
+    ) {
+        let region = region.map(Aabb::of_region);
+        for interest in self.slots.iter_mut().flatten() {
+            if region.is_none_or(|region| region.meets(interest.bounds)) {
+                moves.left.append(&mut interest.blocks);
+                interest.ask(broadphase, moves);
+            }
+        }
+    }
+
+    /// Bodies that may touch a region.
+    pub fn near(&self, region: Region) -> impl Iterator<Item = RigidBodyHandle> {
+        let region = Aabb::of_region(region);
+        let interests = self.slots.iter().flatten();
+        interests.filter(move |interest| region.meets(interest.bounds)).map(|near| near.body)
+    }
+
+    /// Drops bodies that are gone, some at each call.
+    pub fn drop_gone(&mut self, bodies: &RigidBodySet, moves: &mut Moves) {
+        for _ in 0..self.slots.len().div_ceil(TURNS) {
+            self.next = if self.next + 1 < self.slots.len() { self.next + 1 } else { 0 };
+            let slot = &mut self.slots[self.next];
+            if slot.as_ref().is_some_and(|interest| !bodies.contains(interest.body))
+                && let Some(gone) = slot.take()
+            {
+                moves.left.extend(gone.blocks);
+            }
+        }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+    }
+}
+
+impl Interest {
+    fn ask(&mut self, broadphase: &Broadphase, moves: &mut Moves) {
+        self.blocks.clear();
+        broadphase.blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
+            if touch.solid {
+                self.blocks.push(block);
+            }
+        });
+        moves.near.extend_from_slice(&self.blocks);
+    }
+}
+
+fn holds(outer: &Aabb, inner: &Aabb) -> bool {
+    (0..3).all(|i| outer.min[i] <= inner.min[i] && inner.max[i] <= outer.max[i])
+}
+
+/// The box of a body where it is, metres; none if it has no collider that counts.
+pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]> {
+    let mut bounds: Option<[Vector; 2]> = None;
+    for &handle in body.colliders() {
+        let Some(collider) = colliders.get(handle).filter(|c| c.is_enabled()) else { continue };
+        // A collider follows its body only in the next step.
+        let position = match collider.position_wrt_parent() {
+            Some(local) => *body.position() * *local,
+            None => *body.position(),
+        };
+        let aabb = collider.shape().compute_aabb(&position);
+        bounds = Some(match bounds {
+            Some([low, high]) => [low.min(aabb.mins), high.max(aabb.maxs)],
+            None => [aabb.mins, aabb.maxs],
+        });
+    }
+    bounds
+}
+
+/// The box that a body may reach, voxels; none if it has no collider or is nowhere.
+pub fn needed(
+    body: &RigidBody,
+    colliders: &ColliderSet,
+    reach: Reach,
+    placement: Placement,
+) -> Option<Aabb> {
+    let [low, high] = bounds_m(body, colliders)?;
+    let way = body.linvel() * reach.ahead_s;
+    // Turning, it stays within the ball around its box.
+    let half = (high - low) * 0.5;
+    let turned = (half.length() - half.min_element()).max(0.0);
+    let turned = turned * (body.angvel().length() * reach.ahead_s).min(1.0);
+    let low = low + way.min(Vector::ZERO) - Vector::splat(turned);
+    let high = high + way.max(Vector::ZERO) + Vector::splat(turned);
+    let [min, max] = [low, high].map(|v| placement.voxel_from_world_f64(v.to_array()));
+    let aabb = Aabb { min, max };
+    aabb.is_valid().then_some(aabb)
+}

@@ -1,0 +1,53 @@
+//! Terravox terrain as colliders of Rapier: built where bodies are, changed in the step of
+//! an edit, without bumps at edges or block borders.
+//!
+//! ```
+//! use rapier3d::prelude::*;
+//! use terravox::terrain::{Terrain, TerrainOptions};
+//! use terravox_rapier::TerrainColliders;
+//!
+//! let mut terrain = Terrain::new(TerrainOptions::default());
+//! let hills = |p: [f32; 3]| 2.0 * (p[0] * 0.2).sin() - p[1];
+//! terrain.fill([-16.0; 3], [16.0; 3], |part| part.fill_sdf(8, hills)).unwrap();
+//! let mut world = PhysicsWorld::new();
+//! let ball = RigidBodyBuilder::dynamic().translation(Vector::new(0.0, 4.0, 0.0));
+//! let (ball, _) = world.insert(ball, ColliderBuilder::ball(0.5));
+//!
+//! let mut ground = TerrainColliders::default();
+//! for _ in 0..60 {
+//!     ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+//!     world.step();
+//! }
+//!
+//! let down = Ray::new(Vector::new(0.0, 8.0, 3.0), Vector::new(0.0, -1.0, 0.0));
+//! let filter = QueryFilter::default().exclude_rigid_body(ball);
+//! let (hit, met) = world.cast_ray_and_get_normal(&down, 20.0, true, filter).unwrap();
+//! let surface = ground.surface(terrain.collider(), &world.colliders, hit, met.subshape);
+//! assert_eq!(surface.unwrap().material, 8);
+//! ```
+//!
+//! What happens under these lines is told in `docs/rapier.md`. Engines that pin another
+//! parry (bevy_rapier3d, avian3d) use [`grounds`] and the `GroundShape` of their parry's
+//! module; all features may be on at once.
+
+#[cfg(feature = "rapier")]
+mod colliders;
+mod ground;
+#[cfg(feature = "rapier")]
+mod interest;
+#[cfg(feature = "parry_0_27")]
+pub mod parry_0_27;
+#[cfg(feature = "parry_0_30")]
+pub mod parry_0_30;
+#[cfg(feature = "rapier")]
+pub mod parry_0_31;
+#[cfg(all(test, feature = "rapier"))]
+mod tests;
+#[cfg(feature = "rapier")]
+mod water;
+
+#[cfg(feature = "rapier")]
+pub use colliders::{Holdings, Options, Sets, Surface, SyncReport, TerrainColliders};
+pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};
+#[cfg(feature = "rapier")]
+pub use water::{Buoyancy, WaterOptions};

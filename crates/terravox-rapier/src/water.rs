@@ -1,0 +1,183 @@
+//! Bodies in water: buoyancy and drag as impulses, from how much of each is under water.
+//!
+//! Buoyancy is the weight of the water displaced, at the middle of what is under water.
+//! Drag is quadratic in speed along each axis, by the area seen along it, and linear, as
+//! the water beside the body is taken along; both are taken implicitly, so that no step is
+//! too long for them.
+
+use rapier3d::parry::shape::TypedShape;
+use rapier3d::prelude::{ColliderSet, Pose, RigidBody, RigidBodySet, Shape as ParryShape, Vector};
+use terravox::collide::{Body, BodyPart, Collider, Shape, Submersion, WaterScratch};
+use terravox::terrain::Placement;
+
+/// What bodies in water feel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WaterOptions {
+    /// Kilograms per cubic metre. Rapier's default density of bodies is 1: lighter than
+    /// foam, and shot out of any water.
+    pub density: f32,
+    /// As the world's, m/s².
+    pub gravity: [f32; 3],
+    /// Quadratic drag coefficient; about 1 for boxes, 0.5 for balls.
+    pub drag: f32,
+    /// Share of the speed of what is under water that is lost in a second, linear and
+    /// turning, by a body as dense as water.
+    pub damping: f32,
+}
+
+impl Default for WaterOptions {
+    fn default() -> WaterOptions {
+        WaterOptions { density: 1000.0, gravity: [0.0, -9.81, 0.0], drag: 0.8, damping: 1.0 }
+    }
+}
+
+/// Memory of buoyancy. Keep one and reuse it.
+#[derive(Debug, Default)]
+pub struct Buoyancy {
+    scratch: WaterScratch,
+    points: Vec<[f32; 3]>,
+}
+
+impl Buoyancy {
+    /// Gives every body that is awake and in water the impulses of a step of `dt` seconds.
+    /// Answers how many were in water.
+    pub fn apply(
+        &mut self,
+        ground: &Collider,
+        placement: Placement,
+        bodies: &mut RigidBodySet,
+        colliders: &ColliderSet,
+        dt: f32,
+        options: &WaterOptions,
+    ) -> usize {
+        let mut wet = 0;
+        for (_, body) in bodies.iter_mut() {
+            if !body.is_dynamic() || body.is_sleeping() || !body.is_enabled() {
+                continue;
+            }
+            let under = self.under(ground, placement, body, colliders);
+            if under.volume > 0.0 {
+                push(body, &under, placement, dt, options);
+                wet += 1;
+            }
+        }
+        wet
+    }
+
+    /// What of a body is under water, voxels.
+    fn under(
+        &mut self,
+        ground: &Collider,
+        placement: Placement,
+        body: &RigidBody,
+        colliders: &ColliderSet,
+    ) -> Submersion {
+        let Buoyancy { scratch, points } = self;
+        let voxels = 1.0 / placement.voxel_size_m;
+        let position = placement.voxel_from_world_f64(body.translation().to_array());
+        let rotation = body.rotation().to_array();
+        let mut sum = Submersion::default();
+        let mut moment = Vector::ZERO;
+        for &handle in body.colliders() {
+            let Some(collider) = colliders.get(handle) else { continue };
+            if collider.is_sensor() || !collider.is_enabled() {
+                continue;
+            }
+            let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
+            each_part(collider.shape(), local, voxels, points, &mut |part| {
+                let body = Body { parts: &[part], position, rotation };
+                let under = ground.submersion(&body, scratch).found;
+                moment += Vector::from(under.centre) * under.volume;
+                sum.volume += under.volume;
+                sum.body_volume += under.body_volume;
+                sum.area = [0, 1, 2].map(|i| sum.area[i] + under.area[i]);
+            });
+        }
+        if sum.volume > 0.0 {
+            sum.centre = (moment / sum.volume).to_array();
+        }
+        sum
+    }
+}
+
+/// Calls for the convex parts of a shape, voxels; shapes that have no volume have none.
+fn each_part(
+    shape: &dyn ParryShape,
+    at: Pose,
+    voxels: f32,
+    points: &mut Vec<[f32; 3]>,
+    visit: &mut dyn FnMut(BodyPart<'_>),
+) {
+    let scaled = |v: Vector| (v * voxels).to_array();
+    let offset = scaled(at.translation);
+    let rotation = at.rotation.to_array();
+    let mut give = |shape: Shape<'_>| visit(BodyPart { shape, offset, rotation });
+    points.clear();
+    match shape.as_typed_shape() {
+        TypedShape::Ball(ball) => give(Shape::Sphere { radius: ball.radius * voxels }),
+        TypedShape::Cuboid(cuboid) => give(upright(scaled(cuboid.half_extents))),
+        TypedShape::Capsule(capsule) => give(Shape::Capsule {
+            a: scaled(capsule.segment.a),
+            b: scaled(capsule.segment.b),
+            radius: capsule.radius * voxels,
+        }),
+        TypedShape::ConvexPolyhedron(hull) => {
+            points.extend(hull.points().iter().map(|&point| scaled(point)));
+            give(Shape::Convex { points });
+        }
+        TypedShape::Cylinder(cylinder) => {
+            let (radius, half) = (cylinder.radius, cylinder.half_height);
+            for k in 0..12 {
+                let (sin, cos) = (k as f32 * std::f32::consts::TAU / 12.0).sin_cos();
+                // As large as the circle.
+                let rim = Vector::new(cos, 0.0, sin) * radius * 1.0235;
+                points.push(scaled(rim + Vector::Y * half));
+                points.push(scaled(rim - Vector::Y * half));
+            }
+            give(Shape::Convex { points });
+        }
+        TypedShape::Compound(compound) => {
+            for (pose, part) in compound.shapes() {
+                each_part(part.as_ref(), at * *pose, voxels, points, visit);
+            }
+        }
+        // Others float as their boxes.
+        _ => {
+            let aabb = shape.compute_local_aabb();
+            let half = aabb.half_extents();
+            if half.min_element() > 0.0 && half.is_finite() {
+                let middle = scaled(at.translation + at.rotation * aabb.center());
+                visit(BodyPart { shape: upright(scaled(half)), offset: middle, rotation });
+            }
+        }
+    }
+}
+
+fn upright(half: [f32; 3]) -> Shape<'static> {
+    Shape::Box { half, rotation: [0.0, 0.0, 0.0, 1.0] }
+}
+
+fn push(
+    body: &mut RigidBody,
+    under: &Submersion,
+    placement: Placement,
+    dt: f32,
+    options: &WaterOptions,
+) {
+    let metres = placement.voxel_size_m;
+    let displaced = under.volume * metres.powi(3) * options.density;
+    let point = body.translation() + Vector::from(under.centre) * metres;
+    body.apply_impulse_at_point(Vector::from(options.gravity) * -displaced * dt, point, false);
+    let velocity = body.velocity_at_point(point).to_array();
+    let mass = body.mass().max(f32::MIN_POSITIVE);
+    let slowed = [0, 1, 2].map(|i| {
+        let area = under.area[i] * metres * metres;
+        let quadratic = 0.5 * options.density * options.drag * area * velocity[i].abs();
+        let rate = dt * (quadratic + options.damping * displaced) / mass;
+        -velocity[i] * mass * rate / (1.0 + rate)
+    });
+    body.apply_impulse_at_point(Vector::from(slowed), point, false);
+    let rate = dt * options.damping * (displaced / mass).min(4.0);
+    let turning = body.angvel() / (1.0 + rate);
+    body.set_angvel(turning, false);
+}

@@ -1,0 +1,108 @@
+//! Edits reach bodies in the same step, those that they touch and no others.
+
+mod common;
+
+use common::{ROCK, Scene, flat};
+use rapier3d::prelude::*;
+use terravox::voxel::Cell;
+
+fn resting(scene: &mut Scene, at: [f32; 3]) -> RigidBodyHandle {
+    let body = scene.drop(ColliderBuilder::cuboid(0.5, 0.5, 0.5), at);
+    scene.steps(120);
+    assert!(scene.sleeps(body));
+    body
+}
+
+#[test]
+fn what_sleeps_falls_in_the_step_of_the_edit_that_digs_below_it() {
+    let mut scene = Scene::new(flat);
+    let here = resting(&mut scene, [0.1, 0.6, 0.1]);
+    let far = resting(&mut scene, [12.5, 0.6, 12.5]);
+    let before = scene.at(here).y;
+    scene.terrain.edit_cells([-2.0, -6.0, -2.0], [2.0, 0.0, 2.0], |_, _| Cell::AIR).unwrap();
+    let report = scene.step();
+    assert!(report.changed + report.removed > 0 && report.woken == 1, "{report:?}");
+    assert!(scene.at(here).y < before, "it moves in the very step");
+    assert!(scene.sleeps(far));
+    scene.steps(200);
+    assert!((scene.at(here).y + 5.5).abs() < 0.05, "{}", scene.at(here));
+    assert!(scene.sleeps(here));
+}
+
+#[test]
+fn ground_that_appears_in_a_sleeping_body_pushes_it_out() {
+    let mut scene = Scene::new(flat);
+    // On a thin slab that leaves air in the block above.
+    let body = resting(&mut scene, [3.5, 0.6, 3.5]);
+    let fill = |_, _| Cell::full(ROCK);
+    scene.terrain.edit_cells([0.0, 0.0, 0.0], [8.0, 0.9, 8.0], fill).unwrap();
+    let report = scene.step();
+    assert_eq!(report.woken, 1, "{report:?}");
+    scene.steps(200);
+    assert!((scene.at(body).y - 1.5).abs() < 0.05, "{}", scene.at(body));
+}
+
+#[test]
+fn an_edit_in_the_air_changes_nothing() {
+    let mut scene = Scene::new(flat);
+    let body = resting(&mut scene, [3.5, 0.6, 3.5]);
+    let dig = |_, _| Cell::AIR;
+    scene.terrain.edit_cells([0.0, 1.0, 0.0], [8.0, 3.0, 8.0], dig).unwrap();
+    let report = scene.step();
+    assert_eq!((report.added, report.removed, report.changed), (0, 0, 0));
+    scene.steps(60);
+    assert!(scene.sleeps(body));
+    // The same cells once more.
+    let same = |_, cell| cell;
+    scene.terrain.edit_cells([0.0, -2.0, 0.0], [8.0, 3.0, 8.0], same).unwrap();
+    assert_eq!(scene.step().changed, 0);
+}
+
+#[test]
+fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
+    let mut scene = Scene::new(common::hills);
+    let mut bodies = Vec::new();
+    for i in 0..24 {
+        let at = [(i % 6) as f32 * 5.0 - 12.0, 4.0, (i / 6) as f32 * 5.0 - 9.0];
+        bodies.push(scene.drop(ColliderBuilder::ball(0.4), at));
+    }
+    let mut hash = 7u64;
+    let mut next = move || {
+        hash = hash.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (hash >> 40) as f32 / (1 << 24) as f32
+    };
+    for round in 0..120 {
+        if round % 5 == 0 {
+            let at = [next() * 30.0 - 15.0, next() * 8.0 - 6.0, next() * 30.0 - 15.0];
+            let end = [at[0] + 3.0, at[1] + 3.0, at[2] + 3.0];
+            let new = if next() < 0.7 { Cell::AIR } else { Cell::full(ROCK) };
+            scene.terrain.edit_cells(at, end, |_, _| new).unwrap();
+        }
+        scene.step();
+    }
+    scene.sync();
+    let shapes = |ground: &terravox_rapier::TerrainColliders, world: &PhysicsWorld| {
+        let mut all: Vec<_> = ground
+            .colliders()
+            .map(|(block, handle)| {
+                let collider = &world.colliders[handle];
+                let shape = collider.shape().as_shape::<terravox_rapier::parry_0_31::GroundShape>();
+                (block, collider.friction().to_bits(), (**shape.unwrap().ground()).clone())
+            })
+            .collect();
+        all.sort_by_key(|entry| (entry.0, entry.1));
+        all
+    };
+    let kept = shapes(&scene.ground, &scene.world);
+    // All awake, so that a fresh start looks at all.
+    scene.world.wake_up_all(true);
+    let mut fresh = terravox_rapier::TerrainColliders::default();
+    let PhysicsWorld { bodies, colliders, islands, .. } = &mut scene.world;
+    fresh.sync(&mut scene.terrain, bodies, colliders, islands);
+    let fresh = shapes(&fresh, &scene.world);
+    assert!(fresh.len() > 8);
+    for entry in &fresh {
+        let same = kept.iter().find(|kept| (kept.0, kept.1) == (entry.0, entry.1));
+        assert!(same.is_some_and(|kept| kept.2 == entry.2), "block {:?}", entry.0);
+    }
+}
