@@ -47,7 +47,7 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
     let mut nearest: Option<(Vec3, usize, bool)> = None;
     let limit = max_distance * max_distance;
     let mut squared = limit;
-    nearest_first(nodes, leaves, limit, near, |number, leaf, mut limit| {
+    nearest_first(nodes, leaves, near(&nodes[0], limit), limit, near, |number, leaf, mut limit| {
         for bit in 0..2 * LEAF {
             let (quad, second) = (bit / 2, bit & 1 == 1);
             if leaf.words[quad] >> (FLAT + bit as u32 % 2) & 1 == 1 {

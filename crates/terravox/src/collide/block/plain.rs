@@ -5,7 +5,7 @@ use super::boxes::BoxQuery;
 use super::build::{Corner, Item, SURELY_AREA};
 use super::mesh::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
 use super::node::{Node, WIDTH};
-use super::ray::{EDGE_SLACK, LocalRay, cross};
+use super::ray::{Aim, EDGE_SLACK, LocalRay, cross};
 use super::walk::{Waiting, waiting};
 
 /// The boxes of a node that the ray meets at `t_min..=t_max`, and a mask of them.
@@ -37,12 +37,12 @@ pub(super) fn near_boxes(
 pub(super) fn met_triangles<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    ray: &LocalRay,
+    aim: &Aim,
 ) -> u32 {
     let mut mask = 0;
     for quad in 0..LEAF {
         let [a, b, c, d] =
-            leaf.corners.map(|corner| ray.seen(positions[corner[quad].into()].map(f32::from)));
+            leaf.corners.map(|corner| aim.seen(positions[corner[quad].into()].map(f32::from)));
         let diagonal = cross(a, c);
         let first = [cross(a, b), cross(b, c), -diagonal];
         let second = [diagonal, cross(c, d), cross(d, a)];

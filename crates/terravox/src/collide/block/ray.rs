@@ -30,8 +30,10 @@ const AXES: [[usize; 3]; 8] = {
     [x, x, y, x, z, x, y, x]
 };
 
-/// A direction's share along an axis is at least this, either way.
-const LEAST_SHARE: f32 = 1e-15;
+/// A direction's share along an axis counts as this at least, either way: with it the
+/// products with any origin stay finite, and over the longest way, 2²⁰ cells, a direction of
+/// length 10⁻¹⁵ gets nowhere along the axis.
+const LEAST: f32 = 1e-30;
 
 /// How much farther than itself a triangle reaches, as a share of its height.
 pub(super) const EDGE_SLACK: f32 = 1.0 / 65536.0;
@@ -40,7 +42,7 @@ pub(super) const EDGE_SLACK: f32 = 1.0 / 65536.0;
 /// of the block.
 const SIDE_SLACK: f32 = 1.0 / (1 << 21) as f32;
 
-/// A ray in a block's space, with what the tests need of it. Written and read as whole
+/// A ray in a block's space, with what the tests of boxes need of it. Written as whole
 /// vectors: parts would have to wait for each other in the processor's store queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalRay {
@@ -50,15 +52,25 @@ pub struct LocalRay {
     pub(super) direction: Vec4,
     /// 1 / direction, steps.
     inverse: Vec4,
-    /// What turns a position into where it is seen along the ray: factors, and a sum.
-    pub(super) views: [Vec4; 2],
     /// Ray parameter a byte's step, by axis.
     pub(super) byte: Vec4,
     /// Ray parameters of the near and the far end of the block, by axis, rounded outward.
     pub(super) ends: [Vec4; 2],
+    valid: bool,
+}
+
+/// What the tests of triangles need of a ray. Made when its first box is met: most rays
+/// through a block meet none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    /// What turns a position into where it is seen along the ray: factors, and a sum.
+    pub views: [Vec4; 2],
     /// The axis that the ray runs along most.
     depth_axis: usize,
-    valid: bool,
+    /// Where the ray starts along that axis, steps.
+    start: f32,
+    /// 1 / direction along that axis, steps.
+    inverse: f32,
 }
 
 /// Where a ray meets a triangle.
@@ -88,20 +100,13 @@ impl LocalRay {
         let longest = larger(larger(size.x, size.y), size.z);
         // A NaN is in no range.
         let valid = longest >= 1.0 / LONGEST && (size.x + size.y) + size.z <= LONGEST;
-        let is_longest = size.cmpge(Vec4::splat(longest)).bitmask() & 7;
-        let [depth_axis, u, v] = AXES[is_longest as usize];
-        let [depth, u, v] = [Vec4::AXES[depth_axis], Vec4::AXES[u], Vec4::AXES[v]];
-        let least = Vec4::splat(longest * LEAST_SHARE);
-        let inverse = 1.0 / (size.max(least).copysign(along) * STEPS);
-        let slopes = along * (-STEPS * sum(inverse * depth));
+        let inverse = (1.0 / STEPS) / size.max(Vec4::splat(LEAST)).copysign(along);
         let mut ray = LocalRay {
             origin: Vec4::ZERO,
             direction: along,
             inverse,
-            views: [u + depth * sum(slopes * u), v + depth * sum(slopes * v)],
             byte: inverse.abs() * BYTE,
             ends: [Vec4::ZERO; 2],
-            depth_axis,
             valid,
         };
         ray.move_to(origin);
@@ -124,14 +129,28 @@ impl LocalRay {
         self.valid &= far <= FARTHEST_ORIGIN;
         let origin = (Vec4::new(x, y, z, MIDDLE) - MIDDLE) * STEPS;
         let size = self.inverse.abs();
-        let middle = -origin * self.inverse;
-        let half = f32::from(FARTHEST) * size;
-        let slack = (origin.abs() * size + half) * SIDE_SLACK;
-        self.ends = [(middle - half) - slack, (middle + half) + slack];
+        let middle = origin * self.inverse;
+        let end = f32::from(FARTHEST);
+        let half = ((origin.abs() + end) * SIDE_SLACK + end) * size;
+        self.ends = [-middle - half, half - middle];
         self.origin = origin;
-        for view in &mut self.views {
-            *view = view.with_w(0.0) - Vec4::W * sum(*view * origin);
-        }
+    }
+}
+
+impl Aim {
+    pub fn new(ray: &LocalRay) -> Aim {
+        let size = ray.direction.abs();
+        let longest = larger(larger(size.x, size.y), size.z);
+        let is_longest = size.cmpge(Vec4::splat(longest)).bitmask() & 7;
+        let [depth_axis, u, v] = AXES[is_longest as usize];
+        let [origin, direction] = [ray.origin.to_array(), ray.direction.to_array()];
+        let (start, inverse) = (origin[depth_axis], ray.inverse.to_array()[depth_axis]);
+        let view = |axis: usize| {
+            let slope = direction[axis] * (-STEPS * inverse);
+            let sum = -(origin[axis] + slope * start);
+            Vec4::AXES[axis] + Vec4::AXES[depth_axis] * slope + Vec4::W * sum
+        };
+        Aim { views: [view(u), view(v)], depth_axis, start, inverse }
     }
 
     /// Where along the two views a position is seen.
@@ -143,22 +162,15 @@ impl LocalRay {
     /// Where the ray meets the plane of a triangle of positions that it is known to meet.
     #[inline]
     pub(super) fn meet(&self, corners: [[i16; 3]; 3]) -> (f32, f32, f32) {
-        let corners = corners.map(|corner| corner.map(f32::from));
+        let [p, q, r] = corners.map(|[x, y, z]| [f32::from(x), f32::from(y), f32::from(z)]);
         let depth = self.depth_axis;
-        let origin = self.origin.to_array();
-        let [a, b, c] = corners.map(|corner| self.seen(corner));
+        let [a, b, c] = [self.seen(p), self.seen(q), self.seen(r)];
         let [wa, wb, wc] = [cross(b, c), cross(c, a), cross(a, b)];
         let inverse = 1.0 / ((wa + wb) + wc);
-        let [za, zb, zc] = corners.map(|corner| corner[depth] - origin[depth]);
+        let [za, zb, zc] = [p, q, r].map(|corner| corner[depth] - self.start);
         let along = ((wa * za + wb * zb) + wc * zc) * inverse;
-        (along * self.inverse.to_array()[depth], wb * inverse, wc * inverse)
+        (along * self.inverse, wb * inverse, wc * inverse)
     }
-}
-
-/// The sum of the first three.
-#[inline(always)]
-fn sum(of: Vec4) -> f32 {
-    (of.x + of.y) + of.z
 }
 
 /// The larger; if the first is a NaN, the second.
@@ -237,16 +249,22 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
     mut visit: impl FnMut(LocalHit, f32) -> f32,
 ) {
     let near = |node: &Node, limit: f32| machine::near_boxes(node, ray, t_min, limit);
-    nearest_first(nodes, leaves, t_max, near, |number, leaf, mut limit| {
-        let mut met = machine::met_triangles(leaf, &mesh.positions, ray);
+    let first = near(&nodes[0], t_max);
+    if first.1 == 0 {
+        return;
+    }
+    let aim = Aim::new(ray);
+    nearest_first(nodes, leaves, first, t_max, near, |number, leaf, mut limit| {
+        let mut met = machine::met_triangles(leaf, &mesh.positions, &aim);
         while met != 0 {
             let bit = met.trailing_zeros() as usize;
             met &= met - 1;
             let quad = (LEAF * number + bit % LEAF) as u16;
             let second = bit >= LEAF;
-            let [a, b, c, d] =
-                leaf.corners.map(|corner| mesh.positions[Into::<usize>::into(corner[bit % LEAF])]);
-            let (t, u, v) = ray.meet(if second { [a, c, d] } else { [a, b, c] });
+            let corner =
+                |k: usize| mesh.positions[Into::<usize>::into(leaf.corners[k][bit % LEAF])];
+            let middle = 1 + usize::from(second);
+            let (t, u, v) = aim.meet([corner(0), corner(middle), corner(middle + 1)]);
             if t_min <= t && t <= limit {
                 limit = visit(LocalHit { t, quad, second, u, v }, limit);
             }

@@ -10,7 +10,7 @@ use super::boxes::BoxQuery;
 use super::build::{Corner, Item, SURELY_AREA};
 use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, MIDDLE, REVERSED, STEPS};
 use super::node::{Node, WIDTH};
-use super::ray::{EDGE_SLACK, LocalRay};
+use super::ray::{Aim, EDGE_SLACK, LocalRay};
 use super::walk::Waiting;
 
 /// See `plain::near_boxes`.
@@ -30,10 +30,10 @@ pub(super) fn near_boxes(
 pub(super) fn met_triangles<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    ray: &LocalRay,
+    aim: &Aim,
 ) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { met_triangles_sse2(leaf, positions, ray) }
+    unsafe { met_triangles_sse2(leaf, positions, aim) }
 }
 
 /// See `plain::boxes_in`.
@@ -271,12 +271,12 @@ fn lanes(of: __m128) -> [f32; WIDTH] {
 fn met_triangles_sse2<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    ray: &LocalRay,
+    aim: &Aim,
 ) -> u32 {
-    let a = seen(corner_of(leaf.corners[0], positions), ray);
-    let b = seen(corner_of(leaf.corners[1], positions), ray);
-    let c = seen(corner_of(leaf.corners[2], positions), ray);
-    let d = seen(corner_of(leaf.corners[3], positions), ray);
+    let a = seen(corner_of(leaf.corners[0], positions), aim);
+    let b = seen(corner_of(leaf.corners[1], positions), aim);
+    let c = seen(corner_of(leaf.corners[2], positions), aim);
+    let d = seen(corner_of(leaf.corners[3], positions), aim);
     let diagonal = cross(a, c);
     let undiagonal = _mm_xor_ps(diagonal, _mm_set1_ps(-0.0));
     let first = is_met(cross(a, b), cross(b, c), undiagonal);
@@ -319,11 +319,11 @@ fn position(positions: &[[i16; 3]], vertex: usize) -> __m128i {
 /// Where vertices are seen along a ray.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn seen([xy, z]: [__m128i; 2], ray: &LocalRay) -> [__m128; 2] {
+fn seen([xy, z]: [__m128i; 2], aim: &Aim) -> [__m128; 2] {
     let x = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(xy, xy), 16));
     let y = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(xy, xy), 16));
     let z = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(z, z), 16));
-    [view([x, y, z], ray.views[0]), view([x, y, z], ray.views[1])]
+    [view([x, y, z], aim.views[0]), view([x, y, z], aim.views[1])]
 }
 
 #[inline]

@@ -15,7 +15,7 @@ pub(super) const MAX_DEPTH: usize = 10;
 /// Nodes from this depth on are split in halves, however their quads lie.
 pub(super) const HALVED_FROM: usize = 4;
 
-/// More than a walk ever leaves to be visited: a node leaves three more than it takes.
+/// Most that a walk ever leaves to be visited: a node leaves three more than it takes.
 pub(super) const STACK: usize = 3 * MAX_DEPTH + 1;
 
 /// A child that waits: how near as bits of an f32, and below that the packed child. 0 is
@@ -33,18 +33,20 @@ pub(super) fn waiting(near: f32, child: u16) -> Waiting {
 
 /// Visits the nodes and leaves that `near` lets through, nearest first, until nothing is
 /// left nearer than what `at_leaf` answers. `near` answers the children of a node that it
-/// lets through, 0 for others, and a mask of them. What is nearer than 0 comes last.
+/// lets through, 0 for others, and a mask of them; `root` is what it answered of the first
+/// node: callers ask it before all else, since most walks end there. What is nearer than 0 comes last.
 #[inline(always)]
 pub(super) fn nearest_first<V>(
     nodes: &[Node],
     leaves: &[Leaf<V>],
+    root: ([Waiting; WIDTH], u32),
     mut limit: f32,
     near: impl Fn(&Node, f32) -> ([Waiting; WIDTH], u32),
     mut at_leaf: impl FnMut(usize, &Leaf<V>, f32) -> f32,
 ) {
-    // Four are written where up to four are added.
-    let mut stack = [0; STACK + WIDTH];
-    let mut count = 1;
+    let mut stack = [0; STACK];
+    stack[..WIDTH].copy_from_slice(&farthest_first(root.0));
+    let mut count = count_of(root.1);
     while count > 0 {
         count -= 1;
         let next = stack[count];
@@ -54,12 +56,19 @@ pub(super) fn nearest_first<V>(
         match Child::unpack(next as u16) {
             Child::Node(number) => {
                 let (met, mask) = near(&nodes[number], limit);
+                // Four are written where up to four are added.
                 stack[count..count + WIDTH].copy_from_slice(&farthest_first(met));
-                count += (COUNTS >> (4 * (mask & 15)) & 15) as usize;
+                count += count_of(mask);
             }
             Child::Leaf(number) => limit = at_leaf(number, &leaves[number], limit),
         }
     }
+}
+
+/// How many children a mask has.
+#[inline(always)]
+fn count_of(mask: u32) -> usize {
+    (COUNTS >> (4 * (mask & 15)) & 15) as usize
 }
 
 /// Sorted, largest first.
