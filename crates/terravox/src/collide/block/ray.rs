@@ -138,6 +138,8 @@ impl LocalRay {
 }
 
 impl Aim {
+    /// Of a ray with a direction.
+    #[inline]
     pub fn new(ray: &LocalRay) -> Aim {
         let size = ray.direction.abs();
         let longest = larger(larger(size.x, size.y), size.z);
