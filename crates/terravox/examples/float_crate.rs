@@ -35,14 +35,14 @@ fn main() -> Result<(), NotHeld> {
         let (mut height, mut speed) = (3.0_f64, 0.0_f32);
         let (mut scratch, mut contacts) = (WaterScratch::default(), Contacts::default());
         let mut share = 0.0;
-        for _ in 0..900 {
+        for _ in 0..1800 {
             let position = [1.3, height, -0.7];
             let body = Body { parts: &parts, position, rotation: [0.0, 0.0, 0.0, 1.0] };
             let wet = collider.submersion(&body, &mut scratch).found;
             share = wet.share();
             // Weight, lift, drag; all by the crate's mass.
             let lift = wet.volume / (density * wet.body_volume);
-            speed = speed * (1.0 - 2.0 * share * STEP) + 9.81 * (lift - 1.0) * STEP;
+            speed = speed * (1.0 - 4.0 * share * STEP) + 9.81 * (lift - 1.0) * STEP;
             // The ground, should it sink so deep.
             let options = ContactOptions { prediction: 0.2, filter: Filter::SOLID };
             collider.contacts(&body, &options, &mut contacts);

@@ -1,6 +1,9 @@
 //! Queries whose blocks are built allocate nothing.
 
-use terravox::collide::{Collider, Filter, Ray, Shape};
+use terravox::collide::{
+    Body, BodyPart, Collider, ContactChanges, ContactOptions, ContactTracker, Contacts, Filter,
+    Ray, Shape,
+};
 use terravox::generate::fill_sdf;
 use terravox::math::Aabb;
 use terravox::voxel::{DenseBox, Region, VoxelGrid};
@@ -52,5 +55,48 @@ fn queries_do_not_allocate_once_their_blocks_are_built() {
     assert!(first > 1000, "the queries meet the ground");
     let mut again = 0;
     let counted = allocation_counter::measure(|| again = ask_all(&collider, &mut hits));
+    assert_eq!((again, counted.count_total), (first, 0));
+}
+
+/// Bodies all over the hills, some of them deep inside; answers how many points they touch.
+fn touch_all(
+    collider: &Collider,
+    out: &mut Contacts,
+    tracker: &mut ContactTracker,
+    changes: &mut ContactChanges,
+) -> usize {
+    let prism = [[0.5, -0.3, 0.0], [-0.3, -0.3, 0.4], [-0.3, -0.3, -0.4], [0.0, 0.5, 0.0]];
+    let parts = [
+        BodyPart::new(Shape::Sphere { radius: 0.5 }),
+        BodyPart::new(Shape::Box { half: [0.5; 3], rotation: [0.0, 0.0, 0.0, 1.0] }),
+        BodyPart::new(Shape::Capsule { a: [0.0; 3], b: [0.0, 1.0, 0.0], radius: 0.3 }),
+        BodyPart::new(Shape::Convex { points: &prism }),
+    ];
+    let mut points = 0;
+    for step in 0..400 {
+        let (x, z) = (f64::from(step % 20) * 3.1 - 30.0, f64::from(step / 20) * 2.7 - 27.0);
+        let position = [x, f64::from(step % 9) - 4.0, z];
+        let body = Body { parts: &parts, position, rotation: [0.6, 0.0, 0.8, 0.0] };
+        collider.contacts(&body, &ContactOptions::default(), out);
+        points += out.manifolds.iter().map(|manifold| manifold.points().len()).sum::<usize>();
+        changes.clear();
+        tracker.update(collider.broadphase(), 1, Aabb::around(position, [1.0; 3]), changes);
+    }
+    points
+}
+
+#[test]
+fn contacts_do_not_allocate_once_their_blocks_are_built() {
+    let collider = hills();
+    let (mut out, mut tracker) = (Contacts::default(), ContactTracker::new());
+    let mut changes = ContactChanges::default();
+    let first = touch_all(&collider, &mut out, &mut tracker, &mut changes);
+    assert!(first > 100, "bodies meet the ground");
+    // What was swapped with the memory of an object has grown as well now.
+    touch_all(&collider, &mut out, &mut tracker, &mut changes);
+    let mut again = 0;
+    let counted = allocation_counter::measure(|| {
+        again = touch_all(&collider, &mut out, &mut tracker, &mut changes);
+    });
     assert_eq!((again, counted.count_total), (first, 0));
 }

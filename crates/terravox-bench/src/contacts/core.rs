@@ -177,7 +177,7 @@ fn inside(report: &mut Report) {
                 let manifolds = integrator.touched(&hills, &body, 0.0);
                 let overlap = manifolds.iter().flat_map(|m| m.points()).map(|p| p.distance);
                 let overlap = overlap.fold(0.0, f32::min);
-                let BoxAbove(above) = above(&hills, &body);
+                let above = is_above(&hills, &body);
                 own_started += 1;
                 own_out += usize::from(overlap > -0.05 && above);
             }
@@ -193,13 +193,11 @@ fn inside(report: &mut Report) {
 }
 
 /// Whether a body is above the ground.
-struct BoxAbove(bool);
-
-fn above(collider: &Collider, body: &Rigid) -> BoxAbove {
+fn is_above(collider: &Collider, body: &Rigid) -> bool {
     let ray = Ray::new(body.position, [0.0, 1.0, 0.0], 100.0);
     // From inside, the first surface above is seen from behind.
     let hit = collider.ray(&ray, &Filter::SOLID).found;
-    BoxAbove(hit.is_none_or(|hit| hit.normal[1] < 0.0))
+    hit.is_none_or(|hit| hit.normal[1] < 0.0)
 }
 
 /// Crates of five densities in a lake.

@@ -40,7 +40,6 @@ pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
-
 pub use water::{Submersion, WaterScratch};
 
 use crate::voxel::BlockPos;

@@ -169,7 +169,7 @@ impl Collider {
             None => self.each_side(&aabb, filter, visit),
             Some(block) => self.sides_of(block, filter, &mut visit),
         };
-        probe.from_behind();
+        probe.take_behind();
         if only.is_none() {
             probe.take_refused();
         }

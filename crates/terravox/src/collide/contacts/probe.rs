@@ -64,7 +64,10 @@ impl<'a, 'b> Probe<'a, 'b> {
     /// Asks with a shape that still gives points `within` voxels; forgets what was found.
     pub fn new(core: &ShapeCore<'a>, within: f32, found: &'b mut Found) -> Probe<'a, 'b> {
         let Found { candidates, touched, behind, refused } = found;
-        (candidates.clear(), touched.clear(), behind.clear(), refused.clear());
+        candidates.clear();
+        touched.clear();
+        behind.clear();
+        refused.clear();
         let middle = core.middle();
         let (core, axes) = core.aligned();
         let (back, is_turned) = (axes.transpose(), axes != Mat3::IDENTITY);
@@ -208,7 +211,7 @@ impl<'a, 'b> Probe<'a, 'b> {
 
     /// Adds what lies behind triangles, if the middle is nearer to those than to any that
     /// it sees the front of: then it is in the ground.
-    pub fn from_behind(&mut self) {
+    pub fn take_behind(&mut self) {
         let mut nearest: Option<&(Candidate, f32)> = None;
         for found in self.found.behind.iter() {
             if found.1 < nearest.map_or(self.front, |nearest| nearest.1) {

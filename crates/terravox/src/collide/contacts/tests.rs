@@ -5,7 +5,6 @@ use super::naive;
 use super::*;
 use crate::collide::naive::{WorldTriangle, triangles};
 use crate::collide::{Collider, Missing, Shape, Surfaces};
-use crate::generate::fill_sdf;
 use crate::math::Aabb;
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid,
@@ -27,7 +26,12 @@ fn collider_of(cells: &DenseBox) -> (Collider, VoxelGrid) {
 
 fn ground(half: i32, distance: impl Fn([f32; 3]) -> f32) -> (Collider, VoxelGrid) {
     let mut cells = DenseBox::new(Region::new([-half, -16, -half], [half, 16, half]));
-    fill_sdf(&mut cells, 0, distance, |_| ROCK);
+    for at in cells.region().voxels() {
+        // As brushes write it: by the distance of the cell's centre from the surface.
+        let fill = (0.5 + distance(at.to_array().map(|v| v as f32 + 0.5))).clamp(0.0, 1.0);
+        let units = (256.0 * fill).round();
+        cells.set(at, if units > 0.0 { Cell::new(ROCK, (units - 1.0) as u8) } else { Cell::AIR });
+    }
     collider_of(&cells)
 }
 
@@ -153,8 +157,8 @@ fn a_ball_in_a_groove_meets_both_walls() {
 
 #[test]
 fn a_body_on_a_ridge_or_a_border_is_held() {
-    for slope in [0.1, 0.5, 1.0, 2.0] {
-        let scale = 1.0 / (1.0 + slope * slope as f32).sqrt();
+    for slope in [0.1_f32, 0.5, 1.0, 2.0] {
+        let scale = 1.0 / (1.0 + slope * slope).sqrt();
         // Ridges on a border of blocks and inside one.
         for middle in [0.0, 3.4] {
             let (ridge, grid) = ground(12, |[x, y, _]| (-slope * (x - middle).abs() - y) * scale);

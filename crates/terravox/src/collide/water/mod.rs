@@ -1,7 +1,8 @@
 //! How much of a body is under water, and where: what buoyancy and drag follow from.
 //!
 //! The water of a column of cells is a pile of intervals: a liquid cell is wet up to its
-//! fill, or whole if there is water above it, and so is the water that a solid cell holds.
+//! fill, a solid cell up to the water that it holds, and both are whole if there is water
+//! above them.
 //! A body is cut into upright lines, each of which is a stretch of the body and the water
 //! in it; these are added up. A body whose blocks are all tagged as liquid is under as a
 //! whole, and one that the masks keep apart from water is dry: no cell is read for either.
@@ -176,28 +177,29 @@ struct Water<'a> {
 }
 
 impl Water<'_> {
-    /// Calls for the wet intervals of the column at (x, z), voxels, from below.
+    /// Calls for the wet intervals of the column at (x, z), voxels, from above.
     fn column(&self, x: f64, z: f64, mut visit: impl FnMut(f64, f64)) {
         let Region { min, max } = self.cells.region();
         let (x, z) = (x.floor() as i32, z.floor() as i32);
         let (x, z) = (x.clamp(min.x, max.x - 1), z.clamp(min.z, max.z - 1));
-        let mut fill = self.fill(VoxelPos::new(x, min.y, z));
-        for y in min.y..max.y - 1 {
-            let above = self.fill(VoxelPos::new(x, y + 1, z));
-            if fill > 0.0 {
-                let height = if above > 0.0 { 1.0 } else { fill };
+        let mut is_under = false;
+        for y in (min.y..max.y).rev() {
+            let height = self.height(VoxelPos::new(x, y, z), is_under);
+            is_under = height > 0.0;
+            if is_under {
                 visit(y.into(), f64::from(y) + f64::from(height));
             }
-            fill = above;
         }
     }
 
-    /// How full of water a cell is, 0 to 1.
-    fn fill(&self, at: VoxelPos) -> f32 {
+    /// How high water stands in a cell, 0 to 1. With water above it, it is full of it; what
+    /// a body fills of a solid cell there is not ground but the water beside that.
+    fn height(&self, at: VoxelPos, is_under: bool) -> f32 {
         let cell = self.cells.cell(at);
         match self.materials.kind(cell.material) {
-            Kind::Liquid => cell.fraction(),
             Kind::Air => 0.0,
+            _ if is_under => 1.0,
+            Kind::Liquid => cell.fraction(),
             Kind::Solid => self.cells.water_at(at).map_or(0.0, |w| (f32::from(w) + 1.0) / 256.0),
         }
     }

@@ -121,6 +121,29 @@ fn water_that_solid_cells_hold_counts() {
 }
 
 #[test]
+fn a_crate_on_the_bed_of_a_lake_is_wholly_under() {
+    let lake = lake(0.0);
+    let shape = Shape::Box { half: [0.5; 3], rotation: UPRIGHT };
+    let found = ask(&lake, shape, [0.2, -11.7, 0.3], Quat::IDENTITY);
+    assert!((found.share() - 1.0).abs() < 1e-4, "{}", found.share());
+}
+
+#[test]
+fn air_below_a_lake_is_dry() {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(Region::new([-8, 0, -8], [8, 8, 8]));
+    cells.fill(WATER);
+    for at in Region::new([-8, 2, -8], [8, 4, 8]).voxels() {
+        cells.set(at, if at.y == 3 { Cell::full(8) } else { Cell::AIR });
+    }
+    grid.write(&cells).unwrap();
+    let mut collider = Collider::default();
+    collider.update(&grid);
+    let shape = Shape::Box { half: [0.4; 3], rotation: UPRIGHT };
+    assert_eq!(ask(&collider, shape, [0.0, 2.5, 0.0], Quat::IDENTITY).volume, 0.0);
+}
+
+#[test]
 fn parts_add_up_about_the_body() {
     let lake = lake(5.0);
     let mut parts = [BodyPart::new(Shape::Sphere { radius: 0.5 }); 2];
