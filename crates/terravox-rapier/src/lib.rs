@@ -30,6 +30,9 @@
 //! parry (bevy_rapier3d, avian3d) use [`grounds`] and the `GroundShape` of their parry's
 //! module; all features may be on at once.
 
+// The shapes are compiled once for every parry.
+#![allow(clippy::duplicate_mod)]
+
 #[cfg(feature = "rapier")]
 mod colliders;
 mod ground;

@@ -136,7 +136,7 @@ impl NormalConstraints for Facet {
         }
         let lean = *direction - self.normal * cos;
         let length = lean.length();
-        if length < 1e-6 {
+        if length < 1e-7 {
             return true;
         }
         let lean = lean / length;

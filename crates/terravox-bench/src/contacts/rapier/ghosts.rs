@@ -3,7 +3,7 @@
 
 use rapier3d::prelude::*;
 
-use super::scene::{Scene, flat, sine};
+use super::scene::{Inside, Scene, flat, sine};
 use crate::report::{Report, Row, detail};
 
 /// Blocks that a body crosses.
@@ -67,8 +67,6 @@ const HILLS: [(&str, Inside); 4] = [
     ("0.5 m and 24 m", |p| 0.5 * (p[0] * 0.2618).sin() - p[1]),
     ("1.5 m and 48 m", |p| 1.5 * (p[0] * 0.1309).sin() - p[1]),
 ];
-
-type Inside = fn([f32; 3]) -> f32;
 
 fn scene(ours: bool, min: [f32; 3], max: [f32; 3], inside: Inside) -> Scene {
     if ours { Scene::ours(min, max, inside) } else { Scene::one_mesh(min, max, inside) }

@@ -5,7 +5,7 @@ use rapier3d::prelude::*;
 use terravox::collide::{Block, Filter, Shape};
 use terravox::voxel::{Cell, DenseBox, Region};
 
-use super::scene::{Numbers, Scene, convex_edges, flat, rough, sine};
+use super::scene::{Inside, Numbers, Scene, convex_edges, flat, rough, sine};
 use crate::report::{Report, detail};
 
 /// Bodies set down on edges.
@@ -33,9 +33,9 @@ fn rest_height(scene: &mut Scene, at: [f32; 3], shape: &Shape<'_>) -> Option<f32
 }
 
 fn support(report: &mut Report) {
-    let hills: [(&str, fn([f32; 3]) -> f32); 2] = [("rough", rough), ("sine", sine)];
+    let hills: [Inside; 2] = [rough, sine];
     let mut lost = [[0, 0]; 2];
-    for (which, (_, inside)) in hills.into_iter().enumerate() {
+    for (which, inside) in hills.into_iter().enumerate() {
         let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
         let mut scene = Scene::ours(min, max, inside);
         let region = Region::new([-56, -24, -56], [56, 24, 56]);

@@ -12,6 +12,9 @@ const ROCK: u8 = 8;
 const BODIES: InteractionGroups =
     InteractionGroups::new(Group::GROUP_2, Group::GROUP_1, InteractionTestMode::And);
 
+/// How far inside the ground a point is, metres.
+pub type Inside = fn([f32; 3]) -> f32;
+
 /// A terrain in a world.
 pub struct Scene {
     pub terrain: Terrain,
