@@ -12,7 +12,7 @@ pub fn hills(x: f32, z: f32) -> f32 {
     1.5 * (x * 0.2).sin() * (z * 0.2).cos()
 }
 
-/// The grounds of all blocks within 16 m, with their corners.
+/// The grounds of all blocks within 24 m, with their corners.
 pub fn blocks() -> Vec<([f32; 3], Arc<BlockGround>)> {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let inside = |p: [f32; 3]| hills(p[0], p[2]) - p[1];
@@ -20,7 +20,7 @@ pub fn blocks() -> Vec<([f32; 3], Arc<BlockGround>)> {
     let collider = terrain.collider();
     let mut scratch = GroundScratch::default();
     let mut all = Vec::new();
-    for block in Region::new([-16; 3], [16; 3]).blocks::<3>() {
+    for block in Region::new([-24; 3], [24; 3]).blocks::<3>() {
         let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { continue };
         let Some(tree) = surfaces.solid else { continue };
         let corner = corner(block);
