@@ -21,10 +21,13 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
+       terravox-bench soak [--seconds N]
 
 AREA is storage, mesh, collide, contacts or all. Prints tables; --json writes the same
 rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
+soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
+and counts what went wrong; it fails if anything did.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 
 /// What the command line asks for.
@@ -42,6 +45,9 @@ fn main() -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
+    if arguments.first().is_some_and(|argument| argument == "soak") {
+        return soak(&arguments[1..]);
+    }
     let request = match parse(&arguments) {
         Ok(request) => request,
         Err(what) => {
@@ -55,6 +61,25 @@ fn main() -> ExitCode {
             eprintln!("{what}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Soaks for so many seconds, and prints what it counted.
+fn soak(arguments: &[String]) -> ExitCode {
+    let seconds = match arguments {
+        [] => Some(60),
+        [option, seconds] if option == "--seconds" => seconds.parse().ok(),
+        _ => None,
+    };
+    let Some(seconds) = seconds else {
+        eprintln!("soak takes --seconds N, a whole number\n\n{USAGE}");
+        return ExitCode::from(2);
+    };
+    let found = contacts::soak(seconds);
+    println!("{found:?}");
+    match found.below + found.nan + found.over_budget + found.late {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
 }
 

@@ -5,6 +5,8 @@ mod core;
 mod integrator;
 mod rapier;
 
+pub use rapier::soak::soak;
+
 use crate::report::Report;
 
 /// Measures the whole area.

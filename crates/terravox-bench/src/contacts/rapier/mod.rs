@@ -7,6 +7,7 @@
 mod ghosts;
 mod holds;
 mod scene;
+pub mod soak;
 mod speed;
 
 use crate::report::Report;
@@ -16,4 +17,5 @@ pub fn run(report: &mut Report) {
     ghosts::run(report);
     holds::run(report);
     speed::run(report);
+    soak::run(report, 60);
 }

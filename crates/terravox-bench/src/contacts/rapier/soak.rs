@@ -1,0 +1,157 @@
+//! Bodies on terrain that is being edited at random: none may get lost, wake late or find
+//! more bytes built than the budget allows.
+
+use rapier3d::prelude::*;
+use terravox::collide::{ColliderOptions, Filter, Ray as VoxelRay};
+use terravox::terrain::TerrainOptions;
+use terravox::voxel::Cell;
+
+use super::scene::{Numbers, Scene, rough};
+use crate::report::{Report, detail};
+
+const ROCK: u8 = 8;
+/// Steps of a second.
+const STEPS: usize = 60;
+/// Bodies, and steps between edits.
+const BODIES: usize = 200;
+const EDIT_EVERY: usize = 5;
+/// Half the edge of the ground, metres.
+const HALF: f32 = 40.0;
+/// Bytes of built blocks that an update may leave: far fewer than are met.
+const BUDGET: usize = 256 << 10;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Soak {
+    /// Steps made.
+    pub steps: usize,
+    /// Edits made.
+    pub edits: usize,
+    /// Bodies whose middle is in the ground, more than half a metre below any surface above.
+    pub below: usize,
+    /// Bodies whose place is not a number.
+    pub nan: usize,
+    /// Updates that left more bytes than the budget.
+    pub over_budget: usize,
+    /// Sleeping bodies that an edit reached and that still slept after the step.
+    pub late: usize,
+}
+
+/// Soaks for some seconds of the bodies' time.
+pub fn soak(seconds: usize) -> Soak {
+    let mut scene = Scene::ours([-HALF, -40.0, -HALF], [HALF, 16.0, HALF], rough);
+    let collider = ColliderOptions { budget_bytes: BUDGET };
+    let (grid, placement) = (scene.terrain.grid().snapshot(), scene.terrain.placement());
+    let mut terrain = terravox::terrain::Terrain::new(TerrainOptions {
+        placement,
+        collider,
+        ..TerrainOptions::default()
+    });
+    let mut cells = terravox::voxel::DenseBox::default();
+    for chunk in grid.chunks() {
+        let copied = grid.read(chunk.region(), 0, &mut cells);
+        let written = terrain.grid_mut().write(&cells);
+        assert!(copied.is_ok() && written.is_ok(), "the world is held");
+    }
+    scene.terrain = terrain;
+    let mut random = Numbers(9);
+    let bodies: Vec<_> = (0..BODIES).map(|i| drop_body(&mut scene, i, &mut random)).collect();
+    let mut found = Soak::default();
+    for step in 0..seconds * STEPS {
+        let edited = (step % EDIT_EVERY == 0).then(|| edit(&mut scene, &bodies, &mut random));
+        let edited = edited.flatten();
+        let asleep: Vec<_> = edited.map_or(Vec::new(), |(low, high)| {
+            let reached = |body: &&RigidBodyHandle| {
+                let at = scene.body(**body).translation();
+                scene.body(**body).is_sleeping()
+                    && (0..3).all(|i| at[i] > low[i] && at[i] < high[i])
+            };
+            bodies.iter().filter(reached).copied().collect()
+        });
+        scene.step();
+        found.edits += usize::from(edited.is_some());
+        found.late += asleep.iter().filter(|&&body| scene.body(body).is_sleeping()).count();
+        // The next update is the one that must have kept the budget.
+        found.over_budget += usize::from(scene.terrain.collider().stats().built_bytes > BUDGET);
+        found.steps += 1;
+    }
+    for body in &bodies {
+        let at = scene.body(*body).translation();
+        let is_number = at.x.is_finite() && at.y.is_finite() && at.z.is_finite();
+        found.nan += usize::from(!is_number);
+        found.below += usize::from(is_number && is_below(&mut scene, at));
+    }
+    found
+}
+
+fn drop_body(scene: &mut Scene, number: usize, random: &mut Numbers) -> RigidBodyHandle {
+    let mut side = || (random.next() - 0.5) * 1.6 * HALF;
+    let at = Vector::new(side(), 12.0 + (number % 7) as f32, side());
+    let shape = match number % 4 {
+        0 => ColliderBuilder::ball(0.5),
+        1 => ColliderBuilder::cuboid(0.5, 0.4, 0.6),
+        2 => ColliderBuilder::capsule_y(0.5, 0.35),
+        _ => ColliderBuilder::cylinder(0.3, 0.5),
+    };
+    scene.add(RigidBodyBuilder::dynamic().translation(at).angular_damping(0.5), shape)
+}
+
+/// Digs or fills a ball near a body; answers the box that it reached. Fills leave bodies
+/// alone, as games do.
+fn edit(
+    scene: &mut Scene,
+    bodies: &[RigidBodyHandle],
+    random: &mut Numbers,
+) -> Option<(Vector, Vector)> {
+    let near = bodies[(random.next() * bodies.len() as f32) as usize % bodies.len()];
+    let off = Vector::new(random.next() - 0.5, -random.next(), random.next() - 0.5) * 6.0;
+    let (centre, radius) = (scene.body(near).translation() + off, 1.5 + 2.0 * random.next());
+    let dig = random.next() < 0.6;
+    let inside = |at: Vector| at.x.abs() < HALF - 6.0 && at.z.abs() < HALF - 6.0 && at.y > -24.0;
+    let free =
+        |body: &RigidBodyHandle| scene.body(*body).translation().distance(centre) > radius + 2.0;
+    if !inside(centre) || (!dig && !bodies.iter().all(free)) {
+        return None;
+    }
+    let reach = Vector::splat(radius + 1.0);
+    let (low, high) = (centre - reach, centre + reach);
+    let written = scene.terrain.edit_cells(low.to_array(), high.to_array(), |at, old| {
+        let ball = (0.5 + radius - Vector::from(at).distance(centre)).clamp(0.0, 1.0);
+        let fill = if dig { old.fraction().min(1.0 - ball) } else { old.fraction().max(ball) };
+        match (fill * 256.0).round() as i32 {
+            0 => Cell::AIR,
+            units => Cell::new(if old.is_air() { ROCK } else { old.material }, (units - 1) as u8),
+        }
+    });
+    written.is_ok().then_some((low, high))
+}
+
+/// Whether a point is in the ground, more than half a metre below the surface above it.
+fn is_below(scene: &mut Scene, at: Vector) -> bool {
+    let collider = scene.terrain.collider();
+    let origin = at.to_array().map(f64::from);
+    if at.y < -40.0 {
+        return true;
+    }
+    let up = VoxelRay::new(origin, [0.0, 1.0, 0.0], 100.0);
+    let hit = collider.ray(&up, &Filter::SOLID).found;
+    // From below, the surface is met from behind.
+    hit.is_some_and(|hit| hit.normal[1] > 0.0 && hit.distance > 0.5)
+}
+
+/// Measures this part.
+pub fn run(report: &mut Report, seconds: usize) {
+    let found = soak(seconds);
+    let note = format!("{BODIES} bodies, {} edits in {seconds} s of their time", found.edits);
+    report.set("soak_lost", (found.below + found.nan) as f64, note);
+    let line = |what: &str, count: usize| detail(what, count as f64, "");
+    report.details(
+        format!("soak, {seconds} s"),
+        vec![
+            line("bodies below ground", found.below),
+            line("bodies whose place is no number", found.nan),
+            line("updates over the budget of bytes", found.over_budget),
+            line("sleeping bodies that an edit reached and that slept on", found.late),
+        ],
+    );
+}
