@@ -1,10 +1,10 @@
 //! Bodies float as deep as their density says, sink where they are heavy, and stay where
 //! it is dry.
 
-mod common;
+mod scene;
 
-use common::{Scene, kinds};
 use rapier3d::prelude::*;
+use scene::{Scene, kinds};
 use terravox::voxel::{Cell, WATER};
 use terravox_rapier::{Buoyancy, WaterOptions};
 

@@ -1,13 +1,13 @@
 //! Bodies of avian3d on terravox ground.
 
-mod common;
+mod ground;
 
 use std::time::Duration;
 
 use avian3d::prelude::*;
 use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
-use common::{blocks, hills};
+use ground::{blocks, hills};
 use parry_0_27::shape::SharedShape;
 use terravox_rapier::parry_0_27::GroundShape;
 

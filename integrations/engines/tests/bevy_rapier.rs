@@ -1,10 +1,10 @@
 //! Bodies of bevy_rapier3d on terravox ground.
 
-mod common;
+mod ground;
 
 use bevy::prelude::*;
 use bevy_rapier3d::prelude::*;
-use common::{blocks, hills};
+use ground::{blocks, hills};
 use parry_0_30::shape::SharedShape;
 use terravox_rapier::parry_0_30::GroundShape;
 

@@ -1,9 +1,10 @@
 //! The point of a surface that is closest to a point.
 //!
-//! Boxes by their distance, triangles by the region of their plane that the point is
-//! over: Ericson, "Real-Time Collision Detection" (2005), §5.1.5.
+//! Boxes by their distance, nearest first.
 
 use glam::Vec3;
+
+use crate::collide::shape::on_triangle;
 
 use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, Leaves, MIDDLE, Mesh, STEPS, cells_of};
 use super::node::{BYTE, Node, UNUSED, WIDTH};
@@ -56,7 +57,7 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
             let [a, b, c, d] = leaf.corners.map(|corner| {
                 Vec3::from(cells_of(mesh.positions[Into::<usize>::into(corner[quad])]))
             });
-            let found = closest_on(point, if second { [a, c, d] } else { [a, b, c] });
+            let found = on_triangle(point, &if second { [a, c, d] } else { [a, b, c] });
             let distance = found.distance_squared(point);
             if distance < limit || distance == limit && nearest.is_none() {
                 (limit, squared) = (distance, distance);
@@ -94,37 +95,4 @@ fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([Waiting; WIDTH], u32) {
         }
     }
     (met, mask)
-}
-
-/// The point of a triangle that is closest to `p`.
-fn closest_on(p: Vec3, [a, b, c]: [Vec3; 3]) -> Vec3 {
-    let (ab, ac, ap) = (b - a, c - a, p - a);
-    let (d1, d2) = (ab.dot(ap), ac.dot(ap));
-    if d1 <= 0.0 && d2 <= 0.0 {
-        return a;
-    }
-    let bp = p - b;
-    let (d3, d4) = (ab.dot(bp), ac.dot(bp));
-    if d3 >= 0.0 && d4 <= d3 {
-        return b;
-    }
-    let cp = p - c;
-    let (d5, d6) = (ab.dot(cp), ac.dot(cp));
-    if d6 >= 0.0 && d5 <= d6 {
-        return c;
-    }
-    let vc = d1 * d4 - d3 * d2;
-    if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
-        return a + ab * (d1 / (d1 - d3));
-    }
-    let vb = d5 * d2 - d1 * d6;
-    if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
-        return a + ac * (d2 / (d2 - d6));
-    }
-    let va = d3 * d6 - d5 * d4;
-    if va <= 0.0 && d4 >= d3 && d5 >= d6 {
-        return b + (c - b) * ((d4 - d3) / ((d4 - d3) + (d5 - d6)));
-    }
-    let whole = 1.0 / (va + vb + vc);
-    a + ab * (vb * whole) + ac * (vc * whole)
 }

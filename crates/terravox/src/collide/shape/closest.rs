@@ -52,7 +52,7 @@ pub(super) fn on_sides(p: Vec3, &[a, b, c]: &[Vec3; 3]) -> Vec3 {
 
 /// The point of the triangle nearest to `p`; of one without an area, the nearest point
 /// of its sides.
-pub(super) fn on_triangle(p: Vec3, triangle: &[Vec3; 3]) -> Vec3 {
+pub(crate) fn on_triangle(p: Vec3, triangle: &[Vec3; 3]) -> Vec3 {
     let over = normal_of(triangle).and_then(|normal| foot(p, triangle, normal));
     over.unwrap_or_else(|| on_sides(p, triangle))
 }

@@ -25,6 +25,7 @@ mod upright;
 use glam::{Mat3, Quat, Vec3};
 
 pub use closest::closest_on_triangle;
+pub(crate) use closest::on_triangle;
 pub(super) use feature::Polygon;
 use gjk::{Gjk, gjk};
 
