@@ -27,7 +27,8 @@ pub struct Soak {
     pub steps: usize,
     /// Edits made.
     pub edits: usize,
-    /// Bodies whose middle is in the ground, more than half a metre below any surface above.
+    /// Bodies whose middle is in the ground, a quarter of a metre or more from its surface,
+    /// or under all of it.
     pub below: usize,
     /// Bodies whose place is not a number.
     pub nan: usize,
@@ -126,17 +127,19 @@ fn edit(
     written.is_ok().then_some((low, high))
 }
 
-/// Whether a point is in the ground, more than half a metre below the surface above it.
+/// Whether a point is in the ground, a quarter of a metre or more from its surface: the
+/// surface is closed, so rays out of it cross it an odd number of times. Three of them, as
+/// one may run through an edge.
 fn is_below(scene: &mut Scene, at: Vector) -> bool {
     let collider = scene.terrain.collider();
     let origin = at.to_array().map(f64::from);
-    if at.y < -40.0 {
-        return true;
-    }
-    let up = VoxelRay::new(origin, [0.0, 1.0, 0.0], 100.0);
-    let hit = collider.ray(&up, &Filter::SOLID).found;
-    // From below, the surface is met from behind.
-    hit.is_some_and(|hit| hit.normal[1] > 0.0 && hit.distance > 0.5)
+    let mut hits = Vec::new();
+    let directions = [[0.0, 1.0, 0.0], [0.31, 1.0, 0.17], [-0.23, 1.0, 0.29]];
+    let odd = directions.iter().all(|&direction| {
+        collider.ray_all(&VoxelRay::new(origin, direction, 200.0), &Filter::SOLID, &mut hits);
+        hits.len() % 2 == 1
+    });
+    odd && collider.closest_point(origin, 0.25, &Filter::SOLID).found.is_none() || at.y < -40.0
 }
 
 /// Measures this part.
