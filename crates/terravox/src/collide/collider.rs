@@ -45,9 +45,9 @@ pub struct ColliderStats {
     pub blocks: usize,
     /// Blocks that are built.
     pub built: usize,
-    /// Bytes of the masks of the whole world.
+    /// Bytes of the masks of the whole world, and of the slots of blocks.
     pub mask_bytes: usize,
-    /// Bytes of built blocks and their slots.
+    /// Bytes of built blocks.
     pub built_bytes: usize,
     /// Blocks built so far.
     pub builds: u64,

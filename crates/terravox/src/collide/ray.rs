@@ -4,10 +4,10 @@ use super::Block;
 use super::block::{LocalHit, LocalRay};
 use super::broadphase::ChunkBlocks;
 use super::collider::{Collider, Side};
+use super::near::corner_of;
 use super::query::{Answer, Filter, Hit, MaterialSet, Missing, Ray};
 use super::walk::{Path, Span, Visit, walk};
 use crate::voxel::ChunkPos;
-use glam::DVec3;
 
 /// How far before it enters a block, and after it leaves it, a ray still looks at it,
 /// voxels: for rounding. What lies behind the ray's start is never seen.
@@ -122,7 +122,7 @@ impl<'a> Seen<'a> {
         match self.collider.sides(block, chunk, self.filter, &mut self.hits) {
             Ok(sides) => {
                 let sides = sides?;
-                let corner = DVec3::from(block.min_voxel().to_array().map(f64::from));
+                let corner = corner_of(block);
                 self.local.move_to((self.path.at(span.enter) - corner).as_vec3().to_array());
                 Some((sides, BlockRay::new(self.path, span)))
             }

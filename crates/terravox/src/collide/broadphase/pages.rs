@@ -23,6 +23,8 @@ pub(super) struct Pages {
     table: Box<[u32]>,
     /// Edges of `bounds`, if there is a table.
     edges: [u32; 3],
+    /// Whether pages came or went since the table was made.
+    stale: bool,
 }
 
 impl Pages {
@@ -62,6 +64,7 @@ impl Pages {
             None => {
                 self.list.push((page, Box::new(make())));
                 self.index.insert(page, self.list.len() as u32 - 1);
+                self.stale = true;
                 self.list.len() - 1
             }
         };
@@ -71,6 +74,7 @@ impl Pages {
     /// Drops the page at `page`, if there is one.
     pub fn remove(&mut self, page: PagePos) {
         let Some(place) = self.index.remove(&page) else { return };
+        self.stale = true;
         self.list.swap_remove(place as usize);
         if let Some((moved, _)) = self.list.get(place as usize) {
             self.index.insert(*moved, place);
@@ -82,9 +86,12 @@ impl Pages {
         *self = Pages::default();
     }
 
-    /// Brings bounds and table up to date after pages came or went; look-ups may miss them
+    /// Brings bounds and table up to date if pages came or went; look-ups may miss them
     /// before.
     pub fn tabulate(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
         let one = |page: PagePos| Region::one(VoxelPos::new(page.x, page.y, page.z));
         let positions = self.list.iter().map(|entry| entry.0);
         self.bounds = positions.fold(Region::default(), |all, page| all.union(one(page)));

@@ -123,9 +123,9 @@ impl Cells {
 impl Broadphase {
     /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels),
     /// with what of it: those that own a cell with a solid face, or with water, within
-    /// [`REACH`](crate::collide::REACH) of the box on each axis. In no order; each block once. No block is left
-    /// out that has such a triangle in its mesh. A box that has NaN or infinity, or is
-    /// inside out, meets nothing.
+    /// [`REACH`](crate::collide::REACH) of the box on each axis. In no order; each block
+    /// once. No block is left out that has such a triangle in its mesh. A box that has NaN
+    /// or infinity, or is inside out, meets nothing.
     #[inline]
     pub fn blocks_in(&self, aabb: &Aabb, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
         let Some(cells) = Cells::reached(aabb) else { return };
