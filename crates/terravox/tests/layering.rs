@@ -12,7 +12,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("generate", &["voxel"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide"]),
+    ("lod", &["voxel", "mesh"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "lod"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

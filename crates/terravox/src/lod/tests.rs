@@ -1,0 +1,161 @@
+//! Flying, digging and data that is late: what is shown is whole, close and what a rebuild
+//! shows, after every step.
+
+use super::*;
+use crate::generate::Hills;
+use crate::voxel::{Cell, GridOptions, Unlisted};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A world, its view, and what a renderer would have.
+struct Scene {
+    grid: VoxelGrid,
+    lod: Lod,
+    drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
+    hills: Hills,
+}
+
+impl Scene {
+    fn new(options: LodOptions) -> Scene {
+        let grid = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        Scene {
+            grid: VoxelGrid::new(grid),
+            lod: Lod::new(options),
+            drawn: BTreeMap::new(),
+            hills: Hills::new(3),
+        }
+    }
+
+    fn cells(&self, block: MipBlock) -> DenseBox {
+        let mut cells = DenseBox::new(block.cells());
+        self.hills.fill(&mut cells, block.mip);
+        cells
+    }
+
+    /// Supplies `most` blocks and publishes one plan; says whether anything was done.
+    fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
+        let wanted = self.lod.take_wanted(most);
+        let mut busy = !wanted.is_empty();
+        for block in wanted {
+            self.lod.supply(block, self.cells(block));
+        }
+        let jobs = self.lod.plan(&mut self.grid, &[viewer]);
+        if self.lod.is_planned() {
+            busy = true;
+            let mut scratch = MeshScratch::default();
+            let results = jobs.iter().map(|job| job.run(&mut scratch)).collect();
+            let swap = self.lod.publish(results);
+            for block in swap.removed {
+                assert!(self.drawn.remove(&block).is_some(), "{block} was not drawn");
+            }
+            for shown in swap.added {
+                assert_eq!(shown.mesh.block, shown.block.cells());
+                assert!(self.drawn.insert(shown.block, shown.mesh).is_none());
+            }
+        }
+        busy || !self.lod.residency.is_idle()
+    }
+
+    fn settle(&mut self, viewer: LodViewer) {
+        for _ in 0..10_000 {
+            if !self.step(viewer, 64) {
+                return;
+            }
+        }
+        panic!("the view does not come to rest");
+    }
+
+    /// Blocks that touch differ by one mip at most, and no two overlap.
+    fn assert_balanced(&self) {
+        let tiling = &self.lod.tiling;
+        for leaf in tiling.leaves() {
+            tiling.touching(leaf, |other| {
+                assert!(other.mip.abs_diff(leaf.mip) <= 1, "{leaf} beside {other}");
+            });
+            assert!(leaf.mip == tiling.top() || tiling.is_inner(leaf.parent()));
+        }
+    }
+
+    /// What is drawn is what meshing everything anew would draw.
+    fn assert_rebuilt(&mut self) {
+        let mut scratch = MeshScratch::default();
+        let leaves = self.lod.blocks();
+        let jobs = self.lod.jobs(
+            &self.grid,
+            Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() },
+        );
+        for job in &jobs {
+            let made = job.run(&mut scratch).mesh;
+            let drawn = self.drawn.get(&job.block);
+            assert!(drawn == made.as_ref(), "{} is not what a rebuild shows", job.block);
+        }
+        self.lod.out = None;
+        self.lod.plans += 1;
+        assert!(self.drawn.keys().copied().eq(self.lod.meshed_blocks()));
+    }
+
+    fn dig(&mut self, at: [i32; 3], reach: i32, new: Cell) {
+        let region = Region::one(at.into()).grow(reach);
+        for blocks in self.lod.missing(&mut self.grid, region) {
+            for block in blocks {
+                let cells = self.cells(block);
+                self.lod.hold(&mut self.grid, block, cells);
+            }
+        }
+        let mut cells = DenseBox::new(region);
+        region.voxels().for_each(|voxel| cells.set(voxel, new));
+        self.grid.write(&cells).unwrap();
+    }
+}
+
+fn viewer(x: f64, y: f64, z: f64) -> LodViewer {
+    LodViewer { position_voxels: [x, y, z], distance_voxels: 300.0 }
+}
+
+fn small() -> LodOptions {
+    LodOptions { detail: 1.0, near_voxels: 20.0, max_mip: 3, ..LodOptions::default() }
+}
+
+#[test]
+fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
+    let mut scene = Scene::new(small());
+    let eye = viewer(10.0, 30.0, -20.0);
+    scene.settle(eye);
+    scene.assert_balanced();
+    let leaf = |x: i32, z: i32| {
+        let over = MipBlock::holding(VoxelPos::new(x, 10, z), 0);
+        scene.lod.tiling.leaf_over(over).unwrap().mip
+    };
+    assert_eq!(leaf(10, -20), 0);
+    assert_eq!(leaf(250, -20), 3);
+    assert!(scene.drawn.len() > 50);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn flying_and_digging_slowly_always_shows_what_a_rebuild_shows(
+        start in prop::array::uniform3(-300.0..300.0f64),
+        moves in prop::collection::vec((prop::array::uniform3(-90.0..90.0f64), 1usize..40), 4..8),
+        digs in prop::collection::vec((prop::array::uniform3(-60i32..60), 1i32..6, any::<bool>()), 8),
+    ) {
+        let mut scene = Scene::new(LodOptions { jobs_per_plan: 20, ..small() });
+        let mut at = start;
+        for ((step, most), (dig, reach, fill)) in moves.into_iter().zip(digs) {
+            for _ in 0..6 {
+                at = [0, 1, 2].map(|i| at[i] + step[i] / 6.0);
+                scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
+            }
+            let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
+            scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
+            scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
+            scene.assert_balanced();
+            scene.assert_rebuilt();
+        }
+        let last = viewer(at[0], at[1] * 0.2 + 20.0, at[2]);
+        scene.settle(last);
+        scene.assert_balanced();
+        scene.assert_rebuilt();
+    }
+}
