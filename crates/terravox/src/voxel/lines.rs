@@ -101,6 +101,22 @@ impl LineUpdates {
         self.rows.clear();
         self.water.clear();
     }
+
+    /// Whether `lines` has these lines and their water already.
+    pub fn are_in<const LINES: usize, const GROUPS: usize>(
+        &self,
+        lines: &PackedLines<LINES, GROUPS>,
+    ) -> bool {
+        let mut water = &self.water[..];
+        self.lines.iter().zip(&self.rows).all(|(&line, row)| {
+            let first = usize::from(line) * ROW_CELLS;
+            let held = lines.water_between(first, ROW_CELLS);
+            let wanted;
+            (wanted, water) =
+                water.split_at(water.partition_point(|w| usize::from(w.0) < first + ROW_CELLS));
+            lines.line(line.into()) == row && held == wanted
+        })
+    }
 }
 
 impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
