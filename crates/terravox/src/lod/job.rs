@@ -1,5 +1,6 @@
 //! One block to mesh, among blocks of other mips: plain data, to be run on any thread.
 
+use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl MeshJob {
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, coarse, out);
         };
-        mesher.mesh_mixed(self.block, &self.around, cells, materials, mesh);
+        mesher.mesh_mixed(self.block, &self.around, cells, materials, false, mesh);
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));
         MeshedBlock { plan: self.plan, block: self.block, mesh }
@@ -51,14 +52,17 @@ impl MeshJob {
     /// grid happens to know there must not matter, as they come and go.
     fn read_shown(&self, mip: u8, region: Region, coarse: &mut DenseBox, out: &mut DenseBox) {
         self.snapshot.read_known(region, mip, out);
-        for (part, shown) in self.around.coarser_parts(self.block, mip) {
-            let part = part.intersect(region);
-            if part.is_empty() {
-                continue;
+        // Finer cells are asked for where they are shown.
+        let Some(shift) = mip.checked_sub(self.block.mip) else { return };
+        for beside in neighbours(self.block) {
+            let side = (beside.pos - self.block.pos).to_array();
+            let shown = self.around.at(side.map(|side| [-1, 0, 8][(side + 1) as usize]));
+            let part = beside.cells().coarser(shift.into()).intersect(region);
+            if shown != Around::NONE && shown > mip && !part.is_empty() {
+                let steps = u32::from(shown - mip);
+                self.snapshot.read_known(part.coarser(steps), shown, coarse);
+                copy_upsampled(coarse, part, steps, out);
             }
-            let shift = u32::from(shown - mip);
-            self.snapshot.read_known(part.coarser(shift), shown, coarse);
-            copy_upsampled(coarse, part, shift, out);
         }
     }
 }

@@ -25,6 +25,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tiling::{Tiling, neighbours};
 
+/// Blocks that are asked for before the choice is made anew.
+const WANTED_AT_ONCE: usize = 256;
+
 /// How much is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LodOptions {
@@ -124,6 +127,8 @@ struct Draft {
     gone: BTreeSet<MipBlock>,
     /// Blocks whose cells are missing for a step, nearest first.
     wanted: Vec<MipBlock>,
+    /// Leaves that cannot be split for now.
+    stuck: FxHashSet<MipBlock>,
 }
 
 impl Draft {
@@ -172,7 +177,8 @@ impl Lod {
         let everything = picker.viewers.is_empty();
         self.set_top(if everything { 0 } else { self.options.max_mip }, &mut draft);
         self.take_changes(grid, everything, &mut draft);
-        if !everything && self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker)) {
+        let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
+        if !everything && (stale || self.residency.has_news()) {
             self.choose(grid, picker, &mut draft);
         }
         self.jobs(grid, draft)
@@ -265,6 +271,10 @@ impl Lod {
                 done = false;
                 break;
             }
+            // The nearest come first; farther ones are not looked at before they did.
+            if draft.wanted.len() >= WANTED_AT_ONCE {
+                break;
+            }
             match step {
                 Step::Split(leaf) => drop(self.split(grid, leaf, draft)),
                 Step::Merge(inner) => self.merge(inner, draft),
@@ -314,7 +324,7 @@ impl Lod {
     /// Shows a leaf in eight parts, and first, whole, what touches it and is coarser or not
     /// shown at all; says whether all cells for that were there.
     fn split(&mut self, grid: &mut VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if !self.tiling.is_leaf(leaf) {
+        if !self.tiling.is_leaf(leaf) || draft.stuck.contains(&leaf) {
             return self.tiling.is_inner(leaf);
         }
         let missing = leaf.children().into_iter().filter(|&b| !self.residency.has(grid, b));
@@ -330,14 +340,14 @@ impl Lod {
         for other in coarser {
             ready &= self.split(grid, other, draft);
         }
-        for beside in neighbours(leaf) {
-            let shown = self.tiling.has(beside) || self.tiling.leaf_over(beside).is_some();
-            let root = beside.over(self.tiling.top());
-            if !shown && root.voxels().within_limits() {
+        let top = self.tiling.top();
+        for root in neighbours(leaf).into_iter().map(|beside| beside.over(top)) {
+            if root != leaf.over(top) && root.voxels().within_limits() {
                 ready &= self.show_root(grid, root, draft);
             }
         }
         if !ready {
+            draft.stuck.insert(leaf);
             return false;
         }
         draft.touch(&self.tiling, leaf);
@@ -469,7 +479,6 @@ impl Lod {
     /// If they are not the block's.
     pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
         self.residency.supply(block, cells);
-        self.chosen_for = None;
     }
 
     /// Blocks whose cells are missing to hold `region`, in voxels, at mip 0: for each mip,

@@ -16,6 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Cells beyond a block that have to be plain, too, for it to have no surface.
 const PLAIN_PAD: i32 = 2;
 
+/// Blocks that have to come for it to be worth a look what they allow.
+const NEWS: usize = 32;
+
 /// Blocks in memory.
 #[derive(Default)]
 pub(crate) struct Residency {
@@ -32,6 +35,8 @@ pub(crate) struct Residency {
     cursor: ChangeCursor,
     /// Blocks that came since blocks were last let go.
     arrivals: usize,
+    /// Blocks that came since blocks were last asked for.
+    news: usize,
 }
 
 impl Residency {
@@ -87,6 +92,12 @@ impl Residency {
     pub fn want(&mut self, mut blocks: Vec<MipBlock>) {
         blocks.reverse();
         self.wanted = blocks;
+        self.news = 0;
+    }
+
+    /// Whether so many blocks came that something may be done with them.
+    pub fn has_news(&self) -> bool {
+        self.news > NEWS || (self.news > 0 && self.wanted.is_empty())
     }
 
     /// Takes the next few blocks that are asked for.
@@ -107,6 +118,7 @@ impl Residency {
     pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
         assert_eq!(cells.region(), block.cells(), "a block comes as it was asked for");
         self.arrivals += 1;
+        self.news += 1;
         self.staged.insert(block, cells);
     }
 

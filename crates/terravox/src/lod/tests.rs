@@ -127,7 +127,7 @@ fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
         scene.lod.tiling.leaf_over(over).unwrap().mip
     };
     assert_eq!(leaf(10, -20), 0);
-    assert_eq!(leaf(250, -20), 3);
+    assert_eq!((leaf(250, -20), leaf(300, -20)), (1, 2));
     assert!(scene.drawn.len() > 50);
 }
 

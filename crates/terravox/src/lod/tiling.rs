@@ -188,8 +188,19 @@ impl Tiling {
             }
             None => self.leaf_over(node).map_or(beyond, |over| over.mip),
         };
-        around.set(leaf, node, shows);
+        let place = leaf.edge_voxels() / 8;
+        let ring = leaf.voxels().grow(place);
+        let part = node.voxels().intersect(ring);
+        for at in scaled(part, leaf.voxels().min, place).voxels() {
+            around.set(at.to_array(), shows);
+        }
     }
+}
+
+/// A region in steps of `place` voxels from `min`.
+fn scaled(region: Region, min: VoxelPos, place: i32) -> Region {
+    let steps = |p: VoxelPos| (p - min).to_array().map(|v| v / place);
+    Region::new(steps(region.min), steps(region.max))
 }
 
 /// How far from a block of mip `mip`, in voxels, a cell may lie on which its mesh depends:

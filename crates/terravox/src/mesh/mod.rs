@@ -9,7 +9,6 @@
 //! A vertex lies at most ¾ of a cell beyond the cell whose face it belongs to, on each
 //! axis.
 
-mod around;
 mod blend;
 mod cells;
 mod corner;
@@ -22,7 +21,6 @@ mod surface;
 mod thin;
 mod vertex;
 
-pub use around::Around;
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 
