@@ -21,6 +21,8 @@ mod border;
 mod boxes;
 mod frame;
 mod levels;
+#[cfg(test)]
+mod naive;
 mod polygon;
 #[cfg(test)]
 mod tests;
