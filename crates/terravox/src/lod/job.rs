@@ -27,6 +27,16 @@ pub struct MeshScratch {
     mesher: Mesher,
     mesh: BlockMesh,
     coarse: DenseBox,
+    /// Whether meshes get keys.
+    keyed: bool,
+}
+
+impl MeshScratch {
+    /// Memory of jobs whose meshes get keys.
+    #[doc(hidden)]
+    pub fn keyed() -> MeshScratch {
+        MeshScratch { keyed: true, ..MeshScratch::default() }
+    }
 }
 
 impl MeshJob {
@@ -37,12 +47,12 @@ impl MeshJob {
 
     /// Meshes the block.
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
-        let MeshScratch { mesher, mesh, coarse } = scratch;
+        let MeshScratch { mesher, mesh, coarse, keyed } = scratch;
         let materials = self.snapshot.materials();
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, coarse, out);
         };
-        mesher.mesh_mixed(self.block, &self.around, cells, materials, false, mesh);
+        mesher.mesh_mixed(self.block, &self.around, cells, materials, *keyed, mesh);
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));
         MeshedBlock { plan: self.plan, block: self.block, mesh }

@@ -134,7 +134,9 @@ struct Draft {
 impl Draft {
     /// Takes down that the tiling changes in `block`: all that touches it is made anew.
     fn touch(&mut self, tiling: &Tiling, block: MipBlock) {
-        tiling.touching(block, |leaf| drop(self.rebuild.insert(leaf)));
+        tiling.touching(block, |leaf| {
+            self.rebuild.insert(leaf);
+        });
     }
 
     fn remove(&mut self, leaf: MipBlock) {
@@ -231,14 +233,21 @@ impl Lod {
                 Some(regions) => {
                     regions.iter().flat_map(|r| r.blocks::<5>()).map(MipBlock::from).collect()
                 }
-                None => grid.chunks().into_iter().map(MipBlock::from).chain(self.tiling.leaves()).collect(),
+                None => grid
+                    .chunks()
+                    .into_iter()
+                    .map(MipBlock::from)
+                    .chain(self.tiling.leaves())
+                    .collect(),
             };
             changed.into_iter().for_each(|chunk| self.list(grid, chunk, draft));
         }
         let rebuild = &mut draft.rebuild;
         match &changes {
             Some(regions) => regions.iter().for_each(|&region| {
-                self.tiling.reached_by(region, &mut |leaf| drop(rebuild.insert(leaf)));
+                self.tiling.reached_by(region, &mut |leaf| {
+                    rebuild.insert(leaf);
+                });
             }),
             None => rebuild.extend(self.tiling.leaves()),
         }
@@ -276,7 +285,9 @@ impl Lod {
                 break;
             }
             match step {
-                Step::Split(leaf) => drop(self.split(grid, leaf, draft)),
+                Step::Split(leaf) => {
+                    self.split(grid, leaf, draft);
+                }
                 Step::Merge(inner) => self.merge(inner, draft),
             }
         }

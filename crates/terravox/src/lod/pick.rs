@@ -72,7 +72,8 @@ impl Picker {
             let reach = viewer.distance_voxels.clamp(0.0, MOST_ROOTS * edge);
             // The casts saturate.
             let at = |step: f64| viewer.position_voxels.map(|v| ((v + step) / edge).floor() as i32);
-            let near = Region::new(at(-reach), at(reach)).intersect(Region::new([-limit; 3], [limit - 1; 3]));
+            let near = Region::new(at(-reach), at(reach))
+                .intersect(Region::new([-limit; 3], [limit - 1; 3]));
             let near = Region { max: near.max + VoxelPos::splat(1), ..near };
             let blocks = near.voxels().map(|pos| MipBlock::new(top, pos));
             roots.extend(blocks.filter(|&block| sees(viewer, block, 1.0)));
@@ -124,11 +125,7 @@ impl Picker {
     }
 
     /// All steps that the tiling wants below its roots, nearest first.
-    pub fn steps(
-        &self,
-        tiling: &Tiling,
-        mut plain: impl FnMut(MipBlock) -> bool,
-    ) -> Vec<Step> {
+    pub fn steps(&self, tiling: &Tiling, mut plain: impl FnMut(MipBlock) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for root in tiling.roots() {
             self.steps_below(tiling, root, &mut plain, &mut steps);

@@ -167,7 +167,8 @@ impl Residency {
         }
         self.arrivals = 0;
         let used = |block: MipBlock| tiling.has(block);
-        let mut spare: Vec<MipBlock> = grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
+        let mut spare: Vec<MipBlock> =
+            grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
         let clean = self.loaded.iter().filter(|chunk| !self.edited.contains(chunk));
         spare.extend(clean.map(|&chunk| MipBlock::from(chunk)).filter(|&block| !used(block)));
         if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {

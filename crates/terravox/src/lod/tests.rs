@@ -2,17 +2,36 @@
 //! shows, after every step.
 
 use super::*;
-use crate::generate::Hills;
-use crate::voxel::{Cell, GridOptions, Unlisted};
+use crate::generate::fill_sdf;
+use crate::mesh::{VertexKey, Welded};
+use crate::voxel::{Cell, GridOptions, Unlisted, WATER};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+
+/// Hills with a plate above them and water between.
+fn cells_of(block: MipBlock) -> DenseBox {
+    let distance = |[x, y, z]: [f32; 3]| {
+        let wave = |v: f32| (v / 7.0 - (v / 7.0).floor() - 0.5).abs();
+        let hills = 9.0 + 14.0 * wave(x * 0.11 + z * 0.03) + 9.0 * wave(z * 0.19) - y;
+        let plate = 1.2 - (y - 27.0 - 0.1 * x).abs();
+        hills.max(plate)
+    };
+    let mut cells = DenseBox::new(block.cells());
+    let material = |[_, y, _]: [f32; 3]| if y < 12.0 { 3 } else { 8 };
+    fill_sdf(&mut cells, block.mip, distance, material);
+    for at in block.cells().voxels().filter(|at| at.y < 16 >> block.mip) {
+        if cells.cell(at) == Cell::AIR {
+            cells.set(at, Cell::full(WATER));
+        }
+    }
+    cells
+}
 
 /// A world, its view, and what a renderer would have.
 struct Scene {
     grid: VoxelGrid,
     lod: Lod,
     drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
-    hills: Hills,
 }
 
 impl Scene {
@@ -22,27 +41,21 @@ impl Scene {
             grid: VoxelGrid::new(grid),
             lod: Lod::new(options),
             drawn: BTreeMap::new(),
-            hills: Hills::new(3),
         }
     }
 
-    fn cells(&self, block: MipBlock) -> DenseBox {
-        let mut cells = DenseBox::new(block.cells());
-        self.hills.fill(&mut cells, block.mip);
-        cells
-    }
 
     /// Supplies `most` blocks and publishes one plan; says whether anything was done.
     fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
         let wanted = self.lod.take_wanted(most);
         let mut busy = !wanted.is_empty();
         for block in wanted {
-            self.lod.supply(block, self.cells(block));
+            self.lod.supply(block, cells_of(block));
         }
         let jobs = self.lod.plan(&mut self.grid, &[viewer]);
         if self.lod.is_planned() {
             busy = true;
-            let mut scratch = MeshScratch::default();
+            let mut scratch = MeshScratch::keyed();
             let results = jobs.iter().map(|job| job.run(&mut scratch)).collect();
             let swap = self.lod.publish(results);
             for block in swap.removed {
@@ -52,8 +65,25 @@ impl Scene {
                 assert_eq!(shown.mesh.block, shown.block.cells());
                 assert!(self.drawn.insert(shown.block, shown.mesh).is_none());
             }
+            self.assert_closed();
         }
         busy || !self.lod.residency.is_idle()
+    }
+
+    /// The ground is closed and manifold, but for where nothing is shown beyond.
+    fn assert_closed(&self) {
+        let mut welded = Welded::default();
+        for (block, mesh) in &self.drawn {
+            welded.add(block.voxels().min, block.mip, &mesh.solid);
+        }
+        let covered = |p: VoxelPos| self.lod.tiling.leaf_over(MipBlock::holding(p, 0)).is_some();
+        let outside = |key: &VertexKey| {
+            let mut around = Region::one(key.corner - VoxelPos::splat(1))
+                .union(Region::one(key.corner))
+                .voxels();
+            key.corner.to_array().iter().any(|v| v % 32 == 0) && !around.all(covered)
+        };
+        welded.assert_manifold(|edge| edge.iter().all(outside));
     }
 
     fn settle(&mut self, viewer: LodViewer) {
@@ -78,12 +108,11 @@ impl Scene {
 
     /// What is drawn is what meshing everything anew would draw.
     fn assert_rebuilt(&mut self) {
-        let mut scratch = MeshScratch::default();
+        let mut scratch = MeshScratch::keyed();
         let leaves = self.lod.blocks();
-        let jobs = self.lod.jobs(
-            &self.grid,
-            Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() },
-        );
+        let jobs = self
+            .lod
+            .jobs(&self.grid, Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() });
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;
             let drawn = self.drawn.get(&job.block);
@@ -98,7 +127,7 @@ impl Scene {
         let region = Region::one(at.into()).grow(reach);
         for blocks in self.lod.missing(&mut self.grid, region) {
             for block in blocks {
-                let cells = self.cells(block);
+                let cells = cells_of(block);
                 self.lod.hold(&mut self.grid, block, cells);
             }
         }

@@ -213,7 +213,10 @@ fn reach_voxels(mip: u8) -> i32 {
 pub(crate) fn neighbours(block: MipBlock) -> impl IntoIterator<Item = MipBlock> {
     let around = Region::one(block.pos).grow(1);
     let middle = block.pos;
-    around.voxels().filter(move |&pos: &VoxelPos| pos != middle).map(move |pos| MipBlock { pos, ..block })
+    around
+        .voxels()
+        .filter(move |&pos: &VoxelPos| pos != middle)
+        .map(move |pos| MipBlock { pos, ..block })
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ mod surface;
 mod thin;
 mod vertex;
 
+#[cfg(test)]
+pub(crate) use mixed::tests::Welded;
 pub use mixed::{Around, MOST_STEPS, depends_on};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};

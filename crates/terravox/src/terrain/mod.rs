@@ -20,9 +20,9 @@ use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, DenseBox, GridOptions, MAX_BOX_CELLS, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
 };
+use part::filled;
 use std::fmt;
 use std::sync::Arc;
-use part::filled;
 use update::Flight;
 
 /// How a [`Terrain`] is made.

@@ -25,7 +25,7 @@ mod levels;
 mod naive;
 mod polygon;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod tilings;
 

@@ -11,7 +11,7 @@ use super::{Around, depends_on};
 
 /// Meshes of blocks, joined by key.
 #[derive(Default)]
-struct Welded {
+pub(crate) struct Welded {
     numbers: FxHashMap<VertexKey, u32>,
     keys: Vec<VertexKey>,
     /// In 1/4096 of a voxel.
@@ -22,7 +22,7 @@ struct Welded {
 
 impl Welded {
     /// Adds a block's surface. A vertex that is there already must be the same bits.
-    fn add(&mut self, min_voxel: VoxelPos, mip: u8, surface: &Surface) {
+    pub(crate) fn add(&mut self, min_voxel: VoxelPos, mip: u8, surface: &Surface) {
         assert_eq!(surface.keys.len(), surface.vertex_count());
         assert_eq!(surface.triangle_materials().count(), surface.triangle_count());
         let numbers: Vec<u32> = (0..surface.vertex_count())
@@ -46,7 +46,7 @@ impl Welded {
 
     /// Panics unless every edge is used once in each direction, but where `rim` lets it be
     /// open, and every vertex has one fan of triangles around it.
-    fn assert_manifold(&self, rim: impl Fn([VertexKey; 2]) -> bool) {
+    pub(crate) fn assert_manifold(&self, rim: impl Fn([VertexKey; 2]) -> bool) {
         let mut edges: FxHashMap<[u32; 2], u32> = FxHashMap::default();
         let mut around: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.keys.len()];
         for t in &self.triangles {
