@@ -16,6 +16,7 @@ mod occlusion;
 mod scene;
 mod shade;
 mod sky;
+mod solids;
 #[cfg(test)]
 mod tests;
 mod vertices;
@@ -28,6 +29,7 @@ pub use image::Image;
 pub use lines::{draw_lines, target};
 pub use scene::Scene;
 pub use shade::{FAR, RecordedRays};
+pub use solids::{Form, Solid};
 
 use cpu_time::ThreadTime;
 use glam::{DVec2, DVec3, Vec3};
