@@ -55,7 +55,15 @@ impl Scene {
         let snapshot = collider.snapshot().clone();
         let palette = shade::palette(snapshot.materials());
         let vertices = Vertices::new(listed);
-        Ok(Scene { snapshot, collider, vertices, solids: Solids::default(), palette, mip: at, bounds })
+        Ok(Scene {
+            snapshot,
+            collider,
+            vertices,
+            solids: Solids::default(),
+            palette,
+            mip: at,
+            bounds,
+        })
     }
 
     /// Puts solids into the picture, in place of those that were there.

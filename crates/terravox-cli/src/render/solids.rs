@@ -78,8 +78,14 @@ struct Ready {
 
 #[derive(Clone, Debug)]
 enum ReadyForm {
-    Ball { centre: DVec3, radius: f64 },
-    Capsule { ends: [DVec3; 2], radius: f64 },
+    Ball {
+        centre: DVec3,
+        radius: f64,
+    },
+    Capsule {
+        ends: [DVec3; 2],
+        radius: f64,
+    },
     /// The points below all of some planes: unit normal, and offset along it.
     Planes(Vec<(DVec3, f64)>),
 }
