@@ -66,15 +66,14 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let saved_as = args.out.join("world.tvx");
     let saved = times.step("save", || world.save(&saved_as, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
-    #[cfg(feature = "physics")]
-    let grid = std::mem::take(&mut world.grid);
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
     let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
-    let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
-    let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
+    let scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
+    let pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
     #[cfg(feature = "physics")]
-    let drop = drop::show(grid, &reopened, &mut scene, args, console, &mut times)?;
+    let (drop, pictures) =
+        drop::show(world.grid, &reopened, scene, pictures, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
@@ -86,9 +85,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     report.count("triangles", "triangles", written.triangles);
     report.hidden("model_bytes", written.file_bytes);
     #[cfg(feature = "physics")]
-    if let Some(drop) = drop {
-        drop.add_to(&mut report);
-        pictures.extend(drop.pictures);
+    if let Some(end) = drop {
+        end.add_to(&mut report);
     }
     #[cfg(not(feature = "physics"))]
     report.text_line("drop", "drop", NO_DROP);
@@ -141,7 +139,7 @@ fn save(
     times: &mut Times,
 ) -> Outcome<Taken> {
     let [width, height] = args.size;
-    let options = PictureOptions { width, height, ..PictureOptions::default() };
+    let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
     let path = args.out.join(view.file);
     let output = Output::create(&path)?;
     let picture = times.step(view.step, || take(scene, &view.camera, &options, console));

@@ -1,10 +1,10 @@
 //! How the bodies are: resting, floating, sunk, or where none should be.
 
-use super::Drop;
 use super::site::feel;
+use super::{Body, Drop};
 use crate::report::{Report, grouped};
 use glam::DVec3;
-use rapier3d::prelude::{ColliderHandle, RigidBodyHandle};
+use rapier3d::prelude::ColliderHandle;
 use serde_json::json;
 use terravox::collide::{Collider, Filter, Ray};
 
@@ -46,7 +46,7 @@ pub struct Counts {
     pub floating: usize,
     /// Wholly under water.
     pub sunk: usize,
-    /// On their way.
+    /// On their way over land, or through the air.
     pub moving: usize,
     /// Off the edge of the world.
     pub lost: usize,
@@ -63,7 +63,7 @@ impl Drop {
     pub fn count(&mut self, fell: &[bool]) -> Counts {
         let mut counts = Counts {
             bodies: self.bodies.len(),
-            calm: self.bodies.iter().filter(|&&(body, _)| self.is_calm(body)).count(),
+            calm: self.bodies.iter().filter(|body| self.is_calm(body)).count(),
             fell: fell.iter().filter(|&&fell| fell).count(),
             ..Counts::default()
         };
@@ -83,27 +83,26 @@ impl Drop {
 
     /// How every body is, by number.
     pub fn states(&mut self) -> Vec<State> {
-        self.terrain.collider();
         let bodies = self.bodies.clone();
-        bodies.into_iter().map(|(body, collider)| self.state(body, collider)).collect()
+        bodies.iter().map(|body| self.state(body)).collect()
     }
 
     /// Whether a body sleeps, hardly moves or is given up.
-    pub fn is_calm(&self, body: RigidBodyHandle) -> bool {
-        let body = &self.world.bodies[body];
+    pub fn is_calm(&self, body: &Body) -> bool {
+        let body = &self.world.bodies[body.handle];
         let slow = body.linvel().length() < CALM[0] && body.angvel().length() < CALM[1];
         slow || body.is_sleeping() || !body.is_enabled()
     }
 
-    fn state(&mut self, body: RigidBodyHandle, collider: ColliderHandle) -> State {
+    fn state(&mut self, body: &Body) -> State {
         let at = self.place(body);
         if !at.is_finite() {
             return State::NotANumber;
         }
-        if !self.world.bodies[body].is_enabled() {
+        if !self.world.bodies[body.handle].is_enabled() {
             return State::Lost;
         }
-        let box_m = self.world.colliders[collider].compute_aabb();
+        let box_m = self.world.colliders[body.collider].compute_aabb();
         let placement = self.terrain.placement();
         let [low, high] =
             [box_m.mins, box_m.maxs].map(|v| placement.voxel_from_world_f64(v.to_array())[1]);
@@ -115,7 +114,7 @@ impl Drop {
         let water = felt.filter(|felt| felt.depth > 0.0).map(|felt| felt.point.y);
         match water {
             Some(level) if high < level => State::Sunk,
-            Some(level) if low < level && !self.touches_ground(collider) => State::Floating,
+            Some(level) if low < level && !self.touches_ground(body.collider) => State::Floating,
             _ if self.is_calm(body) => State::Resting,
             _ => State::Moving,
         }
@@ -146,12 +145,12 @@ fn is_below(ground: &Collider, at: DVec3) -> bool {
 impl Counts {
     /// Adds a line for people, and all for machines.
     pub fn add_to(&self, steps: usize, report: &mut Report) {
-        let [bodies, resting, floating, sunk, moving, fell] =
-            [self.bodies, self.resting, self.floating, self.sunk, self.moving, self.fell]
-                .map(|count| grouped(count as u64));
+        let Counts { bodies, calm, resting, floating, sunk, moving, fell, .. } = *self;
+        let [bodies, calm, resting, floating, sunk, moving, fell] =
+            [bodies, calm, resting, floating, sunk, moving, fell].map(|n| grouped(n as u64));
         let mut text = format!(
             "{bodies}: {resting} at rest, {floating} floating, {sunk} sunk, {moving} moving; \
-             {fell} fell after the dig; {} below ground, {} not a number",
+             {calm} of them calm; {fell} fell after the dig; {} below ground, {} not a number",
             self.below, self.not_a_number
         );
         if self.lost > 0 {

@@ -25,7 +25,7 @@ const CORNERS: usize = 12;
 
 /// The body of a number: kinds in turn, then densities, then sizes.
 pub fn collider(number: usize) -> Option<Collider> {
-    let size = 0.8 + 0.5 * noise(number, 0);
+    let size = 0.7 + 0.5 * noise(number, 0);
     let builder = match kind_of(number) {
         0 => ColliderBuilder::ball(0.85 * size),
         1 => {

@@ -18,48 +18,49 @@ const PICTURES: [(&str, &str); 3] = [
     ("picture drop 3", "drop-3-dug.png"),
 ];
 
-/// What the drop came to.
-pub struct Shown {
-    /// How the bodies are in the end.
+/// How high the sun stands: so high that it shines into the pit.
+const SUN_DEGREES: f64 = 54.0;
+
+/// How the bodies are in the end.
+pub struct End {
     counts: Counts,
     /// Steps made.
     steps: usize,
-    /// The pictures.
-    pub pictures: Vec<Taken>,
 }
 
-/// Drops bodies into a grid, a copy of the world that the scene shows, and takes the
-/// pictures; `None` if there is no place or nothing to drop.
+/// Drops bodies into a grid, a copy of the world that the scene shows, and adds pictures to
+/// those taken; `None` if there is no place or nothing to drop.
 ///
 /// # Errors
 /// If a chunk is not held at mip 0, or a picture cannot be written.
 pub fn show(
     grid: VoxelGrid,
     world: &World,
-    before: &mut Scene,
+    mut before: Scene,
+    mut taken: Vec<Taken>,
     args: &Demo,
     console: &Console,
     times: &mut Times,
-) -> Outcome<Option<Shown>> {
+) -> Outcome<(Option<End>, Vec<Taken>)> {
     if args.bodies == 0 {
-        return Ok(None);
+        return Ok((None, taken));
     }
     let dropped = times.step("drop", || drop_bodies(grid, args.bodies, console))?;
-    let Some(dropped) = dropped else { return Ok(None) };
+    let Some(dropped) = dropped else { return Ok((None, taken)) };
     let mip = before.mip();
     let mut after = Scene::new(dropped.terrain.grid(), Some(mip)).map_err(Failure::new)?;
     let [width, height] = args.size;
-    let camera = dropped.camera([before, &after], width as f64 / height as f64);
-    let mut pictures = Vec::new();
+    let camera = dropped.camera([&before, &after], width as f64 / height as f64);
     for (i, (step, file)) in PICTURES.into_iter().enumerate() {
-        let scene = if i < 2 { &mut *before } else { &mut after };
+        let scene = if i < 2 { &mut before } else { &mut after };
         scene.set_solids(&dropped.moments[i].at_mip(mip).solids);
-        pictures.push(save(world, scene, &View { step, file, camera }, args, console, times)?);
+        let view = View { step, file, camera, sun: Some(camera.sun(SUN_DEGREES)) };
+        taken.push(save(world, scene, &view, args, console, times)?);
     }
-    Ok(Some(Shown { counts: dropped.counts, steps: dropped.steps, pictures }))
+    Ok((Some(End { counts: dropped.counts, steps: dropped.steps }), taken))
 }
 
-impl Shown {
+impl End {
     /// Adds the counts.
     pub fn add_to(&self, report: &mut Report) {
         self.counts.add_to(self.steps, report);

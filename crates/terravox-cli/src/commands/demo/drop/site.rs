@@ -7,7 +7,7 @@ use terravox::voxel::{Kind, Region};
 use terravox_cli::render::{self, Camera, FOV_DEGREES, Scene, direction_of};
 
 /// Radius of the round in which bodies fall, voxels.
-pub const RADIUS: f64 = 26.0;
+pub const RADIUS: f64 = 31.0;
 
 /// Voxels from one feeler to the next.
 const STEP: f64 = 4.0;
@@ -18,8 +18,8 @@ const SEARCH: f64 = 384.0;
 /// Share of the round that should be water.
 const WATER: f64 = 0.45;
 
-/// Most that bodies near the pit may lie from its middle, voxels.
-pub const PIT: f64 = 6.5;
+/// Radius of the pit, voxels.
+pub const PIT: f64 = 8.0;
 
 /// The surface as felt from above.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,14 +103,14 @@ pub fn pit(ground: &Collider, bounds: Region, resting: &[DVec3]) -> Option<Felt>
     let mut rated: Vec<(usize, DVec3)> = resting.iter().map(|&at| (count(at), at)).collect();
     rated.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     rated.iter().find_map(|&(_, at)| {
-        let around = (0..32).map(|i| {
-            let reach = if i % 2 == 0 { PIT } else { PIT + 5.0 };
+        let mut around = (0..32).map(|i| {
+            let reach = if i % 2 == 0 { PIT } else { PIT + 3.0 };
             let (sin, cos) = (f64::from(i) * std::f64::consts::TAU / 32.0).sin_cos();
             feel(ground, bounds, [at.x + reach * cos, at.z + reach * sin])
         });
         let dry = |felt: Option<Felt>| felt.is_some_and(|felt| felt.depth == 0.0);
         let middle = feel(ground, bounds, [at.x, at.z])?;
-        (around.map(dry).all(|dry| dry) && middle.depth == 0.0).then_some(middle)
+        (around.all(dry) && middle.depth == 0.0).then_some(middle)
     })
 }
 
@@ -127,7 +127,7 @@ pub fn camera(
     let cell = f64::from(1_u32 << scene.mip());
     let mut best = (f64::NEG_INFINITY, Camera::looking_at(middle + DVec3::ONE, middle, 40.0));
     for turn in 0..24 {
-        for (pitch, distance) in [(-24.0, 74.0), (-30.0, 72.0), (-37.0, 70.0)] {
+        for (pitch, distance) in [(-28.0, 86.0), (-35.0, 84.0), (-42.0, 82.0)] {
             let yaw = 15.0 * f64::from(turn);
             let eye = middle - direction_of(yaw, pitch) * (distance / cell);
             if scene.kind_at(eye) != Kind::Air {

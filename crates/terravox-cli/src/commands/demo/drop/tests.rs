@@ -48,11 +48,10 @@ fn bodies_settle_float_sink_and_fall_and_none_is_lost() -> Outcome<()> {
 
 #[test]
 fn what_floats_is_light_and_what_sank_is_heavy() -> Outcome<()> {
-    let mut drop = Drop::new(
-        Terrain::from_grid(shore(), Placement::default()),
-        Region::new([0; 3], [128, 64, 128]),
-    );
-    drop.add(DVec3::new(28.0, 20.0, 64.0), 40);
+    let grid = shore();
+    let bounds = grid.bounds();
+    let mut drop = Drop::new(Terrain::from_grid(grid, Placement::default()), bounds);
+    drop.add(DVec3::new(26.0, 20.0, 64.0), 14.0, 40);
     drop.settle(900, &|| ());
     let states = drop.states();
     assert_eq!(states.len(), 40);
