@@ -33,8 +33,9 @@ const STEPS: [usize; 2] = [1800, 600];
 /// Steps between looks whether most is calm.
 const LOOK: usize = 30;
 
-/// Share of the bodies that is to be calm. Balls roll down the bed of a lake for minutes.
-const CALM: f64 = 0.95;
+/// Share of the bodies that is to be calm, and at how many looks in a row. Balls roll down
+/// the bed of a lake for minutes.
+const CALM: (f64, usize) = (0.95, 4);
 
 /// Metres from the ground or water to the lowest body, and from one layer to the next.
 const HEIGHTS: [f64; 2] = [4.0, 2.4];
@@ -171,13 +172,16 @@ impl Drop {
 
     /// Steps until nearly all bodies are calm, or so many times.
     fn settle(&mut self, most: usize, progress: &dyn Fn()) {
+        let mut calm_looks = 0;
         for step in 1..=most {
             self.step();
             progress();
             if step % LOOK == 0 {
                 self.give_up_lost();
                 let calm = self.bodies.iter().filter(|body| self.is_calm(body)).count();
-                if calm as f64 >= CALM * self.bodies.len() as f64 {
+                let most_calm = calm as f64 >= CALM.0 * self.bodies.len() as f64;
+                calm_looks = if most_calm { calm_looks + 1 } else { 0 };
+                if calm_looks == CALM.1 {
                     break;
                 }
             }
