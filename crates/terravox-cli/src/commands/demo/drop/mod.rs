@@ -28,7 +28,7 @@ use terravox_cli::render::{Camera, Form, Scene, Solid};
 use terravox_rapier::{Buoyancy, TerrainColliders, WaterOptions};
 
 /// Most steps that bodies get to settle, and to settle again after the dig.
-const STEPS: [usize; 2] = [1800, 600];
+const STEPS: [usize; 2] = [1800, 900];
 
 /// Steps between looks whether most is calm.
 const LOOK: usize = 30;
@@ -46,6 +46,9 @@ const LAYERS: usize = 7;
 
 /// Balls that the pit is dug of, from the top, and how far each lies under the last.
 const PIT: (i32, f64) = (3, 1.2);
+
+/// So many times as much as another counts a body in the pit that a camera sees.
+const IN_PIT: f64 = 8.0;
 
 /// A body that has fallen this far under the world will not come back, metres.
 const LOST: f32 = 24.0;
@@ -269,11 +272,19 @@ impl Moment {
 
 impl Dropped {
     /// The camera from which all three moments are taken, in cells of the scenes, which
-    /// show the ground before and after the dig.
-    pub fn camera(&self, scenes: [&Scene; 2], aspect: f64) -> Camera {
-        let mip = scenes[0].mip();
-        let [_, settled, last] = self.moments.each_ref().map(|moment| moment.at_mip(mip));
+    /// show the ground before and after the dig: it sees most of the bodies when they have
+    /// settled, and above all of those that fell into the pit.
+    pub fn camera(&self, [before, after]: [&Scene; 2], aspect: f64) -> Camera {
+        let mip = before.mip();
+        let [_, settled, last] = self.moments.each_ref().map(|moment| moment.at_mip(mip).places);
+        let fell = last.iter().zip(&self.fell).filter(|(_, fell)| **fell);
+        let fell: Vec<DVec3> = fell.map(|(&place, _)| place).collect();
         let middle = self.middle / f64::from(1_u32 << mip);
-        site::camera(scenes[0], scenes[1], middle, [&settled, &last], &self.fell, aspect)
+        site::camera(before, middle, |camera| {
+            let count = |scene, places: &[DVec3]| {
+                places.iter().filter(|&&at| site::sees(scene, camera, at, aspect)).count() as f64
+            };
+            count(before, &settled) + IN_PIT * count(after, &fell)
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! Where the bodies fall, where the ground is dug away, and from where it is looked at.
 
-use super::Moment;
 use glam::{DVec2, DVec3};
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::voxel::{Kind, Region};
@@ -17,6 +16,9 @@ const SEARCH: f64 = 384.0;
 
 /// Share of the round that should be water.
 const WATER: f64 = 0.45;
+
+/// Degrees above the horizon and voxels away of the cameras that are tried.
+const AROUND: [(f64, f64); 3] = [(-28.0, 86.0), (-35.0, 84.0), (-42.0, 82.0)];
 
 /// Radius of the pit, voxels.
 pub const PIT: f64 = 8.0;
@@ -114,46 +116,32 @@ pub fn pit(ground: &Collider, bounds: Region, resting: &[DVec3]) -> Option<Felt>
     })
 }
 
-/// The camera that sees most of the bodies before the dig, and after it most of those that
-/// fell. `middle` is the site's, in cells, and so are the moments' bodies.
-pub fn camera(
-    scene: &Scene,
-    after: &Scene,
-    middle: DVec3,
-    [moment, last]: [&Moment; 2],
-    fell: &[bool],
-    aspect: f64,
-) -> Camera {
+/// The camera, of many around a place in cells, for which `rate` answers most.
+pub fn camera(scene: &Scene, middle: DVec3, rate: impl Fn(&Camera) -> f64) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let mut best = (f64::NEG_INFINITY, Camera::looking_at(middle + DVec3::ONE, middle, 40.0));
-    for turn in 0..24 {
-        for (pitch, distance) in [(-28.0, 86.0), (-35.0, 84.0), (-42.0, 82.0)] {
-            let yaw = 15.0 * f64::from(turn);
-            let eye = middle - direction_of(yaw, pitch) * (distance / cell);
+    for (pitch, distance) in AROUND {
+        for turn in 0..24 {
+            let way = direction_of(15.0 * f64::from(turn), pitch);
+            let eye = middle - way * (distance / cell);
             if scene.kind_at(eye) != Kind::Air {
                 continue;
             }
             let camera = Camera::looking_at(eye, middle, FOV_DEGREES);
-            let seen = |scene: &Scene, at: DVec3| {
-                let inside =
-                    camera.in_picture(at, aspect).is_some_and(|at| at.abs().max_element() < 0.95);
-                let way = at - eye;
-                let ray = render::Ray { origin: eye, direction: way.normalize() };
-                let hidden = scene.blocked(&ray, way.length() - 1.0 / cell);
-                if inside && !hidden { 1.0 } else { 0.0 }
-            };
-            let rating: f64 = moment.places.iter().map(|&at| seen(scene, at)).sum::<f64>()
-                + last
-                    .places
-                    .iter()
-                    .zip(fell)
-                    .filter(|(_, fell)| **fell)
-                    .map(|(&at, _)| 8.0 * seen(after, at))
-                    .sum::<f64>();
+            let rating = rate(&camera);
             if rating > best.0 {
                 best = (rating, camera);
             }
         }
     }
     best.1
+}
+
+/// Whether a camera sees a place, in cells: no ground is before it, and it is not at the
+/// edge of the picture.
+pub fn sees(scene: &Scene, camera: &Camera, place: DVec3, aspect: f64) -> bool {
+    let at = camera.in_picture(place, aspect);
+    let way = place - camera.eye;
+    let ray = render::Ray { origin: camera.eye, direction: way.normalize() };
+    at.is_some_and(|at| at.abs().max_element() < 0.95) && !scene.blocked(&ray, way.length() - 1.0)
 }
