@@ -79,11 +79,13 @@ pub fn find(ground: &Collider, bounds: Region) -> Option<DVec3> {
 
 /// How good a site is: what was felt all over it.
 fn rate(felt: impl Iterator<Item = Option<Felt>>) -> f64 {
-    let [mut count, mut wet, mut deep, mut land, mut level, mut rough] = [0.0; 6];
+    let [mut count, mut gone, mut wet, mut deep, mut land, mut level, mut rough] = [0.0; 7];
     for felt in felt {
         count += 1.0;
-        // Over the edge of the world bodies would be lost.
-        let Some(felt) = felt else { return f64::NEG_INFINITY };
+        let Some(felt) = felt else {
+            gone += 1.0;
+            continue;
+        };
         if felt.depth > 0.0 {
             wet += 1.0;
             deep += felt.depth.min(6.0) / 6.0;
@@ -95,7 +97,9 @@ fn rate(felt: impl Iterator<Item = Option<Felt>>) -> f64 {
     }
     let miss = (wet / count - WATER).abs();
     let [wet, land] = [wet, land].map(|n: f64| n.max(1.0));
-    -3.0 * miss + 0.6 * deep / wet + level / land - rough / land
+    // Over the edge of the world bodies are lost: no site that reaches it is as good as one
+    // that does not.
+    -20.0 * gone - 3.0 * miss + 0.6 * deep / wet + level / land - rough / land
 }
 
 /// Where to dig: under most of the bodies that rest on dry land, far from water.
