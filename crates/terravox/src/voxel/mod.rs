@@ -7,6 +7,7 @@ mod dense;
 mod grid;
 mod lines;
 mod material;
+mod mip_block;
 mod mips;
 #[cfg(test)]
 mod model_tests;
@@ -22,6 +23,7 @@ pub use chunk::ChunkView;
 pub use dense::{DenseBox, MAX_BOX_CELLS};
 pub use grid::{GridOptions, Held, Unlisted, VoxelGrid};
 pub use material::{Kind, Material, MaterialTable, Shape};
+pub use mip_block::MipBlock;
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
 pub use snapshot::{Memory, NotHeld, Snapshot};
