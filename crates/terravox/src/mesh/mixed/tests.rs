@@ -274,7 +274,7 @@ fn where_nothing_is_known_the_surface_ends_without_a_wall() {
     let around = Around::from_fn(1, |place| if place[0] > 7 || place[1] < 0 { 255 } else { 1 });
     Mesher::new().mesh_mixed(block, &around, &mut cells, &table, false, &mut mesh);
     assert_eq!(mesh.solid.quad_count(), 32 * 32);
-    assert!(mesh.solid.normals.iter().all(|&normal| normal == [0.0, 1.0, 0.0]));
+    assert!(mesh.solid.normals.iter().all(|normal| normal[1] > 0.999_999));
     assert!(mesh.solid.positions.iter().all(|p| p[1] == 22.0 && (0.0..=32.0).contains(&p[0])));
 }
 
