@@ -172,6 +172,21 @@ impl DenseBox {
     /// Copies the cells that both boxes hold, with their water, from `from`.
     pub fn copy_from(&mut self, from: &DenseBox) {
         let common = self.region.intersect(from.region);
+        if !self.water.is_empty() {
+            let mut water = std::mem::take(&mut self.water);
+            water.retain(|entry| !common.contains(self.position(entry.0)));
+            self.water = water;
+        }
+        let before = self.water.len();
+        self.append_from(from);
+        if self.water.len() > before {
+            self.water.sort_unstable_by_key(|entry| entry.0);
+        }
+    }
+
+    /// [`DenseBox::copy_from`] for cells that hold no water yet; the list is left unsorted.
+    pub(crate) fn append_from(&mut self, from: &DenseBox) {
+        let common = self.region.intersect(from.region);
         if common.is_empty() {
             return;
         }
@@ -184,15 +199,10 @@ impl DenseBox {
                 self.occupancy[to..to + width].copy_from_slice(&from.occupancy[at..at + width]);
             }
         }
-        if self.water.is_empty() && from.water.is_empty() {
-            return;
-        }
         let mut water = std::mem::take(&mut self.water);
-        water.retain(|entry| !common.contains(self.position(entry.0)));
         let copied = from.water.iter().map(|&(i, held)| (from.position(i), held));
         let copied = copied.filter(|entry| common.contains(entry.0));
         water.extend(copied.map(|(pos, held)| (self.index(pos) as u32, held)));
-        water.sort_unstable_by_key(|entry| entry.0);
         self.water = water;
     }
 

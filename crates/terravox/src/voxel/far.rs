@@ -72,29 +72,28 @@ impl FarCells {
         if let FarCells::Uniform(material) = self {
             return out.fill(*material);
         }
-        let x0 = (region.min.x - origin.x) as usize;
-        let width = region.size()[0];
-        let (mut to, mut water) = (0, std::mem::take(out.water_mut()));
+        let local = Region { min: region.min - origin, max: region.max - origin };
+        let (x0, [width, ..]) = (local.min.x as usize, local.size());
+        let mut to = 0;
         let (material, occupancy) = out.arrays_mut();
-        for y in region.min.y - origin.y..region.max.y - origin.y {
-            for z in region.min.z - origin.z..region.max.z - origin.z {
-                let line = ROW_CELLS * y as usize + z as usize;
-                let row = self.line(line);
+        for y in local.min.y..local.max.y {
+            for z in local.min.z..local.max.z {
+                let row = self.line(ROW_CELLS * y as usize + z as usize);
                 material[to..to + width].copy_from_slice(&row.material[x0..x0 + width]);
                 occupancy[to..to + width].copy_from_slice(&row.occupancy[x0..x0 + width]);
-                let first = line * ROW_CELLS + x0;
-                let held = self.water_between(first, width).iter();
-                water.extend(held.map(|w| ((to + usize::from(w.0) - first) as u32, w.1)));
                 to += width;
             }
         }
-        *out.water_mut() = water;
-    }
-
-    fn water_between(&self, first: usize, cells: usize) -> &[(u16, u8)] {
-        match self {
-            FarCells::Uniform(_) => &[],
-            FarCells::Mixed(lines) => lines.water_between(first, cells),
+        let FarCells::Mixed(lines) = self else { return };
+        let slice = ROW_CELLS * ROW_CELLS;
+        let [from, to] = [local.min.y, local.max.y].map(|y| y as usize * slice);
+        for &(cell, held) in lines.water_between(from, to - from) {
+            let [x, z, y] = [cell & 31, cell >> 5 & 31, cell >> 10].map(i32::from);
+            let pos = VoxelPos::new(x, y, z);
+            if local.contains(pos) {
+                let index = out.index(origin + pos) as u32;
+                out.water_mut().push((index, held));
+            }
         }
     }
 

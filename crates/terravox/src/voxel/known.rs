@@ -53,6 +53,7 @@ impl Snapshot {
             let part = region.intersect(block.cells());
             known = known.max(self.read_block_part(block, part, &mut scratch, out));
         }
+        out.water_mut().sort_unstable_by_key(|entry| entry.0);
         known
     }
 
@@ -77,7 +78,7 @@ impl Snapshot {
     ) -> Known {
         if let Some(far) = self.far().get(block) {
             far.read(block.cells().min, part, &mut scratch.read);
-            out.copy_from(&scratch.read);
+            out.append_from(&scratch.read);
             return Known::AtMip;
         }
         // What shows where nothing else is known.
@@ -92,7 +93,7 @@ impl Snapshot {
             let shift = u32::from(over.mip - block.mip);
             far.read(over.cells().min, part.coarser(shift), &mut scratch.read);
             repeat_finer(&scratch.read, shift, part, &mut scratch.finer);
-            out.copy_from(&scratch.finer);
+            out.append_from(&scratch.finer);
         }
         let finest_far = coarser.map_or(u8::MAX, |(over, _)| over.mip);
         let (at_mip, at_coarser) = match block.mip {
@@ -181,9 +182,11 @@ impl Snapshot {
             });
             cells = coarser.collect();
         }
+        // Written where the box has no water yet.
         for &(pos, cell, water) in &cells {
             out.set(pos, cell);
-            out.set_water(pos, water);
+            let index = out.index(pos) as u32;
+            out.water_mut().extend(water.map(|held| (index, held)));
         }
         cells.len() as u64
     }
