@@ -138,11 +138,11 @@ impl Scene {
 }
 
 fn viewer(x: f64, y: f64, z: f64) -> LodViewer {
-    LodViewer { position_voxels: [x, y, z], distance_voxels: 300.0 }
+    LodViewer { position_voxels: [x, y, z], distance_voxels: 130.0 }
 }
 
 fn small() -> LodOptions {
-    LodOptions { detail: 1.0, near_voxels: 20.0, max_mip: 3, ..LodOptions::default() }
+    LodOptions { detail: 1.0, near_voxels: 16.0, max_mip: 2, ..LodOptions::default() }
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
         scene.lod.tiling.leaf_over(over).unwrap().mip
     };
     assert_eq!(leaf(10, -20), 0);
-    assert_eq!((leaf(250, -20), leaf(300, -20)), (1, 2));
+    assert_eq!((leaf(100, -20), leaf(200, -20)), (1, 2));
     assert!(scene.drawn.len() > 50);
 }
 
@@ -165,8 +165,8 @@ proptest! {
 
     #[test]
     fn flying_and_digging_slowly_always_shows_what_a_rebuild_shows(
-        start in prop::array::uniform3(-300.0..300.0f64),
-        moves in prop::collection::vec((prop::array::uniform3(-90.0..90.0f64), 1usize..40), 4..8),
+        start in prop::array::uniform3(-100.0..100.0f64),
+        moves in prop::collection::vec((prop::array::uniform3(-60.0..60.0f64), 1usize..40), 4..8),
         digs in prop::collection::vec((prop::array::uniform3(-60i32..60), 1i32..6, any::<bool>()), 8),
     ) {
         let mut scene = Scene::new(LodOptions { jobs_per_plan: 20, ..small() });
