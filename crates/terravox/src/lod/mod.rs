@@ -473,6 +473,14 @@ impl Lod {
         blocks
     }
 
+    /// Blocks that are shown as a whole but ought to be shown in parts.
+    pub fn late(&self, viewers: &[LodViewer]) -> Vec<MipBlock> {
+        let plain = |block| self.residency.known_plain(block);
+        let steps = self.picker(viewers).steps(&self.tiling, plain);
+        let split = |step| if let Step::Split(block) = step { Some(block) } else { None };
+        steps.into_iter().filter_map(split).collect()
+    }
+
     /// Triangles that are shown.
     pub fn triangles(&self) -> usize {
         self.triangles

@@ -153,6 +153,11 @@ impl Residency {
         })
     }
 
+    /// Whether a block is known to have no surface.
+    pub fn known_plain(&self, block: MipBlock) -> bool {
+        self.plain.get(&block) == Some(&true)
+    }
+
     /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
     /// more than `most_bytes`.
     pub fn evict(

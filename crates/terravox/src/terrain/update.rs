@@ -201,6 +201,12 @@ impl Terrain {
         std::mem::take(&mut self.swaps).into_iter()
     }
 
+    /// Blocks that are shown as a whole but ought to be shown in parts: what is late.
+    pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        self.lod.late(&viewers)
+    }
+
     /// Chunks that were edited and not saved since, sorted. They stay in memory until
     /// [`Terrain::chunks_saved`] says that whoever fills the world knows them.
     pub fn edited_chunks(&self) -> Vec<ChunkPos> {
