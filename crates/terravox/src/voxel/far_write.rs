@@ -104,7 +104,7 @@ impl VoxelGrid {
                 }
             }
             // Up to mip 5 chunks reach every mip; from there on only a change goes further.
-            if !changed && !(of_chunks && mip < CHUNK_MIP) {
+            if !changed && (!of_chunks || mip >= CHUNK_MIP) {
                 return;
             }
         }
