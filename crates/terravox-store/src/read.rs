@@ -42,7 +42,8 @@ impl Store {
     /// Makes `out` the cells of a block of any mip, as it is stored. `false` if it is not;
     /// `out` is then air. In a world that grows ([`WorldInfo::grows`](crate::WorldInfo::grows))
     /// that means that nothing in it was edited: what the generator makes of it holds, and
-    /// a block that is stored needs no generator.
+    /// a block that is stored needs no generator. Above [`MAX_MIP`] nothing is stored: far
+    /// blocks of a grid follow those below them.
     ///
     /// ```
     /// use terravox::generate::Hills;

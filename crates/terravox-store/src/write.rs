@@ -100,12 +100,12 @@ impl Store {
         let given = say(name, version, seed);
         let info = self.info();
         let stored = match &info.generator {
+            Some(own) if (&*own.name, own.version, own.seed) == (name, version, seed) => {
+                return Ok(());
+            }
             Some(own) => say(&own.name, own.version, own.seed),
             None => "no generator".to_owned(),
         };
-        if stored == given {
-            return Ok(());
-        }
         Err(StoreError::OtherGenerator { path: self.path().to_owned(), stored, given })
     }
 

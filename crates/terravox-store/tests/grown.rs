@@ -40,7 +40,7 @@ fn near() -> impl Iterator<Item = ChunkPos> {
     Region::new([-2, -1, -2], [1, 2, 1]).voxels().map(|p| ChunkPos::new(p.x, p.y, p.z))
 }
 
-/// The far blocks around the origin, coarse ones first.
+/// The far blocks around the origin, coarse ones first, one mip more than is stored.
 fn far() -> impl Iterator<Item = MipBlock> {
     let at = |mip| Region::new([-1; 3], [1; 3]).voxels().map(move |pos| MipBlock { mip, pos });
     (1..=MAX_MIP + 1).rev().flat_map(at)
@@ -62,7 +62,7 @@ impl Game {
             }
             cells.clone()
         };
-        for block in far.filter(|block| block.mip <= MAX_MIP) {
+        for block in far {
             self.grid.write_far(block, &source(block));
         }
         if chunks {
