@@ -8,6 +8,7 @@
 //! changed; its jobs may run anywhere; publishing shows all of it at once. So what is shown
 //! is always the closed surface of one state of the world.
 
+mod groups;
 mod job;
 mod pick;
 mod residency;
@@ -18,6 +19,7 @@ pub use pick::LodViewer;
 
 use crate::mesh::{Around, BlockMesh};
 use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos};
+use groups::Groups;
 use pick::{Picker, Step};
 use residency::Residency;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,6 +101,7 @@ pub struct Lod {
     tiling: Tiling,
     residency: Residency,
     shown: FxHashMap<MipBlock, Arc<BlockMesh>>,
+    groups: Groups,
     triangles: usize,
     /// Share of the detail asked for that the triangles allow.
     share: f64,
@@ -429,9 +432,17 @@ impl Lod {
                 swap.added.push(ShownMesh { block, mip: block.mip, mesh });
             }
         }
-        swap.removed.sort_unstable();
         self.keep_triangles();
-        swap
+        self.groups.apply(swap, &self.shown)
+    }
+
+    /// Joins the meshes of a few blocks that did not change for a while: to be called once
+    /// a frame by those who like fewer meshes better.
+    pub fn join(&mut self) -> MeshSwap {
+        let tiling = &self.tiling;
+        self.groups.join(&self.shown, |parent| {
+            parent.children().into_iter().all(|child| tiling.is_leaf(child))
+        })
     }
 
     fn hide(&mut self, block: MipBlock, swap: &mut MeshSwap) {
