@@ -129,7 +129,12 @@ pub struct TerrainColliders {
     buried: Vec<Buried>,
     /// How many syncs in a row they were.
     tries: FxHashMap<RigidBodyHandle, u32>,
+    /// Which bodies this sync asks whether they are in the ground.
+    turn: u32,
 }
+
+/// A body is asked whether it is in the ground at one sync in so many, and at those of edits.
+const FREE_TURNS: u32 = 4;
 
 /// Up to this many bodies all are looked at, beyond only those that are awake, but for
 /// syncs at which their number changed.
@@ -169,7 +174,8 @@ impl TerrainColliders {
         }
         let mut moves = Moves::default();
         let changes = ground.changes_since(&mut self.cursor);
-        self.look_at_bodies(ground, bodies, colliders, islands, &mut moves);
+        let edited = !matches!(&changes, Changes::Regions(regions) if regions.is_empty());
+        self.look_at_bodies(ground, edited, bodies, colliders, islands, &mut moves);
         self.look_at_wanted(ground, &mut moves);
         self.ask_again(ground, &changes, &mut moves);
         let changed = self.changed_blocks(&changes);
@@ -252,6 +258,7 @@ impl TerrainColliders {
     fn look_at_bodies(
         &mut self,
         ground: &Collider,
+        edited: bool,
         bodies: &RigidBodySet,
         colliders: &ColliderSet,
         islands: &IslandManager,
@@ -263,15 +270,21 @@ impl TerrainColliders {
         };
         let (placement, interests, buried) =
             (self.placement, &mut self.interests, &mut self.buried);
-        let options = &self.options;
+        let (options, tries) = (&self.options, &self.tries);
         buried.clear();
+        self.turn = (self.turn + 1) % FREE_TURNS;
+        let turn = self.turn;
         let mut look = |handle, body: &RigidBody| {
             if body.is_fixed() || body.is_sleeping() || !body.is_enabled() {
                 return;
             }
             if let Some(needed) = needed(body, colliders, reach, placement) {
                 interests.look(handle, needed, reach, ground.broadphase(), moves);
-                buried.extend(Buried::look(handle, body, colliders, ground, options, placement));
+                let its_turn = handle.into_raw_parts().0 % FREE_TURNS == turn;
+                if its_turn || edited || tries.contains_key(&handle) {
+                    let look = Buried::look(handle, body, colliders, ground, options, placement);
+                    buried.extend(look);
+                }
             }
         };
         if bodies.len() <= ALL_BODIES || bodies.len() != self.body_count {
