@@ -127,8 +127,9 @@ pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
     lines.replace(updates);
 }
 
-/// Recomputes one row of coarse cells, which starts at cell index `start` in `row`'s line.
-fn coarsen_row<const LINES: usize, const GROUPS: usize>(
+/// Recomputes one row of coarse cells, half as many as the level `fine` has along its edge,
+/// which starts at cell index `start`, in `row`'s line.
+pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
     lines: &PackedLines<LINES, GROUPS>,
     fine: Level,
     [y, z]: [usize; 2],
