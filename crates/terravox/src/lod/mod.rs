@@ -355,7 +355,7 @@ impl Lod {
             ready &= self.split(grid, other, draft);
         }
         let top = self.tiling.top();
-        for root in neighbours(leaf).into_iter().map(|beside| beside.over(top)) {
+        for root in neighbours(leaf).map(|beside| beside.over(top)) {
             if root != leaf.over(top) && root.voxels().within_limits() {
                 ready &= self.show_root(grid, root, draft);
             }
@@ -388,7 +388,11 @@ impl Lod {
         }
     }
 
-    fn jobs(&mut self, grid: &VoxelGrid, draft: Draft) -> Vec<MeshJob> {
+    fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
+        let (residency, scratch) = (&self.residency, &mut self.scratch);
+        let bare = draft.rebuild.extract_if(.., |block| residency.is_bare(grid, *block, scratch));
+        draft.gone.extend(bare);
+        draft.gone.retain(|block| self.shown.contains_key(block));
         if draft.rebuild.is_empty() && draft.gone.is_empty() {
             return Vec::new();
         }
