@@ -72,7 +72,7 @@ impl Mesher {
     ///
     /// `cells` is asked for cells of a mip over a region of cells of that mip; it must
     /// make the box that region and fill it. It is asked for the block's own cells and
-    /// those of coarser mips around, both with [`PAD`](super::PAD) cells beyond the block,
+    /// those of coarser mips around, both with [`PAD`] cells beyond the block,
     /// whatever is shown there, and for the layers of finer cells that touch it. What the
     /// answers say of one place at different mips need not agree. All answers where
     /// `around` says that nothing is known are ignored: the surface ends there, open.
