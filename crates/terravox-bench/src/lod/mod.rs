@@ -11,7 +11,7 @@ use crate::report::Report;
 
 /// Measures the whole area.
 pub fn run(report: &mut Report) {
-    for measure in [speed::run, seam::run, closed::run, view::run, fly::run] {
+    for measure in [view::run, fly::run, speed::run, seam::run, closed::run] {
         measure(report);
     }
 }

@@ -21,7 +21,7 @@ use crate::mesh::{Around, BlockMesh};
 use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos};
 use groups::Groups;
 use pick::{Picker, Step};
-use residency::Residency;
+use residency::{Look, Residency};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -277,7 +277,8 @@ impl Lod {
         self.choose_roots(grid, &picker, draft);
         let mut done = true;
         let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        let steps = picker.steps(&self.tiling, |block| residency.is_plain(grid, block, scratch));
+        let steps = picker
+            .steps(&self.tiling, |block| residency.look(grid, block, scratch) != Look::Surface);
         for step in steps {
             if draft.rebuild.len() >= self.options.jobs_per_plan {
                 done = false;
@@ -329,6 +330,7 @@ impl Lod {
             return false;
         }
         self.residency.commit(grid, root);
+        self.residency.forget_looks(&[root.voxels()]);
         draft.touch(&self.tiling, root);
         self.tiling.insert(root);
         draft.add(root);
@@ -371,6 +373,7 @@ impl Lod {
             self.residency.commit(grid, child);
             draft.add(child);
         }
+        self.residency.forget_looks(&[leaf.voxels()]);
         true
     }
 
@@ -389,8 +392,10 @@ impl Lod {
     }
 
     fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
-        let (residency, scratch) = (&self.residency, &mut self.scratch);
-        let bare = draft.rebuild.extract_if(.., |block| residency.is_bare(grid, *block, scratch));
+        let (residency, scratch) = (&mut self.residency, &mut self.scratch);
+        let bare = draft
+            .rebuild
+            .extract_if(.., |block| residency.look(grid, *block, scratch) == Look::Bare);
         draft.gone.extend(bare);
         draft.gone.retain(|block| self.shown.contains_key(block));
         if draft.rebuild.is_empty() && draft.gone.is_empty() {
@@ -540,6 +545,7 @@ impl Lod {
         self.read_changes(grid);
         self.residency.supply(block, cells);
         self.residency.commit(grid, block);
+        self.residency.forget_looks(&[block.voxels()]);
         self.residency.skip_own_changes(grid);
         if let Some(changed) = &mut self.changed {
             changed.push(block.voxels());

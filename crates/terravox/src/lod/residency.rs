@@ -7,14 +7,23 @@
 
 use super::pick::Picker;
 use super::tiling::Tiling;
+use crate::mesh::PAD;
 use crate::voxel::{
-    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
+    ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
     Snapshot, Unlisted, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Cells beyond a block that have to be plain, too, for it to have no surface.
-const PLAIN_PAD: i32 = 2;
+/// What the cells of a block, and those up to [`PAD`] beside it, say of its surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// There may be one.
+    Surface,
+    /// All are of one kind: there is none.
+    Plain,
+    /// All are full and of one kind, or air: nor has the block a face toward finer cells.
+    Bare,
+}
 
 /// Blocks that have to come for it to be worth a look what they allow.
 const NEWS: usize = 32;
@@ -30,8 +39,8 @@ pub(crate) struct Residency {
     loaded: FxHashSet<ChunkPos>,
     /// Chunks that were written by others since they were last saved.
     edited: FxHashSet<ChunkPos>,
-    /// Whether blocks have no surface, as far as that was asked.
-    plain: FxHashMap<MipBlock, bool>,
+    /// What was found of blocks.
+    looks: FxHashMap<MipBlock, Look>,
     cursor: ChangeCursor,
     /// Blocks that came since blocks were last let go.
     arrivals: usize,
@@ -59,7 +68,7 @@ impl Residency {
     /// What others wrote since the last call; none for all.
     pub fn changes(&mut self, grid: &VoxelGrid) -> Option<Vec<Region>> {
         let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {
-            self.plain.clear();
+            self.looks.clear();
             self.edited.extend(grid.chunks().iter().filter(|chunk| !self.loaded.contains(chunk)));
             return None;
         };
@@ -67,18 +76,18 @@ impl Residency {
             self.edited.extend(region.blocks::<5>());
         }
         if !regions.is_empty() {
-            self.forget_plain(&regions);
+            self.forget_looks(&regions);
         }
         Some(regions)
     }
 
-    /// Forgets which blocks near `regions` are plain.
-    fn forget_plain(&mut self, regions: &[Region]) {
+    /// Forgets what was found of blocks near `regions`.
+    pub fn forget_looks(&mut self, regions: &[Region]) {
         let near = |block: MipBlock| {
-            let voxels = block.voxels().grow(PLAIN_PAD << block.mip);
+            let voxels = block.voxels().grow(PAD << block.mip);
             regions.iter().any(|region| !region.intersect(voxels).is_empty())
         };
-        self.plain.retain(|&block, _| !near(block));
+        self.looks.retain(|&block, _| !near(block));
     }
 
     /// Whether the cells of a block are in memory, or on their way into it.
@@ -136,7 +145,6 @@ impl Residency {
         } else if grid.held(chunk) != Held::Mip(0) && grid.write(&cells).is_ok() {
             self.loaded.insert(chunk);
         }
-        self.forget_plain(&[block.voxels()]);
     }
 
     /// Reads past what was just written by [`Residency::commit`] and
@@ -145,38 +153,17 @@ impl Residency {
         grid.changes_since(&mut self.cursor);
     }
 
-    /// Whether a block has no surface.
-    pub fn is_plain(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
-        *self.plain.entry(block).or_insert_with(|| {
-            grid.read_known(block.cells().grow(PLAIN_PAD), block.mip, cells);
-            is_plain(cells, grid.materials())
+    /// What the cells of a block and those beside it say of its surface.
+    pub fn look(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> Look {
+        *self.looks.entry(block).or_insert_with(|| {
+            grid.read_known(block.cells().grow(PAD), block.mip, cells);
+            Look::at(cells, grid.materials())
         })
-    }
-
-    /// Whether a block has no face of its own, whatever is shown around it: it and what
-    /// lies beside it are full cells of one kind, or air.
-    pub fn is_bare(&self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
-        let uniform = match block.mip {
-            0 => {
-                let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
-                grid.chunk(chunk).is_ok_and(|chunk| chunk.uniform_material().is_some())
-            }
-            _ => grid.far_material(block).is_some(),
-        };
-        if !uniform {
-            return false;
-        }
-        grid.read_known(block.cells().grow(PLAIN_PAD), block.mip, cells);
-        let full = |(&material, &occupancy): (&u8, &u8)| {
-            Cell { material, occupancy } == Cell::full(material)
-        };
-        is_plain(cells, grid.materials())
-            && cells.materials().iter().zip(cells.occupancies()).all(full)
     }
 
     /// Whether a block is known to have no surface.
     pub fn known_plain(&self, block: MipBlock) -> bool {
-        self.plain.get(&block) == Some(&true)
+        self.looks.get(&block).is_some_and(|&look| look != Look::Surface)
     }
 
     /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
@@ -211,10 +198,10 @@ impl Residency {
                 grid.forget(chunk);
                 self.loaded.remove(&chunk);
             }
-            self.plain.remove(&block);
+            self.looks.remove(&block);
         }
         self.staged.retain(|&block, _| tiling.has(block.parent()) || block.mip == tiling.top());
-        self.plain.retain(|block, _| tiling.has(*block));
+        self.looks.retain(|block, _| tiling.has(*block));
     }
 }
 
@@ -225,10 +212,18 @@ fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
     }
 }
 
-/// Whether all cells are of one kind, and no solid one holds water.
-fn is_plain(cells: &DenseBox, materials: &MaterialTable) -> bool {
-    let kinds = materials.kinds();
-    let kind = |material: u8| kinds[usize::from(material)];
-    let first = cells.materials().first().map_or(Kind::Air, |&material| kind(material));
-    cells.water().is_empty() && cells.materials().iter().all(|&material| kind(material) == first)
+impl Look {
+    fn at(cells: &DenseBox, materials: &MaterialTable) -> Look {
+        let kinds = materials.kinds();
+        let kind = |&material: &u8| kinds[usize::from(material)];
+        let first = cells.materials().first().map_or(Kind::Air, kind);
+        if !cells.water().is_empty() || !cells.materials().iter().all(|m| kind(m) == first) {
+            return Look::Surface;
+        }
+        let full = if first == Kind::Air { 0 } else { u8::MAX };
+        match cells.occupancies().iter().all(|&occupancy| occupancy == full) {
+            true => Look::Bare,
+            false => Look::Plain,
+        }
+    }
 }
