@@ -69,19 +69,22 @@ impl FarCells {
     /// Makes `out` the cells of `region` in the block whose lowest cell is `origin`.
     pub fn read(&self, origin: VoxelPos, region: Region, out: &mut DenseBox) {
         out.resize(region);
-        if let FarCells::Uniform(material) = self {
-            return out.fill(*material);
-        }
+        self.append_to(origin, region, out);
+    }
+
+    /// Writes the cells of `region` to `out`, which holds no water there; the list of water
+    /// is left unsorted if it had entries.
+    pub fn append_to(&self, origin: VoxelPos, region: Region, out: &mut DenseBox) {
         let local = Region { min: region.min - origin, max: region.max - origin };
         let (x0, [width, ..]) = (local.min.x as usize, local.size());
-        let mut to = 0;
-        let (material, occupancy) = out.arrays_mut();
+        let in_row = (region.min.x - out.region().min.x) as usize;
         for y in local.min.y..local.max.y {
             for z in local.min.z..local.max.z {
                 let row = self.line(ROW_CELLS * y as usize + z as usize);
+                let to = out.row_start(origin.y + y, origin.z + z) + in_row;
+                let (material, occupancy) = out.arrays_mut();
                 material[to..to + width].copy_from_slice(&row.material[x0..x0 + width]);
                 occupancy[to..to + width].copy_from_slice(&row.occupancy[x0..x0 + width]);
-                to += width;
             }
         }
         let FarCells::Mixed(lines) = self else { return };

@@ -10,7 +10,7 @@ use super::dense::DenseBox;
 use super::far::{FarCells, MAX_FAR_MIP};
 use super::grid::VoxelGrid;
 use super::mip_block::MipBlock;
-use super::position::{ChunkPos, Region, VoxelPos};
+use super::position::{ChunkPos, Region};
 use super::snapshot::Snapshot;
 
 /// The coarsest mip of which every cell lies within one chunk.
@@ -104,7 +104,7 @@ impl VoxelGrid {
                 }
             }
             // Up to mip 5 chunks reach every mip; from there on only a change goes further.
-            if !changed && !(of_chunks && mip < CHUNK_MIP) {
+            if !changed && (!of_chunks || mip >= CHUNK_MIP) {
                 return;
             }
         }
@@ -144,14 +144,5 @@ impl Snapshot {
                 }
             }
         }
-    }
-}
-
-impl MipBlock {
-    /// Whether all voxels that the block covers lie within [`LIMIT`](super::LIMIT).
-    pub fn within_limits(self) -> bool {
-        let limit = super::LIMIT >> (5 + u32::from(self.mip)).min(31);
-        let VoxelPos { x, y, z } = self.pos;
-        [x, y, z].iter().all(|v| (-limit..limit).contains(v))
     }
 }

@@ -100,7 +100,8 @@ impl VoxelGrid {
             }
         }
         // A chunk that becomes listed is known as a whole.
-        let fresh = region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
+        let fresh = !self.state.far().is_empty()
+            && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
         self.edit_pages(region, |page, chunk, kinds, updates| {
             page.write(chunk, cells, kinds, updates);
         });

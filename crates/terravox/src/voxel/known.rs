@@ -77,8 +77,7 @@ impl Snapshot {
         out: &mut DenseBox,
     ) -> Known {
         if let Some(far) = self.far().get(block) {
-            far.read(block.cells().min, part, &mut scratch.read);
-            out.append_from(&scratch.read);
+            far.append_to(block.cells().min, part, out);
             return Known::AtMip;
         }
         // What shows where nothing else is known.
