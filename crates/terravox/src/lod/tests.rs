@@ -46,7 +46,6 @@ impl Scene {
         }
     }
 
-
     /// Supplies `most` blocks and publishes one plan; says whether anything was done.
     fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
         let wanted = self.lod.take_wanted(most);
