@@ -2,7 +2,7 @@
 
 use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher};
-use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, repeat_finer};
 use std::sync::Arc;
 
 /// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
@@ -26,7 +26,7 @@ pub struct MeshedBlock {
 pub struct MeshScratch {
     mesher: Mesher,
     mesh: BlockMesh,
-    coarse: DenseBox,
+    parts: [DenseBox; 2],
     /// Whether meshes get keys.
     keyed: bool,
 }
@@ -47,10 +47,10 @@ impl MeshJob {
 
     /// Meshes the block.
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
-        let MeshScratch { mesher, mesh, coarse, keyed } = scratch;
+        let MeshScratch { mesher, mesh, parts, keyed } = scratch;
         let materials = self.snapshot.materials();
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
-            self.read_shown(mip, region, coarse, out);
+            self.read_shown(mip, region, parts, out);
         };
         mesher.mesh_mixed(self.block, &self.around, cells, materials, *keyed, mesh);
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
@@ -60,29 +60,34 @@ impl MeshJob {
 
     /// Cells of mip `mip`, but where a coarser mip is shown, of that: what finer cells the
     /// grid happens to know there must not matter, as they come and go.
-    fn read_shown(&self, mip: u8, region: Region, coarse: &mut DenseBox, out: &mut DenseBox) {
-        self.snapshot.read_known(region, mip, out);
-        // Finer cells are asked for where they are shown.
-        let Some(shift) = mip.checked_sub(self.block.mip) else { return };
-        for beside in neighbours(self.block) {
+    fn read_shown(&self, mip: u8, region: Region, parts: &mut [DenseBox; 2], out: &mut DenseBox) {
+        let shown = |beside: MipBlock| {
             let side = (beside.pos - self.block.pos).to_array();
             let shown = self.around.at(side.map(|side| [-1, 0, 8][(side + 1) as usize]));
-            let part = beside.cells().coarser(shift.into()).intersect(region);
-            if shown != Around::NONE && shown > mip && !part.is_empty() {
-                let steps = u32::from(shown - mip);
-                self.snapshot.read_known(part.coarser(steps), shown, coarse);
-                copy_upsampled(coarse, part, steps, out);
+            if shown == Around::NONE { mip } else { shown.max(mip) }
+        };
+        // Finer cells are asked for where they are shown.
+        let coarser = mip >= self.block.mip && neighbours(self.block).any(|b| shown(b) > mip);
+        if !coarser {
+            self.snapshot.read_known(region, mip, out);
+            return;
+        }
+        out.reset(region);
+        let [read, repeated] = parts;
+        let shift = u32::from(mip - self.block.mip);
+        for beside in neighbours(self.block).chain([self.block]) {
+            let part = beside.cells().coarser(shift).intersect(region);
+            let steps = u32::from(shown(beside) - mip);
+            if part.is_empty() {
+                continue;
+            }
+            self.snapshot.read_known(part.coarser(steps), mip + steps as u8, read);
+            if steps == 0 {
+                out.copy_from(read);
+            } else {
+                repeat_finer(read, steps, part, repeated);
+                out.copy_from(repeated);
             }
         }
-    }
-}
-
-/// Gives each cell of `part` in `out` the value of the cell of `coarse`, `shift` mips
-/// coarser, that covers it.
-fn copy_upsampled(coarse: &DenseBox, part: Region, shift: u32, out: &mut DenseBox) {
-    for at in part.voxels() {
-        let over: VoxelPos = at.coarser(shift);
-        out.set(at, coarse.cell(over));
-        out.set_water(at, coarse.water_at(over));
     }
 }

@@ -8,6 +8,7 @@
 //! changed; its jobs may run anywhere; publishing shows all of it at once. So what is shown
 //! is always the closed surface of one state of the world.
 
+mod groups;
 mod job;
 mod pick;
 mod residency;
@@ -18,6 +19,7 @@ pub use pick::LodViewer;
 
 use crate::mesh::{Around, BlockMesh};
 use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos};
+use groups::Groups;
 use pick::{Picker, Step};
 use residency::Residency;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,6 +101,7 @@ pub struct Lod {
     tiling: Tiling,
     residency: Residency,
     shown: FxHashMap<MipBlock, Arc<BlockMesh>>,
+    groups: Groups,
     triangles: usize,
     /// Share of the detail asked for that the triangles allow.
     share: f64,
@@ -352,7 +355,7 @@ impl Lod {
             ready &= self.split(grid, other, draft);
         }
         let top = self.tiling.top();
-        for root in neighbours(leaf).into_iter().map(|beside| beside.over(top)) {
+        for root in neighbours(leaf).map(|beside| beside.over(top)) {
             if root != leaf.over(top) && root.voxels().within_limits() {
                 ready &= self.show_root(grid, root, draft);
             }
@@ -385,7 +388,11 @@ impl Lod {
         }
     }
 
-    fn jobs(&mut self, grid: &VoxelGrid, draft: Draft) -> Vec<MeshJob> {
+    fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
+        let (residency, scratch) = (&self.residency, &mut self.scratch);
+        let bare = draft.rebuild.extract_if(.., |block| residency.is_bare(grid, *block, scratch));
+        draft.gone.extend(bare);
+        draft.gone.retain(|block| self.shown.contains_key(block));
         if draft.rebuild.is_empty() && draft.gone.is_empty() {
             return Vec::new();
         }
@@ -429,9 +436,17 @@ impl Lod {
                 swap.added.push(ShownMesh { block, mip: block.mip, mesh });
             }
         }
-        swap.removed.sort_unstable();
         self.keep_triangles();
-        swap
+        self.groups.apply(swap, &self.shown)
+    }
+
+    /// Joins the meshes of a few blocks that did not change for a while: to be called once
+    /// a frame by those who like fewer meshes better.
+    pub fn join(&mut self) -> MeshSwap {
+        let tiling = &self.tiling;
+        self.groups.join(&self.shown, |parent| {
+            parent.children().into_iter().all(|child| tiling.is_leaf(child))
+        })
     }
 
     fn hide(&mut self, block: MipBlock, swap: &mut MeshSwap) {
@@ -471,6 +486,14 @@ impl Lod {
         let mut blocks: Vec<_> = self.tiling.leaves().collect();
         blocks.sort_unstable();
         blocks
+    }
+
+    /// Blocks that are shown as a whole but ought to be shown in parts.
+    pub fn late(&self, viewers: &[LodViewer]) -> Vec<MipBlock> {
+        let plain = |block| self.residency.known_plain(block);
+        let steps = self.picker(viewers).steps(&self.tiling, plain);
+        let split = |step| if let Step::Split(block) = step { Some(block) } else { None };
+        steps.into_iter().filter_map(split).collect()
     }
 
     /// Triangles that are shown.

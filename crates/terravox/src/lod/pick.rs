@@ -33,6 +33,15 @@ pub(crate) enum Step {
     Merge(MipBlock),
 }
 
+impl Step {
+    /// The block that is shown in parts before or after it.
+    pub fn block(self) -> MipBlock {
+        match self {
+            Step::Split(block) | Step::Merge(block) => block,
+        }
+    }
+}
+
 /// The viewers and how much they are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Picker {
@@ -130,10 +139,7 @@ impl Picker {
         for root in tiling.roots() {
             self.steps_below(tiling, root, &mut plain, &mut steps);
         }
-        let key = |step: Step| match step {
-            Step::Split(b) | Step::Merge(b) => b,
-        };
-        steps.sort_unstable_by(|(a, x), (b, y)| a.total_cmp(b).then(key(*x).cmp(&key(*y))));
+        steps.sort_unstable_by(|(a, x), (b, y)| a.total_cmp(b).then(x.block().cmp(&y.block())));
         steps.into_iter().map(|(_, step)| step).collect()
     }
 }

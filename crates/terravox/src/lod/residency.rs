@@ -8,7 +8,7 @@
 use super::pick::Picker;
 use super::tiling::Tiling;
 use crate::voxel::{
-    ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
+    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
     Snapshot, Unlisted, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -151,6 +151,32 @@ impl Residency {
             grid.read_known(block.cells().grow(PLAIN_PAD), block.mip, cells);
             is_plain(cells, grid.materials())
         })
+    }
+
+    /// Whether a block has no face of its own, whatever is shown around it: it and what
+    /// lies beside it are full cells of one kind, or air.
+    pub fn is_bare(&self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+        let uniform = match block.mip {
+            0 => {
+                let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+                grid.chunk(chunk).is_ok_and(|chunk| chunk.uniform_material().is_some())
+            }
+            _ => grid.far_material(block).is_some(),
+        };
+        if !uniform {
+            return false;
+        }
+        grid.read_known(block.cells().grow(PLAIN_PAD), block.mip, cells);
+        let full = |(&material, &occupancy): (&u8, &u8)| {
+            Cell { material, occupancy } == Cell::full(material)
+        };
+        is_plain(cells, grid.materials())
+            && cells.materials().iter().zip(cells.occupancies()).all(full)
+    }
+
+    /// Whether a block is known to have no surface.
+    pub fn known_plain(&self, block: MipBlock) -> bool {
+        self.plain.get(&block) == Some(&true)
     }
 
     /// Lets go of what nothing shows once it is more than what is shown, or the grid holds

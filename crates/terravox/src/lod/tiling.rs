@@ -114,7 +114,7 @@ impl Tiling {
     pub fn touching(&self, block: MipBlock, mut visit: impl FnMut(MipBlock)) {
         let ring = block.voxels().grow(1);
         let mut coarser: [Option<MipBlock>; 26] = [None; 26];
-        for (i, neighbour) in neighbours(block).into_iter().enumerate() {
+        for (i, neighbour) in neighbours(block).enumerate() {
             match self.nodes.get(&neighbour) {
                 Some(Node::Leaf) => visit(neighbour),
                 Some(Node::Inner) => self.leaves_in(neighbour, ring, &mut visit),
@@ -210,7 +210,7 @@ fn reach_voxels(mip: u8) -> i32 {
 }
 
 /// The 26 blocks of the same mip around a block.
-pub(crate) fn neighbours(block: MipBlock) -> impl IntoIterator<Item = MipBlock> {
+pub(crate) fn neighbours(block: MipBlock) -> impl Iterator<Item = MipBlock> {
     let around = Region::one(block.pos).grow(1);
     let middle = block.pos;
     around

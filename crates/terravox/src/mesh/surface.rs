@@ -76,6 +76,33 @@ impl Surface {
         self.keys.clear();
     }
 
+    /// Surfaces one after the other, each moved by so many cells. None of the quads counts
+    /// as plain: their vertices are not in order.
+    pub(crate) fn joined(parts: &[(&Surface, [u8; 3])]) -> Surface {
+        let mut all = Surface::default();
+        let mut loose = Vec::new();
+        for (part, offset) in parts {
+            let base = all.vertex_count() as u32;
+            let moved = |p: &[f32; 3]| [0, 1, 2].map(|i| p[i] + f32::from(offset[i]));
+            all.positions.extend(part.positions.iter().map(moved));
+            all.normals.extend(&part.normals);
+            all.materials.extend(&part.materials);
+            all.weights.extend(&part.weights);
+            let (quads, rest) = part.indices.split_at(6 * part.quad_count());
+            all.indices.extend(quads.iter().map(|v| v + base));
+            loose.extend(rest.iter().map(|v| v + base));
+            all.quad_materials.extend(&part.quad_materials);
+            let face = |&[x, y, z, direction]: &[u8; 4]| {
+                [x + offset[0], y + offset[1], z + offset[2], direction]
+            };
+            all.quad_faces.extend(part.quad_faces.iter().map(face));
+            all.loose_materials.extend(&part.loose_materials);
+            all.keys.extend(&part.keys);
+        }
+        all.indices.extend(loose);
+        all
+    }
+
     /// Whether there is no triangle.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::PAD;
-use super::blend::blend;
+use super::blend::{blend, dominant};
 use super::cells::Cells;
 use super::corner::{CORNERS, Corner, SIDE, face_at};
 use super::place::{Placed, place, unit_normal};
@@ -134,16 +134,16 @@ impl<C: Cells> Site<'_, C> {
         }
     }
 
-    /// Places the vertex of one sheet at a corner, and blends its materials. `plane` sets
-    /// the plane of an inside cell for a corner that sees it as an octant, and says
-    /// whether the cell is thin, as [`Site::plane`] does.
+    /// Places the vertex of one sheet at a corner, and lists the materials of the cells that
+    /// it is placed by. `plane` sets the plane of an inside cell for a corner that sees it
+    /// as an octant, and says whether the cell is thin, as [`Site::plane`] does.
     pub(crate) fn vertex(
         &self,
         at: [i32; 3],
         corner: &Corner,
         sheet: u8,
         mut plane: impl FnMut(usize, usize, &mut Plane) -> bool,
-    ) -> (Placed, ([u8; 4], [u8; 4])) {
+    ) -> (Placed, Ids) {
         let of = corner.sheet(sheet);
         let mut planes = [Plane::default(); 8];
         let mut thin = false;
@@ -158,9 +158,9 @@ impl<C: Cells> Site<'_, C> {
                 thin |= plane(i, octant, &mut planes[octant]);
             }
         }
-        let shape = self.table.shape(blend(all.get()).0[0]);
+        let shape = self.table.shape(dominant(all.get()));
         let absolute = (self.origin + VoxelPos::from(at)).to_array();
-        (place(&planes, &of, shape, thin, absolute), blend(used.get()))
+        (place(&planes, &of, shape, thin, absolute), used)
     }
 
     /// Sets the plane of the inside cell `i` for a corner that sees it as `octant`; says
@@ -205,7 +205,8 @@ impl<C: Cells> Writer<'_, C> {
     pub(crate) fn push_vertex(&mut self, at: [i32; 3], corner: &Corner, sheet: u8) {
         let site = self.site();
         let plane = |i: usize, octant: usize, plane: &mut Plane| site.plane(i, octant, plane);
-        let (placed, (materials, weights)) = site.vertex(at, corner, sheet, plane);
+        let (placed, used) = site.vertex(at, corner, sheet, plane);
+        let (materials, weights) = blend(used.get());
         self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
         self.out.normals.push(placed.normal);
         self.out.materials.push(materials);

@@ -76,7 +76,8 @@ impl Terrain {
     /// `fill`, nearest first, and meshes what changed. Changes show when all that they touch
     /// is meshed; what changed meanwhile comes after. Without viewers all chunks that are
     /// held are shown at mip 0, and `fill` is not asked. Nor is it in a world of which
-    /// everything is known ([`Unlisted::Air`](crate::voxel::Unlisted)).
+    /// everything is known ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip
+    /// that did not change for 60 updates are drawn as one mesh.
     ///
     /// `fill` must give a block the same cells each time it is asked, edits aside: those
     /// that were [saved](Terrain::edited_chunks) it has to know.
@@ -86,8 +87,15 @@ impl Terrain {
         budget: Budget,
         fill: impl Fn(&mut Part<'_>) + Sync,
     ) {
+        self.work(viewers, Meter::new(budget), fill);
+        let swap = self.lod.join();
+        if !swap.is_empty() {
+            self.swaps.push(swap);
+        }
+    }
+
+    fn work(&mut self, viewers: &[Viewer], mut meter: Meter, fill: impl Fn(&mut Part<'_>) + Sync) {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        let mut meter = Meter::new(budget);
         loop {
             if !self.lod.is_planned() {
                 self.flight.jobs = self.lod.plan(&mut self.grid, &viewers);
@@ -199,6 +207,12 @@ impl Terrain {
     /// Takes the changes to what is drawn since the last call, oldest first.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         std::mem::take(&mut self.swaps).into_iter()
+    }
+
+    /// Blocks that are shown as a whole but ought to be shown in parts: what is late.
+    pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        self.lod.late(&viewers)
     }
 
     /// Chunks that were edited and not saved since, sorted. They stay in memory until

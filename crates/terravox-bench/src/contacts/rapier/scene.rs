@@ -3,7 +3,6 @@
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
 use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
-use terravox::voxel::ChunkPos;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;

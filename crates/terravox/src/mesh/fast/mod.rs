@@ -76,6 +76,8 @@ struct Scratch {
     by_rules: Vec<[u32; 2]>,
     /// What the last table says.
     known: Known,
+    /// What the last box has.
+    present: Present,
     /// Copies in which solid cells that hold water are water.
     wet_materials: Vec<u8>,
     wet_occupancies: Vec<u8>,
@@ -164,7 +166,7 @@ impl Fast {
     }
 
     /// Meshes one of the two surfaces but for the faces that touch a corner on one of
-    /// the features of the hull.
+    /// the features of the hull. Answers whether the box has cells inside that surface.
     pub(super) fn mesh_without(
         &mut self,
         features: Features,
@@ -172,11 +174,16 @@ impl Fast {
         (cells, table): (&DenseBox, &MaterialTable),
         keyed: bool,
         out: &mut BlockMesh,
-    ) {
+    ) -> bool {
         self.scratch.corners.rows.clear();
         self.scratch.special_corners.clear();
         self.scratch.faces.left_out.clear();
         self.run(cells, table, keyed, (Parts::One(part), features), out);
+        let present = self.scratch.present;
+        match part {
+            Part::Solid => present.solid,
+            Part::Liquid => present.liquid || !cells.water().is_empty(),
+        }
     }
 
     /// The faces that [`Fast::mesh_without`] left out, of those that there are if the
@@ -252,7 +259,7 @@ struct Block<'a> {
 }
 
 /// Which kinds of cell a box has.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Present {
     air: bool,
     liquid: bool,
@@ -310,6 +317,7 @@ impl Block<'_> {
             true => survey_usual(m, materials),
             false => survey_any(self.table, materials),
         };
+        self.scratch.present = present;
         if self.parts != Parts::One(Part::Liquid) {
             if present.solid && (present.air || present.liquid) {
                 self.solid::<M, W>(m);

@@ -68,6 +68,12 @@ impl Around {
         self.lods[index(place.map(|at| at.clamp(-1, 8)))]
     }
 
+    /// What a place in or beside the block shows.
+    #[inline]
+    pub(super) fn beside(&self, place: [i32; 3]) -> u8 {
+        self.lods[index(place)]
+    }
+
     /// The block's own mip.
     pub fn mip(&self) -> u8 {
         self.at([0; 3])
@@ -95,8 +101,8 @@ impl Around {
         self.lods.iter().all(|&mip| near(mip))
     }
 
-    /// The mips across a feature.
-    pub(super) fn across(&self, feature: [i32; 3]) -> impl Iterator<Item = u8> + '_ {
+    /// The mips across a feature, in rows along x.
+    fn across(&self, feature: [i32; 3]) -> impl Iterator<Item = &[u8]> {
         let span = |side: i32| match side {
             -1 => -1..0,
             0 => 0..8,
@@ -105,30 +111,112 @@ impl Around {
         let [x, y, z] = feature.map(span);
         y.flat_map(move |y| {
             let x = x.clone();
-            z.clone().flat_map(move |z| x.clone().map(move |x| self.at([x, y, z])))
+            z.clone().map(move |z| &self.lods[index([x.start, y, z])..][..x.len()])
         })
     }
 
-    /// The features of which a mip is true, across them or across one that they bound.
-    pub(super) fn features(&self, is: impl Fn(u8) -> bool) -> Features {
-        let mut across = Features::default();
-        for number in (0..27).filter(|&number| number != INNER) {
-            if self.across(sides(number)).any(&is) {
-                across.0 |= 1 << number;
+    /// Which mips lie across each feature.
+    pub(super) fn neighbours(&self) -> Neighbours {
+        let mut across = [0; 27];
+        for (number, steps) in across.iter_mut().enumerate().filter(|at| at.0 != INNER) {
+            for row in self.across(sides(number)) {
+                for &mip in row {
+                    *steps |= match mip {
+                        Around::NONE => UNKNOWN,
+                        _ => 1 << (mip + MOST_STEPS - self.mip()),
+                    };
+                }
             }
         }
-        let mut touched = Features::default();
-        for number in 0..27 {
-            let feature = sides(number);
-            let bounds = |other: [i32; 3]| (0..3).all(|a| other[a] == 0 || other[a] == feature[a]);
-            if (0..27).any(|other| across.has(other) && bounds(sides(other))) {
-                touched.0 |= 1 << number;
+        Neighbours { across }
+    }
+}
+
+/// In [`Neighbours`]: something is not known.
+const UNKNOWN: u8 = 1 << 7;
+
+/// What lies across each feature of a block's hull.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbours {
+    /// Bit [`MOST_STEPS`] for the block's mip, lower ones for finer, higher for coarser.
+    across: [u8; 27],
+}
+
+impl Neighbours {
+    /// Whether a mip so many steps coarser than the block's lies across a feature.
+    pub(super) fn has(&self, feature: usize, steps: i32) -> bool {
+        self.across[feature] >> (i32::from(MOST_STEPS) + steps) & 1 == 1
+    }
+
+    /// The features that touch another mip, or what is not known.
+    pub(super) fn foreign(&self) -> Features {
+        self.touching(!(1 << MOST_STEPS))
+    }
+
+    /// In [`Neighbours::finest`]: here this mip, there another.
+    pub(super) const MANY: u8 = 255;
+
+    /// By feature: how many steps finer than the block the finest mip is that touches it,
+    /// 0 if none is finer; [`Neighbours::MANY`] if that is not the same all along.
+    pub(super) fn finest(&self) -> [u8; 27] {
+        std::array::from_fn(|feature| {
+            let mut finest = 0;
+            for (across, bounding) in self.across.iter().zip(BOUNDING) {
+                let finer = across & ((1 << MOST_STEPS) - 1);
+                if bounding >> feature & 1 == 0 || finer == 0 {
+                    continue;
+                }
+                if across.count_ones() > 1 {
+                    return Neighbours::MANY;
+                }
+                finest = finest.max(MOST_STEPS - finer.trailing_zeros() as u8);
+            }
+            finest
+        })
+    }
+
+    /// Whether a mip so many steps coarser touches the block.
+    pub(super) fn touches(&self, steps: u8) -> bool {
+        !self.touching(1 << (MOST_STEPS + steps)).is_empty()
+    }
+
+    /// The features that have any of `mips` across them or across one that they bound.
+    fn touching(&self, mips: u8) -> Features {
+        let mut touched = Features::NONE;
+        for (across, bounding) in self.across.iter().zip(BOUNDING) {
+            if across & mips != 0 {
+                touched.0 |= bounding;
             }
         }
         touched
     }
 }
 
+/// By feature: itself and those that bound it.
+const BOUNDING: [u32; 27] = {
+    let mut bounding = [0; 27];
+    let mut of = 0;
+    while of < 27 {
+        let mut by = 0;
+        while by < 27 {
+            let (a, b) = (sides(of), sides(by));
+            let mut bounds = true;
+            let mut axis = 0;
+            while axis < 3 {
+                bounds = bounds && (a[axis] == 0 || a[axis] == b[axis]);
+                axis += 1;
+            }
+            if bounds {
+                bounding[of] |= 1 << by;
+            }
+            by += 1;
+        }
+        of += 1;
+    }
+    bounding
+};
+
+#[inline]
 fn index([x, y, z]: [i32; 3]) -> usize {
     ((x + 1) + 10 * ((z + 1) + 10 * (y + 1))) as usize
 }
@@ -137,7 +225,7 @@ fn index([x, y, z]: [i32; 3]) -> usize {
 pub(crate) const INNER: usize = 13;
 
 /// On which sides a feature lies, each axis: −1 low, 1 high, 0 neither.
-pub(crate) fn sides(feature: usize) -> [i32; 3] {
+pub(crate) const fn sides(feature: usize) -> [i32; 3] {
     let f = feature as i32;
     [f % 3 - 1, f / 9 - 1, f / 3 % 3 - 1]
 }
@@ -150,7 +238,7 @@ pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {
 }
 
 /// A set of features of a block's hull.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features(pub u32);
 
 impl Features {
@@ -177,11 +265,19 @@ mod tests {
     #[test]
     fn a_side_concerns_its_edges_and_corners() {
         let mut around = Around::same(4);
-        assert!(around.is_uniform() && around.features(|mip| mip != 4).is_empty());
+        assert!(around.is_uniform() && around.neighbours().foreign().is_empty());
         for at in 0..64 {
             around.set([8, at / 8, at % 8], 3);
         }
-        let found = around.features(|mip| mip != 4);
+        let neighbours = around.neighbours();
+        let found = neighbours.foreign();
+        for (feature, finest) in neighbours.finest().into_iter().enumerate() {
+            assert_eq!(finest, u8::from(found.has(feature)));
+        }
+        around.set([8, 3, 3], 2);
+        let finest = around.neighbours().finest();
+        assert_eq!((finest[14], finest[13], finest[17]), (Neighbours::MANY, 0, Neighbours::MANY));
+        assert!(!neighbours.touches(1) && neighbours.has(14, -1) && !neighbours.has(14, 0));
         for feature in 0..27 {
             assert_eq!(found.has(feature), sides(feature)[0] == 1, "{feature}");
         }

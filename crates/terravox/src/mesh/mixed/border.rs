@@ -17,10 +17,10 @@ use crate::mesh::surface::{Surface, VertexKey};
 use crate::mesh::vertex::{DIRECTIONS, Ids, face_corners};
 use crate::voxel::VoxelPos;
 
-use super::around::{Around, Features, feature_of};
+use super::around::{Around, Features, INNER, Neighbours, feature_of};
 use super::boxes::{Octant, View};
 use super::frame::{QUANTA, round};
-use super::levels::{Levels, Place, Point};
+use super::levels::{Levels, Place, Point, packed};
 use super::polygon::Ring;
 
 /// Vertices of a split side move into their cell by an eighth of the piece, each axis.
@@ -29,11 +29,15 @@ const PUSH: i64 = QUANTA as i64 / 8;
 /// Farthest that they may lie from the side, each axis, of the piece's length: ¾.
 const REACH: i64 = QUANTA as i64 * 3 / 4;
 
+/// No sheet has a vertex.
+const NONE_YET: [u32; 4] = [u32::MAX; 4];
+
 /// A corner of the border.
 #[derive(Clone, Copy, Debug)]
 struct BorderCorner {
     at: [i32; 3],
     corner: Corner,
+    /// What is shown around it, if it touches another mip.
     octants: [Octant; 8],
     /// Vertices of its sheets.
     numbers: [u32; 4],
@@ -43,8 +47,8 @@ struct BorderCorner {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     levels: Levels,
-    /// Corners by place.
-    numbers: FxHashMap<[i32; 3], u32>,
+    /// Corners by place, packed.
+    numbers: FxHashMap<u32, u32>,
     corners: Vec<BorderCorner>,
     /// First of the two vertices of split pieces: by lowest corner, axis and quadrant.
     split: FxHashMap<([i32; 3], usize, u8), u32>,
@@ -61,8 +65,9 @@ pub(super) struct Border<'a, C> {
     pub place: Place<'a>,
     /// Features that touch another mip.
     pub foreign: Features,
-    /// Features that touch a finer mip.
-    pub finer: Features,
+    /// By feature: steps to the finest mip that touches it, if it is the same all along;
+    /// [`Neighbours::MANY`](super::around::Neighbours::MANY) else.
+    pub finest: [u8; 27],
     /// The flat mesh, whose vertices are used where it has any.
     pub flat: &'a Fast,
     /// The block's min corner, in voxels.
@@ -145,44 +150,56 @@ impl<C: Cells> Border<'_, C> {
         let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
         let frame = self.view.frame;
         let steps = self.view.own.steps();
+        let shift = frame.cells.trailing_zeros() - 3;
         let mut cell = [0; 3];
         cell[axis] = if high { frame.cells - 1 } else { 0 };
         for b in 0..frame.cells {
+            cell[v] = b;
             for a in 0..frame.cells {
-                (cell[u], cell[v]) = (a, b);
-                let i = (0..3).map(|a| (cell[a] + PAD) as usize * steps[a]).sum();
-                if self.view.own.inside(i) {
-                    self.side_cell(cell, i, direction);
+                cell[u] = a;
+                let i = (cell[0] + PAD) as usize
+                    + (cell[1] + PAD) as usize * steps[1]
+                    + (cell[2] + PAD) as usize * steps[2];
+                if !self.view.own.inside(i) {
+                    continue;
+                }
+                let mut place = cell.map(|at| at >> shift);
+                place[axis] = if high { 8 } else { -1 };
+                let mip = frame.around.at(place);
+                if mip < frame.mip {
+                    self.small_faces(cell, i, direction, mip);
+                } else if mip != Around::NONE && self.is_bare(cell, direction) {
+                    self.whole_face(cell, i, direction);
                 }
             }
         }
     }
 
-    /// Writes the faces of an inside cell at such a side.
-    fn side_cell(&mut self, cell: [i32; 3], i: usize, direction: (usize, bool)) {
+    /// Whether a cell that is shown beyond a side is outside.
+    fn is_bare(&self, cell: [i32; 3], (axis, high): (usize, bool)) -> bool {
+        let size = self.view.frame.size(self.view.frame.mip);
+        let mut beyond = cell.map(|c| c * size);
+        beyond[axis] += if high { size } else { -1 };
+        self.view.state(self.view.octant(beyond)).1
+    }
+
+    /// Writes the faces between an inside cell and cells of the finer `mip`.
+    fn small_faces(&mut self, cell: [i32; 3], i: usize, direction: (usize, bool), mip: u8) {
         let (axis, high) = direction;
         let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
         let frame = self.view.frame;
-        let size = frame.size(frame.mip);
-        let mut beyond = cell.map(|c| c * size);
-        beyond[axis] += if high { size } else { -1 };
-        let mip = frame.mip_at(beyond);
-        if mip >= frame.mip {
-            if self.view.state(self.view.octant(beyond)).1 {
-                self.whole_face(cell, i, direction);
-            }
-            return;
-        }
-        let small = frame.size(mip);
-        let corner = beyond;
-        for b in (0..size).step_by(small as usize) {
-            for a in (0..size).step_by(small as usize) {
-                (beyond[u], beyond[v]) = (corner[u] + a, corner[v] + b);
-                if self.view.state(self.view.octant(beyond)).1 {
-                    let mut low = beyond;
-                    low[axis] = if high { beyond[axis] } else { 0 };
+        let feature = INNER as i32 + if high { 1 } else { -1 } * [1, 9, 3][axis];
+        let (layer, steps) = self.view.layer(feature as usize, mip);
+        let (count, size) = (1 << (frame.mip - mip), frame.size(mip));
+        let [first_u, first_v] = [cell[u] * count, cell[v] * count];
+        for at_v in first_v..first_v + count {
+            for at_u in first_u..first_u + count {
+                if layer.outside(at_u as usize * steps[u] + at_v as usize * steps[v]) {
+                    let mut low = [0; 3];
+                    low[axis] = if high { frame.edge() } else { 0 };
+                    (low[u], low[v]) = (at_u * size, at_v * size);
                     let material = self.view.own.material(i);
-                    self.face(Face { cell, direction, low, size: small, material });
+                    self.face(Face { cell, direction, low, size, material });
                 }
             }
         }
@@ -197,9 +214,13 @@ impl<C: Cells> Border<'_, C> {
         }
         let mut ring = std::mem::take(&mut self.scratch.ring);
         ring.clear();
+        let numbers = corners.map(|at| self.corner(at));
+        let v = numbers.map(|number| self.face_vertex(number, &face));
         for k in 0..4 {
             ring.corners[k] = ring.vertices.len();
-            self.ring_side(&face, corners[k], corners[(k + 1) % 4], &mut ring.vertices);
+            let next = (k + 1) % 4;
+            let ends = [(numbers[k], v[k]), (numbers[next], v[next])];
+            self.ring_side(&face, ends, &mut ring.vertices);
         }
         if ring.is_quad() {
             self.push_quad(ring.quad(), &face);
@@ -212,26 +233,34 @@ impl<C: Cells> Border<'_, C> {
     }
 
     /// Appends the vertices of a side of a face, from one corner up to, not including,
-    /// the next.
-    fn ring_side(&mut self, face: &Face, from: [i32; 3], to: [i32; 3], ring: &mut Vec<u32>) {
+    /// the next; both are given by their number and vertex.
+    fn ring_side(&mut self, face: &Face, ends: [(usize, u32); 2], ring: &mut Vec<u32>) {
+        let [from, to] = ends.map(|end| self.scratch.corners[end.0].at);
         let along = (0..3).find(|&axis| from[axis] != to[axis]).unwrap_or(0);
         let up = to[along] > from[along];
-        let mut at = from;
-        while at != to {
-            let length = self.piece(at, along, up, face.size);
-            let mut next = at;
+        let mut at = ends[0];
+        loop {
+            let mut next = self.scratch.corners[at.0].at;
+            let length = self.piece(next, along, up, face.size);
             next[along] += if up { length } else { -length };
-            let ends = [at, next].map(|corner| self.corner(corner));
-            let v = ends.map(|end| self.face_vertex(end, face));
-            ring.push(v[0]);
-            let (low, top) = if up { (0, 1) } else { (1, 0) };
-            let pinched = |end: usize, side: usize| {
-                self.scratch.corners[ends[end]].corner.pinched >> (2 * along + side) & 1 == 1
+            let next = if next == to {
+                ends[1]
+            } else {
+                let number = self.corner(next);
+                (number, self.face_vertex(number, face))
+            };
+            ring.push(at.1);
+            let (low, top) = if up { (at, next) } else { (next, at) };
+            let pinched = |end: (usize, u32), side: usize| {
+                self.scratch.corners[end.0].corner.pinched >> (2 * along + side) & 1 == 1
             };
             if pinched(low, 1) && pinched(top, 0) {
-                let low_corner = if up { at } else { next };
-                let first = self.split_piece(face, low_corner, along, length, [v[low], v[top]]);
+                let low_at = self.scratch.corners[low.0].at;
+                let first = self.split_piece(face, low_at, along, length, [low.1, top.1]);
                 ring.extend(if up { [first, first + 1] } else { [first + 1, first] });
+            }
+            if next.0 == ends[1].0 {
+                return;
             }
             at = next;
         }
@@ -241,15 +270,14 @@ impl<C: Cells> Border<'_, C> {
     /// largest that no cell around is smaller than.
     fn piece(&self, at: [i32; 3], along: usize, up: bool, size: i32) -> i32 {
         let frame = self.view.frame;
-        let mut middle = at;
-        middle[along] = if up { at[along] } else { at[along] - 1 };
-        let inner = middle[along] >= 0 && middle[along] < frame.edge();
-        debug_assert!(inner, "a side of a face of the block");
         let mut on = at;
         on[along] = 1;
-        if !self.finer.has(feature_of(on, frame.edge())) {
-            return size;
+        let finest = self.finest[feature_of(on, frame.edge())];
+        if finest != Neighbours::MANY {
+            return size.min(frame.size(frame.mip - finest));
         }
+        let mut middle = at;
+        middle[along] = if up { at[along] } else { at[along] - 1 };
         let (u, v) = ((along + 1) % 3, (along + 2) % 3);
         let mut length = size;
         for quadrant in 0..4 {
@@ -266,8 +294,18 @@ impl<C: Cells> Border<'_, C> {
 
     /// Number of the border's corner at a place.
     fn corner(&mut self, at: [i32; 3]) -> usize {
-        if let Some(&number) = self.scratch.numbers.get(&at) {
+        if let Some(&number) = self.scratch.numbers.get(&packed(at)) {
             return number as usize;
+        }
+        let number = self.scratch.corners.len();
+        self.scratch.numbers.insert(packed(at), number as u32);
+        let frame = self.view.frame;
+        if !self.foreign.has(feature_of(at, frame.edge())) {
+            let own = at.map(|a| a >> frame.shift(frame.mip));
+            let corner = self.place.site(self.view, frame.mip).corner(own);
+            let octants = [Octant::default(); 8];
+            self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
+            return number;
         }
         let octants = self.view.octants(at);
         let (mut inside, mut outside) = (0, 0);
@@ -280,9 +318,7 @@ impl<C: Cells> Border<'_, C> {
             255 => CORNERS[usize::from(inside)],
             _ => Corner::new(inside, outside),
         };
-        let number = self.scratch.corners.len();
-        self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: [u32::MAX; 4] });
-        self.scratch.numbers.insert(at, number as u32);
+        self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
         number
     }
 
@@ -306,42 +342,38 @@ impl<C: Cells> Border<'_, C> {
     }
 
     fn make_vertex(&mut self, number: usize, sheet: u8) -> u32 {
-        let BorderCorner { at, corner, octants, .. } = self.scratch.corners[number];
+        let BorderCorner { at, corner, .. } = self.scratch.corners[number];
         let frame = self.view.frame;
         if self.foreign.has(feature_of(at, frame.edge())) {
-            return self.foreign_vertex(at, &corner, &octants, sheet);
+            return self.foreign_vertex(number, at, &corner, sheet);
         }
         let own = at.map(|a| a >> frame.shift(frame.mip));
         if let Some(vertex) = self.flat.vertex(self.view.own.size(), own, sheet) {
             return vertex;
         }
         let site = self.place.site(self.view, frame.mip);
-        let (placed, blended) = self.scratch.levels.vertex(&site, 0, own, &corner, sheet);
+        let (placed, used) = self.scratch.levels.vertex(&site, 0, own, &corner, sheet);
         let quanta = frame.quanta() / 2;
         let offset = placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
-        self.push_vertex(Point { position, normal: placed.normal }, blended, (at, 0, sheet))
+        let point = Point { position, normal: placed.normal };
+        self.push_vertex(point, blend(used.get()), (at, 0, sheet))
     }
 
     /// Makes the vertex of a sheet at a corner that touches another mip.
-    fn foreign_vertex(
-        &mut self,
-        at: [i32; 3],
-        corner: &Corner,
-        octants: &[Octant; 8],
-        sheet: u8,
-    ) -> u32 {
+    fn foreign_vertex(&mut self, number: usize, at: [i32; 3], corner: &Corner, sheet: u8) -> u32 {
         let of = corner.sheet(sheet);
+        let octants = &self.scratch.corners[number].octants;
         let mips = octants.iter().map(|octant| octant.mip).filter(|&mip| mip != Around::NONE);
         let (finest, coarsest) = mips.fold((u8::MAX, 0), |(a, b), mip| (a.min(mip), b.max(mip)));
         assert!(coarsest - finest <= 3, "blocks of mips {finest} and {coarsest} touch");
         let mips = [finest, coarsest];
-        let levels = &mut self.scratch.levels;
-        let point = levels.point(self.view, &self.place, at, mips, of.direction);
         let mut used = Ids::default();
         for octant in (0..8).filter(|octant| of.planes >> octant & 1 == 1) {
             used.push(self.view.material(octants[octant]));
         }
+        let levels = &mut self.scratch.levels;
+        let point = levels.point(self.view, &self.place, at, mips, of.direction);
         self.push_vertex(point, blend(used.get()), (at, 0, sheet))
     }
 

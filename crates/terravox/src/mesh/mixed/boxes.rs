@@ -6,7 +6,7 @@ use crate::mesh::cells::Cells;
 use crate::mesh::corner::SIDE;
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
 
-use super::around::{Around, Features, INNER, MOST_STEPS, sides};
+use super::around::{Around, INNER, MOST_STEPS, Neighbours, sides};
 use super::frame::Frame;
 
 /// Slot of a box of finer cells that there is not.
@@ -42,12 +42,16 @@ impl Boxes {
     }
 
     /// Reads what else the border needs. `own` is the block, in its cells.
-    pub(super) fn read_others(&mut self, frame: &Frame<'_>, own: Region, cells: &mut Ask<'_>) {
+    pub(super) fn read_others(
+        &mut self,
+        frame: &Frame<'_>,
+        neighbours: &Neighbours,
+        own: Region,
+        cells: &mut Ask<'_>,
+    ) {
         for (step, out) in (1..).zip(&mut self.coarse) {
-            let mip = frame.mip + step;
-            let touches = frame.around.features(|other| other == mip);
-            if !touches.is_empty() {
-                read_padded(frame, mip, own.coarser(step.into()), cells, out);
+            if neighbours.touches(step) {
+                read_padded(frame, frame.mip + step, own.coarser(step.into()), cells, out);
             }
         }
         self.slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
@@ -55,7 +59,7 @@ impl Boxes {
         for feature in (0..27).filter(|&feature| feature != INNER) {
             for step in 1..=(frame.mip - frame.unit) {
                 let mip = frame.mip - step;
-                if !frame.around.across(sides(feature)).any(|other| other == mip) {
+                if !neighbours.has(feature, -i32::from(step)) {
                     continue;
                 }
                 if self.fine.len() == used {
@@ -172,7 +176,12 @@ impl<'a, C: Cells> View<'a, C> {
     /// The cell that is shown in the unit at `at`, in or beside the block.
     #[inline]
     pub(super) fn octant(&self, at: [i32; 3]) -> Octant {
-        let mip = self.frame.mip_at(at);
+        self.cell_of(self.frame.mip_at(at), at)
+    }
+
+    /// As [`View::octant`] where the mip is known.
+    #[inline]
+    fn cell_of(&self, mip: u8, at: [i32; 3]) -> Octant {
         if mip == Around::NONE {
             return Octant { mip, source: 0, index: 0 };
         }
@@ -188,8 +197,15 @@ impl<'a, C: Cells> View<'a, C> {
             (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], at.map(inner))
         };
         let steps = cells.steps();
-        let index = (0..3).map(|axis| cell[axis] as usize * steps[axis]).sum::<usize>() as u32;
-        Octant { mip, source, index }
+        let index = cell[0] as usize + cell[1] as usize * steps[1] + cell[2] as usize * steps[2];
+        Octant { mip, source, index: index as u32 }
+    }
+
+    /// The layer of cells of `mip` across a side, and its index steps along x, y, z.
+    pub(super) fn layer(&self, feature: usize, mip: u8) -> (&C, [usize; 3]) {
+        let slot = self.slots[feature][usize::from(self.frame.mip - mip) - 1];
+        let cells = &self.fine[usize::from(slot)];
+        (cells, cells.steps())
     }
 
     /// The layer that holds the cell of `mip` at `at`.
@@ -228,16 +244,21 @@ impl<'a, C: Cells> View<'a, C> {
         self.cells(octant).material(octant.index as usize)
     }
 
-    /// The eight cells around a corner.
+    /// The eight cells around a corner of the hull.
     pub(super) fn octants(&self, corner: [i32; 3]) -> [Octant; 8] {
-        std::array::from_fn(|octant| {
-            let high = |axis: usize| octant as u8 & SIDE[axis] != 0;
-            self.octant([0, 1, 2].map(|axis| corner[axis] - i32::from(!high(axis))))
-        })
+        let low = corner.map(|a| a - 1);
+        let shift = self.frame.place_shift();
+        let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
+        let mut octants = [Octant::default(); 8];
+        for (number, octant) in octants.iter_mut().enumerate() {
+            let (mut at, mut place) = (low, low_place);
+            for axis in 0..3 {
+                if number as u8 & SIDE[axis] != 0 {
+                    (at[axis], place[axis]) = (corner[axis], high_place[axis]);
+                }
+            }
+            *octant = self.cell_of(self.frame.around.beside(place), at);
+        }
+        octants
     }
-}
-
-/// Features across which, or across one that they bound, finer cells lie.
-pub(super) fn finer_features(frame: &Frame<'_>) -> Features {
-    frame.around.features(|mip| mip < frame.mip)
 }

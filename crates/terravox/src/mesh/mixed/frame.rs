@@ -24,9 +24,9 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// # Panics
-    /// If `cells` is not a power of two, or less than 8.
+    /// If `cells` is not a power of two from 8 to 64.
     pub(super) fn new(around: &'a Around, cells: i32) -> Frame<'a> {
-        assert!(cells >= 8 && cells.count_ones() == 1, "blocks of {cells}³ cells");
+        assert!([8, 16, 32, 64].contains(&cells), "blocks of {cells}³ cells");
         let mip = around.mip();
         Frame { around, mip, unit: mip.saturating_sub(MOST_STEPS), cells }
     }
@@ -49,14 +49,16 @@ impl<'a> Frame<'a> {
         1 << self.shift(mip)
     }
 
+    /// Units along the edge of a place of [`Around`], as a shift.
+    #[inline]
+    pub(super) fn place_shift(&self) -> u32 {
+        self.edge().trailing_zeros() - 3
+    }
+
     /// The mip shown in the cell of one unit at `at`.
     #[inline]
     pub(super) fn mip_at(&self, at: [i32; 3]) -> u8 {
-        let edge = self.edge();
-        if at.iter().all(|&a| (0..edge).contains(&a)) {
-            return self.mip;
-        }
-        let shift = edge.trailing_zeros() - 3;
+        let shift = self.place_shift();
         self.around.at(at.map(|a| a >> shift))
     }
 

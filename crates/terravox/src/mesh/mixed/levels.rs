@@ -12,7 +12,7 @@ use crate::mesh::cells::Cells;
 use crate::mesh::corner::Corner;
 use crate::mesh::place::{Placed, unit_normal};
 use crate::mesh::plane::Plane;
-use crate::mesh::vertex::Site;
+use crate::mesh::vertex::{Ids, Site};
 use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::boxes::View;
@@ -35,11 +35,11 @@ struct LevelCorner {
 /// What was looked up of the cells of all mips at a block's hull.
 #[derive(Debug, Default)]
 pub(super) struct Levels {
-    /// By mips coarser than the block's, and corner in units: number in `corners`.
-    numbers: FxHashMap<(u8, [i32; 3]), u32>,
+    /// By mips coarser than the block's, and corner, packed: number in `corners`.
+    numbers: FxHashMap<u64, u32>,
     corners: Vec<LevelCorner>,
-    /// By mips coarser and cell: number of its first plane, and whether it is thin.
-    planes: FxHashMap<(u8, u32), (u32, bool)>,
+    /// By mips coarser and cell, packed: number of its first plane, and whether it is thin.
+    planes: FxHashMap<u64, (u32, bool)>,
     /// One for a cell, or eight for a thin one.
     list: Vec<Plane>,
 }
@@ -66,11 +66,9 @@ impl Levels {
         let base = at.map(|a| a & !(size - 1));
         let share = [0, 1, 2].map(|axis| at[axis] - base[axis]);
         let (mut sum, mut count, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
-        for number in 0..8 {
+        let between = (0..3).map(|axis| u8::from(share[axis] != 0) << axis).sum::<u8>();
+        for number in (0..8u8).filter(|number| number & !between == 0) {
             let high = [0, 1, 2].map(|axis| number >> axis & 1 == 1);
-            if (0..3).any(|axis| high[axis] && share[axis] == 0) {
-                continue;
-            }
             let corner = [0, 1, 2].map(|axis| base[axis] + if high[axis] { size } else { 0 });
             let part = |axis: usize| if high[axis] { share[axis] } else { size - share[axis] };
             let weight = part(0) * part(1) * part(2);
@@ -90,8 +88,7 @@ impl Levels {
             return Point { position: at.map(|a| a * QUANTA), normal };
         }
         let unit = i64::from(view.frame.size(finest));
-        let on_lattice = share == [0; 3];
-        let normal = match on_lattice {
+        let normal = match between == 0 {
             true => normal.map(|n| n / count as f32),
             false => unit_normal(normal, direction),
         };
@@ -111,11 +108,14 @@ impl Levels {
         let step = mip - view.frame.mip;
         let site = place.site(view, mip);
         let corner_at = at.map(|a| a >> view.frame.shift(mip));
-        let number = *self.numbers.entry((step, at)).or_insert_with(|| {
-            let corner = site.corner(corner_at);
-            self.corners.push(LevelCorner { corner, placed: [None; 4] });
-            self.corners.len() as u32 - 1
-        }) as usize;
+        let number = *self
+            .numbers
+            .entry(u64::from(step) << 32 | u64::from(packed(at)))
+            .or_insert_with(|| {
+                let corner = site.corner(corner_at);
+                self.corners.push(LevelCorner { corner, placed: [None; 4] });
+                self.corners.len() as u32 - 1
+            }) as usize;
         let LevelCorner { corner, placed } = self.corners[number];
         let sheet = facing(&corner, direction)?;
         if let Some(placed) = placed[usize::from(sheet)] {
@@ -134,21 +134,31 @@ impl Levels {
         at: [i32; 3],
         corner: &Corner,
         sheet: u8,
-    ) -> (Placed, ([u8; 4], [u8; 4])) {
+    ) -> (Placed, Ids) {
         site.vertex(at, corner, sheet, |i, octant, plane| {
             let list = &mut self.list;
-            let (first, thin) = *self.planes.entry((step, i as u32)).or_insert_with(|| {
-                let first = list.len() as u32;
-                (first, site.planes(i, list))
-            });
+            let (first, thin) =
+                *self.planes.entry(u64::from(step) << 32 | i as u64).or_insert_with(|| {
+                    let first = list.len() as u32;
+                    (first, site.planes(i, list))
+                });
             *plane = list[first as usize + if thin { 7 ^ octant } else { 0 }];
             thin
         })
     }
 }
 
+/// A corner of the hull as one number: coordinates are less than 1024.
+#[inline]
+pub(super) fn packed(at: [i32; 3]) -> u32 {
+    (at[0] | at[1] << 10 | at[2] << 20) as u32
+}
+
 /// The sheet of a corner that faces a direction most, the first on a tie.
 pub(super) fn facing(corner: &Corner, direction: [f32; 3]) -> Option<u8> {
+    if corner.count < 2 {
+        return (corner.count == 1).then_some(0);
+    }
     let facing = |sheet: u8| {
         let d = corner.sheet(sheet).direction;
         (d[0] * direction[0] + d[1] * direction[1]) + d[2] * direction[2]

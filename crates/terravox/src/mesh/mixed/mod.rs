@@ -39,7 +39,7 @@ use super::fast::{Fast, Part};
 use super::surface::{BlockMesh, Surface};
 use super::{Mesher, PAD};
 use border::{Border, Scratch};
-use boxes::{Ask, Boxes, View, finer_features};
+use boxes::{Ask, Boxes, View};
 use frame::Frame;
 use levels::Place;
 
@@ -61,7 +61,7 @@ struct Job<'a> {
     /// The block, in its cells.
     own: Region,
     foreign: Features,
-    finer: Features,
+    finest: [u8; 27],
     table: &'a MaterialTable,
     keyed: bool,
 }
@@ -72,7 +72,7 @@ impl Mesher {
     ///
     /// `cells` is asked for cells of a mip over a region of cells of that mip; it must
     /// make the box that region and fill it. It is asked for the block's own cells and
-    /// those of coarser mips around, both with [`PAD`](super::PAD) cells beyond the block,
+    /// those of coarser mips around, both with [`PAD`] cells beyond the block,
     /// whatever is shown there, and for the layers of finer cells that touch it. What the
     /// answers say of one place at different mips need not agree. All answers where
     /// `around` says that nothing is known are ignored: the surface ends there, open.
@@ -114,16 +114,17 @@ impl Mesher {
         let Mesher { fast, mixed } = self;
         mixed.boxes.read_own(&frame, own, cells);
         out.block = own;
-        let foreign = around.features(|mip| mip != frame.mip);
-        if foreign.is_empty() {
+        if around.is_uniform() {
             fast.mesh(&mixed.boxes.own, table, keyed, out);
             keys_in_voxels(&mut out.solid, frame.mip);
             keys_in_voxels(&mut out.liquid, frame.mip);
             return;
         }
-        mixed.boxes.read_others(&frame, own, cells);
-        let finer = finer_features(&frame);
-        let job = Job { frame, own, foreign, finer, table, keyed };
+        let neighbours = around.neighbours();
+        let foreign = neighbours.foreign();
+        mixed.boxes.read_others(&frame, &neighbours, own, cells);
+        let finest = neighbours.finest();
+        let job = Job { frame, own, foreign, finest, table, keyed };
         job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
         job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
     }
@@ -139,8 +140,10 @@ impl Job<'_> {
         out: &mut BlockMesh,
         make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
     ) {
-        let Job { frame, own, foreign, finer, table, keyed } = *self;
-        fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out);
+        let Job { frame, own, foreign, finest, table, keyed } = *self;
+        if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
+            return;
+        }
         let out = match part {
             Part::Solid => &mut out.solid,
             Part::Liquid => &mut out.liquid,
@@ -152,7 +155,7 @@ impl Job<'_> {
             view: &view,
             place: Place { table, origin: own.min },
             foreign,
-            finer,
+            finest,
             flat: fast,
             min_voxel,
             keyed,

@@ -220,9 +220,7 @@ impl Twin<'_> {
         let corner = self.corner(at);
         let sheet = corner.face_sheet[usize::from(face_at(axis, octant))];
         let key = VertexKey { corner: VoxelPos::from(at), between: 0, part: sheet };
-        if !shown.vertices.contains_key(&key) {
-            shown.vertices.insert(key, self.place(at, &corner, sheet));
-        }
+        shown.vertices.entry(key).or_insert_with(|| self.place(at, &corner, sheet));
         key
     }
 
