@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
 use terravox::terrain::{Budget, Part, ShownMesh, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{GridOptions, LIMIT, Snapshot, Unlisted};
+use terravox::voxel::{GridOptions, LIMIT, MAX_MIP, Snapshot, Unlisted};
 use terravox_cli::render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
@@ -80,10 +80,12 @@ pub fn show(
     }
     let faults = Faults::default();
     let filled = AtomicUsize::new(0);
+    // Whole roots are shown: of those that are larger than the view most would not be seen.
+    let max_mip = (viewpoint.distance / 64.0).log2().clamp(0.0, MAX_MIP.into()) as u8;
     // In voxels: the file's own scale is applied last.
     let mut terrain = Terrain::new(TerrainOptions {
         grid: GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() },
-        lod: LodOptions { detail: levels.detail, ..LodOptions::default() },
+        lod: LodOptions { detail: levels.detail, max_mip, ..LodOptions::default() },
         ..TerrainOptions::default()
     });
     let position_m = viewpoint.eye.as_vec3().to_array();
@@ -97,7 +99,6 @@ pub fn show(
             bar.step();
         });
         let idle = filled.load(Ordering::Relaxed) == before && !terrain.lod().is_planned();
-        eprintln!("filled {} blocks {} meshes {} tri {} planned {} idle {}", filled.load(Ordering::Relaxed), terrain.lod().blocks().len(), terrain.lod().meshed_blocks().len(), terrain.lod().triangles(), terrain.lod().is_planned(), idle);
         if faults.fail(reading) || (idle && terrain.mesh_swaps().next().is_none()) {
             break;
         }
