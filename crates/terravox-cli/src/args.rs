@@ -46,6 +46,12 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
         terravox mesh world.tvx far.glb --mip 2")]
     Mesh(Mesh),
+    /// Write what is seen of a world from a place, fine nearby and coarse far away, as .glb
+    #[command(after_help = "Example:\n  \
+        terravox lod world.tvx --camera 0,60,0 --out seen.glb\n  \
+        terravox lod hills:7 --camera 0,90,0 --distance 2000 --colours --out rings.glb\n\n\
+        hills:SEED is the world of hills of that seed, without end and without a file.")]
+    Lod(Lod),
     /// Say what a ray meets in a world
     #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
@@ -53,7 +59,8 @@ pub enum Command {
     Raycast(Raycast),
     /// Take a picture of a world; needs no graphics card
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
-        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080")]
+        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
+        terravox render hills:7 far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(Render),
 }
 
@@ -210,6 +217,37 @@ pub struct Info {
     pub reading: Reading,
 }
 
+/// Arguments of `lod`.
+#[derive(Debug, Args)]
+pub struct Lod {
+    /// A world, any file that can be imported, or hills:SEED
+    pub world: PathBuf,
+    /// Where it is seen from, in metres
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub camera: [f64; 3],
+    /// The file to write (.glb)
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Colour each mesh by its level
+    #[arg(long)]
+    pub colours: bool,
+    #[command(flatten)]
+    pub levels: Levels,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// How much a level of detail shows.
+#[derive(Clone, Copy, Debug, PartialEq, Args)]
+pub struct Levels {
+    /// Level of detail: metres that are shown around the camera
+    #[arg(long, default_value_t = 8192.0, value_parser = positive, value_name = "M")]
+    pub distance: f64,
+    /// Level of detail: blocks are shown in finer parts from this many of their edges on
+    #[arg(long, default_value_t = 3.0, value_parser = detail, value_name = "EDGES")]
+    pub detail: f32,
+}
+
 /// Arguments of `raycast`.
 #[derive(Debug, Args)]
 pub struct Raycast {
@@ -248,12 +286,20 @@ pub enum Sees {
 /// Arguments of `render`.
 #[derive(Debug, Args)]
 pub struct Render {
-    /// A world, or any file that can be imported
+    /// A world, or any file that can be imported; with --lod also hills:SEED
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,
     #[command(flatten)]
     pub view: View,
+    /// Show what a level of detail shows from the camera: fine nearby, coarse far away
+    #[arg(long, requires = "camera", conflicts_with_all = ["draw", "mip"])]
+    pub lod: bool,
+    /// Colour the ground by its level
+    #[arg(long, requires = "lod")]
+    pub lod_colours: bool,
+    #[command(flatten)]
+    pub levels: Levels,
     /// Draw what the collider holds about the middle of the picture
     #[arg(long, value_enum, value_delimiter = ',')]
     pub draw: Vec<Draw>,
@@ -341,6 +387,11 @@ fn positive(text: &str) -> Result<f64, String> {
     if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 or more".to_owned()) }
 }
 
+fn detail(text: &str) -> Result<f32, String> {
+    let value = number(text)?;
+    if (1.0..=16.0).contains(&value) { Ok(value as f32) } else { Err("give 1 to 16".to_owned()) }
+}
+
 fn opening(text: &str) -> Result<f64, String> {
     let value = number(text)?;
     if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
@@ -391,5 +442,6 @@ mod tests {
         assert_eq!(pixels("640x360"), Ok([640, 360]));
         assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
         assert!(positive("0").is_err() && opening("180").is_err());
+        assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));
     }
 }

@@ -5,6 +5,7 @@ mod export;
 mod generate;
 mod import;
 mod info;
+mod lod;
 mod mesh;
 mod raycast;
 mod render;
@@ -25,6 +26,7 @@ pub fn run(cli: &Cli) -> Outcome<()> {
         Command::Import(args) => import::run(args, &console),
         Command::Export(args) => export::run(args, &console),
         Command::Info(args) => info::run(args, &console),
+        Command::Lod(args) => lod::run(args, &console),
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
         Command::Render(args) => render::run(args, &console),

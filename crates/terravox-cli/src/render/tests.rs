@@ -1,10 +1,10 @@
 //! Pictures of small worlds whose pixels are known, and rays against the slow twin.
 
 use super::naive;
+use super::scene::Hit;
 use super::shade::FAR;
 use super::*;
 use proptest::prelude::*;
-use terravox::collide::Hit;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 const GRASS: u8 = 2;

@@ -338,33 +338,21 @@ impl Lod {
     }
 
     /// Shows a leaf in eight parts, and first, whole, what touches it and is coarser or not
-    /// shown at all; says whether all cells for that were there.
+    /// shown at all; nothing of it before all cells for that are there. Says whether they
+    /// were.
     fn split(&mut self, grid: &mut VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if !self.tiling.is_leaf(leaf) || draft.stuck.contains(&leaf) {
+        if !self.tiling.is_leaf(leaf) {
             return self.tiling.is_inner(leaf);
         }
-        let missing = leaf.children().into_iter().filter(|&b| !self.residency.has(grid, b));
-        let before = draft.wanted.len();
-        draft.wanted.extend(missing);
-        let mut ready = draft.wanted.len() == before;
-        let mut coarser = Vec::new();
-        self.tiling.touching(leaf, |other| {
-            if other.mip > leaf.mip {
-                coarser.push(other);
-            }
-        });
-        for other in coarser {
-            ready &= self.split(grid, other, draft);
-        }
-        let top = self.tiling.top();
-        for root in neighbours(leaf).map(|beside| beside.over(top)) {
-            if root != leaf.over(top) && root.voxels().within_limits() {
-                ready &= self.show_root(grid, root, draft);
-            }
-        }
-        if !ready {
-            draft.stuck.insert(leaf);
+        // What is split for a leaf that then is not would be merged, and split again.
+        if !self.ready(grid, leaf, draft) {
             return false;
+        }
+        for other in self.coarser_beside(leaf) {
+            self.split(grid, other, draft);
+        }
+        for root in self.roots_beside(leaf) {
+            self.show_root(grid, root, draft);
         }
         draft.touch(&self.tiling, leaf);
         self.tiling.split(leaf);
@@ -375,6 +363,45 @@ impl Lod {
         }
         self.residency.forget_looks(&[leaf.voxels()]);
         true
+    }
+
+    /// Whether all cells are there that it takes to split a leaf; asks for those that are
+    /// not.
+    fn ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
+        if draft.stuck.contains(&leaf) {
+            return false;
+        }
+        let before = draft.wanted.len();
+        let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
+        let missing =
+            |block: &MipBlock| !self.tiling.has(*block) && !self.residency.has(grid, *block);
+        draft.wanted.extend(blocks.filter(missing));
+        let mut ready = draft.wanted.len() == before;
+        for other in self.coarser_beside(leaf) {
+            ready &= self.ready(grid, other, draft);
+        }
+        if !ready {
+            draft.stuck.insert(leaf);
+        }
+        ready
+    }
+
+    /// Leaves that touch a leaf and are coarser.
+    fn coarser_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
+        let mut coarser = Vec::new();
+        self.tiling.touching(leaf, |other| {
+            if other.mip > leaf.mip {
+                coarser.push(other);
+            }
+        });
+        coarser
+    }
+
+    /// Roots around the one of a leaf that have to be shown for it to be split.
+    fn roots_beside(&self, leaf: MipBlock) -> impl Iterator<Item = MipBlock> + use<> {
+        let top = self.tiling.top();
+        let roots = neighbours(leaf).map(move |beside| beside.over(top));
+        roots.filter(move |&root| root != leaf.over(top) && root.voxels().within_limits())
     }
 
     /// Shows a node in the place of its children, unless that would touch a block two mips

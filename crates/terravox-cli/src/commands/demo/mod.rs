@@ -144,5 +144,5 @@ fn save(
     let output = Output::create(&path)?;
     let picture = times.step(view.step, || take(scene, &view.camera, &options, console));
     write_png(output, &path, &picture.image)?;
-    Ok((view.file, typed(world, scene, &view.camera).value))
+    Ok((view.file, typed(&world.info, scene, &view.camera).value))
 }
