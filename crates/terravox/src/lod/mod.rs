@@ -21,7 +21,7 @@ use crate::mesh::{Around, BlockMesh};
 use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos};
 use groups::Groups;
 use pick::{Picker, Step};
-use residency::{Look, Residency};
+use residency::{Residency, is_bare};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -277,8 +277,7 @@ impl Lod {
         self.choose_roots(grid, &picker, draft);
         let mut done = true;
         let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        let steps = picker
-            .steps(&self.tiling, |block| residency.look(grid, block, scratch) != Look::Surface);
+        let steps = picker.steps(&self.tiling, |block| residency.is_plain(grid, block, scratch));
         for step in steps {
             if draft.rebuild.len() >= self.options.jobs_per_plan {
                 done = false;
@@ -330,7 +329,6 @@ impl Lod {
             return false;
         }
         self.residency.commit(grid, root);
-        self.residency.forget_looks(&[root.voxels()]);
         draft.touch(&self.tiling, root);
         self.tiling.insert(root);
         draft.add(root);
@@ -361,7 +359,7 @@ impl Lod {
             self.residency.commit(grid, child);
             draft.add(child);
         }
-        self.residency.forget_looks(&[leaf.voxels()]);
+        self.residency.forget_plain(leaf, self.tiling.top());
         true
     }
 
@@ -419,10 +417,8 @@ impl Lod {
     }
 
     fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
-        let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        let bare = draft
-            .rebuild
-            .extract_if(.., |block| residency.look(grid, *block, scratch) == Look::Bare);
+        let scratch = &mut self.scratch;
+        let bare = draft.rebuild.extract_if(.., |block| is_bare(grid, *block, scratch));
         draft.gone.extend(bare);
         draft.gone.retain(|block| self.shown.contains_key(block));
         if draft.rebuild.is_empty() && draft.gone.is_empty() {
@@ -572,7 +568,7 @@ impl Lod {
         self.read_changes(grid);
         self.residency.supply(block, cells);
         self.residency.commit(grid, block);
-        self.residency.forget_looks(&[block.voxels()]);
+        self.residency.forget_plain(block, self.tiling.top());
         self.residency.skip_own_changes(grid);
         if let Some(changed) = &mut self.changed {
             changed.push(block.voxels());

@@ -6,24 +6,13 @@
 //! saved.
 
 use super::pick::Picker;
-use super::tiling::Tiling;
+use super::tiling::{Tiling, neighbours};
 use crate::mesh::PAD;
 use crate::voxel::{
     ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
     Snapshot, Unlisted, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// What the cells of a block, and those up to [`PAD`] beside it, say of its surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// There may be one.
-    Surface,
-    /// All are of one kind: there is none.
-    Plain,
-    /// All are full and of one kind, or air: nor has the block a face toward finer cells.
-    Bare,
-}
 
 /// Blocks that have to come for it to be worth a look what they allow.
 const NEWS: usize = 32;
@@ -39,8 +28,8 @@ pub(crate) struct Residency {
     loaded: FxHashSet<ChunkPos>,
     /// Chunks that were written by others since they were last saved.
     edited: FxHashSet<ChunkPos>,
-    /// What was found of blocks.
-    looks: FxHashMap<MipBlock, Look>,
+    /// Whether blocks have no surface, as far as that was asked.
+    plain: FxHashMap<MipBlock, bool>,
     cursor: ChangeCursor,
     /// Blocks that came since blocks were last let go.
     arrivals: usize,
@@ -68,7 +57,7 @@ impl Residency {
     /// What others wrote since the last call; none for all.
     pub fn changes(&mut self, grid: &VoxelGrid) -> Option<Vec<Region>> {
         let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {
-            self.looks.clear();
+            self.plain.clear();
             self.edited.extend(grid.chunks().iter().filter(|chunk| !self.loaded.contains(chunk)));
             return None;
         };
@@ -76,18 +65,18 @@ impl Residency {
             self.edited.extend(region.blocks::<5>());
         }
         if !regions.is_empty() {
-            self.forget_looks(&regions);
+            self.forget_plain_near(&regions);
         }
         Some(regions)
     }
 
-    /// Forgets what was found of blocks near `regions`.
-    pub fn forget_looks(&mut self, regions: &[Region]) {
+    /// Forgets whether blocks near `regions` are plain.
+    fn forget_plain_near(&mut self, regions: &[Region]) {
         let near = |block: MipBlock| {
             let voxels = block.voxels().grow(PAD << block.mip);
             regions.iter().any(|region| !region.intersect(voxels).is_empty())
         };
-        self.looks.retain(|&block, _| !near(block));
+        self.plain.retain(|&block, _| !near(block));
     }
 
     /// Whether the cells of a block are in memory, or on their way into it.
@@ -153,17 +142,24 @@ impl Residency {
         grid.changes_since(&mut self.cursor);
     }
 
-    /// What the cells of a block and those beside it say of its surface.
-    pub fn look(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> Look {
-        *self.looks.entry(block).or_insert_with(|| {
+    /// Whether a block and what lies beside it are of one kind, so that it has no surface.
+    pub fn is_plain(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+        *self.plain.entry(block).or_insert_with(|| {
             grid.read_known(block.cells().grow(PAD), block.mip, cells);
-            Look::at(cells, grid.materials())
+            kind_of_all(cells, grid.materials()).is_some()
         })
+    }
+
+    /// Forgets whether a block and its ancestors are plain.
+    pub fn forget_plain(&mut self, block: MipBlock, top: u8) {
+        for mip in block.mip..=top {
+            self.plain.remove(&block.over(mip));
+        }
     }
 
     /// Whether a block is known to have no surface.
     pub fn known_plain(&self, block: MipBlock) -> bool {
-        self.looks.get(&block).is_some_and(|&look| look != Look::Surface)
+        self.plain.get(&block) == Some(&true)
     }
 
     /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
@@ -198,10 +194,10 @@ impl Residency {
                 grid.forget(chunk);
                 self.loaded.remove(&chunk);
             }
-            self.looks.remove(&block);
+            self.plain.remove(&block);
         }
         self.staged.retain(|&block, _| tiling.has(block.parent()) || block.mip == tiling.top());
-        self.looks.retain(|block, _| tiling.has(*block));
+        self.plain.retain(|block, _| tiling.has(*block));
     }
 }
 
@@ -212,18 +208,41 @@ fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
     }
 }
 
-impl Look {
-    fn at(cells: &DenseBox, materials: &MaterialTable) -> Look {
-        let kinds = materials.kinds();
-        let kind = |&material: &u8| kinds[usize::from(material)];
-        let first = cells.materials().first().map_or(Kind::Air, kind);
-        if !cells.water().is_empty() || !cells.materials().iter().all(|m| kind(m) == first) {
-            return Look::Surface;
+/// Whether a block has no face of its own, whatever is shown around it: it and what lies
+/// beside it are full cells of one kind, or air. May say no though it has none.
+pub(crate) fn is_bare(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+    let kinds = grid.materials().kinds();
+    let Some(own) = uniform_material(grid, block).map(|m| kinds[usize::from(m)]) else {
+        return false;
+    };
+    let full = if own == Kind::Air { 0 } else { u8::MAX };
+    neighbours(block).all(|beside| match uniform_material(grid, beside) {
+        Some(material) => kinds[usize::from(material)] == own,
+        None => {
+            let part = beside.cells().intersect(block.cells().grow(PAD));
+            grid.read_known(part, block.mip, cells);
+            kind_of_all(cells, grid.materials()) == Some(own)
+                && cells.occupancies().iter().all(|&occupancy| occupancy == full)
         }
-        let full = if first == Kind::Air { 0 } else { u8::MAX };
-        match cells.occupancies().iter().all(|&occupancy| occupancy == full) {
-            true => Look::Bare,
-            false => Look::Plain,
+    })
+}
+
+/// The material of a block that is known to be full cells of one, or air.
+fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
+    match block.mip {
+        0 => {
+            let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+            grid.chunk(chunk).ok()?.uniform_material()
         }
+        _ => grid.far_material(block),
     }
+}
+
+/// The kind of all cells, if they are of one and no solid one holds water.
+fn kind_of_all(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
+    let kinds = materials.kinds();
+    let kind = |&material: &u8| kinds[usize::from(material)];
+    let first = cells.materials().first().map_or(Kind::Air, kind);
+    let same = cells.water().is_empty() && cells.materials().iter().all(|m| kind(m) == first);
+    same.then_some(first)
 }
