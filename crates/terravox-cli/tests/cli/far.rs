@@ -70,7 +70,7 @@ fn what_is_seen_of_a_stored_world_is_closed_across_its_levels() {
     folder.report(&import);
     let lod = |world: &str, out: &str, more: &[&str]| {
         let arguments = ["lod", world, "--camera", "20,30,30", "--distance", "700", "--out", out];
-        folder.report(&[&arguments, &["--detail", "1"], more].concat())
+        folder.report(&[&arguments[..], &["--detail", "1"][..], more].concat())
     };
     let stored = lod("w.tvx", "a.glb", &[]);
     for mip in ["mip_0", "mip_1", "mip_2"] {
