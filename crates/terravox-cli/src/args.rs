@@ -23,7 +23,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make or import a world, dig a tunnel, save, reopen, mesh, take three pictures
+    /// Make or import a world, dig a tunnel, save, reopen, mesh, take pictures; without a
+    /// file also of the hills to the horizon
     #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl")]
     Demo(Demo),
     /// Make a world of hills, caves and lakes

@@ -17,7 +17,7 @@ use terravox_cli::render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
 /// What names a generated world without a file; a seed follows.
-const HILLS: &str = "hills:";
+pub const HILLS: &str = "hills:";
 
 /// Blocks that are filled or meshed between two looks at how far it is.
 const AT_ONCE: usize = 64;

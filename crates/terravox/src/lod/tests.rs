@@ -189,6 +189,34 @@ fn blocks_that_rest_are_drawn_as_one_until_they_change() {
     scene.assert_closed();
 }
 
+/// Cells come only while nothing is to be meshed, as in `Terrain::update`: a step that is
+/// taken in vain and taken back would go on for ever.
+#[test]
+fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
+    for at in 0..6 {
+        let options = LodOptions { max_mip: 4, near_voxels: 64.0, ..small() };
+        let mut scene = Scene::new(options);
+        let eye = viewer(f64::from(at) * 13.0, 60.0 + f64::from(at), 0.0);
+        let mut scratch = MeshScratch::default();
+        let mut plans = 0;
+        loop {
+            let jobs = scene.lod.plan(&mut scene.grid, &[eye]);
+            if scene.lod.is_planned() {
+                plans += 1;
+                assert!(plans < 1000, "the same steps are taken and taken back");
+                scene.lod.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
+                continue;
+            }
+            let wanted = scene.lod.take_wanted(8);
+            if wanted.is_empty() {
+                break;
+            }
+            wanted.into_iter().for_each(|block| scene.lod.supply(block, cells_of(block)));
+        }
+        assert!(plans > 3 && scene.lod.triangles() > 1000);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2))]
 
