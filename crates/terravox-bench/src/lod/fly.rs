@@ -24,7 +24,7 @@ const SECONDS: usize = 20;
 
 /// Metres of the long flight, and of one of its steps.
 const FAR: f32 = 100_000.0;
-const STRIDE: f32 = 16.0;
+const STRIDE: f32 = 32.0;
 
 /// Measures `fly_*` and `stroke_visible_ms`.
 pub fn run(report: &mut Report) {
@@ -34,7 +34,7 @@ pub fn run(report: &mut Report) {
 }
 
 fn terrain(detail: f32, max_mip: u8) -> Terrain {
-    let lod = LodOptions { detail, max_mip, ..LodOptions::default() };
+    let lod = LodOptions { detail, max_mip, near_voxels: 16.0, ..LodOptions::default() };
     Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
 }
 
@@ -66,8 +66,8 @@ fn flight(report: &mut Report) {
 
 fn long_flight(report: &mut Report) {
     let world = Hills::new(7);
-    let mut terrain = terrain(1.0, 5);
-    let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 1000.0 };
+    let mut terrain = terrain(1.0, 4);
+    let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 500.0 };
     let mut at_start = 0;
     let mut at_end = 0;
     for step in 0..(FAR / STRIDE) as usize {

@@ -95,7 +95,6 @@ impl MeshSwap {
 }
 
 /// The view: which blocks are shown with which meshes, and what has to be done next.
-#[derive(Default)]
 pub struct Lod {
     options: LodOptions,
     tiling: Tiling,
@@ -113,6 +112,12 @@ pub struct Lod {
     /// Leaves of the plan that is out, and blocks that are no longer shown after it.
     out: Option<Out>,
     scratch: DenseBox,
+}
+
+impl Default for Lod {
+    fn default() -> Lod {
+        Lod::new(LodOptions::default())
+    }
 }
 
 #[derive(Default)]
@@ -162,7 +167,20 @@ impl Lod {
         assert!(options.detail >= 1.0, "a detail of {}; the least is 1", options.detail);
         assert!(options.hysteresis >= 0.0, "a hysteresis of {}", options.hysteresis);
         assert!(options.max_mip <= MAX_MIP, "mip {}; the coarsest is {MAX_MIP}", options.max_mip);
-        Lod { options, share: 1.0, ..Lod::default() }
+        Lod {
+            options,
+            tiling: Tiling::default(),
+            residency: Residency::default(),
+            shown: FxHashMap::default(),
+            groups: Groups::default(),
+            triangles: 0,
+            share: 1.0,
+            chosen_for: None,
+            changed: None,
+            plans: 0,
+            out: None,
+            scratch: DenseBox::default(),
+        }
     }
 
     /// How much is shown.

@@ -175,11 +175,17 @@ impl Residency {
             return;
         }
         self.arrivals = 0;
-        let used = |block: MipBlock| tiling.has(block);
+        // Coarser mips of what is not saved are nowhere else.
+        let mut unsaved = FxHashSet::default();
+        for &chunk in &self.edited {
+            let over = (0..=tiling.top()).rev().map(|mip| MipBlock::from(chunk).over(mip));
+            unsaved.extend(over);
+        }
+        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
-        let clean = self.loaded.iter().filter(|chunk| !self.edited.contains(chunk));
-        spare.extend(clean.map(|&chunk| MipBlock::from(chunk)).filter(|&block| !used(block)));
+        let chunks = self.loaded.iter().map(|&chunk| MipBlock::from(chunk));
+        spare.extend(chunks.filter(|&block| !used(block)));
         if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {
             return;
         }
