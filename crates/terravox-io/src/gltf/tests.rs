@@ -4,7 +4,7 @@ use super::*;
 use crate::tiles::tiles;
 use terravox::generate::fill_sdf;
 use terravox::mesh::{Mesher, PAD};
-use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 /// A pond in a hill of two materials, over the corner of eight chunks at `at`.
 fn world(at: VoxelPos) -> VoxelGrid {
