@@ -19,8 +19,11 @@ pub(super) struct Boxes {
     pub own: DenseBox,
     /// Cells 1, 2, 3 mips coarser over the block, padded; unspecified if none touches it.
     pub coarse: [DenseBox; MOST_STEPS as usize],
-    /// Layers of finer cells.
+    /// Layers of finer cells, or what of them cells of the block face.
     pub fine: Vec<DenseBox>,
+    /// Where each begins, counted in its cells from the block's min corner; 0 on the axes
+    /// along which it lies beyond the block.
+    low: Vec<[i32; 3]>,
     /// By feature and by how many mips finer less 1: number in `fine`.
     slots: [[u8; MOST_STEPS as usize]; 27],
 }
@@ -28,7 +31,13 @@ pub(super) struct Boxes {
 impl Default for Boxes {
     fn default() -> Boxes {
         let slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
-        Boxes { own: DenseBox::default(), coarse: Default::default(), fine: Vec::new(), slots }
+        Boxes {
+            own: DenseBox::default(),
+            coarse: Default::default(),
+            fine: Vec::new(),
+            low: Vec::new(),
+            slots,
+        }
     }
 }
 
@@ -55,21 +64,53 @@ impl Boxes {
             }
         }
         self.slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
-        let mut used = 0;
+        self.low.clear();
         for feature in (0..27).filter(|&feature| feature != INNER) {
-            for step in 1..=(frame.mip - frame.unit) {
-                let mip = frame.mip - step;
-                if !neighbours.has(feature, -i32::from(step)) {
-                    continue;
-                }
+            let steps = 1..=(frame.mip - frame.unit);
+            if !steps.clone().any(|step| neighbours.has(feature, -i32::from(step))) {
+                continue;
+            }
+            let Some(facing) = self.facing(own, sides(feature)) else { continue };
+            for step in steps.filter(|&step| neighbours.has(feature, -i32::from(step))) {
+                let used = self.low.len();
                 if self.fine.len() == used {
                     self.fine.push(DenseBox::default());
                 }
-                cells(mip, layer(own.finer(step.into()), sides(feature)), &mut self.fine[used]);
+                let block = own.finer(step.into());
+                let facing = facing.finer(step.into()).grow(1).intersect(block);
+                let region = layer(block, sides(feature)).intersect(layer(facing, sides(feature)));
+                cells(frame.mip - step, region, &mut self.fine[used]);
                 self.slots[feature][usize::from(step) - 1] = used as u8;
-                used += 1;
+                let low = (region.min - block.min).to_array();
+                let beyond = sides(feature).map(|side| side != 0);
+                self.low.push([0, 1, 2].map(|a| if beyond[a] { 0 } else { low[a] }));
             }
         }
+    }
+
+    /// The slices of the block `own` in which cells that are not air touch a feature,
+    /// from the first to the last. Faces and corners there are of no other cells.
+    fn facing(&self, own: Region, feature: [i32; 3]) -> Option<Region> {
+        let (mut min, mut max) = (own.min.to_array(), own.max.to_array());
+        let mut touching = (min, max);
+        for axis in (0..3).filter(|&axis| feature[axis] != 0) {
+            let outer = if feature[axis] < 0 { min[axis] } else { max[axis] - 1 };
+            (touching.0[axis], touching.1[axis]) = (outer, outer + 1);
+        }
+        // Slices of rows along x where there are such.
+        let across = if feature[1] == 0 { 1 } else { 2 };
+        let is_air = |at: &i32| {
+            let (mut low, mut high) = touching;
+            (low[across], high[across]) = (*at, *at + 1);
+            Region::new(low, high).voxels().all(|pos| self.own.cell(pos).is_air())
+        };
+        let slices = touching.0[across]..touching.1[across];
+        let first = slices.clone().find(|at| !is_air(at))?;
+        let last = slices.rev().find(|at| !is_air(at))?;
+        if feature[across] == 0 {
+            (min[across], max[across]) = (first, last + 1);
+        }
+        Some(Region::new(min, max))
     }
 }
 
@@ -145,6 +186,7 @@ pub(super) struct View<'a, C> {
     pub own: C,
     pub coarse: [C; MOST_STEPS as usize],
     fine: Vec<C>,
+    low: &'a [[i32; 3]],
     slots: &'a [[u8; MOST_STEPS as usize]; 27],
 }
 
@@ -168,7 +210,8 @@ impl<'a, C: Cells> View<'a, C> {
             frame,
             own: make(&boxes.own),
             coarse: boxes.coarse.each_ref().map(&make),
-            fine: boxes.fine.iter().map(&make).collect(),
+            fine: boxes.fine[..boxes.low.len()].iter().map(&make).collect(),
+            low: &boxes.low,
             slots: &boxes.slots,
         }
     }
@@ -191,21 +234,27 @@ impl<'a, C: Cells> View<'a, C> {
             (source, self.padded(source), at.map(|a| (a >> shift) + PAD))
         } else {
             let slot = self.slot(at, mip);
-            let edge = self.frame.edge();
-            let inner =
-                |a: i32| if (0..edge).contains(&a) { a >> self.frame.shift(mip) } else { 0 };
-            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], at.map(inner))
+            let cell = self.in_layer(slot, mip, at);
+            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], cell)
         };
         let steps = cells.steps();
         let index = cell[0] as usize + cell[1] as usize * steps[1] + cell[2] as usize * steps[2];
         Octant { mip, source, index: index as u32 }
     }
 
-    /// The layer of cells of `mip` across a side, and its index steps along x, y, z.
-    pub(super) fn layer(&self, feature: usize, mip: u8) -> (&C, [usize; 3]) {
-        let slot = self.slots[feature][usize::from(self.frame.mip - mip) - 1];
-        let cells = &self.fine[usize::from(slot)];
-        (cells, cells.steps())
+    /// The layer of cells of `mip` across a side that cells of the block face, and where it
+    /// begins, counted in its cells from the block's min corner.
+    pub(super) fn layer(&self, feature: usize, mip: u8) -> (&C, [i32; 3]) {
+        let slot = usize::from(self.slots[feature][usize::from(self.frame.mip - mip) - 1]);
+        (&self.fine[slot], self.low[slot])
+    }
+
+    /// Where in a layer of cells of `mip` the one at `at` is.
+    #[inline]
+    fn in_layer(&self, slot: u8, mip: u8, at: [i32; 3]) -> [i32; 3] {
+        let (edge, shift) = (self.frame.edge(), self.frame.shift(mip));
+        let low = self.low[usize::from(slot)];
+        [0, 1, 2].map(|a| if (0..edge).contains(&at[a]) { (at[a] >> shift) - low[a] } else { 0 })
     }
 
     /// The layer that holds the cell of `mip` at `at`.
@@ -260,5 +309,35 @@ impl<'a, C: Cells> View<'a, C> {
             *octant = self.cell_of(self.frame.around.beside(place), at);
         }
         octants
+    }
+
+    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown.
+    pub(super) fn octants_on_side(
+        &self,
+        corner: [i32; 3],
+        (axis, high): (usize, bool),
+        mip: u8,
+    ) -> [Octant; 8] {
+        let low = corner.map(|a| a - 1);
+        // The cells at the ends of the diagonal are those at all others, axis by axis.
+        let ends = |mip: u8, of: [[i32; 3]; 2]| {
+            let cells = of.map(|at| self.cell_of(mip, at));
+            let steps = self.cells(cells[0]).steps();
+            let shift = self.frame.shift(mip);
+            let apart = [0, 1, 2].map(|a| (of[1][a] >> shift) - (of[0][a] >> shift));
+            (cells[0], [0, 1, 2].map(|a| apart[a] as u32 * steps[a] as u32))
+        };
+        let (mut inner, mut outer) = ([low, corner], [low, corner]);
+        inner[usize::from(high)][axis] = inner[usize::from(!high)][axis];
+        outer[usize::from(!high)][axis] = outer[usize::from(high)][axis];
+        let sides = [ends(self.frame.mip, inner), ends(mip, outer)];
+        std::array::from_fn(|number| {
+            let is_high = number as u8 & SIDE[axis] != 0;
+            let (mut octant, apart) = sides[usize::from(is_high == high)];
+            for a in 0..3 {
+                octant.index += if number as u8 & SIDE[a] != 0 { apart[a] } else { 0 };
+            }
+            octant
+        })
     }
 }

@@ -62,6 +62,7 @@ struct Job<'a> {
     own: Region,
     foreign: Features,
     finest: [u8; 27],
+    only: [u8; 27],
     table: &'a MaterialTable,
     keyed: bool,
 }
@@ -123,8 +124,8 @@ impl Mesher {
         let neighbours = around.neighbours();
         let foreign = neighbours.foreign();
         mixed.boxes.read_others(&frame, &neighbours, own, cells);
-        let finest = neighbours.finest();
-        let job = Job { frame, own, foreign, finest, table, keyed };
+        let (finest, only) = (neighbours.finest(), neighbours.only(frame.mip));
+        let job = Job { frame, own, foreign, finest, only, table, keyed };
         job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
         job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
     }
@@ -140,7 +141,7 @@ impl Job<'_> {
         out: &mut BlockMesh,
         make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
     ) {
-        let Job { frame, own, foreign, finest, table, keyed } = *self;
+        let Job { frame, own, foreign, finest, only, table, keyed } = *self;
         if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
             return;
         }
@@ -156,6 +157,7 @@ impl Job<'_> {
             place: Place { table, origin: own.min },
             foreign,
             finest,
+            only,
             flat: fast,
             min_voxel,
             keyed,
