@@ -59,14 +59,18 @@ pub(super) struct Scratch {
     faces: Vec<(u32, u8)>,
 }
 
-/// The inside cells of one place of a side: from `cell` on, along the axis after that of
-/// the direction, with their indices.
+/// The axes of the rows of a side, with its cells next to each other in memory or nearly
+/// so, and of its columns.
+const ROWS: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
+
+/// The inside cells of one place of a side: from `cell` on, in a row of the side across
+/// `axis`, with their indices.
 fn of_place<C: Cells>(
     view: &View<'_, C>,
     mut cell: [i32; 3],
-    (axis, _): (usize, bool),
+    axis: usize,
 ) -> impl Iterator<Item = ([i32; 3], usize)> {
-    let (own, u) = (&view.own, (axis + 1) % 3);
+    let (own, u) = (&view.own, ROWS[axis][0]);
     let steps = own.steps();
     let mut i = (0..3).map(|a| (cell[a] + PAD) as usize * steps[a]).sum::<usize>();
     (0..view.frame.cells / 8).filter_map(move |_| {
@@ -166,7 +170,7 @@ impl<C: Cells> Border<'_, C> {
     /// Writes the faces on a side across which another mip is shown.
     fn side(&mut self, direction: (usize, bool)) {
         let (axis, high) = direction;
-        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let [u, v] = ROWS[axis];
         let frame = self.view.frame;
         let shift = frame.cells.trailing_zeros() - 3;
         let mut cell = [0; 3];
@@ -189,7 +193,7 @@ impl<C: Cells> Border<'_, C> {
     /// Writes the faces between the inside cells of a place of a side and coarser cells.
     fn whole_faces(&mut self, first: [i32; 3], direction: (usize, bool)) {
         let view = self.view;
-        for (cell, i) in of_place(view, first, direction) {
+        for (cell, i) in of_place(view, first, direction.0) {
             if self.is_bare(cell, direction) {
                 self.whole_face(cell, i, direction);
             }
@@ -208,25 +212,27 @@ impl<C: Cells> Border<'_, C> {
     /// `mip`.
     fn small_faces(&mut self, first: [i32; 3], direction: (usize, bool), mip: u8) {
         let (axis, high) = direction;
-        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let [u, v] = ROWS[axis];
         let view = self.view;
         let frame = view.frame;
         let feature = INNER as i32 + if high { 1 } else { -1 } * [1, 9, 3][axis];
-        let (count, size) = (1 << (frame.mip - mip), frame.size(mip));
-        for (cell, i) in of_place(view, first, direction) {
-            let (layer, start) = view.layer(feature as usize, mip);
-            let steps = layer.steps();
-            for at_v in cell[v] * count..(cell[v] + 1) * count {
-                for at_u in cell[u] * count..(cell[u] + 1) * count {
-                    let beyond = [at_u - start[u], at_v - start[v]].map(|at| at as usize);
-                    if layer.outside(beyond[0] * steps[u] + beyond[1] * steps[v]) {
-                        let mut low = [0; 3];
-                        low[axis] = if high { frame.edge() } else { 0 };
-                        (low[u], low[v]) = (at_u * size, at_v * size);
-                        let material = view.own.material(i);
-                        self.face(Face { cell, direction, low, size, material });
-                    }
+        let Some((layer, start)) = view.layer(feature as usize, mip) else { return };
+        let steps = layer.steps();
+        let shift = frame.shift(frame.mip) - frame.shift(mip);
+        let (count, size) = (1 << shift, frame.size(mip));
+        for (cell, i) in of_place(view, first, axis) {
+            let low = cell.map(|at| at << shift);
+            let beyond = |a: usize| (low[a] - start[a]) as usize * steps[a];
+            let first = beyond(u) + beyond(v);
+            for (on_v, on_u) in (0..count).flat_map(|v| (0..count).map(move |u| (v, u))) {
+                if !layer.outside(first + on_u as usize * steps[u] + on_v as usize * steps[v]) {
+                    continue;
                 }
+                let mut corner = [0; 3];
+                corner[axis] = if high { frame.edge() } else { 0 };
+                (corner[u], corner[v]) = ((low[u] + on_u) * size, (low[v] + on_v) * size);
+                let material = view.own.material(i);
+                self.face(Face { cell, direction, low: corner, size, material });
             }
         }
     }
@@ -347,24 +353,30 @@ impl<C: Cells> Border<'_, C> {
             self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
             return number;
         }
-        let octants = match side_of(feature) {
+        let (octants, [inside, outside]) = match side_of(feature) {
             Some(side) if self.only[feature] != Around::NONE => {
                 self.view.octants_on_side(at, side, self.only[feature])
             }
-            _ => self.view.octants(at),
+            _ => self.octants(at),
         };
-        let (mut inside, mut outside) = (0, 0);
-        for (number, octant) in octants.into_iter().enumerate() {
-            let state = self.view.state(octant);
-            inside |= u8::from(state.0) << number;
-            outside |= u8::from(state.1) << number;
-        }
         let corner = match inside | outside {
             255 => CORNERS[usize::from(inside)],
             _ => Corner::new(inside, outside),
         };
         self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
         number
+    }
+
+    /// What is shown around a corner of the hull, and which of it is inside and outside.
+    fn octants(&self, at: [i32; 3]) -> ([Octant; 8], [u8; 2]) {
+        let octants = self.view.octants(at);
+        let (mut inside, mut outside) = (0, 0);
+        for (number, octant) in octants.into_iter().enumerate() {
+            let state = self.view.state(octant);
+            inside |= u8::from(state.0) << number;
+            outside |= u8::from(state.1) << number;
+        }
+        (octants, [inside, outside])
     }
 
     /// The vertex of a face at one of its corners.

@@ -242,11 +242,11 @@ impl<'a, C: Cells> View<'a, C> {
         Octant { mip, source, index: index as u32 }
     }
 
-    /// The layer of cells of `mip` across a side that cells of the block face, and where it
-    /// begins, counted in its cells from the block's min corner.
-    pub(super) fn layer(&self, feature: usize, mip: u8) -> (&C, [i32; 3]) {
-        let slot = usize::from(self.slots[feature][usize::from(self.frame.mip - mip) - 1]);
-        (&self.fine[slot], self.low[slot])
+    /// The layer of cells of `mip` across a side, of those that cells of the block face, if
+    /// any do; and where it begins, counted in its cells from the block's min corner.
+    pub(super) fn layer(&self, feature: usize, mip: u8) -> Option<(&C, [i32; 3])> {
+        let slot = self.slots[feature][usize::from(self.frame.mip - mip) - 1];
+        (slot != NO_SLOT).then(|| (&self.fine[usize::from(slot)], self.low[usize::from(slot)]))
     }
 
     /// Where in a layer of cells of `mip` the one at `at` is.
@@ -311,33 +311,37 @@ impl<'a, C: Cells> View<'a, C> {
         octants
     }
 
-    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown.
+    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown;
+    /// and which of them are inside and outside.
+    #[inline]
     pub(super) fn octants_on_side(
         &self,
         corner: [i32; 3],
         (axis, high): (usize, bool),
         mip: u8,
-    ) -> [Octant; 8] {
-        let low = corner.map(|a| a - 1);
-        // The cells at the ends of the diagonal are those at all others, axis by axis.
-        let ends = |mip: u8, of: [[i32; 3]; 2]| {
-            let cells = of.map(|at| self.cell_of(mip, at));
-            let steps = self.cells(cells[0]).steps();
-            let shift = self.frame.shift(mip);
-            let apart = [0, 1, 2].map(|a| (of[1][a] >> shift) - (of[0][a] >> shift));
-            (cells[0], [0, 1, 2].map(|a| apart[a] as u32 * steps[a] as u32))
-        };
-        let (mut inner, mut outer) = ([low, corner], [low, corner]);
-        inner[usize::from(high)][axis] = inner[usize::from(!high)][axis];
-        outer[usize::from(!high)][axis] = outer[usize::from(high)][axis];
-        let sides = [ends(self.frame.mip, inner), ends(mip, outer)];
-        std::array::from_fn(|number| {
-            let is_high = number as u8 & SIDE[axis] != 0;
-            let (mut octant, apart) = sides[usize::from(is_high == high)];
-            for a in 0..3 {
-                octant.index += if number as u8 & SIDE[a] != 0 { apart[a] } else { 0 };
+    ) -> ([Octant; 8], [u8; 2]) {
+        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let (mut octants, mut states) = ([Octant::default(); 8], [0; 2]);
+        for beyond in [false, true] {
+            let mip = if beyond { mip } else { self.frame.mip };
+            let mut low = corner.map(|a| a - 1);
+            low[axis] += i32::from(beyond == high);
+            let first = self.cell_of(mip, low);
+            let cells = self.cells(first);
+            let (steps, shift) = (cells.steps(), self.frame.shift(mip));
+            let apart = |a: usize| ((corner[a] >> shift) - (low[a] >> shift)) as usize * steps[a];
+            let (apart_u, apart_v) = (apart(u), apart(v));
+            let number = if beyond == high { SIDE[axis] } else { 0 };
+            for (on_u, on_v) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                let number = number + on_u * SIDE[u] + on_v * SIDE[v];
+                let i = first.index as usize
+                    + usize::from(on_u) * apart_u
+                    + usize::from(on_v) * apart_v;
+                octants[usize::from(number)] = Octant { index: i as u32, ..first };
+                states[0] |= u8::from(cells.inside(i)) << number;
+                states[1] |= u8::from(cells.outside(i)) << number;
             }
-            octant
-        })
+        }
+        (octants, states)
     }
 }

@@ -99,6 +99,22 @@ impl Mesher {
         self.mesh_among(block.cells(), around, &mut cells, materials, keyed, out);
     }
 
+    /// What of [`Mesher::mesh_mixed`] is no border: the faces that touch no other mip, of
+    /// cells at hand. To be measured beside it.
+    #[doc(hidden)]
+    pub fn mesh_all_but_border(
+        &mut self,
+        cells: &DenseBox,
+        around: &Around,
+        table: &MaterialTable,
+        out: &mut BlockMesh,
+    ) {
+        let foreign = around.neighbours().foreign();
+        for part in [Part::Solid, Part::Liquid] {
+            self.fast.mesh_without(foreign, part, (cells, table), false, out);
+        }
+    }
+
     /// [`Mesher::mesh_mixed`] for blocks of any power of two from 8 cells on; `own` is the
     /// block in its cells.
     pub(super) fn mesh_among(
