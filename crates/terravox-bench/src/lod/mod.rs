@@ -5,6 +5,7 @@ mod fly;
 mod ours;
 mod seam;
 mod speed;
+mod states;
 mod view;
 
 use crate::report::Report;

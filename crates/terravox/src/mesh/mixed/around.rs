@@ -153,6 +153,15 @@ impl Neighbours {
         self.touching(!(1 << MOST_STEPS))
     }
 
+    /// By feature: the mip that lies across all of it; [`Around::NONE`] if there are
+    /// several or something is not known. `mip` is the block's.
+    pub(super) fn only(&self, mip: u8) -> [u8; 27] {
+        self.across.map(|across| match across.is_power_of_two() && across != UNKNOWN {
+            true => mip + across.trailing_zeros() as u8 - MOST_STEPS,
+            false => Around::NONE,
+        })
+    }
+
     /// In [`Neighbours::finest`]: here this mip, there another.
     pub(super) const MANY: u8 = 255;
 
@@ -230,6 +239,20 @@ pub(crate) const fn sides(feature: usize) -> [i32; 3] {
     [f % 3 - 1, f / 9 - 1, f / 3 % 3 - 1]
 }
 
+/// Axis of the side that a feature is, and whether it is the high one.
+#[inline]
+pub(super) const fn side_of(feature: usize) -> Option<(usize, bool)> {
+    match feature {
+        12 => Some((0, false)),
+        14 => Some((0, true)),
+        4 => Some((1, false)),
+        22 => Some((1, true)),
+        10 => Some((2, false)),
+        16 => Some((2, true)),
+        _ => None,
+    }
+}
+
 /// Number of the feature of a block of edge `edge` on which a corner lies.
 #[inline]
 pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {
@@ -274,7 +297,10 @@ mod tests {
         for (feature, finest) in neighbours.finest().into_iter().enumerate() {
             assert_eq!(finest, u8::from(found.has(feature)));
         }
+        assert_eq!(neighbours.only(4)[14], 3);
+        assert_eq!(neighbours.only(4)[12], 4);
         around.set([8, 3, 3], 2);
+        assert_eq!(around.neighbours().only(4)[14], Around::NONE);
         let finest = around.neighbours().finest();
         assert_eq!((finest[14], finest[13], finest[17]), (Neighbours::MANY, 0, Neighbours::MANY));
         assert!(!neighbours.touches(1) && neighbours.has(14, -1) && !neighbours.has(14, 0));
@@ -289,6 +315,9 @@ mod tests {
         for feature in 0..27 {
             let corner = sides(feature).map(|side| [0, 5, 32][(side + 1) as usize]);
             assert_eq!(feature_of(corner, 32), feature);
+            let axes: Vec<usize> = (0..3).filter(|&axis| sides(feature)[axis] != 0).collect();
+            let side = (axes.len() == 1).then(|| (axes[0], sides(feature)[axes[0]] == 1));
+            assert_eq!(side_of(feature), side);
         }
         assert_eq!(feature_of([1, 31, 7], 32), INNER);
     }

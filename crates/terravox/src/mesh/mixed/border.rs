@@ -17,7 +17,7 @@ use crate::mesh::surface::{Surface, VertexKey};
 use crate::mesh::vertex::{DIRECTIONS, Ids, face_corners};
 use crate::voxel::VoxelPos;
 
-use super::around::{Around, Features, INNER, Neighbours, feature_of};
+use super::around::{Around, Features, INNER, Neighbours, feature_of, side_of};
 use super::boxes::{Octant, View};
 use super::frame::{QUANTA, round};
 use super::levels::{Levels, Place, Point, packed};
@@ -59,6 +59,27 @@ pub(super) struct Scratch {
     faces: Vec<(u32, u8)>,
 }
 
+/// The axes of the rows of a side, with its cells next to each other in memory or nearly
+/// so, and of its columns.
+const ROWS: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
+
+/// The inside cells of one place of a side: from `cell` on, in a row of the side across
+/// `axis`, with their indices.
+fn of_place<C: Cells>(
+    view: &View<'_, C>,
+    mut cell: [i32; 3],
+    axis: usize,
+) -> impl Iterator<Item = ([i32; 3], usize)> {
+    let (own, u) = (&view.own, ROWS[axis][0]);
+    let steps = own.steps();
+    let mut i = (0..3).map(|a| (cell[a] + PAD) as usize * steps[a]).sum::<usize>();
+    (0..view.frame.cells / 8).filter_map(move |_| {
+        let found = (cell, i);
+        (cell[u], i) = (cell[u] + 1, i + steps[u]);
+        own.inside(found.1).then_some(found)
+    })
+}
+
 /// One surface's border being written.
 pub(super) struct Border<'a, C> {
     pub view: &'a View<'a, C>,
@@ -68,6 +89,8 @@ pub(super) struct Border<'a, C> {
     /// By feature: steps to the finest mip that touches it, if it is the same all along;
     /// [`Neighbours::MANY`](super::around::Neighbours::MANY) else.
     pub finest: [u8; 27],
+    /// By feature: the mip across it, if it is the same all along; [`Around::NONE`] else.
+    pub only: [u8; 27],
     /// The flat mesh, whose vertices are used where it has any.
     pub flat: &'a Fast,
     /// The block's min corner, in voxels.
@@ -147,30 +170,32 @@ impl<C: Cells> Border<'_, C> {
     /// Writes the faces on a side across which another mip is shown.
     fn side(&mut self, direction: (usize, bool)) {
         let (axis, high) = direction;
-        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let [u, v] = ROWS[axis];
         let frame = self.view.frame;
-        let steps = self.view.own.steps();
         let shift = frame.cells.trailing_zeros() - 3;
         let mut cell = [0; 3];
         cell[axis] = if high { frame.cells - 1 } else { 0 };
+        let mut place = [if high { 8 } else { -1 }; 3];
         for b in 0..frame.cells {
-            cell[v] = b;
-            for a in 0..frame.cells {
-                cell[u] = a;
-                let i = (cell[0] + PAD) as usize
-                    + (cell[1] + PAD) as usize * steps[1]
-                    + (cell[2] + PAD) as usize * steps[2];
-                if !self.view.own.inside(i) {
-                    continue;
-                }
-                let mut place = cell.map(|at| at >> shift);
-                place[axis] = if high { 8 } else { -1 };
-                let mip = frame.around.at(place);
+            (cell[v], place[v]) = (b, b >> shift);
+            for a in 0..8 {
+                (cell[u], place[u]) = (a << shift, a);
+                let mip = frame.around.beside(place);
                 if mip < frame.mip {
-                    self.small_faces(cell, i, direction, mip);
-                } else if mip != Around::NONE && self.is_bare(cell, direction) {
-                    self.whole_face(cell, i, direction);
+                    self.small_faces(cell, direction, mip);
+                } else if mip != Around::NONE {
+                    self.whole_faces(cell, direction);
                 }
+            }
+        }
+    }
+
+    /// Writes the faces between the inside cells of a place of a side and coarser cells.
+    fn whole_faces(&mut self, first: [i32; 3], direction: (usize, bool)) {
+        let view = self.view;
+        for (cell, i) in of_place(view, first, direction.0) {
+            if self.is_bare(cell, direction) {
+                self.whole_face(cell, i, direction);
             }
         }
     }
@@ -183,24 +208,31 @@ impl<C: Cells> Border<'_, C> {
         self.view.state(self.view.octant(beyond)).1
     }
 
-    /// Writes the faces between an inside cell and cells of the finer `mip`.
-    fn small_faces(&mut self, cell: [i32; 3], i: usize, direction: (usize, bool), mip: u8) {
+    /// Writes the faces between the inside cells of a place of a side and cells of the finer
+    /// `mip`.
+    fn small_faces(&mut self, first: [i32; 3], direction: (usize, bool), mip: u8) {
         let (axis, high) = direction;
-        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-        let frame = self.view.frame;
+        let [u, v] = ROWS[axis];
+        let view = self.view;
+        let frame = view.frame;
         let feature = INNER as i32 + if high { 1 } else { -1 } * [1, 9, 3][axis];
-        let (layer, steps) = self.view.layer(feature as usize, mip);
-        let (count, size) = (1 << (frame.mip - mip), frame.size(mip));
-        let [first_u, first_v] = [cell[u] * count, cell[v] * count];
-        for at_v in first_v..first_v + count {
-            for at_u in first_u..first_u + count {
-                if layer.outside(at_u as usize * steps[u] + at_v as usize * steps[v]) {
-                    let mut low = [0; 3];
-                    low[axis] = if high { frame.edge() } else { 0 };
-                    (low[u], low[v]) = (at_u * size, at_v * size);
-                    let material = self.view.own.material(i);
-                    self.face(Face { cell, direction, low, size, material });
+        let Some((layer, start)) = view.layer(feature as usize, mip) else { return };
+        let steps = layer.steps();
+        let shift = frame.shift(frame.mip) - frame.shift(mip);
+        let (count, size) = (1 << shift, frame.size(mip));
+        for (cell, i) in of_place(view, first, axis) {
+            let low = cell.map(|at| at << shift);
+            let beyond = |a: usize| (low[a] - start[a]) as usize * steps[a];
+            let first = beyond(u) + beyond(v);
+            for (on_v, on_u) in (0..count).flat_map(|v| (0..count).map(move |u| (v, u))) {
+                if !layer.outside(first + on_u as usize * steps[u] + on_v as usize * steps[v]) {
+                    continue;
                 }
+                let mut corner = [0; 3];
+                corner[axis] = if high { frame.edge() } else { 0 };
+                (corner[u], corner[v]) = ((low[u] + on_u) * size, (low[v] + on_v) * size);
+                let material = view.own.material(i);
+                self.face(Face { cell, direction, low: corner, size, material });
             }
         }
     }
@@ -212,10 +244,13 @@ impl<C: Cells> Border<'_, C> {
         for corner in &mut corners {
             corner[face.direction.0] = face.low[face.direction.0];
         }
-        let mut ring = std::mem::take(&mut self.scratch.ring);
-        ring.clear();
         let numbers = corners.map(|at| self.corner(at));
         let v = numbers.map(|number| self.face_vertex(number, &face));
+        if self.is_whole(&face, corners, numbers) {
+            return self.push_quad(v, &face);
+        }
+        let mut ring = std::mem::take(&mut self.scratch.ring);
+        ring.clear();
         for k in 0..4 {
             ring.corners[k] = ring.vertices.len();
             let next = (k + 1) % 4;
@@ -230,6 +265,16 @@ impl<C: Cells> Border<'_, C> {
             self.push_fan(ring.fan(apex, centre), &face);
         }
         self.scratch.ring = ring;
+    }
+
+    /// Whether there is nothing between a face's corners; not always seen.
+    fn is_whole(&self, face: &Face, corners: [[i32; 3]; 4], numbers: [usize; 4]) -> bool {
+        if numbers.iter().any(|&number| self.scratch.corners[number].corner.pinched != 0) {
+            return false;
+        }
+        let (axis, high) = face.direction;
+        let sides = if high { [axis + 1, axis + 2] } else { [axis + 2, axis + 1] };
+        (0..4).all(|k| self.piece(corners[k], sides[k % 2] % 3, k < 2, face.size) == face.size)
     }
 
     /// Appends the vertices of a side of a face, from one corner up to, not including,
@@ -300,13 +345,30 @@ impl<C: Cells> Border<'_, C> {
         let number = self.scratch.corners.len();
         self.scratch.numbers.insert(packed(at), number as u32);
         let frame = self.view.frame;
-        if !self.foreign.has(feature_of(at, frame.edge())) {
+        let feature = feature_of(at, frame.edge());
+        if !self.foreign.has(feature) {
             let own = at.map(|a| a >> frame.shift(frame.mip));
             let corner = self.place.site(self.view, frame.mip).corner(own);
             let octants = [Octant::default(); 8];
             self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
             return number;
         }
+        let (octants, [inside, outside]) = match side_of(feature) {
+            Some(side) if self.only[feature] != Around::NONE => {
+                self.view.octants_on_side(at, side, self.only[feature])
+            }
+            _ => self.octants(at),
+        };
+        let corner = match inside | outside {
+            255 => CORNERS[usize::from(inside)],
+            _ => Corner::new(inside, outside),
+        };
+        self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
+        number
+    }
+
+    /// What is shown around a corner of the hull, and which of it is inside and outside.
+    fn octants(&self, at: [i32; 3]) -> ([Octant; 8], [u8; 2]) {
         let octants = self.view.octants(at);
         let (mut inside, mut outside) = (0, 0);
         for (number, octant) in octants.into_iter().enumerate() {
@@ -314,12 +376,7 @@ impl<C: Cells> Border<'_, C> {
             inside |= u8::from(state.0) << number;
             outside |= u8::from(state.1) << number;
         }
-        let corner = match inside | outside {
-            255 => CORNERS[usize::from(inside)],
-            _ => Corner::new(inside, outside),
-        };
-        self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
-        number
+        (octants, [inside, outside])
     }
 
     /// The vertex of a face at one of its corners.

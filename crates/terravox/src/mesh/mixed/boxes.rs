@@ -19,8 +19,11 @@ pub(super) struct Boxes {
     pub own: DenseBox,
     /// Cells 1, 2, 3 mips coarser over the block, padded; unspecified if none touches it.
     pub coarse: [DenseBox; MOST_STEPS as usize],
-    /// Layers of finer cells.
+    /// Layers of finer cells, or what of them cells of the block face.
     pub fine: Vec<DenseBox>,
+    /// Where each begins, counted in its cells from the block's min corner; 0 on the axes
+    /// along which it lies beyond the block.
+    low: Vec<[i32; 3]>,
     /// By feature and by how many mips finer less 1: number in `fine`.
     slots: [[u8; MOST_STEPS as usize]; 27],
 }
@@ -28,7 +31,13 @@ pub(super) struct Boxes {
 impl Default for Boxes {
     fn default() -> Boxes {
         let slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
-        Boxes { own: DenseBox::default(), coarse: Default::default(), fine: Vec::new(), slots }
+        Boxes {
+            own: DenseBox::default(),
+            coarse: Default::default(),
+            fine: Vec::new(),
+            low: Vec::new(),
+            slots,
+        }
     }
 }
 
@@ -55,21 +64,53 @@ impl Boxes {
             }
         }
         self.slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
-        let mut used = 0;
+        self.low.clear();
         for feature in (0..27).filter(|&feature| feature != INNER) {
-            for step in 1..=(frame.mip - frame.unit) {
-                let mip = frame.mip - step;
-                if !neighbours.has(feature, -i32::from(step)) {
-                    continue;
-                }
+            let steps = 1..=(frame.mip - frame.unit);
+            if !steps.clone().any(|step| neighbours.has(feature, -i32::from(step))) {
+                continue;
+            }
+            let Some(facing) = self.facing(own, sides(feature)) else { continue };
+            for step in steps.filter(|&step| neighbours.has(feature, -i32::from(step))) {
+                let used = self.low.len();
                 if self.fine.len() == used {
                     self.fine.push(DenseBox::default());
                 }
-                cells(mip, layer(own.finer(step.into()), sides(feature)), &mut self.fine[used]);
+                let block = own.finer(step.into());
+                let facing = facing.finer(step.into()).grow(1).intersect(block);
+                let region = layer(block, sides(feature)).intersect(layer(facing, sides(feature)));
+                cells(frame.mip - step, region, &mut self.fine[used]);
                 self.slots[feature][usize::from(step) - 1] = used as u8;
-                used += 1;
+                let low = (region.min - block.min).to_array();
+                let beyond = sides(feature).map(|side| side != 0);
+                self.low.push([0, 1, 2].map(|a| if beyond[a] { 0 } else { low[a] }));
             }
         }
+    }
+
+    /// The slices of the block `own` in which cells that are not air touch a feature,
+    /// from the first to the last. Faces and corners there are of no other cells.
+    fn facing(&self, own: Region, feature: [i32; 3]) -> Option<Region> {
+        let (mut min, mut max) = (own.min.to_array(), own.max.to_array());
+        let mut touching = (min, max);
+        for axis in (0..3).filter(|&axis| feature[axis] != 0) {
+            let outer = if feature[axis] < 0 { min[axis] } else { max[axis] - 1 };
+            (touching.0[axis], touching.1[axis]) = (outer, outer + 1);
+        }
+        // Slices of rows along x where there are such.
+        let across = if feature[1] == 0 { 1 } else { 2 };
+        let is_air = |at: &i32| {
+            let (mut low, mut high) = touching;
+            (low[across], high[across]) = (*at, *at + 1);
+            Region::new(low, high).voxels().all(|pos| self.own.cell(pos).is_air())
+        };
+        let slices = touching.0[across]..touching.1[across];
+        let first = slices.clone().find(|at| !is_air(at))?;
+        let last = slices.rev().find(|at| !is_air(at))?;
+        if feature[across] == 0 {
+            (min[across], max[across]) = (first, last + 1);
+        }
+        Some(Region::new(min, max))
     }
 }
 
@@ -145,6 +186,7 @@ pub(super) struct View<'a, C> {
     pub own: C,
     pub coarse: [C; MOST_STEPS as usize],
     fine: Vec<C>,
+    low: &'a [[i32; 3]],
     slots: &'a [[u8; MOST_STEPS as usize]; 27],
 }
 
@@ -168,7 +210,8 @@ impl<'a, C: Cells> View<'a, C> {
             frame,
             own: make(&boxes.own),
             coarse: boxes.coarse.each_ref().map(&make),
-            fine: boxes.fine.iter().map(&make).collect(),
+            fine: boxes.fine[..boxes.low.len()].iter().map(&make).collect(),
+            low: &boxes.low,
             slots: &boxes.slots,
         }
     }
@@ -191,21 +234,27 @@ impl<'a, C: Cells> View<'a, C> {
             (source, self.padded(source), at.map(|a| (a >> shift) + PAD))
         } else {
             let slot = self.slot(at, mip);
-            let edge = self.frame.edge();
-            let inner =
-                |a: i32| if (0..edge).contains(&a) { a >> self.frame.shift(mip) } else { 0 };
-            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], at.map(inner))
+            let cell = self.in_layer(slot, mip, at);
+            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], cell)
         };
         let steps = cells.steps();
         let index = cell[0] as usize + cell[1] as usize * steps[1] + cell[2] as usize * steps[2];
         Octant { mip, source, index: index as u32 }
     }
 
-    /// The layer of cells of `mip` across a side, and its index steps along x, y, z.
-    pub(super) fn layer(&self, feature: usize, mip: u8) -> (&C, [usize; 3]) {
+    /// The layer of cells of `mip` across a side, of those that cells of the block face, if
+    /// any do; and where it begins, counted in its cells from the block's min corner.
+    pub(super) fn layer(&self, feature: usize, mip: u8) -> Option<(&C, [i32; 3])> {
         let slot = self.slots[feature][usize::from(self.frame.mip - mip) - 1];
-        let cells = &self.fine[usize::from(slot)];
-        (cells, cells.steps())
+        (slot != NO_SLOT).then(|| (&self.fine[usize::from(slot)], self.low[usize::from(slot)]))
+    }
+
+    /// Where in a layer of cells of `mip` the one at `at` is.
+    #[inline]
+    fn in_layer(&self, slot: u8, mip: u8, at: [i32; 3]) -> [i32; 3] {
+        let (edge, shift) = (self.frame.edge(), self.frame.shift(mip));
+        let low = self.low[usize::from(slot)];
+        [0, 1, 2].map(|a| if (0..edge).contains(&at[a]) { (at[a] >> shift) - low[a] } else { 0 })
     }
 
     /// The layer that holds the cell of `mip` at `at`.
@@ -260,5 +309,39 @@ impl<'a, C: Cells> View<'a, C> {
             *octant = self.cell_of(self.frame.around.beside(place), at);
         }
         octants
+    }
+
+    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown;
+    /// and which of them are inside and outside.
+    #[inline]
+    pub(super) fn octants_on_side(
+        &self,
+        corner: [i32; 3],
+        (axis, high): (usize, bool),
+        mip: u8,
+    ) -> ([Octant; 8], [u8; 2]) {
+        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let (mut octants, mut states) = ([Octant::default(); 8], [0; 2]);
+        for beyond in [false, true] {
+            let mip = if beyond { mip } else { self.frame.mip };
+            let mut low = corner.map(|a| a - 1);
+            low[axis] += i32::from(beyond == high);
+            let first = self.cell_of(mip, low);
+            let cells = self.cells(first);
+            let (steps, shift) = (cells.steps(), self.frame.shift(mip));
+            let apart = |a: usize| ((corner[a] >> shift) - (low[a] >> shift)) as usize * steps[a];
+            let (apart_u, apart_v) = (apart(u), apart(v));
+            let number = if beyond == high { SIDE[axis] } else { 0 };
+            for (on_u, on_v) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                let number = number + on_u * SIDE[u] + on_v * SIDE[v];
+                let i = first.index as usize
+                    + usize::from(on_u) * apart_u
+                    + usize::from(on_v) * apart_v;
+                octants[usize::from(number)] = Octant { index: i as u32, ..first };
+                states[0] |= u8::from(cells.inside(i)) << number;
+                states[1] |= u8::from(cells.outside(i)) << number;
+            }
+        }
+        (octants, states)
     }
 }

@@ -116,11 +116,12 @@ impl Levels {
                 self.corners.push(LevelCorner { corner, placed: [None; 4] });
                 self.corners.len() as u32 - 1
             }) as usize;
-        let LevelCorner { corner, placed } = self.corners[number];
-        let sheet = facing(&corner, direction)?;
+        let LevelCorner { corner, placed } = &self.corners[number];
+        let sheet = facing(corner, direction)?;
         if let Some(placed) = placed[usize::from(sheet)] {
             return Some(placed);
         }
+        let corner = *corner;
         let (placed, _) = self.vertex(&site, step, corner_at, &corner, sheet);
         self.corners[number].placed[usize::from(sheet)] = Some(placed);
         Some(placed)

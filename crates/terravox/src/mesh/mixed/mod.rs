@@ -62,6 +62,7 @@ struct Job<'a> {
     own: Region,
     foreign: Features,
     finest: [u8; 27],
+    only: [u8; 27],
     table: &'a MaterialTable,
     keyed: bool,
 }
@@ -98,6 +99,22 @@ impl Mesher {
         self.mesh_among(block.cells(), around, &mut cells, materials, keyed, out);
     }
 
+    /// What of [`Mesher::mesh_mixed`] is no border: the faces that touch no other mip, of
+    /// cells at hand. To be measured beside it.
+    #[doc(hidden)]
+    pub fn mesh_all_but_border(
+        &mut self,
+        cells: &DenseBox,
+        around: &Around,
+        table: &MaterialTable,
+        out: &mut BlockMesh,
+    ) {
+        let foreign = around.neighbours().foreign();
+        for part in [Part::Solid, Part::Liquid] {
+            self.fast.mesh_without(foreign, part, (cells, table), false, out);
+        }
+    }
+
     /// [`Mesher::mesh_mixed`] for blocks of any power of two from 8 cells on; `own` is the
     /// block in its cells.
     pub(super) fn mesh_among(
@@ -123,8 +140,8 @@ impl Mesher {
         let neighbours = around.neighbours();
         let foreign = neighbours.foreign();
         mixed.boxes.read_others(&frame, &neighbours, own, cells);
-        let finest = neighbours.finest();
-        let job = Job { frame, own, foreign, finest, table, keyed };
+        let (finest, only) = (neighbours.finest(), neighbours.only(frame.mip));
+        let job = Job { frame, own, foreign, finest, only, table, keyed };
         job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
         job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
     }
@@ -140,7 +157,7 @@ impl Job<'_> {
         out: &mut BlockMesh,
         make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
     ) {
-        let Job { frame, own, foreign, finest, table, keyed } = *self;
+        let Job { frame, own, foreign, finest, only, table, keyed } = *self;
         if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
             return;
         }
@@ -156,6 +173,7 @@ impl Job<'_> {
             place: Place { table, origin: own.min },
             foreign,
             finest,
+            only,
             flat: fast,
             min_voxel,
             keyed,
