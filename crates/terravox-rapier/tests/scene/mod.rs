@@ -3,6 +3,7 @@
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};
+use terravox::voxel::GridOptions;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 pub const ROCK: u8 = 8;
@@ -21,7 +22,9 @@ impl Scene {
     }
 
     pub fn placed(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        let options = TerrainOptions { placement, ..TerrainOptions::default() };
+        // Around what is filled there is air.
+        let grid = GridOptions::default();
+        let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
         let fill = |part: &mut terravox::terrain::Part<'_>| part.fill_sdf(ROCK, &inside_m);
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
