@@ -8,6 +8,7 @@
 
 pub mod codec;
 pub mod collide;
+pub mod edit;
 pub mod generate;
 pub mod math;
 pub mod mesh;

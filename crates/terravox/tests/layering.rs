@@ -10,9 +10,10 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("math", &["voxel"]),
     ("codec", &["voxel"]),
     ("generate", &["voxel"]),
+    ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -1,0 +1,517 @@
+//! A brush made ready: how much of each cell it covers, row by row.
+//!
+//! The share of a cell is `clamp(½ + depth)`, as everywhere (`generate::sdf`). Summed over
+//! cells that is right for flat surfaces only, so what bends is corrected: a ramp of one
+//! voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or √(r² + 1/12)
+//! (cylinder), and the radius is taken that much smaller. A box is the product of its three
+//! slabs, not the least of them: the product has the volume of the box, turned or not.
+//!
+//! A cell's share depends on the cell alone, never on the row or region it is asked for in.
+
+use super::brush::Plane;
+use super::{Brush, EditError, MAX_EDIT_CELLS};
+use crate::math::{MAX_MESH_EDGE, MeshDistance};
+use crate::voxel::{Region, VoxelPos};
+use std::ops::Range;
+
+/// Most cells of the box about a mesh brush: its distances are held at once.
+const MAX_FIELD_CELLS: u64 = 1 << 26;
+
+/// Longest falloff of a mesh brush, voxels.
+const MAX_MESH_FALLOFF: f64 = 16.0;
+
+/// A brush, ready to be asked.
+pub(super) struct Stamp {
+    /// No cell outside is covered.
+    pub region: Region,
+    /// Positions below are relative to this voxel, so that f32 tells them apart.
+    anchor: VoxelPos,
+    form: Form,
+    /// Share by depth.
+    slope: f32,
+    /// Units of a cell that is covered.
+    full: f32,
+}
+
+enum Form {
+    Ball { centre: [f32; 3], radius: f32 },
+    Block { frame: Frame, half: [f32; 3] },
+    Cylinder { frame: Frame, radius: f32, half_height: f32 },
+    Wedge { frame: Frame, half: [f32; 3], up: [f32; 2] },
+    Path { points: Vec<[f32; 3]>, radius: f32 },
+    /// Unit normals and offsets.
+    Convex(Vec<([f32; 3], f32)>),
+    Field(MeshDistance),
+    Heights { corner: [f32; 3], spacing: f32, width: usize, heights: Vec<f32> },
+}
+
+/// Local axes and the point that they start from.
+struct Frame {
+    centre: [f32; 3],
+    /// Unit vectors.
+    axes: [[f32; 3]; 3],
+}
+
+/// What a brush does to all of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cover {
+    None,
+    Some,
+    All,
+}
+
+impl Stamp {
+    /// The stamp of a checked brush, all in voxels.
+    pub fn new(brush: &Brush, falloff: f64, strength: f64) -> Result<Stamp, EditError> {
+        brush.check()?;
+        let bounds = bounds(brush)?;
+        let region = region_of(bounds)?;
+        if region.volume() > MAX_EDIT_CELLS {
+            return Err(EditError::TooLarge(region));
+        }
+        // The middle, so that no cell of the region is far from it.
+        let anchor = [0, 1, 2].map(|i| ((bounds[0][i] + bounds[1][i]) / 2.0).floor() as i32);
+        let anchor = VoxelPos::from(anchor);
+        let form = form(brush, anchor, region, falloff)?;
+        let slope = (1.0 / (1.0 + falloff)) as f32;
+        Ok(Stamp { region, anchor, form, slope, full: (strength * 256.0) as f32 })
+    }
+
+    /// Whether a whole region is covered, or not at all, as far as that is quickly told.
+    pub fn cover(&self, region: Region) -> Cover {
+        let [min, max] = [region.min, region.max].map(|p| p.to_array().map(f64::from));
+        let anchor = self.anchor.to_array().map(f64::from);
+        let middle = [0, 1, 2].map(|i| ((min[i] + max[i]) / 2.0 - anchor[i]) as f32);
+        let edges = [0, 1, 2].map(|i| (max[i] - min[i]) as f32);
+        let reach = 0.5 * dot(edges, edges).sqrt() + 1.0;
+        let Some(depth) = self.form.depth(middle) else { return Cover::Some };
+        if depth + 0.5 + reach <= 0.0 {
+            Cover::None
+        } else if (depth - reach) * self.slope >= 1.0 && self.full >= 256.0 {
+            Cover::All
+        } else {
+            Cover::Some
+        }
+    }
+
+    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Answers
+    /// the part of `out` that it wrote; the brush covers nothing of the rest, which is
+    /// left as it was.
+    pub fn row(&self, y: i32, z: i32, x0: i32, out: &mut [u16]) -> Range<usize> {
+        let at = VoxelPos::new(x0, y, z) - self.anchor;
+        let centre = [at.y, at.z].map(|v| v as f32 + 0.5);
+        let low = (self.region.min.x - x0).clamp(0, out.len() as i32) as usize;
+        let high = (self.region.max.x - x0).clamp(0, out.len() as i32) as usize;
+        let inside = self.region.min.y <= y && y < self.region.max.y;
+        if !(inside && self.region.min.z <= z && z < self.region.max.z) || low >= high {
+            return 0..0;
+        }
+        let mut row = Units { x0: at.x, range: low..high, slope: self.slope, full: self.full, out };
+        self.form.row(centre, VoxelPos::new(x0, y, z), &mut row);
+        row.range
+    }
+
+    /// Units of one cell.
+    #[cfg(test)]
+    pub fn units_at(&self, pos: VoxelPos) -> u16 {
+        let mut out = [0];
+        self.row(pos.y, pos.z, pos.x, &mut out);
+        out[0]
+    }
+}
+
+/// A row that is being written.
+struct Units<'a> {
+    /// Position of the first cell from the anchor.
+    x0: i32,
+    /// The cells that are written.
+    range: Range<usize>,
+    slope: f32,
+    full: f32,
+    out: &'a mut [u16],
+}
+
+impl Units<'_> {
+    /// Writes the units of all cells; `share` gets the x of a cell's centre.
+    #[inline(always)]
+    fn each(&mut self, share: impl Fn(f32) -> f32) {
+        let (x0, full) = (self.x0, self.full);
+        let first = self.range.start as i32;
+        for (i, units) in self.out[self.range.clone()].iter_mut().enumerate() {
+            let x = (x0 + first + i as i32) as f32 + 0.5;
+            *units = whole_units(share(x) * full);
+        }
+    }
+
+    /// Writes the units of all cells from their depths.
+    #[inline(always)]
+    fn depths(&mut self, depth: impl Fn(f32) -> f32) {
+        let slope = self.slope;
+        self.each(|x| ramp(depth(x), slope));
+    }
+
+    /// Narrows the row to the cells whose centres are less than `reach` from `x`.
+    fn narrow(&mut self, x: f32, reach: f32) {
+        let from = (x - reach - 1.5).floor() as i32 - self.x0;
+        let to = (x + reach + 1.5).ceil() as i32 - self.x0;
+        let within = |v: i32, range: &Range<usize>| {
+            v.clamp(range.start as i32, range.end as i32) as usize
+        };
+        self.range = within(from, &self.range)..within(to, &self.range);
+    }
+}
+
+/// The nearest whole number of 0 to 256, by what adding 2²³ does to an f32.
+#[inline(always)]
+fn whole_units(units: f32) -> u16 {
+    ((units + 8_388_608.0).to_bits() & 0x1ff) as u16
+}
+
+/// `v` between 0 and 1; 0 if it is no number. Two instructions, where `clamp` is more.
+#[inline(always)]
+fn unit(v: f32) -> f32 {
+    let v = if v > 0.0 { v } else { 0.0 };
+    if v < 1.0 { v } else { 1.0 }
+}
+
+#[inline(always)]
+fn ramp(depth: f32, slope: f32) -> f32 {
+    unit((depth + 0.5) * slope)
+}
+
+/// The share that a slab of `half` to each side has of a cell at `off` from its middle.
+/// No cell has more of a thin slab than the slab is thick.
+#[inline(always)]
+fn slab(half: f32, off: f32, slope: f32) -> f32 {
+    let share = ramp(half - off.abs(), slope);
+    if share < 2.0 * half { share } else { 2.0 * half }
+}
+
+impl Form {
+    #[inline]
+    fn row(&self, [y, z]: [f32; 2], at: VoxelPos, row: &mut Units<'_>) {
+        let slope = row.slope;
+        match self {
+            Form::Ball { centre, radius } => {
+                let (dy, dz) = (y - centre[1], z - centre[2]);
+                let off = dy * dy + dz * dz;
+                let reach = (radius + 0.5) * (radius + 0.5) - off;
+                row.narrow(centre[0], if reach > 0.0 { reach.sqrt() } else { 0.0 });
+                row.depths(|x| {
+                    let dx = x - centre[0];
+                    radius - (dx * dx + off).sqrt()
+                });
+            }
+            Form::Block { frame, half } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                slab(half[0], a, slope) * slab(half[1], b, slope) * slab(half[2], c, slope)
+            }),
+            Form::Cylinder { frame, radius, half_height } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                ramp(radius - (a * a + c * c).sqrt(), slope) * slab(*half_height, b, slope)
+            }),
+            Form::Wedge { frame, half, up } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                let share = slab(half[0], a, slope) * slab(half[1], b, slope);
+                share * slab(half[2], c, slope) * ramp(up[0] * c - up[1] * b, slope)
+            }),
+            Form::Path { points, radius } => {
+                row.depths(|x| radius - path_distance([x, y, z], points));
+            }
+            Form::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
+            Form::Field(field) => {
+                let [sx, _, sz] = field.region.size();
+                let local = at - field.region.min;
+                let first = sx * (local.z as usize + sz * local.y as usize);
+                let depths = &field.depth[first..first + sx];
+                let (range, full) = (row.range.clone(), row.full);
+                for (i, units) in range.clone().zip(&mut row.out[range]) {
+                    let depth = depths[(local.x + i as i32) as usize];
+                    *units = whole_units(ramp(depth, slope) * full);
+                }
+            }
+            Form::Heights { corner, spacing, width, heights } => row.each(|x| {
+                let p = [x - corner[0], y - corner[1], z - corner[2]];
+                heights_share(p, *spacing, *width, heights, slope)
+            }),
+        }
+    }
+
+    /// A depth that changes by at most one voxel a voxel; `None` where that is not known.
+    fn depth(&self, p: [f32; 3]) -> Option<f32> {
+        let least = |a: f32, b: f32| if a < b { a } else { b };
+        Some(match self {
+            Form::Ball { centre, radius } => {
+                let off = sub(p, *centre);
+                radius - dot(off, off).sqrt()
+            }
+            Form::Block { frame, half } => {
+                let off = frame.local(p);
+                let [a, b, c] = [0, 1, 2].map(|i| half[i] - off[i].abs());
+                least(a, least(b, c))
+            }
+            Form::Cylinder { frame, radius, half_height } => {
+                let [a, b, c] = frame.local(p);
+                least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
+            }
+            Form::Path { points, radius } => radius - path_distance(p, points),
+            Form::Convex(planes) => convex_depth(p, planes),
+            Form::Wedge { .. } | Form::Field(_) | Form::Heights { .. } => return None,
+        })
+    }
+}
+
+impl Frame {
+    /// A point as seen from the frame.
+    #[inline(always)]
+    fn local(&self, p: [f32; 3]) -> [f32; 3] {
+        let off = sub(p, self.centre);
+        self.axes.map(|axis| axis[0] * off[0] + (axis[1] * off[1] + axis[2] * off[2]))
+    }
+}
+
+#[inline(always)]
+fn convex_depth(p: [f32; 3], planes: &[([f32; 3], f32)]) -> f32 {
+    let depth = |(normal, offset): &([f32; 3], f32)| offset - dot(*normal, p);
+    planes.iter().map(depth).fold(f32::MAX, |a, b| if a < b { a } else { b })
+}
+
+/// Distance from the nearest segment of a path.
+fn path_distance(p: [f32; 3], points: &[[f32; 3]]) -> f32 {
+    let start = sub(p, points[0]);
+    let mut nearest = dot(start, start);
+    for ends in points.windows(2) {
+        let (along, from) = (sub(ends[1], ends[0]), sub(p, ends[0]));
+        let length = dot(along, along);
+        let t = if length > 0.0 { unit(dot(along, from) / length) } else { 0.0 };
+        let off = [0, 1, 2].map(|i| from[i] - along[i] * t);
+        let squared = dot(off, off);
+        nearest = if squared < nearest { squared } else { nearest };
+    }
+    nearest.sqrt()
+}
+
+/// The share below a surface of bilinear heights; `p` from the corner. The height above a
+/// slope is more than the distance from it, by the slope's length.
+fn heights_share(p: [f32; 3], spacing: f32, width: usize, heights: &[f32], slope: f32) -> f32 {
+    let depth = heights.len() / width;
+    let [wide, deep] = [width - 1, depth - 1].map(|cells| cells as f32 * spacing * 0.5);
+    let edges = slab(wide, p[0] - wide, slope) * slab(deep, p[2] - deep, slope);
+    let cell = |v: f32, samples: usize| {
+        let at = v / spacing;
+        let at = if at > 0.0 { at } else { 0.0 };
+        let whole = (at as usize).min(samples - 2);
+        (whole, unit(at - whole as f32))
+    };
+    let ((i, u), (k, w)) = (cell(p[0], width), cell(p[2], depth));
+    let h = |i: usize, k: usize| heights[i + width * k];
+    let near = h(i, k) + (h(i + 1, k) - h(i, k)) * u;
+    let far = h(i, k + 1) + (h(i + 1, k + 1) - h(i, k + 1)) * u;
+    let (dx, dz) = (
+        (h(i + 1, k) - h(i, k)) + ((h(i + 1, k + 1) - h(i, k + 1)) - (h(i + 1, k) - h(i, k))) * w,
+        far - near,
+    );
+    let long = (1.0 + (dx * dx + dz * dz) / (spacing * spacing)).sqrt();
+    let below = ramp((near + (far - near) * w - p[1]) / long, slope);
+    edges * below * ramp(p[1], slope)
+}
+
+/// The box about a brush, voxels. Cells whose centres are half a voxel or more from it
+/// are not covered.
+fn bounds(brush: &Brush) -> Result<[[f64; 3]; 2], EditError> {
+    let around = |centre: &[f64; 3], reach: [f64; 3]| {
+        [[0, 1, 2].map(|i| centre[i] - reach[i]), [0, 1, 2].map(|i| centre[i] + reach[i])]
+    };
+    Ok(match brush {
+        Brush::Ball { centre, radius } => around(centre, [*radius; 3]),
+        Brush::Block { centre, half, turn } | Brush::Wedge { centre, half, turn } => {
+            around(centre, turned_reach(half, turn)?)
+        }
+        Brush::Cylinder { centre, radius, half_height, turn } => {
+            around(centre, turned_reach(&[*radius, *half_height, *radius], turn)?)
+        }
+        Brush::Path { points, radius } => {
+            let [min, max] = box_of(points);
+            [min.map(|v| v - radius), max.map(|v| v + radius)]
+        }
+        Brush::Convex { planes } => convex_bounds(planes)?,
+        Brush::Mesh { vertices, .. } => box_of(vertices),
+        Brush::Heights { corner, spacing, width, heights } => {
+            let high = heights.iter().fold(0.0f32, |high, &h| high.max(h));
+            let [wide, deep] = [*width as usize, heights.len() / *width as usize]
+                .map(|samples| (samples - 1) as f64 * spacing);
+            let size = [wide, f64::from(high), deep];
+            [*corner, [0, 1, 2].map(|i| corner[i] + size[i])]
+        }
+    })
+}
+
+fn box_of(points: &[[f64; 3]]) -> [[f64; 3]; 2] {
+    let fold = |axis: usize, f: fn(f64, f64) -> f64| {
+        points.iter().map(|p| p[axis]).reduce(f).unwrap_or_default()
+    };
+    [[0, 1, 2].map(|axis| fold(axis, f64::min)), [0, 1, 2].map(|axis| fold(axis, f64::max))]
+}
+
+/// How far a turned box reaches along the axes, its ramps included, less half a voxel.
+fn turned_reach(half: &[f64; 3], turn: &[f64; 4]) -> Result<[f64; 3], EditError> {
+    let axes = axes_of(turn)?;
+    let reach = |i: usize| (0..3).map(|j| axes[j][i].abs() * (half[j] + 0.5)).sum::<f64>();
+    Ok([0, 1, 2].map(|i| reach(i) - 0.5))
+}
+
+/// The voxels whose centres are less than half a voxel from a box.
+fn region_of([min, max]: [[f64; 3]; 2]) -> Result<Region, EditError> {
+    // The casts saturate, beyond the limits.
+    let region = Region::new(min.map(|v| v.floor() as i32), max.map(|v| v.ceil() as i32));
+    match region.within_limits() {
+        true => Ok(region),
+        false => Err(EditError::BeyondLimits(region)),
+    }
+}
+
+/// The axes of a turned shape: the rows of the matrix that turns the world back.
+fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
+    let long = x * x + y * y + z * z + w * w;
+    if !(long > 1e-18 && long < 1e18) {
+        return Err(EditError::Invalid("a turn is a quaternion that is not zero"));
+    }
+    let s = 2.0 / long;
+    Ok([
+        [1.0 - s * (y * y + z * z), s * (x * y + w * z), s * (x * z - w * y)],
+        [s * (x * y - w * z), 1.0 - s * (x * x + z * z), s * (y * z + w * x)],
+        [s * (x * z + w * y), s * (y * z - w * x), 1.0 - s * (x * x + y * y)],
+    ])
+}
+
+/// The box about what is inside all planes, from the points in which three planes meet.
+fn convex_bounds(planes: &[Plane]) -> Result<[[f64; 3]; 2], EditError> {
+    let planes = unit_planes(planes)?;
+    let mut corners = Vec::new();
+    for (i, a) in planes.iter().enumerate() {
+        for (j, b) in planes.iter().enumerate().skip(i + 1) {
+            for c in &planes[j + 1..] {
+                corners.extend(meeting_point([a, b, c]));
+            }
+        }
+    }
+    let inside = |p: &[f64; 3]| planes.iter().all(|(n, offset)| dot64(*n, *p) <= offset + 1e-6);
+    corners.retain(inside);
+    // What goes on for ever does so along a line in which two planes meet.
+    let ways = planes.iter().enumerate().flat_map(|(i, a)| {
+        planes[i + 1..].iter().flat_map(move |b| {
+            let way = cross64(a.0, b.0);
+            [way, way.map(|v| -v)]
+        })
+    });
+    let mut ways = ways.filter(|way| dot64(*way, *way) > 1e-12);
+    let bounded = ways.all(|way| planes.iter().any(|plane| dot64(plane.0, way) > 1e-9));
+    if corners.is_empty() || !bounded {
+        return Err(EditError::Invalid("the planes of a convex brush bound nothing"));
+    }
+    Ok(box_of(&corners))
+}
+
+fn unit_planes(planes: &[Plane]) -> Result<Vec<([f64; 3], f64)>, EditError> {
+    let unit = |plane: &Plane| {
+        let long = dot64(plane.normal, plane.normal).sqrt();
+        let fine = long > 1e-9 && long < 1e9 && plane.offset.is_finite();
+        fine.then(|| (plane.normal.map(|v| v / long), plane.offset / long))
+    };
+    let all: Option<Vec<_>> = planes.iter().map(unit).collect();
+    all.ok_or(EditError::Invalid("a plane of the brush has no direction"))
+}
+
+fn meeting_point([a, b, c]: [&([f64; 3], f64); 3]) -> Option<[f64; 3]> {
+    let (bc, ca, ab) = (cross64(b.0, c.0), cross64(c.0, a.0), cross64(a.0, b.0));
+    let volume = dot64(a.0, bc);
+    let point = [0, 1, 2].map(|i| (a.1 * bc[i] + b.1 * ca[i] + c.1 * ab[i]) / volume);
+    (volume.abs() > 1e-9).then_some(point)
+}
+
+fn form(brush: &Brush, anchor: VoxelPos, region: Region, falloff: f64) -> Result<Form, EditError> {
+    let origin = anchor.to_array().map(f64::from);
+    let local = |p: &[f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
+    let short = |v: &[f64; 3]| v.map(|v| v as f32);
+    let frame = |centre: &[f64; 3], turn: &[f64; 4]| -> Result<Frame, EditError> {
+        Ok(Frame { centre: local(centre), axes: axes_of(turn)?.map(|axis| short(&axis)) })
+    };
+    Ok(match brush {
+        Brush::Ball { centre, radius } => {
+            Form::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
+        }
+        Brush::Block { centre, half, turn } => {
+            Form::Block { frame: frame(centre, turn)?, half: short(half) }
+        }
+        Brush::Cylinder { centre, radius, half_height, turn } => {
+            let (radius, half_height) = (round_radius(*radius) as f32, *half_height as f32);
+            Form::Cylinder { frame: frame(centre, turn)?, radius, half_height }
+        }
+        Brush::Wedge { centre, half, turn } => {
+            let long = (half[1] * half[1] + half[2] * half[2]).sqrt();
+            let up = [half[1] / long, half[2] / long].map(|v| v as f32);
+            Form::Wedge { frame: frame(centre, turn)?, half: short(half), up }
+        }
+        Brush::Path { points, radius } => {
+            let radius = round_radius(*radius) as f32;
+            Form::Path { points: points.iter().map(local).collect(), radius }
+        }
+        Brush::Convex { planes } => {
+            let planes = unit_planes(planes)?;
+            let offset = |(normal, offset): &([f64; 3], f64)| {
+                (short(normal), (offset - dot64(*normal, origin)) as f32)
+            };
+            Form::Convex(planes.iter().map(offset).collect())
+        }
+        Brush::Mesh { vertices, triangles } => {
+            let large = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
+            if large || region.volume() > MAX_FIELD_CELLS {
+                return Err(EditError::TooLarge(region));
+            }
+            if falloff > MAX_MESH_FALLOFF {
+                return Err(EditError::Invalid("the falloff of a mesh brush is at most 16 voxels"));
+            }
+            let reach = 1.0 + falloff as f32;
+            Form::Field(MeshDistance::new(vertices, triangles, region, reach))
+        }
+        Brush::Heights { corner, spacing, width, heights } => Form::Heights {
+            corner: local(corner),
+            spacing: *spacing as f32,
+            width: *width as usize,
+            heights: heights.clone(),
+        },
+    })
+}
+
+/// The radius whose ramp of one voxel holds the volume of a ball: r³ + r/4 = radius³, by
+/// Newton's method, which from above only comes down.
+fn ball_radius(radius: f64) -> f64 {
+    let mut r = radius;
+    for _ in 0..12 {
+        r -= (r * r * r + r * 0.25 - radius * radius * radius) / (3.0 * r * r + 0.25);
+    }
+    r
+}
+
+/// The radius whose ramp of one voxel holds the area of a disc.
+fn round_radius(radius: f64) -> f64 {
+    (radius * radius - 1.0 / 12.0).max(0.25 * radius * radius).sqrt()
+}
+
+#[inline(always)]
+fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+#[inline(always)]
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn dot64(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross64(p: [f64; 3], q: [f64; 3]) -> [f64; 3] {
+    [p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]]
+}
