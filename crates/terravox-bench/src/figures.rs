@@ -31,11 +31,14 @@ pub enum Area {
     Collide,
     /// What bodies touch.
     Contacts,
+    /// Brushes and undo.
+    Edit,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 4] = [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts];
+    pub const ALL: [Area; 5] =
+        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Edit];
 }
 
 /// One figure and its bound.
@@ -65,7 +68,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Mesh, Storage};
+    use Area::{Collide, Contacts, Edit, Mesh, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -129,6 +132,10 @@ pub const FIGURES: &[Figure] = {
         figure(Contacts, "boxes_reused_share", "share", AtLeast(0.95), None),
         figure(Contacts, "boxes_update_vs_rebuild", "×", AtMost(0.1), Some(0.02)),
         figure(Contacts, "soak_lost", "bodies", AtMost(0.0), Some(0.0)),
+        figure(Edit, "ball16_cells_per_s", "M/s", AtLeast(60.0), Some(300.0)),
+        figure(Edit, "undo_vs_edit", "×", AtMost(0.5), Some(0.3)),
+        figure(Edit, "history_vs_raw", "×", AtMost(0.1), Some(0.05)),
+        figure(Edit, "volume_error", "share", AtMost(0.01), None),
     ]
 };
 
@@ -153,7 +160,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 61);
+        assert_eq!(FIGURES.len(), 65);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub fn update(document: &str, reports: &[Report], machine: &Machine) -> Result<S
             Area::Mesh => "mesh",
             Area::Collide => "collide",
             Area::Contacts => "contacts",
+            Area::Edit => "edit",
         };
         let details: Vec<String> = report.detail_tables().iter().map(table).collect();
         let peers: String = report.peer_wins().iter().map(|line| format!("- {line}\n")).collect();

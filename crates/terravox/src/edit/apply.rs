@@ -287,14 +287,19 @@ fn crop(from: &DenseBox, region: Region, to: &mut DenseBox) {
     let (material, occupancy) = to.arrays_mut();
     let targets = material.chunks_exact_mut(width).zip(occupancy.chunks_exact_mut(width));
     for ((m, o), at) in targets.zip(region_rows(region)) {
-        let start = off.x as usize
-            + row * ((off.z + at[1]) as usize + depth * (off.y + at[0]) as usize);
+        let start =
+            off.x as usize + row * ((off.z + at[1]) as usize + depth * (off.y + at[0]) as usize);
         m.copy_from_slice(&from.materials()[start..start + width]);
         o.copy_from_slice(&from.occupancies()[start..start + width]);
     }
     if !(to.water().is_empty() && from.water().is_empty()) {
-        let inside = region.voxels().enumerate();
-        let held = inside.filter_map(|(i, at)| Some((i as u32, from.water_at(at)?))).collect();
+        let held = from.water().iter().filter_map(|&(i, held)| {
+            let (i, slice) = (i as usize, row * depth);
+            let at = [i % row, i / slice, i / row % depth].map(|v| v as i32);
+            let pos = from.region().min + VoxelPos::from(at);
+            region.contains(pos).then(|| (to.index(pos) as u32, held))
+        });
+        let held = held.collect();
         to.set_all_water(held);
     }
 }

@@ -110,8 +110,7 @@ impl Layout {
 }
 
 /// Faces of a cell.
-const FACES: [[i32; 3]; 6] =
-    [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
+const FACES: [[i32; 3]; 6] = [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
 
 /// How many cells beside those that it changes an operation looks at.
 pub(super) fn padding(op: &BrushOp) -> i32 {
@@ -388,7 +387,8 @@ fn clear_films(liquid: bool, layout: Layout, after: &mut Parts, film: &[usize]) 
         if !inside || units[i] > 128 || units[i] == 0 {
             continue;
         }
-        let beside = [i - 1, i + 1, i - layout.row, i + layout.row, i - layout.slice, i + layout.slice];
+        let beside =
+            [i - 1, i + 1, i - layout.row, i + layout.row, i - layout.slice, i + layout.slice];
         if beside.iter().all(|&at| units[at] <= 128) {
             units[i] = 0;
         }

@@ -11,10 +11,10 @@
 
 use super::volume::Tally;
 use crate::codec::{Dialect, Rle};
-use crate::voxel::{Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
 
 /// The coder of patches. Whatever has water is solid to it; the grid knows better.
-pub(super) const RLE: Rle<'static> = Rle { kinds: &[Kind::Solid; 256], dialect: Dialect::Wide };
+const RLE: Rle<'static> = Rle { kinds: &[Kind::Solid; 256], dialect: Dialect::Wide };
 
 /// A row without a changed cell.
 const EMPTY_ROW: u8 = 0xfe;
@@ -140,9 +140,8 @@ pub(super) fn bounds_of(runs: &[Run], whole: Region) -> Region {
         (x0, x1) = (x0.min(x), x1.max(x + run.cells));
         (z0, z1) = (z0.min(z), z1.max(z + 1));
     }
-    let corner = |x: usize, y: usize, z: usize| {
-        whole.min + VoxelPos::new(x as i32, y as i32, z as i32)
-    };
+    let corner =
+        |x: usize, y: usize, z: usize| whole.min + VoxelPos::new(x as i32, y as i32, z as i32);
     Region { min: corner(x0, row(first) / depth, z0), max: corner(x1, row(last) / depth + 1, z1) }
 }
 
@@ -178,7 +177,8 @@ fn wet_cell(old: (Cell, Option<u8>), new: (Cell, Option<u8>), tally: &mut Tally)
         None if cell.material == WATER => u64::from(cell.units()),
         None => 0,
     };
-    let ground = |(cell, _): (Cell, Option<u8>)| if cell.material == WATER { Cell::AIR } else { cell };
+    let ground =
+        |(cell, _): (Cell, Option<u8>)| if cell.material == WATER { Cell::AIR } else { cell };
     tally.cell(ground(old), ground(new));
     tally.removed.add(WATER, water(old).saturating_sub(water(new)));
     tally.added.add(WATER, water(new).saturating_sub(water(old)));
@@ -197,12 +197,7 @@ pub(super) struct PatchScratch {
 
 impl Patch {
     /// What the runs of `cells` are, in a region that holds them all.
-    pub fn of(
-        cells: &DenseBox,
-        runs: &[Run],
-        region: Region,
-        s: &mut PatchScratch,
-    ) -> Patch {
+    pub fn of(cells: &DenseBox, runs: &[Run], region: Region, s: &mut PatchScratch) -> Patch {
         s.bytes.clear();
         encode_rows(cells.region(), runs, region, &mut s.bytes);
         let rows = s.bytes.as_slice().into();
@@ -241,7 +236,7 @@ impl Patch {
         s.material.resize(count, 0);
         s.occupancy.resize(count, 0);
         // Cells were checked when they were made.
-        let _ = RLE.decode(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
+        let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
         let (material, occupancy) = cells.arrays_mut();
         let mut from = 0;
         for run in runs {
@@ -285,8 +280,51 @@ fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Box<[u8]> {
         s.occupancy.extend_from_slice(&cells.occupancies()[part]);
     }
     s.bytes.clear();
-    RLE.encode(&s.material, &s.occupancy, &s.water, &mut s.bytes);
+    encode_cells(&s.material, &mut s.occupancy, &s.water, &mut s.bytes);
     s.bytes.as_slice().into()
+}
+
+/// What stands for any occupancy but 255 in the runs.
+const PARTIAL: u8 = 0;
+
+/// Writes cells: the occupancies of those that are neither full nor air one after the
+/// other, and runs in which one value stands for all of them. At a surface nearly every
+/// cell has an occupancy of its own, which would be a run of its own.
+fn encode_cells(material: &[u8], occupancy: &mut [u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
+    let mut partial = Vec::new();
+    for (&m, o) in material.iter().zip(&mut *occupancy) {
+        if m != AIR && *o != 255 {
+            partial.push(std::mem::replace(o, PARTIAL));
+        }
+    }
+    put_varint(partial.len() as u64, out);
+    out.extend_from_slice(&partial);
+    RLE.encode(material, occupancy, water, out);
+}
+
+/// Reads what [`encode_cells`] wrote, all of `bytes`.
+pub(super) fn decode_cells(
+    bytes: &[u8],
+    material: &mut [u8],
+    occupancy: &mut [u8],
+    water: &mut Vec<(u32, u8)>,
+) -> Result<(), usize> {
+    let mut offset = 0;
+    let count = get_varint(bytes, &mut offset).ok_or(0usize)?;
+    let rest = &bytes[offset..];
+    let count = usize::try_from(count).ok().filter(|&count| count <= rest.len()).ok_or(0usize)?;
+    let (partial, runs) = rest.split_at(count);
+    let start = offset + count;
+    let read =
+        RLE.decode(runs, material, occupancy, water).map_err(|error| start + error.offset)?;
+    let mut partial = partial.iter();
+    for (&m, o) in material.iter().zip(occupancy) {
+        if m != AIR && *o != 255 {
+            *o = *partial.next().ok_or(0usize)?;
+        }
+    }
+    let all = read == runs.len() && partial.next().is_none();
+    if all { Ok(()) } else { Err(start + read) }
 }
 
 /// Writes which cells of `region` are in runs; runs are of a box over `whole`.

@@ -5,9 +5,8 @@
 //! patch decoded.
 
 use super::apply::ONE_BOX;
-use super::patch::{Patch, RLE, decode_rows, get_varint, put_varint};
+use super::patch::{Patch, decode_cells, decode_rows, get_varint, put_varint};
 use super::undo::{History, Stroke};
-use crate::codec::DecodeErrorKind;
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
@@ -41,7 +40,7 @@ pub enum HistoryErrorKind {
     /// The list of changed cells makes no sense.
     Rows,
     /// The changed cells make no sense.
-    Cells(DecodeErrorKind),
+    Cells,
     /// Bytes are left over.
     TooLong,
 }
@@ -57,7 +56,7 @@ impl fmt::Display for HistoryError {
             HistoryErrorKind::Checksum => f.write_str("the checksum is wrong"),
             HistoryErrorKind::Region => f.write_str("a region that no edit can have"),
             HistoryErrorKind::Rows => f.write_str("rows that do not fit their region"),
-            HistoryErrorKind::Cells(_) => f.write_str("cells that do not fit their rows"),
+            HistoryErrorKind::Cells => f.write_str("cells that do not fit their rows"),
             HistoryErrorKind::TooLong => f.write_str("more bytes than strokes"),
         }
     }
@@ -195,15 +194,9 @@ impl<'a> Reader<'a> {
         }
         let (cells_at, cells) = self.part()?;
         let (mut material, mut occupancy) = (vec![0; count], vec![0; count]);
-        let read = RLE.decode(cells, &mut material, &mut occupancy, &mut Vec::new());
-        let cells_error = |offset, kind| HistoryError { offset: cells_at + offset, kind };
-        match read {
-            Err(e) => return Err(cells_error(e.offset, HistoryErrorKind::Cells(e.kind))),
-            Ok(read) if read != cells.len() => {
-                return Err(cells_error(read, HistoryErrorKind::TooLong));
-            }
-            Ok(_) => {}
-        }
+        decode_cells(cells, &mut material, &mut occupancy, &mut Vec::new()).map_err(|offset| {
+            HistoryError { offset: cells_at + offset, kind: HistoryErrorKind::Cells }
+        })?;
         Ok(Patch { region, rows: rows.into(), cells: cells.into() })
     }
 }

@@ -17,6 +17,9 @@ use std::ops::Range;
 /// Most cells of the box about a mesh brush: its distances are held at once.
 const MAX_FIELD_CELLS: u64 = 1 << 26;
 
+/// Most cells about a shape that is weighed.
+const MAX_WEIGHED_CELLS: u64 = 20 * 20 * 20;
+
 /// Longest falloff of a mesh brush, voxels.
 const MAX_MESH_FALLOFF: f64 = 16.0;
 
@@ -34,15 +37,37 @@ pub(super) struct Stamp {
 }
 
 enum Form {
-    Ball { centre: [f32; 3], radius: f32 },
-    Block { frame: Frame, half: [f32; 3] },
-    Cylinder { frame: Frame, radius: f32, half_height: f32 },
-    Wedge { frame: Frame, half: [f32; 3], up: [f32; 2] },
-    Path { points: Vec<[f32; 3]>, radius: f32 },
+    Ball {
+        centre: [f32; 3],
+        radius: f32,
+    },
+    Block {
+        frame: Frame,
+        half: [f32; 3],
+    },
+    Cylinder {
+        frame: Frame,
+        radius: f32,
+        half_height: f32,
+    },
+    Wedge {
+        frame: Frame,
+        half: [f32; 3],
+        up: [f32; 2],
+    },
+    Path {
+        points: Vec<[f32; 3]>,
+        radius: f32,
+    },
     /// Unit normals and offsets.
     Convex(Vec<([f32; 3], f32)>),
     Field(MeshDistance),
-    Heights { corner: [f32; 3], spacing: f32, width: usize, heights: Vec<f32> },
+    Heights {
+        corner: [f32; 3],
+        spacing: f32,
+        width: usize,
+        heights: Vec<f32>,
+    },
 }
 
 /// Local axes and the point that they start from.
@@ -74,7 +99,28 @@ impl Stamp {
         let anchor = VoxelPos::from(anchor);
         let form = form(brush, anchor, region, falloff)?;
         let slope = (1.0 / (1.0 + falloff)) as f32;
-        Ok(Stamp { region, anchor, form, slope, full: (strength * 256.0) as f32 })
+        let mut stamp = Stamp { region, anchor, form, slope, full: 256.0 };
+        if falloff == 0.0 && region.volume() <= MAX_WEIGHED_CELLS {
+            stamp.weigh(brush);
+        }
+        stamp.full = (strength * 256.0) as f32;
+        Ok(stamp)
+    }
+
+    /// Moves the surface of a small shape by what its cells have too much or too little:
+    /// where the shape lies between the cells makes a difference of a percent.
+    fn weigh(&mut self, brush: &Brush) {
+        let Some((volume, surface)) = volume_and_surface(brush) else { return };
+        let [width, high, deep] = self.region.size();
+        let mut row = vec![0; width];
+        let mut units = 0u64;
+        for line in 0..high * deep {
+            let [y, z] = [self.region.min.y + (line / deep) as i32, (line % deep) as i32];
+            let part = self.row(y, self.region.min.z + z, self.region.min.x, &mut row);
+            units += row[part].iter().map(|&units| u64::from(units)).sum::<u64>();
+        }
+        let missing = (volume - units as f64 / 256.0) / surface;
+        self.form.grow(missing.clamp(-0.1, 0.1) as f32);
     }
 
     /// Whether a whole region is covered, or not at all, as far as that is quickly told.
@@ -150,13 +196,29 @@ impl Units<'_> {
         self.each(|x| ramp(depth(x), slope));
     }
 
+    /// As [`Units::depths`], where all cells less than `inner` from `x` are covered.
+    #[inline(always)]
+    fn full_depths(&mut self, x: f32, inner: f32, depth: impl Fn(f32) -> f32) {
+        let whole = self.range.clone();
+        // A voxel less to each side, so that rounding does not matter.
+        let ends = [x - inner + 1.5, x + inner - 1.5];
+        let [from, to] = ends.map(|end| (end.floor() as i32 - self.x0).max(0) as usize);
+        let from = from.clamp(whole.start, whole.end);
+        let to = to.clamp(from, whole.end);
+        self.range = whole.start..from;
+        self.depths(&depth);
+        self.out[from..to].fill(whole_units(self.full));
+        self.range = to..whole.end;
+        self.depths(&depth);
+        self.range = whole;
+    }
+
     /// Narrows the row to the cells whose centres are less than `reach` from `x`.
     fn narrow(&mut self, x: f32, reach: f32) {
         let from = (x - reach - 1.5).floor() as i32 - self.x0;
         let to = (x + reach + 1.5).ceil() as i32 - self.x0;
-        let within = |v: i32, range: &Range<usize>| {
-            v.clamp(range.start as i32, range.end as i32) as usize
-        };
+        let within =
+            |v: i32, range: &Range<usize>| v.clamp(range.start as i32, range.end as i32) as usize;
         self.range = within(from, &self.range)..within(to, &self.range);
     }
 }
@@ -197,10 +259,15 @@ impl Form {
                 let off = dy * dy + dz * dz;
                 let reach = (radius + 0.5) * (radius + 0.5) - off;
                 row.narrow(centre[0], if reach > 0.0 { reach.sqrt() } else { 0.0 });
-                row.depths(|x| {
-                    let dx = x - centre[0];
+                let depth = |x| {
+                    let dx: f32 = x - centre[0];
                     radius - (dx * dx + off).sqrt()
-                });
+                };
+                // Most cells are far inside, and need no root.
+                let full = radius - 0.5 - (1.0 / slope - 1.0);
+                let within = full * full - off;
+                let inner = if full > 0.0 && within > 0.0 { within.sqrt() } else { 0.0 };
+                row.full_depths(centre[0], inner, depth);
             }
             Form::Block { frame, half } => row.each(|x| {
                 let [a, b, c] = frame.local([x, y, z]);
@@ -234,6 +301,19 @@ impl Form {
                 let p = [x - corner[0], y - corner[1], z - corner[2]];
                 heights_share(p, *spacing, *width, heights, slope)
             }),
+        }
+    }
+
+    /// Moves the surface outward by so many voxels, of forms that are weighed.
+    fn grow(&mut self, by: f32) {
+        match self {
+            Form::Ball { radius, .. } => *radius += by,
+            Form::Block { half, .. } => *half = half.map(|half| half + by),
+            Form::Cylinder { radius, half_height, .. } => {
+                *radius += by;
+                *half_height += by;
+            }
+            _ => {}
         }
     }
 
@@ -480,6 +560,21 @@ fn form(brush: &Brush, anchor: VoxelPos, region: Region, falloff: f64) -> Result
             width: *width as usize,
             heights: heights.clone(),
         },
+    })
+}
+
+/// Volume and surface of shapes that are thick enough to be weighed.
+fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
+    const PI: f64 = std::f64::consts::PI;
+    Some(match *brush {
+        Brush::Ball { radius: r, .. } if r >= 1.0 => (4.0 / 3.0 * PI * r * r * r, 4.0 * PI * r * r),
+        Brush::Block { half: [a, b, c], .. } if a.min(b).min(c) >= 1.0 => {
+            (8.0 * a * b * c, 8.0 * (a * b + b * c + c * a))
+        }
+        Brush::Cylinder { radius: r, half_height: h, .. } if r.min(h) >= 1.0 => {
+            (2.0 * PI * r * r * h, 2.0 * PI * r * r + 4.0 * PI * r * h)
+        }
+        _ => return None,
     })
 }
 

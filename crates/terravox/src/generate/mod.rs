@@ -7,6 +7,6 @@ mod hills;
 mod noise;
 mod sdf;
 
-pub(crate) use noise::noise_3d;
 pub use hills::{Hills, SEA_LEVEL};
+pub(crate) use noise::noise_3d;
 pub use sdf::{fill_sdf, occupancy_units};

@@ -52,7 +52,12 @@ impl MeshDistance {
         for triangle in triangles {
             let corners = triangle.map(|v| parts[v as usize]);
             add_crossings(*triangle, corners, size, &mut crossings);
-            lower_distances(corners.map(|v| v.map(|v| v as f64 / PARTS)), size, reach, &mut squared);
+            lower_distances(
+                corners.map(|v| v.map(|v| v as f64 / PARTS)),
+                size,
+                reach,
+                &mut squared,
+            );
         }
         sign(&mut squared, size, crossings);
         MeshDistance { region, depth: squared }
@@ -67,7 +72,13 @@ fn side(ids: [u32; 2], a: [i64; 3], b: [i64; 3], p: [i64; 2]) -> i64 {
     let (dy, dz) = (b[1] - a[1], b[2] - a[2]);
     let exact = dy * (p[1] - a[2]) - dz * (p[0] - a[1]);
     // Ties only: their size does not matter, as it is one part in 2²⁴ of a voxel.
-    let moved = if exact != 0 { exact } else if dz != 0 { -dz.signum() } else { dy.signum() };
+    let moved = if exact != 0 {
+        exact
+    } else if dz != 0 {
+        -dz.signum()
+    } else {
+        dy.signum()
+    };
     if flip { -moved } else { moved }
 }
 
@@ -114,7 +125,8 @@ fn lower_distances(corners: Corners, size: [usize; 3], reach: f32, squared: &mut
     let range = |axis: usize| {
         let low = corners.iter().map(|v| v[axis]).fold(f64::MAX, f64::min) - f64::from(reach);
         let high = corners.iter().map(|v| v[axis]).fold(f64::MIN, f64::max) + f64::from(reach);
-        (low - 0.5).ceil().max(0.0) as usize..((high + 0.5).floor().max(0.0) as usize).min(size[axis])
+        (low - 0.5).ceil().max(0.0) as usize
+            ..((high + 0.5).floor().max(0.0) as usize).min(size[axis])
     };
     let normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
     let far = f64::from(reach) * f64::from(reach) * dot(normal, normal);
@@ -186,7 +198,8 @@ mod tests {
     /// A box as 12 triangles.
     fn cuboid(min: [f64; 3], max: [f64; 3]) -> (Vec<[f64; 3]>, Vec<[u32; 3]>) {
         let corner = |i: usize| [0, 1, 2].map(|a| if i >> a & 1 == 1 { max[a] } else { min[a] });
-        let quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
+        let quads =
+            [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
         let triangles = quads.iter().flat_map(|q| [[q[0], q[1], q[2]], [q[0], q[2], q[3]]]);
         ((0..8).map(corner).collect(), triangles.collect())
     }
@@ -212,7 +225,10 @@ mod tests {
                 for (p, depth) in region.voxels().zip(&field.depth) {
                     let centre = p.to_array().map(|v| f64::from(v) + 0.5);
                     let expected = box_depth(centre, min, max).clamp(-1.5, 1.5);
-                    assert!((f64::from(*depth) - expected).abs() < 1e-3, "{p}: {depth}, {expected}");
+                    assert!(
+                        (f64::from(*depth) - expected).abs() < 1e-3,
+                        "{p}: {depth}, {expected}"
+                    );
                 }
                 // Inside out is the same body.
                 triangles.iter_mut().for_each(|t| t.swap(0, 1));

@@ -46,7 +46,7 @@ impl Chunk {
     }
 
     /// Writes mip 0 of `region` (absolute, inside the chunk at `origin`) from `source`
-    /// and brings the mips up to date.
+    /// and brings the mips up to date. From then on mip 0 is held.
     pub fn write(
         &mut self,
         origin: VoxelPos,
@@ -57,13 +57,17 @@ impl Chunk {
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
         self.gather_updates(origin, local, source, kinds, updates);
-        self.lines.replace(updates);
+        self.finest = 0;
         for mip in 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let dirty = local.coarser(mip as u32);
-            coarsen(&mut self.lines, fine, coarse, dirty, kinds, updates);
+            coarsen(&self.lines, fine, coarse, dirty, kinds, updates);
         }
+        self.lines.replace(updates);
     }
+
+    /// Adds the rows of a write that differ from what is there; all of them if mip 0 is
+    /// not held, since mips that were given do not follow from what is there.
 
     fn gather_updates(
         &self,
@@ -76,6 +80,7 @@ impl Chunk {
         updates.clear();
         let (x0, x1) = (local.min.x as usize, local.max.x as usize);
         let source_x = (origin.x + local.min.x - source.region().min.x) as usize;
+        let wet = !source.water().is_empty() || !self.lines.water_between(0, 1 << 15).is_empty();
         for y in local.min.y..local.max.y {
             for z in local.min.z..local.max.z {
                 let line = CHUNK_EDGE * y as usize + z as usize;
@@ -86,9 +91,12 @@ impl Chunk {
                 row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
                 row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
                 row.normalise();
-                self.gather_water(line, x0..x1, source, cells, &row, kinds, &mut updates.water);
-                updates.lines.push(line as u16);
-                updates.rows.push(row);
+                if wet {
+                    self.gather_water(line, x0..x1, source, cells, &row, kinds, &mut updates.water);
+                } else if self.finest == 0 && *self.lines.line(line) == row {
+                    continue;
+                }
+                updates.push(line as u16, row);
             }
         }
     }
@@ -151,15 +159,15 @@ impl Chunk {
                     updates.water.push(((line * ROW_CELLS + x) as u16, water));
                 }
             }
-            updates.lines.push(line as u16);
-            updates.rows.push(row);
+            updates.push(line as u16, row);
         }
-        self.lines.replace(updates);
+        updates.water.sort_unstable_by_key(|entry| entry.0);
         for mip in usize::from(mip) + 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let all = Region::new([0; 3], [coarse.edge as i32; 3]);
-            coarsen(&mut self.lines, fine, coarse, all, kinds, updates);
+            coarsen(&self.lines, fine, coarse, all, kinds, updates);
         }
+        self.lines.replace(updates);
     }
 
     /// Rows of mip 0 that are not full cells of one material.

@@ -40,6 +40,8 @@ pub(crate) struct LineUpdates {
     pub lines: Vec<u16>,
     pub rows: Vec<Row>,
     pub water: Vec<(u16, u8)>,
+    /// By line: its number among `rows`, plus one; 0 for a line that is not among them.
+    staged: Vec<u16>,
     /// Where the rows are put together.
     packed: Vec<Row>,
 }
@@ -97,9 +99,44 @@ impl<'a> Group<'a> {
 
 impl LineUpdates {
     pub fn clear(&mut self) {
+        for &line in &self.lines {
+            if let Some(staged) = self.staged.get_mut(usize::from(line)) {
+                *staged = 0;
+            }
+        }
         self.lines.clear();
         self.rows.clear();
         self.water.clear();
+    }
+
+    /// Adds a line, which comes after all others, without its water.
+    #[inline]
+    pub fn push(&mut self, line: u16, row: Row) {
+        self.lines.push(line);
+        self.rows.push(row);
+        if self.staged.len() <= usize::from(line) {
+            self.staged.resize(usize::from(line) + 1, 0);
+        }
+        self.staged[usize::from(line)] = self.rows.len() as u16;
+    }
+
+    /// Adds a line with its water, in place of what it was to be if it is here already.
+    pub fn put(&mut self, line: u16, row: Row, water: &[(u16, u8)]) {
+        match self.staged(line.into()) {
+            None => self.push(line, row),
+            Some(at) => {
+                self.rows[at] = row;
+                self.water.retain(|held| held.0 / ROW_CELLS as u16 != line);
+            }
+        }
+        self.water.extend_from_slice(water);
+    }
+
+    /// The number of a line among the rows, if it is to be written.
+    #[inline]
+    pub fn staged(&self, line: usize) -> Option<usize> {
+        let staged = self.staged.get(line).copied().unwrap_or(0);
+        usize::from(staged).checked_sub(1)
     }
 }
 
@@ -123,6 +160,29 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
             true => &self.rows[self.row_index(line)],
             false => &UNIFORM_ROWS[usize::from(self.fill[line])],
         }
+    }
+
+    /// Line `line` as it will be once `updates` are written.
+    #[inline]
+    pub fn line_after<'a>(&'a self, updates: &'a LineUpdates, line: usize) -> &'a Row {
+        match updates.staged(line) {
+            Some(at) => &updates.rows[at],
+            None => self.line(line),
+        }
+    }
+
+    /// Water of the cells `first..first + cells` of one line, as it will be once `updates`
+    /// are written.
+    pub fn water_after<'a>(
+        &'a self,
+        updates: &'a LineUpdates,
+        first: usize,
+        cells: usize,
+    ) -> &'a [(u16, u8)] {
+        if updates.staged(first / ROW_CELLS).is_none() {
+            return self.water_between(first, cells);
+        }
+        water_of(&updates.water, first, cells)
     }
 
     /// The lines of one group, for readers of many of them.
@@ -154,12 +214,6 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         usize::from(self.start[group].saturating_sub(WINDOW))
     }
 
-    /// The material of line `line` if it is not stored, which means full cells of it.
-    #[inline]
-    pub fn line_material(&self, line: usize) -> Option<u8> {
-        (!self.is_stored(line)).then_some(self.fill[line])
-    }
-
     /// The material, if all cells are full cells of it and none holds water.
     pub fn uniform_material(&self) -> Option<u8> {
         let first = self.fill[0];
@@ -171,12 +225,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
 
     /// Water of the cells `first..first + cells`.
     pub fn water_between(&self, first: usize, cells: usize) -> &[(u16, u8)] {
-        if self.water.is_empty() {
-            return &[];
-        }
-        let from = self.water.partition_point(|w| usize::from(w.0) < first);
-        let to = self.water.partition_point(|w| usize::from(w.0) < first + cells);
-        &self.water[from..to]
+        water_of(&self.water, first, cells)
     }
 
     /// Stored lines in the first `groups` groups.
@@ -276,6 +325,16 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         water.shrink_to_fit();
         self.water = water;
     }
+}
+
+/// The entries of the cells `first..first + cells`.
+fn water_of(water: &[(u16, u8)], first: usize, cells: usize) -> &[(u16, u8)] {
+    if water.is_empty() {
+        return &[];
+    }
+    let from = water.partition_point(|w| usize::from(w.0) < first);
+    let to = water.partition_point(|w| usize::from(w.0) < first + cells);
+    &water[from..to]
 }
 
 #[cfg(test)]
