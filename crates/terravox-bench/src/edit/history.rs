@@ -31,6 +31,15 @@ fn brush(action: Action, centre: [f64; 3], radius: f64) -> EditOp {
     BrushOp::new(Brush::Ball { centre, radius }, action).into()
 }
 
+/// Bytes of the cells of the box about a ball: what a history without a code keeps.
+fn raw_bytes(op: &EditOp) -> u64 {
+    let EditOp::Brush(BrushOp { brush: Brush::Ball { centre, radius }, .. }) = op else {
+        unreachable!("all strokes are made of balls")
+    };
+    let edge = |axis: usize| (centre[axis] + radius).ceil() - (centre[axis] - radius).floor();
+    2 * (edge(0) * edge(1) * edge(2)) as u64
+}
+
 /// What the strokes of one kind cost.
 #[derive(Clone, Copy, Default)]
 struct Cost {
@@ -102,9 +111,9 @@ fn measure(
             let mut raw = 0;
             history.begin_stroke();
             for op in &ops {
-                match editor.apply(&mut world.grid, op, &mut history) {
-                    Ok(edited) => raw += 2 * edited.region.volume(),
-                    Err(error) => panic!("{}: {error}", world.name),
+                raw += raw_bytes(op);
+                if let Err(error) = editor.apply(&mut world.grid, op, &mut history) {
+                    panic!("{}: {error}", world.name);
                 }
             }
             history.end_stroke();

@@ -68,6 +68,27 @@ impl Editor {
         op: &EditOp,
         history: impl Into<Option<&'h mut History>>,
     ) -> Result<Edited, EditError> {
+        self.apply_by(ONE_BOX, grid, op, history.into())
+    }
+
+    /// As [`Editor::apply`], chunk by chunk whatever the size.
+    #[cfg(test)]
+    pub(super) fn apply_in_pieces(
+        &mut self,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+    ) -> Result<Edited, EditError> {
+        self.apply_by(0, grid, op, None)
+    }
+
+    /// Applies an operation as one box if that has at most `one_box` cells.
+    fn apply_by(
+        &mut self,
+        one_box: u64,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+        history: Option<&mut History>,
+    ) -> Result<Edited, EditError> {
         let job = Job::new(op, grid)?;
         let (region, padding) = (job.region(), job.padding());
         let needed = region.grow(padding);
@@ -78,10 +99,9 @@ impl Editor {
             return Err(EditError::TooLarge(region));
         }
         check_held(grid, needed)?;
-        let history = history.into();
         let mut outcome = Outcome::default();
         let remember = history.is_some();
-        if region.volume() <= ONE_BOX {
+        if region.volume() <= one_box {
             grid.read(needed, 0, &mut self.old)?;
             self.change(&job, grid.materials());
             self.commit(grid, region, remember, &mut outcome)?;

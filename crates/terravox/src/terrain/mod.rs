@@ -3,6 +3,7 @@
 //! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, and
 //! the collider.
 
+mod edits;
 mod meshes;
 mod placement;
 mod rays;
@@ -12,6 +13,7 @@ pub use placement::Placement;
 pub use rays::RayHit;
 
 use crate::collide::{Collider, ColliderOptions};
+use crate::edit::{Editor, History};
 use crate::generate::fill_sdf;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
@@ -105,6 +107,8 @@ pub struct Terrain {
     collider: Collider,
     flight: Flight,
     swaps: Vec<MeshSwap>,
+    editor: Editor,
+    history: History,
 }
 
 /// The plan that [`Terrain::update`] works on, and how far it is.

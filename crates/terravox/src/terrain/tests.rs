@@ -156,3 +156,26 @@ fn metres_and_voxels_agree_at_other_sizes() {
     let heights = mesh.solid.positions.iter().map(|&p| terrain.placement().world_from_voxel(p)[1]);
     assert_eq!(heights.fold(0.0, f32::max), 1.0);
 }
+
+#[test]
+fn edits_in_metres_reach_the_views_and_are_undone() {
+    use crate::edit::EditOp;
+    let placement = Placement { voxel_size_m: 0.5, origin_m: [100.0, 0.0, -7.0] };
+    let mut terrain = Terrain::new(TerrainOptions { placement, ..TerrainOptions::default() });
+    let rock = terrain.edit(&EditOp::fill_ball(8, [100.0, 10.0, 0.0], 6.0)).expect("air is held");
+    let ideal = 4.188_790_2 * 12f64.powi(3);
+    assert!((rock.added.voxels(8) / ideal - 1.0).abs() < 0.01);
+    let top = |terrain: &mut Terrain| {
+        let hit = terrain.ray([100.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0);
+        hit.map(|hit| hit.point[1])
+    };
+    assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
+    terrain.edit(&EditOp::dig_ball([100.0, 16.0, 0.0], 3.0)).expect("it is held");
+    assert!(top(&mut terrain).is_some_and(|y| (y - 13.0).abs() < 0.1));
+    terrain.undo().expect("it is held");
+    assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
+    terrain.undo().expect("it is held");
+    assert_eq!(top(&mut terrain), None);
+    assert!(terrain.redo().expect("it is held").is_some());
+    assert!(top(&mut terrain).is_some());
+}

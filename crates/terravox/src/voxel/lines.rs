@@ -285,7 +285,8 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
                 } else {
                     continue;
                 };
-                match row.uniform_material() {
+                // What was stored before is not uniform.
+                match if updated { row.uniform_material() } else { None } {
                     Some(material) => self.fill[line] = material,
                     None => self.pack_line(line, row, packed),
                 }
