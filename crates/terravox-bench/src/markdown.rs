@@ -1,7 +1,7 @@
 //! Puts measured tables into a Markdown document, between marks that stay in it:
 //! `<!-- begin NAME -->` and `<!-- end NAME -->`, a line each. The names are
 //! `storage-machine`, `storage-figures`, `storage-details`, `storage-peers`, and the
-//! same for `mesh`, `collide` and `contacts`. What is not between marks is left as it is.
+//! same for `mesh`, `collide`, `contacts` and `edit`. What is not between marks is left as it is.
 
 use crate::figures::Area;
 use crate::machine::Machine;

@@ -19,3 +19,8 @@ pub mod voxel;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And that of the guide to editing.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/editing.md")]
+struct EditingGuide;

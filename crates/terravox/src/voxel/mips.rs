@@ -189,11 +189,12 @@ impl<'a> Below<'a> {
         let dry = self.wet.iter().all(|water| water.is_empty());
         let (mut sum, mut high, mut low) = ([0u16; 32], [0u8; 32], [255u8; 32]);
         for [material, occupancy] in self.rows {
-            for (x, (&m, &o)) in material.iter().zip(occupancy).enumerate() {
-                sum[x] += (u16::from(o) + 1) & u16::from(m != AIR).wrapping_neg();
-                high[x] = high[x].max(m);
+            let sums = sum.iter_mut().zip(&mut high).zip(&mut low);
+            for ((&m, &o), ((sum, high), low)) in material.iter().zip(occupancy).zip(sums) {
+                *sum += (u16::from(o) + 1) & u16::from(m != AIR).wrapping_neg();
+                *high = m.max(*high);
                 // Air is above all others here.
-                low[x] = low[x].min(m.wrapping_sub(1));
+                *low = m.wrapping_sub(1).min(*low);
             }
         }
         if !(dry && water.is_empty()) {
