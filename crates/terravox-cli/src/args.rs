@@ -71,6 +71,10 @@ pub struct Demo {
     /// Width and height of the pictures in pixels
     #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
     pub size: [usize; 2],
+    /// Bodies to drop into the world
+    #[cfg(feature = "physics")]
+    #[arg(long, default_value_t = 500, value_parser = bodies)]
+    pub bodies: usize,
     #[command(flatten)]
     pub heightmap: Heightmap,
     #[command(flatten)]
@@ -369,6 +373,11 @@ fn number(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
     // Twice what voxels of a kilometre reach.
     if value.abs() <= 2e12 { Ok(value) } else { Err("not a number that fits".to_owned()) }
+}
+
+#[cfg(feature = "physics")]
+fn bodies(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count <= 10_000).ok_or("give 0 to 10000".to_owned())
 }
 
 fn positive(text: &str) -> Result<f64, String> {

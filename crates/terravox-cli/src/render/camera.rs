@@ -55,6 +55,12 @@ impl Camera {
         self.axes.z_axis
     }
 
+    /// Yaw and height of a sun over the camera's left shoulder, degrees.
+    pub fn sun(&self, height_degrees: f64) -> [f64; 2] {
+        let forward = self.forward();
+        [forward.x.atan2(-forward.z).to_degrees() - 120.0, height_degrees]
+    }
+
     /// Half the height of the picture one cell in front of the eye.
     fn half_height(&self) -> f64 {
         (self.fov_degrees.to_radians() * 0.5).tan()

@@ -317,7 +317,7 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> f64 {
 
 /// Takes the tiny picture.
 fn shares(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> Shares {
-    let [yaw, height] = super::usual_sun(camera);
+    let [yaw, height] = camera.sun(super::SUN_DEGREES);
     let sun = direction_of(yaw, height);
     let share = 1.0 / TRIAL_RAYS as f64;
     let [mut slope, mut slope_squared] = [0.0; 2];

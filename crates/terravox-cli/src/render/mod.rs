@@ -16,6 +16,7 @@ mod occlusion;
 mod scene;
 mod shade;
 mod sky;
+mod solids;
 #[cfg(test)]
 mod tests;
 mod vertices;
@@ -28,6 +29,7 @@ pub use image::Image;
 pub use lines::{draw_lines, target};
 pub use scene::Scene;
 pub use shade::{FAR, RecordedRays};
+pub use solids::{Form, Solid};
 
 use cpu_time::ThreadTime;
 use glam::{DVec2, DVec3, Vec3};
@@ -43,6 +45,9 @@ const TILE: usize = 32;
 
 /// Columns and rows of the tiny picture that finds the exposure.
 const TRIAL: [usize; 2] = [24, 14];
+
+/// Height of the usual sun.
+const SUN_DEGREES: f64 = 33.0;
 
 /// Mean brightness of the ground in a picture by day.
 const GREY: f32 = 0.2;
@@ -166,7 +171,7 @@ pub fn recorded_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -
 
 /// Sky, colours and lamp of a picture.
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
-    let [sun_yaw, sun_height] = options.sun.unwrap_or_else(|| usual_sun(camera));
+    let [sun_yaw, sun_height] = options.sun.unwrap_or_else(|| camera.sun(SUN_DEGREES));
     let reach = reach(scene, camera);
     let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
     let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
@@ -179,13 +184,6 @@ fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look
     };
     look.exposure = exposure(&look, camera, options.aspect());
     look
-}
-
-/// Yaw and height of the sun over the camera's left shoulder, degrees.
-fn usual_sun(camera: &Camera) -> [f64; 2] {
-    let forward = camera.forward();
-    let yaw = forward.x.atan2(-forward.z).to_degrees();
-    [yaw - 120.0, 33.0]
 }
 
 /// How much brighter than by day the picture is taken, as an eye or a camera would in a

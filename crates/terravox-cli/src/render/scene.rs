@@ -1,9 +1,10 @@
-//! What rays travel through: a world at one mip, its collider, and the look of the blocks
-//! that were shaded.
+//! What rays travel through: a world at one mip, its collider, the look of the blocks that
+//! were shaded, and solids that stand in it.
 
 use super::camera::Ray;
 use super::chunks;
 use super::shade;
+use super::solids::{Solid, SolidHit, Solids};
 use super::vertices::{MeshScratch, Vertex, Vertices};
 use glam::{DVec3, IVec3, Vec3};
 use terravox::collide::{self, Collider, Filter, Hit};
@@ -24,6 +25,7 @@ pub struct Scene {
     pub(super) snapshot: Snapshot,
     collider: Collider,
     vertices: Vertices,
+    solids: Solids,
     /// Linear colours by material id.
     palette: [Vec3; 256],
     mip: u8,
@@ -53,7 +55,20 @@ impl Scene {
         let snapshot = collider.snapshot().clone();
         let palette = shade::palette(snapshot.materials());
         let vertices = Vertices::new(listed);
-        Ok(Scene { snapshot, collider, vertices, palette, mip: at, bounds })
+        Ok(Scene {
+            snapshot,
+            collider,
+            vertices,
+            solids: Solids::default(),
+            palette,
+            mip: at,
+            bounds,
+        })
+    }
+
+    /// Puts solids into the picture, in place of those that were there.
+    pub fn set_solids(&mut self, solids: &[Solid]) {
+        self.solids = Solids::new(solids, |colour| Vec3::from(colour.map(shade::linear_from_srgb)));
     }
 
     /// The mip that the picture shows.
@@ -78,7 +93,7 @@ impl Scene {
         cell.map_or(Kind::Air, |cell| self.snapshot.materials().kind(cell.material))
     }
 
-    /// The first surface within `reach` cells.
+    /// The first surface of the world within `reach` cells.
     pub fn closest(&self, ray: &Ray, reach: f64, sees: &Filter) -> Option<Hit> {
         self.collider.ray(&query(ray, reach), sees).found
     }
@@ -93,9 +108,20 @@ impl Scene {
         self.palette[usize::from(hit.material)]
     }
 
-    /// Whether ground lies within `reach` cells along the ray.
+    /// The first of the solids within `reach` cells.
+    pub(super) fn closest_solid(&self, ray: &Ray, reach: f64) -> Option<SolidHit> {
+        self.solids.closest(ray, reach)
+    }
+
+    /// The share of the sky that solids leave open over a surface.
+    pub(super) fn open_beside_solids(&self, point: DVec3, normal: Vec3) -> f32 {
+        self.solids.open(point, normal)
+    }
+
+    /// Whether ground or a solid lies within `reach` cells along the ray.
     pub fn blocked(&self, ray: &Ray, reach: f64) -> bool {
-        self.collider.ray_any(&query(ray, reach), &Filter::SOLID).found
+        self.solids.block(ray, reach)
+            || self.collider.ray_any(&query(ray, reach), &Filter::SOLID).found
     }
 }
 

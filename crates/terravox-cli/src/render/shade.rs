@@ -10,6 +10,7 @@ use super::grain;
 use super::occlusion::Bricks;
 use super::scene::Scene;
 use super::sky::Sky;
+use super::solids::SolidHit;
 use super::vertices::{MeshScratch, Vertex};
 use glam::{DVec3, Vec3};
 use terravox::collide::{Filter, Hit};
@@ -53,6 +54,18 @@ pub(super) struct Spot {
     pub from_behind: bool,
     /// The share of the sky that it sees, if its corners know.
     pub open: Option<f32>,
+    /// Whether it is even and of one colour, as ground never is.
+    pub plain: bool,
+}
+
+/// The first thing that a ray met.
+pub(super) struct Met {
+    /// Cells from the ray's origin.
+    pub distance: f64,
+    /// Whether it is water or another liquid.
+    pub liquid: bool,
+    /// Where.
+    pub spot: Spot,
 }
 
 /// Memory that one thread needs to shade.
@@ -89,7 +102,7 @@ pub(super) fn palette(materials: &MaterialTable) -> [Vec3; 256] {
 }
 
 /// A channel of sRGB as linear light, 0 to 1.
-fn linear_from_srgb(value: u8) -> f32 {
+pub(super) fn linear_from_srgb(value: u8) -> f32 {
     let v = f32::from(value) / 255.0;
     if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
 }
@@ -102,17 +115,29 @@ impl Look<'_> {
         if let Some(recorded) = &mut scratch.recorded {
             recorded.primary.push(*ray);
         }
-        let Some(hit) = self.scene.closest(ray, FAR, &Filter::BOTH) else {
+        let Some(met) = self.met(ray, &Filter::BOTH, scratch) else {
             return self.sky.seen(direction);
         };
-        let spot = self.spot(ray, &hit, scratch);
-        let colour = if hit.liquid {
-            self.water(ray, &hit, &spot, scratch)
+        let colour = if met.liquid {
+            self.water(ray, &met, scratch)
         } else {
-            let lamp = self.lamp_light(&spot, direction, hit.distance);
-            self.ground(&spot, hit.distance, Vec3::ONE, scratch) + lamp
+            let lamp = self.lamp_light(&met.spot, direction, met.distance);
+            self.ground(&met.spot, met.distance, Vec3::ONE, scratch) + lamp
         };
-        self.sky.haze(colour, direction, hit.distance)
+        self.sky.haze(colour, direction, met.distance)
+    }
+
+    /// The first solid, or surface that the filter lets pass.
+    pub fn met(&self, ray: &Ray, sees: &Filter, scratch: &mut Scratch) -> Option<Met> {
+        let hit = self.scene.closest(ray, FAR, sees);
+        let reach = hit.as_ref().map_or(FAR, |hit| hit.distance);
+        if let Some(solid) = self.scene.closest_solid(ray, reach) {
+            let spot = solid_spot(ray, &solid);
+            return Some(Met { distance: solid.distance, liquid: false, spot });
+        }
+        let hit = hit?;
+        let spot = self.spot(ray, &hit, scratch);
+        Some(Met { distance: hit.distance, liquid: hit.liquid, spot })
     }
 
     /// What the surface is like where a ray meets it.
@@ -152,6 +177,7 @@ impl Look<'_> {
             colour: blend(|vertex| vertex.colour),
             from_behind,
             open,
+            plain: false,
         }
     }
 
@@ -159,10 +185,16 @@ impl Look<'_> {
     /// water. `t` is the distance to the viewer, cells.
     pub fn ground(&self, spot: &Spot, t: f64, filter: Vec3, scratch: &mut Scratch) -> Vec3 {
         let footprint = t * self.pixel_edge;
-        let normal = grain::rough(spot.point, spot.normal, footprint);
+        let (normal, tint) = match spot.plain {
+            true => (spot.normal, Vec3::ONE),
+            false => (
+                grain::rough(spot.point, spot.normal, footprint),
+                grain::tint(spot.point, footprint),
+            ),
+        };
         let sun = self.sunlight(spot, normal, scratch);
-        let open = self.open(spot, t, scratch);
-        let tint = grain::tint(spot.point, footprint);
+        let beside = self.scene.open_beside_solids(spot.point, spot.normal);
+        let open = self.open(spot, t, scratch) * beside;
         spot.colour * tint * filter * (sun + self.sky.ambient(normal, open))
     }
 
@@ -215,13 +247,27 @@ impl Look<'_> {
     pub fn seen_in_water(&self, ray: &Ray, scratch: &mut Scratch) -> Vec3 {
         let direction = ray.direction.as_vec3();
         scratch.rays.water += 1;
-        let Some(hit) = self.scene.closest(ray, FAR, &Filter::SOLID) else {
+        let Some(Met { distance, spot, .. }) = self.met(ray, &Filter::SOLID, scratch) else {
             return self.sky.seen(direction);
         };
-        let spot = self.spot(ray, &hit, scratch);
         let facing = spot.normal.dot(self.sky.sun).max(0.0);
         let light = self.sky.sunlight * facing + self.sky.ambient(spot.normal, 0.8);
-        self.sky.haze(spot.colour * light, direction, hit.distance)
+        self.sky.haze(spot.colour * light, direction, distance)
+    }
+}
+
+/// What a solid is like where a ray meets it.
+fn solid_spot(ray: &Ray, hit: &SolidHit) -> Spot {
+    let point = ray.at(hit.distance);
+    Spot {
+        point,
+        normal: hit.normal,
+        face: hit.normal,
+        shadow_origin: point + (hit.normal * LIFT).as_dvec3(),
+        colour: hit.colour,
+        from_behind: false,
+        open: None,
+        plain: true,
     }
 }
 

@@ -112,6 +112,36 @@ fn a_lake_is_blue_and_shallow_water_shows_the_bottom() {
 }
 
 #[test]
+fn solids_are_lit_throw_shadows_and_are_seen_in_water() {
+    let mut grid = world(Region::new([-32, 0, -32], [32, 32, 32]), |p| 4.0 - p.y, GRASS);
+    let mut lake = DenseBox::new(Region::new([-32, 4, -32], [0, 10, 32]));
+    lake.fill(WATER);
+    assert!(grid.write(&lake).is_ok());
+    let mut scene = scene(&grid);
+    let camera = Camera::bearing(DVec3::new(0.0, 70.0, 0.0), 0.0, -90.0, 45.0);
+    let take = |scene: &Scene| render(scene, &camera, &options(96, 96), &|| ()).image;
+    let before = take(&scene);
+    // One over land, one at the bottom of the lake; the sun stands in the east, at 45°.
+    let ball = |x: f64, y: f64| Form::Ball { centre: DVec3::new(x, y, 0.0), radius: 3.0 };
+    let solid = |form| Solid { form, colour: [230, 20, 20] };
+    scene.set_solids(&[solid(ball(20.0, 7.0)), solid(ball(-16.0, 6.5))]);
+    let after = take(&scene);
+    let [on_land, in_lake] = [DVec3::new(20.0, 10.0, 0.0), DVec3::new(-16.0, 9.5, 0.0)];
+    let redness = |p: [u8; 3]| i32::from(p[0]) - i32::from(p[1]);
+    assert!(redness(pixel(&after, &camera, on_land)) > 80);
+    let [was, is] = [&before, &after].map(|image| redness(pixel(image, &camera, in_lake)));
+    assert!(is > was + 15, "through the water: {was}, {is}");
+    let shadow = DVec3::new(15.0, 4.0, 0.0);
+    let [was, is] = [&before, &after].map(|image| luminance(pixel(image, &camera, shadow)));
+    assert!(is < 0.7 * was, "{was}, {is}");
+    // Far from them nothing changes, and without them all is as it was.
+    let far = DVec3::new(20.0, 4.0, 20.0);
+    assert_eq!(pixel(&before, &camera, far), pixel(&after, &camera, far));
+    scene.set_solids(&[]);
+    assert!(take(&scene) == before);
+}
+
+#[test]
 fn pictures_do_not_depend_on_the_number_of_threads() {
     let grid = pillar();
     let camera = Camera::looking_at(DVec3::new(40.0, 30.0, 40.0), DVec3::Y * 8.0, 50.0);

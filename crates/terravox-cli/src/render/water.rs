@@ -5,9 +5,9 @@
 
 use super::camera::Ray;
 use super::grain;
-use super::shade::{FAR, Look, Scratch, Spot};
+use super::shade::{FAR, Look, Met, Scratch, Spot};
 use glam::Vec3;
-use terravox::collide::{Filter, Hit};
+use terravox::collide::Filter;
 
 /// Light lost per cell of water, red first.
 const ABSORPTION: Vec3 = Vec3::new(0.46, 0.21, 0.16);
@@ -20,15 +20,16 @@ const MIRROR: f32 = 0.02;
 
 impl Look<'_> {
     /// Light from a liquid surface towards the viewer.
-    pub fn water(&self, ray: &Ray, hit: &Hit, spot: &Spot, scratch: &mut Scratch) -> Vec3 {
+    pub fn water(&self, ray: &Ray, met: &Met, scratch: &mut Scratch) -> Vec3 {
+        let spot = &met.spot;
         let direction = ray.direction.as_vec3();
         if spot.from_behind {
-            let beyond = Ray { origin: ray.at(hit.distance + 0.02), direction: ray.direction };
+            let beyond = Ray { origin: ray.at(met.distance + 0.02), direction: ray.direction };
             let above = self.seen_in_water(&beyond, scratch);
-            return self.through_water(above, spot, hit.distance, 1.0);
+            return self.through_water(above, spot, met.distance, 1.0);
         }
         let level = spot.normal.y > 0.7;
-        let footprint = hit.distance * self.pixel_edge / f64::from(-direction.y.min(-0.05));
+        let footprint = met.distance * self.pixel_edge / f64::from(-direction.y.min(-0.05));
         let normal = match level {
             true => grain::ripples(spot.point, spot.normal, footprint),
             false => spot.normal,
@@ -66,13 +67,13 @@ impl Look<'_> {
         let ray = Ray { origin, direction: down.as_dvec3().normalize() };
         let lit = if self.in_shadow(spot, scratch) { 0.25 } else { 1.0 };
         scratch.rays.water += 1;
-        let Some(hit) = self.scene.closest(&ray, FAR, &Filter::SOLID) else {
+        let Some(Met { distance, spot: bottom, .. }) = self.met(&ray, &Filter::SOLID, scratch)
+        else {
             return self.through_water(Vec3::ZERO, spot, FAR, lit);
         };
-        let bottom = self.spot(&ray, &hit, scratch);
         let depth = (spot.point.y - bottom.point.y).max(0.0);
-        let light = self.ground(&bottom, hit.distance, self.left_after(depth), scratch);
-        self.through_water(light, spot, hit.distance, lit)
+        let light = self.ground(&bottom, distance, self.left_after(depth), scratch);
+        self.through_water(light, spot, distance, lit)
     }
 
     /// `light` after `t` cells of water, with what the water itself scatters back.

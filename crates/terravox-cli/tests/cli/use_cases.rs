@@ -177,8 +177,20 @@ fn heightmaps_become_worlds_at_their_scale() {
 fn the_demo_goes_all_the_way() {
     let folder = Folder::new();
     folder.put("hill.png", &files::heightmap(96, 96));
-    let demo = folder.report(&["demo", "hill.png", "--vertical-scale", "40", "--size", "48x27"]);
-    assert_eq!(demo["files"].as_array().map(Vec::len), Some(5), "{demo}");
+    let mut arguments = vec!["demo", "hill.png", "--vertical-scale", "40", "--size", "48x27"];
+    if cfg!(feature = "physics") {
+        arguments.extend(["--bodies", "12"]);
+    }
+    let demo = folder.report(&arguments);
+    let files = if cfg!(feature = "physics") { 8 } else { 5 };
+    assert_eq!(demo["files"].as_array().map(Vec::len), Some(files), "{demo}");
+    match cfg!(feature = "physics") {
+        true => {
+            let bodies = &demo["bodies"];
+            assert_eq!([&bodies["bodies"], &bodies["below"]], [12, 0], "{demo}");
+        }
+        false => assert!(demo["drop"].to_string().contains("--features physics"), "{demo}"),
+    }
     for file in demo["files"].as_array().into_iter().flatten() {
         let path = folder.path("terravox-demo").join(file.as_str().expect("a name"));
         assert!(read(&path).len() > 300, "{}", path.display());
@@ -191,7 +203,7 @@ fn the_demo_goes_all_the_way() {
     let info = folder.report(&["info", "terravox-demo/world.tvx"]);
     assert_eq!(demo["digest"], info["digest"]);
     // Again, over what the first run left.
-    folder.report(&["demo", "hill.png", "--vertical-scale", "40", "--size", "48x27"]);
+    folder.report(&arguments);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `demo`: the whole way of a world, from nothing or a file to a model and pictures.
 
+#[cfg(feature = "physics")]
+mod drop;
 mod tunnel;
 mod views;
 
@@ -19,12 +21,21 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use terravox_cli::render::{PictureOptions, Scene};
+use views::View;
 
 /// Voxels along the demo world's x and z.
 const SIZE: u32 = 384;
 
 /// Heights of the demo world: deep enough for its lakes, and caves show in its sides.
 const HEIGHTS: Range<i32> = -32..128;
+
+/// How to have the part of the demo that is not built by default.
+#[cfg(not(feature = "physics"))]
+const NO_DROP: &str = "to see 500 bodies fall, float and be dug under: \
+                       cargo run --release --features physics -- demo";
+
+/// A picture: the name of its file, and its camera.
+type Taken = (&'static str, Value);
 
 /// How long each step took, in the order of the steps.
 #[derive(Default)]
@@ -58,7 +69,11 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
     let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
-    let pictures = take_pictures(&reopened, &dug, args, console, &mut times)?;
+    let scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
+    let pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
+    #[cfg(feature = "physics")]
+    let (drop, pictures) =
+        drop::show(world.grid, &reopened, scene, pictures, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
@@ -69,6 +84,12 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     report.count("dug_cells", "cells dug", dug.cells);
     report.count("triangles", "triangles", written.triangles);
     report.hidden("model_bytes", written.file_bytes);
+    #[cfg(feature = "physics")]
+    if let Some(end) = drop {
+        end.add_to(&mut report);
+    }
+    #[cfg(not(feature = "physics"))]
+    report.text_line("drop", "drop", NO_DROP);
     for (name, time) in &times.0 {
         report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
     }
@@ -94,25 +115,34 @@ fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
     Ok(again)
 }
 
-/// Takes the three pictures and answers their names and cameras.
+/// Takes the three pictures of the world.
 fn take_pictures(
     world: &World,
+    scene: &Scene,
     dug: &tunnel::Tunnel,
     args: &Demo,
     console: &Console,
     times: &mut Times,
-) -> Outcome<Vec<(&'static str, Value)>> {
-    let scene = Scene::new(&world.grid, None).map_err(Failure::new)?;
+) -> Outcome<Vec<Taken>> {
+    let aspect = args.size[0] as f64 / args.size[1] as f64;
+    let views = times.step("frame", || views::views(scene, dug, aspect));
+    views.iter().map(|view| save(world, scene, view, args, console, times)).collect()
+}
+
+/// Takes and writes a picture.
+fn save(
+    world: &World,
+    scene: &Scene,
+    view: &View,
+    args: &Demo,
+    console: &Console,
+    times: &mut Times,
+) -> Outcome<Taken> {
     let [width, height] = args.size;
-    let options = PictureOptions { width, height, ..PictureOptions::default() };
-    let views = times.step("frame", || views::views(&scene, dug, options.aspect()));
-    let mut pictures = Vec::new();
-    for view in views {
-        let path = args.out.join(view.file);
-        let output = Output::create(&path)?;
-        let picture = times.step(view.step, || take(&scene, &view.camera, &options, console));
-        write_png(output, &path, &picture.image)?;
-        pictures.push((view.file, typed(world, &scene, &view.camera).value));
-    }
-    Ok(pictures)
+    let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
+    let path = args.out.join(view.file);
+    let output = Output::create(&path)?;
+    let picture = times.step(view.step, || take(scene, &view.camera, &options, console));
+    write_png(output, &path, &picture.image)?;
+    Ok((view.file, typed(world, scene, &view.camera).value))
 }

@@ -198,7 +198,7 @@ fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
 }
 
 /// Digs a ball, in voxels; answers how many cells lost ground. Liquids stay.
-fn dig_ball(
+pub fn dig_ball(
     grid: &mut VoxelGrid,
     centre: [f64; 3],
     radius: f64,

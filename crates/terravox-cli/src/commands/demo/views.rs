@@ -32,23 +32,27 @@ pub struct View {
     pub file: &'static str,
     /// Where it is taken from.
     pub camera: Camera,
+    /// Where the sun stands, if not where it usually does.
+    pub sun: Option<[f64; 2]>,
 }
 
 /// The three views, in order.
 pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
     let overview = render::overview(scene, aspect, FOV_DEGREES);
-    let overview = View { step: "picture overview", file: "overview.png", camera: overview };
+    let overview =
+        View { step: "picture overview", file: "overview.png", camera: overview, sun: None };
     let tunnel = View {
         step: "picture tunnel",
         file: "tunnel.png",
         camera: in_tunnel(scene, tunnel, aspect),
+        sun: None,
     };
     let shore = render::shore(scene, [aspect, FOV_DEGREES]);
     let (step, file, camera) = match shore {
         Some(camera) => ("picture water", "water.png", camera),
         None => ("picture detail", "detail.png", detail(scene, aspect)),
     };
-    vec![overview, tunnel, View { step, file, camera }]
+    vec![overview, tunnel, View { step, file, camera, sun: None }]
 }
 
 /// Inside, looking out of the end with the better view; or, where none was dug, at the

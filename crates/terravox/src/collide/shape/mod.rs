@@ -17,6 +17,7 @@ mod gjk;
 mod naive;
 mod segment;
 mod simplex;
+mod slice;
 mod sphere;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use closest::closest_on_triangle;
 pub(crate) use closest::on_triangle;
 pub(super) use feature::Polygon;
 use gjk::{Gjk, gjk};
+pub(crate) use slice::Slice;
 
 /// Numbers beyond this, voxels, are none that a query answers.
 const FARTHEST: f32 = (1 << 20) as f32;

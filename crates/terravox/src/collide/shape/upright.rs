@@ -1,8 +1,9 @@
 //! The stretch of an upright line that lies inside a shape: in closed form for balls,
-//! capsules and boxes; for hulls by letting a point fall on them from both sides.
+//! capsules and boxes, from slices for hulls.
 
 use glam::{Mat3, Vec3};
 
+use super::slice::Slice;
 use super::{Core, ShapeCore};
 
 impl ShapeCore<'_> {
@@ -17,9 +18,16 @@ impl ShapeCore<'_> {
         }
     }
 
+    /// Makes ready for upright lines at `z`.
+    pub(crate) fn slice(&self, z: f32, slice: &mut Slice) {
+        if let Core::Points(points) = self.core {
+            slice.cut(points, z);
+        }
+    }
+
     /// Lowest and highest point of the line at (x, z), about the shape's origin; `None` if
-    /// it misses.
-    pub(crate) fn upright(&self, x: f32, z: f32) -> Option<[f32; 2]> {
+    /// it misses. The slice is the one at `z`.
+    pub(crate) fn upright(&self, x: f32, z: f32, slice: &Slice) -> Option<[f32; 2]> {
         let (from, radius) = (Vec3::new(x, 0.0, z), self.radius);
         match self.core {
             Core::Point => ball(from, Vec3::ZERO, radius),
@@ -33,19 +41,7 @@ impl ShapeCore<'_> {
                 all
             }
             Core::Box { half, axes } => slabs(from, half, axes),
-            Core::Points(_) => {
-                let reach = self.max.y - self.min.y + 2.0;
-                let fall = |down: f32| {
-                    let height = down * (reach + self.max.abs().max(self.min.abs()).y);
-                    let point = [[x, height, z]; 3];
-                    // The hull moves onto the point.
-                    let motion = [0.0, down, 0.0];
-                    let t = self.cast([0.0; 3], motion, &point, 2.0 * height.abs())?.t;
-                    Some(height - down * t)
-                };
-                let (high, low) = (fall(1.0)?, fall(-1.0)?);
-                (low < high).then_some([low, high])
-            }
+            Core::Points(_) => slice.upright(x),
         }
     }
 }
@@ -112,7 +108,8 @@ mod tests {
         #[test]
         fn lines_are_inside_where_sampling_says(
             turn in [-1.0..1.0f32, -1.0..1.0f32, -1.0..1.0f32, 0.2..1.0f32],
-            x in -1.5..1.5f32, z in -1.5..1.5f32, kind in 0..4u8,
+            x in -1.5..1.5f32, z in -1.5..1.5f32, kind in 0..5u8,
+            points in prop::collection::vec(prop::array::uniform3(-1.2..1.2f32), 4..24),
         ) {
             let turn = glam::Quat::from_array(turn).normalize();
             let corners: Vec<[f32; 3]> = (0..8)
@@ -126,10 +123,13 @@ mod tests {
                 0 => Shape::Sphere { radius: 1.1 },
                 1 => Shape::Capsule { a: end, b: end.map(|v| -0.5 * v), radius: 0.4 },
                 2 => Shape::Box { half: [1.0, 0.5, 0.7], rotation: turn.to_array() },
-                _ => Shape::Convex { points: &corners },
+                3 => Shape::Convex { points: &corners },
+                _ => Shape::Convex { points: &points },
             };
             let core = ShapeCore::new(&shape).unwrap();
-            let span = core.upright(x, z);
+            let mut slice = Slice::default();
+            core.slice(z, &mut slice);
+            let span = core.upright(x, z, &slice);
             for step in -40..40 {
                 let y = step as f32 * 0.05;
                 let point = [[x, y, z]; 3];

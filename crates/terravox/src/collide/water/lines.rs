@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::Submersion;
-use crate::collide::shape::ShapeCore;
+use crate::collide::shape::{ShapeCore, Slice};
 
 /// Fewest and most lines along an axis.
 const LINES: [f32; 2] = [16.0, 64.0];
@@ -24,6 +24,7 @@ pub(super) struct Lines {
     /// What a line stands for: its step along x times that along z, put right by the
     /// shape's volume where that is known.
     across: f32,
+    slice: Slice,
 }
 
 impl Lines {
@@ -36,9 +37,13 @@ impl Lines {
         self.start = [min[0] + 0.5 * self.step[0], min[2] + 0.5 * self.step[1]];
         self.width = count[0] as usize;
         self.spans.clear();
-        for line in 0..self.width * count[1] as usize {
-            let [x, z] = self.place(line);
-            self.spans.push(core.upright(x, z).unwrap_or([0.0, -1.0]));
+        for row in 0..count[1] as usize {
+            let [_, z] = self.place(row * self.width);
+            core.slice(z, &mut self.slice);
+            for column in 0..self.width {
+                let [x, _] = self.place(column);
+                self.spans.push(core.upright(x, z, &self.slice).unwrap_or([0.0, -1.0]));
+            }
         }
         self.across = self.step[0] * self.step[1];
         if let Some(volume) = core.volume() {

@@ -62,10 +62,17 @@ impl Submersion {
 /// Memory of [`Collider::submersion`]. Keep one per thread and reuse it.
 #[derive(Debug, Default)]
 pub struct WaterScratch {
-    cells: DenseBox,
     /// Points of a hull, turned.
     points: Vec<[f32; 3]>,
+    room: Room,
+}
+
+/// What one part takes.
+#[derive(Debug, Default)]
+struct Room {
+    cells: DenseBox,
     lines: Lines,
+    columns: Columns,
 }
 
 impl Collider {
@@ -81,13 +88,13 @@ impl Collider {
             self.counters.refused();
             return answer;
         }
-        let WaterScratch { cells, points, lines } = scratch;
+        let WaterScratch { points, room } = scratch;
         for part in body.parts {
             let Some(pose) = pose(part, turn.normalize(), points) else {
                 self.counters.refused();
                 continue;
             };
-            let missing = self.part_submersion(&pose, position, cells, lines, &mut answer.found);
+            let missing = self.part_submersion(&pose, position, room, &mut answer.found);
             answer.missing = answer.missing.or(missing);
         }
         answer
@@ -97,8 +104,7 @@ impl Collider {
         &self,
         pose: &PartPose<'_>,
         position: DVec3,
-        cells: &mut DenseBox,
-        lines: &mut Lines,
+        Room { cells, lines, columns }: &mut Room,
         sum: &mut Submersion,
     ) -> Option<Missing> {
         let origin = position + pose.at.as_dvec3();
@@ -112,8 +118,13 @@ impl Collider {
             self.counters.refused();
             return None;
         }
+        let wetness = self.broadphase.wetness(&aabb);
+        if let (Wetness::Dry, Some(volume)) = (wetness, pose.core.volume()) {
+            sum.body_volume += volume;
+            return None;
+        }
         lines.cut(&pose.core);
-        let mut part = match self.broadphase.wetness(&aabb) {
+        let mut part = match wetness {
             Wetness::Dry => Submersion { body_volume: lines.volume(), ..Submersion::default() },
             Wetness::Under => lines.sum(|_, _, visit| visit(f32::NEG_INFINITY, f32::INFINITY)),
             Wetness::Unknown(chunk) => {
@@ -125,11 +136,12 @@ impl Collider {
                     sum.body_volume += lines.volume();
                     return Some(Missing::NotHeld(missing.chunk));
                 }
-                let water = Water { cells, materials: self.snapshot.materials() };
+                columns.fill(&Water { cells, materials: self.snapshot.materials() });
                 lines.sum(|x, z, visit| {
-                    water.column(origin.x + f64::from(x), origin.z + f64::from(z), |low, high| {
+                    let [x, z] = [origin.x + f64::from(x), origin.z + f64::from(z)];
+                    for &[low, high] in columns.at(x, z) {
                         visit((low - origin.y) as f32, (high - origin.y) as f32);
-                    });
+                    }
                 })
             }
         };
@@ -176,19 +188,64 @@ struct Water<'a> {
     materials: &'a MaterialTable,
 }
 
+/// The wet intervals of all columns of a region.
+#[derive(Debug, Default)]
+struct Columns {
+    region: Region,
+    /// Where each column's end in `wet`, x fastest.
+    ends: Vec<usize>,
+    /// Lowest and highest point, voxels.
+    wet: Vec<[f64; 2]>,
+}
+
+impl Columns {
+    fn fill(&mut self, water: &Water<'_>) {
+        self.region = water.cells.region();
+        let Region { min, max } = self.region;
+        self.ends.clear();
+        self.wet.clear();
+        for z in min.z..max.z {
+            for x in min.x..max.x {
+                water.column(x, z, |low, high| self.wet.push([low, high]));
+                self.ends.push(self.wet.len());
+            }
+        }
+    }
+
+    /// Those of the column at (x, z), voxels, from above.
+    fn at(&self, x: f64, z: f64) -> &[[f64; 2]] {
+        let Region { min, max } = self.region;
+        let x = (x.floor() as i32).clamp(min.x, max.x - 1) - min.x;
+        let z = (z.floor() as i32).clamp(min.z, max.z - 1) - min.z;
+        let column = (x + z * (max.x - min.x)) as usize;
+        let start = column.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.wet[start..self.ends[column]]
+    }
+}
+
 impl Water<'_> {
-    /// Calls for the wet intervals of the column at (x, z), voxels, from above.
-    fn column(&self, x: f64, z: f64, mut visit: impl FnMut(f64, f64)) {
+    /// Calls for the wet intervals of a column of cells, from above; what touches is one.
+    fn column(&self, x: i32, z: i32, mut visit: impl FnMut(f64, f64)) {
         let Region { min, max } = self.cells.region();
-        let (x, z) = (x.floor() as i32, z.floor() as i32);
-        let (x, z) = (x.clamp(min.x, max.x - 1), z.clamp(min.z, max.z - 1));
         let mut is_under = false;
+        // The interval that may go on below.
+        let mut open: Option<[f64; 2]> = None;
         for y in (min.y..max.y).rev() {
             let height = self.height(VoxelPos::new(x, y, z), is_under);
             is_under = height > 0.0;
-            if is_under {
-                visit(y.into(), f64::from(y) + f64::from(height));
+            let [low, high] = [f64::from(y), f64::from(y) + f64::from(height)];
+            match &mut open {
+                Some(above) if is_under && above[0] <= high => above[0] = low,
+                _ => {
+                    if let Some([low, high]) = open.take() {
+                        visit(low, high);
+                    }
+                    open = is_under.then_some([low, high]);
+                }
             }
+        }
+        if let Some([low, high]) = open {
+            visit(low, high);
         }
     }
 

@@ -1,0 +1,68 @@
+//! The drop in three pictures from one place: in the air, settled, and after the dig.
+
+use super::super::views::View;
+use super::super::{Taken, Times, save};
+use super::{Counts, drop_bodies};
+use crate::args::Demo;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::report::Report;
+use crate::world::World;
+use terravox::voxel::VoxelGrid;
+use terravox_cli::render::Scene;
+
+/// Names of the pictures' steps and files.
+const PICTURES: [(&str, &str); 3] = [
+    ("picture drop 1", "drop-1-falling.png"),
+    ("picture drop 2", "drop-2-settled.png"),
+    ("picture drop 3", "drop-3-dug.png"),
+];
+
+/// How high the sun stands: so high that it shines into the pit.
+const SUN_DEGREES: f64 = 54.0;
+
+/// How the bodies are in the end.
+pub struct End {
+    counts: Counts,
+    /// Steps made.
+    steps: usize,
+}
+
+/// Drops bodies into a grid, a copy of the world that the scene shows, and adds pictures to
+/// those taken; `None` if there is no place or nothing to drop.
+///
+/// # Errors
+/// If a chunk is not held at mip 0, or a picture cannot be written.
+pub fn show(
+    grid: VoxelGrid,
+    world: &World,
+    mut before: Scene,
+    mut taken: Vec<Taken>,
+    args: &Demo,
+    console: &Console,
+    times: &mut Times,
+) -> Outcome<(Option<End>, Vec<Taken>)> {
+    if args.bodies == 0 {
+        return Ok((None, taken));
+    }
+    let dropped = times.step("drop", || drop_bodies(grid, args.bodies, console))?;
+    let Some(dropped) = dropped else { return Ok((None, taken)) };
+    let mip = before.mip();
+    let mut after = Scene::new(dropped.terrain.grid(), Some(mip)).map_err(Failure::new)?;
+    let [width, height] = args.size;
+    let camera = dropped.camera([&before, &after], width as f64 / height as f64);
+    for (i, (step, file)) in PICTURES.into_iter().enumerate() {
+        let scene = if i < 2 { &mut before } else { &mut after };
+        scene.set_solids(&dropped.moments[i].at_mip(mip).solids);
+        let view = View { step, file, camera, sun: Some(camera.sun(SUN_DEGREES)) };
+        taken.push(save(world, scene, &view, args, console, times)?);
+    }
+    Ok((Some(End { counts: dropped.counts, steps: dropped.steps }), taken))
+}
+
+impl End {
+    /// Adds the counts.
+    pub fn add_to(&self, report: &mut Report) {
+        self.counts.add_to(self.steps, report);
+    }
+}
