@@ -147,7 +147,7 @@ pub(super) fn apply(
             for x in part {
                 let pos = VoxelPos::new(layout.region.min.x + x as i32, y, z);
                 let units = s.brush[x];
-                if units > 0 && rules.passes(pos, &s.before) {
+                if units > 0 && region.contains(pos) && rules.passes(pos, &s.before) {
                     rules.change(pos, units, &s.before, &mut s.after, &mut s.film);
                 }
             }

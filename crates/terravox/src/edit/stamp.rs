@@ -202,7 +202,7 @@ impl Units<'_> {
         let whole = self.range.clone();
         // A voxel less to each side, so that rounding does not matter.
         let ends = [x - inner + 1.5, x + inner - 1.5];
-        let [from, to] = ends.map(|end| (end.floor() as i32 - self.x0).max(0) as usize);
+        let [from, to] = ends.map(|end| (floor(end) - self.x0).max(0) as usize);
         let from = from.clamp(whole.start, whole.end);
         let to = to.clamp(from, whole.end);
         self.range = whole.start..from;
@@ -215,12 +215,19 @@ impl Units<'_> {
 
     /// Narrows the row to the cells whose centres are less than `reach` from `x`.
     fn narrow(&mut self, x: f32, reach: f32) {
-        let from = (x - reach - 1.5).floor() as i32 - self.x0;
-        let to = (x + reach + 1.5).ceil() as i32 - self.x0;
+        let from = floor(x - reach - 1.5) - self.x0;
+        let to = floor(x + reach + 2.5) - self.x0;
         let within =
             |v: i32, range: &Range<usize>| v.clamp(range.start as i32, range.end as i32) as usize;
         self.range = within(from, &self.range)..within(to, &self.range);
     }
+}
+
+/// The whole number below, without the call that it is where there is no SSE4.1.
+#[inline(always)]
+fn floor(v: f32) -> i32 {
+    let cut = v as i32;
+    cut - i32::from(cut as f32 > v)
 }
 
 /// The nearest whole number of 0 to 256, by what adding 2²³ does to an f32.

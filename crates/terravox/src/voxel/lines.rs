@@ -42,6 +42,8 @@ pub(crate) struct LineUpdates {
     pub water: Vec<(u16, u8)>,
     /// By line: its number among `rows`, plus one; 0 for a line that is not among them.
     staged: Vec<u16>,
+    /// By row: the material, if it is full cells of one.
+    uniform: Vec<Option<u8>>,
     /// Where the rows are put together.
     packed: Vec<Row>,
 }
@@ -246,9 +248,12 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Replaces whole lines and their water. Memory is reallocated at most once.
     pub fn replace(&mut self, updates: &mut LineUpdates) {
         debug_assert!(updates.lines.is_sorted() && updates.lines.len() == updates.rows.len());
+        let LineUpdates { lines, rows, uniform, .. } = updates;
+        uniform.clear();
+        uniform.extend(rows.iter().map(Row::uniform_material));
         let mut first_stored = None;
-        for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            match row.uniform_material() {
+        for ((&line, row), &uniform) in lines.iter().zip(&*rows).zip(&*uniform) {
+            match uniform {
                 Some(material) if !self.is_stored(line.into()) => {
                     self.fill[usize::from(line)] = material;
                 }
@@ -265,7 +270,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Packs the lines of all groups from `first` on, with `updates` in place of what is
     /// there. Sharing looks back only, so the groups before it stay as they are.
     fn pack_from(&mut self, first: usize, updates: &mut LineUpdates) {
-        let LineUpdates { lines, rows, packed, .. } = updates;
+        let LineUpdates { lines, rows, uniform, packed, .. } = updates;
         let old = std::mem::take(&mut self.rows);
         packed.clear();
         packed.extend_from_slice(&old[..usize::from(self.start[first])]);
@@ -277,16 +282,16 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
             self.stored[group] = 0;
             for line in group * 32..LINES.min(group * 32 + 32) {
                 let updated = lines.get(update).is_some_and(|&next| usize::from(next) == line);
-                let row = if updated {
+                // What was stored before is not uniform.
+                let (row, uniform) = if updated {
                     update += 1;
-                    &rows[update - 1]
+                    (&rows[update - 1], uniform[update - 1])
                 } else if old_stored >> (line % 32) & 1 != 0 {
-                    &old[old_window + usize::from(self.fill[line])]
+                    (&old[old_window + usize::from(self.fill[line])], None)
                 } else {
                     continue;
                 };
-                // What was stored before is not uniform.
-                match if updated { row.uniform_material() } else { None } {
+                match uniform {
                     Some(material) => self.fill[line] = material,
                     None => self.pack_line(line, row, packed),
                 }

@@ -35,7 +35,6 @@ proptest! {
         prop_assert_eq!(digest(&grid), digest(&VoxelGrid::default()));
     }
 
-    /// A coincident surface: a hole that touches a wall of the same brush leaves no film.
     #[test]
     fn balls_blocks_and_cylinders_have_their_volume(
         radius in 3.0..7.0f64,
@@ -128,7 +127,7 @@ fn smoothing_takes_bumps_down_and_fills_dents() {
     for _ in 0..16 {
         apply(&mut grid, EditOp::smooth_ball([10.0, 0.0, 0.0], 30.0, 1.0));
     }
-    assert!(over(&grid, 0) < 0.8 * bump && over(&grid, 20) < 0.8 * dent);
+    assert!(over(&grid, 0) < 0.85 * bump && over(&grid, 20) < 0.85 * dent);
 }
 
 #[test]
