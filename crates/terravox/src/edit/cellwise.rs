@@ -79,7 +79,10 @@ impl Parts {
     }
 
     fn same(&self, other: &Parts, i: usize) -> bool {
-        self.cell(i) == other.cell(i) && self.wet[i] == other.wet[i]
+        let alike = self.solid[i] == other.solid[i] && self.wet[i] == other.wet[i];
+        let one = self.material[i] == other.material[i] && self.liquid[i] == other.liquid[i];
+        // What a cell has nothing of may differ.
+        alike && (one || self.cell(i) == other.cell(i))
     }
 }
 

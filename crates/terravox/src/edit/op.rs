@@ -194,7 +194,7 @@ impl Action {
                 if !(amount > 0.0 && amount <= 1.0) {
                     return wrong("the amount must be above 0 and at most one voxel");
                 }
-                match size >= 1.0 && size <= MAX_LENGTH {
+                match (1.0..=MAX_LENGTH).contains(&size) {
                     true => Ok(()),
                     false => wrong("the size of the bumps must be at least one voxel"),
                 }

@@ -99,7 +99,7 @@ fn octahedron_mesh(centre: [f64; 3], size: f64) -> Brush {
     let vertices = (0..3).flat_map(|axis| [tip(axis, size), tip(axis, -size)]).collect();
     let face = |i: u32| {
         let [x, y, z] = [i & 1, 2 + (i >> 1 & 1), 4 + (i >> 2 & 1)];
-        if i.count_ones() % 2 == 0 { [x, y, z] } else { [x, z, y] }
+        if i.count_ones().is_multiple_of(2) { [x, y, z] } else { [x, z, y] }
     };
     Brush::Mesh { vertices, triangles: (0..8).map(face).collect() }
 }

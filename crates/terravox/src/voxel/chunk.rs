@@ -68,7 +68,6 @@ impl Chunk {
 
     /// Adds the rows of a write that differ from what is there; all of them if mip 0 is
     /// not held, since mips that were given do not follow from what is there.
-
     fn gather_updates(
         &self,
         origin: VoxelPos,

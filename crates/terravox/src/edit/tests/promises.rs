@@ -47,7 +47,7 @@ proptest! {
             1 => (Brush::Block { centre, half: [radius; 3], turn }, 8.0 * radius.powi(3)),
             _ => (
                 Brush::Cylinder { centre, radius, half_height: radius, turn },
-                6.283_185_3 * radius.powi(3),
+                std::f64::consts::TAU * radius.powi(3),
             ),
         };
         let mut grid = VoxelGrid::default();

@@ -126,7 +126,7 @@ fn the_budget_is_kept_by_dropping_the_oldest() {
     assert!(stats.undo > 3 && stats.undo as u64 + stats.forgotten == 50, "{stats:?}");
     // What is kept to redo may push out what was kept to undo.
     let mut back = 0;
-    while let Some(_) = history.undo(&mut grid).expect("all is held") {
+    while history.undo(&mut grid).expect("all is held").is_some() {
         back += 1;
         assert_eq!(digest(&grid), digests[50 - back]);
         assert!(history.stats().bytes <= 4000);
