@@ -13,9 +13,12 @@ const OFFSETS: [[f64; 3]; 4] = [[0.0; 3], [0.5; 3], [0.1, 0.7, 0.35], [0.25, 0.0
 /// Not along any axis.
 const TURNED: [f64; 4] = [0.3, -0.2, 0.5, 0.8];
 
+/// A shape about a centre, of a size, and its volume.
+type Shape = fn([f64; 3], f64) -> (Brush, f64);
+
 /// Measures `volume_error`.
 pub fn run(report: &mut Report) {
-    let shapes: [(&str, fn([f64; 3], f64) -> (Brush, f64)); 5] = [
+    let shapes: [(&str, Shape); 5] = [
         ("ball", |centre, radius| {
             (Brush::Ball { centre, radius }, 4.0 / 3.0 * PI * radius.powi(3))
         }),
