@@ -6,6 +6,7 @@ mod contacts;
 mod edit;
 mod figures;
 mod harness;
+mod lod;
 mod machine;
 mod markdown;
 mod mesh;
@@ -22,13 +23,13 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
-       terravox-bench soak [--seconds N]
+       terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit or all. Prints tables; --json writes the same
+AREA is storage, mesh, collide, contacts, edit, lod or all. Prints tables; --json writes the same
 rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
-and counts what went wrong; it fails if anything did.
+and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 
 /// What the command line asks for.
@@ -67,16 +68,19 @@ fn main() -> ExitCode {
 
 /// Soaks for so many seconds, and prints what it counted.
 fn soak(arguments: &[String]) -> ExitCode {
-    let seconds = match arguments {
-        [] => Some(60),
-        [option, seconds] if option == "--seconds" => seconds.parse().ok(),
-        _ => None,
-    };
-    let Some(seconds) = seconds else {
-        eprintln!("soak takes --seconds N, a whole number\n\n{USAGE}");
-        return ExitCode::from(2);
-    };
-    let found = contacts::soak(seconds);
+    let (mut seconds, mut seed) = (60, 9);
+    for pair in arguments.chunks(2) {
+        let number = pair.get(1).and_then(|number| number.parse().ok());
+        match (pair[0].as_str(), number) {
+            ("--seconds", Some(number)) => seconds = number,
+            ("--seed", Some(number)) => seed = number,
+            _ => {
+                eprintln!("soak takes --seconds N and --seed N, whole numbers\n\n{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let found = contacts::soak(seconds as usize, seed);
     println!("{found:?}");
     match found.below + found.nan + found.over_budget + found.late {
         0 => ExitCode::SUCCESS,
@@ -94,6 +98,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "collide" => areas.push(Area::Collide),
             "contacts" => areas.push(Area::Contacts),
             "edit" => areas.push(Area::Edit),
+            "lod" => areas.push(Area::Lod),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -122,6 +127,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
+            Area::Lod => lod::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);

@@ -92,6 +92,9 @@ pub struct Generate {
     /// Voxels along x and z, rounded up to chunks of 32
     #[arg(long, default_value_t = 384, value_parser = clap::value_parser!(u32).range(32..=8192))]
     pub size: u32,
+    /// Store no chunks: a world without end, made where it is looked at, that keeps what is edited
+    #[arg(long, conflicts_with = "size")]
+    pub sparse: bool,
     /// Metres along the edge of a voxel
     #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "M")]
     pub voxel_size: f64,

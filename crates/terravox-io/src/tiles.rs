@@ -91,8 +91,8 @@ impl ByMaterial {
 
     /// Adds the triangles of a surface whose first vertex has number `first`.
     pub(crate) fn add(&mut self, surface: &Surface, first: u32) {
-        for (quad, &material) in surface.indices.chunks_exact(6).zip(&surface.quad_materials) {
-            self.lists[usize::from(material)].extend(quad.iter().map(|index| index + first));
+        for (triangle, material) in surface.triangles().zip(surface.triangle_materials()) {
+            self.lists[usize::from(material)].extend(triangle.map(|index| index + first));
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rapier3d::prelude::{
     ColliderBuilder, ColliderHandle, ColliderSet, InteractionGroups, IslandManager, RigidBody,
-    RigidBodySet, SoftBodySet, Vector,
+    RigidBodyHandle, RigidBodySet, SoftBodySet, Vector,
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{Block, Collider, Surfaces, Unbuilt};
@@ -13,6 +13,7 @@ use terravox::mesh::PAD;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::{ChangeCursor, Changes, Region, VoxelPos};
 
+use crate::freeing::Buried;
 use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
 use crate::interest::{Interests, Moves, Reach, bounds_m, needed};
 use crate::parry_0_31::{GroundShape, ShapeBytes};
@@ -27,15 +28,20 @@ pub struct Options {
     pub around_voxels: f32,
     /// What the ground collides with.
     pub collision_groups: InteractionGroups,
+    /// How far a sync moves a body whose middle is in the ground towards the air, voxels; 0
+    /// leaves bodies where they are.
+    pub freed_voxels: f32,
 }
 
 impl Default for Options {
-    /// Two steps of 1/60 s and one voxel around; collides with all.
+    /// Two steps of 1/60 s and one voxel around; collides with all; frees by a fifth of a
+    /// voxel.
     fn default() -> Options {
         Options {
             ahead_s: 1.0 / 30.0,
             around_voxels: 1.0,
             collision_groups: InteractionGroups::all(),
+            freed_voxels: 0.2,
         }
     }
 }
@@ -51,6 +57,8 @@ pub struct SyncReport {
     pub changed: usize,
     /// Sleeping bodies woken because ground near them changed.
     pub woken: usize,
+    /// Bodies whose middle was in the ground and that were moved towards the air.
+    pub freed: usize,
     /// Blocks near bodies that cannot be built: their cells are not held.
     pub missing: usize,
 }
@@ -117,7 +125,16 @@ pub struct TerrainColliders {
     /// Bodies at the last sync.
     body_count: usize,
     scratch: GroundScratch,
+    /// Bodies in the ground, of this sync.
+    buried: Vec<Buried>,
+    /// How many syncs in a row they were.
+    tries: FxHashMap<RigidBodyHandle, u32>,
+    /// Which bodies this sync asks whether they are in the ground.
+    turn: u32,
 }
+
+/// A body is asked whether it is in the ground at one sync in so many, and at those of edits.
+const FREE_TURNS: u32 = 4;
 
 /// Up to this many bodies all are looked at, beyond only those that are awake, but for
 /// syncs at which their number changed.
@@ -157,15 +174,18 @@ impl TerrainColliders {
         }
         let mut moves = Moves::default();
         let changes = ground.changes_since(&mut self.cursor);
-        self.look_at_bodies(ground, bodies, colliders, islands, &mut moves);
+        let edited = !matches!(&changes, Changes::Regions(regions) if regions.is_empty());
+        self.look_at_bodies(ground, edited, bodies, colliders, islands, &mut moves);
         self.look_at_wanted(ground, &mut moves);
         self.ask_again(ground, &changes, &mut moves);
         let changed = self.changed_blocks(&changes);
         for &block in &changed {
             self.refresh(block, ground, colliders, islands, bodies, &mut report);
         }
-        self.wake(&changes, &changed, bodies, colliders, islands, &mut report);
+        let regions = regions_of(changes, &changed);
+        self.wake(&regions, ground, bodies, colliders, islands, &mut report);
         self.apply(&moves, ground, colliders, islands, bodies, &mut report);
+        self.free(bodies, &mut report);
         report.missing = self.blocks.values().filter(|present| present.missing).count();
         report
     }
@@ -238,6 +258,7 @@ impl TerrainColliders {
     fn look_at_bodies(
         &mut self,
         ground: &Collider,
+        edited: bool,
         bodies: &RigidBodySet,
         colliders: &ColliderSet,
         islands: &IslandManager,
@@ -247,13 +268,23 @@ impl TerrainColliders {
             ahead_s: self.options.ahead_s,
             around_voxels: f64::from(self.options.around_voxels),
         };
-        let (placement, interests) = (self.placement, &mut self.interests);
+        let (placement, interests, buried) =
+            (self.placement, &mut self.interests, &mut self.buried);
+        let (options, tries) = (&self.options, &self.tries);
+        buried.clear();
+        self.turn = (self.turn + 1) % FREE_TURNS;
+        let turn = self.turn;
         let mut look = |handle, body: &RigidBody| {
             if body.is_fixed() || body.is_sleeping() || !body.is_enabled() {
                 return;
             }
             if let Some(needed) = needed(body, colliders, reach, placement) {
                 interests.look(handle, needed, reach, ground.broadphase(), moves);
+                let its_turn = handle.into_raw_parts().0 % FREE_TURNS == turn;
+                if its_turn || edited || tries.contains_key(&handle) {
+                    let look = Buried::look(handle, body, colliders, ground, options, placement);
+                    buried.extend(look);
+                }
             }
         };
         if bodies.len() <= ALL_BODIES || bodies.len() != self.body_count {
@@ -267,6 +298,19 @@ impl TerrainColliders {
         }
         self.body_count = bodies.len();
         self.interests.drop_gone(bodies, moves);
+    }
+
+    /// Moves bodies that are in the ground towards the air.
+    fn free(&mut self, bodies: &mut RigidBodySet, report: &mut SyncReport) {
+        let step_m = self.options.freed_voxels * self.placement.voxel_size_m;
+        let mut tries = FxHashMap::default();
+        for buried in &self.buried {
+            let before = self.tries.get(&buried.body).copied().unwrap_or(0);
+            buried.move_out(bodies, step_m, before);
+            tries.insert(buried.body, before + 1);
+        }
+        self.tries = tries;
+        report.freed = self.buried.len();
     }
 
     fn look_at_wanted(&mut self, ground: &Collider, moves: &mut Moves) {
@@ -354,18 +398,14 @@ impl TerrainColliders {
 
     /// Wakes bodies that sleep where ground changed.
     fn wake(
-        &self,
-        changes: &Changes,
-        changed: &[Block],
+        &mut self,
+        regions: &[Region],
+        ground: &Collider,
         bodies: &mut RigidBodySet,
         colliders: &ColliderSet,
         islands: &mut IslandManager,
         report: &mut SyncReport,
     ) {
-        let regions: Vec<Region> = match changes {
-            Changes::Everything => changed.iter().map(|block| block.region()).collect(),
-            Changes::Regions(regions) => regions.clone(),
-        };
         for region in regions {
             let reached = region.grow(PAD);
             for handle in self.interests.near(reached).collect::<Vec<_>>() {
@@ -376,6 +416,15 @@ impl TerrainColliders {
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
                 if body.is_sleeping() && bounds_m(body, colliders).is_some_and(touches) {
+                    let look = Buried::look(
+                        handle,
+                        body,
+                        colliders,
+                        ground,
+                        &self.options,
+                        self.placement,
+                    );
+                    self.buried.extend(look);
                     islands.wake_up(bodies, handle, true);
                     report.woken += 1;
                 }
@@ -419,6 +468,14 @@ impl TerrainColliders {
                 }
             }
         }
+    }
+}
+
+/// What changed: of all, the blocks that are here.
+fn regions_of(changes: Changes, blocks: &[Block]) -> Vec<Region> {
+    match changes {
+        Changes::Everything => blocks.iter().map(|block| block.region()).collect(),
+        Changes::Regions(regions) => regions,
     }
 }
 

@@ -26,6 +26,9 @@ const LOOKS: [(f32, u16); 4] = [(0.6, 1), (1.2, 3), (1.8, 5), (2.4, 6)];
 /// Depth of a face that has solid cells at all these places.
 const THICK: u16 = 7;
 
+/// Least depth of a part whose ground is thick, voxels: the other side is 1.8 below or more.
+const THICK_DEPTH: f32 = 0.75;
+
 /// Cosine of the angle up to which the triangles of a quad are one part: 0.1°.
 const PLANE_COS: f32 = 0.999_998_5;
 
@@ -89,6 +92,9 @@ pub struct PlainFacet {
     pub turns: [[f32; 2]; 4],
     /// How deep below it the ground is its own, metres.
     pub depth: f32,
+    /// Whether the other side of the ground is so far below that what is deep in must have
+    /// come through this one.
+    pub thick: bool,
 }
 
 impl Part {
@@ -290,7 +296,8 @@ impl BlockGround {
             }
         };
         let depth = part.depth() * self.voxel_size_m;
-        PlainFacet { corners, count, normal, turns, depth }
+        let thick = part.depth() >= THICK_DEPTH;
+        PlainFacet { corners, count, normal, turns, depth, thick }
     }
 }
 

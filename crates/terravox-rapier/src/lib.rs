@@ -35,6 +35,8 @@
 
 #[cfg(feature = "rapier")]
 mod colliders;
+#[cfg(feature = "rapier")]
+mod freeing;
 mod ground;
 #[cfg(feature = "rapier")]
 mod interest;

@@ -4,7 +4,9 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::write::WriteStats;
 use std::collections::BTreeSet;
-use terravox::voxel::{ChangeCursor, Changes, ChunkPos, Snapshot, VoxelGrid};
+use terravox::voxel::{
+    ChangeCursor, Changes, ChunkPos, DenseBox, MipBlock, Snapshot, Unlisted, VoxelGrid,
+};
 
 /// Chunks of a grid that differ from what is stored: a view of its change log.
 ///
@@ -48,6 +50,38 @@ impl Dirty {
                 self.chunks.extend(regions.into_iter().flat_map(|region| region.blocks::<5>()));
             }
         }
+    }
+
+    /// Writes whole chunks that came from the store, or from the generator of a world that
+    /// grows: they are no edits, and what was edited before stays dirty.
+    ///
+    /// # Panics
+    /// If the box does not consist of whole chunks, or one of them is dirty.
+    pub fn load(&mut self, grid: &mut VoxelGrid, cells: &DenseBox) {
+        let region = cells.region();
+        assert_eq!(region, region.coarser(5).finer(5), "whole chunks are loaded");
+        self.update(grid);
+        let dirty = region.blocks::<5>().find(|chunk| self.chunks.contains(chunk));
+        assert_eq!(dirty, None, "an edited chunk must not be loaded again before it is saved");
+        let written = grid.write(cells);
+        assert!(written.is_ok(), "chunks are written as wholes");
+        let _ = grid.changes_since(&mut self.cursor);
+    }
+
+    /// Lets a chunk leave the memory of a world whose unlisted chunks are unknown, if it is
+    /// clean; far blocks keep what they show of it. Answers whether it left.
+    ///
+    /// # Panics
+    /// If unlisted chunks are air: forgetting one would be an edit.
+    pub fn unload(&mut self, grid: &mut VoxelGrid, chunk: ChunkPos) -> bool {
+        assert_eq!(grid.unlisted(), Unlisted::Unknown, "chunks leave a world of unknown ones");
+        self.update(grid);
+        let clean = !self.everything && !self.chunks.contains(&chunk);
+        if clean {
+            grid.forget(chunk);
+            let _ = grid.changes_since(&mut self.cursor);
+        }
+        clean
     }
 
     /// How many chunks are dirty; `None` if all are, or may be.
@@ -94,11 +128,33 @@ impl Store {
     /// # Errors
     /// As [`Store::write`].
     pub fn save(&self, grid: &VoxelGrid, dirty: &mut Dirty) -> Result<WriteStats, StoreError> {
+        self.save_by(grid, dirty, |chunks| self.write(grid, chunks))
+    }
+
+    /// [`Store::save`] for a world that grows, as [`Store::write_grown`].
+    ///
+    /// # Errors
+    /// As [`Store::write_grown`].
+    pub fn save_grown(
+        &self,
+        grid: &VoxelGrid,
+        dirty: &mut Dirty,
+        generate: &dyn Fn(MipBlock, &mut DenseBox),
+    ) -> Result<WriteStats, StoreError> {
+        self.save_by(grid, dirty, |chunks| self.write_grown(grid, chunks, generate))
+    }
+
+    fn save_by(
+        &self,
+        grid: &VoxelGrid,
+        dirty: &mut Dirty,
+        write: impl FnOnce(&[ChunkPos]) -> Result<WriteStats, StoreError>,
+    ) -> Result<WriteStats, StoreError> {
         dirty.update(grid);
         if dirty.is_empty() {
             return Ok(WriteStats::default());
         }
-        let stats = self.write(grid, &dirty.chunks(grid, self)?)?;
+        let stats = write(&dirty.chunks(grid, self)?)?;
         dirty.clear();
         Ok(stats)
     }

@@ -107,6 +107,16 @@ pub enum StoreError {
         /// The position.
         chunk: ChunkPos,
     },
+    /// The world grows from another generator than the program has.
+    #[error("{}: the world grows from {stored}, this program has {given}", path.display())]
+    OtherGenerator {
+        /// The file.
+        path: PathBuf,
+        /// What the world says, or "no generator".
+        stored: String,
+        /// What was given.
+        given: String,
+    },
     /// Something that is too large, or not a possible value.
     #[error("{}: {what}", path.display())]
     Refused {

@@ -57,6 +57,12 @@ impl Default for WorldInfo {
 }
 
 impl WorldInfo {
+    /// Whether chunks that are not stored are what the generator makes: such a world stores
+    /// only what was edited, and coarse blocks over that.
+    pub fn grows(&self) -> bool {
+        self.generator.is_some() && self.unlisted == Unlisted::Unknown
+    }
+
     /// Why this description cannot be stored; `None` if it can.
     pub(crate) fn fault(&self) -> Option<String> {
         let size = self.voxel_size_m;

@@ -8,7 +8,7 @@
 //! Source: G. M. Morton, "A computer oriented geodetic data base" (1966).
 
 use std::ops::RangeInclusive;
-use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
+use terravox::voxel::{ChunkPos, MipBlock, PagePos, Region, VoxelPos};
 
 /// Bytes of a [`BlockKey`].
 pub(crate) const KEY_BYTES: usize = 11;
@@ -34,6 +34,18 @@ pub struct BlockKey {
     /// Position in blocks: cell p of that mip lies in block p >> 5. At mip 0 this is the
     /// chunk's position.
     pub pos: VoxelPos,
+}
+
+impl From<MipBlock> for BlockKey {
+    fn from(MipBlock { mip, pos }: MipBlock) -> BlockKey {
+        BlockKey { mip, pos }
+    }
+}
+
+impl From<BlockKey> for MipBlock {
+    fn from(BlockKey { mip, pos }: BlockKey) -> MipBlock {
+        MipBlock { mip, pos }
+    }
 }
 
 impl BlockKey {

@@ -4,6 +4,9 @@
 //! come from the snapshot, which keeps them. A cell of mip 6 covers several chunks, not
 //! all of which the snapshot need hold, so mips 6 to 8 of a page come from its stored
 //! cells of mip 5. So after every commit the stored mips are what the stored chunks say.
+//!
+//! In a world that grows a block starts as what the generator makes of it, and the parts of
+//! it that stored chunks decide are replaced: up to mip 5 the chunk's, above that the page's.
 
 use crate::error::{Part, StoreError};
 use crate::key::BlockKey;
@@ -49,7 +52,7 @@ impl Writer<'_> {
                     } else {
                         part.reset(region);
                     }
-                    overlay(&mut block, &part);
+                    block.copy_from(&part);
                 }
                 self.put_mip(key, &block)?;
             }
@@ -61,7 +64,7 @@ impl Writer<'_> {
                 let key = key(&group[0]);
                 self.read_or_rebuild(key, &mut block)?;
                 for page in group {
-                    overlay(&mut block, &page.mips[usize::from(mip - CHUNK_MIP - 1)]);
+                    block.copy_from(&page.mips[usize::from(mip - CHUNK_MIP - 1)]);
                 }
                 self.put_mip(key, &block)?;
             }
@@ -93,11 +96,18 @@ impl Writer<'_> {
         Ok(pages)
     }
 
-    /// The block as it is stored, air if it is not; a damaged one is made again.
+    /// The block as it is stored, air (or as it is generated) if it is not; a damaged one
+    /// is made again.
     fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
+        let generate = self.generate;
         let Writer { cells, coder, .. } = self;
-        let mut read = |key: BlockKey, out: &mut DenseBox| {
-            crate::read::read_block(&**cells, coder, key, out).map(|_| ())
+        let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<(), ValueError> {
+            let stored = crate::read::read_block(&**cells, coder, key, out)?;
+            if let (false, Some(generate)) = (stored, generate) {
+                generate(key.into(), out);
+                assert_eq!(out.region(), key.region(), "a generator keeps the region");
+            }
+            Ok(())
         };
         if read(key, out).is_ok() {
             return Ok(());
@@ -197,40 +207,6 @@ fn read_mip(grid: &Snapshot, voxels: Region, mip: u8) -> DenseBox {
     let read = grid.read(voxels.coarser(mip.into()), mip, &mut cells);
     assert!(read.is_ok(), "what is not listed in the scratch grid is air");
     cells
-}
-
-/// Copies all of `part` into `block`, which holds its region.
-pub(crate) fn overlay(block: &mut DenseBox, part: &DenseBox) {
-    let region = part.region();
-    assert!(block.region().contains_region(region), "a part lies inside");
-    let width = region.size()[0];
-    let mut rows = Vec::new();
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let row = VoxelPos::new(region.min.x, y, z);
-            rows.push((part.index(row), block.index(row)));
-        }
-    }
-    let (materials, occupancies) = block.arrays_mut();
-    for &(from, to) in &rows {
-        materials[to..to + width].copy_from_slice(&part.materials()[from..from + width]);
-        occupancies[to..to + width].copy_from_slice(&part.occupancies()[from..from + width]);
-    }
-    if block.water().is_empty() && part.water().is_empty() {
-        return;
-    }
-    let (min, [sx, _, sz]) = (block.region().min, block.region().size());
-    let place = |cell: u32| {
-        let (x, z, y) = (cell as usize % sx, cell as usize / sx % sz, cell as usize / sx / sz);
-        min + VoxelPos::new(x as i32, y as i32, z as i32)
-    };
-    let outside = |entry: &(u32, u8)| !region.contains(place(entry.0));
-    let mut water: Vec<_> = block.water().iter().copied().filter(outside).collect();
-    for &(cell, held) in part.water() {
-        let (row, x) = (cell as usize / width, cell as usize % width);
-        water.push(((rows[row].1 + x) as u32, held));
-    }
-    block.set_all_water(water);
 }
 
 /// Makes `part` the cells of `from` in `region`, which lies inside.

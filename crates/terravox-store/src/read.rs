@@ -4,14 +4,14 @@ use crate::database::CELLS;
 use crate::error::{BadPart, Part, StoreError};
 use crate::guard::{Fault, guarded};
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
-use crate::pyramid::{extract, overlay};
 use crate::store::Store;
 use crate::value::{ValueCoder, ValueError};
 use crate::write::listing_from_keys;
 use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
 use std::ops::ControlFlow;
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, NotHeld, PagePos, Region, Unlisted, VoxelGrid,
+    ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, MipBlock, NotHeld, PagePos, Region, Unlisted,
+    VoxelGrid,
 };
 
 /// Bytes of cells that [`Store::load`] puts into memory at most: 8 GiB.
@@ -36,9 +36,37 @@ impl Store {
     /// # Errors
     /// If the chunk is damaged.
     pub fn chunk(&self, chunk: ChunkPos, out: &mut DenseBox) -> Result<bool, StoreError> {
+        self.block(chunk.into(), out)
+    }
+
+    /// Makes `out` the cells of a block of any mip, as it is stored. `false` if it is not;
+    /// `out` is then air. In a world that grows ([`WorldInfo::grows`](crate::WorldInfo::grows))
+    /// that means that nothing in it was edited: what the generator makes of it holds, and
+    /// a block that is stored needs no generator. Above [`MAX_MIP`] nothing is stored: far
+    /// blocks of a grid follow those below them.
+    ///
+    /// ```
+    /// use terravox::generate::Hills;
+    /// use terravox::voxel::{DenseBox, MipBlock};
+    /// use terravox_store::{Store, StoreError};
+    ///
+    /// /// What a far view shows of a world that grows from `hills`.
+    /// fn far(
+    ///     store: &Store, hills: &Hills, block: MipBlock, out: &mut DenseBox,
+    /// ) -> Result<(), StoreError> {
+    ///     if !store.block(block, out)? {
+    ///         hills.fill(out, block.mip);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// If the block is damaged.
+    pub fn block(&self, block: MipBlock, out: &mut DenseBox) -> Result<bool, StoreError> {
         let transaction = self.db().begin_read(self.path())?;
         let table = self.cells_table(&transaction)?;
-        let key = BlockKey::chunk(chunk);
+        let key = BlockKey::from(block);
         let read = read_block(&table, &mut self.coder(), key, out);
         read.map_err(|what| self.damaged(Part::block(key), what))
     }
@@ -61,7 +89,7 @@ impl Store {
         let mut damage = None;
         self.blocks_in(&transaction, region, mip, |key, cells| match cells {
             Ok(cells) => {
-                copy_common(cells, out);
+                out.copy_from(cells);
                 ControlFlow::Continue(())
             }
             Err(what) => {
@@ -314,15 +342,4 @@ pub(crate) type Entry<'a> =
 /// Key and value of an entry; getting them can fail where a page is damaged.
 pub(crate) fn entry_bytes<'e>(entry: &'e Entry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
     guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
-}
-
-/// Copies the cells that both boxes hold to `to`, whose region is air there.
-fn copy_common(from: &DenseBox, to: &mut DenseBox) {
-    let region = from.region().intersect(to.region());
-    if region == from.region() {
-        return overlay(to, from);
-    }
-    let mut part = DenseBox::default();
-    extract(from, region, &mut part);
-    overlay(to, &part);
 }

@@ -3,12 +3,13 @@
 use crate::error::{BadPart, Part, StoreError};
 use crate::guard::guarded;
 use crate::key::{BlockKey, KEY_BYTES, ranges};
-use crate::pyramid::rebuild;
+use crate::listing::page_of;
+use crate::pyramid::{CHUNK_MIP, extract, rebuild};
 use crate::read::{CellsTable, entry_bytes, read_block};
 use crate::store::Store;
 use crate::value::ValueError;
-use std::collections::BTreeSet;
-use terravox::voxel::{DenseBox, MAX_MIP, Region};
+use std::collections::{BTreeMap, BTreeSet};
+use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, Region};
 
 /// What [`Store::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,20 +95,23 @@ impl Store {
     fn check_mip(
         &self,
         table: &CellsTable,
-        listed: &[terravox::voxel::ChunkPos],
+        listed: &[ChunkPos],
         mip: u8,
         found: &mut Verification,
     ) {
-        let mut keys: BTreeSet<[u8; KEY_BYTES]> =
-            listed.iter().map(|&chunk| BlockKey::over(chunk, mip).bytes()).collect();
+        let mut keys: BTreeMap<[u8; KEY_BYTES], Vec<ChunkPos>> = BTreeMap::new();
+        for &chunk in listed {
+            keys.entry(BlockKey::over(chunk, mip).bytes()).or_default().push(chunk);
+        }
         walk(table, mip, found, |key, _, found| {
             found.mip_blocks += 1;
-            keys.insert(key.bytes());
+            keys.entry(key.bytes()).or_default();
         });
-        let materials = self.info().materials.clone();
+        let (materials, grows) = (self.info().materials.clone(), self.info().grows());
         let mut coder = self.coder();
         let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
-        for key in keys.iter().filter_map(|key| BlockKey::from_bytes(key)) {
+        for (key, listed) in &keys {
+            let Some(key) = BlockKey::from_bytes(key) else { continue };
             let fault = match read_block(table, &mut coder, key, &mut stored) {
                 Err(what) => Some(what),
                 Ok(_) => {
@@ -117,12 +121,33 @@ impl Store {
                     // Where a finer block is bad it was reported already, and this one
                     // has nothing to be compared with.
                     let bad = rebuild(key, &materials, read, &mut made);
+                    if grows {
+                        // The rest is the generator's.
+                        made = decided(&made, &stored, mip, listed);
+                    }
                     (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
                 }
             };
             found.bad.extend(fault.map(|what| BadPart { part: Part::block(key), what }));
         }
     }
+}
+
+/// The cells of `made` that the chunks `listed` under a block of a world that grows decide;
+/// the others are those of `stored`.
+fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> DenseBox {
+    let mut regions: Vec<Region> = match mip {
+        0..=CHUNK_MIP => listed.iter().map(|chunk| chunk.region()).collect(),
+        _ => listed.iter().map(|&chunk| page_of(chunk).region()).collect(),
+    };
+    regions.sort_unstable_by_key(|region| region.min);
+    regions.dedup();
+    let (mut cells, mut part) = (stored.clone(), DenseBox::default());
+    for region in regions {
+        extract(made, region.coarser(mip.into()), &mut part);
+        cells.copy_from(&part);
+    }
+    cells
 }
 
 /// Calls `visit` with all stored blocks of a mip, and notes where the table ends early.

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::value::ValueCoder;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::path::Path;
-use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, NotHeld, PagePos, Snapshot};
+use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, MipBlock, NotHeld, PagePos, Snapshot};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
 const BATCH: usize = 2048;
@@ -64,6 +64,57 @@ impl Store {
         snapshot: &Snapshot,
         chunks: &[ChunkPos],
     ) -> Result<WriteStats, StoreError> {
+        if self.info().grows() {
+            let what = "the world grows from a generator, which writing needs".to_owned();
+            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+        }
+        self.write_onto(snapshot, chunks, None)
+    }
+
+    /// [`Store::write`] for a world that grows ([`WorldInfo::grows`]): coarse blocks that
+    /// are stored for the first time start from what `generate` makes of them, so that each
+    /// is right by itself. It gets a block and a box of air over the block's cells.
+    ///
+    /// # Errors
+    /// As [`Store::write`]; and if the world does not grow.
+    pub fn write_grown(
+        &self,
+        snapshot: &Snapshot,
+        chunks: &[ChunkPos],
+        generate: &dyn Fn(MipBlock, &mut DenseBox),
+    ) -> Result<WriteStats, StoreError> {
+        if !self.info().grows() {
+            let what = "the world does not grow from a generator".to_owned();
+            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+        }
+        self.write_onto(snapshot, chunks, Some(generate))
+    }
+
+    /// Checks that the world grows from this generator, so that its edits fit what is made
+    /// around them.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherGenerator`] if the name, version or seed differ or it has none.
+    pub fn check_generator(&self, name: &str, version: u32, seed: u64) -> Result<(), StoreError> {
+        let say = |name: &str, version, seed| format!("{name} version {version}, seed {seed}");
+        let given = say(name, version, seed);
+        let info = self.info();
+        let stored = match &info.generator {
+            Some(own) if (&*own.name, own.version, own.seed) == (name, version, seed) => {
+                return Ok(());
+            }
+            Some(own) => say(&own.name, own.version, own.seed),
+            None => "no generator".to_owned(),
+        };
+        Err(StoreError::OtherGenerator { path: self.path().to_owned(), stored, given })
+    }
+
+    fn write_onto(
+        &self,
+        snapshot: &Snapshot,
+        chunks: &[ChunkPos],
+        generate: Option<Generate<'_>>,
+    ) -> Result<WriteStats, StoreError> {
         let mut chunks = chunks.to_vec();
         if let Some(&chunk) = chunks.iter().find(|chunk| !chunk.within_limits()) {
             return Err(StoreError::BeyondLimits { path: self.path().to_owned(), chunk });
@@ -84,7 +135,7 @@ impl Store {
             if let Some(info) = &new_info {
                 put_info(transaction, self.path(), info)?;
             }
-            Writer::new(self, transaction)?.write(snapshot, &chunks)
+            Writer::new(self, transaction, generate)?.write(snapshot, &chunks)
         })?;
         if let Some(info) = new_info {
             self.remember_info(info);
@@ -143,6 +194,9 @@ pub(crate) struct Touched {
     pub present: bool,
 }
 
+/// Makes the cells of a block, in a box of air over them.
+pub(crate) type Generate<'a> = &'a dyn Fn(MipBlock, &mut DenseBox);
+
 /// The tables of a transaction, and buffers.
 pub(crate) struct Writer<'a> {
     pub store: &'a Store,
@@ -150,6 +204,8 @@ pub(crate) struct Writer<'a> {
     listed: Kept<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
     pub coder: ValueCoder,
     pub stats: WriteStats,
+    /// What is not stored, in a world that grows.
+    pub generate: Option<Generate<'a>>,
     value: Vec<u8>,
     dense: DenseBox,
 }
@@ -158,6 +214,7 @@ impl<'a> Writer<'a> {
     pub fn new(
         store: &'a Store,
         transaction: &'a WriteTransaction,
+        generate: Option<Generate<'a>>,
     ) -> Result<Writer<'a>, StoreError> {
         let failed = |fault: Fault| fault.at(store.path(), "write");
         let cells = guarded(|| transaction.open_table(CELLS)).map(Kept::new).map_err(failed)?;
@@ -168,6 +225,7 @@ impl<'a> Writer<'a> {
             listed,
             coder: store.coder(),
             stats: WriteStats::default(),
+            generate,
             value: Vec::new(),
             dense: DenseBox::default(),
         })
@@ -216,9 +274,9 @@ impl<'a> Writer<'a> {
         self.insert_value(key)
     }
 
-    /// Stores a coarse block; air is not stored.
+    /// Stores a coarse block; air is not stored, but where what is missing is generated.
     pub fn put_mip(&mut self, key: BlockKey, cells: &DenseBox) -> Result<(), StoreError> {
-        if crate::value::uniform_material(cells) == Some(AIR) {
+        if self.generate.is_none() && crate::value::uniform_material(cells) == Some(AIR) {
             self.remove(key)?;
             return Ok(());
         }

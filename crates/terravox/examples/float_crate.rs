@@ -52,7 +52,8 @@ fn main() -> Result<(), NotHeld> {
             height += f64::from(speed * STEP);
         }
         let deep = 0.4 - (height - 0.5);
-        println!("density {density}: {deep:.3} m of 1 m under, {:.0} % of it", 100.0 * share);
+        let percent = 100.0 * share;
+        println!("density {density}: its bottom {deep:.3} m deep, {percent:.0} % of it under");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ pub mod codec;
 pub mod collide;
 pub mod edit;
 pub mod generate;
+pub mod lod;
 pub mod math;
 pub mod mesh;
 pub mod terrain;

@@ -2,11 +2,11 @@
 
 use terravox::collide::{
     Body, BodyPart, Collider, ContactChanges, ContactOptions, ContactTracker, Contacts, Filter,
-    Ray, Shape,
+    Ray, Shape, WaterScratch,
 };
 use terravox::generate::fill_sdf;
 use terravox::math::Aabb;
-use terravox::voxel::{DenseBox, Region, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid, WATER};
 
 fn hills() -> Collider {
     let mut grid = VoxelGrid::default();
@@ -98,5 +98,48 @@ fn contacts_do_not_allocate_once_their_blocks_are_built() {
     let counted = allocation_counter::measure(|| {
         again = touch_all(&collider, &mut out, &mut tracker, &mut changes);
     });
+    assert_eq!((again, counted.count_total), (first, 0));
+}
+
+/// Bodies all over a lake with a shore, in blocks that are cut by chunks' borders; answers
+/// how many are in part under water.
+fn float_all(collider: &Collider, scratch: &mut WaterScratch) -> usize {
+    let parts = [
+        BodyPart::new(Shape::Sphere { radius: 0.5 }),
+        BodyPart::new(Shape::Box { half: [0.5, 1.5, 6.5], rotation: [0.0, 0.0, 0.0, 1.0] }),
+    ];
+    let mut wet = 0;
+    for step in 0..400 {
+        let (x, z) = (f64::from(step % 20) * 3.1 - 30.0, f64::from(step / 20) * 2.7 - 27.0);
+        let position = [x, f64::from(step % 5) - 2.0, z];
+        let body = Body { parts: &parts, position, rotation: [0.6, 0.0, 0.8, 0.0] };
+        let share = collider.submersion(&body, scratch).found.share();
+        wet += usize::from(share > 0.0 && share < 1.0);
+    }
+    wet
+}
+
+#[test]
+fn submersion_does_not_allocate() {
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::new(Region::new([-40, -32, -40], [40, 32, 40]));
+    fill_sdf(&mut cells, 0, |[_, y, _]| 0.3 - y, |_| WATER);
+    assert!(grid.write(&cells).is_ok());
+    // A shore whose cells hold water: more of them than a small sort takes.
+    let mut shore = DenseBox::default();
+    assert!(grid.read(Region::new([-40, -4, -40], [0, 1, 40]), 0, &mut shore).is_ok());
+    let at: Vec<_> = shore.region().voxels().filter(|p| (p.x + p.z) % 3 == 0).collect();
+    for at in at {
+        shore.set(at, Cell::full(8));
+        shore.set_water(at, Some(100));
+    }
+    assert!(grid.write(&shore).is_ok());
+    let mut collider = Collider::default();
+    collider.update(&grid);
+    let mut scratch = WaterScratch::default();
+    let first = float_all(&collider, &mut scratch);
+    assert!(first > 100, "bodies float: {first}");
+    let mut again = 0;
+    let counted = allocation_counter::measure(|| again = float_all(&collider, &mut scratch));
     assert_eq!((again, counted.count_total), (first, 0));
 }

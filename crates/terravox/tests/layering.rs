@@ -13,7 +13,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit"]),
+    ("lod", &["voxel", "mesh"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -5,21 +5,24 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::report::Report;
-use crate::world::{World, check_new_world};
+use crate::world::{World, check_new_world, store_failure};
 use rayon::prelude::*;
 use serde_json::json;
 use std::ops::Range;
 use std::time::Instant;
 use terravox::generate::Hills;
-use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
 use terravox_io::roblox::RobloxMetadata;
-use terravox_store::{Generator, WorldInfo};
+use terravox_store::{Draft, Generator, Overwrite, Store, WorldInfo};
 
 /// Chunks made at a time: bounds what waits to be written.
 const BATCH: usize = 64;
 
 pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     check_new_world(&args.world, args.force)?;
+    if args.sparse {
+        return create_sparse(args);
+    }
     let start = Instant::now();
     let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
     let made = start.elapsed();
@@ -34,6 +37,29 @@ pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     report.time("generate_ms", "generate", made);
     report.time("save_ms", "save", start.elapsed());
     Ok(report)
+}
+
+/// Makes a world that grows: its description only.
+fn create_sparse(args: &Generate) -> Outcome<Report> {
+    let info = WorldInfo {
+        voxel_size_m: args.voxel_size,
+        unlisted: Unlisted::Unknown,
+        generator: Some(hills_generator(args.seed, None)),
+        ..WorldInfo::default()
+    };
+    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
+    let world = Store::create(&args.world, &info, overwrite).and_then(Draft::finish);
+    let stats = world.and_then(|world| world.stats()).map_err(store_failure)?;
+    let mut report = Report::new("generate");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
+    report.line("grows", "grows", "chunks are made where they are needed", json!(true));
+    report.bytes("disk_bytes", "on disk", stats.file_bytes);
+    Ok(report)
+}
+
+fn hills_generator(seed: u64, saved_region: Option<Region>) -> Generator {
+    Generator { name: Hills::NAME.to_owned(), version: Hills::VERSION, seed, saved_region }
 }
 
 /// A generated world, `size` voxels along x and z rounded up to chunks, its middle at
@@ -64,16 +90,10 @@ pub fn generate(
             grid.write(&cells).map_err(Failure::new)?;
         }
     }
-    let generator = Generator {
-        name: Hills::NAME.to_owned(),
-        version: Hills::VERSION,
-        seed,
-        saved_region: Some(region),
-    };
     let info = WorldInfo {
         voxel_size_m,
         materials: grid.materials().clone(),
-        generator: Some(generator),
+        generator: Some(hills_generator(seed, Some(region))),
         ..WorldInfo::default()
     };
     let (roblox, notes) = (RobloxMetadata::default(), Vec::new());

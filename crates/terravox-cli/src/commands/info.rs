@@ -24,6 +24,9 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
             "seed": generator.seed });
         report.line("generator", "generator", text, value);
     }
+    if world.info.grows() {
+        report.line("grows", "grows", "chunks are made where they are needed", json!(true));
+    }
     add_bounds(world.grid.bounds(), &mut report);
     let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);

@@ -3,6 +3,7 @@
 use super::{Folder, files, read, text};
 use serde_json::json;
 use std::process::{Command, Stdio};
+use terravox::generate::Hills;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
@@ -204,6 +205,19 @@ fn the_demo_goes_all_the_way() {
     assert_eq!(demo["digest"], info["digest"]);
     // Again, over what the first run left.
     folder.report(&arguments);
+}
+
+#[test]
+fn a_sparse_world_is_its_generator_and_no_chunks() {
+    let folder = Folder::new();
+    let made = folder.report(&["generate", "w.tvx", "--sparse", "--seed", "7"]);
+    assert_eq!(made["grows"], true, "{made}");
+    let info = folder.report(&["info", "w.tvx"]);
+    assert_eq!((&info["chunks"], &info["grows"]), (&json!(0), &json!(true)), "{info}");
+    assert_eq!(info["generator"]["seed"], 7);
+    let store = Store::open(folder.path("w.tvx")).expect("it was just made");
+    assert!(store.info().grows());
+    store.check_generator(Hills::NAME, Hills::VERSION, 7).expect("it grows from these hills");
 }
 
 #[test]

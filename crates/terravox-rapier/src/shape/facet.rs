@@ -3,8 +3,8 @@
 //!
 //! Contacts on it may only point where no neighbour's would be right: within the angle
 //! by which the ground turns away at the side that the contact leans over. What is below
-//! it, within its depth, is inside, so that what sank in is pushed out. The rule is that of Jolt's active edges with signed angles in place of one bit,
-//! as measured for this project.
+//! it, within its depth, is inside, so that what sank in is pushed out. The rule is that of
+//! Jolt's active edges with signed angles in place of one bit, as measured for this project.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ use super::parry::shape::{
 use crate::ground::PlainFacet;
 
 /// Contacts from behind are taken for deep ones if they are against the normal by this
-/// cosine at least.
+/// cosine at least. Not in thin ground: what is there has come through the other side.
 const AGAINST: Real = -0.7;
 
 /// How far a ray may miss, as a share of its length: edges up to 0.35° count as flat, and
@@ -47,6 +47,7 @@ pub struct Facet {
     out: [Vector; 4],
     turns: [[Real; 2]; 4],
     depth: Real,
+    thick: bool,
 }
 
 impl Facet {
@@ -59,8 +60,8 @@ impl Facet {
             let side = corners[(k + 1) % plain.count] - corners[k];
             out[k] = side.cross(normal).normalize_or_zero();
         }
-        let PlainFacet { count, turns, depth, .. } = *plain;
-        Facet { corners, deep: OnceLock::new(), count, normal, out, turns, depth }
+        let PlainFacet { count, turns, depth, thick, .. } = *plain;
+        Facet { corners, deep: OnceLock::new(), count, normal, out, turns, depth, thick }
     }
 
     fn deep(&self) -> &[Vector] {
@@ -132,7 +133,7 @@ impl NormalConstraints for Facet {
         let cos = direction.dot(self.normal);
         if cos < 0.0 {
             *direction = self.normal;
-            return cos < AGAINST;
+            return cos < AGAINST && self.thick;
         }
         let lean = *direction - self.normal * cos;
         let length = lean.length();

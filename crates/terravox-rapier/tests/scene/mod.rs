@@ -63,11 +63,12 @@ impl Scene {
 
 /// The same surface as one mesh of parry with corrected inner edges.
 pub fn one_mesh(terrain: &mut Terrain) -> ColliderBuilder {
-    terrain.update(terravox::terrain::Budget::Unlimited);
+    terrain.update(&[], terravox::terrain::Budget::Unlimited, |_| {});
     let (mut vertices, mut indices) = (Vec::new(), Vec::new());
     for block in terrain.meshed_blocks() {
-        let corner = block.min_voxel().to_array().map(|v| v as f32);
-        let solid = &terrain.mesh(block).unwrap().solid;
+        let mesh = terrain.mesh(block).unwrap();
+        let corner = mesh.block.min.to_array().map(|v| v as f32);
+        let solid = &mesh.solid;
         let base = vertices.len() as u32;
         let placement = terrain.placement();
         vertices.extend(solid.positions.iter().map(|p| {

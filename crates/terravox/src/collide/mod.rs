@@ -32,7 +32,7 @@ pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
 pub use contacts::{
     BlockContact, Body, BodyPart, ContactChanges, ContactOptions, ContactPoint, ContactTracker,
-    Contacts, Manifold,
+    Contacts, Manifold, WayOut,
 };
 #[doc(hidden)]
 pub use edges::naive as naive_edges;

@@ -22,7 +22,8 @@ pub enum EditError {
         /// What was asked for: `solid` or `liquid`.
         needed: &'static str,
     },
-    /// A chunk that the edit needs is not held at mip 0.
+    /// A chunk that the edit needs is not held at mip 0. In a world that is streamed in,
+    /// [`Terrain::hold`](crate::terrain::Terrain::hold) gets it.
     NotHeld(NotHeld),
 }
 
@@ -42,7 +43,9 @@ impl fmt::Display for EditError {
             EditError::WrongKind { material, needed } => {
                 write!(f, "material {material} is not {needed}")
             }
-            EditError::NotHeld(error) => error.fmt(f),
+            EditError::NotHeld(error) => {
+                write!(f, "{error}; Terrain::hold fills what is far away")
+            }
         }
     }
 }

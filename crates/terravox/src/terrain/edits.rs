@@ -15,20 +15,21 @@ impl Placement {
 
 impl Terrain {
     /// Applies an operation in world metres; the views follow. Answers the voxels that
-    /// changed and what was removed and added.
+    /// changed and what was removed and added. All that it reads must be held at mip 0, as
+    /// what is near a viewer is; elsewhere [`Terrain::hold`] comes first.
     ///
     /// ```
     /// use terravox::edit::EditOp;
     /// use terravox::terrain::Terrain;
     ///
     /// let mut terrain = Terrain::default();
-    /// terrain.edit(&EditOp::fill_ball(8, [0.0, -20.0, 0.0], 20.0))?;
+    /// terrain.hold([-30.0; 3], [30.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
     /// let dug = terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
     /// assert!(dug.removed.voxels(8) > 90.0);
     /// terrain.undo()?;
     /// let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 100.0).expect("ground");
     /// assert!(hit.point[1].abs() < 0.1);
-    /// # Ok::<(), terravox::edit::EditError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -3,18 +3,25 @@
 //! A ring of the last 65,536 writes. Each view keeps a cursor; one that fell behind is
 //! told to rebuild everything.
 
+use super::mip_block::MipBlock;
 use super::position::Region;
 use std::collections::VecDeque;
 
 /// Writes that the log remembers.
 pub const CHANGE_LOG_LENGTH: usize = 65_536;
 
-/// Regions written, one a write call, with a serial number.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ChangeLog {
+/// What was written, by default regions, one a write call, each with a serial number.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeLog<T = Region> {
     /// Serial number of the oldest entry.
     first: u64,
-    entries: VecDeque<Region>,
+    entries: VecDeque<T>,
+}
+
+impl<T> Default for ChangeLog<T> {
+    fn default() -> Self {
+        ChangeLog { first: 0, entries: VecDeque::new() }
+    }
 }
 
 /// How far a view has read the change log. A new cursor has read nothing, so its first
@@ -34,13 +41,35 @@ pub enum Changes {
     Regions(Vec<Region>),
 }
 
+/// What changed of the far blocks since a cursor was last used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FarChanges {
+    /// More than the log remembers, or the cursor is new: look at every far block.
+    Everything,
+    /// The blocks that were written, changed by finer cells or forgotten, oldest first; one
+    /// that changed twice comes twice.
+    Blocks(Vec<MipBlock>),
+}
+
 impl ChangeLog {
-    pub fn push(&mut self, region: Region) {
+    pub fn since(&self, cursor: &mut ChangeCursor) -> Changes {
+        self.entries_since(cursor).map_or(Changes::Everything, Changes::Regions)
+    }
+}
+
+impl ChangeLog<MipBlock> {
+    pub fn blocks_since(&self, cursor: &mut ChangeCursor) -> FarChanges {
+        self.entries_since(cursor).map_or(FarChanges::Everything, FarChanges::Blocks)
+    }
+}
+
+impl<T: Clone> ChangeLog<T> {
+    pub fn push(&mut self, entry: T) {
         if self.entries.len() == CHANGE_LOG_LENGTH {
             self.entries.pop_front();
             self.first += 1;
         }
-        self.entries.push_back(region);
+        self.entries.push_back(entry);
     }
 
     /// Makes every cursor rebuild: for changes that are no region.
@@ -49,19 +78,16 @@ impl ChangeLog {
         self.entries.clear();
     }
 
-    pub fn since(&self, cursor: &mut ChangeCursor) -> Changes {
+    /// The entries that `cursor` has not read; `None` if some of them are lost.
+    fn entries_since(&self, cursor: &mut ChangeCursor) -> Option<Vec<T>> {
         let next = cursor.next;
         cursor.next = self.first + self.entries.len() as u64 + 1;
         if next <= self.first {
-            return Changes::Everything;
+            return None;
         }
         // A cursor of another grid may be ahead of this log.
-        match usize::try_from(next - 1 - self.first) {
-            Ok(read) if read <= self.entries.len() => {
-                Changes::Regions(self.entries.range(read..).copied().collect())
-            }
-            _ => Changes::Everything,
-        }
+        let read = usize::try_from(next - 1 - self.first).ok()?;
+        (read <= self.entries.len()).then(|| self.entries.range(read..).cloned().collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
+use super::gather::gather_updates;
 use super::lines::{Group, LineUpdates, PackedLines};
 use super::material::Kind;
 use super::mips::{Level, coarsen};
@@ -56,7 +57,9 @@ impl Chunk {
         updates: &mut LineUpdates,
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
-        self.gather_updates(origin, local, source, kinds, updates);
+        // Mips that were given do not follow from mip 0 as it happens to be.
+        let all = self.finest != 0;
+        gather_updates(&self.lines, origin, local, source, kinds, all, updates);
         self.finest = 0;
         for mip in 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
@@ -64,72 +67,6 @@ impl Chunk {
             coarsen(&self.lines, fine, coarse, dirty, kinds, updates);
         }
         self.lines.replace(updates);
-    }
-
-    /// Adds the rows of a write that differ from what is there; all of them if mip 0 is
-    /// not held, since mips that were given do not follow from what is there.
-    fn gather_updates(
-        &self,
-        origin: VoxelPos,
-        local: Region,
-        source: &DenseBox,
-        kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
-    ) {
-        updates.clear();
-        let (x0, x1) = (local.min.x as usize, local.max.x as usize);
-        let source_x = (origin.x + local.min.x - source.region().min.x) as usize;
-        let wet = !source.water().is_empty() || !self.lines.water_between(0, 1 << 15).is_empty();
-        for y in local.min.y..local.max.y {
-            for z in local.min.z..local.max.z {
-                let line = CHUNK_EDGE * y as usize + z as usize;
-                let from = source.row_start(origin.y + y, origin.z + z) + source_x;
-                let cells = from..from + (x1 - x0);
-                let mut row =
-                    if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *self.lines.line(line) };
-                row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
-                row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
-                row.normalise();
-                if wet {
-                    self.gather_water(line, x0..x1, source, cells, &row, kinds, &mut updates.water);
-                } else if self.finest == 0 && *self.lines.line(line) == row {
-                    continue;
-                }
-                updates.push(line as u16, row);
-            }
-        }
-    }
-
-    /// Water of one line after a write of `xs`: what the cells beside them hold, and
-    /// what `source` has for those of them that are solid.
-    #[allow(clippy::too_many_arguments)]
-    fn gather_water(
-        &self,
-        line: usize,
-        xs: std::ops::Range<usize>,
-        source: &DenseBox,
-        cells: std::ops::Range<usize>,
-        row: &Row,
-        kinds: &[Kind; 256],
-        water: &mut Vec<(u16, u8)>,
-    ) {
-        let first = line * ROW_CELLS;
-        let kept = self.lines.water_between(first, ROW_CELLS).iter().copied();
-        water.extend(kept.filter(|w| !xs.contains(&(usize::from(w.0) - first))));
-        if source.water().is_empty() {
-            return;
-        }
-        let from = source.water().partition_point(|w| (w.0 as usize) < cells.start);
-        for &(cell, held) in &source.water()[from..] {
-            if cell as usize >= cells.end {
-                break;
-            }
-            let x = cell as usize - cells.start + xs.start;
-            if kinds[usize::from(row.material[x])] == Kind::Solid {
-                water.push(((first + x) as u16, held));
-            }
-        }
-        water.sort_unstable_by_key(|entry| entry.0);
     }
 
     /// Sets mip `mip` of the whole chunk from `source` (in cells of that mip; `origin` is

@@ -169,6 +169,50 @@ impl DenseBox {
         self.water.clear();
     }
 
+    /// Copies the cells that both boxes hold, with their water, from `from`.
+    pub fn copy_from(&mut self, from: &DenseBox) {
+        let common = self.region.intersect(from.region);
+        if !self.water.is_empty() {
+            let mut water = std::mem::take(&mut self.water);
+            water.retain(|entry| !common.contains(self.position(entry.0)));
+            self.water = water;
+        }
+        let before = self.water.len();
+        self.append_from(from);
+        if self.water.len() > before {
+            self.water.sort_unstable_by_key(|entry| entry.0);
+        }
+    }
+
+    /// [`DenseBox::copy_from`] for cells that hold no water yet; the list is left unsorted.
+    pub(crate) fn append_from(&mut self, from: &DenseBox) {
+        let common = self.region.intersect(from.region);
+        if common.is_empty() {
+            return;
+        }
+        let width = (common.max.x - common.min.x) as usize;
+        for y in common.min.y..common.max.y {
+            for z in common.min.z..common.max.z {
+                let row = VoxelPos::new(common.min.x, y, z);
+                let (to, at) = (self.index(row), from.index(row));
+                self.material[to..to + width].copy_from_slice(&from.material[at..at + width]);
+                self.occupancy[to..to + width].copy_from_slice(&from.occupancy[at..at + width]);
+            }
+        }
+        let mut water = std::mem::take(&mut self.water);
+        let copied = from.water.iter().map(|&(i, held)| (from.position(i), held));
+        let copied = copied.filter(|entry| common.contains(entry.0));
+        water.extend(copied.map(|(pos, held)| (self.index(pos) as u32, held)));
+        self.water = water;
+    }
+
+    /// Where the cell with an index in the arrays lies.
+    fn position(&self, index: u32) -> VoxelPos {
+        let ([sx, _, sz], i) = (self.region.size(), index as usize);
+        let [x, z, y] = [i % sx, i / sx % sz, i / sx / sz].map(|v| v as i32);
+        self.region.min + VoxelPos::new(x, y, z)
+    }
+
     /// Index of the first cell of the row at absolute (y, z).
     #[inline]
     pub(crate) fn row_start(&self, y: i32, z: i32) -> usize {
@@ -205,6 +249,25 @@ mod tests {
         assert_eq!(cells.water_at(VoxelPos::new(1, 0, 0)), None);
         cells.set_all_water(vec![(5, 1), (2, 2), (5, 3)]);
         assert_eq!(cells.water(), &[(2, 2), (5, 3)]);
+    }
+
+    #[test]
+    fn a_copy_takes_what_both_boxes_hold_and_its_water() {
+        let mut to = DenseBox::new(Region::new([-2, 0, -1], [3, 4, 3]));
+        to.fill(3);
+        to.set_water(VoxelPos::new(-2, 0, 0), Some(1));
+        to.set_water(VoxelPos::new(1, 2, 1), Some(2));
+        let mut from = DenseBox::new(Region::new([0, 1, 0], [9, 9, 2]));
+        from.fill(8);
+        from.set_water(VoxelPos::new(2, 3, 0), Some(5));
+        from.set_water(VoxelPos::new(8, 8, 1), Some(6));
+        let before = to.clone();
+        to.copy_from(&from);
+        for pos in to.region().voxels() {
+            let source = if from.region().contains(pos) { &from } else { &before };
+            assert_eq!(to.cell(pos), source.cell(pos));
+            assert_eq!(to.water_at(pos), source.water_at(pos));
+        }
     }
 
     #[test]

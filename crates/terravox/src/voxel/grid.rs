@@ -7,6 +7,7 @@ use super::changes::{ChangeCursor, ChangeLog, Changes};
 use super::dense::DenseBox;
 use super::lines::LineUpdates;
 use super::material::{Kind, MaterialTable};
+use super::mip_block::MipBlock;
 use super::page::Page;
 use super::position::{ChunkPos, Region};
 use super::snapshot::{NotHeld, Snapshot};
@@ -60,9 +61,10 @@ pub struct GridOptions {
 /// ```
 #[derive(Default)]
 pub struct VoxelGrid {
-    state: Snapshot,
+    pub(super) state: Snapshot,
     log: ChangeLog,
-    updates: LineUpdates,
+    pub(super) far_log: ChangeLog<MipBlock>,
+    pub(super) updates: LineUpdates,
 }
 
 impl VoxelGrid {
@@ -97,10 +99,14 @@ impl VoxelGrid {
                 return Err(NotHeld { chunk, mip: 0, held });
             }
         }
+        // A chunk that becomes listed is known as a whole.
+        let fresh = !self.state.far().is_empty()
+            && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
         self.edit_pages(region, |page, part, kinds, updates| {
             part.blocks::<5>().for_each(|chunk| page.write(chunk, cells, kinds, updates));
             page.refresh_mips(part.coarser(5), kinds, updates);
         });
+        self.raise_chunks(if fresh { region.coarser(5).finer(5) } else { region }, 0);
         Ok(())
     }
 
@@ -123,15 +129,17 @@ impl VoxelGrid {
                 }
             }
         });
+        self.raise_chunks(region, mip);
     }
 
-    /// Makes a chunk unlisted: air or unknown, as the grid's options say.
+    /// Makes a chunk unlisted: air or unknown, as the grid's options say. Far blocks keep
+    /// what they show of it.
     pub fn forget(&mut self, chunk: ChunkPos) {
-        if self.state.is_listed(chunk) {
-            self.edit_pages(chunk.region(), |page, _, kinds, updates| {
-                page.forget(chunk, kinds, updates);
-            });
-        }
+        let Some(held) = self.state.finest_mip(chunk) else { return };
+        self.edit_pages(chunk.region(), |page, _, kinds, updates| {
+            page.forget(chunk, kinds, updates);
+        });
+        self.raise_forgotten(chunk, held);
     }
 
     /// Calls `edit` for every page of `region` and its part of it, and logs the region.
@@ -162,6 +170,7 @@ impl VoxelGrid {
         assert!(same || self.state.is_empty(), "a material's kind never changes under data");
         self.state.set_materials(materials);
         self.log.forget();
+        self.far_log.forget();
     }
 
     /// What was written since `cursor` was last used, and moves it to now.

@@ -319,17 +319,23 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     }
 
     fn replace_water(&mut self, updates: &LineUpdates) {
+        let (Some(&first), Some(&last)) = (updates.lines.first(), updates.lines.last()) else {
+            return;
+        };
         if self.water.is_empty() && updates.water.is_empty() {
             return;
         }
-        let line_of = |cell: u16| cell / ROW_CELLS as u16;
-        let mut water = std::mem::take(&mut self.water);
-        water.retain(|&(cell, _)| updates.lines.binary_search(&line_of(cell)).is_err());
-        water.reserve_exact(updates.water.len());
-        water.extend_from_slice(&updates.water);
-        water.sort_unstable_by_key(|entry| entry.0);
-        water.shrink_to_fit();
-        self.water = water;
+        // Lakes have long lists; what lies before and after the lines stays as it is.
+        let line_of = |entry: &(u16, u8)| entry.0 / ROW_CELLS as u16;
+        let from = self.water.partition_point(|entry| line_of(entry) < first);
+        let to = self.water.partition_point(|entry| line_of(entry) <= last);
+        let between = self.water[from..to].iter().copied();
+        let kept = between.filter(|entry| updates.lines.binary_search(&line_of(entry)).is_err());
+        let mut between: Vec<_> = kept.chain(updates.water.iter().copied()).collect();
+        between.sort_unstable_by_key(|entry| entry.0);
+        if between != self.water[from..to] {
+            self.water = [&self.water[..from], &between, &self.water[to..]].concat();
+        }
     }
 }
 

@@ -47,6 +47,12 @@ impl MipBlock {
         Region::one(self.pos).finer(5 + u32::from(self.mip))
     }
 
+    /// Whether every voxel that it covers lies within [`LIMIT`](super::LIMIT).
+    pub fn within_limits(self) -> bool {
+        let limit = super::LIMIT >> (5 + u32::from(self.mip)).min(31);
+        self.pos.to_array().iter().all(|v| (-limit..limit).contains(v))
+    }
+
     /// Voxels along an edge.
     pub const fn edge_voxels(self) -> i32 {
         MipBlock::EDGE << self.mip
@@ -89,5 +95,22 @@ impl From<ChunkPos> for MipBlock {
 impl fmt::Display for MipBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at mip {}", self.pos, self.mip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_voxels() {
+        for mip in [0, 1, 5, 12, 25] {
+            let edge = super::super::LIMIT >> (5 + u32::from(mip));
+            assert!(MipBlock::new(mip, [-edge, 0, edge - 1]).within_limits());
+            assert!(MipBlock::new(mip, [-edge, 0, edge - 1]).voxels().within_limits());
+            assert!(!MipBlock::new(mip, [0, edge, 0]).within_limits());
+            assert!(!MipBlock::new(mip, [0, -edge - 1, 0]).within_limits());
+        }
+        assert!(!MipBlock::new(26, [0; 3]).within_limits(), "larger than the world");
     }
 }

@@ -8,6 +8,7 @@ use super::cell::{AIR, Cell, ROW_CELLS, Row};
 use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
 use super::position::Region;
+use std::ops::Range;
 
 /// One mip inside a [`PackedLines`]: `edge`³ cells from cell index `first` on, x fastest,
 /// then z, then y. Rows of cells never cross a line.
@@ -138,6 +139,20 @@ pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
     }
 }
 
+/// Writes the cells `xs` of row (y, z) of coarse cells over the level `fine` of `lines`
+/// to `row`, and their water to `water`, which is by cells of that row and had none there.
+pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
+    lines: &PackedLines<LINES, GROUPS>,
+    fine: Level,
+    at: [usize; 2],
+    kinds: &[Kind; 256],
+    row: &mut Row,
+    xs: Range<usize>,
+    water: &mut Vec<(u16, u8)>,
+) {
+    Below::new(lines, &LineUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
+}
+
 /// The four rows of fine cells under one row of coarse ones.
 struct Below<'a> {
     /// Index of the first cell of each.
@@ -182,7 +197,7 @@ impl<'a> Below<'a> {
         kinds: &[Kind; 256],
         row: &mut Row,
         start: usize,
-        xs: std::ops::Range<usize>,
+        xs: Range<usize>,
         water: &mut Vec<(u16, u8)>,
     ) {
         let x0 = start % ROW_CELLS;

@@ -4,7 +4,13 @@ mod cell;
 mod changes;
 mod chunk;
 mod dense;
+mod far;
+#[cfg(test)]
+mod far_tests;
+mod far_write;
+mod gather;
 mod grid;
+mod known;
 mod lines;
 mod material;
 mod mip_block;
@@ -18,15 +24,18 @@ mod snapshot;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};
 pub(crate) use changes::ChangeLog;
-pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes};
+pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes, FarChanges};
 pub use chunk::ChunkView;
 pub use dense::{DenseBox, MAX_BOX_CELLS};
+pub use far::MAX_FAR_MIP;
 pub use grid::{GridOptions, Held, Unlisted, VoxelGrid};
+pub use known::Known;
 pub use material::{Kind, Material, MaterialTable, Shape};
 pub use mip_block::MipBlock;
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
 pub use snapshot::{Memory, NotHeld, Snapshot};
 
+pub(crate) use known::repeat_finer;
 pub(crate) use lines::Group;
 pub(crate) use page::{PAGE_EDGE, page_of};

@@ -337,7 +337,7 @@ impl Page {
 }
 
 /// The material, if all cells of `region` (inside `source`) are full cells of it.
-fn uniform_source(source: &DenseBox, region: Region) -> Option<u8> {
+pub(crate) fn uniform_source(source: &DenseBox, region: Region) -> Option<u8> {
     let first = source.cell(region.min);
     let water = source.water();
     if first != Cell::full(first.material) || (!water.is_empty() && !first.is_air()) {

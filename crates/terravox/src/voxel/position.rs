@@ -59,6 +59,11 @@ impl VoxelPos {
         VoxelPos::new(self.x >> shift, self.y >> shift, self.z >> shift)
     }
 
+    /// Each axis times `1 << shift`: the lowest of the finer cells that this one covers.
+    pub const fn finer(self, shift: u32) -> VoxelPos {
+        VoxelPos::new(self.x << shift, self.y << shift, self.z << shift)
+    }
+
     /// As `[x, y, z]`.
     pub const fn to_array(self) -> [i32; 3] {
         [self.x, self.y, self.z]
@@ -237,8 +242,7 @@ impl Region {
 
     /// The voxels `shift` mips finer that these cells cover.
     pub fn finer(self, shift: u32) -> Region {
-        let scale = |p: VoxelPos| VoxelPos::new(p.x << shift, p.y << shift, p.z << shift);
-        Region { min: scale(self.min), max: scale(self.max) }
+        Region { min: self.min.finer(shift), max: self.max.finer(shift) }
     }
 
     /// Positions of all blocks of edge `1 << LOG2` that hold a voxel of this region,

@@ -20,6 +20,7 @@ enum Source<'a> {
 }
 
 /// A source and what it gives to every row of the box.
+#[derive(Clone, Copy)]
 struct Piece<'a> {
     source: Source<'a>,
     /// The lines of the slice at hand; a slice never spans two groups.
@@ -29,6 +30,16 @@ struct Piece<'a> {
     /// First cell in the source, along X.
     x: usize,
     width: usize,
+}
+
+/// So many pieces of a row side by side need no allocation.
+const FEW: usize = 4;
+
+impl Piece<'_> {
+    fn nothing(origin: VoxelPos) -> Self {
+        let (source, group) = (Source::Uniform(AIR), Group::uniform(AIR));
+        Piece { source, group, origin, x: 0, width: 0 }
+    }
 }
 
 impl<'a> Source<'a> {
@@ -70,11 +81,18 @@ impl Snapshot {
             false => PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)],
         };
         let sources = region.coarser(level.edge.trailing_zeros());
-        let mut pieces = Vec::with_capacity(sources.size()[0]);
+        let (count, nothing) = (sources.size()[0], Piece::nothing(region.min));
+        // What is asked often is small, and must not allocate.
+        let (mut few, mut many) = ([nothing; FEW], Vec::new());
+        let pieces = if count <= FEW {
+            &mut few[..count]
+        } else {
+            many.resize(count, nothing);
+            &mut many[..]
+        };
         for y in sources.min.y..sources.max.y {
             for z in sources.min.z..sources.max.z {
-                pieces.clear();
-                for x in sources.min.x..sources.max.x {
+                for (piece, x) in pieces.iter_mut().zip(sources.min.x..) {
                     let source = match of_chunks {
                         true => self.chunk_source(ChunkPos::new(x, y, z), mip)?,
                         false => self.page_source(PagePos::new(x, y, z), region, mip)?,
@@ -84,14 +102,14 @@ impl Snapshot {
                     let from = region.min.x.max(origin.x);
                     let width = (region.max.x.min(origin.x + edge) - from) as usize;
                     let (group, x) = (source.group(0), (from - origin.x) as usize);
-                    pieces.push(Piece { source, group, origin, x, width });
+                    *piece = Piece { source, group, origin, x, width };
                 }
-                read_rows(level, &mut pieces, out);
+                read_rows(level, pieces, out);
                 pieces.iter().for_each(|piece| read_water(level, piece, out));
             }
         }
-        // Runs from each piece: the stable sort merges them.
-        out.water_mut().sort_by_key(|entry| entry.0);
+        // No cell is there twice. The stable sort would allocate.
+        out.water_mut().sort_unstable_by_key(|entry| entry.0);
         Ok(())
     }
 

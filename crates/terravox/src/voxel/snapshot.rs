@@ -2,8 +2,10 @@
 
 use super::cell::{Cell, ROW_CELLS, Row};
 use super::chunk::{Chunk, ChunkView};
+use super::far::{FarCells, FarTable};
 use super::grid::{GridOptions, Held, Unlisted};
 use super::material::{Kind, MaterialTable, Shape};
+use super::mip_block::MipBlock;
 use super::page::{Page, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use rustc_hash::FxHashMap;
@@ -17,6 +19,7 @@ pub(crate) type PageTable = FxHashMap<PagePos, Arc<Page>>;
 #[derive(Clone, Default)]
 pub struct Snapshot {
     pages: Arc<PageTable>,
+    far: Arc<FarTable>,
     materials: Arc<MaterialTable>,
     unlisted: Unlisted,
 }
@@ -66,14 +69,18 @@ pub struct Memory {
     pub pages_bytes: usize,
     /// Bytes of the hash table of pages.
     pub hash: usize,
-    /// Bytes of the water that solid cells hold, all mips.
+    /// Bytes of the water that solid cells hold, all mips, far blocks with them.
     pub water: usize,
+    /// Far blocks.
+    pub far_blocks: usize,
+    /// Bytes of the far blocks and their table.
+    pub far: usize,
 }
 
 impl Memory {
     /// All bytes.
     pub fn total(&self) -> usize {
-        self.mip_0 + self.mips + self.pages_bytes + self.hash + self.water
+        self.mip_0 + self.mips + self.pages_bytes + self.hash + self.water + self.far
     }
 }
 
@@ -81,6 +88,7 @@ impl Snapshot {
     pub(crate) fn new(options: GridOptions) -> Snapshot {
         Snapshot {
             pages: Arc::default(),
+            far: Arc::default(),
             materials: Arc::new(options.materials),
             unlisted: options.unlisted,
         }
@@ -99,6 +107,14 @@ impl Snapshot {
         Arc::make_mut(&mut self.pages)
     }
 
+    pub(crate) fn far(&self) -> &FarTable {
+        &self.far
+    }
+
+    pub(crate) fn far_mut(&mut self) -> &mut FarTable {
+        Arc::make_mut(&mut self.far)
+    }
+
     pub(crate) fn set_materials(&mut self, materials: MaterialTable) {
         self.materials = Arc::new(materials);
     }
@@ -113,14 +129,39 @@ impl Snapshot {
         self.unlisted
     }
 
-    /// Whether no chunk was ever written.
+    /// Whether nothing was ever written; far blocks count while they are there.
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
+        self.pages.is_empty() && self.far.is_empty()
+    }
+
+    /// Whether a far block is there: it was written and not forgotten.
+    pub fn has_far(&self, block: MipBlock) -> bool {
+        self.far.get(block).is_some()
+    }
+
+    /// The material of a far block that is full cells of one (or air).
+    pub fn far_material(&self, block: MipBlock) -> Option<u8> {
+        match self.far.get(block)? {
+            FarCells::Uniform(material) => Some(*material),
+            FarCells::Mixed(_) => None,
+        }
+    }
+
+    /// All far blocks, sorted by mip and position.
+    pub fn far_blocks(&self) -> Vec<MipBlock> {
+        let mut blocks: Vec<_> = self.far.blocks().collect();
+        blocks.sort_unstable();
+        blocks
     }
 
     /// Whether a chunk was written (and not forgotten), be it with air.
     pub fn is_listed(&self, chunk: ChunkPos) -> bool {
-        self.pages.get(&page_of(chunk)).is_some_and(|page| page.slot(chunk) != Slot::Unlisted)
+        self.finest_mip(chunk).is_some()
+    }
+
+    /// The finest mip that is held of a chunk; `None` if it is not listed.
+    pub(super) fn finest_mip(&self, chunk: ChunkPos) -> Option<u8> {
+        self.pages.get(&page_of(chunk))?.finest_mip(chunk)
     }
 
     /// Positions of all listed chunks, sorted by x, y, z.
@@ -139,8 +180,7 @@ impl Snapshot {
 
     /// What a chunk position holds.
     pub fn held(&self, chunk: ChunkPos) -> Held {
-        let page = self.pages.get(&page_of(chunk));
-        match page.and_then(|page| page.finest_mip(chunk)) {
+        match self.finest_mip(chunk) {
             Some(mip) => Held::Mip(mip),
             None if self.unlisted == Unlisted::Air => Held::Air,
             None => Held::Unknown,
@@ -219,6 +259,7 @@ impl Snapshot {
         let entry = size_of::<(PagePos, Arc<Page>)>() + 1;
         let mut memory = Memory { pages: self.pages.len(), ..Memory::default() };
         memory.hash = self.pages.capacity() * 8 / 7 * entry;
+        [memory.far_blocks, memory.far, memory.water] = self.far.memory();
         for (&position, page) in self.pages.iter() {
             for chunk in page.listed(position) {
                 memory.chunks += 1;

@@ -3,7 +3,6 @@
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
 use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
-use terravox::voxel::ChunkPos;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;
@@ -79,11 +78,11 @@ impl Scene {
 
 /// The surface of a terrain as one mesh; equal vertices become one.
 fn merged(terrain: &mut Terrain) -> ColliderBuilder {
-    terrain.update(Budget::Unlimited);
+    terrain.update(&[], Budget::Unlimited, |_| {});
     let (mut vertices, mut indices) = (Vec::new(), Vec::new());
     for block in terrain.meshed_blocks() {
-        let corner = corner_m(block);
         let Some(mesh) = terrain.mesh(block) else { continue };
+        let corner = Vector::from(mesh.block.min.to_array().map(|v| v as f32));
         let base = vertices.len() as u32;
         vertices.extend(mesh.solid.positions.iter().map(|p| Vector::from(*p) + corner));
         indices.extend(mesh.solid.indices.chunks_exact(3).map(|i| [0, 1, 2].map(|k| base + i[k])));
@@ -93,10 +92,6 @@ fn merged(terrain: &mut Terrain) -> ColliderBuilder {
         unreachable!("the mesh has triangles")
     };
     mesh
-}
-
-fn corner_m(block: ChunkPos) -> Vector {
-    Vector::from(block.min_voxel().to_array().map(|v| v as f32))
 }
 
 /// Numbers from 0 to 1.

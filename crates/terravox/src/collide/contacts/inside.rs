@@ -1,33 +1,43 @@
-//! The way out for a body so deep in the ground that it meets no triangle: to the nearest
-//! surface if there is one, else along the gradient of the cells' fill.
+//! The way out of the ground: to the surface that is nearest. A point that goes there comes
+//! nearer to the air by every step that it takes, so it arrives, whatever the ground is like.
 
 use super::body::PartPose;
 use super::manifold::{ContactPoint, Manifold};
-use crate::collide::Collider;
 use crate::collide::query::Filter;
-use crate::voxel::{Cell, Kind, Region, VoxelPos};
+use crate::collide::{Collider, Ray};
+use crate::voxel::{Cell, Kind, VoxelPos};
 use glam::{DVec3, Vec3};
 
-/// How far a surface is looked for, voxels.
-const NEAR: f64 = 2.0;
+/// How far a surface is looked for, voxels; deeper the way is up.
+const FARTHEST: f64 = 16.0;
 
-/// How far free cells are looked for, voxels, one after the other.
-const RADII: [i32; 3] = [2, 4, 8];
+/// What is inside sees the back of the surface along all of these. More than one, as a ray
+/// may run through an edge.
+const LOOKS: [[f64; 3]; 2] = [[0.021, 1.0, 0.013], [-0.31, 1.0, 0.24]];
+
+/// How far a look goes, voxels.
+const LOOK: f64 = 4096.0;
 
 /// Where it is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct WayOut {
+pub struct WayOut {
     /// Unit.
-    pub direction: Vec3,
-    /// Voxels from the point that was asked about.
+    pub direction: [f32; 3],
+    /// Voxels from the point that was asked about to the surface; at least so far if no
+    /// surface was found.
     pub distance: f32,
+    /// Material of the voxel that the point is in.
     pub material: u8,
+    /// That voxel.
     pub voxel: VoxelPos,
 }
 
 impl Collider {
-    /// The way out of the ground from a point; `None` if it is not inside.
-    pub(super) fn way_out(&self, from: DVec3) -> Option<WayOut> {
+    /// The shortest way out of the ground from a point, voxels; `None` if the point is not
+    /// inside, or in cells that are not held. More than 16 voxels deep the way is up. Quick
+    /// where the point's cell is not solid.
+    pub fn way_out(&self, from: impl Into<[f64; 3]>) -> Option<WayOut> {
+        let from = DVec3::from(from.into());
         let floor = from.floor();
         let within = floor.abs().max_element() < f64::from(crate::voxel::LIMIT - 16);
         let voxel =
@@ -36,55 +46,25 @@ impl Collider {
         if !self.is_solid(cell) {
             return None;
         }
-        let found = WayOut { direction: Vec3::Y, distance: 0.0, material: cell.material, voxel };
-        if let Some(hit) = self.closest_point(from, NEAR, &Filter::SOLID).found {
-            let way = (DVec3::from(hit.point) - from).as_vec3();
-            let normal = Vec3::from(hit.normal);
-            let direction = way.normalize_or(normal);
-            // Seen from the front, the point is outside, though its cell is solid.
-            return (direction.dot(normal) > 0.0).then_some(WayOut {
-                direction,
-                distance: way.length(),
-                ..found
-            });
+        let (material, up) = (cell.material, Vec3::Y.to_array());
+        let nearest = self.closest_point(from.to_array(), FARTHEST, &Filter::SOLID).found;
+        let Some(hit) = nearest else {
+            return Some(WayOut { direction: up, distance: FARTHEST as f32, material, voxel });
+        };
+        // The normal there does not tell: at a sharp edge either side's may be seen.
+        if !LOOKS.iter().all(|&look| self.sees_back(from, look)) {
+            return None;
         }
-        let (direction, distance) = self.along_gradient(from, voxel);
-        Some(WayOut { direction, distance, ..found })
+        let way = (DVec3::from(hit.point) - from).as_vec3();
+        let direction = way.normalize_or(hit.normal.into()).to_array();
+        Some(WayOut { direction, distance: way.length(), material, voxel })
     }
 
-    /// The direction in which there is least ground, and how far it is till it is free.
-    fn along_gradient(&self, from: DVec3, voxel: VoxelPos) -> (Vec3, f32) {
-        for radius in RADII {
-            let mut gradient = Vec3::ZERO;
-            let mut is_free = false;
-            for at in Region::one(voxel).grow(radius).voxels() {
-                let Ok(cell) = self.snapshot.cell(at) else { continue };
-                let filled = if self.is_solid(cell) { cell.fraction() } else { 0.0 };
-                let [x, y, z] = (at - voxel).to_array().map(|v| v as f32);
-                gradient -= Vec3::new(x, y, z) * filled;
-                is_free |= filled == 0.0;
-            }
-            if is_free {
-                let direction = gradient.normalize_or(Vec3::Y);
-                return (direction, self.free_at(from, direction, 2 * radius));
-            }
-        }
-        let [.., farthest] = RADII;
-        (Vec3::Y, farthest as f32)
-    }
-
-    /// Distance of the first cell along a direction that is not solid, half a voxel
-    /// accurate, at most `most`.
-    fn free_at(&self, from: DVec3, direction: Vec3, most: i32) -> f32 {
-        for step in 1..=2 * most {
-            let distance = 0.5 * step as f32;
-            let at = (from + (direction * distance).as_dvec3()).floor();
-            let voxel = VoxelPos::new(at.x as i32, at.y as i32, at.z as i32);
-            if !self.snapshot.cell(voxel).is_ok_and(|cell| self.is_solid(cell)) {
-                return distance;
-            }
-        }
-        most as f32
+    /// Whether what is first met from a point is seen from behind.
+    fn sees_back(&self, from: DVec3, direction: [f64; 3]) -> bool {
+        let hit = self.ray(&Ray::new(from.to_array(), direction, LOOK), &Filter::SOLID).found;
+        let along = |normal: [f32; 3]| DVec3::from(direction).dot(Vec3::from(normal).as_dvec3());
+        hit.is_some_and(|hit| along(hit.normal) > 0.0)
     }
 
     fn is_solid(&self, cell: Cell) -> bool {
@@ -94,8 +74,9 @@ impl Collider {
 
 impl WayOut {
     /// The manifold of a part that is pushed along this way until all of it is out.
-    pub fn manifold(&self, pose: &PartPose<'_>, position: DVec3, part: u16) -> Manifold {
-        let WayOut { direction, distance, .. } = *self;
+    pub(super) fn manifold(&self, pose: &PartPose<'_>, position: DVec3, part: u16) -> Manifold {
+        let WayOut { distance, .. } = *self;
+        let direction = Vec3::from(self.direction);
         let middle = pose.at + pose.core.middle();
         let behind = pose.core.reach(-direction) + direction.dot(pose.core.middle());
         let offset = middle + direction * distance;

@@ -196,7 +196,7 @@ impl Collider {
         let may_be_inside = none && only.is_none() && options.filter.surfaces.solid();
         if may_be_inside {
             let middle = origin + pose.core.middle().as_dvec3();
-            let way = self.way_out(middle);
+            let way = self.way_out(middle.to_array());
             out.extend(way.map(|way| way.manifold(pose, position, number)));
         }
         missing

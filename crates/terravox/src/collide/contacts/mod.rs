@@ -13,8 +13,8 @@
 //! points: what is over another triangle is that one's.
 //!
 //! **The ground has one side.** A shape whose middle is in the ground is pushed out along
-//! the normals of the triangles above it; one so deep that it meets none, along the
-//! gradient of the cells' fill.
+//! the normals of the triangles above it; one so deep that it meets none, towards
+//! the nearest surface.
 
 mod body;
 mod clip;
@@ -31,5 +31,6 @@ mod tracker;
 
 pub use body::{Body, BodyPart};
 pub(super) use body::{PartPose, pose};
+pub use inside::WayOut;
 pub use manifold::{ContactOptions, ContactPoint, Contacts, Manifold};
 pub use tracker::{BlockContact, ContactChanges, ContactTracker};

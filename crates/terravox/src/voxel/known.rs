@@ -1,0 +1,253 @@
+//! Reading cells as well as they are known: at the mip that is asked for, or else coarser.
+
+use super::cell::{Cell, ROW_CELLS};
+use super::dense::DenseBox;
+use super::far::MAX_FAR_MIP;
+use super::grid::Unlisted;
+use super::mip_block::MipBlock;
+use super::mips::coarser_cell;
+use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_LEVELS};
+use super::position::{ChunkPos, PagePos, Region, VoxelPos};
+use super::snapshot::Snapshot;
+
+/// How well cells are known, best first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Known {
+    /// At the mip that was asked for.
+    #[default]
+    AtMip,
+    /// Somewhere coarser only: there each cell is like the coarse one that covers it.
+    Coarser,
+    /// Somewhere not at all: there cells are air.
+    Unknown,
+}
+
+/// Buffers of a read.
+#[derive(Default)]
+struct Scratch {
+    read: DenseBox,
+    finer: DenseBox,
+}
+
+impl Snapshot {
+    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip, as well as they
+    /// are known; the answer is the worst of any cell.
+    ///
+    /// A cell is that of the far block of that mip. Where there is none, that of the chunks
+    /// beneath, if they are held at the mip or finer (above mip 5: all of them; if unlisted
+    /// means air, any). Else that of the finest coarser far block, or of a chunk held at a
+    /// coarser mip, whichever is finer. Else air: known, if unlisted means air.
+    ///
+    /// # Panics
+    /// If `mip` is above [`MAX_FAR_MIP`].
+    pub fn read_known(&self, region: Region, mip: u8, out: &mut DenseBox) -> Known {
+        assert!(mip <= MAX_FAR_MIP, "mip {mip}; the coarsest is {MAX_FAR_MIP}");
+        if self.only_chunks_count(region, mip) && self.read(region, mip, out).is_ok() {
+            return Known::AtMip;
+        }
+        out.reset(region);
+        let mut scratch = Scratch::default();
+        let mut known = Known::AtMip;
+        for pos in region.coarser(5).voxels() {
+            let block = MipBlock { mip, pos };
+            let part = region.intersect(block.cells());
+            known = known.max(self.read_block_part(block, part, &mut scratch, out));
+        }
+        out.water_mut().sort_unstable_by_key(|entry| entry.0);
+        known
+    }
+
+    /// Whether far blocks have no say in a region whose chunks are all held.
+    fn only_chunks_count(&self, region: Region, mip: u8) -> bool {
+        if mip > MAX_MIP {
+            return false;
+        }
+        let mut blocks = region.coarser(5).voxels();
+        self.far().is_empty()
+            || (self.unlisted() == Unlisted::Unknown
+                && !blocks.any(|pos| self.has_far(MipBlock { mip, pos })))
+    }
+
+    /// Writes the cells of `part`, which lies in `block`, to `out`, which is air there.
+    fn read_block_part(
+        &self,
+        block: MipBlock,
+        part: Region,
+        scratch: &mut Scratch,
+        out: &mut DenseBox,
+    ) -> Known {
+        if let Some(far) = self.far().get(block) {
+            far.append_to(block.cells().min, part, out);
+            return Known::AtMip;
+        }
+        // What shows where nothing else is known.
+        let coarser = (block.mip + 1..=MAX_FAR_MIP).map(|mip| block.over(mip));
+        let coarser = coarser.into_iter().find_map(|over| Some((over, self.far().get(over)?)));
+        let rest = match (coarser, self.unlisted()) {
+            (Some(_), _) => Known::Coarser,
+            (None, Unlisted::Air) => Known::AtMip,
+            (None, Unlisted::Unknown) => Known::Unknown,
+        };
+        if let Some((over, far)) = coarser {
+            let shift = u32::from(over.mip - block.mip);
+            far.read(over.cells().min, part.coarser(shift), &mut scratch.read);
+            repeat_finer(&scratch.read, shift, part, &mut scratch.finer);
+            out.append_from(&scratch.finer);
+        }
+        let finest_far = coarser.map_or(u8::MAX, |(over, _)| over.mip);
+        let (at_mip, at_coarser) = match block.mip {
+            0..=5 => self.read_chunks(part, block.mip, finest_far, scratch, out),
+            6..=MAX_MIP => (self.read_pages(part, block.mip, scratch, out), 0),
+            mip => (self.read_above_pages(part, mip, out), 0),
+        };
+        match part.volume() - at_mip - at_coarser {
+            0 if at_coarser == 0 => Known::AtMip,
+            0 => Known::Coarser,
+            _ if at_coarser > 0 => rest.max(Known::Coarser),
+            _ => rest,
+        }
+    }
+
+    /// Writes what listed chunks know of `part`, at mip 0 to 5, if it is finer than
+    /// `finest_far`. Answers the cells known at the mip, and coarser.
+    fn read_chunks(
+        &self,
+        part: Region,
+        mip: u8,
+        finest_far: u8,
+        scratch: &mut Scratch,
+        out: &mut DenseBox,
+    ) -> (u64, u64) {
+        let (mut at_mip, mut at_coarser) = (0, 0);
+        for (chunk, held) in self.listed_in(part.finer(mip.into())) {
+            let common = chunk.region().coarser(mip.into()).intersect(part);
+            if held <= mip {
+                if self.read(common, mip, &mut scratch.read).is_ok() {
+                    out.copy_from(&scratch.read);
+                    at_mip += common.volume();
+                }
+            } else if held < finest_far {
+                let shift = u32::from(held - mip);
+                if self.read(common.coarser(shift), held, &mut scratch.read).is_ok() {
+                    repeat_finer(&scratch.read, shift, common, &mut scratch.finer);
+                    out.copy_from(&scratch.finer);
+                    at_coarser += common.volume();
+                }
+            }
+        }
+        (at_mip, at_coarser)
+    }
+
+    /// Writes what pages know of `part`, at mip 6 to 8. Answers the cells known.
+    fn read_pages(&self, part: Region, mip: u8, scratch: &mut Scratch, out: &mut DenseBox) -> u64 {
+        let mut known = 0;
+        let shift = u32::from(mip);
+        for at in part.finer(shift).coarser(8).voxels() {
+            let page_pos = PagePos::new(at.x, at.y, at.z);
+            let Some(page) = self.page(page_pos) else { continue };
+            for cell in part.intersect(page_pos.region().coarser(shift)).voxels() {
+                let cell = Region::one(cell);
+                let mut chunks = cell.finer(shift - 5).voxels();
+                let listed = |p| page.finest_mip(chunk_at(p)).is_some();
+                let held = match self.unlisted() {
+                    Unlisted::Air => chunks.any(listed),
+                    Unlisted::Unknown => chunks.all(listed),
+                };
+                if held && self.read(cell, mip, &mut scratch.read).is_ok() {
+                    out.copy_from(&scratch.read);
+                    known += 1;
+                }
+            }
+        }
+        known
+    }
+
+    /// Writes what pages know of `part`, at a mip above theirs. Answers the cells known:
+    /// those with a listed chunk, where unlisted means air.
+    fn read_above_pages(&self, part: Region, mip: u8, out: &mut DenseBox) -> u64 {
+        if self.unlisted() == Unlisted::Unknown {
+            return 0;
+        }
+        let mut cells: Vec<_> = self.page_cells(part.finer(u32::from(mip - MAX_MIP))).collect();
+        for _ in MAX_MIP..mip {
+            cells.sort_unstable_by_key(|&(pos, ..)| pos.coarser(1));
+            let coarser = cells.chunk_by(|a, b| a.0.coarser(1) == b.0.coarser(1)).map(|children| {
+                let mut octet = [(Cell::AIR, 0); 8];
+                for (to, &(_, cell, water)) in octet.iter_mut().zip(children) {
+                    *to = (cell, water.map_or(0, |held| u32::from(held) + 1));
+                }
+                let (cell, water) = coarser_cell(&octet, self.materials().kinds());
+                (children[0].0.coarser(1), cell, water)
+            });
+            cells = coarser.collect();
+        }
+        // Written where the box has no water yet.
+        for &(pos, cell, water) in &cells {
+            out.set(pos, cell);
+            let index = out.index(pos) as u32;
+            out.water_mut().extend(water.map(|held| (index, held)));
+        }
+        cells.len() as u64
+    }
+
+    /// The cells of mip 8 in `region`, in such cells, of pages with a listed chunk.
+    fn page_cells(&self, region: Region) -> impl Iterator<Item = (VoxelPos, Cell, Option<u8>)> {
+        let first = PAGE_LEVELS[usize::from(MAX_MIP - FIRST_PAGE_MIP)].first;
+        self.page_positions().filter_map(move |position| {
+            let pos = VoxelPos::new(position.x, position.y, position.z);
+            let page = self.page(position).filter(|_| region.contains(pos))?;
+            page.listed(position).next()?;
+            let mips = page.mips();
+            let cell = mips.line(first / ROW_CELLS).cell(first % ROW_CELLS);
+            Some((pos, cell, mips.water_between(first, 1).first().map(|entry| entry.1)))
+        })
+    }
+
+    /// The listed chunks that meet `region`, in voxels, and the finest mip held of each.
+    pub(super) fn listed_in(&self, region: Region) -> impl Iterator<Item = (ChunkPos, u8)> {
+        let chunks = region.coarser(5);
+        let pages = chunks.coarser(PAGE_EDGE.trailing_zeros()).voxels();
+        pages.flat_map(move |at| {
+            let position = PagePos::new(at.x, at.y, at.z);
+            let page = self.page(position);
+            let part = match page {
+                Some(_) => position.region().coarser(5).intersect(chunks),
+                None => Region::default(),
+            };
+            part.voxels()
+                .map(chunk_at)
+                .filter_map(move |chunk| Some((chunk, page?.finest_mip(chunk)?)))
+        })
+    }
+}
+
+fn chunk_at(p: VoxelPos) -> ChunkPos {
+    ChunkPos::new(p.x, p.y, p.z)
+}
+
+/// Makes `out` the cells of `region`, each like the cell `shift` mips coarser that covers it.
+pub(crate) fn repeat_finer(coarse: &DenseBox, shift: u32, region: Region, out: &mut DenseBox) {
+    out.resize(region);
+    let mut water = std::mem::take(out.water_mut());
+    let (material, occupancy) = out.arrays_mut();
+    let xs = region.min.x..region.max.x;
+    let (first, mut to) = (coarse.region().min.x, 0);
+    for (y, z) in
+        (region.min.y..region.max.y).flat_map(|y| (region.min.z..region.max.z).map(move |z| (y, z)))
+    {
+        let row = coarse.row_start(y >> shift, z >> shift);
+        for x in xs.clone() {
+            let from = row + ((x >> shift) - first) as usize;
+            material[to] = coarse.materials()[from];
+            occupancy[to] = coarse.occupancies()[from];
+            to += 1;
+        }
+    }
+    if !coarse.water().is_empty() {
+        let held = |(i, pos): (usize, VoxelPos)| {
+            coarse.water_at(pos.coarser(shift)).map(|held| (i as u32, held))
+        };
+        water.extend(region.voxels().enumerate().filter_map(held));
+    }
+    *out.water_mut() = water;
+}
