@@ -32,6 +32,7 @@ mod op;
 mod patch;
 mod rows;
 mod saved;
+mod shape;
 mod stamp;
 #[cfg(test)]
 mod tests;

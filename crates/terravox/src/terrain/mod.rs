@@ -145,7 +145,7 @@ impl Terrain {
         Terrain {
             placement,
             grid,
-            lod: Lod::default(),
+            lod: Lod::new(LodOptions::default()),
             collider: Collider::default(),
             flight: Flight::default(),
             swaps: Vec::new(),

@@ -185,8 +185,9 @@ fn edits_in_metres_reach_the_views_and_are_undone() {
 #[test]
 fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     use crate::edit::EditOp;
-    let mut terrain = Terrain::new(TerrainOptions::default());
-    let viewers = [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 200.0 }];
+    let lod = LodOptions { max_mip: 2, near_voxels: 24.0, ..LodOptions::default() };
+    let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    let viewers = [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 130.0 }];
     let mut drawn = BTreeMap::new();
     let mut frame = |terrain: &mut Terrain| {
         terrain.update(&viewers, Budget::Unlimited, |part| part.fill_sdf(ROCK, hills));

@@ -1,9 +1,8 @@
 //! `edit`: operations on a world, and undoing them.
 //!
 //! The world is read whole, edited in memory and written at the end, so a wrong operation
-//! leaves the file as it was. The history lies beside the cells in the world file. It is
-//! written first: if the program is killed before the cells are, undoing what was never
-//! written gives back what is there.
+//! leaves the file as it was. The history lies beside the cells in the world file and is
+//! written with them, in one transaction.
 
 mod words;
 
@@ -50,12 +49,9 @@ pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
-    dirty.update(&grid);
     let bytes = history.to_bytes();
-    if !dirty.is_empty() {
-        store.set_extra(HISTORY_EXTRA, Some(&bytes)).map_err(store_failure)?;
-        store.save(&grid, &mut dirty).map_err(store_failure)?;
-    }
+    let saved = store.save_with_extra(&grid, &mut dirty, HISTORY_EXTRA, &bytes);
+    saved.map_err(store_failure)?;
     let mut report = Report::new("edit");
     report.text_line("world", "world", args.world.display().to_string());
     done.add_to(&info, grid.materials(), &mut report);
