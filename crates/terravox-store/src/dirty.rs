@@ -143,9 +143,7 @@ impl Store {
         name: &str,
         bytes: &[u8],
     ) -> Result<WriteStats, StoreError> {
-        self.save_by(grid, dirty, |chunks| {
-            self.write_with_extra(grid, chunks, Some((name, bytes)))
-        })
+        self.save_by(grid, dirty, |chunks| self.write_with_extra(grid, chunks, Some((name, bytes))))
     }
 
     /// [`Store::save`] for a world that grows, as [`Store::write_grown`].

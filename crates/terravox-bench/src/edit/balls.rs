@@ -28,7 +28,8 @@ pub fn run(report: &mut Report) {
     let rate = |seconds: f64| CELLS * spots.len() as f64 / seconds / 1e6;
     let slower = rate(dig.min.max(fill.min));
     let note = format!(
-        "the slower of digging and filling; cells of the ball's box, {:.1} in the ball",
+        "the slower of digging and filling; cells of the ball's box, read, changed, compared \
+         and written where they differ; {:.1} of cells in the ball",
         slower * IN_BALL
     );
     report.set("ball16_cells_per_s", slower, note);
@@ -37,7 +38,16 @@ pub fn run(report: &mut Report) {
         detail(timing.name, rate(timing.min), "M/s").note(note)
     };
     let each = dig.min / spots.len() as f64 * 1e6;
-    let lines = vec![line(&dig), line(&fill), detail("one dig", each, "µs")];
+    let inside = |timing: &Timing, name: &'static str| {
+        detail(name, rate(timing.min) * IN_BALL, "M/s").note("cells in the ball alone")
+    };
+    let lines = vec![
+        line(&dig),
+        line(&fill),
+        inside(&dig, "dig, in the ball"),
+        inside(&fill, "fill, in the ball"),
+        detail("one dig", each, "µs"),
+    ];
     report.details("balls of radius 16 at the ground", lines);
 }
 

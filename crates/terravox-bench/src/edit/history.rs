@@ -71,7 +71,8 @@ pub fn run(report: &mut Report) {
     report.set_ratio("undo_vs_edit", undo / edit, edit, note);
     let [bytes, raw] = [sum(|c| c.bytes as f64), sum(|c| c.raw as f64)];
     if worlds.len() > 1 {
-        let note = format!("{bytes:.0} bytes for boxes of {raw:.0}");
+        let note =
+            format!("{bytes:.0} bytes of history for {raw:.0} of the boxes touched, two a cell");
         report.set_ratio("history_vs_raw", bytes / raw, raw, note);
     }
     let line = |(stroke, cost): (&Stroke, &Cost)| {

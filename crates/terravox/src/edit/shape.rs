@@ -128,7 +128,12 @@ fn meeting_point([a, b, c]: [&([f64; 3], f64); 3]) -> Option<[f64; 3]> {
     (volume.abs() > 1e-9).then_some(point)
 }
 
-pub(super) fn form(brush: &Brush, anchor: VoxelPos, region: Region, falloff: f64) -> Result<Form, EditError> {
+pub(super) fn form(
+    brush: &Brush,
+    anchor: VoxelPos,
+    region: Region,
+    falloff: f64,
+) -> Result<Form, EditError> {
     let origin = anchor.to_array().map(f64::from);
     let local = |p: &[f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
     let short = |v: &[f64; 3]| v.map(|v| v as f32);

@@ -216,7 +216,8 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     let far = EditOp::dig_ball([5000.0, 0.0, 0.0], 4.0);
     let error = terrain.edit(&far).expect_err("nobody is there").to_string();
     assert!(error.contains("Terrain::hold"), "{error}");
-    terrain.hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |part| part.fill_sdf(ROCK, hills))
+    terrain
+        .hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |part| part.fill_sdf(ROCK, hills))
         .expect("the fill has all");
     assert!(terrain.edit(&far).expect("it is held").removed.voxels(ROCK) > 50.0);
 }
