@@ -87,7 +87,7 @@ fn horizon(report: &mut Report) {
             .filter_map(|&block| terrain.mesh(block))
             .map(|mesh| mesh.solid.triangle_count() + mesh.liquid.triangle_count())
             .sum();
-        detail(&format!("mip {mip}"), triangles as f64 / 1e3, "thousand triangles")
+        detail(format!("mip {mip}"), triangles as f64 / 1e3, "thousand triangles")
             .note(format!("{count} blocks"))
     });
     report.details("16 km of hills, by mip", lines.collect());

@@ -62,7 +62,7 @@ impl Scene {
             self.draw(swap);
             self.published += 1;
             // Each is; to look takes long.
-            if self.published % 6 == 0 {
+            if self.published.is_multiple_of(6) {
                 self.assert_closed();
             }
         }
