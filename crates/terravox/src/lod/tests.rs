@@ -2,7 +2,6 @@
 //! shows, after every step.
 
 use super::*;
-use crate::generate::fill_sdf;
 use crate::mesh::{VertexKey, Welded};
 use crate::voxel::{Cell, GridOptions, Unlisted, WATER};
 use proptest::prelude::*;
@@ -17,8 +16,15 @@ fn cells_of(block: MipBlock) -> DenseBox {
         hills.max(plate)
     };
     let mut cells = DenseBox::new(block.cells());
-    let material = |[_, y, _]: [f32; 3]| if y < 12.0 { 3 } else { 8 };
-    fill_sdf(&mut cells, block.mip, distance, material);
+    let edge = (1 << block.mip) as f32;
+    for at in block.cells().voxels() {
+        let centre = at.to_array().map(|v| (v as f32 + 0.5) * edge);
+        let units = ((distance(centre) / edge + 0.5) * 256.0).clamp(0.0, 256.0) as u32;
+        let material = if centre[1] < 12.0 { 3 } else { 8 };
+        if units > 0 {
+            cells.set(at, Cell { material, occupancy: (units - 1) as u8 });
+        }
+    }
     for at in block.cells().voxels().filter(|at| at.y < 16 >> block.mip) {
         if cells.cell(at) == Cell::AIR {
             cells.set(at, Cell::full(WATER));
