@@ -31,14 +31,16 @@ pub enum Area {
     Collide,
     /// What bodies touch.
     Contacts,
+    /// Brushes and undo.
+    Edit,
     /// Far terrain.
     Lod,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 5] =
-        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Lod];
+    pub const ALL: [Area; 6] =
+        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Edit, Area::Lod];
 }
 
 /// One figure and its bound.
@@ -68,7 +70,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Lod, Mesh, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -132,6 +134,10 @@ pub const FIGURES: &[Figure] = {
         figure(Contacts, "boxes_reused_share", "share", AtLeast(0.95), None),
         figure(Contacts, "boxes_update_vs_rebuild", "×", AtMost(0.1), Some(0.02)),
         figure(Contacts, "soak_lost", "bodies", AtMost(0.0), Some(0.0)),
+        figure(Edit, "ball16_cells_per_s", "M/s", AtLeast(60.0), Some(300.0)),
+        figure(Edit, "undo_vs_edit", "×", AtMost(0.5), Some(0.3)),
+        figure(Edit, "history_vs_raw", "×", AtMost(0.1), Some(0.05)),
+        figure(Edit, "volume_error", "share", AtMost(0.01), None),
         figure(Lod, "border_vs_interior", "×", AtMost(0.5), Some(0.25)),
         figure(Lod, "mixed_vs_flat", "×", AtMost(1.3), Some(1.0)),
         figure(Lod, "seam_height_p99", "voxels", AtMost(1.3), Some(0.6)),
@@ -169,7 +175,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 74);
+        assert_eq!(FIGURES.len(), 78);
     }
 
     #[test]

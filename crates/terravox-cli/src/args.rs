@@ -34,6 +34,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
         terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
     Import(Import),
+    /// Dig, fill, paint, smooth, copy; undo and redo
+    #[command(after_help = EDIT_HELP)]
+    Edit(Edit),
     /// Write a world as a file of another program, by its extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n\n\
@@ -158,6 +161,50 @@ pub struct Reading {
     /// Go on without the chunks of a world that are damaged
     #[arg(long)]
     pub skip_damaged: bool,
+}
+
+/// What `edit --help` teaches.
+const EDIT_HELP: &str = "\
+An operation is one argument: what to do, a shape, and how. All lengths are in metres.
+
+  What   dig | fill MATERIAL | paint MATERIAL | replace FROM TO | smooth
+         flatten [MATERIAL] | grow BY | erode BY | roughen BY | flood [MATERIAL] | drain
+  Shape  ball X,Y,Z r=R               block X,Y,Z size=X,Y,Z
+         cylinder X,Y,Z r=R h=H       wedge X,Y,Z size=X,Y,Z
+         capsule X,Y,Z X,Y,Z r=R      path X,Y,Z X,Y,Z … r=R
+  How    turn=DEGREES (about y)       falloff=M  strength=0..1
+         only=MATERIAL,…  heights=LOW..HIGH  slope=LOW..HIGH (rise a metre of way)
+         at=Y (flatten)  bumps=M seed=N (roughen)
+  Copy   copy X,Y,Z X,Y,Z to=X,Y,Z [turn=90|180|270] [mirror=x,y,z] [scale=2|-2]
+         [blend=over|add|replace]
+
+Example:
+  terravox edit world.tvx 'dig ball 10,20,30 r=6'
+  terravox edit world.tvx 'fill Rock block 0,5,0 size=8,2,8 turn=30' 'smooth ball 0,5,0 r=12'
+  terravox edit world.tvx --undo 2
+  terravox edit world.tvx --script strokes.jsonl
+
+A script has one operation a line, as above or as JSON:
+  {\"brush\":{\"brush\":{\"ball\":{\"centre\":[10,20,30],\"radius\":6}},\"action\":\"dig\"}}
+All operations are done, or none: if one is wrong the world stays as it is.";
+
+/// Arguments of `edit`.
+#[derive(Debug, Args)]
+pub struct Edit {
+    /// The world (.tvx)
+    pub world: PathBuf,
+    /// Operations, done in order
+    #[arg(value_name = "OPERATION")]
+    pub operations: Vec<String>,
+    /// A file of operations, one a line; done after those that are typed
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Undo so many operations first
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub undo: u32,
+    /// Redo so many operations first
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "undo")]
+    pub redo: u32,
 }
 
 /// Arguments of `export`.

@@ -8,6 +8,7 @@
 
 pub mod codec;
 pub mod collide;
+pub mod edit;
 pub mod generate;
 pub mod lod;
 pub mod math;
@@ -19,3 +20,8 @@ pub mod voxel;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And that of the guide to editing.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/editing.md")]
+struct EditingGuide;

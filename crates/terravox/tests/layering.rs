@@ -10,10 +10,11 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("math", &["voxel"]),
     ("codec", &["voxel"]),
     ("generate", &["voxel"]),
+    ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("lod", &["voxel", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "lod"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -1,6 +1,7 @@
 //! The commands, a file each: read, do, report.
 
 mod demo;
+mod edit;
 mod export;
 mod generate;
 mod import;
@@ -24,6 +25,7 @@ pub fn run(cli: &Cli) -> Outcome<()> {
         Command::Demo(args) => demo::run(args, &console),
         Command::Generate(args) => generate::run(args, &console),
         Command::Import(args) => import::run(args, &console),
+        Command::Edit(args) => edit::run(args, &console),
         Command::Export(args) => export::run(args, &console),
         Command::Info(args) => info::run(args, &console),
         Command::Lod(args) => lod::run(args, &console),

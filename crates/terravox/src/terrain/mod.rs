@@ -1,8 +1,9 @@
 //! The front door: a world in metres that can be filled, edited and drawn.
 //!
-//! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, and
-//! the collider.
+//! It holds no algorithm; it wires the grid to its views: what is shown near and far, the
+//! collider, and what can be undone.
 
+mod edits;
 mod part;
 mod placement;
 mod rays;
@@ -15,6 +16,7 @@ pub use rays::RayHit;
 pub use update::{Budget, Viewer};
 
 use crate::collide::{Collider, ColliderOptions};
+use crate::edit::{Editor, History};
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
@@ -102,7 +104,6 @@ impl From<NotHeld> for TerrainError {
 /// assert_eq!(hit.material, 8);
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
-#[derive(Default)]
 pub struct Terrain {
     placement: Placement,
     grid: VoxelGrid,
@@ -110,6 +111,15 @@ pub struct Terrain {
     collider: Collider,
     flight: Flight,
     swaps: Vec<MeshSwap>,
+    editor: Editor,
+    history: History,
+}
+
+impl Default for Terrain {
+    /// [`Terrain::new`] with the default options.
+    fn default() -> Terrain {
+        Terrain::new(TerrainOptions::default())
+    }
 }
 
 impl Terrain {
@@ -132,7 +142,16 @@ impl Terrain {
     pub fn from_grid(grid: VoxelGrid, placement: Placement) -> Terrain {
         let size = placement.voxel_size_m;
         assert!(size > 0.0 && size.is_finite(), "voxels of {size} metres");
-        Terrain { placement, grid, ..Terrain::default() }
+        Terrain {
+            placement,
+            grid,
+            lod: Lod::new(LodOptions::default()),
+            collider: Collider::default(),
+            flight: Flight::default(),
+            swaps: Vec::new(),
+            editor: Editor::default(),
+            history: History::default(),
+        }
     }
 
     /// Where voxels lie in world metres.

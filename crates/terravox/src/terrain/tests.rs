@@ -158,3 +158,66 @@ fn metres_and_voxels_agree_at_other_sizes() {
     let heights = mesh.solid.positions.iter().map(|&p| terrain.placement().world_from_voxel(p)[1]);
     assert_eq!(heights.fold(0.0, f32::max), 1.0);
 }
+
+#[test]
+fn edits_in_metres_reach_the_views_and_are_undone() {
+    use crate::edit::EditOp;
+    let placement = Placement { voxel_size_m: 0.5, origin_m: [100.0, 0.0, -7.0] };
+    let mut terrain = Terrain::from_grid(VoxelGrid::default(), placement);
+    let rock = terrain.edit(&EditOp::fill_ball(8, [100.0, 10.0, 0.0], 6.0)).expect("air is held");
+    let ideal = 4.188_790_2 * 12f64.powi(3);
+    assert!((rock.added.voxels(8) / ideal - 1.0).abs() < 0.01);
+    let top = |terrain: &mut Terrain| {
+        let hit = terrain.ray([100.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0);
+        hit.map(|hit| hit.point[1])
+    };
+    assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
+    terrain.edit(&EditOp::dig_ball([100.0, 16.0, 0.0], 3.0)).expect("it is held");
+    assert!(top(&mut terrain).is_some_and(|y| (y - 13.0).abs() < 0.1));
+    terrain.undo().expect("it is held");
+    assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
+    terrain.undo().expect("it is held");
+    assert_eq!(top(&mut terrain), None);
+    assert!(terrain.redo().expect("it is held").is_some());
+    assert!(top(&mut terrain).is_some());
+}
+
+#[test]
+fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
+    use crate::edit::EditOp;
+    let lod = LodOptions { max_mip: 2, near_voxels: 24.0, ..LodOptions::default() };
+    let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    let viewers = [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 130.0 }];
+    let mut drawn = BTreeMap::new();
+    let mut frame = |terrain: &mut Terrain| {
+        terrain.update(&viewers, Budget::Unlimited, |part| part.fill_sdf(ROCK, hills));
+        let mut changed = Vec::new();
+        for swap in terrain.mesh_swaps() {
+            swap.removed.iter().for_each(|block| drop(drawn.remove(block)));
+            for shown in swap.added {
+                changed.push(shown.block);
+                drawn.insert(shown.block, (*shown.mesh).clone());
+            }
+        }
+        (changed, drawn.clone())
+    };
+    let (_, before) = frame(&mut terrain);
+    let hit = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 50.0).expect("there is ground");
+    let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("it is near");
+    assert!(dug.removed.voxels(ROCK) > 50.0 && dug.added.total() == 0);
+    let (changed, after) = frame(&mut terrain);
+    assert!(changed.iter().any(|block| block.voxels().contains(hit.voxel)));
+    assert!(after != before);
+    terrain.undo().expect("it is near");
+    let (changed, undone) = frame(&mut terrain);
+    assert!(!changed.is_empty());
+    assert!(undone == before);
+
+    let far = EditOp::dig_ball([5000.0, 0.0, 0.0], 4.0);
+    let error = terrain.edit(&far).expect_err("nobody is there").to_string();
+    assert!(error.contains("Terrain::hold"), "{error}");
+    terrain
+        .hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |part| part.fill_sdf(ROCK, hills))
+        .expect("the fill has all");
+    assert!(terrain.edit(&far).expect("it is held").removed.voxels(ROCK) > 50.0);
+}

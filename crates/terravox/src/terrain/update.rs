@@ -59,7 +59,7 @@ impl Meter {
     fn left(&self) -> usize {
         match self.budget {
             Budget::Unlimited => usize::MAX,
-            Budget::Blocks(blocks) => blocks.max(1) - self.spent,
+            Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
             Budget::Millis(millis) => {
                 // NaN is no time at all.
                 let seconds = if millis > 0.0 { millis.min(3.6e6) / 1000.0 } else { 0.0 };
@@ -102,7 +102,8 @@ impl Terrain {
                 // Taken from the end.
                 self.flight.jobs.reverse();
             }
-            if self.lod.is_planned() {
+            let planned = self.lod.is_planned();
+            if planned {
                 while !self.flight.jobs.is_empty() {
                     match meter.left() {
                         0 => return,
@@ -111,25 +112,33 @@ impl Terrain {
                 }
                 let done = std::mem::take(&mut self.flight.done);
                 self.publish_meshes(done);
-            } else {
-                let left = meter.left().min(FILLED_TOGETHER);
-                let wanted = self.lod.take_wanted(left);
-                if wanted.is_empty() {
-                    return;
-                }
-                meter.spent += wanted.len();
-                let mut missing = true;
-                for (block, cells) in fill_all(wanted, self.placement, &fill) {
-                    if let Some(cells) = cells {
-                        self.lod.supply(block, cells);
-                        missing = false;
-                    }
-                }
-                if missing {
-                    return;
-                }
+            }
+            // After every plan: one that waits for cells may be taken back by the next, and
+            // those two would take turns for ever.
+            let most = if planned { meter.left().max(1) } else { meter.left() };
+            let wanted = self.lod.take_wanted(most.min(FILLED_TOGETHER));
+            meter.spent += wanted.len();
+            let further = if wanted.is_empty() { planned } else { self.fill_wanted(wanted, &fill) };
+            if !further || meter.left() == 0 {
+                return;
             }
         }
+    }
+
+    /// Fills blocks; answers whether any could be had.
+    fn fill_wanted(
+        &mut self,
+        wanted: Vec<MipBlock>,
+        fill: &(impl Fn(&mut Part<'_>) + Sync),
+    ) -> bool {
+        let mut any = false;
+        for (block, cells) in fill_all(wanted, self.placement, fill) {
+            if let Some(cells) = cells {
+                self.lod.supply(block, cells);
+                any = true;
+            }
+        }
+        any
     }
 
     fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
