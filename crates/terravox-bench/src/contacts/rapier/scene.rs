@@ -3,6 +3,7 @@
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
 use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
+use terravox::voxel::GridOptions;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;
@@ -25,7 +26,9 @@ pub struct Scene {
 impl Scene {
     /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
     pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        let mut terrain = Terrain::new(TerrainOptions::default());
+        // Around what is filled there is air.
+        let grid = GridOptions::default();
+        let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
         let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, &inside_m);
         let Ok(()) = terrain.fill(min, max, fill) else { unreachable!("within the limits") };
         let mut world = PhysicsWorld::new();
