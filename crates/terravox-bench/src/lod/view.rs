@@ -12,10 +12,10 @@ use terravox_store::{Overwrite, Store, WorldInfo};
 
 use crate::report::{Report, detail};
 
-/// A block is shown whole from this many of its edges on: cells are then under 8 pixels
-/// wide where 60° fill 1080, and a vertex lies within about a seventh of a cell of the
-/// surface.
-pub const DETAIL: f32 = 4.0;
+/// A block is shown whole from this many of its edges on: cells are then under 16 pixels
+/// wide where 60° fill 1080; 99 % of the surface of a mip lies within an eighth of a cell of
+/// the finer one (`seam_height_p99`), two pixels, most of it within half of one.
+pub const DETAIL: f32 = 2.0;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -143,7 +143,7 @@ fn store_world(path: &Path, copies: i32) -> Result<Store, Box<dyn std::error::Er
 
 /// Bytes of a view into the middle of the smaller world.
 fn view(store: &Store) -> usize {
-    let lod = LodOptions { detail: 1.0, max_mip: 3, ..LodOptions::default() };
+    let lod = LodOptions { detail: 1.0, max_mip: 2, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     let viewer = Viewer { position_m: [128.0, 40.0, 128.0], distance_m: 120.0 };
     terrain.update(&[viewer], Budget::Unlimited, |part| {
