@@ -3,25 +3,13 @@
 
 mod scratch;
 
-use scratch::Folder;
+use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{Cell, ChunkPos, Held, MipBlock, Unlisted, VoxelPos};
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+use terravox::voxel::{Cell, ChunkPos, Held, MipBlock, VoxelPos};
+use terravox_store::Store;
 
 const HILLS: u64 = 11;
-
-fn new_world(folder: &Folder) -> Store {
-    let generator = Generator {
-        name: Hills::NAME.to_owned(),
-        version: Hills::VERSION,
-        seed: HILLS,
-        saved_region: None,
-    };
-    let unlisted = Unlisted::Unknown;
-    let info = WorldInfo { unlisted, generator: Some(generator), ..WorldInfo::default() };
-    Store::create(folder.file("tunnel.tvx"), &info, Overwrite::No).unwrap().finish().unwrap()
-}
 
 /// The store's cells, else the generator's.
 fn fill(store: &Store, part: &mut Part<'_>) {
@@ -43,7 +31,7 @@ fn at(x: f32) -> [Viewer; 1] {
 #[test]
 fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     let folder = Folder::new("tunnel");
-    let store = new_world(&folder);
+    let store = growing_world(&folder.file("tunnel.tvx"), HILLS);
     let lod = LodOptions {
         detail: 1.0,
         max_mip: 3,

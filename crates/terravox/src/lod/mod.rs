@@ -605,7 +605,7 @@ impl Lod {
 }
 
 fn triangle_count(mesh: &BlockMesh) -> usize {
-    (mesh.solid.indices.len() + mesh.liquid.indices.len()) / 3
+    mesh.solid.triangle_count() + mesh.liquid.triangle_count()
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ impl Residency {
     /// Writes the cells of a block that came into the grid.
     pub fn commit(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         let Some(cells) = self.staged.remove(&block) else { return };
-        let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+        let chunk = chunk_of(block);
         if block.mip > 0 {
             grid.write_far(block, &cells);
         } else if grid.held(chunk) != Held::Mip(0) && grid.write(&cells).is_ok() {
@@ -196,7 +196,7 @@ impl Residency {
             if block.mip > 0 {
                 grid.forget_far(block);
             } else {
-                let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+                let chunk = chunk_of(block);
                 grid.forget(chunk);
                 self.loaded.remove(&chunk);
             }
@@ -207,9 +207,14 @@ impl Residency {
     }
 }
 
+/// The chunk that a block of mip 0 is.
+fn chunk_of(block: MipBlock) -> ChunkPos {
+    ChunkPos::new(block.pos.x, block.pos.y, block.pos.z)
+}
+
 fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
     match block.mip {
-        0 => grid.held(ChunkPos::new(block.pos.x, block.pos.y, block.pos.z)) == Held::Mip(0),
+        0 => grid.held(chunk_of(block)) == Held::Mip(0),
         _ => grid.has_far(block),
     }
 }
@@ -237,7 +242,7 @@ pub(crate) fn is_bare(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) ->
 fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
     match block.mip {
         0 => {
-            let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+            let chunk = chunk_of(block);
             grid.chunk(chunk).ok()?.uniform_material()
         }
         _ => grid.far_material(block),
