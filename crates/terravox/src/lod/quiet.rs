@@ -16,6 +16,8 @@ pub(super) struct Change {
     pub block: MipBlock,
     /// The mip by which it is shown now.
     pub mip: u8,
+    /// Whether its cells, of whatever mip, are others than they were.
+    pub cells: bool,
 }
 
 impl Change {
@@ -32,8 +34,11 @@ impl Change {
             return false;
         }
         let side = side_of(leaf, self.block);
+        // No vertex is moved by a cell of its block or more. Where cells stay and none of a
+        // coarser mip comes or goes, only faces on the wall between change.
+        let reach = if self.cells || self.block.mip > leaf.mip { PAD + 1 } else { 1 };
         let far = |mesh: &BlockMesh| {
-            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(&s.positions, side))
+            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(&s.positions, side, reach as f32))
         };
         mesh.is_none_or(far) && self.is_plain_between(leaf, side, grid, cells)
     }
@@ -67,10 +72,8 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
     [0, 1, 2].map(|i| i32::from(high.0[i] <= high.1[i]) - i32::from(low.0[i] <= low.1[i]))
 }
 
-/// Whether a vertex may depend on cells that lie beyond the `side` of its block.
-fn any_near(positions: &[[f32; 3]], side: [i32; 3]) -> bool {
-    // No vertex is moved by a cell of its block or more.
-    let reach = (PAD + 1) as f32;
+/// Whether a vertex lies less than `reach` cells from the `side` of its block.
+fn any_near(positions: &[[f32; 3]], side: [i32; 3], reach: f32) -> bool {
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,
