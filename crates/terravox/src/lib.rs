@@ -11,6 +11,7 @@ pub mod collide;
 pub mod generate;
 pub mod math;
 pub mod mesh;
+pub mod particles;
 pub mod terrain;
 pub mod voxel;
 

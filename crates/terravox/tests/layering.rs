@@ -12,7 +12,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("generate", &["voxel"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide"]),
+    ("particles", &[]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "particles"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

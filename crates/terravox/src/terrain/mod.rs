@@ -1,8 +1,9 @@
 //! The front door: a world in metres that can be filled, edited and drawn.
 //!
-//! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, and
-//! the collider.
+//! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, the
+//! collider, and the planes of particles.
 
+mod effects;
 mod meshes;
 mod placement;
 mod rays;
@@ -17,6 +18,7 @@ use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, MAX_BOX_CELLS, NotHeld, Region, VoxelGrid,
 };
+use effects::EffectPlanes;
 use meshes::Meshes;
 use std::fmt;
 use std::sync::Arc;
@@ -103,6 +105,7 @@ pub struct Terrain {
     grid: VoxelGrid,
     meshes: Meshes,
     collider: Collider,
+    effects: EffectPlanes,
     flight: Flight,
     swaps: Vec<MeshSwap>,
 }
