@@ -31,11 +31,14 @@ pub enum Area {
     Collide,
     /// What bodies touch.
     Contacts,
+    /// Sparks and debris.
+    Particles,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 4] = [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts];
+    pub const ALL: [Area; 5] =
+        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Particles];
 }
 
 /// One figure and its bound.
@@ -65,7 +68,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Mesh, Storage};
+    use Area::{Collide, Contacts, Mesh, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -129,6 +132,13 @@ pub const FIGURES: &[Figure] = {
         figure(Contacts, "boxes_reused_share", "share", AtLeast(0.95), None),
         figure(Contacts, "boxes_update_vs_rebuild", "×", AtMost(0.1), Some(0.02)),
         figure(Contacts, "soak_lost", "bodies", AtMost(0.0), Some(0.0)),
+        figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
+        figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
+        figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
+        figure(Particles, "burst_fell_through_warm", "share", AtMost(0.03), Some(0.01)),
+        figure(Particles, "v_rest", "share", AtLeast(0.98), Some(1.0)),
+        figure(Particles, "particles_vs_ray_each", "×", AtLeast(30.0), Some(100.0)),
+        figure(Particles, "single_particle_fell_through", "casings", AtMost(0.0), Some(0.0)),
     ]
 };
 
@@ -153,7 +163,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 61);
+        assert_eq!(FIGURES.len(), 68);
     }
 
     #[test]

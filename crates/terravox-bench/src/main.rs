@@ -8,6 +8,7 @@ mod harness;
 mod machine;
 mod markdown;
 mod mesh;
+mod particles;
 mod report;
 mod storage;
 mod worlds;
@@ -23,7 +24,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts or all. Prints tables; --json writes the same
+AREA is storage, mesh, collide, contacts, particles or all. Prints tables; --json writes the same
 rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
@@ -95,6 +96,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "mesh" => areas.push(Area::Mesh),
             "collide" => areas.push(Area::Collide),
             "contacts" => areas.push(Area::Contacts),
+            "particles" => areas.push(Area::Particles),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -122,6 +124,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Mesh => mesh::run(&mut report),
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
+            Area::Particles => particles::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);

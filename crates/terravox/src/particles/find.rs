@@ -49,6 +49,9 @@ const LONGEST_SLEEP_SECONDS: f32 = 1.0;
 /// The most cells along its way for which a ray is remembered, the last one aside.
 const SAMPLES: usize = 6;
 
+/// One direction of each kind that the cache tells apart.
+const AROUND: [Vec3; 6] = [Vec3::X, Vec3::NEG_X, Vec3::Y, Vec3::NEG_Y, Vec3::Z, Vec3::NEG_Z];
+
 /// Where a ray met something.
 struct Met {
     hit: ParticleHit,
@@ -82,11 +85,15 @@ impl Effect {
         }
         let position = self.columns.position(particle);
         let heading = self.heading(self.columns.velocity(particle));
-        self.stats.look_ups += 1;
-        let found = cache.look_up(position, heading);
-        if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
-            self.put_plane(particle, found.plane, false);
-            self.stats.taken += 1;
+        // What lies in a corner needs what was found in other directions, too.
+        let around = if self.columns.planes.len() > 1 { &AROUND[..] } else { &[] };
+        for direction in around.iter().copied().chain([heading]) {
+            self.stats.look_ups += 1;
+            let found = cache.look_up(position, direction);
+            if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
+                self.put_plane(particle, found.plane, false);
+                self.stats.taken += 1;
+            }
         }
         self.sleep(particle, cache.options().cell_m);
     }
@@ -298,12 +305,11 @@ impl Effect {
             } else if plane.distance_m(from) < 0.0 {
                 continue;
             }
-            let (plane, moving) = match really {
-                Some((hit, plane)) => (plane, hit.moving),
-                None => (CollisionPlane::NONE, false),
-            };
-            held |= really.is_some();
-            self.columns.set_plane(slot, particle, plane, moving);
+            self.columns.set_plane(slot, particle, CollisionPlane::NONE, false);
+            if let Some((hit, plane)) = really {
+                self.put_plane(particle, plane, hit.moving);
+                held = true;
+            }
         }
         held
     }

@@ -276,20 +276,8 @@ fn casings_rest_in_a_v_and_in_a_corner() {
         let emitter = Emitter { radius_m: 0.3, speed: [0.0, 1.0], ..Emitter::at([0.0, 1.0, 0.0]) };
         effect.burst(&emitter, 20);
         let mut cache = PlaneCache::default();
-        for frame in 0..600 {
+        for _ in 0..600 {
             effect.update(STEP, &mut cache, inside_any(&planes));
-            for at in 0..20 {
-                let p = effect.columns.position(at);
-                let d = planes.iter().map(|q| q.distance_m(p)).fold(f32::MAX, f32::min);
-                if d < -0.05 && d > -2.0 {
-                    eprintln!(
-                        "{frame} {at} {p} v {} d {d} planes {:?} {:?}",
-                        effect.columns.velocity(at),
-                        effect.planes(at).collect::<Vec<_>>(),
-                        effect.stats()
-                    );
-                }
-            }
         }
         for at in 0..20 {
             let point = effect.columns.position(at);
