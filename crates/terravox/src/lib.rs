@@ -19,3 +19,8 @@ pub mod voxel;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The code in the page about particles compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/particles.md")]
+struct ParticlesPage;

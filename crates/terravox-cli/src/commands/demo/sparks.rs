@@ -1,0 +1,104 @@
+//! Sparks on the floor of the tunnel: a grinder throws them for a second, and the picture
+//! shows each as the streak of its last moments.
+
+use super::views::View;
+use super::{Taken, Times};
+use crate::args::Demo;
+use crate::commands::render::{take, typed, write_png};
+use crate::console::Console;
+use crate::failure::Outcome;
+use crate::output::Output;
+use crate::world::World;
+use glam::DVec3;
+use terravox::collide::{Filter, Hit, Ray};
+use terravox::math::DebugLines;
+use terravox::particles::{Effect, EffectOptions, Emitter, ParticleHit, ParticleRay, PlaneCache};
+use terravox_cli::render::{Camera, PictureOptions, Scene, draw_lines};
+
+/// Seconds of an update.
+const STEP: f32 = 1.0 / 60.0;
+
+/// Updates before the picture.
+const UPDATES: usize = 70;
+
+/// Sparks a second.
+const RATE: f32 = 900.0;
+
+/// What a streak shows, seconds.
+const EXPOSURE: f32 = 1.0 / 30.0;
+
+/// How far below its middle the camera sees the floor, fall over run.
+const DOWN: f64 = 0.25;
+
+/// A floor that is farther off shows no sparks, cells.
+const FARTHEST: f64 = 30.0;
+
+/// Colours of sparks, young to old.
+const COLOURS: [[u8; 3]; 4] = [[255, 250, 205], [255, 214, 110], [255, 150, 40], [214, 74, 16]];
+
+/// Takes the picture from where the tunnel's was taken; `None` if there is no floor ahead.
+pub fn show(
+    world: &World,
+    scene: &Scene,
+    view: &View,
+    args: &Demo,
+    console: &Console,
+    times: &mut Times,
+) -> Outcome<Option<Taken>> {
+    let Some(floor) = floor(scene, &view.camera) else { return Ok(None) };
+    let effect = times.step("sparks", || fly(scene, &floor));
+    let [width, height] = args.size;
+    let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
+    let file = "sparks.png";
+    let path = args.out.join(file);
+    let output = Output::create(&path)?;
+    let picture = times.step("picture sparks", || {
+        let mut picture = take(scene, &view.camera, &options, console);
+        draw_lines(&mut picture.image, scene, &view.camera, &streaks(&effect));
+        picture
+    });
+    write_png(output, &path, &picture.image)?;
+    Ok(Some((file, typed(world, scene, &view.camera).value)))
+}
+
+/// The floor ahead of a camera.
+fn floor(scene: &Scene, camera: &Camera) -> Option<Hit> {
+    let direction = camera.forward() - DOWN * DVec3::Y;
+    let ray = Ray::new(camera.eye, direction, FARTHEST);
+    scene.collider().ray(&ray, &Filter::SOLID).found.filter(|hit| hit.normal[1] > 0.0)
+}
+
+/// Sparks off a point, over the ground of a scene, in its cells.
+fn fly(scene: &Scene, floor: &Hit) -> Effect {
+    let point = floor.point.map(|v| v as f32);
+    let source = [0, 1, 2].map(|i| point[i] + 0.3 * floor.normal[i]);
+    let emitter = Emitter::sparks(source, floor.normal);
+    let mut effect = Effect::new(EffectOptions::sparks());
+    let mut cache = PlaneCache::default();
+    for _ in 0..UPDATES {
+        effect.stream(&emitter, RATE, STEP);
+        effect.update(STEP, &mut cache, |ray: &ParticleRay| {
+            let direction = ray.direction.map(f64::from);
+            let line = Ray::new(ray.origin_m.map(f64::from), direction, ray.length_m.into());
+            let hit = scene.collider().ray(&line, &Filter::SOLID).found?;
+            let point_m = hit.point.map(|v| v as f32);
+            Some(ParticleHit { point_m, normal: hit.normal, moving: false })
+        });
+    }
+    effect
+}
+
+/// The way of every spark in the time of the exposure.
+fn streaks(effect: &Effect) -> DebugLines {
+    let (at, speed) = (effect.positions(), effect.velocities());
+    let mut lines = DebugLines::default();
+    let left = effect.seconds_left().into_iter().flatten();
+    for (i, left) in left.enumerate().take(effect.len()) {
+        let to = [0, 1, 2].map(|axis| at[axis][i]);
+        let from = [0, 1, 2].map(|axis| to[axis] - EXPOSURE * speed[axis][i]);
+        // The cast saturates.
+        let old = COLOURS.len() - 1 - ((left * 3.0) as usize).min(COLOURS.len() - 1);
+        lines.line(from.map(f64::from), to.map(f64::from), COLOURS[old]);
+    }
+    lines
+}
