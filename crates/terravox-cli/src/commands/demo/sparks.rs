@@ -9,7 +9,8 @@ use crate::console::Console;
 use crate::failure::Outcome;
 use crate::output::Output;
 use crate::world::World;
-use glam::DVec3;
+use glam::DVec2;
+use std::ops::Range;
 use terravox::collide::{Filter, Hit, Ray};
 use terravox::math::DebugLines;
 use terravox::particles::{Effect, EffectOptions, Emitter, ParticleHit, ParticleRay, PlaneCache};
@@ -27,11 +28,11 @@ const RATE: f32 = 900.0;
 /// What a streak shows, seconds.
 const EXPOSURE: f32 = 1.0 / 30.0;
 
-/// How far below its middle the camera sees the floor, fall over run.
-const DOWN: f64 = 0.25;
+/// The floor nearer or farther off shows sparks badly, cells.
+const DISTANCES: Range<f64> = 3.0..16.0;
 
-/// A floor that is farther off shows no sparks, cells.
-const FARTHEST: f64 = 30.0;
+/// Points of the picture, in sixteenths, at which the floor may be.
+const LOOKS: [Range<u32>; 2] = [3..14, 8..15];
 
 /// Colours of sparks, young to old.
 const COLOURS: [[u8; 3]; 4] = [[255, 250, 205], [255, 214, 110], [255, 150, 40], [214, 74, 16]];
@@ -45,7 +46,8 @@ pub fn show(
     console: &Console,
     times: &mut Times,
 ) -> Outcome<Option<Taken>> {
-    let Some(floor) = floor(scene, &view.camera) else { return Ok(None) };
+    let aspect = args.size[0] as f64 / args.size[1] as f64;
+    let Some(floor) = floor(scene, &view.camera, aspect) else { return Ok(None) };
     let effect = times.step("sparks", || fly(scene, &floor));
     let [width, height] = args.size;
     let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
@@ -61,11 +63,16 @@ pub fn show(
     Ok(Some((file, typed(world, scene, &view.camera).value)))
 }
 
-/// The floor ahead of a camera.
-fn floor(scene: &Scene, camera: &Camera) -> Option<Hit> {
-    let direction = camera.forward() - DOWN * DVec3::Y;
-    let ray = Ray::new(camera.eye, direction, FARTHEST);
-    scene.collider().ray(&ray, &Filter::SOLID).found.filter(|hit| hit.normal[1] > 0.0)
+/// The flattest place that a camera sees near by.
+fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<Hit> {
+    let [across, down] = LOOKS;
+    let look = |x: u32, y: u32| {
+        let at = DVec2::new(f64::from(x), f64::from(y)) / 16.0;
+        let hit = scene.closest(&camera.ray(at, aspect), DISTANCES.end, &Filter::SOLID);
+        hit.filter(|hit| DISTANCES.contains(&hit.distance))
+    };
+    let seen = down.flat_map(|y| across.clone().filter_map(move |x| look(x, y)));
+    seen.max_by(|a, b| a.normal[1].total_cmp(&b.normal[1])).filter(|hit| hit.normal[1] > 0.0)
 }
 
 /// Sparks off a point, over the ground of a scene, in its cells.
