@@ -1,6 +1,8 @@
 //! What rays found, shared by all particles of a world: (cell, direction) → plane.
 //!
-//! A cell is 0.5 × 2 × 0.5 m; a direction is the one of ±X, ±Y, ±Z that it follows most. The
+//! A cell is 0.5 × 2 × 0.5 m; a direction is the one of ±X, ±Y, ±Z that it follows most. What
+//! is found is kept for a cell four times as large as well, for particles that know nothing
+//! better: most of a burst, where nobody has flown before. The
 //! cache has a bound in bytes; when it is full, the entry that was written longest ago goes.
 //! Entries lie in one array, chained by age; a table of their numbers finds them (linear
 //! probing, deletion by moving back).
@@ -23,9 +25,9 @@ pub struct PlaneCacheOptions {
 }
 
 impl Default for PlaneCacheOptions {
-    /// 1 MiB; cells of 0.5 × 2 × 0.5 m.
+    /// 8 MiB; cells of 0.5 × 2 × 0.5 m.
     fn default() -> PlaneCacheOptions {
-        PlaneCacheOptions { max_bytes: 1 << 20, cell_m: 0.5, cell_height_m: 2.0 }
+        PlaneCacheOptions { max_bytes: 8 << 20, cell_m: 0.5, cell_height_m: 2.0 }
     }
 }
 
@@ -43,6 +45,8 @@ pub struct CachedPlane {
 pub(super) struct Key {
     pub cell: [i32; 3],
     pub direction: u8,
+    /// Cells are larger by [`COARSER`] to the power of this.
+    pub level: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,9 @@ struct Entry {
     older: u32,
     newer: u32,
 }
+
+/// How much larger coarse cells are, on every axis.
+const COARSER: f32 = 4.0;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -134,7 +141,17 @@ impl PlaneCache {
         position_m: impl Into<[f32; 3]>,
         direction: impl Into<[f32; 3]>,
     ) -> Option<CachedPlane> {
-        self.get(&self.key(position_m.into(), direction.into())?)
+        self.get(&self.key(position_m.into(), direction.into(), 0)?)
+    }
+
+    /// As [`PlaneCache::look_up`], from cells four times as large: about right, for those who
+    /// know nothing else.
+    pub fn look_up_coarsely(
+        &self,
+        position_m: impl Into<[f32; 3]>,
+        direction: impl Into<[f32; 3]>,
+    ) -> Option<CachedPlane> {
+        self.get(&self.key(position_m.into(), direction.into(), 1)?)
     }
 
     /// Remembers what was found from a place, world metres, in a direction of any length.
@@ -145,9 +162,12 @@ impl PlaneCache {
         direction: impl Into<[f32; 3]>,
         found: CachedPlane,
     ) {
+        let (position, direction) = (position_m.into(), direction.into());
         let valid = found.plane.is_valid() && Vec3::from(found.point_m).is_finite();
-        if let Some(key) = self.key(position_m.into(), direction.into()).filter(|_| valid) {
-            self.put(key, found);
+        for level in 0..2 {
+            if let Some(key) = self.key(position, direction, level).filter(|_| valid) {
+                self.put(key, found);
+            }
         }
     }
 
@@ -159,7 +179,7 @@ impl PlaneCache {
         while number != NONE {
             let Entry { key, found, newer, .. } = self.entries[number as usize];
             let apart = (0..3).any(|i| {
-                let size = self.size(i);
+                let size = self.size(i, key.level);
                 let low = key.cell[i] as f32 * size;
                 let high = low + size;
                 low.min(found.point_m[i]) > max[i] || high.max(found.point_m[i]) < min[i]
@@ -179,12 +199,13 @@ impl PlaneCache {
     }
 
     /// Edge of a cell along an axis, metres.
-    fn size(&self, axis: usize) -> f32 {
-        if axis == 1 { self.options.cell_height_m } else { self.options.cell_m }
+    fn size(&self, axis: usize, level: u8) -> f32 {
+        let size = if axis == 1 { self.options.cell_height_m } else { self.options.cell_m };
+        if level == 0 { size } else { size * COARSER }
     }
 
     /// None for what has no place or no direction.
-    pub(super) fn key(&self, position: [f32; 3], direction: [f32; 3]) -> Option<Key> {
+    pub(super) fn key(&self, position: [f32; 3], direction: [f32; 3], level: u8) -> Option<Key> {
         let magnitude = direction.map(f32::abs);
         let axis = match magnitude {
             [x, y, z] if x >= y && x >= z => 0,
@@ -194,8 +215,9 @@ impl PlaneCache {
         let valid = magnitude[axis] > 0.0 && (0..3).all(|i| position[i].is_finite());
         valid.then(|| Key {
             // The casts saturate.
-            cell: [0, 1, 2].map(|i| (position[i] / self.size(i)).floor() as i32),
+            cell: [0, 1, 2].map(|i| (position[i] / self.size(i, level)).floor() as i32),
             direction: 2 * axis as u8 + u8::from(direction[axis] < 0.0),
+            level,
         })
     }
 
@@ -249,7 +271,7 @@ impl PlaneCache {
     fn home(&self, key: &Key) -> usize {
         let [x, y, z] = key.cell.map(|v| u64::from(v as u32));
         let mut hash = (x | y << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash = (hash ^ (hash >> 29) ^ z ^ u64::from(key.direction) << 40)
+        hash = (hash ^ (hash >> 29) ^ z ^ u64::from(key.direction | key.level << 3) << 40)
             .wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (hash >> 32) as usize & (self.table.len() - 1)
     }

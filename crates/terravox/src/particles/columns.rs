@@ -51,6 +51,8 @@ pub(super) struct Columns {
     pub wakes: Column,
     /// Bit per slot: its plane belongs to something that moves; if there are planes.
     pub moving: Vec<u8>,
+    /// Where its newest plane was found, world metres; if there are planes.
+    pub found_at: Vec<Vec3>,
 }
 
 impl Columns {
@@ -100,6 +102,7 @@ impl Columns {
         if !self.planes.is_empty() {
             self.wakes.push(count, f32::INFINITY);
             self.moving.push(0);
+            self.found_at.push(Vec3::ZERO);
         }
         self.count += 1;
     }
@@ -114,6 +117,7 @@ impl Columns {
         if !self.planes.is_empty() {
             self.wakes.move_last(last, at);
             self.moving.swap_remove(at);
+            self.found_at.swap_remove(at);
         }
     }
 

@@ -37,11 +37,14 @@ const INSIDE_M: f32 = 0.25;
 /// Planes of about the same normal whose distances differ by less are the same, metres.
 const ALIKE_M: f32 = 0.1;
 
-/// A plane that was found so near by is taken even if another is reached sooner, metres.
+/// A plane that was found so near to where a particle meets it is right, metres.
 const NEAR_M: f32 = 1.0;
 
 /// How long the plane of a moving thing holds, seconds.
 const MOVING_SECONDS: f32 = 0.25;
+
+/// Seconds for which a particle without a plane waits at least.
+const SHORTEST_SLEEP_SECONDS: f32 = 0.03;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
@@ -88,25 +91,59 @@ impl Effect {
         // What lies in a corner needs what was found in other directions, too.
         let around = if self.columns.planes.len() > 1 { &AROUND[..] } else { &[] };
         for direction in around.iter().copied().chain([heading]) {
-            self.stats.look_ups += 1;
             let found = cache.look_up(position, direction);
-            if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
-                self.put_plane(particle, found.plane, false);
-                self.stats.taken += 1;
-            }
+            self.take(particle, found, heading);
+        }
+        if self.distance_off(particle, heading) > NEAR_M {
+            let found = cache.look_up_coarsely(position, heading);
+            self.take(particle, found, heading);
+        }
+        if self.distance_off(particle, heading) > NEAR_M {
+            let down = Vec3::from(self.options.gravity);
+            let found = cache.look_up(position, down);
+            let found = found.or_else(|| cache.look_up_coarsely(position, down));
+            self.take(particle, found, heading);
         }
         self.sleep(particle, cache.options().cell_m);
     }
 
-    /// Whether a particle should take a plane that others found.
+    /// Takes an answer of the cache, if it is better than what the particle has.
+    fn take(&mut self, particle: usize, found: Option<CachedPlane>, heading: Vec3) {
+        self.stats.look_ups += 1;
+        if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
+            self.put_plane(particle, found.plane, Vec3::from(found.point_m), false);
+            self.stats.taken += 1;
+        }
+    }
+
+    /// Whether a particle should take a plane that others found: if it was found nearer to
+    /// where the particle would meet it than the plane that the particle has, or is met
+    /// before that one near where it was found.
     fn is_better(&self, particle: usize, found: &CachedPlane, heading: Vec3) -> bool {
         let position = self.columns.position(particle);
         let share = found.plane.share_before(position, heading);
         if !share.is_finite() || found.plane.distance_m(position) < -INSIDE_M {
             return false;
         }
-        Vec3::from(found.point_m).distance_squared(position) <= NEAR_M * NEAR_M
-            || share < self.share_before_planes(particle, heading)
+        let meets = position + share * heading;
+        let off = meets.distance(Vec3::from(found.point_m));
+        // Who keeps several loses none that matters.
+        let beside = self.columns.planes.len() > 1
+            && Vec3::from(found.point_m).distance_squared(position) < NEAR_M * NEAR_M;
+        beside
+            || off < self.distance_off(particle, heading)
+            || off < NEAR_M && share < self.share_before_planes(particle, heading)
+    }
+
+    /// How far from where its newest plane was found a particle would meet its planes, metres;
+    /// infinite if it meets none.
+    fn distance_off(&self, particle: usize, heading: Vec3) -> f32 {
+        let share = self.share_before_planes(particle, heading);
+        if !share.is_finite() {
+            return f32::INFINITY;
+        }
+        let meets = self.columns.position(particle) + share * heading;
+        meets.distance(self.columns.found_at[particle])
     }
 
     /// What share of the way ahead lies before the first plane that a particle has.
@@ -120,13 +157,15 @@ impl Effect {
     /// with one, half way to it, for what is known there is known better.
     fn sleep(&mut self, particle: usize, cell_m: f32) {
         let velocity = self.columns.velocity(particle);
-        // The sooner of flying half a cell and falling half a cell.
-        let gravity = Vec3::from(self.options.gravity).length();
-        let cell_seconds = (0.5 * cell_m / velocity.length()).min((cell_m / gravity).sqrt());
+        let cell_seconds = cell_m / velocity.length();
         let share = self.share_before_planes(particle, self.heading(velocity));
         let seconds = match share.is_finite() {
             true => (0.5 * share * self.chord_seconds()).max(cell_seconds),
-            false => cell_seconds,
+            // It may fall sooner than fly.
+            false => {
+                let gravity = Vec3::from(self.options.gravity).length();
+                (0.5 * cell_seconds).min((cell_m / gravity).sqrt()).max(SHORTEST_SLEEP_SECONDS)
+            }
         };
         self.columns.wakes.set(particle, self.clock + seconds.min(LONGEST_SLEEP_SECONDS));
     }
@@ -142,7 +181,8 @@ impl Effect {
 
     /// Gives a particle a plane: in place of one much like it, else of none, else of the one
     /// that it is farthest from.
-    fn put_plane(&mut self, particle: usize, plane: CollisionPlane, moving: bool) {
+    fn put_plane(&mut self, particle: usize, plane: CollisionPlane, found_at: Vec3, moving: bool) {
+        self.columns.found_at[particle] = found_at;
         let position = self.columns.position(particle);
         let (normal, distance) = (Vec3::from(plane.normal), plane.distance_m(position));
         let mut best = (0, f32::NEG_INFINITY);
@@ -187,7 +227,7 @@ impl Effect {
         if met.is_none() && !held && horizon == LONGEST_LOOK_SECONDS {
             // No ground far and wide: perhaps the particle is in it.
             if let Some((hit, plane)) = self.ask_upwards(particle, ray) {
-                self.put_plane(particle, plane, hit.moving);
+                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving);
                 held = true;
             }
         }
@@ -196,7 +236,7 @@ impl Effect {
             self.columns.wakes.set(particle, self.clock + sleep);
             return;
         };
-        self.put_plane(particle, met.plane, met.hit.moving);
+        self.put_plane(particle, met.plane, Vec3::from(met.hit.point_m), met.hit.moving);
         // What was found for this particle is right until it bounces.
         let sleep = if met.hit.moving { MOVING_SECONDS } else { 1.25 * met.seconds + 0.1 };
         self.columns.wakes.set(particle, self.clock + sleep);
@@ -307,7 +347,7 @@ impl Effect {
             }
             self.columns.set_plane(slot, particle, CollisionPlane::NONE, false);
             if let Some((hit, plane)) = really {
-                self.put_plane(particle, plane, hit.moving);
+                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving);
                 held = true;
             }
         }

@@ -15,14 +15,15 @@ impl EffectOptions {
         }
     }
 
-    /// Debris of an explosion or a dig: comes to rest and lies for a while.
+    /// Debris of an explosion or a dig: comes to rest, in hollows most of all, and lies for a
+    /// while.
     pub fn debris() -> EffectOptions {
         EffectOptions {
             drag: 0.05,
             restitution: 0.3,
             friction: 0.6,
             lifetime_s: Some([4.0, 8.0]),
-            planes: PlaneSource::Rays { per_update: 2.0, planes: 1 },
+            planes: PlaneSource::Rays { per_update: 2.0, planes: 3 },
             ..EffectOptions::default()
         }
     }

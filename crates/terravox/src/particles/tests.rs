@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(cache.capacity(), capacity);
         let mut naive = naive::Cache { capacity, planes: HashMap::new(), order: Default::default() };
         for (cell, direction, plane, what) in writes {
-            let key = Key { cell, direction };
+            let key = Key { cell, direction, level: 0 };
             let point_m = [cell[0] as f32 + 3.0, 0.5, cell[2] as f32];
             if what == 0 {
                 let (min, max) = ([-1.0, -1.0, -1.0], [0.25, 0.25, 0.25]);
@@ -191,18 +191,18 @@ proptest! {
 #[test]
 fn cells_floor_on_both_sides_of_the_origin() {
     let cache = PlaneCache::default();
-    let cell = |p: [f32; 3]| cache.key(p, [0.0, -1.0, 0.0]).unwrap().cell;
+    let cell = |p: [f32; 3]| cache.key(p, [0.0, -1.0, 0.0], 0).unwrap().cell;
     assert_eq!(cell([0.1, 0.1, 0.6]), [0, 0, 1]);
     assert_eq!(cell([-0.1, -0.1, -0.6]), [-1, -1, -2]);
     assert_eq!(cell([-0.5, -2.0, 0.5]), [-1, -1, 1]);
     let directions = [[1.0, 0.5, 0.5], [-1.0, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, -1.0, 0.5]];
     let rest = [[0.5, 0.5, 1.0], [0.5, 0.5, -1.0]];
-    let number = |d: &[f32; 3]| cache.key([0.0; 3], *d).unwrap().direction;
+    let number = |d: &[f32; 3]| cache.key([0.0; 3], *d, 0).unwrap().direction;
     let numbers: Vec<u8> = directions.iter().chain(&rest).map(number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
-    assert!(cache.key([0.0; 3], [0.0; 3]).is_none());
-    assert!(cache.key([f32::NAN, 0.0, 0.0], UP).is_none());
-    assert!(cache.key([0.0; 3], [f32::NAN, 0.0, 0.0]).is_none());
+    assert!(cache.key([0.0; 3], [0.0; 3], 0).is_none());
+    assert!(cache.key([f32::NAN, 0.0, 0.0], UP, 0).is_none());
+    assert!(cache.key([0.0; 3], [f32::NAN, 0.0, 0.0], 0).is_none());
 }
 
 #[test]
