@@ -31,14 +31,25 @@ pub enum Area {
     Collide,
     /// What bodies touch.
     Contacts,
+    /// Brushes and undo.
+    Edit,
+    /// Far terrain.
+    Lod,
     /// Sparks and debris.
     Particles,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 5] =
-        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Particles];
+    pub const ALL: [Area; 7] = [
+        Area::Storage,
+        Area::Mesh,
+        Area::Collide,
+        Area::Contacts,
+        Area::Edit,
+        Area::Lod,
+        Area::Particles,
+    ];
 }
 
 /// One figure and its bound.
@@ -68,7 +79,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Mesh, Particles, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -132,6 +143,23 @@ pub const FIGURES: &[Figure] = {
         figure(Contacts, "boxes_reused_share", "share", AtLeast(0.95), None),
         figure(Contacts, "boxes_update_vs_rebuild", "×", AtMost(0.1), Some(0.02)),
         figure(Contacts, "soak_lost", "bodies", AtMost(0.0), Some(0.0)),
+        figure(Edit, "ball16_cells_per_s", "M/s", AtLeast(60.0), Some(300.0)),
+        figure(Edit, "undo_vs_edit", "×", AtMost(0.5), Some(0.3)),
+        figure(Edit, "history_vs_raw", "×", AtMost(0.1), Some(0.05)),
+        figure(Edit, "volume_error", "share", AtMost(0.01), None),
+        figure(Lod, "border_vs_interior", "×", AtMost(0.5), Some(0.25)),
+        figure(Lod, "mixed_vs_flat", "×", AtMost(1.3), Some(1.0)),
+        figure(Lod, "seam_height_p99", "voxels", AtMost(1.3), Some(0.6)),
+        figure(Lod, "view_16km_mib", "MiB", AtMost(256.0), Some(128.0)),
+        figure(Lod, "view_16km_seconds", "s", AtMost(15.0), Some(5.0)),
+        figure(Lod, "view_16km_triangles", "million", AtMost(4.0), Some(2.0)),
+        figure(Lod, "fly_worker_ms", "ms", AtMost(6.0), Some(2.0)),
+        figure(Lod, "fly_late_ms", "ms", AtMost(250.0), Some(100.0)),
+        figure(Lod, "fly_memory_growth", "×", AtMost(1.05), Some(1.0)),
+        figure(Lod, "stroke_visible_ms", "ms", AtMost(5.0), Some(1.0)),
+        figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
+        figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
+        figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
         figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
         figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
         figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
@@ -163,7 +191,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 68);
+        assert_eq!(FIGURES.len(), 85);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 
 mod collide;
 mod contacts;
+mod edit;
 mod figures;
 mod harness;
+mod lod;
 mod machine;
 mod markdown;
 mod mesh;
@@ -24,7 +26,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, particles or all. Prints tables; --json writes the same
+AREA is storage, mesh, collide, contacts, edit, lod, particles or all. Prints tables; --json writes the same
 rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
@@ -96,6 +98,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "mesh" => areas.push(Area::Mesh),
             "collide" => areas.push(Area::Collide),
             "contacts" => areas.push(Area::Contacts),
+            "edit" => areas.push(Area::Edit),
+            "lod" => areas.push(Area::Lod),
             "particles" => areas.push(Area::Particles),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
@@ -124,6 +128,8 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Mesh => mesh::run(&mut report),
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
+            Area::Edit => edit::run(&mut report),
+            Area::Lod => lod::run(&mut report),
             Area::Particles => particles::run(&mut report),
         }
         print!("\n{}", report.text());

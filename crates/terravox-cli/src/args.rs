@@ -23,7 +23,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make or import a world, dig a tunnel, save, reopen, mesh, take three pictures
+    /// Make or import a world, dig a tunnel, save, reopen, mesh, take pictures; without a
+    /// file also of the hills to the horizon
     #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl")]
     Demo(Demo),
     /// Make a world of hills, caves and lakes
@@ -33,6 +34,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
         terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
     Import(Import),
+    /// Dig, fill, paint, smooth, copy; undo and redo
+    #[command(after_help = EDIT_HELP)]
+    Edit(Edit),
     /// Write a world as a file of another program, by its extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n\n\
@@ -46,6 +50,12 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
         terravox mesh world.tvx far.glb --mip 2")]
     Mesh(Mesh),
+    /// Write what is seen of a world from a place, fine nearby and coarse far away, as .glb
+    #[command(after_help = "Example:\n  \
+        terravox lod world.tvx --camera 0,60,0 --out seen.glb\n  \
+        terravox lod hills:7 --camera 0,90,0 --distance 2000 --colours --out rings.glb\n\n\
+        hills:SEED is the world of hills of that seed, without end and without a file.")]
+    Lod(Lod),
     /// Say what a ray meets in a world
     #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
@@ -53,7 +63,8 @@ pub enum Command {
     Raycast(Raycast),
     /// Take a picture of a world; needs no graphics card
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
-        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080")]
+        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
+        terravox render hills:7 far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(Render),
 }
 
@@ -152,6 +163,50 @@ pub struct Reading {
     pub skip_damaged: bool,
 }
 
+/// What `edit --help` teaches.
+const EDIT_HELP: &str = "\
+An operation is one argument: what to do, a shape, and how. All lengths are in metres.
+
+  What   dig | fill MATERIAL | paint MATERIAL | replace FROM TO | smooth
+         flatten [MATERIAL] | grow BY | erode BY | roughen BY | flood [MATERIAL] | drain
+  Shape  ball X,Y,Z r=R               block X,Y,Z size=X,Y,Z
+         cylinder X,Y,Z r=R h=H       wedge X,Y,Z size=X,Y,Z
+         capsule X,Y,Z X,Y,Z r=R      path X,Y,Z X,Y,Z … r=R
+  How    turn=DEGREES (about y)       falloff=M  strength=0..1
+         only=MATERIAL,…  heights=LOW..HIGH  slope=LOW..HIGH (rise a metre of way)
+         at=Y (flatten)  bumps=M seed=N (roughen)
+  Copy   copy X,Y,Z X,Y,Z to=X,Y,Z [turn=90|180|270] [mirror=x,y,z] [scale=2|-2]
+         [blend=over|add|replace]
+
+Example:
+  terravox edit world.tvx 'dig ball 10,20,30 r=6'
+  terravox edit world.tvx 'fill Rock block 0,5,0 size=8,2,8 turn=30' 'smooth ball 0,5,0 r=12'
+  terravox edit world.tvx --undo 2
+  terravox edit world.tvx --script strokes.jsonl
+
+A script has one operation a line, as above or as JSON:
+  {\"brush\":{\"brush\":{\"ball\":{\"centre\":[10,20,30],\"radius\":6}},\"action\":\"dig\"}}
+All operations are done, or none: if one is wrong the world stays as it is.";
+
+/// Arguments of `edit`.
+#[derive(Debug, Args)]
+pub struct Edit {
+    /// The world (.tvx)
+    pub world: PathBuf,
+    /// Operations, done in order
+    #[arg(value_name = "OPERATION")]
+    pub operations: Vec<String>,
+    /// A file of operations, one a line; done after those that are typed
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Undo so many operations first
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub undo: u32,
+    /// Redo so many operations first
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "undo")]
+    pub redo: u32,
+}
+
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub struct Export {
@@ -210,6 +265,37 @@ pub struct Info {
     pub reading: Reading,
 }
 
+/// Arguments of `lod`.
+#[derive(Debug, Args)]
+pub struct Lod {
+    /// A world, any file that can be imported, or hills:SEED
+    pub world: PathBuf,
+    /// Where it is seen from, in metres
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub camera: [f64; 3],
+    /// The file to write (.glb)
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Colour each mesh by its level
+    #[arg(long)]
+    pub colours: bool,
+    #[command(flatten)]
+    pub levels: Levels,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// How much a level of detail shows.
+#[derive(Clone, Copy, Debug, PartialEq, Args)]
+pub struct Levels {
+    /// Level of detail: metres that are shown around the camera
+    #[arg(long, default_value_t = 8192.0, value_parser = positive, value_name = "M")]
+    pub distance: f64,
+    /// Level of detail: blocks are shown in finer parts from this many of their edges on
+    #[arg(long, default_value_t = 3.0, value_parser = detail, value_name = "EDGES")]
+    pub detail: f32,
+}
+
 /// Arguments of `raycast`.
 #[derive(Debug, Args)]
 pub struct Raycast {
@@ -248,12 +334,20 @@ pub enum Sees {
 /// Arguments of `render`.
 #[derive(Debug, Args)]
 pub struct Render {
-    /// A world, or any file that can be imported
+    /// A world, or any file that can be imported; with --lod also hills:SEED
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,
     #[command(flatten)]
     pub view: View,
+    /// Show what a level of detail shows from the camera: fine nearby, coarse far away
+    #[arg(long, requires = "camera", conflicts_with_all = ["draw", "mip"])]
+    pub lod: bool,
+    /// Colour the ground by its level
+    #[arg(long, requires = "lod")]
+    pub lod_colours: bool,
+    #[command(flatten)]
+    pub levels: Levels,
     /// Draw what the collider holds about the middle of the picture
     #[arg(long, value_enum, value_delimiter = ',')]
     pub draw: Vec<Draw>,
@@ -341,6 +435,11 @@ fn positive(text: &str) -> Result<f64, String> {
     if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 or more".to_owned()) }
 }
 
+fn detail(text: &str) -> Result<f32, String> {
+    let value = number(text)?;
+    if (1.0..=16.0).contains(&value) { Ok(value as f32) } else { Err("give 1 to 16".to_owned()) }
+}
+
 fn opening(text: &str) -> Result<f64, String> {
     let value = number(text)?;
     if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
@@ -391,5 +490,6 @@ mod tests {
         assert_eq!(pixels("640x360"), Ok([640, 360]));
         assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
         assert!(positive("0").is_err() && opening("180").is_err());
+        assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));
     }
 }

@@ -36,6 +36,17 @@ impl Console {
         Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
     }
 
+    /// A count of `unit`, of which nobody knows how many there will be.
+    pub fn counter(&self, what: &str, unit: &str) -> Bar {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let template = format!("{{msg:10}} {{pos}} {unit}  {{elapsed}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
+    }
+
     /// Prints the report of a command. A reader that went away is not an error.
     ///
     /// # Errors

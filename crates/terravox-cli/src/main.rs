@@ -9,6 +9,7 @@ mod census;
 mod commands;
 mod console;
 mod failure;
+mod far;
 mod output;
 mod report;
 mod triangles;

@@ -58,7 +58,7 @@ pub fn open(
     let file_bytes = check_file(path)?;
     let start = first_bytes(path)?;
     let kind = extension(path);
-    if kind == WORLD || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A") {
+    if is_world(&kind, &start) {
         return load(path, reading, file_bytes, console);
     }
     let png = kind == "png" || start.starts_with(b"\x89PNG\r\n\x1A\n");
@@ -78,6 +78,23 @@ pub fn open(
     };
     world.file_bytes = file_bytes;
     Ok(world)
+}
+
+/// Opens a world file for reading block by block; `None` if it is a file of another kind,
+/// which has to be imported whole.
+///
+/// # Errors
+/// If there is no such file, or it is a world and damaged.
+pub fn open_store(path: &Path) -> Outcome<Option<Store>> {
+    check_file(path)?;
+    if !is_world(&extension(path), &first_bytes(path)?) {
+        return Ok(None);
+    }
+    Store::open_read_only(path).map(Some).map_err(store_failure)
+}
+
+fn is_world(extension: &str, start: &[u8]) -> bool {
+    extension == WORLD || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A")
 }
 
 /// The length of a file that can be read.

@@ -60,14 +60,20 @@ impl Default for Frame {
 }
 
 impl Frame {
-    /// A position of a block's mesh in the frame. Rounded once, from the sum, so that all
-    /// blocks that show a vertex write the same bits.
+    /// A position of a block's mesh in the frame.
     pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f32; 3] {
+        self.position_at(0, block, p)
+    }
+
+    /// A position of the mesh of a block of cells of mip `mip`. Rounded once, from the sum,
+    /// so that all blocks that show a vertex write the same bits.
+    pub(crate) fn position_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f32; 3] {
         let min = block.min.to_array();
         let origin = self.origin.to_array();
+        let cell = 2_f64.powi(mip.into());
         std::array::from_fn(|axis| {
-            let voxels = f64::from(min[axis]) - f64::from(origin[axis]) + f64::from(p[axis]);
-            (voxels * f64::from(self.voxel_size_m)) as f32
+            let voxels = (f64::from(min[axis]) + f64::from(p[axis])) * cell;
+            ((voxels - f64::from(origin[axis])) * f64::from(self.voxel_size_m)) as f32
         })
     }
 }
@@ -91,8 +97,8 @@ impl ByMaterial {
 
     /// Adds the triangles of a surface whose first vertex has number `first`.
     pub(crate) fn add(&mut self, surface: &Surface, first: u32) {
-        for (quad, &material) in surface.indices.chunks_exact(6).zip(&surface.quad_materials) {
-            self.lists[usize::from(material)].extend(quad.iter().map(|index| index + first));
+        for (triangle, material) in surface.triangles().zip(surface.triangle_materials()) {
+            self.lists[usize::from(material)].extend(triangle.map(|index| index + first));
         }
     }
 
@@ -131,6 +137,10 @@ mod tests {
         let frame = Frame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
         let block = Region::new([(1 << 29) + 32, 0, -32], [(1 << 29) + 64, 32, 0]);
         assert_eq!(frame.position(block, [0.25, 1.0, 2.0]), [16.125, 0.5, -13.0]);
+        // The same points in cells of mip 2.
+        let coarse = Region::new([(1 << 27) + 8, 0, -8], [(1 << 27) + 40, 32, 24]);
+        let point = frame.position_at(2, coarse, [0.0625, 0.25, 0.5]);
+        assert_eq!(point, [16.125, 0.5, -13.0]);
     }
 
     #[test]

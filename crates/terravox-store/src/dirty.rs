@@ -131,6 +131,21 @@ impl Store {
         self.save_by(grid, dirty, |chunks| self.write(grid, chunks))
     }
 
+    /// [`Store::save`], with extra data that belongs to the cells, such as what can be
+    /// undone: both are written, in one transaction, or neither. Without a change nothing is.
+    ///
+    /// # Errors
+    /// As [`Store::write_with_extra`].
+    pub fn save_with_extra(
+        &self,
+        grid: &VoxelGrid,
+        dirty: &mut Dirty,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<WriteStats, StoreError> {
+        self.save_by(grid, dirty, |chunks| self.write_with_extra(grid, chunks, Some((name, bytes))))
+    }
+
     /// [`Store::save`] for a world that grows, as [`Store::write_grown`].
     ///
     /// # Errors

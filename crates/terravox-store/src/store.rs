@@ -258,6 +258,12 @@ impl Store {
     /// If the name or the bytes are too long ([`MAX_NAME_BYTES`], [`MAX_EXTRA_BYTES`]), or
     /// the file cannot be written.
     pub fn set_extra(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), StoreError> {
+        self.check_extra(name, bytes)?;
+        self.transact(|transaction| self.put_extra(transaction, name, bytes))
+    }
+
+    /// Refuses names and bytes that are too long.
+    pub(crate) fn check_extra(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let refused = |what| Err(StoreError::Refused { path: self.path.clone(), what });
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return refused(format!("a name of 1 to {MAX_NAME_BYTES} bytes is needed"));
@@ -268,19 +274,27 @@ impl Store {
                 "extra data of {length} bytes; at most {MAX_EXTRA_BYTES} are stored"
             ));
         }
+        Ok(())
+    }
+
+    /// Puts checked extra data into a transaction, or removes it.
+    pub(crate) fn put_extra(
+        &self,
+        transaction: &WriteTransaction,
+        name: &str,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
         let key = format!("{EXTRA_PREFIX}{name}");
         let value = bytes.map(|bytes| seal_extra(&key, bytes));
-        self.transact(|transaction| {
-            let written = guarded(|| -> Result<(), redb::Error> {
-                let mut table = transaction.open_table(META)?;
-                match &value {
-                    Some(value) => drop(table.insert(&*key, &**value)?),
-                    None => drop(table.remove(&*key)?),
-                }
-                Ok(())
-            });
-            written.map_err(|fault| fault.at(&self.path, "write"))
-        })
+        let written = guarded(|| -> Result<(), redb::Error> {
+            let mut table = transaction.open_table(META)?;
+            match &value {
+                Some(value) => drop(table.insert(&*key, &**value)?),
+                None => drop(table.remove(&*key)?),
+            }
+            Ok(())
+        });
+        written.map_err(|fault| fault.at(&self.path, "write"))
     }
 
     pub(crate) fn damaged(&self, part: Part, what: ValueError) -> StoreError {

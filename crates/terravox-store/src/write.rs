@@ -64,11 +64,24 @@ impl Store {
         snapshot: &Snapshot,
         chunks: &[ChunkPos],
     ) -> Result<WriteStats, StoreError> {
+        self.write_with_extra(snapshot, chunks, None)
+    }
+
+    /// [`Store::write`], and [`Store::set_extra`] to a name and bytes, in one transaction.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn write_with_extra(
+        &self,
+        snapshot: &Snapshot,
+        chunks: &[ChunkPos],
+        extra: Option<(&str, &[u8])>,
+    ) -> Result<WriteStats, StoreError> {
         if self.info().grows() {
             let what = "the world grows from a generator, which writing needs".to_owned();
             return Err(StoreError::Refused { path: self.path().to_owned(), what });
         }
-        self.write_onto(snapshot, chunks, None)
+        self.write_onto(snapshot, chunks, extra, None)
     }
 
     /// [`Store::write`] for a world that grows ([`WorldInfo::grows`]): coarse blocks that
@@ -87,7 +100,7 @@ impl Store {
             let what = "the world does not grow from a generator".to_owned();
             return Err(StoreError::Refused { path: self.path().to_owned(), what });
         }
-        self.write_onto(snapshot, chunks, Some(generate))
+        self.write_onto(snapshot, chunks, None, Some(generate))
     }
 
     /// Checks that the world grows from this generator, so that its edits fit what is made
@@ -113,8 +126,12 @@ impl Store {
         &self,
         snapshot: &Snapshot,
         chunks: &[ChunkPos],
+        extra: Option<(&str, &[u8])>,
         generate: Option<Generate<'_>>,
     ) -> Result<WriteStats, StoreError> {
+        if let Some((name, bytes)) = extra {
+            self.check_extra(name, Some(bytes))?;
+        }
         let mut chunks = chunks.to_vec();
         if let Some(&chunk) = chunks.iter().find(|chunk| !chunk.within_limits()) {
             return Err(StoreError::BeyondLimits { path: self.path().to_owned(), chunk });
@@ -134,6 +151,9 @@ impl Store {
         let stats = self.transact(|transaction| {
             if let Some(info) = &new_info {
                 put_info(transaction, self.path(), info)?;
+            }
+            if let Some((name, bytes)) = extra {
+                self.put_extra(transaction, name, Some(bytes))?;
             }
             Writer::new(self, transaction, generate)?.write(snapshot, &chunks)
         })?;

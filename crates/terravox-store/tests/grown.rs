@@ -2,26 +2,18 @@
 
 mod scratch;
 
-use scratch::Folder;
+use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, Known, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid,
     VoxelPos,
 };
-use terravox_store::{Dirty, Generator, Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{Dirty, Overwrite, Store, StoreError, WorldInfo};
 
 const HILLS: u64 = 11;
 
 fn new_world(folder: &Folder) -> Store {
-    let generator = Generator {
-        name: Hills::NAME.to_owned(),
-        version: Hills::VERSION,
-        seed: HILLS,
-        saved_region: None,
-    };
-    let unlisted = Unlisted::Unknown;
-    let info = WorldInfo { unlisted, generator: Some(generator), ..WorldInfo::default() };
-    Store::create(folder.file("grown.tvx"), &info, Overwrite::No).unwrap().finish().unwrap()
+    growing_world(&folder.file("grown.tvx"), HILLS)
 }
 
 fn generate(block: MipBlock, out: &mut DenseBox) {

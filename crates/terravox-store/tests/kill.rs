@@ -16,6 +16,9 @@ use terravox_store::{Dirty, Overwrite, Store, WorldInfo};
 const FILE: &str = "TERRAVOX_STORE_VICTIM_FILE";
 const FROM: &str = "TERRAVOX_STORE_VICTIM_FROM";
 
+/// Extra data that says which batch the cells are of.
+const BATCH: &str = "batch";
+
 /// Changes some chunks, always the same for the same batch; each shows its number.
 fn change(grid: &mut VoxelGrid, batch: u64) {
     let mut numbers = Numbers(batch);
@@ -99,7 +102,7 @@ fn victim_that_saves_batches() {
     let mut dirty = Dirty::saved(&grid);
     for batch in from.parse().unwrap().. {
         change(&mut grid, batch);
-        store.save(&grid, &mut dirty).unwrap();
+        store.save_with_extra(&grid, &mut dirty, BATCH, &batch.to_le_bytes()).unwrap();
         acknowledge(batch);
     }
 }
@@ -135,6 +138,8 @@ fn every_acknowledged_batch_survives_twenty_kills_and_none_is_halved() {
         }
         assert_eq!(loaded.grid.digest(), model.digest(), "kill {kill} after batch {last}");
         assert_eq!(loaded.grid.chunks(), model.chunks());
+        let extra = store.extra(BATCH).unwrap();
+        assert_eq!(extra, Some(done.to_le_bytes().to_vec()), "it goes with its cells");
         if kill % 5 == 4 {
             assert_eq!(store.verify().unwrap().bad, []);
         }

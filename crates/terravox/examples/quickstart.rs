@@ -1,27 +1,35 @@
-//! Hills, a hole dug into them, and the meshes that changed, a little every frame.
+//! Hills to the horizon, a hole dug into them, and the meshes that changed, a little every
+//! frame.
 //!
 //! `cargo run --release -p terravox --example quickstart`
 
-use terravox::terrain::{Budget, Terrain, TerrainError, TerrainOptions};
-use terravox::voxel::Cell;
+use terravox::edit::{EditError, EditOp};
+use terravox::terrain::{Budget, Terrain, TerrainOptions, Viewer};
 
-fn main() -> Result<(), TerrainError> {
+const ROCK: u8 = 8;
+
+fn main() -> Result<(), EditError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels, no files, no threads
     let hills = |p: [f32; 3]| 8.0 * (p[0] * 0.05).sin() - p[1]; // metres, inside positive
-    terrain.fill([-64.0; 3], [64.0; 3], |part| part.fill_sdf(8, hills))?; // 8: rock
-    for frame in 0..100 {
-        if frame == 50 {
-            terrain.edit_cells([-4.0; 3], [4.0; 3], |_, _| Cell::AIR)?; // a hole
-        }
-        terrain.update(Budget::Millis(3.0)); // meshes what changed
+    let (mut camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);
+    let mut cart = 0.0;
+    for frame in 0..600 {
+        camera[0] += 0.1;
+        terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |part| {
+            part.fill_sdf(ROCK, hills);
+        });
         for swap in terrain.mesh_swaps() {
             // On to the graphics card: from one closed surface to another.
             let (removed, added) = (swap.removed.len(), swap.added.len());
-            println!("frame {frame}: remove {removed} blocks, add {added}");
+            println!("frame {frame}: remove {removed} meshes, add {added}");
         }
-    }
-    if let Some(hit) = terrain.ray([0.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0) {
-        println!("{} m down: material {} of voxel {}", hit.distance_m, hit.material, hit.voxel);
+        if frame % 100 == 99
+            && let Some(hit) = terrain.ray(camera, forward, 100.0)
+        {
+            let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0))?;
+            cart += dug.removed.voxels(ROCK);
+            println!("frame {frame}: dug at {:?}, {cart} m³ in the cart", hit.point);
+        }
     }
     Ok(())
 }

@@ -8,7 +8,9 @@
 
 pub mod codec;
 pub mod collide;
+pub mod edit;
 pub mod generate;
+pub mod lod;
 pub mod math;
 pub mod mesh;
 pub mod particles;
@@ -20,6 +22,10 @@ pub mod voxel;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// And that of the guide to editing.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/editing.md")]
+struct EditingGuide;
 /// The code in the page about particles compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/particles.md")]

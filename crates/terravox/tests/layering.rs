@@ -10,10 +10,12 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("math", &["voxel"]),
     ("codec", &["voxel"]),
     ("generate", &["voxel"]),
+    ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
+    ("lod", &["voxel", "mesh"]),
     ("particles", &[]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "particles"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -46,16 +46,16 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     // A scene of its own: the camera's search has built blocks of the other.
     let Ok(scene) = Scene::new(&world.grid, Some(0)) else { unreachable!("it was made before") };
+    let Some(collider) = scene.collider() else { unreachable!("it is at one mip") };
     let picture = || render::render(&scene, camera, &OPTIONS, &|| ()).stats;
     let cold = picture();
-    let built = scene.collider().stats();
+    let built = collider.stats();
     let warm = (0..ROUNDS).map(|_| picture()).min_by_key(|stats| stats.cpu).unwrap_or(cold);
     let [cold_rate, rate] = [cold, warm].map(|stats| mrays(&stats));
     let rays = render::recorded_rays(&scene, camera, &OPTIONS);
     let query = |ray: &render::Ray| Ray::new(ray.origin, ray.direction, FAR);
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
     let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();
-    let collider = scene.collider();
     let seen = collider.stats().hits;
     let first = |ray: &Ray| u64::from(collider.ray(ray, &Filter::BOTH).found.is_some());
     let any = |ray: &Ray| u64::from(collider.ray_any(ray, &Filter::SOLID).found);

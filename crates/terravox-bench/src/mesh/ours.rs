@@ -79,7 +79,7 @@ pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
 }
 
 /// Twice the lattice position, and which of the vertices there it is.
-fn doubled(key: &VertexKey) -> Key {
+pub fn doubled(key: &VertexKey) -> Key {
     let between = |axis: u8| i32::from(key.between >> axis & 1);
     let VoxelPos { x, y, z } = key.corner;
     [2 * x + between(0), 2 * y + between(1), 2 * z + between(2), i32::from(key.part)]

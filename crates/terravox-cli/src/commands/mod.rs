@@ -1,10 +1,12 @@
 //! The commands, a file each: read, do, report.
 
 mod demo;
+mod edit;
 mod export;
 mod generate;
 mod import;
 mod info;
+mod lod;
 mod mesh;
 mod raycast;
 mod render;
@@ -23,8 +25,10 @@ pub fn run(cli: &Cli) -> Outcome<()> {
         Command::Demo(args) => demo::run(args, &console),
         Command::Generate(args) => generate::run(args, &console),
         Command::Import(args) => import::run(args, &console),
+        Command::Edit(args) => edit::run(args, &console),
         Command::Export(args) => export::run(args, &console),
         Command::Info(args) => info::run(args, &console),
+        Command::Lod(args) => lod::run(args, &console),
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
         Command::Render(args) => render::run(args, &console),

@@ -1,12 +1,14 @@
 //! `render`: a picture of a world.
 
 use super::import::add_notes;
+use super::lod::add_shown;
 use crate::args::{Draw, Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::far;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
-use crate::world::{self, World, extension};
+use crate::world::{self, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -15,39 +17,63 @@ use terravox::math::{Aabb, DebugLines};
 use terravox_cli::render::{
     self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
 };
+use terravox_store::WorldInfo;
+
+/// Where a camera looks that sees far and was not told: north, degrees above the horizon.
+const DOWN: f64 = -5.0;
 
 pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     if extension(&args.file) != "png" {
         return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
     }
     check_not_input(&args.world, &args.file)?;
-    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
-    // Before the work, so that a place that cannot be written costs none.
-    let output = Output::create(&args.file)?;
     let start = Instant::now();
-    let scene = Scene::new(&world.grid, args.view.mip);
-    let scene = scene.map_err(Failure::at(&args.world))?;
-    let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
-    let camera = camera(&world, &scene, &args.view, options.aspect());
-    let Picture { mut image, stats } = take(&scene, &camera, &options, console);
-    if !args.draw.is_empty() {
-        let lines = debug_lines(&scene, &camera, args);
-        render::draw_lines(&mut image, &scene, &camera, &lines);
-    }
-    let file_bytes = write_png(output, &args.file, &image)?;
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
+    let Subject { scene, info, notes } = subject(args, console, &mut report)?;
+    report.time("open_ms", "open", start.elapsed());
+    // Before the work, so that a place that cannot be written costs none.
+    let output = Output::create(&args.file)?;
+    let start = Instant::now();
+    let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
+    let camera = camera(&info, &scene, &args.view, options.aspect());
+    let Picture { mut image, stats } = take(&scene, &camera, &options, console);
+    if let Some(lines) = debug_lines(&scene, &camera, args) {
+        render::draw_lines(&mut image, &scene, &camera, &lines);
+    }
+    let file_bytes = write_png(output, &args.file, &image)?;
     let size = format!("{} × {} pixels", image.width, image.height);
     report.line("size", "size", size, json!([image.width, image.height]));
-    let typed = typed(&world, &scene, &camera);
+    let typed = typed(&info, &scene, &camera);
     report.line("camera", "camera", typed.text, typed.value);
     report.hidden("mip", scene.mip());
     report.bytes("file_bytes", "written", file_bytes);
     add_rays(&stats, &mut report);
     report.time("render_ms", "render", start.elapsed());
-    add_notes(&world.notes, &mut report);
+    add_notes(&notes, &mut report);
     Ok(report)
+}
+
+/// What a picture is taken of.
+struct Subject {
+    scene: Scene,
+    info: WorldInfo,
+    notes: Vec<String>,
+}
+
+/// The world at one mip, or what a level of detail shows of it from the camera.
+fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Subject> {
+    if let (true, Some(camera)) = (args.lod, args.view.camera) {
+        let far = far::show(&args.world, camera, args.levels, args.reading, console)?;
+        add_shown(&far, report);
+        let scene = Scene::far(&far.snapshot, &far.meshes, far.viewpoint, args.lod_colours);
+        return Ok(Subject { scene, info: far.info, notes: far.notes });
+    }
+    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let scene = Scene::new(&world.grid, args.view.mip);
+    let scene = scene.map_err(Failure::at(&args.world))?;
+    Ok(Subject { scene, info: world.info, notes: world.notes })
 }
 
 /// Size, rays and light.
@@ -63,18 +89,19 @@ fn options(view: &View) -> PictureOptions {
 }
 
 /// What the collider holds about what the picture shows in its middle.
-fn debug_lines(scene: &Scene, camera: &Camera, args: &Render) -> DebugLines {
+fn debug_lines(scene: &Scene, camera: &Camera, args: &Render) -> Option<DebugLines> {
+    let collider = scene.collider().filter(|_| !args.draw.is_empty())?;
     let cells = args.draw_radius / f64::from(1_u32 << scene.mip());
     let within = Aabb::around(render::target(scene, camera), [cells; 3]);
     let mut lines = DebugLines::default();
     for what in &args.draw {
         match what {
-            Draw::Masks => scene.collider().broadphase().lines(&within, &mut lines),
-            Draw::Blocks => scene.collider().built_lines(&within, &mut lines),
-            Draw::Trees => scene.collider().tree_lines(&within, &mut lines),
+            Draw::Masks => collider.broadphase().lines(&within, &mut lines),
+            Draw::Blocks => collider.built_lines(&within, &mut lines),
+            Draw::Trees => collider.tree_lines(&within, &mut lines),
         }
     }
-    lines
+    Some(lines)
 }
 
 /// Rays by kind, and how many a core casts and shades a second.
@@ -94,14 +121,15 @@ fn add_rays(stats: &RenderStats, report: &mut Report) {
 }
 
 /// The camera that was asked for, or one that shows the whole world.
-fn camera(world: &World, scene: &Scene, view: &View, aspect: f64) -> Camera {
-    let cells = |point: [f64; 3]| cells_from_metres(world, scene, point);
+fn camera(info: &WorldInfo, scene: &Scene, view: &View, aspect: f64) -> Camera {
+    let cells = |point: [f64; 3]| cells_from_metres(info, scene, point);
     let fov = view.fov.unwrap_or(FOV_DEGREES);
     match (view.camera.map(cells), view.look.map(cells)) {
         (Some(eye), Some(target)) => Camera::looking_at(eye, target, fov),
         (Some(eye), None) if view.yaw.is_some() || view.pitch.is_some() => {
             Camera::bearing(eye, view.yaw.unwrap_or(0.0), view.pitch.unwrap_or(0.0), fov)
         }
+        (Some(eye), None) if scene.collider().is_none() => Camera::bearing(eye, 0.0, DOWN, fov),
         (Some(eye), None) => Camera::looking_at(eye, render::middle(scene), fov),
         (None, Some(target)) => {
             let overview = render::overview(scene, aspect, fov);
@@ -113,9 +141,9 @@ fn camera(world: &World, scene: &Scene, view: &View, aspect: f64) -> Camera {
 }
 
 /// A point of the world in cells of the scene's mip.
-pub fn cells_from_metres(world: &World, scene: &Scene, metres: [f64; 3]) -> DVec3 {
-    let cell = world.info.voxel_size_m * f64::from(1_u32 << scene.mip());
-    (DVec3::from(metres) - DVec3::from(world.info.origin_m)) / cell
+pub fn cells_from_metres(info: &WorldInfo, scene: &Scene, metres: [f64; 3]) -> DVec3 {
+    let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
+    (DVec3::from(metres) - DVec3::from(info.origin_m)) / cell
 }
 
 /// Where a camera stands and looks, in metres.
@@ -127,10 +155,10 @@ pub struct Typed {
 }
 
 /// A camera in the words of the command line.
-pub fn typed(world: &World, scene: &Scene, camera: &Camera) -> Typed {
-    let cell = world.info.voxel_size_m * f64::from(1_u32 << scene.mip());
+pub fn typed(info: &WorldInfo, scene: &Scene, camera: &Camera) -> Typed {
+    let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
     let metres = |cells: DVec3| {
-        let point = cells * cell + DVec3::from(world.info.origin_m);
+        let point = cells * cell + DVec3::from(info.origin_m);
         point.to_array().map(|v| (v * 1e3).round() / 1e3)
     };
     let [eye, look] = [camera.eye, camera.eye + camera.forward() * 100.0].map(metres);

@@ -1,11 +1,13 @@
 //! Pictures of a world, by casting rays on the CPU: no graphics card, no driver.
 //!
-//! Rays go through the library's collider. Every pixel is a pure function of scene, camera and options, so pictures do
-//! not depend on the number of threads.
+//! Rays go through the library's collider, or through the meshes of a far view. Every pixel
+//! is a pure function of scene, camera and options, so pictures do not depend on the number
+//! of threads.
 
 mod camera;
 mod chunks;
 mod count;
+mod far;
 mod frame;
 mod grain;
 mod image;
@@ -19,11 +21,13 @@ mod sky;
 mod solids;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod vertices;
 mod water;
 
 pub use camera::{Camera, Ray, direction_of};
 pub use count::{RayCounts, RenderStats};
+pub use far::{Viewpoint, tint};
 pub use frame::{FOV_DEGREES, around, closer, middle, outlook, overview, shore};
 pub use image::Image;
 pub use lines::{draw_lines, target};
@@ -32,7 +36,7 @@ pub use shade::{FAR, RecordedRays};
 pub use solids::{Form, Solid};
 
 use cpu_time::ThreadTime;
-use glam::{DVec2, DVec3, Vec3};
+use glam::{DVec2, Vec3};
 use shade::{Look, Scratch};
 use sky::Sky;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -172,12 +176,11 @@ pub fn recorded_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -
 /// Sky, colours and lamp of a picture.
 fn look<'a>(scene: &'a Scene, camera: &Camera, options: &PictureOptions) -> Look<'a> {
     let [sun_yaw, sun_height] = options.sun.unwrap_or_else(|| camera.sun(SUN_DEGREES));
-    let reach = reach(scene, camera);
     let sky_at_eye = scene.sky_seen(camera.eye, Vec3::Y, &mut Scratch::default().bricks);
     let dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < 0.4;
     let mut look = Look {
         scene,
-        sky: Sky::new(direction_of(sun_yaw, sun_height), reach * 2.2),
+        sky: Sky::new(direction_of(sun_yaw, sun_height), scene.haze_distance(camera.eye)),
         pixel_edge: camera.pixel_edge(options.height),
         lamp: if options.lamp.unwrap_or(dark) { 1.6 } else { 0.0 },
         exposure: 1.0,
@@ -202,14 +205,6 @@ fn exposure(look: &Look, camera: &Camera, aspect: f64) -> f32 {
     }
     let mean = if count > 0.0 { f32::exp(sum / count) } else { GREY };
     (GREY / mean).powf(0.6).clamp(1.0, 2.6)
-}
-
-/// Distance from the eye to the far end of the world, cells, for the haze to suit.
-fn reach(scene: &Scene, camera: &Camera) -> f64 {
-    let corner = |p: terravox::voxel::VoxelPos| DVec3::from(p.to_array().map(f64::from));
-    let [low, high] = [corner(scene.bounds().min), corner(scene.bounds().max)];
-    let far = (camera.eye - low).abs().max((camera.eye - high).abs());
-    far.length().max(64.0)
 }
 
 /// The pixels of a tile, rows from the top.

@@ -7,13 +7,13 @@
 use super::scene::{Scene, floor};
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
-use terravox::voxel::{DenseBox, Kind, Region, Snapshot, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
 
 /// Cells along the edge of a brick; it stores one more on the far sides, so that a
 /// sample between eight cells needs one brick.
 const EDGE: i32 = 8;
 
-/// Mips coarser than the scene's that cones look through.
+/// Mips coarser than that of the surface that cones look through.
 const COARSER: u8 = 5;
 
 /// Most bricks that a thread keeps; 729 bytes each.
@@ -35,7 +35,7 @@ pub struct Bricks {
     places: FxHashMap<(u8, IVec3), u32>,
     bricks: Vec<Brick>,
     /// Position and place of the last brick of each mip: cones stay near each other.
-    last: [(IVec3, u32); COARSER as usize + 1],
+    last: [(IVec3, u32); MAX_MIP as usize + 1],
     cells: DenseBox,
 }
 
@@ -47,7 +47,7 @@ impl Default for Bricks {
         Bricks {
             places: FxHashMap::default(),
             bricks: Vec::new(),
-            last: [NOWHERE; COARSER as usize + 1],
+            last: [NOWHERE; MAX_MIP as usize + 1],
             cells: DenseBox::default(),
         }
     }
@@ -92,28 +92,39 @@ impl Bricks {
     }
 }
 
-/// Reads the brick at `at`, in bricks of mip `mip`; what is not held counts as air.
+/// Reads the brick at `at`, in bricks of mip `mip`, as well as it is known; what is not
+/// counts as air.
 fn read(snapshot: &Snapshot, mip: u8, at: IVec3, cells: &mut DenseBox) -> Brick {
     let min = VoxelPos::from((at * EDGE).to_array());
     let region = Region { min, max: min + VoxelPos::splat(EDGE + 1) };
     let mut brick = Box::new([0; 729]);
-    if snapshot.read(region, mip, cells).is_ok() {
-        let kinds = snapshot.materials().kinds();
-        let values = cells.materials().iter().zip(cells.occupancies());
-        for (to, (&material, &occupancy)) in brick.iter_mut().zip(values) {
-            let solid = kinds[usize::from(material)] == Kind::Solid;
-            *to = if solid { occupancy } else { 0 };
-        }
+    snapshot.read_known(region, mip, cells);
+    let kinds = snapshot.materials().kinds();
+    let values = cells.materials().iter().zip(cells.occupancies());
+    for (to, (&material, &occupancy)) in brick.iter_mut().zip(values) {
+        let solid = kinds[usize::from(material)] == Kind::Solid;
+        *to = if solid { occupancy } else { 0 };
     }
     brick
 }
 
 impl Scene {
     /// The share of the sky, 0 to 1, that a point with this normal sees past the ground
-    /// within some 40 cells.
+    /// within some 40 cells of the mip that is shown there.
     pub(super) fn sky_seen(&self, point: DVec3, normal: Vec3, bricks: &mut Bricks) -> f32 {
+        let level = self.level(point).min(f64::from(MAX_MIP - 1));
+        let (mip, part) = (level as u8, level.fract() as f32);
+        let fine = self.sky_past(mip, point, normal, bricks);
+        if part == 0.0 {
+            return fine;
+        }
+        fine + (self.sky_past(mip + 1, point, normal, bricks) - fine) * part
+    }
+
+    /// The same for a surface of mip `mip`.
+    fn sky_past(&self, mip: u8, point: DVec3, normal: Vec3, bricks: &mut Bricks) -> f32 {
         let (tangent, bitangent) = normal.any_orthonormal_pair();
-        let origin = point + normal.as_dvec3() * 0.6;
+        let origin = point + normal.as_dvec3() * (0.6 * f64::from(1_u32 << mip));
         let mut seen = 0.0;
         let mut weights = 0.0;
         for cone in 0..6 {
@@ -126,7 +137,7 @@ impl Scene {
             };
             // The sky is above: what a cone that points down sees is ground far off.
             let up = (0.5 + 0.75 * direction.y).clamp(0.25, 1.0);
-            let open = self.cone(origin, direction, bricks);
+            let open = self.cone(mip, origin, direction, bricks);
             let plane = if cone == 0 { 0.0 } else { PLANE_BLOCKS };
             seen += weight * up * (open / (1.0 - plane)).min(1.0);
             weights += weight * up;
@@ -135,15 +146,15 @@ impl Scene {
     }
 
     /// The share of a cone of 60° that is open.
-    fn cone(&self, origin: DVec3, direction: Vec3, bricks: &mut Bricks) -> f32 {
+    fn cone(&self, mip: u8, origin: DVec3, direction: Vec3, bricks: &mut Bricks) -> f32 {
         let mut open = 1.0;
-        for step in 1..=COARSER {
+        for coarser in mip + 1..=(mip + COARSER).min(MAX_MIP) {
             if open < 0.02 {
                 break;
             }
-            let width = f64::from(1_u32 << step);
+            let width = f64::from(1_u32 << coarser);
             let at = origin + direction.as_dvec3() * (width * 0.87);
-            open *= 1.0 - bricks.fill(&self.snapshot, step, at / width);
+            open *= 1.0 - bricks.fill(&self.snapshot, coarser, at / width);
         }
         open
     }

@@ -1,13 +1,15 @@
-//! What rays travel through: a world at one mip, its collider, the look of the blocks that
-//! were shaded, and solids that stand in it.
+//! What rays travel through: a world at one mip, its collider and the look of the blocks
+//! that were shaded; or what a level of detail shows; and solids that stand in it.
 
 use super::camera::Ray;
 use super::chunks;
+use super::far::{FarGround, FarHit, Viewpoint};
 use super::shade;
 use super::solids::{Solid, SolidHit, Solids};
 use super::vertices::{MeshScratch, Vertex, Vertices};
 use glam::{DVec3, IVec3, Vec3};
-use terravox::collide::{self, Collider, Filter, Hit};
+use terravox::collide::{self, Collider, Filter};
+use terravox::terrain::ShownMesh;
 use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
@@ -19,17 +21,57 @@ const MOST_MIXED_CHUNKS: usize = 4_000;
 /// Coarsest mip that a picture takes by itself.
 const COARSEST: u8 = 3;
 
-/// A world at one mip, ready for rays. Positions are in cells of that mip.
+/// Haze of a far view, by its distance.
+const FAR_HAZE: f64 = 0.6;
+
+/// A world, ready for rays. Positions are in cells of the scene's mip.
 pub struct Scene {
-    /// The cells of that mip as mip 0 of a grid of their own.
+    /// The cells of that mip as mip 0 of a grid of their own; of a far view the world's.
     pub(super) snapshot: Snapshot,
-    collider: Collider,
-    vertices: Vertices,
+    ground: Ground,
     solids: Solids,
     /// Linear colours by material id.
     palette: [Vec3; 256],
     mip: u8,
     bounds: Region,
+}
+
+/// The surfaces of a scene.
+enum Ground {
+    /// At one mip.
+    Even { collider: Box<Collider>, vertices: Vertices },
+    /// Fine nearby and coarse far away.
+    Far(FarGround),
+}
+
+/// The first surface on a ray.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// Cells along the ray.
+    pub distance: f64,
+    /// Unit normal of the triangle, out of the ground or liquid.
+    pub normal: [f32; 3],
+    /// Whether it is a liquid's surface.
+    pub liquid: bool,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Even(collide::Hit),
+    Far(FarHit),
+}
+
+/// The triangle that a ray met.
+pub(super) struct Face<'a> {
+    /// Where its corners count from, cells.
+    pub origin: DVec3,
+    /// Its corners; `None` if they are not known.
+    pub corners: Option<[&'a Vertex; 3]>,
+    /// Of the corners at the point that was met.
+    pub weights: [f32; 3],
+    /// Linear colour if the corners are not known.
+    pub colour: Vec3,
 }
 
 impl Scene {
@@ -54,16 +96,28 @@ impl Scene {
         }
         let snapshot = collider.snapshot().clone();
         let palette = shade::palette(snapshot.materials());
-        let vertices = Vertices::new(listed);
-        Ok(Scene {
-            snapshot,
-            collider,
-            vertices,
-            solids: Solids::default(),
+        let ground = Ground::Even { collider: Box::new(collider), vertices: Vertices::new(listed) };
+        Ok(Scene { snapshot, ground, solids: Solids::default(), palette, mip: at, bounds })
+    }
+
+    /// What is shown of a world from a viewpoint, in voxels. With `tinted` the ground is
+    /// coloured by the mips that show it.
+    pub fn far(world: &Snapshot, shown: &[ShownMesh], viewpoint: Viewpoint, tinted: bool) -> Scene {
+        let palette = shade::palette(world.materials());
+        let ground = Ground::Far(FarGround::new(shown, viewpoint, &palette, tinted));
+        // The casts saturate.
+        let corner = |by: f64| VoxelPos::from((viewpoint.eye + by).to_array().map(|v| v as i32));
+        let all = shown.iter().fold(Region::default(), |all, mesh| all.union(mesh.block.voxels()));
+        let seen = Region { min: corner(-viewpoint.distance), max: corner(viewpoint.distance) };
+        let solids = Solids::default();
+        Scene {
+            snapshot: world.clone(),
+            ground,
+            solids,
             palette,
-            mip: at,
-            bounds,
-        })
+            mip: 0,
+            bounds: all.intersect(seen),
+        }
     }
 
     /// Puts solids into the picture, in place of those that were there.
@@ -81,31 +135,78 @@ impl Scene {
         self.bounds
     }
 
-    /// What rays are asked of, in cells.
-    pub fn collider(&self) -> &Collider {
-        &self.collider
+    /// What rays are asked of, in cells; `None` in a far view.
+    pub fn collider(&self) -> Option<&Collider> {
+        match &self.ground {
+            Ground::Even { collider, .. } => Some(collider),
+            Ground::Far(_) => None,
+        }
     }
 
-    /// The kind of the cell at a point; air where nothing is held.
+    /// Which mip, counted from the scene's, light and shadow at a point are made for: not
+    /// whole in a far view, so that the light does not change where the mip does.
+    pub(super) fn level(&self, point: DVec3) -> f64 {
+        match &self.ground {
+            Ground::Even { .. } => 0.0,
+            Ground::Far(far) => far.viewpoint.level(point),
+        }
+    }
+
+    /// Distance at which haze has taken two thirds of the light of the ground, cells.
+    pub(super) fn haze_distance(&self, eye: DVec3) -> f64 {
+        match &self.ground {
+            Ground::Even { .. } => 2.2 * self.reach(eye),
+            Ground::Far(far) => FAR_HAZE * far.viewpoint.distance,
+        }
+    }
+
+    /// Distance from the eye to the far end of the world, cells.
+    fn reach(&self, eye: DVec3) -> f64 {
+        let corner = |p: VoxelPos| DVec3::from(p.to_array().map(f64::from));
+        let [low, high] = [corner(self.bounds.min), corner(self.bounds.max)];
+        (eye - low).abs().max((eye - high).abs()).length().max(64.0)
+    }
+
+    /// The kind of the cell at a point, as well as it is known; air where nothing is.
     pub fn kind_at(&self, point: DVec3) -> Kind {
         let pos = VoxelPos::from(floor(point).to_array());
-        let cell = self.snapshot.cell(pos);
-        cell.map_or(Kind::Air, |cell| self.snapshot.materials().kind(cell.material))
+        let mut cell = DenseBox::default();
+        self.snapshot.read_known(Region::one(pos), 0, &mut cell);
+        self.snapshot.materials().kind(cell.cell(pos).material)
     }
 
     /// The first surface of the world within `reach` cells.
     pub fn closest(&self, ray: &Ray, reach: f64, sees: &Filter) -> Option<Hit> {
-        self.collider.ray(&query(ray, reach), sees).found
+        match &self.ground {
+            Ground::Even { collider, .. } => {
+                let hit = collider.ray(&query(ray, reach), sees).found?;
+                let (distance, normal, liquid) = (hit.distance, hit.normal, hit.liquid);
+                Some(Hit { distance, normal, liquid, place: Place::Even(hit) })
+            }
+            Ground::Far(far) => {
+                let hit = far.closest(ray, reach, sees)?;
+                let (distance, normal, liquid) = (hit.distance, far.normal(&hit), hit.liquid);
+                Some(Hit { distance, normal, liquid, place: Place::Far(hit) })
+            }
+        }
     }
 
-    /// The corners of the triangle that a ray met.
-    pub(super) fn corners(&self, hit: &Hit, scratch: &mut MeshScratch) -> Option<[&Vertex; 3]> {
-        self.vertices.corners(hit, &self.snapshot, &self.palette, scratch)
-    }
-
-    /// Colour of the material that a ray met, linear.
-    pub(super) fn colour(&self, hit: &Hit) -> Vec3 {
-        self.palette[usize::from(hit.material)]
+    /// The triangle that a ray met.
+    pub(super) fn face(&self, hit: &Hit, scratch: &mut MeshScratch) -> Face<'_> {
+        match (&self.ground, &hit.place) {
+            (Ground::Even { vertices, .. }, Place::Even(hit)) => Face {
+                origin: DVec3::from(hit.block.min_voxel().to_array().map(f64::from)),
+                corners: vertices.corners(hit, &self.snapshot, &self.palette, scratch),
+                weights: hit.weights,
+                colour: self.palette[usize::from(hit.material)],
+            },
+            (Ground::Far(far), Place::Far(hit)) => {
+                let (origin, corners) = far.corners(hit);
+                let (corners, weights) = (Some(corners), hit.weights);
+                Face { origin, corners, weights, colour: Vec3::ZERO }
+            }
+            _ => unreachable!("a hit is asked of the scene that it comes from"),
+        }
     }
 
     /// The first of the solids within `reach` cells.
@@ -121,7 +222,12 @@ impl Scene {
     /// Whether ground or a solid lies within `reach` cells along the ray.
     pub fn blocked(&self, ray: &Ray, reach: f64) -> bool {
         self.solids.block(ray, reach)
-            || self.collider.ray_any(&query(ray, reach), &Filter::SOLID).found
+            || match &self.ground {
+                Ground::Even { collider, .. } => {
+                    collider.ray_any(&query(ray, reach), &Filter::SOLID).found
+                }
+                Ground::Far(far) => far.blocked(ray, reach),
+            }
     }
 }
 

@@ -8,12 +8,12 @@ use super::camera::Ray;
 use super::count::RayCounts;
 use super::grain;
 use super::occlusion::Bricks;
-use super::scene::Scene;
+use super::scene::{Face, Hit, Scene};
 use super::sky::Sky;
 use super::solids::SolidHit;
 use super::vertices::{MeshScratch, Vertex};
 use glam::{DVec3, Vec3};
-use terravox::collide::{Filter, Hit};
+use terravox::collide::Filter;
 use terravox::voxel::MaterialTable;
 
 /// Rays look this far, cells: past any world.
@@ -142,12 +142,12 @@ impl Look<'_> {
 
     /// What the surface is like where a ray meets it.
     pub fn spot(&self, ray: &Ray, hit: &Hit, scratch: &mut Scratch) -> Spot {
-        let block_min = DVec3::from(hit.block.min_voxel().to_array().map(f64::from));
+        let Face { origin, corners, weights, colour } = self.scene.face(hit, &mut scratch.meshing);
         let face = Vec3::from(hit.normal);
-        let here = (DVec3::from(hit.point) - block_min).as_vec3();
-        let flat = Vertex::new(here, face, self.scene.colour(hit));
-        let corners = self.scene.corners(hit, &mut scratch.meshing).unwrap_or([&flat; 3]);
-        let weights = hit.weights;
+        let here = ray.at(hit.distance);
+        let flat = Vertex::new((here - origin).as_vec3(), face, colour);
+        let corners = corners.unwrap_or([&flat; 3]);
+        let cell = self.scene.level(here).exp2();
         let blend =
             |of: fn(&Vertex) -> Vec3| -> Vec3 { (0..3).map(|i| of(corners[i]) * weights[i]).sum() };
         let direction = ray.direction.as_vec3();
@@ -158,22 +158,22 @@ impl Look<'_> {
         let normal = blend(|vertex| vertex.normal) * side;
         let normal = towards(normal.normalize_or(face), face);
         let square = normal.dot(self.sky.sun).clamp(0.0, 1.0);
-        let lift = LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square);
-        let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < 1.0;
+        let lift = cell as f32 * (LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square));
+        let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < cell;
         let open = near.then(|| {
             let mut sky = |vertex: &Vertex| {
-                let point = block_min + vertex.position.as_dvec3();
+                let point = origin + vertex.position.as_dvec3();
                 vertex.sky(|| self.scene.sky_seen(point, vertex.normal, &mut scratch.bricks))
             };
             let [a, b, c] = corners;
             sky(a) * weights[0] + sky(b) * weights[1] + sky(c) * weights[2]
         });
-        let curved = curved_point(&corners, weights, local, side);
+        let curved = curved_point(&corners, weights, local, side, cell as f32);
         Spot {
-            point: block_min + local.as_dvec3(),
+            point: origin + local.as_dvec3(),
             normal,
             face,
-            shadow_origin: block_min + (curved + normal * lift).as_dvec3(),
+            shadow_origin: origin + (curved + normal * lift).as_dvec3(),
             colour: blend(|vertex| vertex.colour),
             from_behind,
             open,
@@ -285,14 +285,20 @@ fn towards(normal: Vec3, face: Vec3) -> Vec3 {
 
 /// The point of the curved surface that the corners' normals describe, at or above the
 /// triangle; in the block's cells.
-fn curved_point(corners: &[&Vertex; 3], weights: [f32; 3], point: Vec3, side: f32) -> Vec3 {
+fn curved_point(
+    corners: &[&Vertex; 3],
+    weights: [f32; 3],
+    point: Vec3,
+    side: f32,
+    cell: f32,
+) -> Vec3 {
     let shift = (0..3).map(|i| {
         let normal = corners[i].normal * side;
         let below = (point - corners[i].position).dot(normal).min(0.0);
         normal * (-below * weights[i])
     });
     // On a crease the planes of the corners lie far apart; half a cell is a surface's bend.
-    point + shift.sum::<Vec3>().clamp_length_max(0.5)
+    point + shift.sum::<Vec3>().clamp_length_max(0.5 * cell)
 }
 
 #[cfg(test)]
@@ -309,9 +315,9 @@ mod tests {
         let flat = place.map(|p| vertex(p, Vec3::Y));
         let third = [1.0 / 3.0; 3];
         let centre = (place[0] + place[1] + place[2]) / 3.0;
-        assert_eq!(curved_point(&flat.each_ref(), third, centre, 1.0), centre);
+        assert_eq!(curved_point(&flat.each_ref(), third, centre, 1.0, 1.0), centre);
         let bent = place.map(|p| vertex(p, (Vec3::Y + (p - centre) * 0.5).normalize()));
-        assert!(curved_point(&bent.each_ref(), third, centre, 1.0).y > 0.02);
+        assert!(curved_point(&bent.each_ref(), third, centre, 1.0, 1.0).y > 0.02);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Pictures of small worlds whose pixels are known, and rays against the slow twin.
 
 use super::naive;
+use super::scene::Hit;
 use super::shade::FAR;
 use super::*;
+use glam::DVec3;
 use proptest::prelude::*;
-use terravox::collide::Hit;
+use terravox::terrain::{Budget, Placement, Terrain};
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 const GRASS: u8 = 2;
@@ -390,4 +392,28 @@ fn a_ray_that_is_no_ray_meets_nothing() {
         assert!(scene.closest(&ray, FAR, &Filter::BOTH).is_none());
     }
     assert!(scene.bounds().contains(VoxelPos::new(0, 20, 0)));
+}
+
+#[test]
+fn a_far_view_at_mip_0_has_the_surface_of_the_world() {
+    let region = Region::new([-40, 0, -40], [40, 32, 40]);
+    let grid = world(region, |p| 12.0 + 4.0 * (p.x * 0.2).sin() - p.y, GRASS);
+    let even = scene(&grid);
+    let mut terrain = Terrain::from_grid(grid, Placement::default());
+    terrain.update(&[], Budget::Unlimited, |_| {});
+    let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
+    let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
+    let far = Scene::far(terrain.grid(), &shown, viewpoint, false);
+    let mut hits = 0;
+    for i in 0..400 {
+        let way = direction_of(f64::from(i) * 137.5, -5.0 - f64::from(i % 80));
+        let ray = Ray { origin: DVec3::new(0.3, 30.0, -2.7), direction: way };
+        let distance = |scene: &Scene| scene.closest(&ray, FAR, &Filter::BOTH).map(|h| h.distance);
+        let [a, b] = [distance(&even), distance(&far)];
+        hits += usize::from(b.is_some());
+        let same = a.zip(b).map_or(a.is_none() && b.is_none(), |(a, b)| (a - b).abs() < 0.01);
+        assert!(same, "{a:?} and {b:?} along {way}");
+        assert_eq!(far.blocked(&ray, FAR), b.is_some());
+    }
+    assert!(hits > 300, "{hits}");
 }

@@ -12,6 +12,8 @@ fn readers(file: &str) -> Vec<Vec<&str>> {
         vec!["mesh", file, "out.glb"],
         vec!["export", file, "out.rbxm"],
         vec!["render", file, "out.png", "--size", "8x8"],
+        vec!["lod", file, "--camera", "0,9,0", "--out", "out.glb"],
+        vec!["render", file, "out.png", "--lod", "--camera", "0,9,0"],
         vec!["raycast", file, "0,0,0", "0,-1,0"],
         vec!["demo", file, "--size", "8x8"],
     ]
@@ -265,4 +267,23 @@ fn what_is_mistyped_is_one_line_too() {
     folder.refused(&["render", "w.tvx", "p.png", "--camera", "1e99,0,0"], &["1e99"]);
     folder.refused(&["generate", "w.tvx", "--size", "1000000"], &["1000000"]);
     folder.refused(&["import", "a.raw", "w.tvx", "--width", "3"], &["--height"]);
+}
+
+#[test]
+fn far_views_that_cannot_be() {
+    let folder = Folder::new();
+    let lod = |camera: &str, more: &[&str], words: &[&str]| {
+        let arguments = ["lod", "hills:1", "--camera", camera, "--out", "out.glb"];
+        folder.refused(&[&arguments, more].concat(), words);
+    };
+    lod("0,9", &[], &["--camera", "3 numbers"]);
+    lod("0,nan,0", &[], &["--camera"]);
+    lod("0,2e9,0", &[], &["camera", "beyond"]);
+    lod("0,9,0", &["--distance", "0"], &["--distance"]);
+    lod("0,9,0", &["--detail", "0.5"], &["--detail", "1 to 16"]);
+    folder.refused(&["lod", "hills:1", "--out", "out.glb"], &["--camera"]);
+    folder.refused(&["lod", "hills:1", "--camera", "0,9,0", "--out", "a.obj"], &[".glb"]);
+    folder.refused(&["lod", "hills:x", "--camera", "0,9,0", "--out", "a.glb"], &["seed"]);
+    folder.refused(&["render", "hills:1", "out.png", "--lod"], &["--camera"]);
+    folder.refused(&["render", "hills:1", "out.png", "--camera", "0,9,0"], &["hills:1"]);
 }

@@ -1,6 +1,8 @@
 //! The `terravox` program itself, run as a user runs it, on files that the tests make.
 
 mod bad_input;
+mod edits;
+mod far;
 mod files;
 mod real_files;
 mod use_cases;

@@ -30,6 +30,18 @@ impl LinearColours {
     }
 }
 
+/// How much of a tinted colour is the tint.
+const TINT: f32 = 0.6;
+
+/// A colour with an sRGB tint mixed in.
+pub(super) fn tinted(colour: [u16; 4], tint: [u8; 3]) -> [u16; 4] {
+    let mix = |axis: usize| {
+        let from = f32::from(colour[axis]) / 65535.0;
+        from + (linear(tint[axis]) - from) * TINT
+    };
+    full([mix(0), mix(1), mix(2)])
+}
+
 fn full(colour: [f32; 3]) -> [u16; 4] {
     let [r, g, b] = colour.map(|channel| (channel * 65535.0 + 0.5) as u16);
     [r, g, b, u16::MAX]
@@ -56,5 +68,8 @@ mod tests {
         let half = colours.blend([2, 3, 0, 0], [128, 127, 0, 0]);
         assert_eq!(half[0], (65535.0f32 * 128.0 / 255.0).round() as u16);
         assert_eq!(colours.blend([2, 3, 0, 0], [0; 4]), pure);
+        let blue = tinted(pure, [0, 0, 255]);
+        assert!(blue[0] == (0.4f32 * 65535.0).round() as u16 && blue[2] > pure[2]);
+        assert_eq!(blue[3], u16::MAX);
     }
 }

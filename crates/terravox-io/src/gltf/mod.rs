@@ -13,11 +13,11 @@
 mod colours;
 
 use crate::tiles::{ByMaterial, Frame, unit};
-use colours::LinearColours;
+use colours::{LinearColours, tinted};
 use serde_json::{Value, json};
 use std::io::Write;
 use terravox::mesh::{BlockMesh, Surface};
-use terravox::voxel::{MaterialTable, Region};
+use terravox::voxel::MaterialTable;
 
 /// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
 const VERTEX: usize = 32;
@@ -69,6 +69,17 @@ pub struct GlbStats {
     pub triangles: u64,
     /// Bytes of the file.
     pub bytes: u64,
+}
+
+/// A mesh as part of an object, among meshes of other mips.
+#[derive(Clone, Copy, Debug)]
+pub struct GlbBlock<'m> {
+    /// The mesh, of a block of cells of `mip`.
+    pub mesh: &'m BlockMesh,
+    /// Its cells are 2^mip voxels wide.
+    pub mip: u8,
+    /// sRGB, mixed into the colours of its materials, to tell it from others.
+    pub tint: Option<[u8; 3]>,
 }
 
 /// Gathers tiles and writes the file.
@@ -146,9 +157,22 @@ impl GlbWriter {
         name: &str,
         blocks: impl IntoIterator<Item = &'m BlockMesh>,
     ) -> Result<(), GlbError> {
-        let blocks: Vec<&BlockMesh> = blocks.into_iter().collect();
-        let surfaces = |surface: fn(&BlockMesh) -> &Surface| -> Vec<(Region, &Surface)> {
-            let all = blocks.iter().map(|mesh| (mesh.block, surface(mesh)));
+        self.add_blocks(name, blocks.into_iter().map(|mesh| GlbBlock { mesh, mip: 0, tint: None }))
+    }
+
+    /// Adds the meshes of blocks, each at a mip of its own, as one object. Nothing is added
+    /// where none has a triangle.
+    ///
+    /// # Errors
+    /// If the file would be too large.
+    pub fn add_blocks<'m>(
+        &mut self,
+        name: &str,
+        blocks: impl IntoIterator<Item = GlbBlock<'m>>,
+    ) -> Result<(), GlbError> {
+        let blocks: Vec<GlbBlock<'m>> = blocks.into_iter().collect();
+        let surfaces = |surface: fn(&BlockMesh) -> &Surface| -> Vec<(GlbBlock<'m>, &'m Surface)> {
+            let all = blocks.iter().map(|block| (*block, surface(block.mesh)));
             all.filter(|(_, surface)| !surface.is_empty()).collect()
         };
         let mut primitives = Vec::new();
@@ -166,7 +190,7 @@ impl GlbWriter {
     fn add_surfaces(
         &mut self,
         part: Part,
-        surfaces: &[(Region, &Surface)],
+        surfaces: &[(GlbBlock<'_>, &Surface)],
         primitives: &mut Vec<Value>,
     ) -> Result<(), GlbError> {
         let vertices: u64 = surfaces.iter().map(|(_, s)| s.vertex_count() as u64).sum();
@@ -189,12 +213,14 @@ impl GlbWriter {
     }
 
     /// Adds a view of interleaved vertices; answers the attributes of a primitive.
-    fn add_vertices(&mut self, surfaces: &[(Region, &Surface)], vertices: u64) -> Value {
+    fn add_vertices(&mut self, surfaces: &[(GlbBlock<'_>, &Surface)], vertices: u64) -> Value {
         let mut bytes = Vec::with_capacity(VERTEX * vertices as usize);
         let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+        let frame = self.options.frame;
         for (block, surface) in surfaces {
             for i in 0..surface.vertex_count() {
-                let position = self.options.frame.position(*block, surface.positions[i]);
+                let at = surface.positions[i];
+                let position = frame.position_at(block.mip, block.mesh.block, at);
                 for axis in 0..3 {
                     min[axis] = min[axis].min(position[axis]);
                     max[axis] = max[axis].max(position[axis]);
@@ -202,6 +228,7 @@ impl GlbWriter {
                 bytes.extend(position.iter().flat_map(|v| v.to_le_bytes()));
                 bytes.extend(unit(surface.normals[i]).iter().flat_map(|v| v.to_le_bytes()));
                 let colour = self.colours.blend(surface.materials[i], surface.weights[i]);
+                let colour = block.tint.map_or(colour, |tint| tinted(colour, tint));
                 bytes.extend(colour.iter().flat_map(|v| v.to_le_bytes()));
             }
         }

@@ -4,7 +4,7 @@ use super::*;
 use crate::tiles::tiles;
 use terravox::generate::fill_sdf;
 use terravox::mesh::{Mesher, PAD};
-use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 /// A pond in a hill of two materials, over the corner of eight chunks at `at`.
 fn world(at: VoxelPos) -> VoxelGrid {
@@ -253,4 +253,31 @@ fn a_full_disk_is_an_error() {
     }
     let writer = GlbWriter::new(GlbOptions::default(), &MaterialTable::default());
     assert!(matches!(writer.finish(&mut Full), Err(GlbError::Io(_))));
+}
+
+#[test]
+fn blocks_of_coarser_mips_lie_where_those_of_mip_0_do() {
+    let grid = world(VoxelPos::ZERO);
+    let (table, fine) = (grid.materials(), meshes(&grid));
+    // Mip 0 of a world half as large is mip 1 of this one.
+    let mut coarse = BlockMesh::new();
+    let mut cells = DenseBox::default();
+    grid.read(Region::new([-16; 3], [16; 3]).grow(PAD), 1, &mut cells).unwrap();
+    Mesher::new().mesh(&cells, table, &mut coarse);
+    let bounds = |blocks: &[GlbBlock<'_>]| {
+        let mut writer = GlbWriter::new(GlbOptions::default(), table);
+        writer.add_blocks("all", blocks.iter().copied()).unwrap();
+        let mut file = Vec::new();
+        writer.finish(&mut file).unwrap();
+        let (json, binary) = parsed(&file);
+        let corners = triangles(&json, &binary).into_iter().flat_map(|(_, corners)| corners);
+        let all: Vec<[f32; 3]> = corners.map(|corner| corner.map(f32::from_bits)).collect();
+        let axis = |of: fn(f32, f32) -> f32, i: usize| all.iter().map(|p| p[i]).reduce(of).unwrap();
+        [0, 1, 2].map(|i| [axis(f32::min, i), axis(f32::max, i)])
+    };
+    let fine: Vec<_> = fine.iter().map(|(_, mesh)| GlbBlock { mesh, mip: 0, tint: None }).collect();
+    let coarse = bounds(&[GlbBlock { mesh: &coarse, mip: 1, tint: Some([255, 0, 0]) }]);
+    for (a, b) in bounds(&fine).as_flattened().iter().zip(coarse.as_flattened()) {
+        assert!((a - b).abs() < 1.0 && a.abs() > 10.0, "{a} and {b}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};
+use terravox::voxel::GridOptions;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 pub const ROCK: u8 = 8;
@@ -21,7 +22,9 @@ impl Scene {
     }
 
     pub fn placed(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        let options = TerrainOptions { placement, ..TerrainOptions::default() };
+        // Around what is filled there is air.
+        let grid = GridOptions::default();
+        let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
         let fill = |part: &mut terravox::terrain::Part<'_>| part.fill_sdf(ROCK, &inside_m);
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
@@ -63,11 +66,12 @@ impl Scene {
 
 /// The same surface as one mesh of parry with corrected inner edges.
 pub fn one_mesh(terrain: &mut Terrain) -> ColliderBuilder {
-    terrain.update(terravox::terrain::Budget::Unlimited);
+    terrain.update(&[], terravox::terrain::Budget::Unlimited, |_| {});
     let (mut vertices, mut indices) = (Vec::new(), Vec::new());
     for block in terrain.meshed_blocks() {
-        let corner = block.min_voxel().to_array().map(|v| v as f32);
-        let solid = &terrain.mesh(block).unwrap().solid;
+        let mesh = terrain.mesh(block).unwrap();
+        let corner = mesh.block.min.to_array().map(|v| v as f32);
+        let solid = &mesh.solid;
         let base = vertices.len() as u32;
         let placement = terrain.placement();
         vertices.extend(solid.positions.iter().map(|p| {

@@ -3,7 +3,11 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
-use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+use terravox::generate::Hills;
+use terravox::voxel::{
+    Cell, ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid, VoxelPos,
+};
+use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
 /// A folder that is removed at the end.
 pub struct Folder(PathBuf);
@@ -105,4 +109,17 @@ pub fn fill(grid: &mut VoxelGrid, region: Region, material: u8) {
     let mut cells = DenseBox::new(region);
     cells.fill(material);
     grid.write(&cells).expect("the world is held");
+}
+
+/// A world that grows from the hills of `seed`, of which nothing was edited.
+pub fn growing_world(path: &Path, seed: u64) -> Store {
+    let generator = Generator {
+        name: Hills::NAME.to_owned(),
+        version: Hills::VERSION,
+        seed,
+        saved_region: None,
+    };
+    let unlisted = Unlisted::Unknown;
+    let info = WorldInfo { unlisted, generator: Some(generator), ..WorldInfo::default() };
+    Store::create(path, &info, Overwrite::No).unwrap().finish().unwrap()
 }

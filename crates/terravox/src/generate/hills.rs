@@ -58,6 +58,18 @@ const CAVE_MAX_MIP: u8 = 3;
 /// the four corners weigh the distances on an axis with at most ½ together, times 1.5.
 const MAX_NOISE: f64 = 1.5;
 
+/// What [`noise_3d`] never leaves, likewise.
+const MAX_NOISE_3D: f64 = 1.95;
+
+/// How far noise moves the walls of caves, in voxels.
+const ROUGHNESS: f64 = 1.6;
+
+/// Cave and ground blend where their distances differ by less, in voxels.
+const BLEND: f64 = 4.0;
+
+/// Cells of a row for which caves are looked for together.
+const RUN: usize = 8;
+
 /// Height of the ground, how it leans, and what it is made of, at one column.
 #[derive(Clone, Copy, Default)]
 struct Column {
@@ -98,10 +110,13 @@ impl Capsule {
         near(y, 1) && near(z, 2)
     }
 
-    /// Whether the cave may show in a cell at `x` of such a row.
-    fn is_near(&self, x: f64, reach: f64) -> bool {
-        let (a, b) = (self.from[0], self.to[0]);
-        a.min(b) - reach < x && x < a.max(b) + reach
+    /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of
+    /// `edge` voxels. Where its wall, rough as it is, is four voxels and half a cell farther
+    /// than the blend of cave and ground reaches, it does not: either the ground is nearer by
+    /// more than they blend over, or a cell is full with the cave and without.
+    fn matters(&self, middle: [f64; 3], reach: f64, edge: f64) -> bool {
+        let distance = segment_distance(middle, self.from, self.to) - self.radius;
+        distance < BLEND + 1.0 + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
     }
 }
 
@@ -262,16 +277,20 @@ impl Hills {
                 let [_, cy, cz] = cell_centre(VoxelPos::new(0, y, z), edge);
                 in_row.clear();
                 in_row.extend(caves.iter().filter(|cave| cave.is_near_row(cy, cz, reach)));
-                for (x, &column) in (region.min.x..region.max.x).zip(columns) {
-                    let p = cell_centre(VoxelPos::new(x, y, z), edge);
+                for (x, columns) in (region.min.x..).step_by(RUN).zip(columns.chunks(RUN)) {
+                    let middle = [(f64::from(x) + 0.5 * RUN as f64) * edge, cy, cz];
+                    let matters = |cave: &&&Capsule| cave.matters(middle, 0.5 * RUN as f64, edge);
                     near.clear();
-                    near.extend(in_row.iter().filter(|cave| cave.is_near(p[0], reach)));
-                    let (cell, held) = self.cell(p, column, &near, edge);
-                    let (materials, occupancies) = cells.arrays_mut();
-                    materials[at] = cell.material;
-                    occupancies[at] = cell.occupancy;
-                    water.extend(held.map(|held| (at as u32, held)));
-                    at += 1;
+                    near.extend(in_row.iter().filter(matters));
+                    for (x, &column) in (x..).zip(columns) {
+                        let p = cell_centre(VoxelPos::new(x, y, z), edge);
+                        let (cell, held) = self.cell(p, column, &near, edge);
+                        let (materials, occupancies) = cells.arrays_mut();
+                        materials[at] = cell.material;
+                        occupancies[at] = cell.occupancy;
+                        water.extend(held.map(|held| (at as u32, held)));
+                        at += 1;
+                    }
                 }
             }
         }
@@ -315,7 +334,7 @@ impl Hills {
         let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
         let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
         match nearest < 8.0 {
-            true => nearest + 1.6 * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
+            true => nearest + ROUGHNESS * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
             false => nearest,
         }
     }
@@ -406,9 +425,8 @@ fn rounded_abs(v: f64) -> f64 {
 /// The smaller distance, less where the two are alike: no thin shells between a cave and
 /// the open. Source: I. Quilez, "Smooth minimum" (the quadratic one).
 fn smooth_min(a: f64, b: f64) -> f64 {
-    const REACH: f64 = 4.0;
-    let alike = (REACH - (a - b).abs()).max(0.0) / REACH;
-    a.min(b) - alike * alike * REACH / 4.0
+    let alike = (BLEND - (a - b).abs()).max(0.0) / BLEND;
+    a.min(b) - alike * alike * BLEND / 4.0
 }
 
 fn segment_distance(p: [f64; 3], a: [f64; 3], b: [f64; 3]) -> f64 {

@@ -8,4 +8,5 @@ mod noise;
 mod sdf;
 
 pub use hills::{Hills, SEA_LEVEL};
+pub(crate) use noise::noise_3d;
 pub use sdf::{fill_sdf, occupancy_units};

@@ -52,7 +52,7 @@ pub(super) fn noise_2d(seed: u64, x: f64, z: f64) -> f64 {
 }
 
 /// Noise of space, about −1 to 1, 0 at lattice points.
-pub(super) fn noise_3d(seed: u64, [x, y, z]: [f64; 3]) -> f64 {
+pub(crate) fn noise_3d(seed: u64, [x, y, z]: [f64; 3]) -> f64 {
     let ((xi, xf), (yi, yf), (zi, zf)) = (split(x), split(y), split(z));
     let corner = |dx: i64, dy: i64, dz: i64| {
         let h = hash(seed, xi + dx, yi + dy, zi + dz);

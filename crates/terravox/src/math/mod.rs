@@ -2,6 +2,8 @@
 
 mod aabb;
 mod lines;
+mod mesh_distance;
 
 pub use aabb::Aabb;
 pub use lines::{DebugLine, DebugLines};
+pub(crate) use mesh_distance::{MAX_MESH_EDGE, MeshDistance};

@@ -3,6 +3,9 @@
 /// Up to four materials and their weights, the most cells first, of equals the lowest
 /// id. `ids` are the materials of the inside cells, at most 8 and at least one.
 pub(crate) fn blend(ids: &[u8]) -> ([u8; 4], [u8; 4]) {
+    if ids[1..].iter().all(|&id| id == ids[0]) {
+        return ([ids[0], 0, 0, 0], [255, 0, 0, 0]);
+    }
     let mut counted: [(u8, u8); 8] = [(0, 0); 8];
     let mut kinds = 0;
     for &id in ids {
@@ -14,7 +17,14 @@ pub(crate) fn blend(ids: &[u8]) -> ([u8; 4], [u8; 4]) {
             }
         }
     }
-    counted[..kinds].sort_unstable_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
+    let before = |a: (u8, u8), b: (u8, u8)| a.0 > b.0 || (a.0 == b.0 && a.1 < b.1);
+    for end in 1..kinds {
+        let mut at = end;
+        while at > 0 && before(counted[at], counted[at - 1]) {
+            counted.swap(at, at - 1);
+            at -= 1;
+        }
+    }
     let kept = &counted[..kinds.min(4)];
     let total: u32 = kept.iter().map(|entry| u32::from(entry.0)).sum();
     let mut materials = [0; 4];
@@ -25,6 +35,18 @@ pub(crate) fn blend(ids: &[u8]) -> ([u8; 4], [u8; 4]) {
     }
     weights[0] = 255 - weights[1] - weights[2] - weights[3];
     (materials, weights)
+}
+
+/// The first material of the blend: that of most cells, of equals the lowest id.
+pub(crate) fn dominant(ids: &[u8]) -> u8 {
+    let mut best = (0, ids[0]);
+    for &id in ids {
+        let count = ids.iter().filter(|&&other| other == id).count();
+        if count > best.0 || (count == best.0 && id < best.1) {
+            best = (count, id);
+        }
+    }
+    best.1
 }
 
 #[cfg(test)]
@@ -44,7 +66,8 @@ mod tests {
         for code in 0..6561u32 {
             let ids: Vec<u8> = (0..8).map(|i| (code / 3u32.pow(i) % 3) as u8 * 5).collect();
             for take in 1..=8 {
-                let (_, weights) = blend(&ids[..take]);
+                let (materials, weights) = blend(&ids[..take]);
+                assert_eq!(materials[0], dominant(&ids[..take]));
                 assert_eq!(weights.iter().map(|&w| u32::from(w)).sum::<u32>(), 255);
                 assert!(weights.is_sorted_by(|a, b| a >= b));
             }

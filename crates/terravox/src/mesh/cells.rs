@@ -81,6 +81,28 @@ fn steps_of([sx, _, sz]: [usize; 3]) -> [usize; 3] {
 }
 
 impl Cells for SolidCells<'_> {
+    /// Row by row: every cell is inside or outside, so values depend on nothing else.
+    fn gradient(&self, i: usize) -> [i32; 3] {
+        let mut g = [0; 3];
+        for (y, wy) in [(-1, 1), (0, 2), (1, 1)] {
+            for (z, wz) in [(-1, 1), (0, 2), (1, 1)] {
+                let steps = self.steps.map(|step| step as isize);
+                let from = i.wrapping_add_signed(y * steps[1] + z * steps[2]) - 1;
+                let materials = &self.cells.materials()[from..from + 3];
+                let stored = &self.cells.occupancies()[from..from + 3];
+                let value = |x: usize| match self.kinds[usize::from(materials[x])] {
+                    Kind::Solid => stencil_value(stored[x]),
+                    _ => 0,
+                };
+                let [low, middle, high] = [value(0), value(1), value(2)];
+                let sum = low + 2 * middle + high;
+                g[0] += wy * wz * (low - high);
+                g[1] -= y as i32 * wz * sum;
+                g[2] -= z as i32 * wy * sum;
+            }
+        }
+        g
+    }
     #[inline]
     fn size(&self) -> [usize; 3] {
         self.size

@@ -13,6 +13,7 @@ mod blend;
 mod cells;
 mod corner;
 mod fast;
+mod mixed;
 #[doc(hidden)]
 pub mod naive;
 mod place;
@@ -21,6 +22,9 @@ mod surface;
 mod thin;
 mod vertex;
 
+#[cfg(test)]
+pub(crate) use mixed::tests::Welded;
+pub use mixed::{Around, MOST_STEPS, depends_on};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 
@@ -36,6 +40,7 @@ pub const MAX_EDGE: i32 = 64;
 #[derive(Debug)]
 pub struct Mesher {
     fast: fast::Fast,
+    mixed: mixed::Mixed,
 }
 
 impl Default for Mesher {
@@ -47,19 +52,23 @@ impl Default for Mesher {
 impl Mesher {
     /// A mesher that uses the widest vector unit of this machine.
     pub fn new() -> Mesher {
-        Mesher { fast: fast::Fast::widest() }
+        Mesher::with(fast::Fast::widest())
     }
 
     /// A mesher that uses what every machine of this architecture has. Same output.
     pub fn portable() -> Mesher {
-        Mesher { fast: fast::Fast::portable() }
+        Mesher::with(fast::Fast::portable())
     }
 
     /// A mesher without hand-written vector code: what architectures without any get.
     /// Same output.
     #[doc(hidden)]
     pub fn plain() -> Mesher {
-        Mesher { fast: fast::Fast::plain() }
+        Mesher::with(fast::Fast::plain())
+    }
+
+    fn with(fast: fast::Fast) -> Mesher {
+        Mesher { fast, mixed: mixed::Mixed::default() }
     }
 
     /// Meshes the block that `cells` holds with [`PAD`] cells around it on every side.

@@ -12,6 +12,7 @@ use crate::voxel::{DenseBox, MaterialTable};
 
 use super::cells::{Cells, LiquidCells, SolidCells};
 use super::corner::{Corner, face_at};
+use super::mixed::{Features, feature_of};
 use super::surface::{BlockMesh, Surface};
 use super::vertex::{DIRECTIONS, SplitEdges, Writer, face_corners, octant_of};
 use super::{block_of, edges};
@@ -37,10 +38,13 @@ fn mesh_both(cells: &DenseBox, table: &MaterialTable, keyed: bool, out: &mut Blo
     out.block = block_of(cells);
     let size = edges(out.block);
     let origin = out.block.min;
+    let (all, none) = (Features::NONE, &mut Vec::new());
     let solid = SolidCells::new(cells, table);
-    surface(size, Writer { cells: &solid, table, origin, keyed, out: &mut out.solid });
+    let writer = Writer { cells: &solid, table, origin, keyed, out: &mut out.solid };
+    surface(size, writer, all, none);
     let liquid = LiquidCells::new(cells, table);
-    surface(size, Writer { cells: &liquid, table, origin, keyed, out: &mut out.liquid });
+    let writer = Writer { cells: &liquid, table, origin, keyed, out: &mut out.liquid };
+    surface(size, writer, all, none);
 }
 
 /// A face that the block owns: its cell (block coordinates) and direction.
@@ -53,8 +57,25 @@ struct Corners {
     numbers: FxHashMap<([i32; 3], u8), u32>,
 }
 
-pub(super) fn surface<C: Cells>(size: [i32; 3], mut writer: Writer<'_, C>) {
-    let faces = own_faces(size, &writer);
+/// Meshes one surface but for the faces that touch a corner on one of the features
+/// `without`, which it lists: index of the padded cell, number of the direction.
+pub(super) fn surface<C: Cells>(
+    size: [i32; 3],
+    mut writer: Writer<'_, C>,
+    without: Features,
+    left_out: &mut Vec<(u32, u8)>,
+) {
+    let mut faces = own_faces(size, &writer);
+    if !without.is_empty() {
+        faces.retain(|&(cell, (axis, high))| {
+            let corners = face_corners(cell, axis, high);
+            let keep = !corners.iter().any(|&at| without.has(feature_of(at, size[0])));
+            if !keep {
+                left_out.push((writer.index(cell) as u32, 2 * axis as u8 + u8::from(high)));
+            }
+            keep
+        });
+    }
     let mut corners = Corners { used: FxHashMap::default(), numbers: FxHashMap::default() };
     for &(cell, direction) in &faces {
         for at in face_corners(cell, direction.0, direction.1) {
@@ -144,6 +165,7 @@ impl Surface {
             .or_else(|| values("quad material", &self.quad_materials, &other.quad_materials))
             .or_else(|| values("quad face", &self.quad_faces, &other.quad_faces))
             .or_else(|| values("plain quads", &[self.plain_quads], &[other.plain_quads]))
+            .or_else(|| values("loose", &self.loose_materials, &other.loose_materials))
             .or_else(|| values("key", &self.keys, &other.keys))
     }
 }

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::PAD;
-use super::blend::blend;
+use super::blend::{blend, dominant};
 use super::cells::Cells;
 use super::corner::{CORNERS, Corner, SIDE, face_at};
-use super::place::{place, unit_normal};
+use super::place::{Placed, place, unit_normal};
 use super::plane::Plane;
 use super::surface::{Surface, VertexKey};
 use super::thin::thin_planes;
@@ -30,6 +30,24 @@ const SPLIT_PUSH: f32 = 0.125;
 /// Farthest that they may lie from the edge, each axis, in cells.
 const SPLIT_REACH: f32 = 0.75;
 
+/// Padded cells around a block's corners, and where they lie.
+pub(crate) struct Site<'a, C> {
+    /// The padded cells.
+    pub cells: &'a C,
+    /// Shapes.
+    pub table: &'a MaterialTable,
+    /// The block's min corner, absolute, in cells.
+    pub origin: VoxelPos,
+}
+
+impl<C> Clone for Site<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Site<'_, C> {}
+
 /// A surface being written: its cells, where they lie, and the buffers.
 pub(crate) struct Writer<'a, C> {
     /// The padded cells.
@@ -46,18 +64,18 @@ pub(crate) struct Writer<'a, C> {
 
 /// Up to eight material ids.
 #[derive(Default)]
-struct Ids {
+pub(crate) struct Ids {
     ids: [u8; 8],
     count: usize,
 }
 
 impl Ids {
-    fn push(&mut self, id: u8) {
+    pub(crate) fn push(&mut self, id: u8) {
         self.ids[self.count] = id;
         self.count += 1;
     }
 
-    fn get(&self) -> &[u8] {
+    pub(crate) fn get(&self) -> &[u8] {
         &self.ids[..self.count]
     }
 }
@@ -86,7 +104,7 @@ pub(crate) fn octant_of(cell: [i32; 3], corner: [i32; 3]) -> u8 {
     (0..3).map(|axis| if cell[axis] == corner[axis] { SIDE[axis] } else { 0 }).sum()
 }
 
-impl<C: Cells> Writer<'_, C> {
+impl<C: Cells> Site<'_, C> {
     /// Index in the padded box of a cell in block coordinates.
     pub(crate) fn index(&self, cell: [i32; 3]) -> usize {
         let steps = self.cells.steps();
@@ -94,7 +112,7 @@ impl<C: Cells> Writer<'_, C> {
     }
 
     /// Indices of the eight cells around a corner.
-    fn octants(&self, corner: [i32; 3]) -> [usize; 8] {
+    pub(crate) fn octants(&self, corner: [i32; 3]) -> [usize; 8] {
         let steps = self.cells.steps();
         let low = self.index(corner.map(|c| c - 1));
         array::from_fn(|o| {
@@ -116,37 +134,38 @@ impl<C: Cells> Writer<'_, C> {
         }
     }
 
-    /// Appends the vertex of one sheet at a corner.
-    pub(crate) fn push_vertex(&mut self, at: [i32; 3], corner: &Corner, sheet: u8) {
-        let octants = self.octants(at);
+    /// Places the vertex of one sheet at a corner, and lists the materials of the cells that
+    /// it is placed by. `plane` sets the plane of an inside cell for a corner that sees it
+    /// as an octant, and says whether the cell is thin, as [`Site::plane`] does.
+    pub(crate) fn vertex(
+        &self,
+        at: [i32; 3],
+        corner: &Corner,
+        sheet: u8,
+        mut plane: impl FnMut(usize, usize, &mut Plane) -> bool,
+    ) -> (Placed, Ids) {
         let of = corner.sheet(sheet);
         let mut planes = [Plane::default(); 8];
         let mut thin = false;
         let (mut all, mut used) = (Ids::default(), Ids::default());
-        for (octant, i) in octants.into_iter().enumerate() {
+        for (octant, i) in self.octants(at).into_iter().enumerate() {
             if !self.cells.inside(i) {
                 continue;
             }
             all.push(self.cells.material(i));
             if of.planes >> octant & 1 == 1 {
                 used.push(self.cells.material(i));
-                thin |= self.plane(i, octant, &mut planes[octant]);
+                thin |= plane(i, octant, &mut planes[octant]);
             }
         }
-        let shape = self.table.shape(blend(all.get()).0[0]);
-        let absolute = self.absolute(at).to_array();
-        let placed = place(&planes, &of, shape, thin, absolute);
-        let (materials, weights) = blend(used.get());
-        self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
-        self.out.normals.push(placed.normal);
-        self.out.materials.push(materials);
-        self.out.weights.push(weights);
-        self.push_key(at, 0, sheet);
+        let shape = self.table.shape(dominant(all.get()));
+        let absolute = (self.origin + VoxelPos::from(at)).to_array();
+        (place(&planes, &of, shape, thin, absolute), used)
     }
 
     /// Sets the plane of the inside cell `i` for a corner that sees it as `octant`; says
     /// whether the cell is thin.
-    fn plane(&self, i: usize, octant: usize, plane: &mut Plane) -> bool {
+    pub(crate) fn plane(&self, i: usize, octant: usize, plane: &mut Plane) -> bool {
         let thin = thin_planes(self.cells, i);
         *plane = match thin {
             Some(planes) => planes[7 ^ octant],
@@ -155,13 +174,49 @@ impl<C: Cells> Writer<'_, C> {
         thin.is_some()
     }
 
-    fn absolute(&self, at: [i32; 3]) -> VoxelPos {
-        self.origin + VoxelPos::from(at)
+    /// Appends the plane of the inside cell `i`, or those of its eight corners if it is
+    /// thin; says whether it is.
+    pub(crate) fn planes(&self, i: usize, out: &mut Vec<Plane>) -> bool {
+        let thin = thin_planes(self.cells, i);
+        match &thin {
+            Some(planes) => out.extend(planes),
+            None => out.push(Plane::new(self.cells.gradient(i), self.cells.stored(i))),
+        }
+        thin.is_some()
+    }
+}
+
+impl<C: Cells> Writer<'_, C> {
+    fn site(&self) -> Site<'_, C> {
+        Site { cells: self.cells, table: self.table, origin: self.origin }
+    }
+
+    /// Index in the padded box of a cell in block coordinates.
+    pub(crate) fn index(&self, cell: [i32; 3]) -> usize {
+        self.site().index(cell)
+    }
+
+    /// How the faces at a corner connect.
+    pub(crate) fn corner(&self, corner: [i32; 3]) -> Corner {
+        self.site().corner(corner)
+    }
+
+    /// Appends the vertex of one sheet at a corner.
+    pub(crate) fn push_vertex(&mut self, at: [i32; 3], corner: &Corner, sheet: u8) {
+        let site = self.site();
+        let plane = |i: usize, octant: usize, plane: &mut Plane| site.plane(i, octant, plane);
+        let (placed, used) = site.vertex(at, corner, sheet, plane);
+        let (materials, weights) = blend(used.get());
+        self.out.positions.push(array::from_fn(|a| at[a] as f32 + 0.5 * placed.offset[a]));
+        self.out.normals.push(placed.normal);
+        self.out.materials.push(materials);
+        self.out.weights.push(weights);
+        self.push_key(at, 0, sheet);
     }
 
     fn push_key(&mut self, at: [i32; 3], between: u8, part: u8) {
         if self.keyed {
-            let corner = self.absolute(at);
+            let corner = self.origin + VoxelPos::from(at);
             self.out.keys.push(VertexKey { corner, between, part });
         }
     }

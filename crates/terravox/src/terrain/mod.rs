@@ -1,31 +1,36 @@
 //! The front door: a world in metres that can be filled, edited and drawn.
 //!
-//! It holds no algorithm; it wires the grid to its views: the meshes at one resolution, the
-//! collider, and the planes of particles.
+//! It holds no algorithm; it wires the grid to its views: what is shown near and far, the
+//! collider, the planes of particles, and what can be undone.
 
+mod edits;
 mod effects;
-mod meshes;
+mod part;
 mod placement;
 mod rays;
+mod update;
 
-pub use meshes::{MeshJob, MeshScratch, MeshSwap, MeshedBlock};
+pub use crate::lod::{LodOptions, MeshJob, MeshScratch, MeshSwap, MeshedBlock, ShownMesh};
+pub use part::Part;
 pub use placement::Placement;
 pub use rays::RayHit;
+pub use update::{Budget, Viewer};
 
 use crate::collide::{Collider, ColliderOptions};
-use crate::generate::fill_sdf;
+use crate::edit::{Editor, History};
+use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, MAX_BOX_CELLS, NotHeld, Region, VoxelGrid,
+    Cell, DenseBox, GridOptions, MAX_BOX_CELLS, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
 };
 use effects::EffectPlanes;
-use meshes::Meshes;
+use part::filled;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use update::Flight;
 
 /// How a [`Terrain`] is made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TerrainOptions {
     /// Size of voxels and where they lie.
     pub placement: Placement,
@@ -33,18 +38,20 @@ pub struct TerrainOptions {
     pub grid: GridOptions,
     /// The collider's own options.
     pub collider: ColliderOptions,
+    /// How much is shown.
+    pub lod: LodOptions,
 }
 
-/// How much work one [`Terrain::update`] may do. At least one block is always meshed, so
-/// that every update gets further.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Budget {
-    /// Until all is done.
-    Unlimited,
-    /// So many blocks; the same on every machine.
-    Blocks(usize),
-    /// So many milliseconds. Not on targets without a clock (wasm32-unknown-unknown).
-    Millis(f32),
+impl Default for TerrainOptions {
+    /// A world that is streamed in: what is not in memory is unknown.
+    fn default() -> TerrainOptions {
+        TerrainOptions {
+            placement: Placement::default(),
+            grid: GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() },
+            collider: ColliderOptions::default(),
+            lod: LodOptions::default(),
+        }
+    }
 }
 
 /// A fill or edit that cannot be done. Nothing was changed.
@@ -88,63 +95,33 @@ impl From<NotHeld> for TerrainError {
 /// let mut terrain = Terrain::new(TerrainOptions::default());
 /// let hills = |p: [f32; 3]| 4.0 * (p[0] * 0.1).sin() - p[1];
 /// terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, hills))?;
-/// terrain.update(Budget::Unlimited);
+/// terrain.update(&[], Budget::Unlimited, |_| {});
 /// let triangles: usize = terrain
 ///     .mesh_swaps()
 ///     .flat_map(|swap| swap.added)
-///     .map(|(_, mesh)| mesh.solid.indices.len() / 3)
+///     .map(|shown| shown.mesh.solid.indices.len() / 3)
 ///     .sum();
 /// assert!(triangles > 5000);
 /// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).expect("there is ground");
 /// assert_eq!(hit.material, 8);
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
-#[derive(Default)]
 pub struct Terrain {
     placement: Placement,
     grid: VoxelGrid,
-    meshes: Meshes,
+    lod: Lod,
     collider: Collider,
     effects: EffectPlanes,
     flight: Flight,
     swaps: Vec<MeshSwap>,
+    editor: Editor,
+    history: History,
 }
 
-/// The plan that [`Terrain::update`] works on, and how far it is.
-#[derive(Default)]
-struct Flight {
-    jobs: Vec<MeshJob>,
-    done: Vec<MeshedBlock>,
-    scratch: MeshScratch,
-}
-
-/// A part of the world that a generator fills.
-pub struct Part<'a> {
-    cells: &'a mut DenseBox,
-    placement: Placement,
-}
-
-impl Part<'_> {
-    /// The cells to fill, in voxels.
-    pub fn cells(&mut self) -> &mut DenseBox {
-        self.cells
-    }
-
-    /// Fills the part with one material where `distance_m(p)`, in metres for a point in
-    /// world metres, is positive. Only values near the surface need be true distances.
-    pub fn fill_sdf(&mut self, material: u8, distance_m: impl Fn([f32; 3]) -> f32) {
-        self.fill_sdf_with(distance_m, |_| material);
-    }
-
-    /// As [`Part::fill_sdf`], with a material for every point in world metres.
-    pub fn fill_sdf_with(
-        &mut self,
-        distance_m: impl Fn([f32; 3]) -> f32,
-        material: impl Fn([f32; 3]) -> u8,
-    ) {
-        let placement = self.placement;
-        let distance = |p| distance_m(placement.world_from_voxel(p)) / placement.voxel_size_m;
-        fill_sdf(self.cells, 0, distance, |p| material(placement.world_from_voxel(p)));
+impl Default for Terrain {
+    /// [`Terrain::new`] with the default options.
+    fn default() -> Terrain {
+        Terrain::new(TerrainOptions::default())
     }
 }
 
@@ -154,9 +131,10 @@ impl Terrain {
     /// # Panics
     /// If the voxel size is not positive and finite.
     pub fn new(options: TerrainOptions) -> Terrain {
-        let TerrainOptions { placement, grid, collider } = options;
+        let TerrainOptions { placement, grid, collider, lod } = options;
         let mut terrain = Terrain::from_grid(VoxelGrid::new(grid), placement);
         terrain.collider = Collider::new(collider);
+        terrain.lod = Lod::new(lod);
         terrain
     }
 
@@ -167,7 +145,17 @@ impl Terrain {
     pub fn from_grid(grid: VoxelGrid, placement: Placement) -> Terrain {
         let size = placement.voxel_size_m;
         assert!(size > 0.0 && size.is_finite(), "voxels of {size} metres");
-        Terrain { placement, grid, ..Terrain::default() }
+        Terrain {
+            placement,
+            grid,
+            lod: Lod::new(LodOptions::default()),
+            collider: Collider::default(),
+            effects: EffectPlanes::default(),
+            flight: Flight::default(),
+            swaps: Vec::new(),
+            editor: Editor::default(),
+            history: History::default(),
+        }
     }
 
     /// Where voxels lie in world metres.
@@ -193,19 +181,16 @@ impl Terrain {
         &mut self,
         min_m: impl Into<[f32; 3]>,
         max_m: impl Into<[f32; 3]>,
-        mut fill: impl FnMut(&mut Part<'_>),
+        fill: impl Fn(&mut Part<'_>),
     ) -> Result<(), TerrainError> {
         let region = self.placement.region(min_m, max_m);
         if !region.within_limits() {
             return Err(TerrainError::BeyondLimits(region));
         }
-        let mut cells = DenseBox::default();
         for chunk in region.blocks::<5>() {
-            cells.reset(chunk.region());
-            fill(&mut Part { cells: &mut cells, placement: self.placement });
-            // A fill may have made the box anew; its place is the chunk's all the same.
-            assert_eq!(cells.region(), chunk.region(), "a fill keeps the region of its part");
-            self.grid.write(&cells)?;
+            if let Some(cells) = filled(chunk.into(), self.placement, &fill) {
+                self.grid.write(&cells)?;
+            }
         }
         Ok(())
     }
@@ -222,13 +207,7 @@ impl Terrain {
         max_m: impl Into<[f32; 3]>,
         edit: impl Fn([f32; 3], Cell) -> Cell,
     ) -> Result<Region, TerrainError> {
-        let region = self.placement.region(min_m, max_m);
-        if !region.within_limits() {
-            return Err(TerrainError::BeyondLimits(region));
-        }
-        if region.volume() > MAX_BOX_CELLS {
-            return Err(TerrainError::TooLarge(region));
-        }
+        let region = self.checked_region(min_m, max_m)?;
         let mut cells = DenseBox::default();
         self.grid.read(region, 0, &mut cells)?;
         for voxel in region.voxels() {
@@ -239,99 +218,36 @@ impl Terrain {
         Ok(region)
     }
 
-    /// Meshes what changed, within the budget. Changes show when all that they touch is
-    /// meshed; what changed meanwhile comes after.
-    pub fn update(&mut self, budget: Budget) {
-        let start = matches!(budget, Budget::Millis(_)).then(Instant::now);
-        let mut run = 0;
-        loop {
-            if self.flight.jobs.is_empty() {
-                self.flight.jobs = self.meshes.plan(&self.grid);
-                // Taken from the end.
-                self.flight.jobs.reverse();
-            }
-            while !self.flight.jobs.is_empty() {
-                let most = match budget {
-                    Budget::Unlimited => usize::MAX,
-                    Budget::Blocks(blocks) => blocks.max(1) - run,
-                    Budget::Millis(millis) => {
-                        // NaN is no time at all.
-                        let seconds = if millis > 0.0 { millis.min(3.6e6) / 1000.0 } else { 0.0 };
-                        let limit = Duration::from_secs_f32(seconds);
-                        let over = start.is_some_and(|start| start.elapsed() >= limit);
-                        if over && run > 0 { 0 } else { usize::MAX }
-                    }
-                };
-                if most == 0 {
-                    return;
-                }
-                run += self.flight.step(most);
-            }
-            if self.flight.done.is_empty() {
-                return;
-            }
-            let swap = self.meshes.publish(std::mem::take(&mut self.flight.done));
-            if !swap.is_empty() {
-                self.swaps.push(swap);
-            }
+    /// The voxels that a box in world metres touches, if they are few enough for an edit.
+    fn checked_region(
+        &self,
+        min_m: impl Into<[f32; 3]>,
+        max_m: impl Into<[f32; 3]>,
+    ) -> Result<Region, TerrainError> {
+        let region = self.placement.region(min_m, max_m);
+        if !region.within_limits() {
+            return Err(TerrainError::BeyondLimits(region));
         }
-    }
-
-    /// Jobs that mesh what changed, to run on any threads; empty while the last plan has
-    /// not been published, or while [`Terrain::update`] works on one.
-    pub fn plan_meshes(&mut self) -> Vec<MeshJob> {
-        self.meshes.plan(&self.grid)
-    }
-
-    /// Shows the results of all jobs of the last plan at once.
-    ///
-    /// # Panics
-    /// If they are not the results of every job of the last plan.
-    pub fn publish_meshes(&mut self, results: Vec<MeshedBlock>) {
-        let swap = self.meshes.publish(results);
-        if !swap.is_empty() {
-            self.swaps.push(swap);
+        if region.volume() > MAX_BOX_CELLS {
+            return Err(TerrainError::TooLarge(region));
         }
+        Ok(region)
     }
 
-    /// Takes the changes to what is drawn since the last call, oldest first.
-    pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
-        std::mem::take(&mut self.swaps).into_iter()
-    }
-
-    /// The mesh that is shown for a block of 32³ voxels; positions are voxels from its
-    /// lowest corner.
-    pub fn mesh(&self, block: ChunkPos) -> Option<&Arc<BlockMesh>> {
-        self.meshes.get(block)
+    /// The mesh that is shown of a block; positions are cells of its mip from its lowest
+    /// corner.
+    pub fn mesh(&self, block: impl Into<MipBlock>) -> Option<&Arc<BlockMesh>> {
+        self.lod.mesh(block.into())
     }
 
     /// Blocks that have a mesh, sorted.
-    pub fn meshed_blocks(&self) -> Vec<ChunkPos> {
-        self.meshes.blocks()
-    }
-}
-
-impl Flight {
-    /// Runs the next job and answers how many it ran.
-    #[cfg(not(feature = "parallel"))]
-    fn step(&mut self, _most: usize) -> usize {
-        let Some(job) = self.jobs.pop() else { return 0 };
-        self.done.push(job.run(&mut self.scratch));
-        1
+    pub fn meshed_blocks(&self) -> Vec<MipBlock> {
+        self.lod.meshed_blocks()
     }
 
-    /// Runs the next few jobs, at most `most`, on rayon's threads and answers how many.
-    #[cfg(feature = "parallel")]
-    fn step(&mut self, most: usize) -> usize {
-        use rayon::prelude::*;
-        let count = (2 * rayon::current_num_threads()).min(self.jobs.len()).min(most);
-        let jobs = self.jobs.split_off(self.jobs.len() - count);
-        let run = |scratch: &mut MeshScratch, job: MeshJob| job.run(scratch);
-        match jobs.len() {
-            1 => self.done.extend(jobs.iter().map(|job| job.run(&mut self.scratch))),
-            _ => self.done.par_extend(jobs.into_par_iter().map_init(MeshScratch::default, run)),
-        }
-        count
+    /// What is shown, and how much of it.
+    pub fn lod(&self) -> &Lod {
+        &self.lod
     }
 }
 

@@ -47,7 +47,7 @@ impl Chunk {
     }
 
     /// Writes mip 0 of `region` (absolute, inside the chunk at `origin`) from `source`
-    /// and brings the mips up to date.
+    /// and brings the mips up to date. From then on mip 0 is held.
     pub fn write(
         &mut self,
         origin: VoxelPos,
@@ -57,13 +57,16 @@ impl Chunk {
         updates: &mut LineUpdates,
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
-        gather_updates(&self.lines, origin, local, source, kinds, updates);
-        self.lines.replace(updates);
+        // Mips that were given do not follow from mip 0 as it happens to be.
+        let all = self.finest != 0;
+        gather_updates(&self.lines, origin, local, source, kinds, all, updates);
+        self.finest = 0;
         for mip in 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let dirty = local.coarser(mip as u32);
-            coarsen(&mut self.lines, fine, coarse, dirty, kinds, updates);
+            coarsen(&self.lines, fine, coarse, dirty, kinds, updates);
         }
+        self.lines.replace(updates);
     }
 
     /// Sets mip `mip` of the whole chunk from `source` (in cells of that mip; `origin` is
@@ -92,15 +95,15 @@ impl Chunk {
                     updates.water.push(((line * ROW_CELLS + x) as u16, water));
                 }
             }
-            updates.lines.push(line as u16);
-            updates.rows.push(row);
+            updates.push(line as u16, row);
         }
-        self.lines.replace(updates);
+        updates.water.sort_unstable_by_key(|entry| entry.0);
         for mip in usize::from(mip) + 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let all = Region::new([0; 3], [coarse.edge as i32; 3]);
-            coarsen(&mut self.lines, fine, coarse, all, kinds, updates);
+            coarsen(&self.lines, fine, coarse, all, kinds, updates);
         }
+        self.lines.replace(updates);
     }
 
     /// Rows of mip 0 that are not full cells of one material.

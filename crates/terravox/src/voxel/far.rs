@@ -47,7 +47,7 @@ impl FarCells {
         }
         let mut lines = FarLines::uniform(AIR);
         let all = Region::new([0; 3], [MipBlock::EDGE; 3]);
-        gather_updates(&lines, region.min, all, cells, kinds, updates);
+        gather_updates(&lines, region.min, all, cells, kinds, false, updates);
         lines.replace(updates);
         FarCells::of_lines(lines)
     }
@@ -124,12 +124,11 @@ impl FarCells {
                 let mut row = UNIFORM_ROWS[0];
                 row_water.clear();
                 let at = [y as usize, z as usize];
-                coarsen_row(lines, LEVEL, at, kinds, &mut row, 0, &mut row_water);
-                material[to..to + width].copy_from_slice(&row.material[x0..x0 + width]);
-                occupancy[to..to + width].copy_from_slice(&row.occupancy[x0..x0 + width]);
-                let held = row_water.iter().map(|w| (usize::from(w.0), w.1));
-                let held = held.filter(|w| (x0..x0 + width).contains(&w.0));
-                water.extend(held.map(|(x, held)| ((to + x - x0) as u32, held)));
+                let xs = x0..x0 + width;
+                coarsen_row(lines, LEVEL, at, kinds, &mut row, xs.clone(), &mut row_water);
+                material[to..to + width].copy_from_slice(&row.material[xs.clone()]);
+                occupancy[to..to + width].copy_from_slice(&row.occupancy[xs]);
+                water.extend(row_water.iter().map(|w| ((to + usize::from(w.0) - x0) as u32, w.1)));
                 to += width;
             }
         }
@@ -158,8 +157,8 @@ impl FarCells {
             }
             FarCells::Mixed(lines) => lines,
         };
-        gather_updates(lines, origin, local, part, kinds, updates);
-        if updates.are_in(lines) {
+        gather_updates(lines, origin, local, part, kinds, false, updates);
+        if updates.lines.is_empty() {
             return None;
         }
         let mut lines = FarLines::clone(lines);

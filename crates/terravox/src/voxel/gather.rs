@@ -8,12 +8,14 @@ use super::position::{Region, VoxelPos};
 
 /// Makes `updates` the lines that `local` (in cells from `origin`, the block's lowest one)
 /// crosses, with the cells of `source` in it. Line 32 y + z of `lines` is row (y, z).
+/// Lines that are so already are left out, unless `all` are asked for.
 pub(crate) fn gather_updates<const LINES: usize, const GROUPS: usize>(
     lines: &PackedLines<LINES, GROUPS>,
     origin: VoxelPos,
     local: Region,
     source: &DenseBox,
     kinds: &[Kind; 256],
+    all: bool,
     updates: &mut LineUpdates,
 ) {
     updates.clear();
@@ -24,20 +26,26 @@ pub(crate) fn gather_updates<const LINES: usize, const GROUPS: usize>(
             let line = ROW_CELLS * y as usize + z as usize;
             let from = source.row_start(origin.y + y, origin.z + z) + source_x;
             let cells = from..from + (x1 - x0);
-            let mut row = if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *lines.line(line) };
+            let old = lines.line(line);
+            let mut row = if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *old };
             row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
             row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
             row.normalise();
             let first = line * ROW_CELLS;
-            let kept = lines.water_between(first, ROW_CELLS).iter().copied();
-            let beside = |w: &(u16, u8)| !(x0..x1).contains(&(usize::from(w.0) - first));
-            updates.water.extend(kept.filter(beside));
-            if !source.water().is_empty() {
+            let held = lines.water_between(first, ROW_CELLS);
+            let before = updates.water.len();
+            if !(held.is_empty() && source.water().is_empty()) {
+                let beside = |w: &&(u16, u8)| !(x0..x1).contains(&(usize::from(w.0) - first));
+                updates.water.extend(held.iter().filter(beside));
                 let is_solid = |x: usize| kinds[usize::from(row.material[x])] == Kind::Solid;
                 gather_water(source, cells, first + x0, |cell| is_solid(cell - first), updates);
+                updates.water[before..].sort_unstable_by_key(|entry| entry.0);
             }
-            updates.lines.push(line as u16);
-            updates.rows.push(row);
+            if !all && *old == row && updates.water[before..] == *held {
+                updates.water.truncate(before);
+                continue;
+            }
+            updates.push(line as u16, row);
         }
     }
 }
@@ -61,5 +69,4 @@ fn gather_water(
             updates.water.push((cell as u16, held));
         }
     }
-    updates.water.sort_unstable_by_key(|entry| entry.0);
 }

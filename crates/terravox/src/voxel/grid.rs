@@ -102,8 +102,9 @@ impl VoxelGrid {
         // A chunk that becomes listed is known as a whole.
         let fresh = !self.state.far().is_empty()
             && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
-        self.edit_pages(region, |page, chunk, kinds, updates| {
-            page.write(chunk, cells, kinds, updates);
+        self.edit_pages(region, |page, part, kinds, updates| {
+            part.blocks::<5>().for_each(|chunk| page.write(chunk, cells, kinds, updates));
+            page.refresh_mips(part.coarser(5), kinds, updates);
         });
         self.raise_chunks(if fresh { region.coarser(5).finer(5) } else { region }, 0);
         Ok(())
@@ -121,9 +122,11 @@ impl VoxelGrid {
         let chunks = region.coarser(5).finer(5);
         assert_eq!(chunks, region, "a mip is written in whole chunks");
         assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
-        self.edit_pages(region, |page, chunk, kinds, updates| {
-            if page.finest_mip(chunk).is_none_or(|held| held >= mip) {
-                page.write_mip(chunk, mip, cells, kinds, updates);
+        self.edit_pages(region, |page, part, kinds, updates| {
+            for chunk in part.blocks::<5>() {
+                if page.finest_mip(chunk).is_none_or(|held| held >= mip) {
+                    page.write_mip(chunk, mip, cells, kinds, updates);
+                }
             }
         });
         self.raise_chunks(region, mip);
@@ -133,17 +136,17 @@ impl VoxelGrid {
     /// what they show of it.
     pub fn forget(&mut self, chunk: ChunkPos) {
         let Some(held) = self.state.finest_mip(chunk) else { return };
-        self.edit_pages(chunk.region(), |page, chunk, kinds, updates| {
+        self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);
         });
         self.raise_forgotten(chunk, held);
     }
 
-    /// Calls `edit` for every chunk of `region` and its page, and logs the region.
+    /// Calls `edit` for every page of `region` and its part of it, and logs the region.
     fn edit_pages(
         &mut self,
         region: Region,
-        mut edit: impl FnMut(&mut Page, ChunkPos, &[Kind; 256], &mut LineUpdates),
+        mut edit: impl FnMut(&mut Page, Region, &[Kind; 256], &mut LineUpdates),
     ) {
         if region.is_empty() {
             return;
@@ -153,9 +156,7 @@ impl VoxelGrid {
         for position in region.blocks::<8>() {
             let page = pages.entry(position).or_insert_with(|| Arc::new(Page::new()));
             let page = Arc::make_mut(page);
-            for chunk in region.intersect(position.region()).blocks::<5>() {
-                edit(page, chunk, &kinds, &mut self.updates);
-            }
+            edit(page, region.intersect(position.region()), &kinds, &mut self.updates);
         }
         self.log.push(region);
     }

@@ -226,17 +226,28 @@ fn chunk_at(p: VoxelPos) -> ChunkPos {
 }
 
 /// Makes `out` the cells of `region`, each like the cell `shift` mips coarser that covers it.
-fn repeat_finer(coarse: &DenseBox, shift: u32, region: Region, out: &mut DenseBox) {
+pub(crate) fn repeat_finer(coarse: &DenseBox, shift: u32, region: Region, out: &mut DenseBox) {
     out.resize(region);
     let mut water = std::mem::take(out.water_mut());
     let (material, occupancy) = out.arrays_mut();
-    for (i, pos) in region.voxels().enumerate() {
-        let from = pos.coarser(shift);
-        let cell = coarse.cell(from);
-        (material[i], occupancy[i]) = (cell.material, cell.occupancy);
-        if !coarse.water().is_empty() {
-            water.extend(coarse.water_at(from).map(|held| (i as u32, held)));
+    let xs = region.min.x..region.max.x;
+    let (first, mut to) = (coarse.region().min.x, 0);
+    for (y, z) in
+        (region.min.y..region.max.y).flat_map(|y| (region.min.z..region.max.z).map(move |z| (y, z)))
+    {
+        let row = coarse.row_start(y >> shift, z >> shift);
+        for x in xs.clone() {
+            let from = row + ((x >> shift) - first) as usize;
+            material[to] = coarse.materials()[from];
+            occupancy[to] = coarse.occupancies()[from];
+            to += 1;
         }
+    }
+    if !coarse.water().is_empty() {
+        let held = |(i, pos): (usize, VoxelPos)| {
+            coarse.water_at(pos.coarser(shift)).map(|held| (i as u32, held))
+        };
+        water.extend(region.voxels().enumerate().filter_map(held));
     }
     *out.water_mut() = water;
 }

@@ -40,6 +40,10 @@ pub(crate) struct LineUpdates {
     pub lines: Vec<u16>,
     pub rows: Vec<Row>,
     pub water: Vec<(u16, u8)>,
+    /// By line: its number among `rows`, plus one; 0 for a line that is not among them.
+    staged: Vec<u16>,
+    /// By row: the material, if it is full cells of one.
+    uniform: Vec<Option<u8>>,
     /// Where the rows are put together.
     packed: Vec<Row>,
 }
@@ -97,25 +101,44 @@ impl<'a> Group<'a> {
 
 impl LineUpdates {
     pub fn clear(&mut self) {
+        for &line in &self.lines {
+            if let Some(staged) = self.staged.get_mut(usize::from(line)) {
+                *staged = 0;
+            }
+        }
         self.lines.clear();
         self.rows.clear();
         self.water.clear();
     }
 
-    /// Whether `lines` has these lines and their water already.
-    pub fn are_in<const LINES: usize, const GROUPS: usize>(
-        &self,
-        lines: &PackedLines<LINES, GROUPS>,
-    ) -> bool {
-        let mut water = &self.water[..];
-        self.lines.iter().zip(&self.rows).all(|(&line, row)| {
-            let first = usize::from(line) * ROW_CELLS;
-            let held = lines.water_between(first, ROW_CELLS);
-            let wanted;
-            (wanted, water) =
-                water.split_at(water.partition_point(|w| usize::from(w.0) < first + ROW_CELLS));
-            lines.line(line.into()) == row && held == wanted
-        })
+    /// Adds a line, which comes after all others, without its water.
+    #[inline]
+    pub fn push(&mut self, line: u16, row: Row) {
+        self.lines.push(line);
+        self.rows.push(row);
+        if self.staged.len() <= usize::from(line) {
+            self.staged.resize(usize::from(line) + 1, 0);
+        }
+        self.staged[usize::from(line)] = self.rows.len() as u16;
+    }
+
+    /// Adds a line with its water, in place of what it was to be if it is here already.
+    pub fn put(&mut self, line: u16, row: Row, water: &[(u16, u8)]) {
+        match self.staged(line.into()) {
+            None => self.push(line, row),
+            Some(at) => {
+                self.rows[at] = row;
+                self.water.retain(|held| held.0 / ROW_CELLS as u16 != line);
+            }
+        }
+        self.water.extend_from_slice(water);
+    }
+
+    /// The number of a line among the rows, if it is to be written.
+    #[inline]
+    pub fn staged(&self, line: usize) -> Option<usize> {
+        let staged = self.staged.get(line).copied().unwrap_or(0);
+        usize::from(staged).checked_sub(1)
     }
 }
 
@@ -139,6 +162,29 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
             true => &self.rows[self.row_index(line)],
             false => &UNIFORM_ROWS[usize::from(self.fill[line])],
         }
+    }
+
+    /// Line `line` as it will be once `updates` are written.
+    #[inline]
+    pub fn line_after<'a>(&'a self, updates: &'a LineUpdates, line: usize) -> &'a Row {
+        match updates.staged(line) {
+            Some(at) => &updates.rows[at],
+            None => self.line(line),
+        }
+    }
+
+    /// Water of the cells `first..first + cells` of one line, as it will be once `updates`
+    /// are written.
+    pub fn water_after<'a>(
+        &'a self,
+        updates: &'a LineUpdates,
+        first: usize,
+        cells: usize,
+    ) -> &'a [(u16, u8)] {
+        if updates.staged(first / ROW_CELLS).is_none() {
+            return self.water_between(first, cells);
+        }
+        water_of(&updates.water, first, cells)
     }
 
     /// The lines of one group, for readers of many of them.
@@ -170,12 +216,6 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         usize::from(self.start[group].saturating_sub(WINDOW))
     }
 
-    /// The material of line `line` if it is not stored, which means full cells of it.
-    #[inline]
-    pub fn line_material(&self, line: usize) -> Option<u8> {
-        (!self.is_stored(line)).then_some(self.fill[line])
-    }
-
     /// The material, if all cells are full cells of it and none holds water.
     pub fn uniform_material(&self) -> Option<u8> {
         let first = self.fill[0];
@@ -187,12 +227,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
 
     /// Water of the cells `first..first + cells`.
     pub fn water_between(&self, first: usize, cells: usize) -> &[(u16, u8)] {
-        if self.water.is_empty() {
-            return &[];
-        }
-        let from = self.water.partition_point(|w| usize::from(w.0) < first);
-        let to = self.water.partition_point(|w| usize::from(w.0) < first + cells);
-        &self.water[from..to]
+        water_of(&self.water, first, cells)
     }
 
     /// Stored lines in the first `groups` groups.
@@ -213,9 +248,12 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Replaces whole lines and their water. Memory is reallocated at most once.
     pub fn replace(&mut self, updates: &mut LineUpdates) {
         debug_assert!(updates.lines.is_sorted() && updates.lines.len() == updates.rows.len());
+        let LineUpdates { lines, rows, uniform, .. } = updates;
+        uniform.clear();
+        uniform.extend(rows.iter().map(Row::uniform_material));
         let mut first_stored = None;
-        for (&line, row) in updates.lines.iter().zip(&updates.rows) {
-            match row.uniform_material() {
+        for ((&line, row), &uniform) in lines.iter().zip(&*rows).zip(&*uniform) {
+            match uniform {
                 Some(material) if !self.is_stored(line.into()) => {
                     self.fill[usize::from(line)] = material;
                 }
@@ -232,7 +270,7 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
     /// Packs the lines of all groups from `first` on, with `updates` in place of what is
     /// there. Sharing looks back only, so the groups before it stay as they are.
     fn pack_from(&mut self, first: usize, updates: &mut LineUpdates) {
-        let LineUpdates { lines, rows, packed, .. } = updates;
+        let LineUpdates { lines, rows, uniform, packed, .. } = updates;
         let old = std::mem::take(&mut self.rows);
         packed.clear();
         packed.extend_from_slice(&old[..usize::from(self.start[first])]);
@@ -244,15 +282,16 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
             self.stored[group] = 0;
             for line in group * 32..LINES.min(group * 32 + 32) {
                 let updated = lines.get(update).is_some_and(|&next| usize::from(next) == line);
-                let row = if updated {
+                // What was stored before is not uniform.
+                let (row, uniform) = if updated {
                     update += 1;
-                    &rows[update - 1]
+                    (&rows[update - 1], uniform[update - 1])
                 } else if old_stored >> (line % 32) & 1 != 0 {
-                    &old[old_window + usize::from(self.fill[line])]
+                    (&old[old_window + usize::from(self.fill[line])], None)
                 } else {
                     continue;
                 };
-                match row.uniform_material() {
+                match uniform {
                     Some(material) => self.fill[line] = material,
                     None => self.pack_line(line, row, packed),
                 }
@@ -298,6 +337,16 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
             self.water = [&self.water[..from], &between, &self.water[to..]].concat();
         }
     }
+}
+
+/// The entries of the cells `first..first + cells`.
+fn water_of(water: &[(u16, u8)], first: usize, cells: usize) -> &[(u16, u8)] {
+    if water.is_empty() {
+        return &[];
+    }
+    let from = water.partition_point(|w| usize::from(w.0) < first);
+    let to = water.partition_point(|w| usize::from(w.0) < first + cells);
+    &water[from..to]
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::cell::{AIR, Cell, ROW_CELLS, Row};
 use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
 use super::position::Region;
+use std::ops::Range;
 
 /// One mip inside a [`PackedLines`]: `edge`³ cells from cell index `first` on, x fastest,
 /// then z, then y. Rows of cells never cross a line.
@@ -97,81 +98,146 @@ fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
     best.1
 }
 
-/// Recomputes the cells `dirty` of the level `coarse` from the level `fine` below it.
+/// Adds to `updates` the cells `dirty` of the level `coarse`, made from the level `fine`
+/// below it as it will be once `updates` are written. Rows under which nothing is to be
+/// written are left out.
 pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
-    lines: &mut PackedLines<LINES, GROUPS>,
+    lines: &PackedLines<LINES, GROUPS>,
     fine: Level,
     coarse: Level,
     dirty: Region,
     kinds: &[Kind; 256],
     updates: &mut LineUpdates,
 ) {
-    updates.clear();
+    let mut water = Vec::new();
     for line in coarse.lines(dirty) {
-        let mut row = *lines.line(line);
+        let mut row = *lines.line_after(updates, line);
+        water.clear();
+        water.extend_from_slice(lines.water_after(updates, line * ROW_CELLS, ROW_CELLS));
+        let mut changed = false;
         // A line may hold more than one level (2³ and 1³ share one).
         let from = (line * ROW_CELLS).max(coarse.first);
         let to = ((line + 1) * ROW_CELLS).min(coarse.first + coarse.edge.pow(3));
-        let kept = lines.water_between(line * ROW_CELLS, ROW_CELLS).iter();
-        let kept = kept.filter(|w| !(from..to).contains(&usize::from(w.0)));
-        updates.water.extend(kept);
         for start in (from..to).step_by(coarse.edge) {
             let at = start - coarse.first;
             let (z, y) = (at / coarse.edge % coarse.edge, at / coarse.edge / coarse.edge);
-            coarsen_row(lines, fine, [y, z], kinds, &mut row, start, &mut updates.water);
+            let inside = dirty.min.y <= y as i32 && (y as i32) < dirty.max.y;
+            if !(inside && dirty.min.z <= z as i32 && (z as i32) < dirty.max.z) {
+                continue;
+            }
+            let below = Below::new(lines, updates, fine, [y, z]);
+            if below.is_staged(updates) {
+                let xs = dirty.min.x as usize..dirty.max.x as usize;
+                below.coarsen(kinds, &mut row, start, xs, &mut water);
+                changed = true;
+            }
         }
-        updates.lines.push(line as u16);
-        updates.rows.push(row);
+        if changed {
+            water.sort_unstable_by_key(|entry| entry.0);
+            updates.put(line as u16, row, &water);
+        }
     }
-    updates.water.sort_unstable_by_key(|entry| entry.0);
-    lines.replace(updates);
 }
 
-/// Recomputes one row of coarse cells, half as many as the level `fine` has along its edge,
-/// which starts at cell index `start`, in `row`'s line.
+/// Writes the cells `xs` of row (y, z) of coarse cells over the level `fine` of `lines`
+/// to `row`, and their water to `water`, which is by cells of that row and had none there.
 pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
     lines: &PackedLines<LINES, GROUPS>,
     fine: Level,
-    [y, z]: [usize; 2],
+    at: [usize; 2],
     kinds: &[Kind; 256],
     row: &mut Row,
-    start: usize,
+    xs: Range<usize>,
     water: &mut Vec<(u16, u8)>,
 ) {
-    let children =
-        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
-    let edge = fine.edge / 2;
-    let x0 = start % ROW_CELLS;
-    let wet = children.map(|first| lines.water_between(first, fine.edge));
-    let dry = wet.iter().all(|water| water.is_empty());
-    let fill = children.map(|first| lines.line_material(first / ROW_CELLS));
-    if let [Some(a), Some(b), Some(c), Some(d)] = fill
-        && a == b
-        && b == c
-        && c == d
-        && dry
-    {
-        let uniform = Cell::full(a);
-        row.material[x0..x0 + edge].fill(uniform.material);
-        row.occupancy[x0..x0 + edge].fill(uniform.occupancy);
-        return;
+    Below::new(lines, &LineUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
+}
+
+/// The four rows of fine cells under one row of coarse ones.
+struct Below<'a> {
+    /// Index of the first cell of each.
+    first: [usize; 4],
+    /// Materials and occupancies of each.
+    rows: [[&'a [u8]; 2]; 4],
+    /// What solid cells hold.
+    wet: [&'a [(u16, u8)]; 4],
+}
+
+impl<'a> Below<'a> {
+    fn new<const LINES: usize, const GROUPS: usize>(
+        lines: &'a PackedLines<LINES, GROUPS>,
+        updates: &'a LineUpdates,
+        fine: Level,
+        [y, z]: [usize; 2],
+    ) -> Below<'a> {
+        let first =
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
+        let rows = first.map(|first| {
+            let row = lines.line_after(updates, first / ROW_CELLS);
+            let at = first % ROW_CELLS;
+            [&row.material[at..at + fine.edge], &row.occupancy[at..at + fine.edge]]
+        });
+        let wet = first.map(|first| lines.water_after(updates, first, fine.edge));
+        Below { first, rows, wet }
     }
-    let rows = children.map(|first| (lines.line(first / ROW_CELLS), first % ROW_CELLS));
-    let mut octet = [(Cell::AIR, 0); 8];
-    for x in 0..edge {
-        for (i, (fine_row, at)) in rows.iter().enumerate() {
-            octet[2 * i].0 = fine_row.cell(at + 2 * x);
-            octet[2 * i + 1].0 = fine_row.cell(at + 2 * x + 1);
-        }
-        if !dry {
-            for i in 0..8 {
-                octet[i].1 = held_water(wet[i / 2], children[i / 2] + 2 * x + i % 2);
+
+    /// Whether any of the rows is to be written.
+    fn is_staged(&self, updates: &LineUpdates) -> bool {
+        self.first.iter().any(|first| updates.staged(first / ROW_CELLS).is_some())
+    }
+
+    /// Writes the cells `xs` of a row of coarse cells, which starts at cell index `start`
+    /// in the line of `row`.
+    ///
+    /// Where all cells below that are not air are of one material, the coarse cell is of
+    /// that material and their mean, whatever kind it is; such cells are found without a
+    /// branch, the others looked at one by one.
+    fn coarsen(
+        &self,
+        kinds: &[Kind; 256],
+        row: &mut Row,
+        start: usize,
+        xs: Range<usize>,
+        water: &mut Vec<(u16, u8)>,
+    ) {
+        let x0 = start % ROW_CELLS;
+        let dry = self.wet.iter().all(|water| water.is_empty());
+        let (mut sum, mut high, mut low) = ([0u16; 32], [0u8; 32], [255u8; 32]);
+        for [material, occupancy] in self.rows {
+            let sums = sum.iter_mut().zip(&mut high).zip(&mut low);
+            for ((&m, &o), ((sum, high), low)) in material.iter().zip(occupancy).zip(sums) {
+                *sum += (u16::from(o) + 1) & u16::from(m != AIR).wrapping_neg();
+                *high = m.max(*high);
+                // Air is above all others here.
+                *low = m.wrapping_sub(1).min(*low);
             }
         }
-        let (cell, held) = coarser_cell(&octet, kinds);
-        row.material[x0 + x] = cell.material;
-        row.occupancy[x0 + x] = cell.occupancy;
-        water.extend(held.map(|held| ((start + x) as u16, held)));
+        if !(dry && water.is_empty()) {
+            water.retain(|held| !(start + xs.start..start + xs.end).contains(&held.0.into()));
+        }
+        for x in xs {
+            let [a, b] = [2 * x, 2 * x + 1];
+            let (most, least) = (high[a].max(high[b]), low[a].min(low[b]).wrapping_add(1));
+            let (cell, held) = if dry && (most == least || most == AIR) {
+                let units = (sum[a] + sum[b]).div_ceil(8);
+                (Cell::new(most, units.wrapping_sub(1) as u8), None)
+            } else {
+                coarser_cell(&self.octet(x), kinds)
+            };
+            row.material[x0 + x] = cell.material;
+            row.occupancy[x0 + x] = cell.occupancy;
+            water.extend(held.map(|held| ((start + x) as u16, held)));
+        }
+    }
+
+    fn octet(&self, x: usize) -> Octet {
+        let mut octet = [(Cell::AIR, 0); 8];
+        for (i, child) in octet.iter_mut().enumerate() {
+            let ([material, occupancy], at) = (self.rows[i / 2], 2 * x + i % 2);
+            child.0 = Cell { material: material[at], occupancy: occupancy[at] };
+            child.1 = held_water(self.wet[i / 2], self.first[i / 2] + at);
+        }
+        octet
     }
 }
 

@@ -296,6 +296,38 @@ fn a_chunk_held_coarsely_answers_coarse_reads_only() {
 }
 
 #[test]
+fn a_chunk_held_only_coarsely_keeps_its_cells_when_a_neighbour_is_written() {
+    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    for held in 4..=5u8 {
+        let mut grid = VoxelGrid::new(options.clone());
+        let far = ChunkPos::new(-1, 2, 5);
+        let mut given = DenseBox::new(far.region().coarser(held.into()));
+        for (i, pos) in given.region().voxels().enumerate() {
+            given.set(pos, Cell::new(9, 40 + i as u8));
+            given.set_water(pos, Some(7 + i as u8));
+        }
+        grid.write_mip(held, &given);
+        // All that share a row, a line or a coarser cell with it; whole, then in part.
+        for near in Region::new([-2, 1, 4], [1, 4, 7]).voxels() {
+            let near = ChunkPos::new(near.x, near.y, near.z);
+            if near == far {
+                continue;
+            }
+            let mut cells = DenseBox::new(near.region());
+            cells.fill(4);
+            grid.write(&cells).unwrap();
+            grid.write(&DenseBox::new(Region::one(near.min_voxel()))).unwrap();
+            let mut read = DenseBox::default();
+            grid.read(given.region(), held, &mut read).unwrap();
+            assert_eq!(read, given, "mip {held} after a write of {near}");
+            grid.forget(near);
+            grid.read(given.region(), held, &mut read).unwrap();
+            assert_eq!(read, given, "mip {held} after {near} is forgotten");
+        }
+    }
+}
+
+#[test]
 #[should_panic(expected = "beyond the limits of the grid")]
 fn a_write_beyond_the_limits_is_the_callers_bug() {
     let region = Region::new([LIMIT - 1, 0, 0], [LIMIT + 1, 1, 1]);

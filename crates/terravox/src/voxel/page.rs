@@ -85,6 +85,19 @@ fn slot_index(chunk: ChunkPos) -> usize {
     local(chunk.x) + 8 * (local(chunk.z) + 8 * local(chunk.y))
 }
 
+/// The region of one chunk, in chunks.
+fn one_chunk(chunk: ChunkPos) -> Region {
+    Region::one(VoxelPos::new(chunk.x, chunk.y, chunk.z))
+}
+
+/// The cells of mip 4 or 5 of a region of chunks, from the lowest of their page.
+fn cells_of(chunks: Region, mip: u8) -> Region {
+    let local = |v: i32| v & (PAGE_EDGE - 1);
+    let [x, y, z] = chunks.min.to_array().map(local);
+    let min = VoxelPos::new(x, y, z);
+    Region { min, max: min + (chunks.max - chunks.min) }.finer(5 - u32::from(mip))
+}
+
 /// The page that holds a chunk.
 #[inline]
 pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
@@ -139,7 +152,8 @@ impl Page {
         }
     }
 
-    /// Writes the part of `source` that lies in `chunk`.
+    /// Writes the part of `source` that lies in `chunk`. The page's mips are then to be
+    /// refreshed, once for all chunks of a write.
     pub fn write(
         &mut self,
         chunk: ChunkPos,
@@ -152,18 +166,15 @@ impl Page {
         if let Some(material) = uniform_source(source, region) {
             let slot = self.slot(chunk);
             if whole || slot == Slot::Uniform(material) {
-                self.set_slot(chunk, Slot::Uniform(material));
-                return self.refresh_mips(chunk, kinds, updates);
+                return self.set_slot(chunk, Slot::Uniform(material));
             }
         }
         let index = self.expand(chunk, 0);
         let stored = Arc::make_mut(&mut self.chunks[index]);
-        stored.finest = 0;
         stored.write(chunk.min_voxel(), region, source, kinds, updates);
         if let Some(material) = stored.lines.uniform_material() {
             self.set_slot(chunk, Slot::Uniform(material));
         }
-        self.refresh_mips(chunk, kinds, updates);
     }
 
     /// Sets mip `mip` (1 to 5) of a whole chunk from `source`, which holds it in cells of
@@ -182,20 +193,22 @@ impl Page {
             let stored = Arc::make_mut(&mut self.chunks[index]);
             stored.finest = mip;
             stored.write_mip(mip, origin, source, kinds, updates);
-            return self.refresh_mips(chunk, kinds, updates);
+            return self.refresh_mips(one_chunk(chunk), kinds, updates);
         }
         self.set_slot(chunk, Slot::Coarse(mip));
-        let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
-        let edge = (CHUNK_LEVELS[0].edge >> mip) as i32;
-        let read = |at: VoxelPos| (source.cell(origin + at), source.water_at(origin + at));
-        self.set_cells(chunk, level, edge, read, kinds, updates);
-        self.coarsen_above(chunk, mip, kinds, updates);
+        let cells = cells_of(one_chunk(chunk), mip);
+        let read = |at: VoxelPos| {
+            let at = origin + at - cells.min;
+            (source.cell(at), source.water_at(at))
+        };
+        self.stage_cells(cells, mip, read, kinds, updates);
+        self.coarsen_above(cells, mip, kinds, updates);
     }
 
     /// Makes a chunk unlisted.
     pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
         self.set_slot(chunk, Slot::Unlisted);
-        self.refresh_mips(chunk, kinds, updates);
+        self.refresh_mips(one_chunk(chunk), kinds, updates);
     }
 
     /// Index of the stored chunk of a slot, made if the slot has none.
@@ -225,56 +238,55 @@ impl Page {
         self.slots[at] = SlotWord::new(slot);
     }
 
-    /// Recomputes the page's mips of one chunk.
-    fn refresh_mips(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
-        let mip_3 = CHUNK_LEVELS[3];
-        let (stored, full) = match self.slot(chunk) {
-            Slot::Mixed(index) => (Some(self.chunks[index].clone()), Cell::AIR),
-            Slot::Uniform(material) => (None, Cell::full(material)),
-            Slot::Unlisted | Slot::Coarse(_) => (None, Cell::AIR),
-        };
-        let read = |at: VoxelPos| {
-            let Some(stored) = &stored else { return (full, None) };
-            let mut octet = [(Cell::AIR, 0); 8];
-            for (i, child) in octet.iter_mut().enumerate() {
-                let [x, y, z] = [i & 1, i >> 2, i >> 1 & 1];
-                let [x, y, z] =
-                    [at.x as usize * 2 + x, at.y as usize * 2 + y, at.z as usize * 2 + z];
-                let cell = mip_3.index(x, y, z);
-                let water = stored.lines.water_between(cell, 1).first();
-                *child = (
-                    stored.lines.line(cell / ROW_CELLS).cell(cell % ROW_CELLS),
-                    water.map_or(0, |w| u32::from(w.1) + 1),
-                );
-            }
-            coarser_cell(&octet, kinds)
-        };
-        self.set_cells(chunk, PAGE_LEVELS[0], 2, read, kinds, updates);
-        self.coarsen_above(chunk, FIRST_PAGE_MIP, kinds, updates);
+    /// Recomputes the page's mips over a region of its chunks, in chunks.
+    pub fn refresh_mips(&mut self, chunks: Region, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+        let cells = cells_of(chunks, FIRST_PAGE_MIP);
+        let read = |at: VoxelPos| self.coarse_cell(at, kinds);
+        self.stage_cells(cells, FIRST_PAGE_MIP, read, kinds, updates);
+        self.coarsen_above(cells, FIRST_PAGE_MIP, kinds, updates);
     }
 
-    /// Sets the `edge`³ cells that stand for a chunk at a level of the page.
-    fn set_cells(
-        &mut self,
-        chunk: ChunkPos,
-        level: Level,
-        edge: i32,
+    /// The cell of mip 4 at `at` in the page, from its chunk, and the water that it holds.
+    fn coarse_cell(&self, at: VoxelPos, kinds: &[Kind; 256]) -> (Cell, Option<u8>) {
+        let chunk = at.coarser(1);
+        let stored = match self.slot(ChunkPos::new(chunk.x, chunk.y, chunk.z)) {
+            Slot::Mixed(index) => &self.chunks[index],
+            Slot::Uniform(material) => return (Cell::full(material), None),
+            Slot::Unlisted | Slot::Coarse(_) => return (Cell::AIR, None),
+        };
+        let first = [at.x, at.y, at.z].map(|v| (v & 1) as usize * 2);
+        let mut octet = [(Cell::AIR, 0); 8];
+        for (i, child) in octet.iter_mut().enumerate() {
+            let [x, y, z] = [first[0] + (i & 1), first[1] + (i >> 2), first[2] + (i >> 1 & 1)];
+            let cell = CHUNK_LEVELS[3].index(x, y, z);
+            let water = stored.lines.water_between(cell, 1).first();
+            *child = (
+                stored.lines.line(cell / ROW_CELLS).cell(cell % ROW_CELLS),
+                water.map_or(0, |w| u32::from(w.1) + 1),
+            );
+        }
+        coarser_cell(&octet, kinds)
+    }
+
+    /// Makes `updates` the lines of mip `mip` with the cells `cells` of the page as `read`
+    /// answers them.
+    fn stage_cells(
+        &self,
+        cells: Region,
+        mip: u8,
         read: impl Fn(VoxelPos) -> (Cell, Option<u8>),
         kinds: &[Kind; 256],
         updates: &mut LineUpdates,
     ) {
-        let local = |v: i32| (v & (PAGE_EDGE - 1)) * edge;
-        let at = VoxelPos::new(local(chunk.x), local(chunk.y), local(chunk.z));
+        let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
         updates.clear();
-        for pos in Region::new([0; 3], [edge; 3]).voxels() {
-            let to = at + pos;
-            let index = level.index(to.x as usize, to.y as usize, to.z as usize);
+        for pos in cells.voxels() {
+            let index = level.index(pos.x as usize, pos.y as usize, pos.z as usize);
             let line = (index / ROW_CELLS) as u16;
             if updates.lines.last() != Some(&line) {
+                updates.push(line, *self.mips.line(line.into()));
                 let old = self.mips.water_between(usize::from(line) * ROW_CELLS, ROW_CELLS);
                 updates.water.extend(old);
-                updates.lines.push(line);
-                updates.rows.push(*self.mips.line(line.into()));
             }
             let (cell, water) = read(pos);
             updates.water.retain(|w| usize::from(w.0) != index);
@@ -285,24 +297,22 @@ impl Page {
             updates.rows[row].set(index % ROW_CELLS, cell);
         }
         updates.water.sort_unstable_by_key(|entry| entry.0);
-        self.mips.replace(updates);
     }
 
-    /// Recomputes the mips coarser than `mip` over a chunk.
+    /// Writes what is staged, and the mips coarser than `mip` over the cells `cells` of it.
     fn coarsen_above(
         &mut self,
-        chunk: ChunkPos,
+        cells: Region,
         mip: u8,
         kinds: &[Kind; 256],
         updates: &mut LineUpdates,
     ) {
-        let local = |v: i32| v & (PAGE_EDGE - 1);
-        let one = Region::one(VoxelPos::new(local(chunk.x), local(chunk.y), local(chunk.z)));
         for coarse in mip + 1..=MAX_MIP {
-            let dirty = one.coarser(u32::from(coarse) - 5);
+            let dirty = cells.coarser(u32::from(coarse - mip));
             let [fine, coarse] = [coarse - 1, coarse].map(|m| PAGE_LEVELS[usize::from(m - 4)]);
-            coarsen(&mut self.mips, fine, coarse, dirty, kinds, updates);
+            coarsen(&self.mips, fine, coarse, dirty, kinds, updates);
         }
+        self.mips.replace(updates);
     }
 
     /// The mips 4 to 8.

@@ -164,13 +164,33 @@ fn read_rows(level: Level, pieces: &mut [Piece<'_>], out: &mut DenseBox) {
         }
         let cells = out.row_start(y, z0)..out.row_start(y, z1 - 1) + width;
         let (material, occupancy) = out.arrays_mut();
-        let rows = material[cells.clone()].chunks_exact_mut(width);
-        let rows = rows.zip(occupancy[cells].chunks_exact_mut(width));
+        let (material, occupancy) = (&mut material[cells.clone()], &mut occupancy[cells]);
         let mut from = slice + level.edge * (z0 - origin.z) as usize;
+        if let ([piece], 1) = (&*pieces, width) {
+            read_column(piece, (from, level.edge), material, occupancy);
+            continue;
+        }
+        let rows = material.chunks_exact_mut(width).zip(occupancy.chunks_exact_mut(width));
         for (material, occupancy) in rows {
             read_row(pieces, from, material, occupancy);
             from += level.edge;
         }
+    }
+}
+
+/// Writes rows of one cell, the first of which is cell `from` of the source but for the
+/// place along X; so many cells lie between them.
+fn read_column(
+    piece: &Piece<'_>,
+    (mut from, step): (usize, usize),
+    material: &mut [u8],
+    occupancy: &mut [u8],
+) {
+    for (material, occupancy) in material.iter_mut().zip(occupancy) {
+        let row = piece.group.line(from / ROW_CELLS % 32);
+        let at = from % ROW_CELLS + piece.x;
+        (*material, *occupancy) = (row.material[at], row.occupancy[at]);
+        from += step;
     }
 }
 

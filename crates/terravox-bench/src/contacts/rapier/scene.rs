@@ -3,7 +3,7 @@
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
 use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
-use terravox::voxel::ChunkPos;
+use terravox::voxel::GridOptions;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;
@@ -26,7 +26,9 @@ pub struct Scene {
 impl Scene {
     /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
     pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        let mut terrain = Terrain::new(TerrainOptions::default());
+        // Around what is filled there is air.
+        let grid = GridOptions::default();
+        let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
         let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, &inside_m);
         let Ok(()) = terrain.fill(min, max, fill) else { unreachable!("within the limits") };
         let mut world = PhysicsWorld::new();
@@ -79,11 +81,11 @@ impl Scene {
 
 /// The surface of a terrain as one mesh; equal vertices become one.
 fn merged(terrain: &mut Terrain) -> ColliderBuilder {
-    terrain.update(Budget::Unlimited);
+    terrain.update(&[], Budget::Unlimited, |_| {});
     let (mut vertices, mut indices) = (Vec::new(), Vec::new());
     for block in terrain.meshed_blocks() {
-        let corner = corner_m(block);
         let Some(mesh) = terrain.mesh(block) else { continue };
+        let corner = Vector::from(mesh.block.min.to_array().map(|v| v as f32));
         let base = vertices.len() as u32;
         vertices.extend(mesh.solid.positions.iter().map(|p| Vector::from(*p) + corner));
         indices.extend(mesh.solid.indices.chunks_exact(3).map(|i| [0, 1, 2].map(|k| base + i[k])));
@@ -93,10 +95,6 @@ fn merged(terrain: &mut Terrain) -> ColliderBuilder {
         unreachable!("the mesh has triangles")
     };
     mesh
-}
-
-fn corner_m(block: ChunkPos) -> Vector {
-    Vector::from(block.min_voxel().to_array().map(|v| v as f32))
 }
 
 /// Numbers from 0 to 1.

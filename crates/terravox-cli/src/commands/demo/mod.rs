@@ -2,6 +2,7 @@
 
 #[cfg(feature = "physics")]
 mod drop;
+mod horizon;
 mod sparks;
 mod tunnel;
 mod views;
@@ -71,7 +72,10 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
     let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
     let scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
-    let pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
+    let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
+    if args.file.is_none() {
+        pictures.extend(horizon::show(args, console, &mut times)?);
+    }
     #[cfg(feature = "physics")]
     let (drop, pictures) =
         drop::show(world.grid, &reopened, scene, pictures, args, console, &mut times)?;
@@ -148,5 +152,5 @@ fn save(
     let output = Output::create(&path)?;
     let picture = times.step(view.step, || take(scene, &view.camera, &options, console));
     write_png(output, &path, &picture.image)?;
-    Ok((view.file, typed(world, scene, &view.camera).value))
+    Ok((view.file, typed(&world.info, scene, &view.camera).value))
 }

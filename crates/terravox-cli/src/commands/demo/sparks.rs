@@ -9,12 +9,12 @@ use crate::console::Console;
 use crate::failure::Outcome;
 use crate::output::Output;
 use crate::world::World;
-use glam::DVec2;
+use glam::{DVec2, DVec3, Vec3};
 use std::ops::Range;
-use terravox::collide::{Filter, Hit, Ray};
+use terravox::collide::Filter;
 use terravox::math::DebugLines;
 use terravox::particles::{Effect, EffectOptions, Emitter, ParticleHit, ParticleRay, PlaneCache};
-use terravox_cli::render::{Camera, PictureOptions, Scene, draw_lines};
+use terravox_cli::render::{Camera, PictureOptions, Ray, Scene, draw_lines};
 
 /// Seconds of an update.
 const STEP: f32 = 1.0 / 60.0;
@@ -60,35 +60,40 @@ pub fn show(
         picture
     });
     write_png(output, &path, &picture.image)?;
-    Ok(Some((file, typed(world, scene, &view.camera).value)))
+    Ok(Some((file, typed(&world.info, scene, &view.camera).value)))
 }
+
+/// A place on the floor: where, and the normal there.
+type Place = (DVec3, [f32; 3]);
 
 /// The flattest place that a camera sees near by.
-fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<Hit> {
+fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<Place> {
     let [across, down] = LOOKS;
     let look = |x: u32, y: u32| {
-        let at = DVec2::new(f64::from(x), f64::from(y)) / 16.0;
-        let hit = scene.closest(&camera.ray(at, aspect), DISTANCES.end, &Filter::SOLID);
-        hit.filter(|hit| DISTANCES.contains(&hit.distance))
+        let ray = camera.ray(DVec2::new(f64::from(x), f64::from(y)) / 16.0, aspect);
+        let hit = scene.closest(&ray, DISTANCES.end, &Filter::SOLID);
+        let near = hit.filter(|hit| DISTANCES.contains(&hit.distance))?;
+        Some((ray.at(near.distance), near.normal))
     };
     let seen = down.flat_map(|y| across.clone().filter_map(move |x| look(x, y)));
-    seen.max_by(|a, b| a.normal[1].total_cmp(&b.normal[1])).filter(|hit| hit.normal[1] > 0.0)
+    let flattest = seen.max_by(|(_, a), (_, b)| a[1].total_cmp(&b[1]));
+    flattest.filter(|(_, normal)| normal[1] > 0.0)
 }
 
-/// Sparks off a point, over the ground of a scene, in its cells.
-fn fly(scene: &Scene, floor: &Hit) -> Effect {
-    let point = floor.point.map(|v| v as f32);
-    let source = [0, 1, 2].map(|i| point[i] + 0.3 * floor.normal[i]);
-    let emitter = Emitter::sparks(source, floor.normal);
+/// Sparks off a place, over the ground of a scene, in its cells.
+fn fly(scene: &Scene, &(point, normal): &Place) -> Effect {
+    let source = point.as_vec3() + 0.3 * Vec3::from(normal);
+    let emitter = Emitter::sparks(source, normal);
     let mut effect = Effect::new(EffectOptions::sparks());
     let mut cache = PlaneCache::default();
     for _ in 0..UPDATES {
         effect.stream(&emitter, RATE, STEP);
         effect.update(STEP, &mut cache, |ray: &ParticleRay| {
-            let direction = ray.direction.map(f64::from);
-            let line = Ray::new(ray.origin_m.map(f64::from), direction, ray.length_m.into());
-            let hit = scene.collider().ray(&line, &Filter::SOLID).found?;
-            let point_m = hit.point.map(|v| v as f32);
+            let [origin, direction] =
+                [ray.origin_m, ray.direction].map(|v| Vec3::from(v).as_dvec3());
+            let line = Ray { origin, direction };
+            let hit = scene.closest(&line, ray.length_m.into(), &Filter::SOLID)?;
+            let point_m = line.at(hit.distance).as_vec3().to_array();
             Some(ParticleHit { point_m, normal: hit.normal, moving: false })
         });
     }

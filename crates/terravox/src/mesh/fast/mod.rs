@@ -22,6 +22,7 @@ mod walk;
 use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, Shape, WATER};
 
 use super::cells::{Cells, LiquidCells, SoakedCells, SolidCells};
+use super::mixed::Features;
 use super::surface::BlockMesh;
 use super::vertex::Writer;
 #[cfg(target_arch = "x86_64")]
@@ -29,9 +30,10 @@ use avx2::Avx2;
 use machine::{Job, Machine};
 use plain::Plain;
 use planes::{Planes, Source};
-use quads::{SpecialFace, WriteQuads};
+use quads::SpecialFace;
+use quads::WriteQuads;
 use rows::{Class, ClassRows, Faces, Find, Grid, Ranked};
-use special::{place_by_rules, special_quads};
+use special::{SpecialCorners, number, place_by_rules, special_quads};
 #[cfg(target_arch = "x86_64")]
 use sse2::Sse2;
 use walk::PlaceVertices;
@@ -63,6 +65,8 @@ struct Scratch {
     corners: Ranked,
     /// Corners that are special, if there are any.
     special: Vec<u64>,
+    /// How those are numbered.
+    special_corners: SpecialCorners,
     /// Inside cells around corners.
     around: Ranked,
     planes: Planes,
@@ -72,6 +76,8 @@ struct Scratch {
     by_rules: Vec<[u32; 2]>,
     /// What the last table says.
     known: Known,
+    /// What the last box has.
+    present: Present,
     /// Copies in which solid cells that hold water are water.
     wet_materials: Vec<u8>,
     wet_occupancies: Vec<u8>,
@@ -156,7 +162,66 @@ impl Fast {
         keyed: bool,
         out: &mut BlockMesh,
     ) {
-        let job = Block { cells, table, keyed, scratch: &mut self.scratch, out };
+        self.run(cells, table, keyed, (Parts::Both, Features::NONE), out);
+    }
+
+    /// Meshes one of the two surfaces but for the faces that touch a corner on one of
+    /// the features of the hull. Answers whether the box has cells inside that surface.
+    pub(super) fn mesh_without(
+        &mut self,
+        features: Features,
+        part: Part,
+        (cells, table): (&DenseBox, &MaterialTable),
+        keyed: bool,
+        out: &mut BlockMesh,
+    ) -> bool {
+        self.scratch.corners.rows.clear();
+        self.scratch.special_corners.clear();
+        self.scratch.faces.left_out.clear();
+        self.run(cells, table, keyed, (Parts::One(part), features), out);
+        let present = self.scratch.present;
+        match part {
+            Part::Solid => present.solid,
+            Part::Liquid => present.liquid || !cells.water().is_empty(),
+        }
+    }
+
+    /// The faces that [`Fast::mesh_without`] left out, of those that there are if the
+    /// padding is what is there: index of the padded cell, number of the direction.
+    pub(super) fn left_out(&self) -> &[(u32, u8)] {
+        &self.scratch.faces.left_out
+    }
+
+    /// The vertex that [`Fast::mesh_without`] made for a sheet at a corner, if it did.
+    /// `size` is that of the padded box.
+    #[inline]
+    pub(super) fn vertex(&self, size: [usize; 3], at: [i32; 3], sheet: u8) -> Option<u32> {
+        let s = &self.scratch;
+        if s.corners.rows.is_empty() {
+            return None;
+        }
+        let grid = Grid::new(size);
+        let words = if size[0] <= 64 { 1 } else { 2 };
+        let (c, bit) = (at[1] as usize * (grid.own[2] + 1) + at[2] as usize, at[0] as usize + 1);
+        if s.corners.rows[words * c + bit / 64] >> (bit % 64) & 1 == 0 {
+            return None;
+        }
+        let found = match words {
+            1 => number::<1>(s, &grid, at, sheet),
+            _ => number::<2>(s, &grid, at, sheet),
+        };
+        (found != u32::MAX).then_some(found)
+    }
+
+    fn run(
+        &mut self,
+        cells: &DenseBox,
+        table: &MaterialTable,
+        keyed: bool,
+        (parts, left_out): (Parts, Features),
+        out: &mut BlockMesh,
+    ) {
+        let job = Block { cells, table, keyed, parts, left_out, scratch: &mut self.scratch, out };
         match self.path {
             Path::Plain => Plain.run(job),
             #[cfg(target_arch = "x86_64")]
@@ -167,17 +232,34 @@ impl Fast {
     }
 }
 
+/// One of a block's two surfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Solid,
+    Liquid,
+}
+
+/// Which surfaces are meshed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Both,
+    One(Part),
+}
+
 /// A block to be meshed.
 struct Block<'a> {
     cells: &'a DenseBox,
     table: &'a MaterialTable,
     keyed: bool,
+    parts: Parts,
+    /// Features of the hull whose faces are left out.
+    left_out: Features,
     scratch: &'a mut Scratch,
     out: &'a mut BlockMesh,
 }
 
 /// Which kinds of cell a box has.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Present {
     air: bool,
     liquid: bool,
@@ -228,38 +310,61 @@ impl Job for Block<'_> {
 
 impl Block<'_> {
     #[inline(always)]
-    fn run_rows<M: Machine, const W: usize>(self, m: M) {
-        let Block { cells, table, keyed, scratch, out } = self;
-        scratch.known.update(table);
-        let usual = scratch.known.usual;
-        let materials = cells.materials();
-        let present = if usual { survey_usual(m, materials) } else { survey_any(table, materials) };
-        let origin = out.block.min;
-        if present.solid && (present.air || present.liquid) {
-            let solid = if usual { [false; 256] } else { scratch.known.solid };
-            let rules = SolidCells::new(cells, table);
-            let input = Input {
-                cells: &rules,
-                materials,
-                occupancies: cells.occupancies(),
-                inside: if usual { Class::AtLeast(WATER + 1) } else { Class::Table(&solid) },
-                outside: None,
-            };
-            let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.solid };
-            surface::<M, _, W>(m, scratch, &input, writer);
-        } else {
-            out.solid.clear();
+    fn run_rows<M: Machine, const W: usize>(mut self, m: M) {
+        self.scratch.known.update(self.table);
+        let materials = self.cells.materials();
+        let present = match self.scratch.known.usual {
+            true => survey_usual(m, materials),
+            false => survey_any(self.table, materials),
+        };
+        self.scratch.present = present;
+        if self.parts != Parts::One(Part::Liquid) {
+            if present.solid && (present.air || present.liquid) {
+                self.solid::<M, W>(m);
+            } else {
+                self.out.solid.clear();
+            }
         }
-        let wet = present.liquid || !cells.water().is_empty();
-        if !(wet && present.air) {
-            out.liquid.clear();
-            return;
+        if self.parts != Parts::One(Part::Solid) {
+            let wet = present.liquid || !self.cells.water().is_empty();
+            if wet && present.air {
+                self.liquid::<M, W>(m);
+            } else {
+                self.out.liquid.clear();
+            }
         }
+    }
+
+    #[inline(always)]
+    fn solid<M: Machine, const W: usize>(&mut self, m: M) {
+        let Block { cells, table, keyed, left_out, .. } = *self;
+        let usual = self.scratch.known.usual;
+        let solid = if usual { [false; 256] } else { self.scratch.known.solid };
+        let rules = SolidCells::new(cells, table);
+        let input = Input {
+            cells: &rules,
+            materials: cells.materials(),
+            occupancies: cells.occupancies(),
+            inside: if usual { Class::AtLeast(WATER + 1) } else { Class::Table(&solid) },
+            outside: None,
+            left_out,
+        };
+        let origin = self.out.block.min;
+        let writer = Writer { cells: &rules, table, origin, keyed, out: &mut self.out.solid };
+        surface::<M, _, W>(m, self.scratch, &input, writer);
+    }
+
+    #[inline(always)]
+    fn liquid<M: Machine, const W: usize>(&mut self, m: M) {
+        let Block { cells, table, keyed, left_out, .. } = *self;
+        let Block { scratch, out, .. } = self;
+        let (origin, usual) = (out.block.min, scratch.known.usual);
         if !cells.water().is_empty() && table.kind(WATER) != Kind::Liquid {
             let rules = LiquidCells::new(cells, table);
             let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
             writer.out.clear();
-            super::naive::surface(super::edges(out.block), writer);
+            let list = &mut scratch.faces.left_out;
+            super::naive::surface(super::edges(out.block), writer, left_out, list);
             return;
         }
         let (mut wet_materials, mut wet_occupancies) = (
@@ -267,7 +372,7 @@ impl Block<'_> {
             std::mem::take(&mut scratch.wet_occupancies),
         );
         let (materials, occupancies) = if cells.water().is_empty() {
-            (materials, cells.occupancies())
+            (cells.materials(), cells.occupancies())
         } else {
             soak(cells, table, &mut wet_materials, &mut wet_occupancies);
             (wet_materials.as_slice(), wet_occupancies.as_slice())
@@ -282,6 +387,7 @@ impl Block<'_> {
             occupancies,
             inside: if usual { Class::Is(WATER) } else { Class::Table(&liquid) },
             outside: Some(Class::Is(AIR)),
+            left_out,
         };
         surface::<M, _, W>(m, scratch, &input, writer);
         (scratch.wet_materials, scratch.wet_occupancies) = (wet_materials, wet_occupancies);
@@ -315,6 +421,8 @@ struct Input<'a, C> {
     inside: Class<'a>,
     /// None: all that is not inside.
     outside: Option<Class<'a>>,
+    /// Features of the hull whose faces are left out.
+    left_out: Features,
 }
 
 /// Meshes one surface.
@@ -335,6 +443,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         grid: &grid,
         inside: &s.inside,
         outside,
+        left_out: input.left_out,
         faces: &mut s.faces,
         corners: &mut s.corners,
         around: &mut s.around,
@@ -354,9 +463,10 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         wanted: &s.around,
     };
     writer.out.keys.clear();
+    writer.out.loose_materials.clear();
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
-    let special = place_by_rules::<C, W>(s, &grid, &mut writer);
+    place_by_rules::<C, W>(s, &grid, &mut writer);
     writer.out.positions.push([0.0; 3]);
     m.run(WriteQuads::<W> {
         grid: &grid,
@@ -374,7 +484,7 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     writer.out.positions.pop();
     writer.out.plain_quads = writer.out.quad_count();
     if !s.special_faces.is_empty() {
-        special_quads::<C, W>(s, &grid, &special, &mut writer);
+        special_quads::<C, W>(s, &grid, &mut writer);
     }
 }
 

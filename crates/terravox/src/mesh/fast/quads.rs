@@ -4,7 +4,7 @@
 use crate::mesh::PAD;
 
 use super::machine::{Job, Machine};
-use super::rows::{Bits, Faces, Grid, Ranked, and, any, for_bits, not, or, row, up};
+use super::rows::{Bits, Faces, Grid, Ranked, and, any, cells_at, for_bits, not, or, row};
 
 /// A face that touches a special corner: index of its padded cell, number of its
 /// direction.
@@ -61,12 +61,8 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
                 let (low, high) = (row::<W>(special_rows, c), row(special_rows, c + step));
                 let (low2, high2) =
                     (row::<W>(special_rows, c + 1), row(special_rows, c + step + 1));
-                let all = or(or(low, low2), or(high, high2));
-                any_special = any(all);
-                let (yl, yh) = (or(low, low2), or(high, high2));
-                let (zl, zh) = (or(low, high), or(low2, high2));
-                special =
-                    [up(all), all, or(yl, up(yl)), or(yh, up(yh)), or(zl, up(zl)), or(zh, up(zh))];
+                any_special = any(or(or(low, low2), or(high, high2)));
+                special = cells_at(low, low2, high, high2);
             }
             let at = |c: usize, k: usize, b: usize| corners.at::<W>(c, k, b);
             let materials = &materials[r * sx..r * sx + sx];

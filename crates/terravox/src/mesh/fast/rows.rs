@@ -5,7 +5,10 @@
 //! two). Corners use the bit of the cell on their low side. A bit's rank, the number of
 //! bits before it in all rows, is the number of its vertex or plane.
 
+use crate::mesh::mixed::{Features, feature_of};
+
 use super::machine::{Job, Machine};
+use super::quads::SpecialFace;
 
 /// Sizes of a padded box in cells and how its rows lie.
 #[derive(Clone, Copy)]
@@ -198,6 +201,60 @@ pub(super) struct Faces {
     pub rows: Vec<[u32; 3]>,
     /// Six directions times `W` words for each.
     pub masks: Vec<u64>,
+    /// Faces that were left out.
+    pub left_out: Vec<SpecialFace>,
+}
+
+/// Corners on features of the hull whose faces are left out, in rows by the feature that
+/// a row's inner corners lie on: three of z for each of y.
+struct LeftOut<const W: usize> {
+    rows: [Bits<W>; 9],
+    own: [i32; 3],
+}
+
+impl<const W: usize> LeftOut<W> {
+    fn new(grid: &Grid, features: Features) -> LeftOut<W> {
+        let own = grid.own.map(|edge| edge as i32);
+        let mut rows = [[0; W]; 9];
+        for (number, row) in rows.iter_mut().enumerate() {
+            for x in 0..3 {
+                if features.has(x + 3 * number) {
+                    let (from, to) =
+                        [(1, 2), (2, grid.own[0] + 1), (grid.own[0] + 1, grid.own[0] + 2)][x];
+                    *row = or(*row, span(from, to));
+                }
+            }
+        }
+        LeftOut { rows, own }
+    }
+
+    /// The corners of row (y, z).
+    fn corners(&self, y: usize, z: usize) -> Bits<W> {
+        let at = |at: usize, edge: i32| feature_of([at as i32, 0, 0], edge) % 3;
+        self.rows[at(z, self.own[2]) + 3 * at(y, self.own[1])]
+    }
+
+    /// The cells of row (y, z) with such a corner at their face, by direction.
+    fn cells(&self, y: usize, z: usize) -> [Bits<W>; 6] {
+        let (low, high) = (self.corners(y, z), self.corners(y + 1, z));
+        let (low2, high2) = (self.corners(y, z + 1), self.corners(y + 1, z + 1));
+        cells_at(low, low2, high, high2)
+    }
+}
+
+/// The cells of a row with a marked corner at their face, by direction, from the four
+/// rows of corners around: low y and z; high z; high y; both.
+#[inline(always)]
+pub(super) fn cells_at<const W: usize>(
+    low: Bits<W>,
+    low2: Bits<W>,
+    high: Bits<W>,
+    high2: Bits<W>,
+) -> [Bits<W>; 6] {
+    let all = or(or(low, low2), or(high, high2));
+    let (yl, yh) = (or(low, low2), or(high, high2));
+    let (zl, zh) = (or(low, high), or(low2, high2));
+    [up(all), all, or(yl, up(yl)), or(yh, up(yh)), or(zl, up(zl)), or(zh, up(zh))]
 }
 
 /// Finds the faces between own inside cells and outside ones, the corners that they
@@ -207,6 +264,8 @@ pub(super) struct Find<'a, const W: usize> {
     pub inside: &'a [u64],
     /// None where it is all that is not inside.
     pub outside: Option<&'a [u64]>,
+    /// Features of the hull: faces that touch a corner on one are left out.
+    pub left_out: Features,
     pub faces: &'a mut Faces,
     pub corners: &'a mut Ranked,
     pub around: &'a mut Ranked,
@@ -224,8 +283,8 @@ pub(super) struct Ranked {
 impl<const W: usize> Job for Find<'_, W> {
     #[inline(always)]
     fn run<M: Machine>(self, _: M) {
-        let Find { grid, inside, outside, faces, corners, around } = self;
-        find_faces::<W>(grid, inside, outside, faces, &mut corners.rows);
+        let Find { grid, inside, outside, left_out, faces, corners, around } = self;
+        find_faces::<W>(grid, inside, outside, left_out, faces, &mut corners.rows);
         if !faces.rows.is_empty() {
             corners.rank();
             cells_around::<W>(grid, inside, &corners.rows, &mut around.rows);
@@ -239,13 +298,16 @@ fn find_faces<const W: usize>(
     grid: &Grid,
     inside: &[u64],
     outside: Option<&[u64]>,
+    left_out: Features,
     faces: &mut Faces,
     corners: &mut Vec<u64>,
 ) {
     let [nx, ny, nz] = grid.own;
+    let hull = LeftOut::<W>::new(grid, left_out);
     let own: Bits<W> = span(2, nx + 2);
     faces.rows.clear();
     faces.masks.clear();
+    faces.left_out.clear();
     corners.clear();
     corners.resize(grid.corner_rows() * W, 0);
     for y in 0..ny {
@@ -263,7 +325,7 @@ fn find_faces<const W: usize>(
                 }
             };
             let level = out(r);
-            let masks = [
+            let mut masks = [
                 and(mine, up(level)),
                 and(mine, down(level)),
                 and(mine, out(r - grid.size[2])),
@@ -271,6 +333,9 @@ fn find_faces<const W: usize>(
                 and(mine, out(r - 1)),
                 and(mine, out(r + 1)),
             ];
+            if !left_out.is_empty() {
+                leave_out(&mut masks, &hull.cells(y, z), r * grid.size[0], &mut faces.left_out);
+            }
             let [xl, xh, yl, yh, zl, zh] = masks;
             if !any(or(or(or(xl, xh), or(yl, yh)), or(zl, zh))) {
                 continue;
@@ -288,6 +353,23 @@ fn find_faces<const W: usize>(
                 faces.masks.extend_from_slice(&mask);
             }
         }
+    }
+}
+
+/// Takes the faces of `cells` from a row's masks and lists them. `first` is the index of
+/// the row's first padded cell.
+fn leave_out<const W: usize>(
+    masks: &mut [Bits<W>; 6],
+    cells: &[Bits<W>; 6],
+    first: usize,
+    list: &mut Vec<SpecialFace>,
+) {
+    for direction in 0..6 {
+        let out = and(masks[direction], cells[direction]);
+        masks[direction] = and(masks[direction], not(out));
+        for_bits!(out, |bit, _k, _b| {
+            list.push(((first + bit) as u32, direction as u8));
+        });
     }
 }
 

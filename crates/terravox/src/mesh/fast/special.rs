@@ -15,6 +15,7 @@ use super::Scratch;
 use super::rows::{Bits, Grid, for_bits, row};
 
 /// What a special corner's sheets are numbered.
+#[derive(Debug)]
 pub(super) struct SpecialCorner {
     /// The lowest used sheet, which has the corner's own number.
     first: u8,
@@ -30,8 +31,9 @@ pub(super) fn place_by_rules<C: Cells, const W: usize>(
     s: &mut Scratch,
     grid: &Grid,
     writer: &mut Writer<'_, C>,
-) -> SpecialCorners {
-    let mut special = SpecialCorners::default();
+) {
+    let mut special = std::mem::take(&mut s.special_corners);
+    special.clear();
     if writer.keyed {
         plain_keys::<W>(&s.corners.rows, grid, writer.origin, &mut writer.out.keys);
     }
@@ -70,7 +72,7 @@ pub(super) fn place_by_rules<C: Cells, const W: usize>(
             writer.push_vertex(at, &corner, sheet);
         }
     }
-    special
+    s.special_corners = special;
 }
 
 /// Keys of all first sheets, as if no corner were special.
@@ -114,22 +116,26 @@ fn used_sheets<C: Cells>(grid: &Grid, writer: &Writer<'_, C>, at: [i32; 3], corn
     used
 }
 
-/// Writes the faces that touch special corners.
-pub(super) fn special_quads<C: Cells, const W: usize>(
-    s: &Scratch,
-    grid: &Grid,
-    special: &SpecialCorners,
-    writer: &mut Writer<'_, C>,
-) {
-    let [sx, _, sz] = grid.size;
-    let vertex = |at: [i32; 3], sheet: u8| match special.get(&at) {
+/// The vertex of a sheet at a corner that own faces touch.
+pub(super) fn number<const W: usize>(s: &Scratch, grid: &Grid, at: [i32; 3], sheet: u8) -> u32 {
+    match s.special_corners.get(&at) {
         Some(corner) if corner.first != sheet => corner.others[usize::from(sheet)],
         _ => {
             let c = at[1] as usize * (grid.own[2] + 1) + at[2] as usize;
             let bit = at[0] as usize + 1;
             s.corners.at::<W>(c, bit / 64, bit % 64)
         }
-    };
+    }
+}
+
+/// Writes the faces that touch special corners.
+pub(super) fn special_quads<C: Cells, const W: usize>(
+    s: &Scratch,
+    grid: &Grid,
+    writer: &mut Writer<'_, C>,
+) {
+    let [sx, _, sz] = grid.size;
+    let vertex = |at: [i32; 3], sheet: u8| number::<W>(s, grid, at, sheet);
     let mut split = SplitEdges::default();
     for &(i, direction) in &s.special_faces {
         let i = i as usize;

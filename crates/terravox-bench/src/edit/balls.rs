@@ -1,0 +1,74 @@
+//! Digging and filling balls of radius 16 at the ground of the generated world.
+
+use std::cell::RefCell;
+
+use terravox::edit::{EditOp, Editor};
+use terravox::voxel::{VoxelGrid, VoxelPos};
+
+use super::places;
+use crate::harness::{Timing, repeat};
+use crate::report::{Report, detail};
+use crate::worlds::generated;
+
+const RADIUS: f32 = 16.0;
+/// Cells of the box about a ball, all of which are read, changed and compared.
+const CELLS: f64 = 33.0 * 33.0 * 33.0;
+/// Share of them that lies in the ball.
+const IN_BALL: f64 = 17157.0 / CELLS;
+/// Balls in one turn, none of which meets another.
+const BALLS: usize = 64;
+const ROUNDS: usize = 15;
+
+/// Measures `ball16_cells_per_s`.
+pub fn run(report: &mut Report) {
+    let world = generated::world();
+    let mut spots = places(&world, 48);
+    spots.truncate(BALLS);
+    let [dig, fill] = dig_and_fill(world.grid, &spots);
+    let rate = |seconds: f64| CELLS * spots.len() as f64 / seconds / 1e6;
+    let slower = rate(dig.min.max(fill.min));
+    let note = format!(
+        "the slower of digging and filling; cells of the ball's box, read, changed, compared \
+         and written where they differ; {:.1} of cells in the ball",
+        slower * IN_BALL
+    );
+    report.set("ball16_cells_per_s", slower, note);
+    let line = |timing: &Timing| {
+        let note = format!("median {:.1}", rate(timing.median));
+        detail(timing.name, rate(timing.min), "M/s").note(note)
+    };
+    let each = dig.min / spots.len() as f64 * 1e6;
+    let inside = |timing: &Timing, name: &'static str| {
+        detail(name, rate(timing.min) * IN_BALL, "M/s").note("cells in the ball alone")
+    };
+    let lines = vec![
+        line(&dig),
+        line(&fill),
+        inside(&dig, "dig, in the ball"),
+        inside(&fill, "fill, in the ball"),
+        detail("one dig", each, "µs"),
+    ];
+    report.details("balls of radius 16 at the ground", lines);
+}
+
+/// In turns: all balls are dug, and filled with what is no more than air then.
+fn dig_and_fill(grid: VoxelGrid, spots: &[VoxelPos]) -> [Timing; 2] {
+    let state = RefCell::new((grid, Editor::default()));
+    let apply = |op: fn([f32; 3]) -> EditOp| {
+        let (grid, editor) = &mut *state.borrow_mut();
+        let mut cells = 0;
+        for spot in spots {
+            let centre = spot.to_array().map(|v| v as f32 + 0.4);
+            match editor.apply(grid, &op(centre), None) {
+                Ok(edited) => cells += edited.region.volume(),
+                Err(error) => panic!("{spot}: {error}"),
+            }
+        }
+        cells
+    };
+    let dig = || apply(|centre| EditOp::dig_ball(centre, RADIUS));
+    let fill = || apply(|centre| EditOp::fill_ball(8, centre, RADIUS));
+    let digging = repeat("dig", ROUNDS, &fill, |_| dig());
+    let filling = repeat("fill", ROUNDS, &dig, |_| fill());
+    [digging, filling]
+}

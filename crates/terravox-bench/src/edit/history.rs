@@ -1,0 +1,135 @@
+//! What undoing costs, in time and in bytes, for strokes on real terrain.
+
+use cpu_time::ThreadTime;
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
+use terravox::voxel::VoxelPos;
+
+use super::places;
+use crate::report::{Report, detail};
+use crate::worlds::{World, places as real, rough};
+
+/// Places of each world that get one stroke of every kind.
+const SPOTS: usize = 24;
+const ROUNDS: usize = 5;
+
+/// A kind of stroke: its name, and what it does about a place.
+type Stroke = (&'static str, fn([f64; 3]) -> Vec<EditOp>);
+
+const STROKES: [Stroke; 6] = [
+    ("dig ball 8", |p| vec![brush(Action::Dig, p, 8.0)]),
+    ("dig ball 16", |p| vec![brush(Action::Dig, p, 16.0)]),
+    ("fill ball 8", |p| vec![brush(Action::Fill { material: 8 }, p, 8.0)]),
+    ("paint ball 8", |p| vec![brush(Action::Paint { material: 6 }, p, 8.0)]),
+    ("smooth ball 8", |p| vec![brush(Action::Smooth, p, 8.0)]),
+    ("tunnel of 8 balls", |p| {
+        let step = |i: i32| [p[0] + 2.0 * f64::from(i), p[1] - f64::from(i), p[2]];
+        (0..8).map(|i| brush(Action::Dig, step(i), 4.0)).collect()
+    }),
+];
+
+fn brush(action: Action, centre: [f64; 3], radius: f64) -> EditOp {
+    BrushOp::new(Brush::Ball { centre, radius }, action).into()
+}
+
+/// Bytes of the cells of the box about a ball: what a history without a code keeps.
+fn raw_bytes(op: &EditOp) -> u64 {
+    let EditOp::Brush(BrushOp { brush: Brush::Ball { centre, radius }, .. }) = op else {
+        unreachable!("all strokes are made of balls")
+    };
+    let edge = |axis: usize| (centre[axis] + radius).ceil() - (centre[axis] - radius).floor();
+    2 * (edge(0) * edge(1) * edge(2)) as u64
+}
+
+/// What the strokes of one kind cost.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    edit: f64,
+    undo: f64,
+    bytes: usize,
+    raw: u64,
+}
+
+/// Measures `undo_vs_edit` and `history_vs_raw`.
+pub fn run(report: &mut Report) {
+    let mut worlds = match real::all() {
+        Ok(worlds) => worlds,
+        Err(why) => {
+            report.not_measured("history_vs_raw", why);
+            vec![rough::world()]
+        }
+    };
+    let mut costs = [Cost::default(); STROKES.len()];
+    let spots: Vec<Vec<VoxelPos>> = worlds.iter().map(spread).collect();
+    for (cost, stroke) in costs.iter_mut().zip(STROKES) {
+        for (world, spots) in worlds.iter_mut().zip(&spots) {
+            measure(world, spots, stroke.1, cost);
+        }
+    }
+    let sum = |of: fn(&Cost) -> f64| costs.iter().map(of).sum::<f64>();
+    let [edit, undo] = [sum(|c| c.edit), sum(|c| c.undo)];
+    let note = "edits remember; all strokes below, least of the rounds each";
+    report.set_ratio("undo_vs_edit", undo / edit, edit, note);
+    let [bytes, raw] = [sum(|c| c.bytes as f64), sum(|c| c.raw as f64)];
+    if worlds.len() > 1 {
+        let note =
+            format!("{bytes:.0} bytes of history for {raw:.0} of the boxes touched, two a cell");
+        report.set_ratio("history_vs_raw", bytes / raw, raw, note);
+    }
+    let line = |(stroke, cost): (&Stroke, &Cost)| {
+        let note = format!(
+            "undo {:.2} of it; history {:.3} of raw",
+            cost.undo / cost.edit,
+            cost.bytes as f64 / cost.raw as f64
+        );
+        detail(stroke.0, cost.edit * 1e6, "µs").note(note)
+    };
+    let lines = STROKES.iter().zip(&costs).map(line).collect();
+    report.details("strokes on real terrain, sums over all places", lines);
+}
+
+/// Up to [`SPOTS`] places, evenly from all there are.
+fn spread(world: &World) -> Vec<VoxelPos> {
+    let all = places(world, 40);
+    let step = (all.len() / SPOTS).max(1);
+    all.into_iter().step_by(step).take(SPOTS).collect()
+}
+
+/// Edits and undoes at every place in turn, and adds what it cost.
+fn measure(
+    world: &mut World,
+    spots: &[VoxelPos],
+    stroke: fn([f64; 3]) -> Vec<EditOp>,
+    cost: &mut Cost,
+) {
+    let mut editor = Editor::default();
+    for spot in spots {
+        let ops = stroke(spot.to_array().map(|v| f64::from(v) + 0.3));
+        let (mut edit, mut undo) = (f64::MAX, f64::MAX);
+        for round in 0..ROUNDS {
+            let mut history = History::default();
+            let empty = history.stats().bytes;
+            let start = ThreadTime::now();
+            let mut raw = 0;
+            history.begin_stroke();
+            for op in &ops {
+                raw += raw_bytes(op);
+                if let Err(error) = editor.apply(&mut world.grid, op, &mut history) {
+                    panic!("{}: {error}", world.name);
+                }
+            }
+            history.end_stroke();
+            edit = edit.min(start.elapsed().as_secs_f64());
+            if round == 0 {
+                cost.bytes += history.stats().bytes - empty;
+                cost.raw += raw;
+            }
+            let start = ThreadTime::now();
+            if let Err(error) = history.undo(&mut world.grid) {
+                panic!("{}: {error}", world.name);
+            }
+            undo = undo.min(start.elapsed().as_secs_f64());
+        }
+        cost.edit += edit;
+        cost.undo += undo;
+    }
+}

@@ -1,0 +1,66 @@
+//! How far the volumes of brushes are from those of the shapes.
+
+use std::f64::consts::PI;
+
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, NO_TURN};
+use terravox::voxel::{GridOptions, VoxelGrid};
+
+use crate::report::{Report, detail};
+
+const RADII: [f64; 6] = [3.0, 3.7, 4.5, 6.0, 10.0, 16.0];
+/// Where the middle lies in its voxel.
+const OFFSETS: [[f64; 3]; 4] = [[0.0; 3], [0.5; 3], [0.1, 0.7, 0.35], [0.25, 0.0, 0.9]];
+/// Not along any axis.
+const TURNED: [f64; 4] = [0.3, -0.2, 0.5, 0.8];
+
+/// A shape about a centre, of a size, and its volume.
+type Shape = fn([f64; 3], f64) -> (Brush, f64);
+
+/// Measures `volume_error`.
+pub fn run(report: &mut Report) {
+    let shapes: [(&str, Shape); 5] = [
+        ("ball", |centre, radius| {
+            (Brush::Ball { centre, radius }, 4.0 / 3.0 * PI * radius.powi(3))
+        }),
+        ("block", |centre, r| (block(centre, r, NO_TURN), 8.0 * r.powi(3))),
+        ("turned block", |centre, r| (block(centre, r, TURNED), 8.0 * r.powi(3))),
+        ("cylinder", |centre, r| (cylinder(centre, r, NO_TURN), 2.0 * PI * r.powi(3))),
+        ("turned cylinder", |centre, r| (cylinder(centre, r, TURNED), 2.0 * PI * r.powi(3))),
+    ];
+    let mut worst = (0.0, String::new());
+    let mut lines = Vec::new();
+    for (name, shape) in shapes {
+        let mut most: f64 = 0.0;
+        for radius in RADII {
+            for centre in OFFSETS {
+                let (brush, ideal) = shape(centre, radius);
+                let error = (filled(brush) / ideal - 1.0).abs();
+                most = most.max(error);
+                if error > worst.0 {
+                    worst = (error, format!("{name} of radius {radius}"));
+                }
+            }
+        }
+        lines.push(detail(name, most, "share"));
+    }
+    report.set("volume_error", worst.0, format!("worst: {}", worst.1));
+    report.details("volume errors from radius 3 on, worst", lines);
+}
+
+fn block(centre: [f64; 3], half: f64, turn: [f64; 4]) -> Brush {
+    Brush::Block { centre, half: [half; 3], turn }
+}
+
+fn cylinder(centre: [f64; 3], radius: f64, turn: [f64; 4]) -> Brush {
+    Brush::Cylinder { centre, radius, half_height: radius, turn }
+}
+
+/// Voxels that a brush fills in an empty world.
+fn filled(brush: Brush) -> f64 {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let op = EditOp::Brush(BrushOp::new(brush, Action::Fill { material: 8 }));
+    match Editor::default().apply(&mut grid, &op, None) {
+        Ok(edited) => edited.added.voxels(8),
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,123 @@
+//! A camera that flies: what a frame costs, how late what it is to show comes, whether
+//! memory stays, and how soon a stroke of a brush is seen.
+
+use std::time::Instant;
+
+use cpu_time::ProcessTime;
+use rustc_hash::FxHashMap;
+use terravox::generate::Hills;
+use terravox::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::{Cell, MipBlock};
+
+use super::view::{DETAIL, hills, resident_bytes};
+use crate::report::Report;
+
+/// Metres a second, frames a second.
+const SPEED: f32 = 50.0;
+const RATE: f32 = 60.0;
+
+/// What the worker may take of a frame, milliseconds.
+const BUDGET_MS: f32 = 6.0;
+
+/// Seconds of flight that are measured.
+const SECONDS: usize = 20;
+
+/// Metres of the long flight, and of one of its steps.
+const FAR: f32 = 100_000.0;
+const STRIDE: f32 = 32.0;
+
+/// Measures `fly_*` and `stroke_visible_ms`.
+pub fn run(report: &mut Report) {
+    flight(report);
+    long_flight(report);
+    stroke(report);
+}
+
+fn terrain(detail: f32, max_mip: u8) -> Terrain {
+    let lod = LodOptions { detail, max_mip, near_voxels: 16.0, ..LodOptions::default() };
+    Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
+}
+
+fn flight(report: &mut Report) {
+    let world = Hills::new(7);
+    let mut terrain = terrain(DETAIL, 8);
+    let mut viewer = Viewer::at([8.0, 60.0, 8.0]);
+    terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    let (mut spent, mut latest, mut triangles) = (0.0, 0, 0);
+    let mut due: FxHashMap<MipBlock, usize> = FxHashMap::default();
+    let frames = SECONDS * RATE as usize;
+    for frame in 0..frames {
+        viewer.position_m[0] += SPEED / RATE;
+        let start = ProcessTime::now();
+        terrain.update(&[viewer], Budget::Millis(BUDGET_MS), |part| hills(&world, part));
+        spent += start.elapsed().as_secs_f64() * 1e3;
+        triangles = triangles.max(terrain.lod().triangles());
+        terrain.mesh_swaps().for_each(drop);
+        let late = terrain.late(&[viewer]);
+        due = late.iter().map(|b| (*b, due.get(b).copied().unwrap_or(frame))).collect();
+        latest = due.values().map(|&since| frame - since).max().unwrap_or(0).max(latest);
+    }
+    let note =
+        format!("{SECONDS} s at {SPEED} m/s, detail {DETAIL}, {triangles} triangles at most");
+    report.set("fly_worker_ms", spent / frames as f64, note);
+    let note = format!("at most {BUDGET_MS} ms of work a frame");
+    report.set("fly_late_ms", latest as f64 * 1e3 / f64::from(RATE), note);
+}
+
+fn long_flight(report: &mut Report) {
+    let world = Hills::new(7);
+    let mut terrain = terrain(1.0, 4);
+    let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 500.0 };
+    let mut at_start = 0;
+    let mut at_end = 0;
+    for step in 0..(FAR / STRIDE) as usize {
+        viewer.position_m[0] += STRIDE;
+        terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+        terrain.mesh_swaps().for_each(drop);
+        let bytes = resident_bytes(&terrain);
+        // The most of the fifth kilometre against the most of the last.
+        let km = step as f32 * STRIDE / 1000.0;
+        if (5.0..10.0).contains(&km) {
+            at_start = bytes.max(at_start);
+        } else if km >= FAR / 1000.0 - 5.0 {
+            at_end = bytes.max(at_end);
+        }
+    }
+    let note = format!(
+        "{:.1} MiB at most in kilometres 5 to 10, {:.1} in the last five of 100",
+        at_start as f64 / f64::from(1 << 20),
+        at_end as f64 / f64::from(1 << 20)
+    );
+    report.set("fly_memory_growth", at_end as f64 / at_start as f64, note);
+}
+
+fn stroke(report: &mut Report) {
+    let world = Hills::new(7);
+    let mut terrain = terrain(2.0, 6);
+    let viewer = Viewer { position_m: [8.0, 40.0, 8.0], distance_m: 1500.0 };
+    terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    let mut millis = Vec::new();
+    for i in 0..60 {
+        let [x, z] = [i % 8, i / 8].map(|v| 5.0 * v as f32 - 20.0);
+        let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0) else { continue };
+        let [min, max] = [-4.0, 4.0].map(|reach| hit.point.map(|v| v + reach));
+        let ball = |p: [f32; 3], old: Cell| {
+            let d = [0, 1, 2].map(|i| p[i] - hit.point[i]);
+            if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < 16.0 { Cell::AIR } else { old }
+        };
+        let start = Instant::now();
+        let Ok(_) = terrain.edit_cells(min, max, ball) else { continue };
+        terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+        let took = start.elapsed().as_secs_f64() * 1e3;
+        if terrain.mesh_swaps().any(|swap| !swap.added.is_empty()) {
+            millis.push(took);
+        }
+    }
+    millis.sort_by(f64::total_cmp);
+    if millis.is_empty() {
+        return report.not_measured("stroke_visible_ms", "no stroke met ground");
+    }
+    let worst = millis[millis.len() - 1];
+    let note = format!("median of {} strokes; the worst {worst:.2}", millis.len());
+    report.set("stroke_visible_ms", millis[millis.len() / 2], note);
+}

@@ -1,0 +1,56 @@
+//! Blocks of several mips of a grid, meshed as the metrics see them.
+
+use glam::DVec3;
+use terravox::mesh::{Around, BlockMesh, Mesher};
+use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
+
+use crate::mesh::ours::{doubled, table_of};
+use crate::mesh::surface::Surface;
+
+/// Meshes blocks of a tiling; its memory is reused.
+pub struct Shown {
+    mesher: Mesher,
+    mesh: BlockMesh,
+    table: MaterialTable,
+}
+
+impl Shown {
+    /// With materials of the default shape.
+    pub fn new() -> Shown {
+        let table = table_of(Shape::Default);
+        Shown { mesher: Mesher::new(), mesh: BlockMesh::new(), table }
+    }
+
+    /// The solid surface of a block where `shown` says which mip is shown at a voxel.
+    pub fn solid(
+        &mut self,
+        grid: &VoxelGrid,
+        block: MipBlock,
+        shown: impl FnMut(VoxelPos) -> u8,
+    ) -> Surface {
+        let around = Around::look(block, shown);
+        let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
+        self.mesher.mesh_mixed(block, &around, ask, &self.table, true, &mut self.mesh);
+        let min = block.voxels().min.to_array().map(f64::from);
+        let size = f64::from(1 << block.mip);
+        let solid = &self.mesh.solid;
+        let place =
+            |p: &[f32; 3]| DVec3::from_array([0, 1, 2].map(|a| min[a] + size * f64::from(p[a])));
+        Surface {
+            positions: solid.positions.iter().map(place).collect(),
+            normals: solid.normals.iter().map(|n| DVec3::from_array(n.map(f64::from))).collect(),
+            keys: solid.keys.iter().map(doubled).collect(),
+            triangles: solid.triangles().collect(),
+        }
+    }
+}
+
+/// Cells of a mip.
+///
+/// # Panics
+/// If the grid does not hold them: no such world is made here.
+pub fn read(grid: &VoxelGrid, mip: u8, region: Region, out: &mut DenseBox) {
+    if let Err(error) = grid.read(region, mip, out) {
+        panic!("{error}");
+    }
+}

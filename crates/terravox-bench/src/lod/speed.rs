@@ -1,0 +1,125 @@
+//! What the border of a block costs beside the rest of it, and what asking for one costs
+//! where there is none.
+
+use terravox::mesh::{Around, BlockMesh, Mesher, PAD};
+use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid};
+
+use super::ours::read;
+use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::mesh::ours::table_of;
+use crate::report::{Report, detail};
+use crate::worlds::{generated, rough};
+
+const RACE: Budget = Budget { min_rounds: 10, max_rounds: 60, seconds: 8.0, warm: true };
+
+/// Blocks of a world.
+const BLOCKS: usize = 24;
+
+/// The mip of the blocks: with finer and coarser ones.
+const MIP: u8 = 1;
+
+/// Sides of the block that the surface of ground crosses: axis, and −1 or 8.
+const SIDES: [(usize, i32); 4] = [(0, -1), (0, 8), (2, -1), (2, 8)];
+
+/// Measures `border_vs_interior` and `mixed_vs_flat`.
+pub fn run(report: &mut Report) {
+    let (mut border, mut uniform) = (Vec::new(), Vec::new());
+    for world in [generated::world(), rough::world()] {
+        let [flat, with_read, same, coarser, finer, part] = race(&world.grid);
+        for (name, timing) in [("coarser", &coarser), ("finer", &finer)] {
+            let read = with_read.min - flat.min;
+            let share = (timing.min - read - part.min) / part.min;
+            border.push((format!("{}, {name}", world.name), share));
+        }
+        uniform.push((world.name.to_string(), same.min / with_read.min));
+        let each = |timing: &Timing| timing.min * 1e6 / BLOCKS as f64;
+        let lines = [&flat, &with_read, &same, &coarser, &finer, &part]
+            .map(|timing| detail(timing.name, each(timing), "µs/block"));
+        report.details(format!("{}: blocks of 32³ at mip {MIP}", world.name), lines.to_vec());
+    }
+    // The worse neighbour on generated ground; rough ground is told beside it.
+    let worst = border[..2].iter().map(|found| found.1).fold(0.0, f64::max);
+    let what = "border alone, reading for it included, ÷ flat part of the same blocks";
+    report.set("border_vs_interior", worst, format!("{what}: {}", listed(&border)));
+    let worst = uniform.iter().map(|found| found.1).fold(0.0, f64::max);
+    report.set("mixed_vs_flat", worst, listed(&uniform));
+}
+
+fn listed(found: &[(String, f64)]) -> String {
+    let notes: Vec<_> = found.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
+    notes.join("; ")
+}
+
+/// Blocks with most surface.
+fn blocks(grid: &VoxelGrid, table: &MaterialTable) -> Vec<MipBlock> {
+    let (mut mesher, mut out) = (Mesher::new(), BlockMesh::new());
+    let mut cells = DenseBox::default();
+    let mut found: Vec<(usize, MipBlock)> = Vec::new();
+    // Those at the rim have walls where the world ends.
+    let inner = grid.bounds().grow(-64);
+    for pos in inner.coarser(5 + u32::from(MIP)).voxels() {
+        let block = MipBlock { mip: MIP, pos };
+        read(grid, MIP, block.cells().grow(PAD), &mut cells);
+        mesher.mesh(&cells, table, &mut out);
+        found.push((out.solid.quad_count(), block));
+    }
+    found.sort_by_key(|entry| std::cmp::Reverse(entry.0));
+    found.into_iter().take(BLOCKS).map(|entry| entry.1).collect()
+}
+
+/// A block one of whose sides shows another mip.
+fn beside(mip: u8, (axis, place): (usize, i32)) -> Around {
+    Around::from_fn(MIP, |at| if at[axis] == place { mip } else { MIP })
+}
+
+/// Timings of the flat mesher on cells that were read; with reading them; of blocks among
+/// their like; beside a coarser one; beside finer ones; and of all but the border of the
+/// latter two, on cells that were read: the same faces for both.
+fn race(grid: &VoxelGrid) -> [Timing; 6] {
+    let table = table_of(Shape::Default);
+    let blocks = blocks(grid, &table);
+    let mut boxes = vec![DenseBox::default(); blocks.len()];
+    for (block, cells) in blocks.iter().zip(&mut boxes) {
+        read(grid, MIP, block.cells().grow(PAD), cells);
+    }
+    let around: Vec<[Around; 3]> = (0..blocks.len())
+        .map(|item| {
+            let side = SIDES[item % SIDES.len()];
+            [Around::same(MIP), beside(MIP + 1, side), beside(MIP - 1, side)]
+        })
+        .collect();
+    let mixed = |which: usize, item: usize, mesher: &mut Mesher, out: &mut BlockMesh| {
+        let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
+        mesher.mesh_mixed(blocks[item], &around[item][which], ask, &table, false, out);
+        out.solid.indices.len() as u64
+    };
+    let mut state: Vec<_> = (0..6).map(|_| (Mesher::new(), BlockMesh::new())).collect();
+    let [a, b, c, d, e, f] = &mut state[..] else { unreachable!("six were made") };
+    let mut cells = DenseBox::default();
+    let timings = contest(
+        blocks.len(),
+        RACE,
+        vec![
+            Entrant::new("flat", |item| {
+                a.0.mesh(&boxes[item], &table, &mut a.1);
+                a.1.solid.indices.len() as u64
+            }),
+            Entrant::new("flat, with reading", |item| {
+                read(grid, MIP, blocks[item].cells().grow(PAD), &mut cells);
+                b.0.mesh(&cells, &table, &mut b.1);
+                b.1.solid.indices.len() as u64
+            }),
+            Entrant::new("among its like", |item| mixed(0, item, &mut c.0, &mut c.1)),
+            Entrant::new("beside a coarser one", |item| mixed(1, item, &mut d.0, &mut d.1)),
+            Entrant::new("beside finer ones", |item| mixed(2, item, &mut e.0, &mut e.1)),
+            Entrant::new("all but the border", |item| {
+                f.0.mesh_all_but_border(&boxes[item], &around[item][2], &table, &mut f.1);
+                f.1.solid.indices.len() as u64
+            }),
+        ],
+    );
+    match <[Timing; 6]>::try_from(timings) {
+        Ok(timings) => timings,
+        Err(_) => unreachable!("six ran"),
+    }
+}

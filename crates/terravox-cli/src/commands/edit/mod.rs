@@ -1,0 +1,218 @@
+//! `edit`: operations on a world, and undoing them.
+//!
+//! The world is read whole, edited in memory and written at the end, so a wrong operation
+//! leaves the file as it was. The history lies beside the cells in the world file and is
+//! written with them, in one transaction.
+
+mod words;
+
+use crate::args::Edit;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::report::Report;
+use crate::world::{check_file, check_world_path, store_failure};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Instant;
+use terravox::edit::{EditOp, Editor, History, Volume};
+use terravox::voxel::{MaterialTable, Region, VoxelGrid};
+use terravox_store::{Dirty, MAX_LOADED_BYTES, Store, WorldInfo};
+
+/// Name in the world file of what can be undone.
+const HISTORY_EXTRA: &str = "undo";
+
+/// Bytes of history that a world file keeps.
+const HISTORY_BYTES: usize = 32 << 20;
+
+/// Longest script, bytes.
+const MAX_SCRIPT_BYTES: u64 = 1 << 28;
+
+pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
+    check_world_path(&args.world)?;
+    check_file(&args.world)?;
+    if args.operations.is_empty() && args.script.is_none() && args.undo == 0 && args.redo == 0 {
+        let what = "nothing to do; give an operation, as 'dig ball 10,20,30 r=6', or --undo 1";
+        return Err(Failure::new(what));
+    }
+    let store = Store::open(&args.world).map_err(store_failure)?;
+    let info = store.info();
+    let operations = read_operations(args, &info)?;
+    let mut grid = load(&store, &args.world, console)?;
+    let mut history = read_history(&store, &args.world)?;
+    let mut dirty = Dirty::saved(&grid);
+    let start = Instant::now();
+    let mut done = Done::default();
+    step_through_history(args, &mut grid, &mut history, &mut done)?;
+    apply(&operations, &mut grid, &mut history, &mut done, console)?;
+    let edited = start.elapsed();
+    let start = Instant::now();
+    let digest = grid.digest().map_err(Failure::at(&args.world))?;
+    let bytes = history.to_bytes();
+    let saved = store.save_with_extra(&grid, &mut dirty, HISTORY_EXTRA, &bytes);
+    saved.map_err(store_failure)?;
+    let mut report = Report::new("edit");
+    report.text_line("world", "world", args.world.display().to_string());
+    done.add_to(&info, grid.materials(), &mut report);
+    let stats = history.stats();
+    report.count("can_undo", "can undo", stats.undo as u64);
+    report.count("can_redo", "can redo", stats.redo as u64);
+    report.bytes("history_bytes", "history", bytes.len() as u64);
+    report.text_line("digest", "digest", format!("{digest:032x}"));
+    report.time("edit_ms", "edit", edited);
+    report.time("save_ms", "save", start.elapsed());
+    Ok(report)
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    undone: u32,
+    redone: u32,
+    operations: u64,
+    region: Region,
+    removed: Volume,
+    added: Volume,
+}
+
+fn load(store: &Store, path: &Path, console: &Console) -> Outcome<VoxelGrid> {
+    let bar = console.bar("loading", 1);
+    let progress = |done, all| bar.set(done, all);
+    let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
+    match loaded.bad.first() {
+        None => Ok(loaded.grid),
+        Some(first) => {
+            let count = loaded.bad.len();
+            let what = format!("{first} ({count} damaged in all); a damaged world is not edited");
+            Err(Failure::of(path, what))
+        }
+    }
+}
+
+fn read_history(store: &Store, path: &Path) -> Outcome<History> {
+    match store.extra(HISTORY_EXTRA).map_err(store_failure)? {
+        None => Ok(History::new(HISTORY_BYTES)),
+        Some(bytes) => History::from_bytes(&bytes, HISTORY_BYTES).map_err(Failure::at(path)),
+    }
+}
+
+/// All operations, in voxels, read and understood before any is done.
+fn read_operations(args: &Edit, info: &WorldInfo) -> Outcome<Vec<(String, EditOp)>> {
+    let mut operations = Vec::new();
+    for text in &args.operations {
+        let name = format!("operation {text:?}");
+        let op =
+            words::parse(text, info).map_err(|what| Failure::new(format!("{name}: {what}")))?;
+        operations.push((name, op));
+    }
+    let Some(script) = &args.script else { return Ok(operations) };
+    check_file(script)?;
+    let file = File::open(script).map_err(Failure::at(script))?;
+    let lines = BufReader::new(file.take(MAX_SCRIPT_BYTES)).lines();
+    for (number, line) in lines.enumerate() {
+        let line = line.map_err(Failure::at(script))?;
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        let name = format!("{}: line {}", script.display(), number + 1);
+        let op = match line.trim_start().starts_with('{') {
+            true => from_json(&line, info),
+            false => words::parse(&line, info),
+        };
+        let op = op.map_err(|what| Failure::new(format!("{name}: {what}")))?;
+        operations.push((name, op));
+    }
+    Ok(operations)
+}
+
+/// An operation in metres, as JSON.
+fn from_json(line: &str, info: &WorldInfo) -> Result<EditOp, String> {
+    let op: EditOp = serde_json::from_str(line)
+        .map_err(|error| format!("{error}; terravox edit --help shows an operation as JSON"))?;
+    Ok(in_voxels(&op, info))
+}
+
+/// An operation in metres, in voxels.
+fn in_voxels(op: &EditOp, info: &WorldInfo) -> EditOp {
+    let scale = 1.0 / info.voxel_size_m;
+    op.scaled(scale, info.origin_m.map(|v| -v * scale))
+}
+
+fn step_through_history(
+    args: &Edit,
+    grid: &mut VoxelGrid,
+    history: &mut History,
+    done: &mut Done,
+) -> Outcome<()> {
+    let stats = history.stats();
+    for (asked, there, what) in [(args.undo, stats.undo, "undo"), (args.redo, stats.redo, "redo")] {
+        if asked as usize > there {
+            let what = format!("--{what} {asked}: there are {there} operations to {what}");
+            return Err(Failure::of(&args.world, what));
+        }
+    }
+    for _ in 0..args.undo {
+        let region = history.undo(grid).map_err(Failure::at(&args.world))?;
+        done.region = done.region.union(region.unwrap_or_default());
+    }
+    for _ in 0..args.redo {
+        let region = history.redo(grid).map_err(Failure::at(&args.world))?;
+        done.region = done.region.union(region.unwrap_or_default());
+    }
+    (done.undone, done.redone) = (args.undo, args.redo);
+    Ok(())
+}
+
+fn apply(
+    operations: &[(String, EditOp)],
+    grid: &mut VoxelGrid,
+    history: &mut History,
+    done: &mut Done,
+    console: &Console,
+) -> Outcome<()> {
+    let mut editor = Editor::default();
+    let bar = console.bar("editing", operations.len());
+    for (name, op) in operations {
+        let edited = editor.apply(grid, op, &mut *history);
+        let edited = edited.map_err(|error| Failure::new(format!("{name}: {error}")))?;
+        done.region = done.region.union(edited.region);
+        done.removed.add_all(&edited.removed);
+        done.added.add_all(&edited.added);
+        done.operations += 1;
+        bar.step();
+    }
+    Ok(())
+}
+
+impl Done {
+    fn add_to(&self, info: &WorldInfo, materials: &MaterialTable, report: &mut Report) {
+        for (key, label, count) in
+            [("undone", "undone", self.undone), ("redone", "redone", self.redone)]
+        {
+            if count > 0 {
+                report.count(key, label, count.into());
+            }
+        }
+        report.count("operations", "operations", self.operations);
+        let text = match self.region.is_empty() {
+            true => "nothing".to_owned(),
+            false => format!("voxels {}", self.region),
+        };
+        let corners = [self.region.min, self.region.max].map(|p| p.to_array());
+        report.line("region", "changed", text, json!({ "min": corners[0], "max": corners[1] }));
+        let voxel = info.voxel_size_m.powi(3);
+        for (key, label, volume) in
+            [("removed_m3", "removed", &self.removed), ("added_m3", "added", &self.added)]
+        {
+            let amount = |units: u64| (units as f64 / 256.0 * voxel * 1e3).round() / 1e3;
+            let parts: Vec<(String, f64)> =
+                volume.iter().map(|(id, units)| (materials.name(id), amount(units))).collect();
+            let text: Vec<String> =
+                parts.iter().map(|(name, amount)| format!("{amount} m³ {name}")).collect();
+            let text = if text.is_empty() { "nothing".to_owned() } else { text.join(", ") };
+            let value = parts.into_iter().map(|(name, amount)| (name, json!(amount)));
+            report.line(key, label, text, Value::Object(value.collect::<Map<_, _>>()));
+        }
+    }
+}

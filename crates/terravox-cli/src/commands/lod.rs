@@ -1,0 +1,84 @@
+//! `lod`: what is seen of a world from a place, as a model.
+
+use super::import::add_notes;
+use crate::args::Lod;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::far::{self, Far};
+use crate::output::{Output, check_not_input};
+use crate::report::{Report, grouped};
+use crate::world::extension;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+use terravox::terrain::ShownMesh;
+use terravox::voxel::{MipBlock, VoxelPos};
+use terravox_cli::render::tint;
+use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
+use terravox_io::tiles::Frame;
+
+/// Blocks along the edge of an object are this power of two.
+const OBJECT_LOG2: u8 = 2;
+
+pub fn run(args: &Lod, console: &Console) -> Outcome<Report> {
+    if extension(&args.out) != "glb" {
+        return Err(Failure::of(&args.out, "unknown extension; what is seen goes to .glb"));
+    }
+    check_not_input(&args.world, &args.out)?;
+    let start = Instant::now();
+    let far = far::show(&args.world, args.camera, args.levels, args.reading, console)?;
+    let shown = start.elapsed();
+    let (stats, file_bytes) = write(&far, &args.out, args.colours)?;
+    let mut report = Report::new("lod");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.out.display().to_string());
+    add_shown(&far, &mut report);
+    report.count("vertices", "vertices", stats.vertices);
+    report.bytes("file_bytes", "written", file_bytes);
+    report.time("show_ms", "show", shown);
+    report.time("lod_ms", "in all", start.elapsed());
+    add_notes(&far.notes, &mut report);
+    Ok(report)
+}
+
+/// Blocks and triangles, by mip.
+pub fn add_shown(far: &Far, report: &mut Report) {
+    report.count("blocks_filled", "filled", far.filled as u64);
+    report.count("blocks", "blocks", far.blocks as u64);
+    let mut by_mip: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
+    for ShownMesh { mip, mesh, .. } in &far.meshes {
+        let [meshes, triangles] = by_mip.entry(*mip).or_default();
+        *meshes += 1;
+        *triangles += (mesh.solid.triangle_count() + mesh.liquid.triangle_count()) as u64;
+    }
+    report.count("meshes", "meshes", far.meshes.len() as u64);
+    report.count("triangles", "triangles", by_mip.values().map(|[_, count]| count).sum());
+    for (mip, [meshes, triangles]) in by_mip {
+        let text = format!("{} triangles in {} meshes", grouped(triangles), grouped(meshes));
+        let value = json!({ "meshes": meshes, "triangles": triangles });
+        report.line(&format!("mip_{mip}"), &format!("mip {mip}"), text, value);
+    }
+}
+
+/// Writes the meshes, blocks that lie together and are of one mip as one object.
+fn write(far: &Far, path: &Path, colours: bool) -> Outcome<(GlbStats, u64)> {
+    let mut output = Output::create(path)?;
+    // Near the eye, where cells are small, positions are to be exact.
+    let near = far.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
+    let frame = Frame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
+    let options = GlbOptions { frame, ..GlbOptions::default() };
+    let mut writer = GlbWriter::new(options, far.snapshot.materials());
+    let mut objects: BTreeMap<MipBlock, Vec<GlbBlock<'_>>> = BTreeMap::new();
+    for ShownMesh { block, mip, mesh } in &far.meshes {
+        let tint = colours.then(|| tint(*mip));
+        let object = block.over(mip + OBJECT_LOG2);
+        objects.entry(object).or_default().push(GlbBlock { mesh, mip: *mip, tint });
+    }
+    for (MipBlock { mip, pos }, blocks) in objects {
+        let name = format!("mip {} at {} {} {}", mip - OBJECT_LOG2, pos.x, pos.y, pos.z);
+        writer.add_blocks(&name, blocks).map_err(Failure::at(path))?;
+    }
+    let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;
+    Ok((stats, output.finish()?))
+}

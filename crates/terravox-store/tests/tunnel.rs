@@ -1,0 +1,79 @@
+//! A tunnel that was dug, saved and left far behind is there when one comes back, and shows
+//! from afar meanwhile.
+
+mod scratch;
+
+use scratch::{Folder, growing_world};
+use terravox::generate::Hills;
+use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::{Cell, ChunkPos, Held, MipBlock, VoxelPos};
+use terravox_store::Store;
+
+const HILLS: u64 = 11;
+
+/// The store's cells, else the generator's.
+fn fill(store: &Store, part: &mut Part<'_>) {
+    let block = part.block();
+    match store.block(block, part.cells()) {
+        Ok(true) => {}
+        Ok(false) => {
+            part.cells().reset(block.cells());
+            Hills::new(HILLS).fill(part.cells(), block.mip);
+        }
+        Err(_) => part.set_missing(),
+    }
+}
+
+fn at(x: f32) -> [Viewer; 1] {
+    [Viewer { position_m: [x, 30.0, 0.0], distance_m: 150.0 }]
+}
+
+#[test]
+fn ones_own_tunnel_is_there_after_a_long_way_slow() {
+    let folder = Folder::new("tunnel");
+    let store = growing_world(&folder.file("tunnel.tvx"), HILLS);
+    let lod = LodOptions {
+        detail: 1.0,
+        max_mip: 3,
+        max_bytes: 0,
+        near_voxels: 40.0,
+        ..LodOptions::default()
+    };
+    let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    let update = |terrain: &mut Terrain, x: f32| {
+        terrain.update(&at(x), Budget::Unlimited, |part| fill(&store, part));
+    };
+    update(&mut terrain, 0.0);
+    let tunnel = [[-20.0, 2.0, -3.0], [20.0, 8.0, 3.0]];
+    terrain.edit_cells(tunnel[0], tunnel[1], |_, _| Cell::AIR).unwrap();
+    update(&mut terrain, 0.0);
+    let shown = |terrain: &Terrain| {
+        let chunks = [ChunkPos::new(-1, 0, 0), ChunkPos::new(0, 0, 0), ChunkPos::new(0, 0, -1)];
+        chunks.map(|chunk| terrain.mesh(chunk).map(|mesh| (**mesh).clone()))
+    };
+    let before = shown(&terrain);
+
+    // Not saved, it stays in memory, whatever the budget.
+    let edited = terrain.edited_chunks();
+    assert!(!edited.is_empty());
+    for step in 1..8 {
+        update(&mut terrain, step as f32 * 100.0);
+    }
+    assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)));
+
+    let generate = |block: MipBlock, out: &mut _| Hills::new(HILLS).fill(out, block.mip);
+    store.write_grown(terrain.grid(), &edited, &generate).unwrap();
+    terrain.chunks_saved(&edited);
+    assert!(terrain.edited_chunks().is_empty());
+    for step in 8..20 {
+        update(&mut terrain, step as f32 * 100.0);
+    }
+    assert!(edited.iter().any(|&chunk| terrain.grid().held(chunk) == Held::Unknown));
+
+    for step in (0..20).rev() {
+        update(&mut terrain, step as f32 * 100.0);
+    }
+    assert_eq!(terrain.grid().cell(VoxelPos::new(3, 4, 0)), Ok(Cell::AIR));
+    assert!(shown(&terrain) == before, "the tunnel looks as it did");
+    assert!(terrain.edited_chunks().is_empty(), "what came from the store is not an edit");
+}

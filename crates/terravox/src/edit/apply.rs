@@ -1,0 +1,331 @@
+//! Applying an operation to a grid: read, change, compare, remember, write.
+//!
+//! Small operations are one box and one write. Large ones go chunk by chunk from a
+//! snapshot, so that memory stays bounded and a chunk sees its neighbours as they were;
+//! chunks of one material that a brush covers whole are never read.
+
+use super::cellwise::{self, CellScratch, padding};
+use super::clip::put;
+use super::patch::{Patch, PatchScratch, Run, bounds_of, changed_runs, tally};
+use super::rows::{self, RowAction, RowScratch};
+use super::stamp::{Cover, Stamp};
+use super::volume::Tally;
+use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, Place, Volume};
+use crate::voxel::{
+    AIR, DenseBox, Held, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
+};
+
+/// Cells of an operation that is done as one box.
+pub(super) const ONE_BOX: u64 = 1 << 21;
+
+/// What an edit did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edited {
+    /// The smallest region that holds every cell that changed; empty if none did.
+    pub region: Region,
+    /// What was taken away, by material.
+    pub removed: Volume,
+    /// What was added, by material.
+    pub added: Volume,
+}
+
+/// Applies operations. Holds only buffers, which are used again.
+#[derive(Default)]
+pub struct Editor {
+    old: DenseBox,
+    new: DenseBox,
+    /// The part of `new` that is written.
+    part: DenseBox,
+    runs: Vec<Run>,
+    rows: RowScratch,
+    cells: CellScratch,
+    patch: PatchScratch,
+}
+
+/// An operation made ready.
+enum Job<'a> {
+    Brush(&'a BrushOp, Stamp),
+    Paste(Clip, &'a Place),
+}
+
+/// What is gathered while an operation is applied.
+#[derive(Default)]
+struct Outcome {
+    region: Region,
+    tally: Tally,
+    patches: Vec<Patch>,
+}
+
+impl Editor {
+    /// Applies an operation, in voxels. What was there goes to `history`, if there is one,
+    /// as a part of the stroke that is open, else as a stroke of its own.
+    ///
+    /// # Errors
+    /// [`EditError`]; nothing is then changed.
+    pub fn apply<'h>(
+        &mut self,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+        history: impl Into<Option<&'h mut History>>,
+    ) -> Result<Edited, EditError> {
+        self.apply_by(ONE_BOX, grid, op, history.into())
+    }
+
+    /// As [`Editor::apply`], chunk by chunk whatever the size.
+    #[cfg(test)]
+    pub(super) fn apply_in_pieces(
+        &mut self,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+    ) -> Result<Edited, EditError> {
+        self.apply_by(0, grid, op, None)
+    }
+
+    /// Applies an operation as one box if that has at most `one_box` cells.
+    fn apply_by(
+        &mut self,
+        one_box: u64,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+        history: Option<&mut History>,
+    ) -> Result<Edited, EditError> {
+        let job = Job::new(op, grid)?;
+        let (region, padding) = (job.region(), job.padding());
+        let needed = region.grow(padding);
+        if !needed.within_limits() {
+            return Err(EditError::BeyondLimits(region));
+        }
+        if region.volume() > MAX_EDIT_CELLS {
+            return Err(EditError::TooLarge(region));
+        }
+        check_held(grid, needed)?;
+        let mut outcome = Outcome::default();
+        let remember = history.is_some();
+        if region.volume() <= one_box {
+            grid.read(needed, 0, &mut self.old)?;
+            self.change(&job, grid.materials());
+            self.commit(grid, region, remember, &mut outcome)?;
+        } else {
+            let before = grid.snapshot();
+            for chunk in region.blocks::<5>() {
+                let piece = chunk.region().intersect(region);
+                if self.load(&job, &before, piece, padding)? {
+                    self.commit(grid, piece, remember, &mut outcome)?;
+                }
+            }
+        }
+        if let Some(history) = history {
+            history.record(outcome.patches);
+        }
+        let Tally { removed, added } = outcome.tally;
+        Ok(Edited { region: outcome.region, removed, added })
+    }
+
+    /// Makes `old` and `new` a piece of a large operation, before and after. Answers
+    /// whether they can differ.
+    fn load(
+        &mut self,
+        job: &Job<'_>,
+        before: &Snapshot,
+        piece: Region,
+        padding: i32,
+    ) -> Result<bool, NotHeld> {
+        if let Some((old, new)) = job.uniform(before, piece)? {
+            if old != new {
+                self.old.reset(piece);
+                self.old.fill(old);
+                self.new.reset(piece);
+                self.new.fill(new);
+            }
+            return Ok(old != new);
+        }
+        if job.cover(piece) == Cover::None {
+            return Ok(false);
+        }
+        before.read(piece.grow(padding), 0, &mut self.old)?;
+        self.change(job, before.materials());
+        Ok(true)
+    }
+
+    /// Makes `new` what the operation makes of `old`.
+    fn change(&mut self, job: &Job<'_>, materials: &MaterialTable) {
+        let kinds = materials.kinds();
+        copy_box(&self.old, &mut self.new);
+        match job {
+            Job::Paste(clip, place) => {
+                put(clip, place.at.into(), place.blend, &mut self.new, kinds);
+            }
+            Job::Brush(op, stamp) => match row_action(op, kinds) {
+                Some(action) if rows::is_dry(&self.old, kinds) => {
+                    rows::apply(action, stamp, &mut self.new, &mut self.rows);
+                }
+                _ => cellwise::apply(op, stamp, &mut self.new, kinds, &mut self.cells),
+            },
+        }
+    }
+
+    /// Writes what differs between `old` and `new` in `piece`.
+    fn commit(
+        &mut self,
+        grid: &mut VoxelGrid,
+        piece: Region,
+        remember: bool,
+        outcome: &mut Outcome,
+    ) -> Result<(), NotHeld> {
+        changed_runs(&self.old, &self.new, piece, &mut self.runs);
+        let region = bounds_of(&self.runs, self.old.region());
+        if region.is_empty() {
+            return Ok(());
+        }
+        tally(&self.old, &self.new, &self.runs, &mut outcome.tally);
+        if remember {
+            outcome.patches.push(Patch::of(&self.old, &self.runs, region, &mut self.patch));
+        }
+        outcome.region = outcome.region.union(region);
+        if region == self.new.region() {
+            return grid.write(&self.new);
+        }
+        crop(&self.new, region, &mut self.part);
+        grid.write(&self.part)
+    }
+}
+
+impl<'a> Job<'a> {
+    fn new(op: &'a EditOp, grid: &Snapshot) -> Result<Job<'a>, EditError> {
+        let paste = |clip: &Clip, place: &'a Place| -> Result<Job<'a>, EditError> {
+            let clip = clip.placed(place)?;
+            let size = clip.cells().region().max;
+            let max = [0, 1, 2].map(|i| place.at[i].checked_add(size.to_array()[i]));
+            let at = Region::one(place.at.into());
+            match max {
+                [Some(_), Some(_), Some(_)] => Ok(Job::Paste(clip, place)),
+                _ => Err(EditError::BeyondLimits(at)),
+            }
+        };
+        match op {
+            EditOp::Brush(op) => {
+                op.check(grid.materials())?;
+                // Paint has no half.
+                let whole = matches!(op.action, Action::Paint { .. } | Action::Replace { .. });
+                let strength = if whole { 1.0 } else { op.strength };
+                Ok(Job::Brush(op, Stamp::new(&op.brush, op.falloff, strength)?))
+            }
+            EditOp::Copy(op) => paste(&Clip::copy(grid, Region::new(op.from, op.to))?, &op.place),
+            EditOp::Paste(op) => paste(&op.clip, &op.place),
+        }
+    }
+
+    fn region(&self) -> Region {
+        match self {
+            Job::Brush(_, stamp) => stamp.region,
+            Job::Paste(clip, place) => {
+                let min = VoxelPos::from(place.at);
+                Region { min, max: min + clip.cells().region().max }
+            }
+        }
+    }
+
+    fn padding(&self) -> i32 {
+        match self {
+            Job::Brush(op, _) => padding(op),
+            Job::Paste(..) => 0,
+        }
+    }
+
+    fn cover(&self, piece: Region) -> Cover {
+        match self {
+            Job::Brush(_, stamp) => stamp.cover(piece),
+            Job::Paste(..) => Cover::Some,
+        }
+    }
+
+    /// The material of a whole chunk of one material, and what it becomes, where that is
+    /// known without a look at its cells.
+    fn uniform(&self, before: &Snapshot, piece: Region) -> Result<Option<(u8, u8)>, NotHeld> {
+        let Job::Brush(op, stamp) = self else { return Ok(None) };
+        let chunk = piece.min.chunk();
+        let Some(old) = before.chunk(chunk)?.uniform_material() else { return Ok(None) };
+        let solid = |material| before.materials().kind(material) == Kind::Solid;
+        if chunk.region() != piece || !op.mask.is_open() || stamp.cover(piece) != Cover::All {
+            return Ok(None);
+        }
+        Ok(match op.action {
+            Action::Fill { material } if solid(material) && !solid(old) => Some((old, material)),
+            Action::Fill { material } if solid(material) => Some((old, old)),
+            Action::Dig if solid(old) => Some((old, AIR)),
+            Action::Dig => Some((old, old)),
+            _ => None,
+        })
+    }
+}
+
+/// The action as rows can do it.
+fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
+    let solid = |material: u8| kinds[usize::from(material)] == Kind::Solid;
+    match op.action {
+        _ if !op.mask.is_open() => None,
+        Action::Fill { material } if solid(material) => Some(RowAction::Fill(material)),
+        Action::Dig => Some(RowAction::Dig),
+        Action::Paint { material } => Some(RowAction::Paint(material)),
+        _ => None,
+    }
+}
+
+/// Refuses regions that are not held at mip 0 in all their chunks.
+pub(super) fn check_held(grid: &Snapshot, region: Region) -> Result<(), NotHeld> {
+    for chunk in region.blocks::<5>() {
+        let held = grid.held(chunk);
+        if matches!(held, Held::Unknown | Held::Mip(1..)) {
+            return Err(NotHeld { chunk, mip: 0, held });
+        }
+    }
+    Ok(())
+}
+
+/// Makes `to` the same as `from`, in its own memory.
+fn copy_box(from: &DenseBox, to: &mut DenseBox) {
+    if to.region().size() != from.region().size() {
+        to.reset(from.region());
+    }
+    to.move_to(from.region().min);
+    let (material, occupancy) = to.arrays_mut();
+    material.copy_from_slice(from.materials());
+    occupancy.copy_from_slice(from.occupancies());
+    if !(to.water().is_empty() && from.water().is_empty()) {
+        to.set_all_water(from.water().to_vec());
+    }
+}
+
+/// Makes `to` the part of `from` in `region`.
+fn crop(from: &DenseBox, region: Region, to: &mut DenseBox) {
+    if to.region().size() != region.size() {
+        to.reset(region);
+    }
+    to.move_to(region.min);
+    let (width, [row, _, depth]) = (region.size()[0], from.region().size());
+    let off = region.min - from.region().min;
+    let (material, occupancy) = to.arrays_mut();
+    let targets = material.chunks_exact_mut(width).zip(occupancy.chunks_exact_mut(width));
+    for ((m, o), at) in targets.zip(region_rows(region)) {
+        let start =
+            off.x as usize + row * ((off.z + at[1]) as usize + depth * (off.y + at[0]) as usize);
+        m.copy_from_slice(&from.materials()[start..start + width]);
+        o.copy_from_slice(&from.occupancies()[start..start + width]);
+    }
+    if !(to.water().is_empty() && from.water().is_empty()) {
+        let held = from.water().iter().filter_map(|&(i, held)| {
+            let (i, slice) = (i as usize, row * depth);
+            let at = [i % row, i / slice, i / row % depth].map(|v| v as i32);
+            let pos = from.region().min + VoxelPos::from(at);
+            region.contains(pos).then(|| (to.index(pos) as u32, held))
+        });
+        let held = held.collect();
+        to.set_all_water(held);
+    }
+}
+
+/// (y, z) of the rows of a region, from its lowest corner.
+fn region_rows(region: Region) -> impl Iterator<Item = [i32; 2]> {
+    let [_, high, deep] = region.size().map(|v| v as i32);
+    (0..high).flat_map(move |y| (0..deep).map(move |z| [y, z]))
+}

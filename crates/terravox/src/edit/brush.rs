@@ -1,0 +1,241 @@
+//! Shapes that brushes have, as plain data.
+
+use super::EditError;
+
+/// The rotation that turns nothing, as a quaternion.
+pub const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// A shape. Lengths and points are in the unit of whoever applies the edit: voxels for
+/// [`super::Editor`], metres for `Terrain`. Rotations are quaternions `[x, y, z, w]` of any
+/// length but zero; they turn the shape about its centre.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
+pub enum Brush {
+    /// A ball.
+    Ball {
+        /// Its middle.
+        centre: [f64; 3],
+        /// Its radius.
+        radius: f64,
+    },
+    /// A box, turned at will.
+    Block {
+        /// Its middle.
+        centre: [f64; 3],
+        /// Half of its edges.
+        half: [f64; 3],
+        /// How it is turned.
+        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
+        turn: [f64; 4],
+    },
+    /// A cylinder, upright before it is turned.
+    Cylinder {
+        /// Its middle.
+        centre: [f64; 3],
+        /// Its radius.
+        radius: f64,
+        /// Half of its height.
+        half_height: f64,
+        /// How it is turned.
+        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
+        turn: [f64; 4],
+    },
+    /// The lower half of a block that is cut from its bottom edge at −z to its top edge at
+    /// +z: a ramp that rises with z.
+    Wedge {
+        /// Middle of the block.
+        centre: [f64; 3],
+        /// Half of the block's edges.
+        half: [f64; 3],
+        /// How it is turned.
+        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
+        turn: [f64; 4],
+    },
+    /// All that is near a line from point to point: two points are a capsule.
+    Path {
+        /// One to 4096 points.
+        points: Vec<[f64; 3]>,
+        /// How near.
+        radius: f64,
+    },
+    /// What is inside all of 4 to 32 planes, which must bound it.
+    Convex {
+        /// The planes.
+        planes: Vec<Plane>,
+    },
+    /// The inside of a closed triangle mesh.
+    Mesh {
+        /// Points.
+        vertices: Vec<[f64; 3]>,
+        /// Indices of three vertices each, counterclockwise as seen from outside. Every
+        /// edge is used as often one way as the other.
+        triangles: Vec<[u32; 3]>,
+    },
+    /// Ground below a grid of heights.
+    Heights {
+        /// Where the sample of lowest x and z lies, and the level that heights count from,
+        /// which is also the bottom.
+        corner: [f64; 3],
+        /// Distance between samples.
+        spacing: f64,
+        /// Samples along x, at least 2.
+        width: u32,
+        /// Heights above the corner's y, x fastest, then z; full rows, at least 2.
+        heights: Vec<f32>,
+    },
+}
+
+/// A plane and the side of it that is inside: `normal · p <= offset`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Plane {
+    /// Out of the shape, of any length but zero.
+    pub normal: [f64; 3],
+    /// How far along the normal the plane lies.
+    pub offset: f64,
+}
+
+#[cfg(feature = "serde")]
+fn no_turn() -> [f64; 4] {
+    NO_TURN
+}
+
+impl Brush {
+    /// The same shape with every point multiplied by `scale`, then moved by `offset`: how
+    /// metres become voxels.
+    #[must_use]
+    pub fn scaled(&self, scale: f64, offset: [f64; 3]) -> Brush {
+        let at = |p: &[f64; 3]| [0, 1, 2].map(|i| p[i] * scale + offset[i]);
+        let long = |v: &[f64; 3]| v.map(|v| v * scale);
+        match self {
+            Brush::Ball { centre, radius } => {
+                Brush::Ball { centre: at(centre), radius: radius * scale }
+            }
+            Brush::Block { centre, half, turn } => {
+                Brush::Block { centre: at(centre), half: long(half), turn: *turn }
+            }
+            Brush::Cylinder { centre, radius, half_height, turn } => Brush::Cylinder {
+                centre: at(centre),
+                radius: radius * scale,
+                half_height: half_height * scale,
+                turn: *turn,
+            },
+            Brush::Wedge { centre, half, turn } => {
+                Brush::Wedge { centre: at(centre), half: long(half), turn: *turn }
+            }
+            Brush::Path { points, radius } => {
+                Brush::Path { points: points.iter().map(at).collect(), radius: radius * scale }
+            }
+            Brush::Convex { planes } => {
+                let plane = |p: &Plane| {
+                    let moved: f64 = (0..3).map(|i| p.normal[i] * offset[i]).sum();
+                    Plane { normal: p.normal, offset: p.offset * scale + moved }
+                };
+                Brush::Convex { planes: planes.iter().map(plane).collect() }
+            }
+            Brush::Mesh { vertices, triangles } => Brush::Mesh {
+                vertices: vertices.iter().map(at).collect(),
+                triangles: triangles.clone(),
+            },
+            Brush::Heights { corner, spacing, width, heights } => Brush::Heights {
+                corner: at(corner),
+                spacing: spacing * scale,
+                width: *width,
+                heights: heights.iter().map(|h| (f64::from(*h) * scale) as f32).collect(),
+            },
+        }
+    }
+
+    /// Says what is wrong with the numbers of the shape, if anything.
+    pub(super) fn check(&self) -> Result<(), EditError> {
+        let wrong = |what| Err(EditError::Invalid(what));
+        let positive = |v: f64| v > 0.0 && v <= MAX_LENGTH;
+        let point = |p: &[f64; 3]| p.iter().all(|v| v.abs() <= MAX_LENGTH);
+        match self {
+            Brush::Ball { centre, .. }
+            | Brush::Block { centre, .. }
+            | Brush::Cylinder { centre, .. }
+            | Brush::Wedge { centre, .. }
+                if !point(centre) =>
+            {
+                return wrong("the brush's centre is not a point of the world");
+            }
+            Brush::Path { points, .. } if !points.iter().all(point) => {
+                return wrong("a point of the path is not a point of the world");
+            }
+            Brush::Mesh { vertices, .. } if !vertices.iter().all(point) => {
+                return wrong("a vertex of the brush is not a point of the world");
+            }
+            Brush::Heights { corner, .. } if !point(corner) => {
+                return wrong("the corner of the heights is not a point of the world");
+            }
+            _ => {}
+        }
+        match self {
+            Brush::Ball { radius, .. } | Brush::Path { radius, .. } if !positive(*radius) => {
+                wrong("the brush's radius must be a number above 0")
+            }
+            Brush::Cylinder { radius, half_height, .. }
+                if !(positive(*radius) && positive(*half_height)) =>
+            {
+                wrong("a cylinder's radius and height must be numbers above 0")
+            }
+            Brush::Block { half, .. } | Brush::Wedge { half, .. }
+                if !half.iter().all(|&v| positive(v)) =>
+            {
+                wrong("the brush's edges must be numbers above 0")
+            }
+            Brush::Path { points, .. } if !(1..=4096).contains(&points.len()) => {
+                wrong("a path needs 1 to 4096 points")
+            }
+            Brush::Convex { planes } if !(4..=32).contains(&planes.len()) => {
+                wrong("a convex brush needs 4 to 32 planes")
+            }
+            Brush::Mesh { vertices, triangles } => check_mesh(vertices.len(), triangles),
+            Brush::Heights { spacing, width, heights, .. } => {
+                let rows = heights.len().checked_div(*width as usize).unwrap_or(0);
+                if !positive(*spacing) {
+                    return wrong("the spacing of heights must be a number above 0");
+                }
+                if *width < 2 || rows < 2 || rows * *width as usize != heights.len() {
+                    return wrong("heights come in full rows, at least 2 of at least 2");
+                }
+                if !heights.iter().all(|h| f64::from(h.abs()) <= MAX_LENGTH) {
+                    return wrong("a height is not a number");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Longest length and farthest coordinate, voxels: the whole world.
+pub(super) const MAX_LENGTH: f64 = 2_147_483_648.0;
+
+/// Most triangles of a brush.
+const MAX_TRIANGLES: usize = 1 << 20;
+
+/// A mesh must be closed: each edge is walked as often one way as the other.
+fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> {
+    if triangles.is_empty() || triangles.len() > MAX_TRIANGLES {
+        return Err(EditError::Invalid("a mesh brush needs 1 to 1048576 triangles"));
+    }
+    if triangles.iter().flatten().any(|&v| v as usize >= vertices) {
+        return Err(EditError::Invalid("a triangle of the brush names a vertex that is not there"));
+    }
+    let mut edges: Vec<(u32, u32, bool)> = Vec::with_capacity(3 * triangles.len());
+    for &[a, b, c] in triangles {
+        edges.extend([(a, b), (b, c), (c, a)].map(|(p, q)| (p.min(q), p.max(q), p < q)));
+    }
+    edges.sort_unstable();
+    let closed = edges.chunk_by(|p, q| (p.0, p.1) == (q.0, q.1)).all(|edge| {
+        edge[0].0 == edge[0].1 || edge.iter().filter(|e| e.2).count() * 2 == edge.len()
+    });
+    match closed {
+        true => Ok(()),
+        false => Err(EditError::Invalid("the mesh is not closed; close its holes")),
+    }
+}

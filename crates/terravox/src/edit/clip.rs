@@ -1,0 +1,386 @@
+//! Cells that were copied: turned, mirrored, scaled, and put somewhere else.
+
+use super::EditError;
+#[cfg(feature = "serde")]
+use crate::codec::Rle;
+use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
+
+/// Most cells of a copy, before and after it is scaled.
+pub const MAX_CLIP_CELLS: u64 = 1 << 24;
+
+/// Largest factor of a scaled copy.
+const MAX_SCALE: i32 = 16;
+
+/// Cells without a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clip {
+    /// From (0, 0, 0) on.
+    cells: DenseBox,
+}
+
+/// Where a copy goes, and how it is changed on the way: mirrored, then turned about x, y
+/// and z, then scaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Place {
+    /// Where the lowest voxel of the copy, as it is then, comes to lie.
+    pub at: [i32; 3],
+    /// Axes along which it is mirrored.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub mirror: [bool; 3],
+    /// How it is turned.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub turn: Turn,
+    /// 2 to 16 is so many times larger, −2 to −16 so many times smaller; 0 and 1 are as
+    /// it is.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scale: i32,
+    /// What happens to what is there.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub blend: Blend,
+}
+
+/// Quarter turns about x, then y, then z, counterclockwise as seen from the axis' end.
+pub type Turn = [u8; 3];
+
+/// What becomes of the cells that a copy is put over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Blend {
+    /// They stay where the copy has air.
+    #[default]
+    Over,
+    /// All become those of the copy.
+    Replace,
+    /// They stay where they are as full as those of the copy, as when filling.
+    Add,
+}
+
+impl Clip {
+    /// A copy of cells.
+    ///
+    /// # Errors
+    /// If they are more than [`MAX_CLIP_CELLS`].
+    pub fn new(mut cells: DenseBox) -> Result<Clip, EditError> {
+        let region = cells.region();
+        if region.volume() > MAX_CLIP_CELLS || region.is_empty() {
+            return Err(EditError::ClipTooLarge(region));
+        }
+        cells.move_to(VoxelPos::ZERO);
+        let (material, occupancy) = cells.arrays_mut();
+        for (m, o) in material.iter().zip(occupancy) {
+            *o = if *m == AIR { 0 } else { *o };
+        }
+        Ok(Clip { cells })
+    }
+
+    /// A copy of a region, at mip 0.
+    ///
+    /// # Errors
+    /// If the region is empty, has more than [`MAX_CLIP_CELLS`] cells, is beyond the
+    /// limits, or is not held at mip 0.
+    pub fn copy(from: &Snapshot, region: Region) -> Result<Clip, EditError> {
+        if region.is_empty() {
+            return Err(EditError::Invalid("there is nothing between the corners of the copy"));
+        }
+        if region.volume() > MAX_CLIP_CELLS {
+            return Err(EditError::ClipTooLarge(region));
+        }
+        if !region.within_limits() {
+            return Err(EditError::BeyondLimits(region));
+        }
+        let mut cells = DenseBox::default();
+        from.read(region, 0, &mut cells)?;
+        Clip::new(cells)
+    }
+
+    /// The cells, from (0, 0, 0) on.
+    pub fn cells(&self) -> &DenseBox {
+        &self.cells
+    }
+
+    /// Mirrored, turned and scaled as `place` says.
+    ///
+    /// # Errors
+    /// If it would have more than [`MAX_CLIP_CELLS`] cells, or the scale is above 16.
+    pub fn placed(&self, place: &Place) -> Result<Clip, EditError> {
+        if !(-MAX_SCALE..=MAX_SCALE).contains(&place.scale) || place.scale == -1 {
+            return Err(EditError::Invalid("a scale is 1 to 16, or −2 to −16 for smaller"));
+        }
+        let mut clip = self.clone();
+        for axis in 0..3 {
+            if place.mirror[axis] {
+                clip = clip.moved(clip.size(), |mut p, size| {
+                    p[axis] = size[axis] - 1 - p[axis];
+                    p
+                });
+            }
+        }
+        for axis in 0..3 {
+            for _ in 0..place.turn[axis] % 4 {
+                clip = clip.turned(axis);
+            }
+        }
+        match place.scale {
+            2.. => clip.larger(place.scale),
+            ..0 => clip.smaller(-place.scale),
+            _ => Ok(clip),
+        }
+    }
+
+    fn size(&self) -> [i32; 3] {
+        self.cells.region().size().map(|v| v as i32)
+    }
+
+    /// A clip of `size` in which every cell of this one is where `to` says.
+    fn moved(&self, size: [i32; 3], to: impl Fn([i32; 3], [i32; 3]) -> [i32; 3]) -> Clip {
+        let mut cells = DenseBox::new(Region::new([0; 3], size));
+        let mut water = Vec::new();
+        let mut held = self.cells.water().iter().peekable();
+        for (i, pos) in self.cells.region().voxels().enumerate() {
+            let target = to(pos.to_array(), self.size()).into();
+            cells.set(target, self.cells.cell(pos));
+            if let Some(entry) = held.next_if(|entry| entry.0 as usize == i) {
+                water.push((cells.index(target) as u32, entry.1));
+            }
+        }
+        cells.set_all_water(water);
+        Clip { cells }
+    }
+
+    /// A quarter turn about an axis.
+    fn turned(&self, axis: usize) -> Clip {
+        let (b, c) = ((axis + 1) % 3, (axis + 2) % 3);
+        let mut size = self.size();
+        size.swap(b, c);
+        self.moved(size, |p, size| {
+            let mut to = p;
+            to[b] = size[c] - 1 - p[c];
+            to[c] = p[b];
+            to
+        })
+    }
+
+    /// `times` as large. The fill between cells is that between their centres, and is a
+    /// distance, so it grows with the copy.
+    fn larger(&self, times: i32) -> Result<Clip, EditError> {
+        let region = Region::new([0; 3], self.size().map(|v| v.saturating_mul(times)));
+        if region.volume() > MAX_CLIP_CELLS {
+            return Err(EditError::ClipTooLarge(region));
+        }
+        let mut out = Builder::new(region);
+        for pos in region.voxels() {
+            let near = Part::of(&self.cells, pos.to_array().map(|v| v / times).into());
+            let (units, material) = self.between(pos, times);
+            let grown = (units - 128 * 64).saturating_mul(times) + 128 * 64;
+            let solid = ((grown + 32).div_euclid(64)).clamp(0, 256) as u16;
+            let material = if near.solid > 0 { near.material } else { material };
+            out.push(Part { solid, material, ..near });
+        }
+        Ok(Clip { cells: out.finish() })
+    }
+
+    /// 64 times the solid units at a point of the copy `times` as large, and the material
+    /// that has most of them among the eight cells about it.
+    fn between(&self, pos: VoxelPos, times: i32) -> (i32, u8) {
+        let size = self.size();
+        // The point in half parts of a cell of the copy, from the first cell's centre.
+        let at = pos.to_array().map(|v| 2 * v + 1 - times);
+        let low = at.map(|v| v.div_euclid(2 * times));
+        let share = at.map(|v| v.rem_euclid(2 * times));
+        let (mut sum, mut best) = (0i64, (0, AIR));
+        for corner in 0..8 {
+            let [x, y, z] = [0, 1, 2].map(|i| {
+                let up = corner >> i & 1;
+                let weight = if up == 1 { share[i] } else { 2 * times - share[i] };
+                ((low[i] + up).clamp(0, size[i] - 1), i64::from(weight))
+            });
+            let part = Part::of(&self.cells, VoxelPos::new(x.0, y.0, z.0));
+            let units = x.1 * y.1 * z.1 * i64::from(part.solid);
+            sum += units;
+            if units > best.0 {
+                best = (units, part.material);
+            }
+        }
+        let whole = i64::from(2 * times).pow(3);
+        ((sum * 64 / whole) as i32, best.1)
+    }
+
+    /// One `times`-th as large: the mean of the cells.
+    fn smaller(&self, times: i32) -> Result<Clip, EditError> {
+        let region = Region::new([0; 3], self.size().map(|v| (v + times - 1) / times));
+        let mut out = Builder::new(region);
+        for pos in region.voxels() {
+            let fine = pos.to_array().map(|v| v * times);
+            let fine = Region::new(fine, fine.map(|v| v + times)).intersect(self.cells.region());
+            let (mut solid, mut wet) = (0u32, 0u32);
+            let mut by_material = [0u32; 256];
+            let mut liquid = crate::voxel::WATER;
+            for at in fine.voxels() {
+                let part = Part::of(&self.cells, at);
+                solid += u32::from(part.solid);
+                wet += u32::from(part.wet);
+                by_material[usize::from(part.material)] += u32::from(part.solid);
+                liquid = if part.solid == 0 && part.wet > 0 { part.material } else { liquid };
+            }
+            let cells = fine.volume() as u32;
+            let mean = |sum: u32| ((sum + cells / 2) / cells) as u16;
+            let most = (0..256usize).max_by_key(|&m| (by_material[m], std::cmp::Reverse(m)));
+            let solid = mean(solid);
+            let material = if solid > 0 { most.unwrap_or(0) as u8 } else { liquid };
+            out.push(Part { solid, wet: mean(wet), material });
+        }
+        Ok(Clip { cells: out.finish() })
+    }
+}
+
+/// A cell of a copy. Copies know no kinds: what holds water is solid, other cells are
+/// taken as solid too unless they are of the material that water has.
+#[derive(Clone, Copy)]
+struct Part {
+    solid: u16,
+    wet: u16,
+    material: u8,
+}
+
+impl Part {
+    fn of(cells: &DenseBox, pos: VoxelPos) -> Part {
+        let cell = cells.cell(pos);
+        let units = cell.units() as u16;
+        if cell.material == crate::voxel::WATER {
+            return Part { solid: 0, wet: units, material: cell.material };
+        }
+        let held = if cells.water().is_empty() { None } else { cells.water_at(pos) };
+        Part { solid: units, wet: held.map_or(0, |w| u16::from(w) + 1), material: cell.material }
+    }
+}
+
+/// A box that is filled cell by cell.
+struct Builder {
+    cells: DenseBox,
+    next: usize,
+    water: Vec<(u32, u8)>,
+}
+
+impl Builder {
+    fn new(region: Region) -> Builder {
+        Builder { cells: DenseBox::new(region), next: 0, water: Vec::new() }
+    }
+
+    fn push(&mut self, part: Part) {
+        let units = if part.solid > 0 { part.solid } else { part.wet };
+        let material = if part.solid > 0 { part.material } else { crate::voxel::WATER };
+        if units > 0 {
+            let (m, o) = self.cells.arrays_mut();
+            (m[self.next], o[self.next]) = (material, (units - 1) as u8);
+        }
+        if part.solid > 0 && part.wet > 0 {
+            self.water.push((self.next as u32, (part.wet - 1) as u8));
+        }
+        self.next += 1;
+    }
+
+    fn finish(mut self) -> DenseBox {
+        self.cells.set_all_water(self.water);
+        self.cells
+    }
+}
+
+/// Puts a placed copy whose lowest voxel is `at` over `cells`.
+pub(super) fn put(
+    clip: &Clip,
+    at: VoxelPos,
+    blend: Blend,
+    cells: &mut DenseBox,
+    kinds: &[Kind; 256],
+) {
+    let there = clip.cells.region();
+    let region = Region { min: at, max: at + there.max }.intersect(cells.region());
+    let kind = |cell: Cell| kinds[usize::from(cell.material)];
+    for pos in region.voxels() {
+        let from = pos - at;
+        let new = clip.cells.cell(from);
+        let old = cells.cell(pos);
+        let held = if clip.cells.water().is_empty() { None } else { clip.cells.water_at(from) };
+        let put = match blend {
+            Blend::Replace => true,
+            Blend::Over => !new.is_air(),
+            Blend::Add => match (kind(old), kind(new)) {
+                (_, Kind::Air) => false,
+                (Kind::Solid, Kind::Liquid) => false,
+                (Kind::Solid, Kind::Solid) | (Kind::Liquid, Kind::Liquid) => {
+                    new.units() > old.units()
+                }
+                _ => true,
+            },
+        };
+        if put {
+            let solid = kind(new) == Kind::Solid;
+            // What is over in a cell that was under water stays under water.
+            let lake = blend == Blend::Add && kind(old) == Kind::Liquid && new.units() < 256;
+            let old_water = if lake { Some(old.occupancy) } else { None };
+            cells.set(pos, new);
+            if !cells.water().is_empty() || held.or(old_water).is_some() {
+                cells.set_water(pos, held.max(old_water).filter(|_| solid));
+            }
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+mod plain {
+    //! As text: the size, and the run-length code of the cells in hexadecimal.
+
+    use super::*;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Text {
+        size: [u32; 3],
+        runs: String,
+    }
+
+    /// Every material may hold water here; the grid knows better.
+    const KINDS: [Kind; 256] = [Kind::Solid; 256];
+
+    impl Serialize for Clip {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut bytes = Vec::new();
+            Rle::wide(&KINDS).encode_box(&self.cells, &mut bytes);
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+            let runs = bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect();
+            let size = self.cells.region().size().map(|v| v as u32);
+            Text { size, runs }.serialize(serializer)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Clip {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Clip, D::Error> {
+            let text = Text::deserialize(deserializer)?;
+            let volume = text.size.iter().try_fold(1u64, |v, &edge| v.checked_mul(edge.into()));
+            if volume.is_none_or(|v| v == 0 || v > MAX_CLIP_CELLS) {
+                return Err(D::Error::custom(format!("a copy of {:?} cells", text.size)));
+            }
+            let region = Region::new([0; 3], text.size.map(|v| v as i32));
+            let bytes = from_hex(&text.runs).ok_or_else(|| D::Error::custom("runs are not hex"))?;
+            let mut cells = DenseBox::new(region);
+            let read = Rle::wide(&KINDS).decode_box(&bytes, &mut cells);
+            match read {
+                Ok(read) if read == bytes.len() => Clip::new(cells).map_err(D::Error::custom),
+                Ok(_) => Err(D::Error::custom("more runs than cells")),
+                Err(error) => Err(D::Error::custom(error)),
+            }
+        }
+    }
+
+    fn from_hex(text: &str) -> Option<Vec<u8>> {
+        let digits: Option<Vec<u8>> =
+            text.bytes().map(|c| char::from(c).to_digit(16).map(|d| d as u8)).collect();
+        let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+        Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    }
+}

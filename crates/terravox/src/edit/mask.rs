@@ -1,0 +1,69 @@
+//! Which cells an operation may touch.
+
+use super::EditError;
+use crate::voxel::{Cell, VoxelPos};
+
+/// Conditions that a cell must meet, all of them; the default lets every cell pass. They
+/// look at the cells as they were before the operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Mask {
+    /// The cell's material is one of these; empty for any. Air is 0: without it, a fill
+    /// makes no new ground.
+    pub materials: Vec<u8>,
+    /// The cell's centre lies between these heights; in the unit of the brush.
+    pub heights: Option<[f64; 2]>,
+    /// The surface at the cell faces up, and rises this much a unit of way, from the
+    /// first to the second: 0 is flat, 1 is 45°. Cells that are not at a surface do not
+    /// pass, nor do overhangs.
+    pub slope: Option<[f64; 2]>,
+}
+
+impl Mask {
+    /// Whether every cell passes.
+    pub fn is_open(&self) -> bool {
+        self.materials.is_empty() && self.heights.is_none() && self.slope.is_none()
+    }
+
+    pub(super) fn scaled(&self, scale: f64, offset: [f64; 3]) -> Mask {
+        let heights = self.heights.map(|range| range.map(|y| y * scale + offset[1]));
+        Mask { heights, ..self.clone() }
+    }
+
+    pub(super) fn check(&self) -> Result<(), EditError> {
+        let ordered = |range: Option<[f64; 2]>| range.is_none_or(|[low, high]| low <= high);
+        if !ordered(self.heights) {
+            return Err(EditError::Invalid("a mask's heights are two numbers, the lower first"));
+        }
+        if !ordered(self.slope) {
+            return Err(EditError::Invalid("a mask's slopes are two numbers, the lesser first"));
+        }
+        Ok(())
+    }
+
+    /// Whether the cell at `pos` passes; `solid_at` answers the solid fill in 256ths of
+    /// cells beside it.
+    pub(super) fn passes(
+        &self,
+        pos: VoxelPos,
+        cell: Cell,
+        solid_at: impl Fn([i32; 3]) -> u16,
+    ) -> bool {
+        let material = self.materials.is_empty() || self.materials.contains(&cell.material);
+        let height = f64::from(pos.y) + 0.5;
+        material
+            && self.heights.is_none_or(|[low, high]| low <= height && height <= high)
+            && self.slope.is_none_or(|range| slope_between(range, solid_at))
+    }
+}
+
+/// Whether the fill falls upward, with a slope in the range.
+fn slope_between([low, high]: [f64; 2], solid_at: impl Fn([i32; 3]) -> u16) -> bool {
+    let difference = |a: [i32; 3], b: [i32; 3]| f64::from(solid_at(a)) - f64::from(solid_at(b));
+    let up = difference([0, -1, 0], [0, 1, 0]);
+    let x = difference([-1, 0, 0], [1, 0, 0]);
+    let z = difference([0, 0, -1], [0, 0, 1]);
+    let slope = (x * x + z * z).sqrt() / up;
+    up > 0.0 && low <= slope && slope <= high
+}

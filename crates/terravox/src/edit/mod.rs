@@ -1,0 +1,50 @@
+//! Editing: brushes and what they do, copies, and undo.
+//!
+//! An edit is plain data, an [`EditOp`]: it can be kept, sent, replayed and undone, and
+//! gives the same cells wherever it is applied. [`Editor`] applies it to a grid; a
+//! [`History`] remembers what was there. Nothing here is privileged: operations read and
+//! write regions as any tool can (`examples/custom_tool.rs`).
+//!
+//! ```
+//! use terravox::edit::{EditOp, Editor, History};
+//! use terravox::voxel::{GridOptions, VoxelGrid};
+//!
+//! let mut grid = VoxelGrid::new(GridOptions::default());
+//! let (mut editor, mut history) = (Editor::default(), History::default());
+//! let rock = editor.apply(&mut grid, &EditOp::fill_ball(8, [0.0; 3], 6.0), &mut history)?;
+//! let dug = editor.apply(&mut grid, &EditOp::dig_ball([4.0, 0.0, 0.0], 3.0), &mut history)?;
+//! assert!(dug.removed.units(8) < rock.added.units(8));
+//! history.undo(&mut grid)?;
+//! history.undo(&mut grid)?;
+//! assert_eq!(grid.digest()?, VoxelGrid::default().digest()?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod apply;
+mod brush;
+mod cellwise;
+mod clip;
+mod error;
+mod mask;
+#[cfg(test)]
+mod naive;
+mod op;
+mod patch;
+mod rows;
+mod saved;
+mod shape;
+mod stamp;
+#[cfg(test)]
+mod tests;
+mod undo;
+mod volume;
+
+pub use apply::{Edited, Editor};
+pub use brush::{Brush, NO_TURN, Plane};
+pub use clip::{Blend, Clip, MAX_CLIP_CELLS, Place, Turn};
+pub use error::EditError;
+pub use mask::Mask;
+pub use op::{Action, BrushOp, CopyOp, EditOp, MAX_EDIT_CELLS, PasteOp};
+pub use saved::{HistoryError, HistoryErrorKind};
+pub use undo::{History, HistoryStats};
+pub use volume::Volume;

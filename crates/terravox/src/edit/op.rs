@@ -1,0 +1,279 @@
+//! Operations as plain data.
+
+use super::brush::MAX_LENGTH;
+use super::{Blend, Brush, Clip, EditError, Mask, Place};
+use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
+
+/// Most cells that one operation may reach over.
+pub const MAX_EDIT_CELLS: u64 = 1 << 30;
+
+/// An edit. Applied to equal grids it gives equal grids, on any machine.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum EditOp {
+    /// A brush does something to the cells that it covers.
+    Brush(BrushOp),
+    /// Cells of the world are copied to another place of it.
+    Copy(CopyOp),
+    /// Cells that the operation brings along are put somewhere: also a raw write.
+    Paste(PasteOp),
+}
+
+/// What a brush does, and where.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct BrushOp {
+    /// The shape.
+    pub brush: Brush,
+    /// What happens to the cells in it.
+    pub action: Action,
+    /// Length over which the brush fades inward from its surface: 0 is hard. In the unit
+    /// of the brush.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub falloff: f64,
+    /// How much of it happens, 0 to 1.
+    #[cfg_attr(feature = "serde", serde(default = "whole"))]
+    pub strength: f64,
+    /// Which cells it may touch.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub mask: Mask,
+}
+
+#[cfg(feature = "serde")]
+fn whole() -> f64 {
+    1.0
+}
+
+/// What a brush does to the cells that it covers. The share `b` of a cell that the brush
+/// covers is `clamp(½ + d)`, d the depth of the cell's centre in the brush in voxels.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
+pub enum Action {
+    /// Solid cells are filled up to `b`; what grows becomes `material`. Water stays in
+    /// what is left of a cell. With a liquid, the same as `flood`.
+    Fill {
+        /// A solid or a liquid.
+        material: u8,
+    },
+    /// Solid cells are emptied down to `1 − b`, and what is then no more than a film is
+    /// cleared. Water that was in them stays.
+    Dig,
+    /// Solid cells that are half covered become `material`, their fill stays.
+    Paint {
+        /// A solid.
+        material: u8,
+    },
+    /// As paint, for cells of one material, of any kind; air takes them away.
+    Replace {
+        /// What is replaced; not air.
+        from: u8,
+        /// What it becomes.
+        to: u8,
+    },
+    /// The ground becomes smoother; planes along the axes stay.
+    Smooth,
+    /// The ground becomes what it is below a plane and nothing above.
+    Flatten {
+        /// A point of the plane; in the unit of the brush.
+        point: [f64; 3],
+        /// Up from the plane, of any length but zero.
+        normal: [f64; 3],
+        /// What fills holes; `None` for what is next to them.
+        material: Option<u8>,
+    },
+    /// The surface moves outward.
+    Grow {
+        /// How far, up to one voxel; in the unit of the brush.
+        amount: f64,
+    },
+    /// The surface moves inward.
+    Erode {
+        /// How far, up to one voxel; in the unit of the brush.
+        amount: f64,
+    },
+    /// The surface moves in and out by noise.
+    Roughen {
+        /// How far at most, up to one voxel; in the unit of the brush.
+        amount: f64,
+        /// Size of the bumps; in the unit of the brush.
+        size: f64,
+        /// Other bumps for every number.
+        seed: u64,
+    },
+    /// Space that is not solid is filled with a liquid, shores too.
+    Flood {
+        /// A liquid.
+        material: u8,
+    },
+    /// Liquids are taken away, also those in solid cells.
+    Drain,
+}
+
+/// A copy within the world.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct CopyOp {
+    /// Lowest voxel that is copied.
+    pub from: [i32; 3],
+    /// One past the highest voxel that is copied.
+    pub to: [i32; 3],
+    /// Where it goes and how.
+    pub place: Place,
+}
+
+/// Cells that are brought along.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct PasteOp {
+    /// The cells.
+    pub clip: Clip,
+    /// Where they go and how.
+    pub place: Place,
+}
+
+impl From<BrushOp> for EditOp {
+    fn from(op: BrushOp) -> EditOp {
+        EditOp::Brush(op)
+    }
+}
+
+impl BrushOp {
+    /// The action with a hard brush of full strength, everywhere.
+    pub fn new(brush: Brush, action: Action) -> BrushOp {
+        BrushOp { brush, action, falloff: 0.0, strength: 1.0, mask: Mask::default() }
+    }
+
+    /// Says what is wrong with the operation's numbers, if anything.
+    pub(super) fn check(&self, materials: &MaterialTable) -> Result<(), EditError> {
+        let wrong = |what| Err(EditError::Invalid(what));
+        self.brush.check()?;
+        self.mask.check()?;
+        if !(0.0..=MAX_LENGTH).contains(&self.falloff) {
+            return wrong("the falloff must be a number of at least 0");
+        }
+        if !(0.0..=1.0).contains(&self.strength) {
+            return wrong("the strength must be 0 to 1");
+        }
+        self.action.check(materials)
+    }
+}
+
+impl Action {
+    fn check(&self, materials: &MaterialTable) -> Result<(), EditError> {
+        let wrong = |what| Err(EditError::Invalid(what));
+        let needs = |material: u8, kind: Kind, needed: &'static str| {
+            let wrong = EditError::WrongKind { material, needed };
+            if materials.kind(material) == kind { Ok(()) } else { Err(wrong) }
+        };
+        match *self {
+            Action::Fill { material: AIR } => wrong("air fills nothing; dig instead"),
+            Action::Replace { from: AIR, .. } => wrong("air cannot be replaced; fill it instead"),
+            Action::Paint { material } => needs(material, Kind::Solid, "solid"),
+            Action::Flood { material } => needs(material, Kind::Liquid, "liquid"),
+            Action::Flatten { material, point, normal } => {
+                let long = normal.iter().map(|v| v * v).sum::<f64>();
+                if !point.iter().all(|v| v.abs() <= MAX_LENGTH) {
+                    return wrong("the plane's point is not a point of the world");
+                }
+                if !(long > 1e-18 && long < 1e18) {
+                    return wrong("the plane's normal must have a direction");
+                }
+                material.map_or(Ok(()), |material| needs(material, Kind::Solid, "solid"))
+            }
+            Action::Grow { amount } | Action::Erode { amount }
+                if !(amount > 0.0 && amount <= 1.0) =>
+            {
+                wrong("the amount must be above 0 and at most one voxel")
+            }
+            Action::Roughen { amount, size, .. } => {
+                if !(amount > 0.0 && amount <= 1.0) {
+                    return wrong("the amount must be above 0 and at most one voxel");
+                }
+                match (1.0..=MAX_LENGTH).contains(&size) {
+                    true => Ok(()),
+                    false => wrong("the size of the bumps must be at least one voxel"),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn scaled(&self, scale: f64, offset: [f64; 3]) -> Action {
+        let mut action = self.clone();
+        match &mut action {
+            Action::Flatten { point, .. } => {
+                *point = [0, 1, 2].map(|i| point[i] * scale + offset[i]);
+            }
+            Action::Grow { amount } | Action::Erode { amount } => *amount *= scale,
+            Action::Roughen { amount, size, .. } => {
+                *amount *= scale;
+                *size *= scale;
+            }
+            _ => {}
+        }
+        action
+    }
+}
+
+impl EditOp {
+    /// Digs a ball.
+    pub fn dig_ball(centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+        ball(centre, radius, Action::Dig)
+    }
+
+    /// Fills a ball with `material`.
+    pub fn fill_ball(material: u8, centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+        ball(centre, radius, Action::Fill { material })
+    }
+
+    /// Paints the ground in a ball with `material`.
+    pub fn paint_ball(material: u8, centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+        ball(centre, radius, Action::Paint { material })
+    }
+
+    /// Smooths the ground in a ball, `strength` from 0 to 1.
+    pub fn smooth_ball(centre: impl Into<[f32; 3]>, radius: f32, strength: f32) -> EditOp {
+        let centre = centre.into().map(f64::from);
+        let brush = Brush::Ball { centre, radius: f64::from(radius) };
+        let strength = f64::from(strength);
+        BrushOp { strength, ..BrushOp::new(brush, Action::Smooth) }.into()
+    }
+
+    /// Writes the cells of `clip` so that its lowest voxel is `at`, over whatever is there.
+    pub fn write(clip: Clip, at: VoxelPos) -> EditOp {
+        let place = Place { at: at.to_array(), blend: Blend::Replace, ..Place::default() };
+        EditOp::Paste(PasteOp { clip, place })
+    }
+
+    /// Copies the voxels of `region` so that the lowest one goes to `at`, leaving what is
+    /// there where the copy has air.
+    pub fn copy(region: Region, at: VoxelPos) -> EditOp {
+        let place = Place { at: at.to_array(), ..Place::default() };
+        EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), place })
+    }
+
+    /// The same operation with every length of it multiplied by `scale` and every point
+    /// then moved by `offset`: how an operation in metres becomes one in voxels. What is
+    /// in whole voxels (copies, pastes) stays.
+    #[must_use]
+    pub fn scaled(&self, scale: f64, offset: [f64; 3]) -> EditOp {
+        let EditOp::Brush(op) = self else { return self.clone() };
+        EditOp::Brush(BrushOp {
+            brush: op.brush.scaled(scale, offset),
+            action: op.action.scaled(scale, offset),
+            falloff: op.falloff * scale,
+            strength: op.strength,
+            mask: op.mask.scaled(scale, offset),
+        })
+    }
+}
+
+fn ball(centre: impl Into<[f32; 3]>, radius: f32, action: Action) -> EditOp {
+    let centre = centre.into().map(f64::from);
+    BrushOp::new(Brush::Ball { centre, radius: f64::from(radius) }, action).into()
+}

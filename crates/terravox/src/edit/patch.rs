@@ -1,0 +1,442 @@
+//! Which cells a write changes, and what they were: the unit of undo.
+//!
+//! A patch keeps the cells that changed, run-length coded as everywhere ("Voxel Terrain:
+//! Storage", Roblox, 2017, which packs the box before each operation so), and beside them
+//! which cells of the box these are. That makes patches smaller than boxes, and leaves
+//! alone what others have in the same box.
+//!
+//! Which cells: a byte a row where the row has one run of changed cells that begins and
+//! ends within 7 cells of where the last such row's does (brushes are round, so it nearly
+//! always does); else a list. `docs/format.md` has every byte.
+
+use super::volume::Tally;
+use crate::codec::{Dialect, Rle};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
+
+/// The coder of patches. Whatever has water is solid to it; the grid knows better.
+const RLE: Rle<'static> = Rle { kinds: &[Kind::Solid; 256], dialect: Dialect::Wide };
+
+/// A row without a changed cell.
+const EMPTY_ROW: u8 = 0xfe;
+/// A row whose runs are listed.
+const LISTED_ROW: u8 = 0xff;
+
+/// Changed cells that lie side by side in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Index of the first in its box.
+    pub at: usize,
+    pub cells: usize,
+}
+
+/// Cells as they are to be, where they are not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Patch {
+    pub region: Region,
+    /// Which cells of the region.
+    pub rows: Box<[u8]>,
+    /// Their runs, one after the other.
+    pub cells: Box<[u8]>,
+}
+
+/// Finds the runs of cells that differ between two boxes of one region, in the part
+/// `within` of it.
+pub(super) fn changed_runs(old: &DenseBox, new: &DenseBox, within: Region, runs: &mut Vec<Run>) {
+    runs.clear();
+    let [width, _, depth] = old.region().size();
+    let from = within.min - old.region().min;
+    let [count, high, deep] = within.size();
+    let wet = !old.water().is_empty() || !new.water().is_empty();
+    for y in 0..high {
+        for z in 0..deep {
+            let row = from.z as usize + z + depth * (from.y as usize + y);
+            let first = from.x as usize + width * row;
+            let cells = first..first + count;
+            let [om, nm] = [old, new].map(|b| &b.materials()[cells.clone()]);
+            let [oo, no] = [old, new].map(|b| &b.occupancies()[cells.clone()]);
+            let mut at = 0;
+            while let Some(start) = next(om, oo, nm, no, at, true) {
+                let end = next(om, oo, nm, no, start, false).unwrap_or(count);
+                runs.push(Run { at: first + start, cells: end - start });
+                at = end;
+            }
+            if wet {
+                add_wet_cells(old, new, cells, runs);
+            }
+        }
+    }
+}
+
+/// The first cell from `from` on that differs, or that does not.
+#[inline]
+fn next(om: &[u8], oo: &[u8], nm: &[u8], no: &[u8], from: usize, differs: bool) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let word = |bytes: &[u8], at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let mut at = from;
+    while at + 8 <= om.len() {
+        let xor = (word(om, at) ^ word(nm, at)) | (word(oo, at) ^ word(no, at));
+        // The lowest byte that is not zero, or that is.
+        let found = if differs { xor } else { xor.wrapping_sub(LOW) & !xor & (LOW << 7) };
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    (at..om.len()).find(|&i| (om[i] != nm[i] || oo[i] != no[i]) == differs)
+}
+
+/// Adds the cells of a row that differ in their water only, and puts the row's runs in
+/// order again.
+fn add_wet_cells(
+    old: &DenseBox,
+    new: &DenseBox,
+    cells: std::ops::Range<usize>,
+    runs: &mut Vec<Run>,
+) {
+    let row_start = runs.partition_point(|run| run.at < cells.start);
+    let [a, b] = [old, new].map(|b| water_between(b, cells.clone()));
+    if a == b {
+        return;
+    }
+    let mut changed = vec![false; cells.len()];
+    for run in &runs[row_start..] {
+        changed[run.at - cells.start..][..run.cells].fill(true);
+    }
+    let held = |water: &[(u32, u8)], i: u32| {
+        water.binary_search_by_key(&i, |entry| entry.0).ok().map(|at| water[at].1)
+    };
+    for &(i, _) in a.iter().chain(b) {
+        changed[i as usize - cells.start] |= held(a, i) != held(b, i);
+    }
+    runs.truncate(row_start);
+    let mut at = 0;
+    for part in changed.chunk_by(|p, q| p == q) {
+        if part[0] {
+            runs.push(Run { at: cells.start + at, cells: part.len() });
+        }
+        at += part.len();
+    }
+}
+
+fn water_between(cells: &DenseBox, range: std::ops::Range<usize>) -> &[(u32, u8)] {
+    let water = cells.water();
+    let from = water.partition_point(|entry| (entry.0 as usize) < range.start);
+    let to = water.partition_point(|entry| (entry.0 as usize) < range.end);
+    &water[from..to]
+}
+
+/// The smallest region that holds all runs of a box over `whole`.
+pub(super) fn bounds_of(runs: &[Run], whole: Region) -> Region {
+    let [width, _, depth] = whole.size();
+    let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Region::default() };
+    let row = |run: &Run| run.at / width;
+    let (mut x0, mut x1, mut z0, mut z1) = (width, 0, depth, 0);
+    for run in runs {
+        let (x, z) = (run.at % width, row(run) % depth);
+        (x0, x1) = (x0.min(x), x1.max(x + run.cells));
+        (z0, z1) = (z0.min(z), z1.max(z + 1));
+    }
+    let corner =
+        |x: usize, y: usize, z: usize| whole.min + VoxelPos::new(x as i32, y as i32, z as i32);
+    Region { min: corner(x0, row(first) / depth, z0), max: corner(x1, row(last) / depth + 1, z1) }
+}
+
+/// Counts what the runs change.
+pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[Run], tally: &mut Tally) {
+    let wet = !old.water().is_empty() || !new.water().is_empty();
+    for run in runs {
+        let cells = run.at..run.at + run.cells;
+        let arrays = |b| -> [&[u8]; 2] {
+            let b: &DenseBox = b;
+            [&b.materials()[cells.clone()], &b.occupancies()[cells.clone()]]
+        };
+        let held = wet && [old, new].iter().any(|b| !water_between(b, cells.clone()).is_empty());
+        if !held {
+            tally.row(arrays(old), arrays(new));
+            continue;
+        }
+        for i in cells.clone() {
+            let part = |b: &DenseBox| {
+                let cell = Cell { material: b.materials()[i], occupancy: b.occupancies()[i] };
+                (cell, water_between(b, i..i + 1).first().map(|entry| entry.1))
+            };
+            wet_cell(part(old), part(new), tally);
+        }
+    }
+}
+
+/// Counts a cell of which one state holds water: water that only moves between a solid
+/// cell and a liquid one is not counted.
+fn wet_cell(old: (Cell, Option<u8>), new: (Cell, Option<u8>), tally: &mut Tally) {
+    let water = |(cell, held): (Cell, Option<u8>)| match held {
+        Some(held) => u64::from(held) + 1,
+        None if cell.material == WATER => u64::from(cell.units()),
+        None => 0,
+    };
+    let ground =
+        |(cell, _): (Cell, Option<u8>)| if cell.material == WATER { Cell::AIR } else { cell };
+    tally.cell(ground(old), ground(new));
+    tally.removed.add(WATER, water(old).saturating_sub(water(new)));
+    tally.added.add(WATER, water(new).saturating_sub(water(old)));
+}
+
+/// Buffers that are used again.
+#[derive(Default)]
+pub(super) struct PatchScratch {
+    pub material: Vec<u8>,
+    pub occupancy: Vec<u8>,
+    pub water: Vec<(u32, u8)>,
+    pub bytes: Vec<u8>,
+    pub runs: Vec<Run>,
+    pub cells: DenseBox,
+}
+
+impl Patch {
+    /// What the runs of `cells` are, in a region that holds them all.
+    pub fn of(cells: &DenseBox, runs: &[Run], region: Region, s: &mut PatchScratch) -> Patch {
+        s.bytes.clear();
+        encode_rows(cells.region(), runs, region, &mut s.bytes);
+        let rows = s.bytes.as_slice().into();
+        Patch { region, rows, cells: gather(cells, runs, s) }
+    }
+
+    /// Bytes that the patch takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Patch>() + self.rows.len() + self.cells.len()
+    }
+
+    /// Puts the patch's cells into the grid and makes it a patch of what was there.
+    ///
+    /// # Errors
+    /// If a chunk is not held at mip 0; nothing is then changed.
+    pub fn swap(&mut self, grid: &mut VoxelGrid, s: &mut PatchScratch) -> Result<(), NotHeld> {
+        let mut cells = std::mem::take(&mut s.cells);
+        let mut runs = std::mem::take(&mut s.runs);
+        let read = grid.read(self.region, 0, &mut cells);
+        if read.is_ok() {
+            runs.clear();
+            // Rows were checked when they were made.
+            let _ = decode_rows(&self.rows, self.region, |run| runs.push(run));
+            let there = gather(&cells, &runs, s);
+            self.scatter(&mut cells, &runs, s);
+            self.cells = there;
+        }
+        let done = read.and_then(|()| grid.write(&cells));
+        (s.cells, s.runs) = (cells, runs);
+        done
+    }
+
+    /// Writes the patch's cells over those of `cells`.
+    fn scatter(&self, cells: &mut DenseBox, runs: &[Run], s: &mut PatchScratch) {
+        let count = runs.iter().map(|run| run.cells).sum();
+        s.material.resize(count, 0);
+        s.occupancy.resize(count, 0);
+        // Cells were checked when they were made.
+        let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
+        let (material, occupancy) = cells.arrays_mut();
+        let mut from = 0;
+        for run in runs {
+            let (to, here) = (run.at..run.at + run.cells, from..from + run.cells);
+            material[to.clone()].copy_from_slice(&s.material[here.clone()]);
+            occupancy[to].copy_from_slice(&s.occupancy[here]);
+            from += run.cells;
+        }
+        if cells.water().is_empty() && s.water.is_empty() {
+            return;
+        }
+        let in_runs = |i: u32| {
+            let run = runs.partition_point(|run| run.at + run.cells <= i as usize);
+            runs.get(run).is_some_and(|run| run.at <= i as usize)
+        };
+        let mut water: Vec<_> = cells.water().iter().filter(|w| !in_runs(w.0)).copied().collect();
+        let (mut from, mut next) = (0, s.water.iter().peekable());
+        for run in runs {
+            while let Some(&(i, held)) = next.next_if(|w| (w.0 as usize) < from + run.cells) {
+                water.push(((run.at + i as usize - from) as u32, held));
+            }
+            from += run.cells;
+        }
+        cells.set_all_water(water);
+    }
+}
+
+/// The cells of all runs, coded.
+fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Box<[u8]> {
+    s.material.clear();
+    s.occupancy.clear();
+    s.water.clear();
+    for run in runs {
+        let part = run.at..run.at + run.cells;
+        if !cells.water().is_empty() {
+            let first = s.material.len() as u32;
+            let water = water_between(cells, part.clone()).iter();
+            s.water.extend(water.map(|&(i, held)| (first + i - run.at as u32, held)));
+        }
+        s.material.extend_from_slice(&cells.materials()[part.clone()]);
+        s.occupancy.extend_from_slice(&cells.occupancies()[part]);
+    }
+    s.bytes.clear();
+    encode_cells(&s.material, &mut s.occupancy, &s.water, &mut s.bytes);
+    s.bytes.as_slice().into()
+}
+
+/// What stands for any occupancy but 255 in the runs.
+const PARTIAL: u8 = 0;
+
+/// Writes cells: the occupancies of those that are neither full nor air one after the
+/// other, and runs in which one value stands for all of them. At a surface nearly every
+/// cell has an occupancy of its own, which would be a run of its own.
+fn encode_cells(material: &[u8], occupancy: &mut [u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
+    let mut partial = Vec::new();
+    for (&m, o) in material.iter().zip(&mut *occupancy) {
+        if m != AIR && *o != 255 {
+            partial.push(std::mem::replace(o, PARTIAL));
+        }
+    }
+    put_varint(partial.len() as u64, out);
+    out.extend_from_slice(&partial);
+    RLE.encode(material, occupancy, water, out);
+}
+
+/// Reads what [`encode_cells`] wrote, all of `bytes`.
+pub(super) fn decode_cells(
+    bytes: &[u8],
+    material: &mut [u8],
+    occupancy: &mut [u8],
+    water: &mut Vec<(u32, u8)>,
+) -> Result<(), usize> {
+    let mut offset = 0;
+    let count = get_varint(bytes, &mut offset).ok_or(0usize)?;
+    let rest = &bytes[offset..];
+    let count = usize::try_from(count).ok().filter(|&count| count <= rest.len()).ok_or(0usize)?;
+    let (partial, runs) = rest.split_at(count);
+    let start = offset + count;
+    let read =
+        RLE.decode(runs, material, occupancy, water).map_err(|error| start + error.offset)?;
+    let mut partial = partial.iter();
+    for (&m, o) in material.iter().zip(occupancy) {
+        if m != AIR && *o != 255 {
+            *o = *partial.next().ok_or(0usize)?;
+        }
+    }
+    let all = read == runs.len() && partial.next().is_none();
+    if all { Ok(()) } else { Err(start + read) }
+}
+
+/// Writes which cells of `region` are in runs; runs are of a box over `whole`.
+fn encode_rows(whole: Region, runs: &[Run], region: Region, out: &mut Vec<u8>) {
+    let [width, _, depth] = whole.size();
+    let [_, high, deep] = region.size();
+    let off = region.min - whole.min;
+    let (mut rest, mut last) = (runs, (0usize, 0usize));
+    for y in 0..high {
+        for z in 0..deep {
+            let row = off.z as usize + z + depth * (off.y as usize + y);
+            let first = off.x as usize + width * row;
+            let count = rest.iter().take_while(|run| run.at < width * (row + 1)).count();
+            let (here, after) = rest.split_at(count);
+            rest = after;
+            let (Some(start), Some(end)) = (here.first(), here.last()) else {
+                out.push(EMPTY_ROW);
+                continue;
+            };
+            let ends = (start.at - first, end.at + end.cells - first);
+            let nibble = |now: usize, then: usize| {
+                let moved = now as i64 - then as i64 + 7;
+                u8::try_from(moved).ok().filter(|&moved| moved < 15)
+            };
+            match (nibble(ends.0, last.0), nibble(ends.1, last.1)) {
+                (Some(a), Some(b)) if count == 1 => out.push(a << 4 | b),
+                _ => list_row(here, first, out),
+            }
+            last = ends;
+        }
+    }
+}
+
+fn list_row(runs: &[Run], first: usize, out: &mut Vec<u8>) {
+    out.push(LISTED_ROW);
+    put_varint(runs.len() as u64, out);
+    let mut at = first;
+    for run in runs {
+        put_varint((run.at - at) as u64, out);
+        put_varint(run.cells as u64, out);
+        at = run.at + run.cells;
+    }
+}
+
+/// Calls `each` with the runs of a box over `region`, in order. Answers how many bytes it
+/// read, or the offset of the byte that makes no sense.
+pub(super) fn decode_rows(
+    bytes: &[u8],
+    region: Region,
+    mut each: impl FnMut(Run),
+) -> Result<usize, usize> {
+    let [width, high, deep] = region.size();
+    let (mut offset, mut last) = (0, (0usize, 0usize));
+    for row in 0..high * deep {
+        let start = offset;
+        let token = *bytes.get(offset).ok_or(start)?;
+        offset += 1;
+        match token {
+            EMPTY_ROW => {}
+            LISTED_ROW => {
+                let count = get_varint(bytes, &mut offset).ok_or(start)?;
+                let (mut at, mut first) = (0, None);
+                for i in 0..count {
+                    let gap = get_varint(bytes, &mut offset).ok_or(start)? as usize;
+                    let cells = get_varint(bytes, &mut offset).ok_or(start)? as usize;
+                    // Runs that touch would be one run.
+                    let fits = gap <= width && cells <= width && at + gap + cells <= width;
+                    if !fits || cells == 0 || (i > 0 && gap == 0) {
+                        return Err(start);
+                    }
+                    each(Run { at: row * width + at + gap, cells });
+                    first.get_or_insert(at + gap);
+                    at += gap + cells;
+                }
+                last = (first.ok_or(start)?, at);
+            }
+            _ => {
+                let moved = |from: usize, nibble: u8| {
+                    (from + usize::from(nibble)).checked_sub(7).filter(|_| nibble < 15)
+                };
+                let from = moved(last.0, token >> 4).ok_or(start)?;
+                let to = moved(last.1, token & 15).ok_or(start)?;
+                if from >= to || to > width {
+                    return Err(start);
+                }
+                each(Run { at: row * width + from, cells: to - from });
+                last = (from, to);
+            }
+        }
+    }
+    Ok(offset)
+}
+
+/// Appends a number, seven bits a byte, lowest first.
+pub(super) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Reads a number of up to 63 bits.
+pub(super) fn get_varint(bytes: &[u8], offset: &mut usize) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..63).step_by(7) {
+        let byte = *bytes.get(*offset)?;
+        *offset += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}

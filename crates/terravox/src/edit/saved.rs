@@ -1,0 +1,202 @@
+//! A history as bytes, for files; `docs/format.md` has every byte.
+//!
+//! Version byte, checksum, then the strokes. Reading is total: whatever the bytes are, it
+//! answers a history or an error with an offset, and holds no more than the bytes and one
+//! patch decoded.
+
+use super::apply::ONE_BOX;
+use super::patch::{Patch, decode_cells, decode_rows, get_varint, put_varint};
+use super::undo::{History, Stroke};
+use crate::voxel::{Region, VoxelPos};
+use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The version that is written, and the only one there is.
+const VERSION: u8 = 1;
+
+/// Version and checksum.
+const HEADER: usize = 9;
+
+/// Why bytes are no history, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryError {
+    /// Offset of what is wrong.
+    pub offset: usize,
+    /// What is wrong.
+    pub kind: HistoryErrorKind,
+}
+
+/// What can be wrong with the bytes of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryErrorKind {
+    /// The bytes end early.
+    Truncated,
+    /// A version that this program does not know.
+    Version(u8),
+    /// The checksum is not that of the bytes.
+    Checksum,
+    /// A region that is empty, too large, or beyond the limits of the grid.
+    Region,
+    /// The list of changed cells makes no sense.
+    Rows,
+    /// The changed cells make no sense.
+    Cells,
+    /// Bytes are left over.
+    TooLong,
+}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "undo history, byte {}: ", self.offset)?;
+        match self.kind {
+            HistoryErrorKind::Truncated => f.write_str("the data end early"),
+            HistoryErrorKind::Version(version) => {
+                write!(f, "version {version} is not known; this program knows {VERSION}")
+            }
+            HistoryErrorKind::Checksum => f.write_str("the checksum is wrong"),
+            HistoryErrorKind::Region => f.write_str("a region that no edit can have"),
+            HistoryErrorKind::Rows => f.write_str("rows that do not fit their region"),
+            HistoryErrorKind::Cells => f.write_str("cells that do not fit their rows"),
+            HistoryErrorKind::TooLong => f.write_str("more bytes than strokes"),
+        }
+    }
+}
+
+impl std::error::Error for HistoryError {}
+
+impl History {
+    /// All strokes as bytes; an open stroke counts as ended.
+    pub fn to_bytes(&mut self) -> Vec<u8> {
+        self.end_stroke();
+        let mut out = vec![VERSION; HEADER];
+        put_varint(self.done.len() as u64, &mut out);
+        put_varint(self.undone.len() as u64, &mut out);
+        for stroke in self.done.iter().chain(&self.undone) {
+            put_varint(stroke.patches.len() as u64, &mut out);
+            stroke.patches.iter().for_each(|patch| put_patch(patch, &mut out));
+        }
+        let sum = xxh3_64(&out[HEADER..]);
+        out[1..HEADER].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// The history that [`History::to_bytes`] wrote, less what does not fit in `budget`.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    pub fn from_bytes(bytes: &[u8], budget: usize) -> Result<History, HistoryError> {
+        let mut reader = Reader { bytes, offset: 0 };
+        reader.check_header()?;
+        let (done, undone) = (reader.number()?, reader.number()?);
+        let mut history = History::new(budget);
+        for i in 0..done.saturating_add(undone) {
+            let count = reader.number()?;
+            let mut stroke = Stroke::default();
+            for _ in 0..count {
+                stroke.patches.push(reader.patch()?);
+            }
+            match i < done {
+                true => history.push(stroke),
+                false => history.push_undone(stroke),
+            }
+        }
+        match reader.offset == bytes.len() {
+            true => Ok(history),
+            false => Err(reader.wrong(HistoryErrorKind::TooLong)),
+        }
+    }
+}
+
+fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
+    for v in patch.region.min.to_array() {
+        // Small numbers of either sign are short.
+        put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
+    }
+    patch.region.size().iter().for_each(|&edge| put_varint(edge as u64, out));
+    for bytes in [&patch.rows, &patch.cells] {
+        put_varint(bytes.len() as u64, out);
+        out.extend_from_slice(bytes);
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn wrong(&self, kind: HistoryErrorKind) -> HistoryError {
+        HistoryError { offset: self.offset, kind }
+    }
+
+    fn check_header(&mut self) -> Result<(), HistoryError> {
+        let Some(&version) = self.bytes.first() else {
+            return Err(self.wrong(HistoryErrorKind::Truncated));
+        };
+        if version != VERSION {
+            return Err(self.wrong(HistoryErrorKind::Version(version)));
+        }
+        self.offset = 1;
+        let sum = self.bytes.get(1..HEADER).and_then(|sum| sum.try_into().ok());
+        let Some(sum) = sum.map(u64::from_le_bytes) else {
+            return Err(self.wrong(HistoryErrorKind::Truncated));
+        };
+        if sum != xxh3_64(&self.bytes[HEADER..]) {
+            return Err(self.wrong(HistoryErrorKind::Checksum));
+        }
+        self.offset = HEADER;
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<u64, HistoryError> {
+        let truncated = self.wrong(HistoryErrorKind::Truncated);
+        get_varint(self.bytes, &mut self.offset).ok_or(truncated)
+    }
+
+    fn part(&mut self) -> Result<(usize, &'a [u8]), HistoryError> {
+        let length = self.number()?;
+        let (start, rest) = (self.offset, &self.bytes[self.offset..]);
+        let part = usize::try_from(length).ok().and_then(|length| rest.get(..length));
+        let part = part.ok_or(self.wrong(HistoryErrorKind::Truncated))?;
+        self.offset += part.len();
+        Ok((start, part))
+    }
+
+    fn region(&mut self) -> Result<Region, HistoryError> {
+        let wrong = self.wrong(HistoryErrorKind::Region);
+        let mut numbers = [0; 6];
+        for number in &mut numbers {
+            *number = u32::try_from(self.number()?).map_err(|_| wrong)?;
+        }
+        let signed = |v: u32| (v >> 1) as i32 ^ -((v & 1) as i32);
+        let min = VoxelPos::new(signed(numbers[0]), signed(numbers[1]), signed(numbers[2]));
+        let edge = |at: i32, v: u32| i32::try_from(i64::from(at) + i64::from(v)).map_err(|_| wrong);
+        let max = VoxelPos::new(
+            edge(min.x, numbers[3])?,
+            edge(min.y, numbers[4])?,
+            edge(min.z, numbers[5])?,
+        );
+        let region = Region { min, max };
+        let fits = !region.is_empty() && region.within_limits() && region.volume() <= ONE_BOX;
+        if fits { Ok(region) } else { Err(wrong) }
+    }
+
+    fn patch(&mut self) -> Result<Patch, HistoryError> {
+        let region = self.region()?;
+        let (rows_at, rows) = self.part()?;
+        let mut count = 0;
+        let read = decode_rows(rows, region, |run| count += run.cells);
+        let rows_error = |offset| HistoryError { offset, kind: HistoryErrorKind::Rows };
+        match read {
+            Err(offset) => return Err(rows_error(rows_at + offset)),
+            Ok(read) if read != rows.len() => return Err(rows_error(rows_at + read)),
+            Ok(_) => {}
+        }
+        let (cells_at, cells) = self.part()?;
+        let (mut material, mut occupancy) = (vec![0; count], vec![0; count]);
+        decode_cells(cells, &mut material, &mut occupancy, &mut Vec::new()).map_err(|offset| {
+            HistoryError { offset: cells_at + offset, kind: HistoryErrorKind::Cells }
+        })?;
+        Ok(Patch { region, rows: rows.into(), cells: cells.into() })
+    }
+}

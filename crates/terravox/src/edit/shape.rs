@@ -1,0 +1,226 @@
+//! From a brush, in f64, to its box and the form that rows ask.
+//!
+//! A ramp of one voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or
+//! √(r² + 1/12) (cylinder), so a form's radius is that much smaller than the brush's.
+
+use super::brush::Plane;
+use super::stamp::{Form, Frame};
+use super::{Brush, EditError};
+use crate::math::{MAX_MESH_EDGE, MeshDistance};
+use crate::voxel::{Region, VoxelPos};
+
+/// Most cells of the box about a mesh brush: its distances are held at once.
+const MAX_FIELD_CELLS: u64 = 1 << 26;
+
+/// Longest falloff of a mesh brush, voxels.
+const MAX_MESH_FALLOFF: f64 = 16.0;
+
+/// The box about a brush, voxels. Cells whose centres are half a voxel or more from it
+/// are not covered.
+pub(super) fn bounds(brush: &Brush) -> Result<[[f64; 3]; 2], EditError> {
+    let around = |centre: &[f64; 3], reach: [f64; 3]| {
+        [[0, 1, 2].map(|i| centre[i] - reach[i]), [0, 1, 2].map(|i| centre[i] + reach[i])]
+    };
+    Ok(match brush {
+        Brush::Ball { centre, radius } => around(centre, [*radius; 3]),
+        Brush::Block { centre, half, turn } | Brush::Wedge { centre, half, turn } => {
+            around(centre, turned_reach(half, turn)?)
+        }
+        Brush::Cylinder { centre, radius, half_height, turn } => {
+            around(centre, turned_reach(&[*radius, *half_height, *radius], turn)?)
+        }
+        Brush::Path { points, radius } => {
+            let [min, max] = box_of(points);
+            [min.map(|v| v - radius), max.map(|v| v + radius)]
+        }
+        Brush::Convex { planes } => convex_bounds(planes)?,
+        Brush::Mesh { vertices, .. } => box_of(vertices),
+        Brush::Heights { corner, spacing, width, heights } => {
+            let high = heights.iter().fold(0.0f32, |high, &h| high.max(h));
+            let [wide, deep] = [*width as usize, heights.len() / *width as usize]
+                .map(|samples| (samples - 1) as f64 * spacing);
+            let size = [wide, f64::from(high), deep];
+            [*corner, [0, 1, 2].map(|i| corner[i] + size[i])]
+        }
+    })
+}
+
+fn box_of(points: &[[f64; 3]]) -> [[f64; 3]; 2] {
+    let fold = |axis: usize, f: fn(f64, f64) -> f64| {
+        points.iter().map(|p| p[axis]).reduce(f).unwrap_or_default()
+    };
+    [[0, 1, 2].map(|axis| fold(axis, f64::min)), [0, 1, 2].map(|axis| fold(axis, f64::max))]
+}
+
+/// How far a turned box reaches along the axes, its ramps included, less half a voxel.
+fn turned_reach(half: &[f64; 3], turn: &[f64; 4]) -> Result<[f64; 3], EditError> {
+    let axes = axes_of(turn)?;
+    let reach = |i: usize| (0..3).map(|j| axes[j][i].abs() * (half[j] + 0.5)).sum::<f64>();
+    Ok([0, 1, 2].map(|i| reach(i) - 0.5))
+}
+
+/// The voxels whose centres are less than half a voxel from a box.
+pub(super) fn region_of([min, max]: [[f64; 3]; 2]) -> Result<Region, EditError> {
+    // The casts saturate, beyond the limits.
+    let region = Region::new(min.map(|v| v.floor() as i32), max.map(|v| v.ceil() as i32));
+    match region.within_limits() {
+        true => Ok(region),
+        false => Err(EditError::BeyondLimits(region)),
+    }
+}
+
+/// The axes of a turned shape: the rows of the matrix that turns the world back.
+fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
+    let long = x * x + y * y + z * z + w * w;
+    if !(long > 1e-18 && long < 1e18) {
+        return Err(EditError::Invalid("a turn is a quaternion that is not zero"));
+    }
+    let s = 2.0 / long;
+    Ok([
+        [1.0 - s * (y * y + z * z), s * (x * y + w * z), s * (x * z - w * y)],
+        [s * (x * y - w * z), 1.0 - s * (x * x + z * z), s * (y * z + w * x)],
+        [s * (x * z + w * y), s * (y * z - w * x), 1.0 - s * (x * x + y * y)],
+    ])
+}
+
+/// The box about what is inside all planes, from the points in which three planes meet.
+fn convex_bounds(planes: &[Plane]) -> Result<[[f64; 3]; 2], EditError> {
+    let planes = unit_planes(planes)?;
+    let mut corners = Vec::new();
+    for (i, a) in planes.iter().enumerate() {
+        for (j, b) in planes.iter().enumerate().skip(i + 1) {
+            for c in &planes[j + 1..] {
+                corners.extend(meeting_point([a, b, c]));
+            }
+        }
+    }
+    let inside = |p: &[f64; 3]| planes.iter().all(|(n, offset)| dot64(*n, *p) <= offset + 1e-6);
+    corners.retain(inside);
+    // What goes on for ever does so along a line in which two planes meet.
+    let ways = planes.iter().enumerate().flat_map(|(i, a)| {
+        planes[i + 1..].iter().flat_map(move |b| {
+            let way = cross64(a.0, b.0);
+            [way, way.map(|v| -v)]
+        })
+    });
+    let mut ways = ways.filter(|way| dot64(*way, *way) > 1e-12);
+    let bounded = ways.all(|way| planes.iter().any(|plane| dot64(plane.0, way) > 1e-9));
+    if corners.is_empty() || !bounded {
+        return Err(EditError::Invalid("the planes of a convex brush bound nothing"));
+    }
+    Ok(box_of(&corners))
+}
+
+fn unit_planes(planes: &[Plane]) -> Result<Vec<([f64; 3], f64)>, EditError> {
+    let unit = |plane: &Plane| {
+        let long = dot64(plane.normal, plane.normal).sqrt();
+        let fine = long > 1e-9 && long < 1e9 && plane.offset.is_finite();
+        fine.then(|| (plane.normal.map(|v| v / long), plane.offset / long))
+    };
+    let all: Option<Vec<_>> = planes.iter().map(unit).collect();
+    all.ok_or(EditError::Invalid("a plane of the brush has no direction"))
+}
+
+fn meeting_point([a, b, c]: [&([f64; 3], f64); 3]) -> Option<[f64; 3]> {
+    let (bc, ca, ab) = (cross64(b.0, c.0), cross64(c.0, a.0), cross64(a.0, b.0));
+    let volume = dot64(a.0, bc);
+    let point = [0, 1, 2].map(|i| (a.1 * bc[i] + b.1 * ca[i] + c.1 * ab[i]) / volume);
+    (volume.abs() > 1e-9).then_some(point)
+}
+
+pub(super) fn form(
+    brush: &Brush,
+    anchor: VoxelPos,
+    region: Region,
+    falloff: f64,
+) -> Result<Form, EditError> {
+    let origin = anchor.to_array().map(f64::from);
+    let local = |p: &[f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
+    let short = |v: &[f64; 3]| v.map(|v| v as f32);
+    let frame = |centre: &[f64; 3], turn: &[f64; 4]| -> Result<Frame, EditError> {
+        Ok(Frame { centre: local(centre), axes: axes_of(turn)?.map(|axis| short(&axis)) })
+    };
+    Ok(match brush {
+        Brush::Ball { centre, radius } => {
+            Form::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
+        }
+        Brush::Block { centre, half, turn } => {
+            Form::Block { frame: frame(centre, turn)?, half: short(half) }
+        }
+        Brush::Cylinder { centre, radius, half_height, turn } => {
+            let (radius, half_height) = (round_radius(*radius) as f32, *half_height as f32);
+            Form::Cylinder { frame: frame(centre, turn)?, radius, half_height }
+        }
+        Brush::Wedge { centre, half, turn } => {
+            let long = (half[1] * half[1] + half[2] * half[2]).sqrt();
+            let up = [half[1] / long, half[2] / long].map(|v| v as f32);
+            Form::Wedge { frame: frame(centre, turn)?, half: short(half), up }
+        }
+        Brush::Path { points, radius } => {
+            let radius = round_radius(*radius) as f32;
+            Form::Path { points: points.iter().map(local).collect(), radius }
+        }
+        Brush::Convex { planes } => {
+            let planes = unit_planes(planes)?;
+            let offset = |(normal, offset): &([f64; 3], f64)| {
+                (short(normal), (offset - dot64(*normal, origin)) as f32)
+            };
+            Form::Convex(planes.iter().map(offset).collect())
+        }
+        Brush::Mesh { vertices, triangles } => {
+            let large = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
+            if large || region.volume() > MAX_FIELD_CELLS {
+                return Err(EditError::TooLarge(region));
+            }
+            if falloff > MAX_MESH_FALLOFF {
+                return Err(EditError::Invalid("the falloff of a mesh brush is at most 16 voxels"));
+            }
+            let reach = 1.0 + falloff as f32;
+            Form::Field(MeshDistance::new(vertices, triangles, region, reach))
+        }
+        Brush::Heights { corner, spacing, width, heights } => Form::Heights {
+            corner: local(corner),
+            spacing: *spacing as f32,
+            width: *width as usize,
+            heights: heights.clone(),
+        },
+    })
+}
+
+/// Volume and surface of shapes that are thick enough to be weighed.
+pub(super) fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
+    const PI: f64 = std::f64::consts::PI;
+    Some(match *brush {
+        Brush::Ball { radius: r, .. } if r >= 1.0 => (4.0 / 3.0 * PI * r * r * r, 4.0 * PI * r * r),
+        Brush::Block { half: [a, b, c], .. } if a.min(b).min(c) >= 1.0 => {
+            (8.0 * a * b * c, 8.0 * (a * b + b * c + c * a))
+        }
+        Brush::Cylinder { radius: r, half_height: h, .. } if r.min(h) >= 1.0 => {
+            (2.0 * PI * r * r * h, 2.0 * PI * r * r + 4.0 * PI * r * h)
+        }
+        _ => return None,
+    })
+}
+
+/// The radius whose ramp of one voxel holds the volume of a ball: r³ + r/4 = radius³, by
+/// Newton's method, which from above only comes down.
+fn ball_radius(radius: f64) -> f64 {
+    let mut r = radius;
+    for _ in 0..12 {
+        r -= (r * r * r + r * 0.25 - radius * radius * radius) / (3.0 * r * r + 0.25);
+    }
+    r
+}
+
+/// The radius whose ramp of one voxel holds the area of a disc.
+fn round_radius(radius: f64) -> f64 {
+    (radius * radius - 1.0 / 12.0).max(0.25 * radius * radius).sqrt()
+}
+
+fn dot64(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross64(p: [f64; 3], q: [f64; 3]) -> [f64; 3] {
+    [p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]]
+}

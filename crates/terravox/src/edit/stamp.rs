@@ -1,0 +1,409 @@
+//! A brush made ready: how much of each cell it covers, row by row.
+//!
+//! The share of a cell is `clamp(½ + depth)`, as everywhere (`generate::sdf`). Summed over
+//! cells that is right for flat surfaces only, so what bends is corrected: a ramp of one
+//! voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or √(r² + 1/12)
+//! (cylinder), and the radius is taken that much smaller. A box is the product of its three
+//! slabs, not the least of them: the product has the volume of the box, turned or not.
+//!
+//! A cell's share depends on the cell alone, never on the row or region it is asked for in.
+
+use super::shape::{bounds, form, region_of, volume_and_surface};
+use super::{Brush, EditError, MAX_EDIT_CELLS};
+use crate::math::MeshDistance;
+use crate::voxel::{Region, VoxelPos};
+use std::ops::Range;
+
+/// Most cells about a shape that is weighed.
+const MAX_WEIGHED_CELLS: u64 = 20 * 20 * 20;
+
+/// A brush, ready to be asked.
+pub(super) struct Stamp {
+    /// No cell outside is covered.
+    pub region: Region,
+    /// Positions below are relative to this voxel, so that f32 tells them apart.
+    anchor: VoxelPos,
+    form: Form,
+    /// Share by depth.
+    slope: f32,
+    /// Units of a cell that is covered.
+    full: f32,
+}
+
+/// A shape as rows ask it, in f32 from the anchor.
+pub(super) enum Form {
+    Ball {
+        centre: [f32; 3],
+        radius: f32,
+    },
+    Block {
+        frame: Frame,
+        half: [f32; 3],
+    },
+    Cylinder {
+        frame: Frame,
+        radius: f32,
+        half_height: f32,
+    },
+    Wedge {
+        frame: Frame,
+        half: [f32; 3],
+        up: [f32; 2],
+    },
+    Path {
+        points: Vec<[f32; 3]>,
+        radius: f32,
+    },
+    /// Unit normals and offsets.
+    Convex(Vec<([f32; 3], f32)>),
+    Field(MeshDistance),
+    Heights {
+        corner: [f32; 3],
+        spacing: f32,
+        width: usize,
+        heights: Vec<f32>,
+    },
+}
+
+/// Local axes and the point that they start from.
+pub(super) struct Frame {
+    pub centre: [f32; 3],
+    /// Unit vectors.
+    pub axes: [[f32; 3]; 3],
+}
+
+/// What a brush does to all of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cover {
+    None,
+    Some,
+    All,
+}
+
+impl Stamp {
+    /// The stamp of a checked brush, all in voxels.
+    pub fn new(brush: &Brush, falloff: f64, strength: f64) -> Result<Stamp, EditError> {
+        brush.check()?;
+        let bounds = bounds(brush)?;
+        let region = region_of(bounds)?;
+        if region.volume() > MAX_EDIT_CELLS {
+            return Err(EditError::TooLarge(region));
+        }
+        // The middle, so that no cell of the region is far from it.
+        let anchor = [0, 1, 2].map(|i| ((bounds[0][i] + bounds[1][i]) / 2.0).floor() as i32);
+        let anchor = VoxelPos::from(anchor);
+        let form = form(brush, anchor, region, falloff)?;
+        let slope = (1.0 / (1.0 + falloff)) as f32;
+        let mut stamp = Stamp { region, anchor, form, slope, full: 256.0 };
+        if falloff == 0.0 && region.volume() <= MAX_WEIGHED_CELLS {
+            stamp.weigh(brush);
+        }
+        stamp.full = (strength * 256.0) as f32;
+        Ok(stamp)
+    }
+
+    /// Moves the surface of a small shape by what its cells have too much or too little:
+    /// where the shape lies between the cells makes a difference of a percent.
+    fn weigh(&mut self, brush: &Brush) {
+        let Some((volume, surface)) = volume_and_surface(brush) else { return };
+        let [width, high, deep] = self.region.size();
+        let mut row = vec![0; width];
+        let mut units = 0u64;
+        for line in 0..high * deep {
+            let [y, z] = [self.region.min.y + (line / deep) as i32, (line % deep) as i32];
+            let part = self.row(y, self.region.min.z + z, self.region.min.x, &mut row);
+            units += row[part].iter().map(|&units| u64::from(units)).sum::<u64>();
+        }
+        let missing = (volume - units as f64 / 256.0) / surface;
+        self.form.grow(missing.clamp(-0.1, 0.1) as f32);
+    }
+
+    /// Whether a whole region is covered, or not at all, as far as that is quickly told.
+    pub fn cover(&self, region: Region) -> Cover {
+        let [min, max] = [region.min, region.max].map(|p| p.to_array().map(f64::from));
+        let anchor = self.anchor.to_array().map(f64::from);
+        let middle = [0, 1, 2].map(|i| ((min[i] + max[i]) / 2.0 - anchor[i]) as f32);
+        let edges = [0, 1, 2].map(|i| (max[i] - min[i]) as f32);
+        let reach = 0.5 * dot(edges, edges).sqrt() + 1.0;
+        let Some(depth) = self.form.depth(middle) else { return Cover::Some };
+        if depth + 0.5 + reach <= 0.0 {
+            Cover::None
+        } else if (depth - reach) * self.slope >= 1.0 && self.full >= 256.0 {
+            Cover::All
+        } else {
+            Cover::Some
+        }
+    }
+
+    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Answers
+    /// the part of `out` that it wrote; the brush covers nothing of the rest, which is
+    /// left as it was.
+    pub fn row(&self, y: i32, z: i32, x0: i32, out: &mut [u16]) -> Range<usize> {
+        let at = VoxelPos::new(x0, y, z) - self.anchor;
+        let centre = [at.y, at.z].map(|v| v as f32 + 0.5);
+        let low = (self.region.min.x - x0).clamp(0, out.len() as i32) as usize;
+        let high = (self.region.max.x - x0).clamp(0, out.len() as i32) as usize;
+        let inside = self.region.min.y <= y && y < self.region.max.y;
+        if !(inside && self.region.min.z <= z && z < self.region.max.z) || low >= high {
+            return 0..0;
+        }
+        let mut row = Units { x0: at.x, range: low..high, slope: self.slope, full: self.full, out };
+        self.form.row(centre, VoxelPos::new(x0, y, z), &mut row);
+        row.range
+    }
+
+    /// Units of one cell.
+    #[cfg(test)]
+    pub fn units_at(&self, pos: VoxelPos) -> u16 {
+        let mut out = [0];
+        self.row(pos.y, pos.z, pos.x, &mut out);
+        out[0]
+    }
+}
+
+/// A row that is being written.
+struct Units<'a> {
+    /// Position of the first cell from the anchor.
+    x0: i32,
+    /// The cells that are written.
+    range: Range<usize>,
+    slope: f32,
+    full: f32,
+    out: &'a mut [u16],
+}
+
+impl Units<'_> {
+    /// Writes the units of all cells; `share` gets the x of a cell's centre.
+    #[inline(always)]
+    fn each(&mut self, share: impl Fn(f32) -> f32) {
+        let (x0, full) = (self.x0, self.full);
+        let first = self.range.start as i32;
+        for (i, units) in self.out[self.range.clone()].iter_mut().enumerate() {
+            let x = (x0 + first + i as i32) as f32 + 0.5;
+            *units = whole_units(share(x) * full);
+        }
+    }
+
+    /// Writes the units of all cells from their depths.
+    #[inline(always)]
+    fn depths(&mut self, depth: impl Fn(f32) -> f32) {
+        let slope = self.slope;
+        self.each(|x| ramp(depth(x), slope));
+    }
+
+    /// As [`Units::depths`], where all cells less than `inner` from `x` are covered.
+    #[inline(always)]
+    fn full_depths(&mut self, x: f32, inner: f32, depth: impl Fn(f32) -> f32) {
+        let whole = self.range.clone();
+        // A voxel less to each side, so that rounding does not matter.
+        let ends = [x - inner + 1.5, x + inner - 1.5];
+        let [from, to] = ends.map(|end| (floor(end) - self.x0).max(0) as usize);
+        let from = from.clamp(whole.start, whole.end);
+        let to = to.clamp(from, whole.end);
+        self.range = whole.start..from;
+        self.depths(&depth);
+        self.out[from..to].fill(whole_units(self.full));
+        self.range = to..whole.end;
+        self.depths(&depth);
+        self.range = whole;
+    }
+
+    /// Narrows the row to the cells whose centres are less than `reach` from `x`.
+    fn narrow(&mut self, x: f32, reach: f32) {
+        let from = floor(x - reach - 1.5) - self.x0;
+        let to = floor(x + reach + 2.5) - self.x0;
+        let within =
+            |v: i32, range: &Range<usize>| v.clamp(range.start as i32, range.end as i32) as usize;
+        self.range = within(from, &self.range)..within(to, &self.range);
+    }
+}
+
+/// The whole number below, without the call that it is where there is no SSE4.1.
+#[inline(always)]
+fn floor(v: f32) -> i32 {
+    let cut = v as i32;
+    cut - i32::from(cut as f32 > v)
+}
+
+/// The nearest whole number of 0 to 256, by what adding 2²³ does to an f32.
+#[inline(always)]
+fn whole_units(units: f32) -> u16 {
+    ((units + 8_388_608.0).to_bits() & 0x1ff) as u16
+}
+
+/// `v` between 0 and 1; 0 if it is no number. Two instructions, where `clamp` is more.
+#[inline(always)]
+fn unit(v: f32) -> f32 {
+    let v = if v > 0.0 { v } else { 0.0 };
+    if v < 1.0 { v } else { 1.0 }
+}
+
+#[inline(always)]
+fn ramp(depth: f32, slope: f32) -> f32 {
+    unit((depth + 0.5) * slope)
+}
+
+/// The share that a slab of `half` to each side has of a cell at `off` from its middle.
+/// No cell has more of a thin slab than the slab is thick.
+#[inline(always)]
+fn slab(half: f32, off: f32, slope: f32) -> f32 {
+    let share = ramp(half - off.abs(), slope);
+    if share < 2.0 * half { share } else { 2.0 * half }
+}
+
+impl Form {
+    #[inline]
+    fn row(&self, [y, z]: [f32; 2], at: VoxelPos, row: &mut Units<'_>) {
+        let slope = row.slope;
+        match self {
+            Form::Ball { centre, radius } => {
+                let (dy, dz) = (y - centre[1], z - centre[2]);
+                let off = dy * dy + dz * dz;
+                let reach = (radius + 0.5) * (radius + 0.5) - off;
+                row.narrow(centre[0], if reach > 0.0 { reach.sqrt() } else { 0.0 });
+                let depth = |x| {
+                    let dx: f32 = x - centre[0];
+                    radius - (dx * dx + off).sqrt()
+                };
+                // Most cells are far inside, and need no root.
+                let full = radius - 0.5 - (1.0 / slope - 1.0);
+                let within = full * full - off;
+                let inner = if full > 0.0 && within > 0.0 { within.sqrt() } else { 0.0 };
+                row.full_depths(centre[0], inner, depth);
+            }
+            Form::Block { frame, half } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                slab(half[0], a, slope) * slab(half[1], b, slope) * slab(half[2], c, slope)
+            }),
+            Form::Cylinder { frame, radius, half_height } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                ramp(radius - (a * a + c * c).sqrt(), slope) * slab(*half_height, b, slope)
+            }),
+            Form::Wedge { frame, half, up } => row.each(|x| {
+                let [a, b, c] = frame.local([x, y, z]);
+                let share = slab(half[0], a, slope) * slab(half[1], b, slope);
+                share * slab(half[2], c, slope) * ramp(up[0] * c - up[1] * b, slope)
+            }),
+            Form::Path { points, radius } => {
+                row.depths(|x| radius - path_distance([x, y, z], points));
+            }
+            Form::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
+            Form::Field(field) => {
+                let [sx, _, sz] = field.region.size();
+                let local = at - field.region.min;
+                let first = sx * (local.z as usize + sz * local.y as usize);
+                let depths = &field.depth[first..first + sx];
+                let (range, full) = (row.range.clone(), row.full);
+                for (i, units) in range.clone().zip(&mut row.out[range]) {
+                    let depth = depths[(local.x + i as i32) as usize];
+                    *units = whole_units(ramp(depth, slope) * full);
+                }
+            }
+            Form::Heights { corner, spacing, width, heights } => row.each(|x| {
+                let p = [x - corner[0], y - corner[1], z - corner[2]];
+                heights_share(p, *spacing, *width, heights, slope)
+            }),
+        }
+    }
+
+    /// Moves the surface outward by so many voxels, of forms that are weighed.
+    fn grow(&mut self, by: f32) {
+        match self {
+            Form::Ball { radius, .. } => *radius += by,
+            Form::Block { half, .. } => *half = half.map(|half| half + by),
+            Form::Cylinder { radius, half_height, .. } => {
+                *radius += by;
+                *half_height += by;
+            }
+            _ => {}
+        }
+    }
+
+    /// A depth that changes by at most one voxel a voxel; `None` where that is not known.
+    fn depth(&self, p: [f32; 3]) -> Option<f32> {
+        let least = |a: f32, b: f32| if a < b { a } else { b };
+        Some(match self {
+            Form::Ball { centre, radius } => {
+                let off = sub(p, *centre);
+                radius - dot(off, off).sqrt()
+            }
+            Form::Block { frame, half } => {
+                let off = frame.local(p);
+                let [a, b, c] = [0, 1, 2].map(|i| half[i] - off[i].abs());
+                least(a, least(b, c))
+            }
+            Form::Cylinder { frame, radius, half_height } => {
+                let [a, b, c] = frame.local(p);
+                least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
+            }
+            Form::Path { points, radius } => radius - path_distance(p, points),
+            Form::Convex(planes) => convex_depth(p, planes),
+            Form::Wedge { .. } | Form::Field(_) | Form::Heights { .. } => return None,
+        })
+    }
+}
+
+impl Frame {
+    /// A point as seen from the frame.
+    #[inline(always)]
+    fn local(&self, p: [f32; 3]) -> [f32; 3] {
+        let off = sub(p, self.centre);
+        self.axes.map(|axis| axis[0] * off[0] + (axis[1] * off[1] + axis[2] * off[2]))
+    }
+}
+
+#[inline(always)]
+fn convex_depth(p: [f32; 3], planes: &[([f32; 3], f32)]) -> f32 {
+    let depth = |(normal, offset): &([f32; 3], f32)| offset - dot(*normal, p);
+    planes.iter().map(depth).fold(f32::MAX, |a, b| if a < b { a } else { b })
+}
+
+/// Distance from the nearest segment of a path.
+fn path_distance(p: [f32; 3], points: &[[f32; 3]]) -> f32 {
+    let start = sub(p, points[0]);
+    let mut nearest = dot(start, start);
+    for ends in points.windows(2) {
+        let (along, from) = (sub(ends[1], ends[0]), sub(p, ends[0]));
+        let length = dot(along, along);
+        let t = if length > 0.0 { unit(dot(along, from) / length) } else { 0.0 };
+        let off = [0, 1, 2].map(|i| from[i] - along[i] * t);
+        let squared = dot(off, off);
+        nearest = if squared < nearest { squared } else { nearest };
+    }
+    nearest.sqrt()
+}
+
+/// The share below a surface of bilinear heights; `p` from the corner. The height above a
+/// slope is more than the distance from it, by the slope's length.
+fn heights_share(p: [f32; 3], spacing: f32, width: usize, heights: &[f32], slope: f32) -> f32 {
+    let depth = heights.len() / width;
+    let [wide, deep] = [width - 1, depth - 1].map(|cells| cells as f32 * spacing * 0.5);
+    let edges = slab(wide, p[0] - wide, slope) * slab(deep, p[2] - deep, slope);
+    let cell = |v: f32, samples: usize| {
+        let at = v / spacing;
+        let at = if at > 0.0 { at } else { 0.0 };
+        let whole = (at as usize).min(samples - 2);
+        (whole, unit(at - whole as f32))
+    };
+    let ((i, u), (k, w)) = (cell(p[0], width), cell(p[2], depth));
+    let h = |i: usize, k: usize| heights[i + width * k];
+    let near = h(i, k) + (h(i + 1, k) - h(i, k)) * u;
+    let far = h(i, k + 1) + (h(i + 1, k + 1) - h(i, k + 1)) * u;
+    let (dx, dz) = (
+        (h(i + 1, k) - h(i, k)) + ((h(i + 1, k + 1) - h(i, k + 1)) - (h(i + 1, k) - h(i, k))) * w,
+        far - near,
+    );
+    let long = (1.0 + (dx * dx + dz * dz) / (spacing * spacing)).sqrt();
+    let below = ramp((near + (far - near) * w - p[1]) / long, slope);
+    edges * below * ramp(p[1], slope)
+}
+
+#[inline(always)]
+fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+#[inline(always)]
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}

@@ -1,0 +1,144 @@
+//! Edits that cannot be: a named error, and the world as it was.
+
+use super::*;
+
+fn refused(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> EditError {
+    let before = grid.digest().ok();
+    let mut history = History::default();
+    let outcome = Editor::default().apply(grid, &op.into(), &mut history);
+    assert_eq!(grid.digest().ok(), before);
+    assert_eq!(history.stats().undo, 0);
+    outcome.expect_err("it makes no sense")
+}
+
+fn dig(brush: Brush) -> BrushOp {
+    BrushOp::new(brush, Action::Dig)
+}
+
+#[test]
+fn sizes_and_places_that_are_none() {
+    let mut grid = ground(0, true);
+    for radius in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let op = dig(Brush::Ball { centre: [0.0; 3], radius });
+        let error = refused(&mut grid, op);
+        assert!(error.to_string().contains("radius"), "{error}");
+    }
+    for bad in [f64::NAN, f64::INFINITY, -1e30] {
+        let op = dig(Brush::Ball { centre: [0.0, bad, 0.0], radius: 3.0 });
+        assert!(refused(&mut grid, op).to_string().contains("centre"));
+    }
+    let far = dig(Brush::Ball { centre: [1_073_741_823.0, 0.0, 0.0], radius: 3.0 });
+    assert!(matches!(refused(&mut grid, far), EditError::BeyondLimits(_)));
+    let huge = dig(Brush::Ball { centre: [0.0; 3], radius: 100_000.0 });
+    assert!(matches!(refused(&mut grid, huge), EditError::TooLarge(_)));
+    for half in [[0.0, 1.0, 1.0], [1.0, f64::NAN, 1.0], [1.0, 1.0, -2.0]] {
+        refused(&mut grid, dig(Brush::Block { centre: [0.0; 3], half, turn: NO_TURN }));
+    }
+    for turn in [[0.0; 4], [f64::NAN, 0.0, 0.0, 1.0]] {
+        refused(&mut grid, dig(Brush::Block { centre: [0.0; 3], half: [1.0; 3], turn }));
+    }
+    refused(&mut grid, dig(Brush::Path { points: vec![], radius: 1.0 }));
+    let soft = BrushOp { falloff: f64::NAN, ..dig(Brush::Ball { centre: [0.0; 3], radius: 2.0 }) };
+    assert!(refused(&mut grid, soft).to_string().contains("falloff"));
+    let strong = BrushOp { strength: 1.5, ..dig(Brush::Ball { centre: [0.0; 3], radius: 2.0 }) };
+    assert!(refused(&mut grid, strong).to_string().contains("strength"));
+}
+
+#[test]
+fn shapes_that_are_none() {
+    let mut grid = ground(0, false);
+    let Brush::Mesh { vertices, mut triangles } = octahedron_mesh([0.0; 3], 4.0) else {
+        unreachable!("it is a mesh")
+    };
+    triangles.pop();
+    let open = dig(Brush::Mesh { vertices: vertices.clone(), triangles });
+    assert!(refused(&mut grid, open).to_string().contains("not closed"));
+    refused(
+        &mut grid,
+        dig(Brush::Mesh { vertices: vertices.clone(), triangles: vec![[0, 2, 99]] }),
+    );
+    refused(&mut grid, dig(Brush::Mesh { vertices, triangles: vec![] }));
+    let Brush::Convex { mut planes } = octahedron([0.0; 3], 4.0) else {
+        unreachable!("it is convex")
+    };
+    planes.truncate(4);
+    assert!(refused(&mut grid, dig(Brush::Convex { planes })).to_string().contains("bound"));
+    let heights =
+        |width, heights| Brush::Heights { corner: [0.0; 3], spacing: 1.0, width, heights };
+    refused(&mut grid, dig(heights(3, vec![0.0; 7])));
+    refused(&mut grid, dig(heights(0, vec![])));
+    refused(&mut grid, dig(heights(2, vec![0.0, 1.0, f32::NAN, 2.0])));
+}
+
+#[test]
+fn actions_that_make_no_sense() {
+    let mut grid = ground(0, true);
+    let with = |action| BrushOp::new(Brush::Ball { centre: [0.0; 3], radius: 3.0 }, action);
+    refused(&mut grid, with(Action::Fill { material: AIR }));
+    let paint = refused(&mut grid, with(Action::Paint { material: WATER }));
+    assert_eq!(paint, EditError::WrongKind { material: WATER, needed: "solid" });
+    refused(&mut grid, with(Action::Flood { material: 8 }));
+    refused(&mut grid, with(Action::Replace { from: AIR, to: 8 }));
+    refused(&mut grid, with(Action::Grow { amount: 1.5 }));
+    refused(&mut grid, with(Action::Erode { amount: f64::NAN }));
+    refused(&mut grid, with(Action::Roughen { amount: 0.5, size: 0.0, seed: 1 }));
+    let flat = |normal| Action::Flatten { point: [0.0; 3], normal, material: None };
+    refused(&mut grid, with(flat([0.0; 3])));
+    let upside_down = Mask { heights: Some([3.0, 1.0]), ..Mask::default() };
+    refused(&mut grid, BrushOp { mask: upside_down, ..with(Action::Dig) });
+}
+
+#[test]
+fn copies_beyond_the_limits() {
+    let mut grid = ground(0, false);
+    let whole = Region::new([0; 3], [300; 3]);
+    assert!(matches!(
+        refused(&mut grid, EditOp::copy(whole, VoxelPos::ZERO)),
+        EditError::ClipTooLarge(_)
+    ));
+    refused(&mut grid, EditOp::copy(Region::default(), VoxelPos::ZERO));
+    let small = Region::new([0; 3], [40; 3]);
+    let clip = Clip::copy(&grid, small).expect("it is held");
+    let far = VoxelPos::splat(i32::MAX - 3);
+    assert!(matches!(
+        refused(&mut grid, EditOp::write(clip.clone(), far)),
+        EditError::BeyondLimits(_)
+    ));
+    let edge = VoxelPos::splat((1 << 30) - 3);
+    assert!(matches!(
+        refused(&mut grid, EditOp::write(clip.clone(), edge)),
+        EditError::BeyondLimits(_)
+    ));
+    for scale in [16, -1, 17, i32::MIN] {
+        let place = Place { scale, ..Place::default() };
+        refused(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), place }));
+    }
+}
+
+#[test]
+fn what_is_not_held_is_not_edited_in_part() {
+    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
+    cells.fill(8);
+    grid.write(&cells).expect("a whole chunk");
+    for action in [Action::Dig, Action::Fill { material: 3 }, Action::Smooth] {
+        let brush = Brush::Ball { centre: [30.0, 16.0, 16.0], radius: 6.0 };
+        let error = refused(&mut grid, BrushOp::new(brush, action));
+        assert!(matches!(error, EditError::NotHeld(_)), "{error}");
+        let large = Brush::Ball { centre: [16.0; 3], radius: 90.0 };
+        assert!(matches!(refused(&mut grid, dig(large)), EditError::NotHeld(_)));
+    }
+    let mut history = History::default();
+    let op = EditOp::dig_ball([16.0; 3], 6.0);
+    Editor::default().apply(&mut grid, &op, &mut history).expect("it is held");
+    let dug = digest(&grid);
+    // The chunk leaves: the stroke stays until it is back.
+    let chunk = VoxelPos::ZERO.chunk();
+    grid.read(chunk.region(), 0, &mut cells).expect("it is held");
+    grid.forget(chunk);
+    assert!(matches!(history.undo(&mut grid), Err(EditError::NotHeld(_))));
+    grid.write(&cells).expect("a whole chunk");
+    assert_eq!(digest(&grid), dug);
+    assert!(matches!(history.undo(&mut grid), Ok(Some(_))));
+}

@@ -1,0 +1,180 @@
+//! Undo, redo, and histories as bytes.
+
+use super::*;
+
+/// Applies strokes of several operations each, and answers the digest before each.
+fn draw(grid: &mut VoxelGrid, history: &mut History, strokes: &[Vec<BrushOp>]) -> Vec<u128> {
+    let mut editor = Editor::default();
+    let mut digests = Vec::new();
+    for stroke in strokes {
+        let before = digest(grid);
+        let held = history.stats().undo;
+        history.begin_stroke();
+        for op in stroke {
+            editor.apply(grid, &op.clone().into(), &mut *history).expect("a sound edit");
+        }
+        history.end_stroke();
+        // A stroke that changed nothing is none.
+        if history.stats().undo > held {
+            digests.push(before);
+        }
+    }
+    digests
+}
+
+fn strokes() -> impl Strategy<Value = Vec<Vec<BrushOp>>> {
+    proptest::collection::vec(proptest::collection::vec(brush_op(), 1..4), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn undo_and_redo_are_exact_also_through_bytes(strokes in strokes(), wet: bool) {
+        let mut grid = ground(6, wet);
+        let mut history = History::default();
+        let mut digests = draw(&mut grid, &mut history, &strokes);
+        digests.push(digest(&grid));
+        for back in (0..digests.len() - 1).rev() {
+            prop_assert!(history.undo(&mut grid).expect("all is held").is_some());
+            prop_assert_eq!(digest(&grid), digests[back]);
+            let bytes = history.to_bytes();
+            history = History::from_bytes(&bytes, 64 << 20).expect("our own bytes");
+            prop_assert_eq!(history.to_bytes(), bytes);
+        }
+        prop_assert_eq!(history.undo(&mut grid), Ok(None));
+        for &forth in &digests[1..] {
+            history.redo(&mut grid).expect("all is held");
+            prop_assert_eq!(digest(&grid), forth);
+        }
+        prop_assert_eq!(history.redo(&mut grid), Ok(None));
+    }
+
+    /// Undoing a stroke gives the cells that it changed what they had before it, whatever
+    /// others wrote, and leaves every other cell alone; redoing gives back what was found.
+    #[test]
+    fn undo_under_another_users_edit_is_defined(
+        own in brush_op(),
+        other in brush_op(),
+        wet: bool,
+    ) {
+        let mut grid = ground(7, wet);
+        let before = grid.snapshot();
+        let mut history = History::default();
+        Editor::default().apply(&mut grid, &own.into(), &mut history).expect("a sound edit");
+        let edited = grid.snapshot();
+        apply(&mut grid, other);
+        let found = grid.snapshot();
+        let digest_found = digest(&grid);
+        let undone = history.undo(&mut grid).expect("all is held").is_some();
+        let state = |grid: &crate::voxel::Snapshot, p| (grid.cell(p), grid.water(p));
+        for p in Region::new([-30; 3], [30; 3]).voxels() {
+            let touched = state(&edited, p) != state(&before, p);
+            let expected = if touched { state(&before, p) } else { state(&found, p) };
+            prop_assert_eq!(state(&grid, p), expected, "{}", p);
+        }
+        if undone {
+            history.redo(&mut grid).expect("all is held");
+        }
+        prop_assert_eq!(digest(&grid), digest_found);
+    }
+
+    /// Bytes that are damaged but for their checksum: an error or a history, never more.
+    #[test]
+    fn damaged_histories_are_refused_or_harmless(
+        strokes in strokes(),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+        sealed: bool,
+    ) {
+        let mut grid = ground(8, true);
+        let mut history = History::default();
+        draw(&mut grid, &mut history, &strokes);
+        let mut bytes = history.to_bytes();
+        for (at, xor) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] ^= xor;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if sealed && bytes.len() > 9 {
+            bytes[0] = 1;
+            let sum = xxhash_rust::xxh3::xxh3_64(&bytes[9..]);
+            bytes[1..9].copy_from_slice(&sum.to_le_bytes());
+        }
+        match History::from_bytes(&bytes, 1 << 20) {
+            Ok(mut history) => while matches!(history.undo(&mut grid), Ok(Some(_))) {},
+            Err(error) => prop_assert!(error.offset <= bytes.len(), "{}", error),
+        }
+    }
+}
+
+#[test]
+fn the_budget_is_kept_by_dropping_the_oldest() {
+    let mut grid = VoxelGrid::default();
+    let mut history = History::new(4000);
+    let mut editor = Editor::default();
+    let mut digests = vec![digest(&grid)];
+    for i in 0..50 {
+        let op = EditOp::fill_ball(8, [i as f32 * 3.0, 0.0, 0.0], 4.0);
+        editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
+        digests.push(digest(&grid));
+        assert!(history.stats().bytes <= 4000);
+    }
+    let stats = history.stats();
+    assert!(stats.undo > 3 && stats.undo as u64 + stats.forgotten == 50, "{stats:?}");
+    // What is kept to redo may push out what was kept to undo.
+    let mut back = 0;
+    while history.undo(&mut grid).expect("all is held").is_some() {
+        back += 1;
+        assert_eq!(digest(&grid), digests[50 - back]);
+        assert!(history.stats().bytes <= 4000);
+    }
+    assert!((3..=stats.undo).contains(&back), "{back}");
+    // A stroke that does not fit at all is forgotten at once.
+    let mut tiny = History::new(10);
+    let op = EditOp::dig_ball([0.0; 3], 4.0);
+    editor.apply(&mut grid, &op, &mut tiny).expect("a sound edit");
+    assert_eq!((tiny.stats().undo, tiny.stats().bytes, tiny.stats().forgotten), (0, 0, 1));
+}
+
+#[test]
+fn a_new_edit_forgets_what_was_undone() {
+    let mut grid = VoxelGrid::default();
+    let (mut editor, mut history) = (Editor::default(), History::default());
+    for x in [0.0, 20.0] {
+        let op = EditOp::fill_ball(8, [x, 0.0, 0.0], 4.0);
+        editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
+    }
+    history.undo(&mut grid).expect("all is held");
+    assert_eq!((history.stats().undo, history.stats().redo), (1, 1));
+    let nothing = EditOp::dig_ball([200.0, 0.0, 0.0], 4.0);
+    editor.apply(&mut grid, &nothing, &mut history).expect("a sound edit");
+    assert_eq!(history.stats().redo, 1, "an edit that changes nothing is none");
+    let op = EditOp::fill_ball(3, [40.0, 0.0, 0.0], 4.0);
+    editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
+    assert_eq!((history.stats().undo, history.stats().redo), (2, 0));
+}
+
+/// The bytes that this version writes, for ever: see `docs/format.md`.
+#[test]
+fn the_golden_history_is_read_and_written() {
+    let mut grid = VoxelGrid::default();
+    let (mut editor, mut history) = (Editor::default(), History::default());
+    let op = EditOp::fill_ball(8, [1.0; 3], 1.5);
+    editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
+    editor
+        .apply(&mut grid, &EditOp::paint_ball(100, [1.0, 1.0, 0.0], 1.0), &mut history)
+        .expect("a sound edit");
+    let bytes = history.to_bytes();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, GOLDEN);
+    let mut read = History::from_bytes(&bytes, 1 << 20).expect("the golden bytes");
+    read.undo(&mut grid).expect("all is held");
+    read.undo(&mut grid).expect("all is held");
+    assert_eq!(digest(&grid), digest(&VoxelGrid::default()));
+}
+
+const GOLDEN: &str = "01b29acd39607a622c02000101010104040410fe8a77fe7768778677687786fe7777fe03\
+    00801f0100000102020204797777770f0442424242c800018801c800018801";

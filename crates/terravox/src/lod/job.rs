@@ -1,0 +1,93 @@
+//! One block to mesh, among blocks of other mips: plain data, to be run on any thread.
+
+use super::tiling::neighbours;
+use crate::mesh::{Around, BlockMesh, Mesher};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, repeat_finer};
+use std::sync::Arc;
+
+/// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
+#[derive(Clone)]
+pub struct MeshJob {
+    pub(super) plan: u64,
+    pub(super) block: MipBlock,
+    pub(super) around: Around,
+    pub(super) snapshot: Snapshot,
+}
+
+/// What a [`MeshJob`] made.
+pub struct MeshedBlock {
+    pub(super) plan: u64,
+    pub(super) block: MipBlock,
+    pub(super) mesh: Option<Arc<BlockMesh>>,
+}
+
+/// Memory that jobs reuse; one a thread.
+#[derive(Default)]
+pub struct MeshScratch {
+    mesher: Mesher,
+    mesh: BlockMesh,
+    parts: [DenseBox; 2],
+    /// Whether meshes get keys.
+    keyed: bool,
+}
+
+impl MeshScratch {
+    /// Memory of jobs whose meshes get keys.
+    #[doc(hidden)]
+    pub fn keyed() -> MeshScratch {
+        MeshScratch { keyed: true, ..MeshScratch::default() }
+    }
+}
+
+impl MeshJob {
+    /// The block.
+    pub fn block(&self) -> MipBlock {
+        self.block
+    }
+
+    /// Meshes the block.
+    pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
+        let MeshScratch { mesher, mesh, parts, keyed } = scratch;
+        let materials = self.snapshot.materials();
+        let cells = |mip: u8, region: Region, out: &mut DenseBox| {
+            self.read_shown(mip, region, parts, out);
+        };
+        mesher.mesh_mixed(self.block, &self.around, cells, materials, *keyed, mesh);
+        let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
+        let mesh = (!empty).then(|| Arc::new(mesh.clone()));
+        MeshedBlock { plan: self.plan, block: self.block, mesh }
+    }
+
+    /// Cells of mip `mip`, but where a coarser mip is shown, of that: what finer cells the
+    /// grid happens to know there must not matter, as they come and go.
+    fn read_shown(&self, mip: u8, region: Region, parts: &mut [DenseBox; 2], out: &mut DenseBox) {
+        let shown = |beside: MipBlock| {
+            let side = (beside.pos - self.block.pos).to_array();
+            let shown = self.around.at(side.map(|side| [-1, 0, 8][(side + 1) as usize]));
+            if shown == Around::NONE { mip } else { shown.max(mip) }
+        };
+        // Finer cells are asked for where they are shown.
+        let coarser = mip >= self.block.mip && neighbours(self.block).any(|b| shown(b) > mip);
+        if !coarser {
+            self.snapshot.read_known(region, mip, out);
+            return;
+        }
+        out.reset(region);
+        let [read, repeated] = parts;
+        let shift = u32::from(mip - self.block.mip);
+        for beside in neighbours(self.block).chain([self.block]) {
+            let part = beside.cells().coarser(shift).intersect(region);
+            let steps = u32::from(shown(beside) - mip);
+            if part.is_empty() {
+                continue;
+            }
+            self.snapshot.read_known(part.coarser(steps), mip + steps as u8, read);
+            if steps == 0 {
+                out.copy_from(read);
+            } else {
+                repeat_finer(read, steps, part, repeated);
+                out.copy_from(repeated);
+            }
+        }
+    }
+}

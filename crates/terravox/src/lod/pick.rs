@@ -1,0 +1,161 @@
+//! Which blocks ought to be shown: the finer the nearer.
+//!
+//! A block is shown in eight parts from a distance of `detail` times its edge on inward,
+//! and as a whole again a little farther out than that, so that a viewer who goes back and
+//! forth changes nothing. With `detail` of at least 1 the rings of each mip are wide enough
+//! that blocks that touch differ by one mip, all but where data is late.
+
+use super::tiling::Tiling;
+use crate::voxel::{LIMIT, MipBlock, Region, VoxelPos};
+use std::collections::BTreeSet;
+
+/// Someone who looks at the world, in voxels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LodViewer {
+    /// Where.
+    pub position_voxels: [f64; 3],
+    /// How far.
+    pub distance_voxels: f64,
+}
+
+/// No viewer sees more roots than this in a row; coarser roots are for that.
+const MOST_ROOTS: f64 = 16.0;
+
+/// How far a viewer may go before the choice is made anew, voxels.
+const STEP: f64 = 2.0;
+
+/// A change to the tiling that leads from one closed surface to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// A leaf into eight.
+    Split(MipBlock),
+    /// Eight leaves into their parent.
+    Merge(MipBlock),
+}
+
+impl Step {
+    /// The block that is shown in parts before or after it.
+    pub fn block(self) -> MipBlock {
+        match self {
+            Step::Split(block) | Step::Merge(block) => block,
+        }
+    }
+}
+
+/// The viewers and how much they are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Picker {
+    pub viewers: Vec<LodViewer>,
+    /// In edges of a block.
+    pub detail: f64,
+    /// Share by which the way out is longer than the way in.
+    pub hysteresis: f64,
+    /// Everything within is shown at mip 0, voxels.
+    pub near: f64,
+}
+
+impl Picker {
+    /// Whether the choice would hardly differ.
+    pub fn is_near(&self, other: &Picker) -> bool {
+        let close = |(a, b): (&LodViewer, &LodViewer)| {
+            let [x, y, z] = [0, 1, 2].map(|i| a.position_voxels[i] - b.position_voxels[i]);
+            x * x + y * y + z * z < STEP * STEP && a.distance_voxels == b.distance_voxels
+        };
+        self.viewers.len() == other.viewers.len()
+            && (self.detail, self.near) == (other.detail, other.near)
+            && self.viewers.iter().zip(&other.viewers).all(close)
+    }
+
+    /// Voxels from the nearest viewer to a block, 0 inside; infinite without viewers.
+    pub fn distance(&self, block: MipBlock) -> f64 {
+        let square = |viewer: &LodViewer| square_distance(viewer, block);
+        self.viewers.iter().map(square).fold(f64::INFINITY, f64::min).sqrt()
+    }
+
+    /// Blocks of mip `top` that some viewer sees, nearest first.
+    pub fn roots(&self, top: u8) -> Vec<MipBlock> {
+        let edge = f64::from(MipBlock::EDGE << top);
+        let limit = LIMIT >> (5 + top);
+        let mut roots = BTreeSet::new();
+        for viewer in &self.viewers {
+            let reach = viewer.distance_voxels.clamp(0.0, MOST_ROOTS * edge);
+            // The casts saturate.
+            let at = |step: f64| viewer.position_voxels.map(|v| ((v + step) / edge).floor() as i32);
+            let near = Region::new(at(-reach), at(reach))
+                .intersect(Region::new([-limit; 3], [limit - 1; 3]));
+            let near = Region { max: near.max + VoxelPos::splat(1), ..near };
+            let blocks = near.voxels().map(|pos| MipBlock::new(top, pos));
+            roots.extend(blocks.filter(|&block| sees(viewer, block, 1.0)));
+        }
+        let mut roots: Vec<_> = roots.into_iter().collect();
+        roots.sort_by(|&a, &b| self.distance(a).total_cmp(&self.distance(b)));
+        roots
+    }
+
+    /// Whether no viewer sees a root any longer.
+    pub fn lost(&self, root: MipBlock) -> bool {
+        !self.viewers.iter().any(|viewer| sees(viewer, root, 1.0 + self.hysteresis))
+    }
+
+    /// Whether a block is to be shown in parts; `plain` tells whether it has no surface.
+    pub fn splits(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
+        let distance = self.distance(block);
+        block.mip > 0
+            && (distance < self.near
+                || distance < self.detail * f64::from(block.edge_voxels()) && !plain())
+    }
+
+    /// Whether a block that is shown in parts is to be shown as a whole.
+    pub fn merges(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
+        let distance = self.distance(block) / (1.0 + self.hysteresis);
+        distance >= self.near
+            && (distance >= self.detail * f64::from(block.edge_voxels()) || plain())
+    }
+
+    fn steps_below(
+        &self,
+        tiling: &Tiling,
+        node: MipBlock,
+        plain: &mut impl FnMut(MipBlock) -> bool,
+        steps: &mut Vec<(f64, Step)>,
+    ) {
+        if tiling.is_leaf(node) {
+            if self.splits(node, || plain(node)) {
+                steps.push((self.distance(node), Step::Split(node)));
+            }
+            return;
+        }
+        let children = node.children();
+        let whole = children.iter().all(|&child| tiling.is_leaf(child));
+        if whole && self.merges(node, || plain(node)) {
+            return steps.push((self.distance(node), Step::Merge(node)));
+        }
+        children.into_iter().for_each(|child| self.steps_below(tiling, child, plain, steps));
+    }
+
+    /// All steps that the tiling wants below its roots, nearest first.
+    pub fn steps(&self, tiling: &Tiling, mut plain: impl FnMut(MipBlock) -> bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for root in tiling.roots() {
+            self.steps_below(tiling, root, &mut plain, &mut steps);
+        }
+        steps.sort_unstable_by(|(a, x), (b, y)| a.total_cmp(b).then(x.block().cmp(&y.block())));
+        steps.into_iter().map(|(_, step)| step).collect()
+    }
+}
+
+fn sees(viewer: &LodViewer, block: MipBlock, slack: f64) -> bool {
+    let reach = viewer.distance_voxels * slack;
+    square_distance(viewer, block) < reach * reach
+}
+
+fn square_distance(viewer: &LodViewer, block: MipBlock) -> f64 {
+    let region = block.voxels();
+    let (min, max) = (region.min.to_array(), region.max.to_array());
+    let axis = |i: usize| {
+        let at = viewer.position_voxels[i];
+        (f64::from(min[i]) - at).max(at - f64::from(max[i])).max(0.0)
+    };
+    let [x, y, z] = [axis(0), axis(1), axis(2)];
+    x * x + y * y + z * z
+}

@@ -1,0 +1,259 @@
+//! What cells are in memory: blocks that came from a store or a generator wait here until
+//! the step that shows them, and leave the grid when nothing shows them.
+//!
+//! A block that is shown has all its ancestors in memory, so that each coarser mip is what
+//! the finest cells that were ever there say. Chunks that were edited stay until they are
+//! saved.
+
+use super::pick::Picker;
+use super::tiling::{Tiling, neighbours};
+use crate::mesh::PAD;
+use crate::voxel::{
+    ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
+    Snapshot, Unlisted, VoxelGrid,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Blocks that have to come for it to be worth a look what they allow.
+const NEWS: usize = 32;
+
+/// Blocks in memory.
+#[derive(Default)]
+pub(crate) struct Residency {
+    /// Came, and wait to be shown.
+    staged: FxHashMap<MipBlock, DenseBox>,
+    /// Asked for, nearest last.
+    wanted: Vec<MipBlock>,
+    /// Chunks that came from outside and can come again.
+    loaded: FxHashSet<ChunkPos>,
+    /// Chunks that were written by others since they were last saved.
+    edited: FxHashSet<ChunkPos>,
+    /// Whether blocks have no surface, as far as that was asked.
+    plain: FxHashMap<MipBlock, bool>,
+    cursor: ChangeCursor,
+    /// Blocks that came since blocks were last let go.
+    arrivals: usize,
+    /// Blocks that came since blocks were last asked for.
+    news: usize,
+}
+
+impl Residency {
+    /// Chunks that were edited and not saved since, sorted.
+    pub fn edited(&self) -> Vec<ChunkPos> {
+        let mut edited: Vec<_> = self.edited.iter().copied().collect();
+        edited.sort_unstable();
+        edited
+    }
+
+    /// Notes that chunks are saved.
+    pub fn saved(&mut self, chunks: &[ChunkPos]) {
+        for chunk in chunks {
+            if self.edited.remove(chunk) {
+                self.loaded.insert(*chunk);
+            }
+        }
+    }
+
+    /// What others wrote since the last call; none for all.
+    pub fn changes(&mut self, grid: &VoxelGrid) -> Option<Vec<Region>> {
+        let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {
+            self.plain.clear();
+            self.edited.extend(grid.chunks().iter().filter(|chunk| !self.loaded.contains(chunk)));
+            return None;
+        };
+        for region in &regions {
+            self.edited.extend(region.blocks::<5>());
+        }
+        if !regions.is_empty() {
+            self.forget_plain_near(&regions);
+        }
+        Some(regions)
+    }
+
+    /// Forgets whether blocks near `regions` are plain.
+    fn forget_plain_near(&mut self, regions: &[Region]) {
+        let near = |block: MipBlock| {
+            let voxels = block.voxels().grow(PAD << block.mip);
+            regions.iter().any(|region| !region.intersect(voxels).is_empty())
+        };
+        self.plain.retain(|&block, _| !near(block));
+    }
+
+    /// Whether the cells of a block are in memory, or on their way into it.
+    pub fn has(&self, grid: &Snapshot, block: MipBlock) -> bool {
+        grid.unlisted() == Unlisted::Air
+            || self.staged.contains_key(&block)
+            || is_known(grid, block)
+    }
+
+    /// Asks for blocks, the first most of all.
+    pub fn want(&mut self, mut blocks: Vec<MipBlock>) {
+        blocks.reverse();
+        self.wanted = blocks;
+        self.news = 0;
+    }
+
+    /// Whether so many blocks came that something may be done with them.
+    pub fn has_news(&self) -> bool {
+        self.news > NEWS || (self.news > 0 && self.wanted.is_empty())
+    }
+
+    /// Takes the next few blocks that are asked for.
+    pub fn take_wanted(&mut self, most: usize) -> Vec<MipBlock> {
+        let rest = self.wanted.len().saturating_sub(most);
+        let mut taken = self.wanted.split_off(rest);
+        taken.reverse();
+        taken
+    }
+
+    /// Whether no block is asked for.
+    #[cfg(test)]
+    pub fn is_idle(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Takes in a block that was asked for.
+    pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
+        assert_eq!(cells.region(), block.cells(), "a block comes as it was asked for");
+        self.arrivals += 1;
+        self.news += 1;
+        self.staged.insert(block, cells);
+    }
+
+    /// Takes back a block that came and was not yet shown.
+    pub fn take_staged(&mut self, block: MipBlock) -> Option<DenseBox> {
+        self.staged.remove(&block)
+    }
+
+    /// Writes the cells of a block that came into the grid.
+    pub fn commit(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
+        let Some(cells) = self.staged.remove(&block) else { return };
+        let chunk = chunk_of(block);
+        if block.mip > 0 {
+            grid.write_far(block, &cells);
+        } else if grid.held(chunk) != Held::Mip(0) && grid.write(&cells).is_ok() {
+            self.loaded.insert(chunk);
+        }
+    }
+
+    /// Reads past what was just written by [`Residency::commit`] and
+    /// [`Residency::evict`].
+    pub fn skip_own_changes(&mut self, grid: &VoxelGrid) {
+        grid.changes_since(&mut self.cursor);
+    }
+
+    /// Whether a block and what lies beside it are of one kind, so that it has no surface.
+    pub fn is_plain(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+        *self.plain.entry(block).or_insert_with(|| {
+            grid.read_known(block.cells().grow(PAD), block.mip, cells);
+            kind_of_all(cells, grid.materials()).is_some()
+        })
+    }
+
+    /// Forgets whether a block and its ancestors are plain.
+    pub fn forget_plain(&mut self, block: MipBlock, top: u8) {
+        for mip in block.mip..=top {
+            self.plain.remove(&block.over(mip));
+        }
+    }
+
+    /// Whether a block is known to have no surface.
+    pub fn known_plain(&self, block: MipBlock) -> bool {
+        self.plain.get(&block) == Some(&true)
+    }
+
+    /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
+    /// more than `most_bytes`.
+    pub fn evict(
+        &mut self,
+        grid: &mut VoxelGrid,
+        tiling: &Tiling,
+        picker: &Picker,
+        most_bytes: usize,
+    ) {
+        if self.arrivals * 4 < tiling.len() {
+            return;
+        }
+        self.arrivals = 0;
+        // Coarser mips of what is not saved are nowhere else.
+        let mut unsaved = FxHashSet::default();
+        for &chunk in &self.edited {
+            let over = (0..=tiling.top()).rev().map(|mip| MipBlock::from(chunk).over(mip));
+            unsaved.extend(over);
+        }
+        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block);
+        let mut spare: Vec<MipBlock> =
+            grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
+        let chunks = self.loaded.iter().map(|&chunk| MipBlock::from(chunk));
+        spare.extend(chunks.filter(|&block| !used(block)));
+        if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {
+            return;
+        }
+        // What is about to be shown is near; half of what is spare stays.
+        let size = |block: &MipBlock| picker.distance(*block) / f64::from(block.edge_voxels());
+        spare.sort_unstable_by(|a, b| size(a).total_cmp(&size(b)).then(a.cmp(b)));
+        for block in spare.split_off(spare.len() / 2) {
+            if block.mip > 0 {
+                grid.forget_far(block);
+            } else {
+                let chunk = chunk_of(block);
+                grid.forget(chunk);
+                self.loaded.remove(&chunk);
+            }
+            self.plain.remove(&block);
+        }
+        self.staged.retain(|&block, _| tiling.has(block.parent()) || block.mip == tiling.top());
+        self.plain.retain(|block, _| tiling.has(*block));
+    }
+}
+
+/// The chunk that a block of mip 0 is.
+fn chunk_of(block: MipBlock) -> ChunkPos {
+    ChunkPos::new(block.pos.x, block.pos.y, block.pos.z)
+}
+
+fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
+    match block.mip {
+        0 => grid.held(chunk_of(block)) == Held::Mip(0),
+        _ => grid.has_far(block),
+    }
+}
+
+/// Whether a block has no face of its own, whatever is shown around it: it and what lies
+/// beside it are full cells of one kind, or air. May say no though it has none.
+pub(crate) fn is_bare(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+    let kinds = grid.materials().kinds();
+    let Some(own) = uniform_material(grid, block).map(|m| kinds[usize::from(m)]) else {
+        return false;
+    };
+    let full = if own == Kind::Air { 0 } else { u8::MAX };
+    neighbours(block).all(|beside| match uniform_material(grid, beside) {
+        Some(material) => kinds[usize::from(material)] == own,
+        None => {
+            let part = beside.cells().intersect(block.cells().grow(PAD));
+            grid.read_known(part, block.mip, cells);
+            kind_of_all(cells, grid.materials()) == Some(own)
+                && cells.occupancies().iter().all(|&occupancy| occupancy == full)
+        }
+    })
+}
+
+/// The material of a block that is known to be full cells of one, or air.
+fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
+    match block.mip {
+        0 => {
+            let chunk = chunk_of(block);
+            grid.chunk(chunk).ok()?.uniform_material()
+        }
+        _ => grid.far_material(block),
+    }
+}
+
+/// The kind of all cells, if they are of one and no solid one holds water.
+fn kind_of_all(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
+    let kinds = materials.kinds();
+    let kind = |&material: &u8| kinds[usize::from(material)];
+    let first = cells.materials().first().map_or(Kind::Air, kind);
+    let same = cells.water().is_empty() && cells.materials().iter().all(|m| kind(m) == first);
+    same.then_some(first)
+}

@@ -1,0 +1,254 @@
+//! Flying, digging and data that is late: what is shown is whole, close and what a rebuild
+//! shows, after every step.
+
+use super::*;
+use crate::mesh::{VertexKey, Welded};
+use crate::voxel::{Cell, GridOptions, Unlisted, WATER};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Hills with a plate above them and water between.
+fn cells_of(block: MipBlock) -> DenseBox {
+    let distance = |[x, y, z]: [f32; 3]| {
+        let wave = |v: f32| (v / 7.0 - (v / 7.0).floor() - 0.5).abs();
+        let hills = 9.0 + 14.0 * wave(x * 0.11 + z * 0.03) + 9.0 * wave(z * 0.19) - y;
+        let plate = 1.2 - (y - 27.0 - 0.1 * x).abs();
+        hills.max(plate)
+    };
+    let mut cells = DenseBox::new(block.cells());
+    let size = (1 << block.mip) as f32;
+    for at in block.cells().voxels() {
+        let centre = at.to_array().map(|v| (v as f32 + 0.5) * size);
+        let units = ((0.5 + distance(centre) / size) * 256.0).clamp(0.0, 256.0) as u32;
+        if units > 0 {
+            let material = if centre[1] < 12.0 { 3 } else { 8 };
+            cells.set(at, Cell { material, occupancy: (units - 1) as u8 });
+        }
+    }
+    for at in block.cells().voxels().filter(|at| at.y < 16 >> block.mip) {
+        if cells.cell(at) == Cell::AIR {
+            cells.set(at, Cell::full(WATER));
+        }
+    }
+    cells
+}
+
+/// A world, its view, and what a renderer would have.
+struct Scene {
+    grid: VoxelGrid,
+    lod: Lod,
+    drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
+    published: usize,
+}
+
+impl Scene {
+    fn new(options: LodOptions) -> Scene {
+        let grid = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        Scene {
+            grid: VoxelGrid::new(grid),
+            lod: Lod::new(options),
+            drawn: BTreeMap::new(),
+            published: 0,
+        }
+    }
+
+    /// Supplies `most` blocks and publishes one plan; says whether anything was done.
+    fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
+        let wanted = self.lod.take_wanted(most);
+        let mut busy = !wanted.is_empty();
+        for block in wanted {
+            self.lod.supply(block, cells_of(block));
+        }
+        let jobs = self.lod.plan(&mut self.grid, &[viewer]);
+        if self.lod.is_planned() {
+            busy = true;
+            let mut scratch = MeshScratch::keyed();
+            let results = jobs.iter().map(|job| job.run(&mut scratch)).collect();
+            let swap = self.lod.publish(results);
+            self.draw(swap);
+            self.published += 1;
+            // Each is; to look takes long.
+            if self.published.is_multiple_of(6) {
+                self.assert_closed();
+            }
+        }
+        busy || !self.lod.residency.is_idle()
+    }
+
+    fn draw(&mut self, swap: MeshSwap) {
+        for block in swap.removed {
+            assert!(self.drawn.remove(&block).is_some(), "{block} was not drawn");
+        }
+        for ShownMesh { block, mip, mesh } in swap.added {
+            assert_eq!(mesh.block, block.cells().finer((block.mip - mip).into()));
+            assert!(self.drawn.insert(block, mesh).is_none());
+        }
+    }
+
+    /// The ground is closed and manifold, but for where nothing is shown beyond.
+    fn assert_closed(&self) {
+        let mut welded = Welded::default();
+        for (block, mesh) in &self.drawn {
+            let mip = block.mip - u8::from(mesh.block.size()[0] > 32);
+            welded.add(block.voxels().min, mip, &mesh.solid);
+        }
+        let covered = |p: VoxelPos| self.lod.tiling.leaf_over(MipBlock::holding(p, 0)).is_some();
+        let outside = |key: &VertexKey| {
+            let mut around = Region::one(key.corner - VoxelPos::splat(1))
+                .union(Region::one(key.corner))
+                .voxels();
+            key.corner.to_array().iter().any(|v| v % 32 == 0) && !around.all(covered)
+        };
+        welded.assert_manifold(|edge| edge.iter().all(outside));
+    }
+
+    fn settle(&mut self, viewer: LodViewer) {
+        for _ in 0..10_000 {
+            if !self.step(viewer, 64) {
+                return;
+            }
+        }
+        panic!("the view does not come to rest");
+    }
+
+    /// Blocks that touch differ by one mip at most, and no two overlap.
+    fn assert_balanced(&self) {
+        let tiling = &self.lod.tiling;
+        for leaf in tiling.leaves() {
+            tiling.touching(leaf, |other| {
+                assert!(other.mip.abs_diff(leaf.mip) <= 1, "{leaf} beside {other}");
+            });
+            assert!(leaf.mip == tiling.top() || tiling.is_inner(leaf.parent()));
+        }
+    }
+
+    /// What is drawn is what meshing everything anew would draw.
+    fn assert_rebuilt(&mut self) {
+        let mut scratch = MeshScratch::keyed();
+        let leaves = self.lod.blocks();
+        let jobs = self
+            .lod
+            .jobs(&self.grid, Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() });
+        for job in &jobs {
+            let made = job.run(&mut scratch).mesh;
+            let drawn = self.drawn.get(&job.block);
+            assert!(drawn == made.as_ref(), "{} is not what a rebuild shows", job.block);
+        }
+        self.lod.out = None;
+        self.lod.plans += 1;
+        assert!(self.drawn.keys().copied().eq(self.lod.meshed_blocks()));
+    }
+
+    fn dig(&mut self, at: [i32; 3], reach: i32, new: Cell) {
+        let region = Region::one(at.into()).grow(reach);
+        for blocks in self.lod.missing(&mut self.grid, region) {
+            for block in blocks {
+                let cells = cells_of(block);
+                self.lod.hold(&mut self.grid, block, cells);
+            }
+        }
+        let mut cells = DenseBox::new(region);
+        region.voxels().for_each(|voxel| cells.set(voxel, new));
+        self.grid.write(&cells).unwrap();
+    }
+}
+
+fn viewer(x: f64, y: f64, z: f64) -> LodViewer {
+    LodViewer { position_voxels: [x, y, z], distance_voxels: 130.0 }
+}
+
+fn small() -> LodOptions {
+    LodOptions { detail: 1.0, near_voxels: 16.0, max_mip: 2, ..LodOptions::default() }
+}
+
+#[test]
+fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
+    let mut scene = Scene::new(small());
+    let eye = viewer(10.0, 30.0, -20.0);
+    scene.settle(eye);
+    scene.assert_balanced();
+    let leaf = |x: i32, z: i32| {
+        let over = MipBlock::holding(VoxelPos::new(x, 10, z), 0);
+        scene.lod.tiling.leaf_over(over).unwrap().mip
+    };
+    assert_eq!(leaf(10, -20), 0);
+    assert_eq!((leaf(100, -20), leaf(200, -20)), (0, 1));
+    assert!(scene.drawn.len() > 50);
+}
+
+#[test]
+fn blocks_that_rest_are_drawn_as_one_until_they_change() {
+    let mut scene = Scene::new(small());
+    let eye = viewer(10.0, 30.0, -20.0);
+    scene.settle(eye);
+    let apart = scene.drawn.len();
+    for _ in 0..200 {
+        let swap = scene.lod.join();
+        scene.draw(swap);
+    }
+    let joined = scene.drawn.len();
+    assert!(joined * 3 < apart * 2, "{apart} meshes, {joined} joined");
+    scene.assert_closed();
+    scene.dig([10, 10, -20], 4, Cell::AIR);
+    scene.settle(eye);
+    assert!(scene.drawn.len() > joined);
+    scene.assert_closed();
+}
+
+/// Cells come only while nothing is to be meshed, as in `Terrain::update`: a step that is
+/// taken in vain and taken back would go on for ever.
+#[test]
+fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
+    for at in 0..6 {
+        let options = LodOptions { max_mip: 4, near_voxels: 64.0, ..small() };
+        let mut scene = Scene::new(options);
+        let eye = viewer(f64::from(at) * 13.0, 60.0 + f64::from(at), 0.0);
+        let mut scratch = MeshScratch::default();
+        let mut plans = 0;
+        loop {
+            let jobs = scene.lod.plan(&mut scene.grid, &[eye]);
+            if scene.lod.is_planned() {
+                plans += 1;
+                assert!(plans < 1000, "the same steps are taken and taken back");
+                scene.lod.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
+                continue;
+            }
+            let wanted = scene.lod.take_wanted(8);
+            if wanted.is_empty() {
+                break;
+            }
+            wanted.into_iter().for_each(|block| scene.lod.supply(block, cells_of(block)));
+        }
+        assert!(plans > 3 && scene.lod.triangles() > 1000);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2))]
+
+    #[test]
+    fn flying_and_digging_slowly_always_shows_what_a_rebuild_shows(
+        start in prop::array::uniform3(-100.0..100.0f64),
+        moves in prop::collection::vec((prop::array::uniform3(-60.0..60.0f64), 1usize..40), 4..8),
+        digs in prop::collection::vec((prop::array::uniform3(-60i32..60), 1i32..6, any::<bool>()), 8),
+    ) {
+        let mut scene = Scene::new(LodOptions { jobs_per_plan: 20, ..small() });
+        let mut at = start;
+        for ((step, most), (dig, reach, fill)) in moves.into_iter().zip(digs) {
+            for _ in 0..6 {
+                at = [0, 1, 2].map(|i| at[i] + step[i] / 6.0);
+                scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
+            }
+            let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
+            scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
+            scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
+            scene.assert_balanced();
+            scene.assert_rebuilt();
+        }
+        let last = viewer(at[0], at[1] * 0.2 + 20.0, at[2]);
+        scene.settle(last);
+        scene.assert_closed();
+        scene.assert_balanced();
+        scene.assert_rebuilt();
+    }
+}

@@ -1,0 +1,347 @@
+//! The cells that a block's border reads: its own with padding, coarser ones over the
+//! same place where such blocks touch it, and the layer of finer ones that touches it.
+
+use crate::mesh::PAD;
+use crate::mesh::cells::Cells;
+use crate::mesh::corner::SIDE;
+use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
+
+use super::around::{Around, INNER, MOST_STEPS, Neighbours, sides};
+use super::frame::Frame;
+
+/// Slot of a box of finer cells that there is not.
+const NO_SLOT: u8 = 255;
+
+/// Boxes of cells. Reusable.
+#[derive(Debug)]
+pub(super) struct Boxes {
+    /// The block's cells, padded.
+    pub own: DenseBox,
+    /// Cells 1, 2, 3 mips coarser over the block, padded; unspecified if none touches it.
+    pub coarse: [DenseBox; MOST_STEPS as usize],
+    /// Layers of finer cells, or what of them cells of the block face.
+    pub fine: Vec<DenseBox>,
+    /// Where each begins, counted in its cells from the block's min corner; 0 on the axes
+    /// along which it lies beyond the block.
+    low: Vec<[i32; 3]>,
+    /// By feature and by how many mips finer less 1: number in `fine`.
+    slots: [[u8; MOST_STEPS as usize]; 27],
+}
+
+impl Default for Boxes {
+    fn default() -> Boxes {
+        let slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
+        Boxes {
+            own: DenseBox::default(),
+            coarse: Default::default(),
+            fine: Vec::new(),
+            low: Vec::new(),
+            slots,
+        }
+    }
+}
+
+/// Asks for cells of a mip in a region of cells of that mip.
+pub(super) type Ask<'a> = dyn FnMut(u8, Region, &mut DenseBox) + 'a;
+
+impl Boxes {
+    /// Reads the block's own cells, with padding.
+    pub(super) fn read_own(&mut self, frame: &Frame<'_>, own: Region, cells: &mut Ask<'_>) {
+        read_padded(frame, frame.mip, own, cells, &mut self.own);
+    }
+
+    /// Reads what else the border needs. `own` is the block, in its cells.
+    pub(super) fn read_others(
+        &mut self,
+        frame: &Frame<'_>,
+        neighbours: &Neighbours,
+        own: Region,
+        cells: &mut Ask<'_>,
+    ) {
+        for (step, out) in (1..).zip(&mut self.coarse) {
+            if neighbours.touches(step) {
+                read_padded(frame, frame.mip + step, own.coarser(step.into()), cells, out);
+            }
+        }
+        self.slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
+        self.low.clear();
+        for feature in (0..27).filter(|&feature| feature != INNER) {
+            let steps = 1..=(frame.mip - frame.unit);
+            if !steps.clone().any(|step| neighbours.has(feature, -i32::from(step))) {
+                continue;
+            }
+            let Some(facing) = self.facing(own, sides(feature)) else { continue };
+            for step in steps.filter(|&step| neighbours.has(feature, -i32::from(step))) {
+                let used = self.low.len();
+                if self.fine.len() == used {
+                    self.fine.push(DenseBox::default());
+                }
+                let block = own.finer(step.into());
+                let facing = facing.finer(step.into()).grow(1).intersect(block);
+                let region = layer(block, sides(feature)).intersect(layer(facing, sides(feature)));
+                cells(frame.mip - step, region, &mut self.fine[used]);
+                self.slots[feature][usize::from(step) - 1] = used as u8;
+                let low = (region.min - block.min).to_array();
+                let beyond = sides(feature).map(|side| side != 0);
+                self.low.push([0, 1, 2].map(|a| if beyond[a] { 0 } else { low[a] }));
+            }
+        }
+    }
+
+    /// The slices of the block `own` in which cells that are not air touch a feature,
+    /// from the first to the last. Faces and corners there are of no other cells.
+    fn facing(&self, own: Region, feature: [i32; 3]) -> Option<Region> {
+        let (mut min, mut max) = (own.min.to_array(), own.max.to_array());
+        let mut touching = (min, max);
+        for axis in (0..3).filter(|&axis| feature[axis] != 0) {
+            let outer = if feature[axis] < 0 { min[axis] } else { max[axis] - 1 };
+            (touching.0[axis], touching.1[axis]) = (outer, outer + 1);
+        }
+        // Slices of rows along x where there are such.
+        let across = if feature[1] == 0 { 1 } else { 2 };
+        let is_air = |at: &i32| {
+            let (mut low, mut high) = touching;
+            (low[across], high[across]) = (*at, *at + 1);
+            Region::new(low, high).voxels().all(|pos| self.own.cell(pos).is_air())
+        };
+        let slices = touching.0[across]..touching.1[across];
+        let first = slices.clone().find(|at| !is_air(at))?;
+        let last = slices.rev().find(|at| !is_air(at))?;
+        if feature[across] == 0 {
+            (min[across], max[across]) = (first, last + 1);
+        }
+        Some(Region::new(min, max))
+    }
+}
+
+/// The cells that touch a block across a feature.
+fn layer(block: Region, feature: [i32; 3]) -> Region {
+    let (mut min, mut max) = (block.min.to_array(), block.max.to_array());
+    for axis in 0..3 {
+        match feature[axis] {
+            -1 => (min[axis], max[axis]) = (min[axis] - 1, min[axis]),
+            1 => (min[axis], max[axis]) = (max[axis], max[axis] + 1),
+            _ => {}
+        }
+    }
+    Region::new(min, max)
+}
+
+/// Reads a block with padding; where nothing is known, cells are copies of known ones.
+fn read_padded(frame: &Frame<'_>, mip: u8, block: Region, cells: &mut Ask<'_>, out: &mut DenseBox) {
+    cells(mip, block.grow(PAD), out);
+    if frame.around.has_unknown() {
+        let shift = frame.shift(mip);
+        fill_unknown(out, |pos| {
+            let at = (pos - block.min).to_array().map(|a| a << shift);
+            frame.mip_at(at) != Around::NONE
+        });
+    }
+}
+
+/// Axes along which a known cell is looked for, in this order.
+const TRIES: [[bool; 3]; 7] = [
+    [true, false, false],
+    [false, true, false],
+    [false, false, true],
+    [true, true, false],
+    [true, false, true],
+    [false, true, true],
+    [true, true, true],
+];
+
+/// Makes every cell that is not known a copy of a known one near it: the nearest along x,
+/// else along y, z, then along several axes. What is too far from any is air.
+pub(super) fn fill_unknown(cells: &mut DenseBox, known: impl Fn(VoxelPos) -> bool) {
+    let region = cells.region();
+    for pos in region.voxels().filter(|&pos| !known(pos)) {
+        let fits = |from: &VoxelPos| region.contains(*from) && known(*from);
+        let from = TRIES.iter().find_map(|&axes| steps(pos, axes).find(fits));
+        let (cell, water) = match from {
+            Some(from) => (cells.cell(from), cells.water_at(from)),
+            None => (Cell::AIR, None),
+        };
+        cells.set(pos, cell);
+        cells.set_water(pos, water);
+    }
+}
+
+/// Positions up to [`PAD`] away along each of some axes, near ones first.
+fn steps(pos: VoxelPos, axes: [bool; 3]) -> impl Iterator<Item = VoxelPos> {
+    const ORDER: [i32; 4] = [-1, 1, -2, 2];
+    let count = axes.iter().filter(|&&used| used).count() as u32;
+    (0..4usize.pow(count)).map(move |number| {
+        let (mut at, mut rest) = (pos.to_array(), number);
+        for axis in (0..3).filter(|&axis| axes[axis]) {
+            at[axis] += ORDER[rest % 4];
+            rest /= 4;
+        }
+        VoxelPos::from(at)
+    })
+}
+
+/// The boxes as one of the two surfaces sees them.
+pub(super) struct View<'a, C> {
+    pub frame: Frame<'a>,
+    pub own: C,
+    pub coarse: [C; MOST_STEPS as usize],
+    fine: Vec<C>,
+    low: &'a [[i32; 3]],
+    slots: &'a [[u8; MOST_STEPS as usize]; 27],
+}
+
+/// A cell that is shown at a corner.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Octant {
+    /// Its mip; [`Around::NONE`] if nothing is known there.
+    pub mip: u8,
+    /// Which box holds it: 0 the block's own, then coarser ones, then layers.
+    source: u8,
+    index: u32,
+}
+
+impl<'a, C: Cells> View<'a, C> {
+    pub(super) fn new(
+        frame: Frame<'a>,
+        boxes: &'a Boxes,
+        make: impl Fn(&'a DenseBox) -> C,
+    ) -> View<'a, C> {
+        View {
+            frame,
+            own: make(&boxes.own),
+            coarse: boxes.coarse.each_ref().map(&make),
+            fine: boxes.fine[..boxes.low.len()].iter().map(&make).collect(),
+            low: &boxes.low,
+            slots: &boxes.slots,
+        }
+    }
+
+    /// The cell that is shown in the unit at `at`, in or beside the block.
+    #[inline]
+    pub(super) fn octant(&self, at: [i32; 3]) -> Octant {
+        self.cell_of(self.frame.mip_at(at), at)
+    }
+
+    /// As [`View::octant`] where the mip is known.
+    #[inline]
+    fn cell_of(&self, mip: u8, at: [i32; 3]) -> Octant {
+        if mip == Around::NONE {
+            return Octant { mip, source: 0, index: 0 };
+        }
+        let (source, cells, cell) = if mip >= self.frame.mip {
+            let source = mip - self.frame.mip;
+            let shift = self.frame.shift(mip);
+            (source, self.padded(source), at.map(|a| (a >> shift) + PAD))
+        } else {
+            let slot = self.slot(at, mip);
+            let cell = self.in_layer(slot, mip, at);
+            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], cell)
+        };
+        let steps = cells.steps();
+        let index = cell[0] as usize + cell[1] as usize * steps[1] + cell[2] as usize * steps[2];
+        Octant { mip, source, index: index as u32 }
+    }
+
+    /// The layer of cells of `mip` across a side, of those that cells of the block face, if
+    /// any do; and where it begins, counted in its cells from the block's min corner.
+    pub(super) fn layer(&self, feature: usize, mip: u8) -> Option<(&C, [i32; 3])> {
+        let slot = self.slots[feature][usize::from(self.frame.mip - mip) - 1];
+        (slot != NO_SLOT).then(|| (&self.fine[usize::from(slot)], self.low[usize::from(slot)]))
+    }
+
+    /// Where in a layer of cells of `mip` the one at `at` is.
+    #[inline]
+    fn in_layer(&self, slot: u8, mip: u8, at: [i32; 3]) -> [i32; 3] {
+        let (edge, shift) = (self.frame.edge(), self.frame.shift(mip));
+        let low = self.low[usize::from(slot)];
+        [0, 1, 2].map(|a| if (0..edge).contains(&at[a]) { (at[a] >> shift) - low[a] } else { 0 })
+    }
+
+    /// The layer that holds the cell of `mip` at `at`.
+    fn slot(&self, at: [i32; 3], mip: u8) -> u8 {
+        let edge = self.frame.edge();
+        let side = |a: i32| if a < 0 { 0 } else { 1 + usize::from(a >= edge) };
+        let feature = side(at[0]) + 3 * side(at[2]) + 9 * side(at[1]);
+        self.slots[feature][usize::from(self.frame.mip - mip) - 1]
+    }
+
+    /// The block's own cells, or those `step` mips coarser.
+    #[inline]
+    pub(super) fn padded(&self, step: u8) -> &C {
+        if step == 0 { &self.own } else { &self.coarse[usize::from(step) - 1] }
+    }
+
+    fn cells(&self, octant: Octant) -> &C {
+        match octant.source.checked_sub(1 + MOST_STEPS) {
+            None => self.padded(octant.source),
+            Some(slot) => &self.fine[usize::from(slot)],
+        }
+    }
+
+    /// Whether a shown cell is inside, and whether it is outside.
+    #[inline]
+    pub(super) fn state(&self, octant: Octant) -> (bool, bool) {
+        if octant.mip == Around::NONE {
+            return (false, false);
+        }
+        let (cells, i) = (self.cells(octant), octant.index as usize);
+        (cells.inside(i), cells.outside(i))
+    }
+
+    /// Material of a shown cell that is inside.
+    pub(super) fn material(&self, octant: Octant) -> u8 {
+        self.cells(octant).material(octant.index as usize)
+    }
+
+    /// The eight cells around a corner of the hull.
+    pub(super) fn octants(&self, corner: [i32; 3]) -> [Octant; 8] {
+        let low = corner.map(|a| a - 1);
+        let shift = self.frame.place_shift();
+        let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
+        let mut octants = [Octant::default(); 8];
+        for (number, octant) in octants.iter_mut().enumerate() {
+            let (mut at, mut place) = (low, low_place);
+            for axis in 0..3 {
+                if number as u8 & SIDE[axis] != 0 {
+                    (at[axis], place[axis]) = (corner[axis], high_place[axis]);
+                }
+            }
+            *octant = self.cell_of(self.frame.around.beside(place), at);
+        }
+        octants
+    }
+
+    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown;
+    /// and which of them are inside and outside.
+    #[inline]
+    pub(super) fn octants_on_side(
+        &self,
+        corner: [i32; 3],
+        (axis, high): (usize, bool),
+        mip: u8,
+    ) -> ([Octant; 8], [u8; 2]) {
+        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let (mut octants, mut states) = ([Octant::default(); 8], [0; 2]);
+        for beyond in [false, true] {
+            let mip = if beyond { mip } else { self.frame.mip };
+            let mut low = corner.map(|a| a - 1);
+            low[axis] += i32::from(beyond == high);
+            let first = self.cell_of(mip, low);
+            let cells = self.cells(first);
+            let (steps, shift) = (cells.steps(), self.frame.shift(mip));
+            let apart = |a: usize| ((corner[a] >> shift) - (low[a] >> shift)) as usize * steps[a];
+            let (apart_u, apart_v) = (apart(u), apart(v));
+            let number = if beyond == high { SIDE[axis] } else { 0 };
+            for (on_u, on_v) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                let number = number + on_u * SIDE[u] + on_v * SIDE[v];
+                let i = first.index as usize
+                    + usize::from(on_u) * apart_u
+                    + usize::from(on_v) * apart_v;
+                octants[usize::from(number)] = Octant { index: i as u32, ..first };
+                states[0] |= u8::from(cells.inside(i)) << number;
+                states[1] |= u8::from(cells.outside(i)) << number;
+            }
+        }
+        (octants, states)
+    }
+}

@@ -1,0 +1,193 @@
+//! Blocks of different mips side by side, without seams: one closed surface.
+//!
+//! The samples are the cells that each block shows, of whatever size. The mesh is the
+//! boundary of the union of the inside ones, with its vertices moved off their corners,
+//! as at one mip: a boundary has no boundary, so nothing needs to agree and nothing is
+//! sewn. A block owns the faces of its own inside cells in all directions. Those that
+//! touch no other mip are meshed as ever; the rest, the *border*, one by one. A border
+//! reads only what the touching blocks show, and cells of the coarsest mip around a
+//! corner to place its vertex by ([`levels`]).
+//!
+//! A block's mesh therefore depends on the cells, of its mip and of the coarser ones that
+//! touch it, up to two cells of each beyond the block; on the layer of cells of finer
+//! blocks that touches it; and on which mips are shown around it ([`depends_on`]).
+//!
+//! Compare "Dual Contouring of Hermite Data" (Ju et al. 2002), whose cells are an octree's
+//! leaves with samples at corners: there every crack is a sample on which two leaves
+//! disagree. Here no two cells share one.
+
+mod around;
+mod border;
+mod boxes;
+mod frame;
+mod levels;
+#[cfg(test)]
+mod naive;
+mod polygon;
+#[cfg(test)]
+pub(crate) mod tests;
+#[cfg(test)]
+mod tilings;
+
+pub use around::{Around, MOST_STEPS};
+pub(crate) use around::{Features, feature_of};
+
+use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelPos};
+
+use super::cells::{Cells, LiquidCells, SolidCells};
+use super::fast::{Fast, Part};
+use super::surface::{BlockMesh, Surface};
+use super::{Mesher, PAD};
+use border::{Border, Scratch};
+use boxes::{Ask, Boxes, View};
+use frame::Frame;
+use levels::Place;
+
+/// The voxels on whose cells, at any mip, the mesh of a block depends.
+pub fn depends_on(block: MipBlock, around: &Around) -> Region {
+    block.voxels().grow(PAD << around.coarsest().max(block.mip))
+}
+
+/// Reused between blocks.
+#[derive(Debug, Default)]
+pub(super) struct Mixed {
+    boxes: Boxes,
+    scratch: Scratch,
+}
+
+/// A block to be meshed among others.
+struct Job<'a> {
+    frame: Frame<'a>,
+    /// The block, in its cells.
+    own: Region,
+    foreign: Features,
+    finest: [u8; 27],
+    only: [u8; 27],
+    table: &'a MaterialTable,
+    keyed: bool,
+}
+
+impl Mesher {
+    /// Meshes a block among blocks of other mips, so that the meshes of all blocks of any
+    /// tiling of space fit bit for bit and together are closed and manifold.
+    ///
+    /// `cells` is asked for cells of a mip over a region of cells of that mip; it must
+    /// make the box that region and fill it. It is asked for the block's own cells and
+    /// those of coarser mips around, both with [`PAD`] cells beyond the block,
+    /// whatever is shown there, and for the layers of finer cells that touch it. What the
+    /// answers say of one place at different mips need not agree. All answers where
+    /// `around` says that nothing is known are ignored: the surface ends there, open.
+    ///
+    /// Positions are in cells of the block's mip from its min corner, and multiples of
+    /// 1/4096 of the finest cell that touches them; [`BlockMesh::block`] is in cells of
+    /// the block's mip; keys, if `keyed`, are in voxels. Where all of `around` shows the
+    /// block's mip the mesh is that of [`Mesher::mesh`]. What was in `out` is replaced.
+    ///
+    /// # Panics
+    /// If `around` is of another mip than the block, or has mips that differ from it by
+    /// more than [`MOST_STEPS`], or blocks touch whose mips do.
+    pub fn mesh_mixed(
+        &mut self,
+        block: MipBlock,
+        around: &Around,
+        mut cells: impl FnMut(u8, Region, &mut DenseBox),
+        materials: &MaterialTable,
+        keyed: bool,
+        out: &mut BlockMesh,
+    ) {
+        assert!(around.mip() == block.mip, "{block} among blocks around mip {}", around.mip());
+        self.mesh_among(block.cells(), around, &mut cells, materials, keyed, out);
+    }
+
+    /// What of [`Mesher::mesh_mixed`] is no border: the faces that touch no other mip, of
+    /// cells at hand. To be measured beside it.
+    #[doc(hidden)]
+    pub fn mesh_all_but_border(
+        &mut self,
+        cells: &DenseBox,
+        around: &Around,
+        table: &MaterialTable,
+        out: &mut BlockMesh,
+    ) {
+        let foreign = around.neighbours().foreign();
+        for part in [Part::Solid, Part::Liquid] {
+            self.fast.mesh_without(foreign, part, (cells, table), false, out);
+        }
+    }
+
+    /// [`Mesher::mesh_mixed`] for blocks of any power of two from 8 cells on; `own` is the
+    /// block in its cells.
+    pub(super) fn mesh_among(
+        &mut self,
+        own: Region,
+        around: &Around,
+        cells: &mut Ask<'_>,
+        table: &MaterialTable,
+        keyed: bool,
+        out: &mut BlockMesh,
+    ) {
+        assert!(around.is_fit(), "blocks that differ by more than {MOST_STEPS} mips touch");
+        let frame = Frame::new(around, own.size()[0] as i32);
+        let Mesher { fast, mixed } = self;
+        mixed.boxes.read_own(&frame, own, cells);
+        out.block = own;
+        if around.is_uniform() {
+            fast.mesh(&mixed.boxes.own, table, keyed, out);
+            keys_in_voxels(&mut out.solid, frame.mip);
+            keys_in_voxels(&mut out.liquid, frame.mip);
+            return;
+        }
+        let neighbours = around.neighbours();
+        let foreign = neighbours.foreign();
+        mixed.boxes.read_others(&frame, &neighbours, own, cells);
+        let (finest, only) = (neighbours.finest(), neighbours.only(frame.mip));
+        let job = Job { frame, own, foreign, finest, only, table, keyed };
+        job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
+        job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
+    }
+}
+
+impl Job<'_> {
+    /// Meshes one of the two surfaces.
+    fn surface<'a, C: Cells>(
+        &'a self,
+        part: Part,
+        fast: &mut Fast,
+        mixed: &'a mut Mixed,
+        out: &mut BlockMesh,
+        make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
+    ) {
+        let Job { frame, own, foreign, finest, only, table, keyed } = *self;
+        if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
+            return;
+        }
+        let out = match part {
+            Part::Solid => &mut out.solid,
+            Part::Liquid => &mut out.liquid,
+        };
+        keys_in_voxels(out, frame.mip);
+        let view = View::new(frame, &mixed.boxes, |cells| make(cells, table));
+        let min_voxel = own.finer(frame.mip.into()).min;
+        Border {
+            view: &view,
+            place: Place { table, origin: own.min },
+            foreign,
+            finest,
+            only,
+            flat: fast,
+            min_voxel,
+            keyed,
+            out,
+            scratch: &mut mixed.scratch,
+        }
+        .write();
+    }
+}
+
+/// Turns keys from cells of a mip into voxels.
+fn keys_in_voxels(surface: &mut Surface, mip: u8) {
+    for key in &mut surface.keys {
+        let VoxelPos { x, y, z } = key.corner;
+        key.corner = VoxelPos::new(x << mip, y << mip, z << mip);
+    }
+}

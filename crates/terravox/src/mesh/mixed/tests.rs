@@ -1,0 +1,307 @@
+//! Blocks of any mips fit: closed, manifold, the same bits; and as the rules say.
+
+use rustc_hash::FxHashMap;
+
+use crate::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
+use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelPos};
+
+use super::naive::{Shown, Twin};
+use super::tilings::{Data, World};
+use super::{Around, depends_on};
+
+/// Meshes of blocks, joined by key.
+#[derive(Default)]
+pub(crate) struct Welded {
+    numbers: FxHashMap<VertexKey, u32>,
+    keys: Vec<VertexKey>,
+    /// In 1/4096 of a voxel.
+    positions: Vec<[i64; 3]>,
+    normals: Vec<[u32; 3]>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Welded {
+    /// Adds a block's surface. A vertex that is there already must be the same bits.
+    pub(crate) fn add(&mut self, min_voxel: VoxelPos, mip: u8, surface: &Surface) {
+        assert_eq!(surface.keys.len(), surface.vertex_count());
+        assert_eq!(surface.triangle_materials().count(), surface.triangle_count());
+        let numbers: Vec<u32> = (0..surface.vertex_count())
+            .map(|i| {
+                let key = surface.keys[i];
+                let position = quanta(min_voxel, mip, surface.positions[i]);
+                let normal = surface.normals[i].map(f32::to_bits);
+                let number = *self.numbers.entry(key).or_insert_with(|| {
+                    self.keys.push(key);
+                    self.positions.push(position);
+                    self.normals.push(normal);
+                    self.positions.len() as u32 - 1
+                });
+                assert_eq!(self.positions[number as usize], position, "{key:?}");
+                assert_eq!(self.normals[number as usize], normal, "{key:?}");
+                number
+            })
+            .collect();
+        self.triangles.extend(surface.triangles().map(|t| t.map(|v| numbers[v as usize])));
+    }
+
+    /// Panics unless every edge is used once in each direction, but where `rim` lets it be
+    /// open, and every vertex has one fan of triangles around it.
+    pub(crate) fn assert_manifold(&self, rim: impl Fn([VertexKey; 2]) -> bool) {
+        let mut edges: FxHashMap<[u32; 2], u32> = FxHashMap::default();
+        let mut around: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.keys.len()];
+        for t in &self.triangles {
+            assert!(t[0] != t[1] && t[1] != t[2] && t[2] != t[0], "{t:?} repeats a vertex");
+            for k in 0..3 {
+                *edges.entry([t[k], t[(k + 1) % 3]]).or_insert(0) += 1;
+                around[t[k] as usize].insert(t[(k + 1) % 3], t[(k + 2) % 3]);
+            }
+        }
+        let mut rims = vec![0; self.keys.len()];
+        for (&[a, b], &count) in &edges {
+            let keys = [a, b].map(|v| self.keys[v as usize]);
+            assert_eq!(count, 1, "edge {keys:?} is used {count} times");
+            if !edges.contains_key(&[b, a]) {
+                assert!(rim(keys), "edge {keys:?} is open");
+                rims[a as usize] += 1;
+            }
+        }
+        for (v, link) in around.iter().enumerate() {
+            assert!(rims[v] <= 1, "vertex {v} has several rims");
+            let inner: Vec<u32> = link.values().copied().collect();
+            let start = link.keys().find(|a| !inner.contains(a)).or(link.keys().next());
+            let mut at = *start.expect("a vertex has a triangle");
+            let mut steps = 0;
+            while let Some(&next) = link.get(&at) {
+                (at, steps) = (next, steps + 1);
+                if Some(&at) == start {
+                    break;
+                }
+            }
+            assert_eq!(steps, link.len(), "vertex {v} has several fans");
+        }
+    }
+}
+
+/// A position in 1/4096 of a voxel; all are whole numbers of those.
+fn quanta(min_voxel: VoxelPos, mip: u8, p: [f32; 3]) -> [i64; 3] {
+    let min = min_voxel.to_array();
+    [0, 1, 2].map(|a| {
+        let offset = f64::from(p[a]) * 4096.0 * f64::from(1 << mip);
+        assert_eq!(offset.fract(), 0.0, "{p:?}");
+        i64::from(min[a]) * 4096 + offset as i64
+    })
+}
+
+/// All blocks of a world; solid, liquid.
+fn weld(world: &World, table: &MaterialTable) -> [Welded; 2] {
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let mut welded = [Welded::default(), Welded::default()];
+    for &leaf in &world.leaves {
+        world.mesh(&mut mesher, leaf, table, &mut mesh);
+        let min = world.cells_of(leaf).finer(leaf.0.into()).min;
+        welded[0].add(min, leaf.0, &mesh.solid);
+        welded[1].add(min, leaf.0, &mesh.liquid);
+    }
+    welded
+}
+
+const DATA: [Data; 10] = [
+    Data::Terrain,
+    Data::Shifted,
+    Data::Sheets,
+    Data::Checkers,
+    Data::Noise(10, 0),
+    Data::Noise(50, 0),
+    Data::Noise(90, 0),
+    Data::Lone,
+    Data::Solid,
+    Data::Noise(40, 30),
+];
+
+/// Worlds `seeds` of all kinds, from a block on, close.
+fn assert_closed(seeds: std::ops::Range<u64>, mips: [u8; 2], first: VoxelPos) {
+    let table = MaterialTable::default();
+    let mut split = 0;
+    for seed in seeds {
+        let data = DATA[seed as usize % DATA.len()];
+        let splits = 1 + seed as usize % 5;
+        let world = World::random(data, seed, 8, mips, (first, [2, 1, 1]), splits);
+        let [solid, _] = weld(&world, &table);
+        solid.assert_manifold(|_| false);
+        assert!(!solid.triangles.is_empty());
+        split += solid.keys.iter().filter(|key| key.between.count_ones() == 1).count();
+    }
+    assert!(split > 1000, "{split} vertices on split sides: the rule was hardly tried");
+}
+
+#[test]
+fn any_blocks_of_any_cells_close_slow() {
+    assert_closed(0..200, [0, 3], VoxelPos::new(-1, 0, 3));
+}
+
+#[test]
+fn any_blocks_of_coarse_cells_close_slow() {
+    assert_closed(200..400, [2, 5], VoxelPos::new(0, -1, -1));
+}
+
+#[test]
+fn any_blocks_close_ten_million_voxels_away_slow() {
+    assert_closed(400..560, [0, 3], VoxelPos::new(156_250, -156_251, 16_000_000));
+}
+
+/// Eight blocks at whose common corner one is split down to the finest mip.
+fn eight_meet(data: Data, seed: u64, which: u64) -> World {
+    let mut world = World::random(data, seed, 8, [1, 4], (VoxelPos::splat(-1), [2, 2, 2]), 0);
+    for mip in [4, 3, 2] {
+        let at = [0, 1, 2].map(|axis| if which >> axis & 1 == 1 { 0 } else { -1 });
+        world.split((mip, VoxelPos::from(at)));
+    }
+    world
+}
+
+#[test]
+fn eight_to_one_at_a_corner_where_eight_blocks_meet_closes_slow() {
+    let table = MaterialTable::default();
+    for seed in 0..40 {
+        let world = eight_meet(DATA[seed as usize % DATA.len()], seed, seed);
+        let found: Vec<u8> = world.leaves.iter().map(|leaf| leaf.0).collect();
+        assert!(found.contains(&1) && found.contains(&4));
+        weld(&world, &table)[0].assert_manifold(|_| false);
+    }
+}
+
+#[test]
+fn liquid_surfaces_end_only_at_dry_ground_slow() {
+    let table = MaterialTable::default();
+    for seed in 0..40 {
+        let data = Data::Noise([25, 10][seed as usize % 2], [10, 40, 60][seed as usize % 3]);
+        let first = VoxelPos::new(3, 0, -1);
+        let world = World::random(data, seed, 8, [0, 3], (first, [2, 1, 1]), 3);
+        let [_, liquid] = weld(&world, &table);
+        assert!(liquid.triangles.len() > 100);
+        let dry = |voxel: VoxelPos| {
+            let mip = world.shown(voxel);
+            let (cell, water) = world.cell(mip, voxel.coarser(mip.into()));
+            cell.material > 1 && water.is_none()
+        };
+        liquid.assert_manifold(|edge| {
+            let [a, b] = edge.map(|key| key.corner);
+            let low = a.min(b) - VoxelPos::splat(1);
+            Region { min: low, max: a.max(b) + VoxelPos::splat(1) }.voxels().any(dry)
+        });
+    }
+}
+
+/// A fast mesh as the twin has it.
+fn shown(min_voxel: VoxelPos, mip: u8, surface: &Surface) -> Shown {
+    let mut shown = Shown::default();
+    for (i, key) in surface.keys.iter().enumerate() {
+        let position = quanta(min_voxel, mip, surface.positions[i]);
+        let normal = surface.normals[i].map(f32::to_bits);
+        let vertex = (position, normal, surface.materials[i], surface.weights[i]);
+        let before = shown.vertices.insert(*key, vertex);
+        assert!(before.is_none_or(|before| before == vertex), "{key:?}");
+    }
+    for t in surface.triangles() {
+        shown.push(t.map(|v| surface.keys[v as usize]));
+    }
+    shown.triangles.sort_unstable();
+    shown
+}
+
+/// Every block of a world shows what the rules say.
+fn assert_as_the_rules_say(world: &World, table: &MaterialTable) {
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    for &leaf in &world.leaves {
+        world.mesh(&mut mesher, leaf, table, &mut mesh);
+        let min = world.cells_of(leaf).finer(leaf.0.into()).min;
+        for (liquid, surface) in [(false, &mesh.solid), (true, &mesh.liquid)] {
+            let twin = Twin { world, table, liquid }.block(leaf);
+            let fast = shown(min, leaf.0, surface);
+            for (key, vertex) in &twin.vertices {
+                assert_eq!(fast.vertices.get(key), Some(vertex), "{leaf:?} {key:?}");
+            }
+            assert_eq!(fast.vertices.len(), twin.vertices.len(), "{leaf:?}");
+            assert!(fast.triangles == twin.triangles, "{leaf:?}: triangles differ");
+        }
+    }
+}
+
+#[test]
+fn blocks_show_what_the_rules_say_slow() {
+    for seed in 0..30 {
+        let data = DATA[seed as usize % DATA.len()];
+        let mips = [[0, 3], [1, 3], [3, 4]][seed as usize % 3];
+        let first = VoxelPos::new(-1, seed as i32 * 1000, 0);
+        let world = World::random(data, seed, 8, mips, (first, [2, 1, 1]), 1 + seed as usize % 2);
+        let mut table = MaterialTable::default();
+        for (id, shape) in (2..6).zip([Shape::Smooth, Shape::Sharp, Shape::Blocky, Shape::Rubble]) {
+            if seed % 2 == 0 {
+                table.set_shape(id, shape);
+            }
+        }
+        assert_as_the_rules_say(&world, &table);
+    }
+}
+
+#[test]
+fn among_its_like_a_block_is_the_flat_mesh() {
+    let table = MaterialTable::default();
+    let world =
+        World::random(Data::Noise(40, 30), 7, 32, [2, 2], (VoxelPos::new(-1, 0, 4), [2, 1, 1]), 0);
+    let block = MipBlock::new(2, [0, 0, 4]);
+    let (mut mesher, mut mixed, mut flat) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
+    let ask = |mip: u8, region: Region, out: &mut DenseBox| world.read(mip, region, out);
+    mesher.mesh_mixed(block, &Around::same(2), ask, &table, false, &mut mixed);
+    let mut cells = DenseBox::default();
+    world.read(2, block.cells().grow(PAD), &mut cells);
+    mesher.mesh(&cells, &table, &mut flat);
+    assert!(flat.solid.quad_count() > 10_000 && flat.liquid.quad_count() > 1000);
+    assert_eq!(mixed, flat);
+}
+
+#[test]
+fn where_nothing_is_known_the_surface_ends_without_a_wall() {
+    let table = MaterialTable::default();
+    let block = MipBlock::new(1, [2, -1, 0]);
+    let mut cells = |_: u8, region: Region, out: &mut DenseBox| {
+        out.reset(region);
+        for pos in region.voxels().filter(|pos| pos.y < -10) {
+            out.set(pos, Cell::full(3));
+        }
+    };
+    let mut mesh = BlockMesh::new();
+    let around = Around::from_fn(1, |place| if place[0] > 7 || place[1] < 0 { 255 } else { 1 });
+    Mesher::new().mesh_mixed(block, &around, &mut cells, &table, false, &mut mesh);
+    assert_eq!(mesh.solid.quad_count(), 32 * 32);
+    assert!(mesh.solid.normals.iter().all(|normal| normal[1] > 0.999_999));
+    assert!(mesh.solid.positions.iter().all(|p| p[1] == 22.0 && (0.0..=32.0).contains(&p[0])));
+}
+
+#[test]
+fn a_mesh_depends_on_what_it_says() {
+    let block = MipBlock::new(1, [0, 0, 0]);
+    assert_eq!(depends_on(block, &Around::same(1)), block.voxels().grow(4));
+    let around = Around::from_fn(1, |place| if place[0] < 0 { 3 } else { 0 });
+    let depends = depends_on(block, &around);
+    assert_eq!(depends, block.voxels().grow(16));
+    let mut asked = Vec::new();
+    let ask = |mip: u8, region: Region, out: &mut DenseBox| {
+        out.reset(region);
+        out.fill(3);
+        asked.push(region.finer(mip.into()));
+    };
+    let (table, mut mesh) = (MaterialTable::default(), BlockMesh::new());
+    Mesher::new().mesh_mixed(block, &around, ask, &table, false, &mut mesh);
+    assert!(asked.iter().all(|&region| depends.contains_region(region)));
+    assert_eq!(asked.into_iter().reduce(Region::union), Some(depends));
+}
+
+#[test]
+#[should_panic(expected = "more than 3 mips")]
+fn blocks_of_sixteen_to_one_are_the_callers_bug() {
+    let around = Around::from_fn(5, |_| 1);
+    let ask = |_: u8, region: Region, out: &mut DenseBox| out.reset(region);
+    let (table, mut mesh) = (MaterialTable::default(), BlockMesh::new());
+    Mesher::new().mesh_mixed(MipBlock::new(5, [0; 3]), &around, ask, &table, false, &mut mesh);
+}

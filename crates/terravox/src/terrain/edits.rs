@@ -1,0 +1,64 @@
+//! Edits in world metres, and undoing them.
+
+use super::{Placement, Terrain};
+use crate::edit::{EditError, EditOp, Edited, History};
+use crate::voxel::Region;
+
+impl Placement {
+    /// An operation in world metres as one in voxels. What is in whole voxels (copies,
+    /// pastes) stays.
+    pub fn op_in_voxels(&self, op: &EditOp) -> EditOp {
+        let scale = 1.0 / f64::from(self.voxel_size_m);
+        op.scaled(scale, self.origin_m.map(|v| -f64::from(v) * scale))
+    }
+}
+
+impl Terrain {
+    /// Applies an operation in world metres; the views follow. Answers the voxels that
+    /// changed and what was removed and added. All that it reads must be held at mip 0, as
+    /// what is near a viewer is; elsewhere [`Terrain::hold`] comes first.
+    ///
+    /// ```
+    /// use terravox::edit::EditOp;
+    /// use terravox::terrain::Terrain;
+    ///
+    /// let mut terrain = Terrain::default();
+    /// terrain.hold([-30.0; 3], [30.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
+    /// let dug = terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
+    /// assert!(dug.removed.voxels(8) > 90.0);
+    /// terrain.undo()?;
+    /// let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 100.0).expect("ground");
+    /// assert!(hit.point[1].abs() < 0.1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`EditError`]; nothing is then changed.
+    pub fn edit(&mut self, op: &EditOp) -> Result<Edited, EditError> {
+        let op = self.placement.op_in_voxels(op);
+        self.editor.apply(&mut self.grid, &op, &mut self.history)
+    }
+
+    /// Undoes the last stroke; answers the voxels that it is about, `None` if there is
+    /// nothing to undo. What it means where others have edited since is said at
+    /// [`crate::edit::History::undo`].
+    ///
+    /// # Errors
+    /// [`EditError::NotHeld`]; nothing is then changed.
+    pub fn undo(&mut self) -> Result<Option<Region>, EditError> {
+        self.history.undo(&mut self.grid)
+    }
+
+    /// Does the last stroke that was undone again; answers as [`Terrain::undo`].
+    ///
+    /// # Errors
+    /// As [`Terrain::undo`].
+    pub fn redo(&mut self) -> Result<Option<Region>, EditError> {
+        self.history.redo(&mut self.grid)
+    }
+
+    /// The strokes: to begin and end one, to set a budget, to save them.
+    pub fn history_mut(&mut self) -> &mut History {
+        &mut self.history
+    }
+}

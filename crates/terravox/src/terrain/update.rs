@@ -1,0 +1,281 @@
+//! A little work every frame: cells for what is to be shown, then its meshes.
+
+use super::part::filled;
+use super::{Part, Placement, Terrain, TerrainError};
+use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
+use crate::voxel::{ChunkPos, DenseBox, MipBlock};
+use std::time::{Duration, Instant};
+
+/// Someone who looks at the world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Viewer {
+    /// Where, in world metres.
+    pub position_m: [f32; 3],
+    /// How far, in metres.
+    pub distance_m: f32,
+}
+
+impl Viewer {
+    /// A viewer who sees eight kilometres far.
+    pub fn at(position_m: impl Into<[f32; 3]>) -> Viewer {
+        Viewer { position_m: position_m.into(), distance_m: 8192.0 }
+    }
+}
+
+/// How much work one [`Terrain::update`] may do. At least one block is always filled or
+/// meshed, so that every update gets further.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// Until all is done.
+    Unlimited,
+    /// So many blocks, filled or meshed; the same on every machine.
+    Blocks(usize),
+    /// So many milliseconds. Not on targets without a clock (wasm32-unknown-unknown).
+    Millis(f32),
+}
+
+/// The plan that [`Terrain::update`] works on, and how far it is.
+#[derive(Default)]
+pub(super) struct Flight {
+    jobs: Vec<MeshJob>,
+    done: Vec<MeshedBlock>,
+    scratch: MeshScratch,
+}
+
+/// A budget that is being spent.
+struct Meter {
+    budget: Budget,
+    start: Option<Instant>,
+    spent: usize,
+}
+
+impl Meter {
+    fn new(budget: Budget) -> Meter {
+        let start = matches!(budget, Budget::Millis(_)).then(Instant::now);
+        Meter { budget, start, spent: 0 }
+    }
+
+    /// How many blocks may be worked on now.
+    fn left(&self) -> usize {
+        match self.budget {
+            Budget::Unlimited => usize::MAX,
+            Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
+            Budget::Millis(millis) => {
+                // NaN is no time at all.
+                let seconds = if millis > 0.0 { millis.min(3.6e6) / 1000.0 } else { 0.0 };
+                let limit = Duration::from_secs_f32(seconds);
+                let over = self.start.is_some_and(|start| start.elapsed() >= limit);
+                if over && self.spent > 0 { 0 } else { usize::MAX }
+            }
+        }
+    }
+}
+
+impl Terrain {
+    /// Shows what the viewers are to see, within the budget: fills what is not in memory by
+    /// `fill`, nearest first, and meshes what changed. Changes show when all that they touch
+    /// is meshed; what changed meanwhile comes after. Without viewers all chunks that are
+    /// held are shown at mip 0, and `fill` is not asked. Nor is it in a world of which
+    /// everything is known ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip
+    /// that did not change for 60 updates are drawn as one mesh.
+    ///
+    /// `fill` must give a block the same cells each time it is asked, edits aside: those
+    /// that were [saved](Terrain::edited_chunks) it has to know.
+    pub fn update(
+        &mut self,
+        viewers: &[Viewer],
+        budget: Budget,
+        fill: impl Fn(&mut Part<'_>) + Sync,
+    ) {
+        self.work(viewers, Meter::new(budget), fill);
+        let swap = self.lod.join();
+        if !swap.is_empty() {
+            self.swaps.push(swap);
+        }
+    }
+
+    fn work(&mut self, viewers: &[Viewer], mut meter: Meter, fill: impl Fn(&mut Part<'_>) + Sync) {
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        loop {
+            if !self.lod.is_planned() {
+                self.flight.jobs = self.lod.plan(&mut self.grid, &viewers);
+                // Taken from the end.
+                self.flight.jobs.reverse();
+            }
+            let planned = self.lod.is_planned();
+            if planned {
+                while !self.flight.jobs.is_empty() {
+                    match meter.left() {
+                        0 => return,
+                        left => meter.spent += self.flight.step(left),
+                    }
+                }
+                let done = std::mem::take(&mut self.flight.done);
+                self.publish_meshes(done);
+            }
+            // After every plan: one that waits for cells may be taken back by the next, and
+            // those two would take turns for ever.
+            let most = if planned { meter.left().max(1) } else { meter.left() };
+            let wanted = self.lod.take_wanted(most.min(FILLED_TOGETHER));
+            meter.spent += wanted.len();
+            let further = if wanted.is_empty() { planned } else { self.fill_wanted(wanted, &fill) };
+            if !further || meter.left() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Fills blocks; answers whether any could be had.
+    fn fill_wanted(
+        &mut self,
+        wanted: Vec<MipBlock>,
+        fill: &(impl Fn(&mut Part<'_>) + Sync),
+    ) -> bool {
+        let mut any = false;
+        for (block, cells) in fill_all(wanted, self.placement, fill) {
+            if let Some(cells) = cells {
+                self.lod.supply(block, cells);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
+        let distance = f64::from(viewer.distance_m) / f64::from(self.placement.voxel_size_m);
+        LodViewer {
+            position_voxels: self.placement.voxel_from_world_f64(viewer.position_m),
+            distance_voxels: distance,
+        }
+    }
+
+    /// Asks `fill` for all cells of a box in world metres that are not held at mip 0, and
+    /// holds them, so that they can be edited however far away they are.
+    ///
+    /// # Errors
+    /// [`TerrainError::BeyondLimits`], [`TerrainError::TooLarge`]; [`TerrainError::NotHeld`]
+    /// if `fill` does not have all of them.
+    pub fn hold(
+        &mut self,
+        min_m: impl Into<[f32; 3]>,
+        max_m: impl Into<[f32; 3]>,
+        fill: impl Fn(&mut Part<'_>) + Sync,
+    ) -> Result<(), TerrainError> {
+        let region = self.checked_region(min_m, max_m)?;
+        for blocks in self.lod.missing(&mut self.grid, region) {
+            for (block, cells) in fill_all(blocks, self.placement, &fill) {
+                if let Some(cells) = cells {
+                    self.lod.hold(&mut self.grid, block, cells);
+                }
+            }
+        }
+        for chunk in region.blocks::<5>() {
+            self.grid.chunk(chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Jobs that mesh what comes next, to run on any threads, and whether there is a plan:
+    /// none while the last plan has not been published, or while [`Terrain::update`] works
+    /// on one. A plan may have no jobs; it is published all the same.
+    pub fn plan_meshes(&mut self, viewers: &[Viewer]) -> Option<Vec<MeshJob>> {
+        if self.lod.is_planned() {
+            return None;
+        }
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        let jobs = self.lod.plan(&mut self.grid, &viewers);
+        self.lod.is_planned().then_some(jobs)
+    }
+
+    /// Shows the results of all jobs of the last plan at once.
+    ///
+    /// # Panics
+    /// If they are not the results of every job of the last plan.
+    pub fn publish_meshes(&mut self, results: Vec<MeshedBlock>) {
+        let swap = self.lod.publish(results);
+        if !swap.is_empty() {
+            self.swaps.push(swap);
+        }
+    }
+
+    /// Blocks whose cells are missing for the next plan, nearest first: for those who fill
+    /// on threads of their own. What is taken and not [supplied](Terrain::supply) is asked
+    /// for again.
+    pub fn take_wanted(&mut self, most: usize) -> Vec<MipBlock> {
+        self.lod.take_wanted(most)
+    }
+
+    /// Takes in the cells of a block that was asked for.
+    ///
+    /// # Panics
+    /// If they are not the block's 32³ cells.
+    pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
+        self.lod.supply(block, cells);
+    }
+
+    /// Takes the changes to what is drawn since the last call, oldest first.
+    pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
+        std::mem::take(&mut self.swaps).into_iter()
+    }
+
+    /// Blocks that are shown as a whole but ought to be shown in parts: what is late.
+    pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        self.lod.late(&viewers)
+    }
+
+    /// Chunks that were edited and not saved since, sorted. They stay in memory until
+    /// [`Terrain::chunks_saved`] says that whoever fills the world knows them.
+    pub fn edited_chunks(&self) -> Vec<ChunkPos> {
+        self.lod.edited_chunks()
+    }
+
+    /// Notes that chunks are saved as they are now.
+    pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
+        self.lod.chunks_saved(chunks);
+    }
+}
+
+/// Blocks that are filled before the next look at what is most needed.
+const FILLED_TOGETHER: usize = 8;
+
+type Filled = Vec<(MipBlock, Option<DenseBox>)>;
+
+#[cfg(not(feature = "parallel"))]
+fn fill_all(blocks: Vec<MipBlock>, placement: Placement, fill: &impl Fn(&mut Part<'_>)) -> Filled {
+    blocks.into_iter().map(|block| (block, filled(block, placement, fill))).collect()
+}
+
+#[cfg(feature = "parallel")]
+fn fill_all(
+    blocks: Vec<MipBlock>,
+    placement: Placement,
+    fill: &(impl Fn(&mut Part<'_>) + Sync),
+) -> Filled {
+    use rayon::prelude::*;
+    blocks.into_par_iter().map(|block| (block, filled(block, placement, fill))).collect()
+}
+
+impl Flight {
+    /// Runs the next job and answers how many it ran.
+    #[cfg(not(feature = "parallel"))]
+    fn step(&mut self, _most: usize) -> usize {
+        let Some(job) = self.jobs.pop() else { return 0 };
+        self.done.push(job.run(&mut self.scratch));
+        1
+    }
+
+    /// Runs the next few jobs, at most `most`, on rayon's threads and answers how many.
+    #[cfg(feature = "parallel")]
+    fn step(&mut self, most: usize) -> usize {
+        use rayon::prelude::*;
+        let count = (2 * rayon::current_num_threads()).min(self.jobs.len()).min(most);
+        let jobs = self.jobs.split_off(self.jobs.len() - count);
+        let run = |scratch: &mut MeshScratch, job: MeshJob| job.run(scratch);
+        match jobs.len() {
+            1 => self.done.extend(jobs.iter().map(|job| job.run(&mut self.scratch))),
+            _ => self.done.par_extend(jobs.into_par_iter().map_init(MeshScratch::default, run)),
+        }
+        count
+    }
+}
