@@ -35,12 +35,21 @@ pub enum Area {
     Edit,
     /// Far terrain.
     Lod,
+    /// Sparks and debris.
+    Particles,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 6] =
-        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Edit, Area::Lod];
+    pub const ALL: [Area; 7] = [
+        Area::Storage,
+        Area::Mesh,
+        Area::Collide,
+        Area::Contacts,
+        Area::Edit,
+        Area::Lod,
+        Area::Particles,
+    ];
 }
 
 /// One figure and its bound.
@@ -70,7 +79,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Edit, Lod, Mesh, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -151,6 +160,13 @@ pub const FIGURES: &[Figure] = {
         figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
         figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
         figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
+        figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
+        figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
+        figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
+        figure(Particles, "burst_fell_through_warm", "share", AtMost(0.03), Some(0.01)),
+        figure(Particles, "v_rest", "share", AtLeast(0.98), Some(1.0)),
+        figure(Particles, "particles_vs_ray_each", "×", AtLeast(30.0), Some(100.0)),
+        figure(Particles, "single_particle_fell_through", "casings", AtMost(0.0), Some(0.0)),
     ]
 };
 
@@ -175,7 +191,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 78);
+        assert_eq!(FIGURES.len(), 85);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod lod;
 mod machine;
 mod markdown;
 mod mesh;
+mod particles;
 mod report;
 mod storage;
 mod worlds;
@@ -26,7 +27,7 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod or all. Prints tables; --json writes the same
+AREA is storage, mesh, collide, contacts, edit, lod, particles or all. Prints tables; --json writes the same
 rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
@@ -102,6 +103,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "contacts" => areas.push(Area::Contacts),
             "edit" => areas.push(Area::Edit),
             "lod" => areas.push(Area::Lod),
+            "particles" => areas.push(Area::Particles),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -139,6 +141,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
             Area::Lod => lod::run(&mut report, request.only.as_deref()),
+            Area::Particles => particles::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);
