@@ -37,11 +37,13 @@ pub enum Area {
     Lod,
     /// Sparks and debris.
     Particles,
+    /// Surfaces of fewer triangles, and those between levels.
+    Octree,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 7] = [
+    pub const ALL: [Area; 8] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -49,7 +51,22 @@ impl Area {
         Area::Edit,
         Area::Lod,
         Area::Particles,
+        Area::Octree,
     ];
+
+    /// What it is called on the command line and in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Area::Storage => "storage",
+            Area::Mesh => "mesh",
+            Area::Collide => "collide",
+            Area::Contacts => "contacts",
+            Area::Edit => "edit",
+            Area::Lod => "lod",
+            Area::Particles => "particles",
+            Area::Octree => "octree",
+        }
+    }
 }
 
 /// One figure and its bound.
@@ -79,7 +96,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Edit, Lod, Mesh, Particles, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Octree, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -167,6 +184,13 @@ pub const FIGURES: &[Figure] = {
         figure(Particles, "v_rest", "share", AtLeast(0.98), Some(1.0)),
         figure(Particles, "particles_vs_ray_each", "×", AtLeast(30.0), Some(100.0)),
         figure(Particles, "single_particle_fell_through", "casings", AtMost(0.0), Some(0.0)),
+        figure(Octree, "octree_vs_flat", "×", AtMost(4.0), Some(2.0)),
+        figure(Octree, "octree_ns_voxel", "ns/voxel", AtMost(13.0), Some(5.0)),
+        figure(Octree, "octree_bytes_per_leaf", "B", AtMost(32.0), Some(20.0)),
+        figure(Octree, "cluster2_kept", "share", AtMost(0.28), None),
+        figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
+        figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
+        figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
     ]
 };
 

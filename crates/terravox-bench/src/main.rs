@@ -10,6 +10,7 @@ mod lod;
 mod machine;
 mod markdown;
 mod mesh;
+mod octree;
 mod particles;
 mod report;
 mod storage;
@@ -27,8 +28,9 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, particles or all. Prints tables; --json writes the same
-rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles or all. Prints tables;
+--json writes the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as
+docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
 and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
@@ -97,13 +99,6 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
-            "storage" => areas.push(Area::Storage),
-            "mesh" => areas.push(Area::Mesh),
-            "collide" => areas.push(Area::Collide),
-            "contacts" => areas.push(Area::Contacts),
-            "edit" => areas.push(Area::Edit),
-            "lod" => areas.push(Area::Lod),
-            "particles" => areas.push(Area::Particles),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -115,7 +110,10 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
                 let which = || format!("--only takes one of {}", lod::NAMES.join(", "));
                 only = Some(part.ok_or_else(which)?.clone());
             }
-            other => return Err(format!("unknown argument {other}")),
+            other => match Area::ALL.into_iter().find(|area| area.name() == other) {
+                Some(area) => areas.push(area),
+                None => return Err(format!("unknown argument {other}")),
+            },
         }
     }
     areas.dedup();
@@ -142,6 +140,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Edit => edit::run(&mut report),
             Area::Lod => lod::run(&mut report, request.only.as_deref()),
             Area::Particles => particles::run(&mut report),
+            Area::Octree => octree::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);
