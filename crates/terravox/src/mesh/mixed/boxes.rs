@@ -288,40 +288,37 @@ impl<'a, C: Cells> View<'a, C> {
         (cells.inside(i), cells.outside(i))
     }
 
-    /// Material of a shown cell that is inside.
-    pub(super) fn material(&self, octant: Octant) -> u8 {
-        self.cells(octant).material(octant.index as usize)
-    }
-
-    /// The eight cells around a corner of the hull.
-    pub(super) fn octants(&self, corner: [i32; 3]) -> [Octant; 8] {
+    /// What is shown around a corner of the hull.
+    pub(super) fn seen(&self, corner: [i32; 3]) -> Seen {
         let low = corner.map(|a| a - 1);
         let shift = self.frame.place_shift();
         let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
-        let mut octants = [Octant::default(); 8];
-        for (number, octant) in octants.iter_mut().enumerate() {
+        let mut seen = Seen::NOTHING;
+        for number in 0..8u8 {
             let (mut at, mut place) = (low, low_place);
             for axis in 0..3 {
-                if number as u8 & SIDE[axis] != 0 {
+                if number & SIDE[axis] != 0 {
                     (at[axis], place[axis]) = (corner[axis], high_place[axis]);
                 }
             }
-            *octant = self.cell_of(self.frame.around.beside(place), at);
+            let octant = self.cell_of(self.frame.around.beside(place), at);
+            if octant.mip != Around::NONE {
+                seen.add(number, octant.mip, self.cells(octant), octant.index as usize);
+            }
         }
-        octants
+        seen
     }
 
-    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown;
-    /// and which of them are inside and outside.
+    /// As [`View::seen`] for a corner inside a side, across all of which `mip` is shown.
     #[inline]
-    pub(super) fn octants_on_side(
+    pub(super) fn seen_on_side(
         &self,
         corner: [i32; 3],
         (axis, high): (usize, bool),
         mip: u8,
-    ) -> ([Octant; 8], [u8; 2]) {
+    ) -> Seen {
         let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-        let (mut octants, mut states) = ([Octant::default(); 8], [0; 2]);
+        let mut seen = Seen::NOTHING;
         for beyond in [false, true] {
             let mip = if beyond { mip } else { self.frame.mip };
             let mut low = corner.map(|a| a - 1);
@@ -337,11 +334,36 @@ impl<'a, C: Cells> View<'a, C> {
                 let i = first.index as usize
                     + usize::from(on_u) * apart_u
                     + usize::from(on_v) * apart_v;
-                octants[usize::from(number)] = Octant { index: i as u32, ..first };
-                states[0] |= u8::from(cells.inside(i)) << number;
-                states[1] |= u8::from(cells.outside(i)) << number;
+                seen.add(number, mip, cells, i);
             }
         }
-        (octants, states)
+        seen
+    }
+}
+
+/// What is shown around a corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Octants that are inside, and outside.
+    pub inside: u8,
+    pub outside: u8,
+    /// The finest and the coarsest mip.
+    pub mips: [u8; 2],
+    /// Materials of the octants that are inside, a byte each.
+    pub materials: u64,
+}
+
+impl Seen {
+    const NOTHING: Seen = Seen { inside: 0, outside: 0, mips: [u8::MAX, 0], materials: 0 };
+
+    /// Adds cell `i` of a mip as an octant.
+    #[inline(always)]
+    fn add(&mut self, octant: u8, mip: u8, cells: &impl Cells, i: usize) {
+        self.mips = [self.mips[0].min(mip), self.mips[1].max(mip)];
+        if cells.inside(i) {
+            self.inside |= 1 << octant;
+            self.materials |= u64::from(cells.material(i)) << (8 * octant);
+        }
+        self.outside |= u8::from(cells.outside(i)) << octant;
     }
 }

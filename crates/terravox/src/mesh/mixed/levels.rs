@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::mesh::cells::Cells;
 use crate::mesh::corner::Corner;
+use crate::mesh::fast::{Fast, Standing};
 use crate::mesh::place::{Placed, unit_normal};
 use crate::mesh::plane::Plane;
 use crate::mesh::vertex::{Ids, Site};
@@ -56,7 +57,7 @@ impl Levels {
     /// and the coarsest mip are given, if it faces `direction`.
     pub(super) fn point<C: Cells>(
         &mut self,
-        view: &View<'_, C>,
+        (view, flat): (&View<'_, C>, &Fast),
         place: &Place<'_>,
         at: [i32; 3],
         [finest, coarsest]: [u8; 2],
@@ -72,7 +73,7 @@ impl Levels {
             let corner = [0, 1, 2].map(|axis| base[axis] + if high[axis] { size } else { 0 });
             let part = |axis: usize| if high[axis] { share[axis] } else { size - share[axis] };
             let weight = part(0) * part(1) * part(2);
-            let Some(placed) = self.placed(view, place, corner, coarsest, direction) else {
+            let Some(placed) = self.placed((view, flat), place, corner, coarsest, direction) else {
                 continue;
             };
             count += i64::from(weight);
@@ -99,15 +100,22 @@ impl Levels {
     /// the sheet that faces `direction` most, the first on a tie.
     fn placed<C: Cells>(
         &mut self,
-        view: &View<'_, C>,
+        (view, flat): (&View<'_, C>, &Fast),
         place: &Place<'_>,
         at: [i32; 3],
         mip: u8,
         direction: [f32; 3],
     ) -> Option<Placed> {
         let step = mip - view.frame.mip;
-        let site = place.site(view, mip);
         let corner_at = at.map(|a| a >> view.frame.shift(mip));
+        if step == 0 {
+            match flat.standing(corner_at) {
+                Standing::Nothing => return None,
+                Standing::One(placed) => return Some(placed),
+                Standing::ByRules => {}
+            }
+        }
+        let site = place.site(view, mip);
         let number = *self
             .numbers
             .entry(u64::from(step) << 32 | u64::from(packed(at)))

@@ -38,6 +38,7 @@ use super::cells::{Cells, LiquidCells, SolidCells};
 use super::fast::{Fast, Part};
 use super::surface::{BlockMesh, Surface};
 use super::{Mesher, PAD};
+use around::Neighbours;
 use border::{Border, Scratch};
 use boxes::{Ask, Boxes, View};
 use frame::Frame;
@@ -60,6 +61,7 @@ struct Job<'a> {
     frame: Frame<'a>,
     /// The block, in its cells.
     own: Region,
+    neighbours: Neighbours,
     foreign: Features,
     finest: [u8; 27],
     only: [u8; 27],
@@ -111,7 +113,7 @@ impl Mesher {
     ) {
         let foreign = around.neighbours().foreign();
         for part in [Part::Solid, Part::Liquid] {
-            self.fast.mesh_without(foreign, part, (cells, table), false, out);
+            self.fast.mesh_without([foreign, Features::NONE], part, (cells, table), false, out);
         }
     }
 
@@ -141,7 +143,7 @@ impl Mesher {
         let foreign = neighbours.foreign();
         mixed.boxes.read_others(&frame, &neighbours, own, cells);
         let (finest, only) = (neighbours.finest(), neighbours.only(frame.mip));
-        let job = Job { frame, own, foreign, finest, only, table, keyed };
+        let job = Job { frame, own, neighbours, foreign, finest, only, table, keyed };
         job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
         job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
     }
@@ -157,8 +159,10 @@ impl Job<'_> {
         out: &mut BlockMesh,
         make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
     ) {
-        let Job { frame, own, foreign, finest, only, table, keyed } = *self;
-        if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
+        let Job { frame, own, foreign, finest, only, table, keyed, .. } = *self;
+        let place = Place { table, origin: own.min };
+        let levels = self.neighbours.levels(0);
+        if !fast.mesh_without([foreign, levels], part, (&mixed.boxes.own, table), keyed, out) {
             return;
         }
         let out = match part {
@@ -170,7 +174,7 @@ impl Job<'_> {
         let min_voxel = own.finer(frame.mip.into()).min;
         Border {
             view: &view,
-            place: Place { table, origin: own.min },
+            place,
             foreign,
             finest,
             only,
