@@ -4,6 +4,7 @@
 //! Those that go through the rules one by one in the mesh do so here too: they are only
 //! marked.
 
+use crate::mesh::PAD;
 use crate::mesh::mixed::{Features, feature_of};
 use crate::mesh::place::Placed;
 use crate::mesh::surface::Surface;
@@ -13,8 +14,10 @@ use super::rows::{Bits, Grid, OnFeatures, Ranked, and, any, down, not, or, row};
 /// Vertices by corner. Reusable.
 #[derive(Debug, Default)]
 pub(crate) struct PlacedCorners {
-    /// Edges of the padded box.
-    size: [usize; 3],
+    /// Cells along the block's edge.
+    edge: i32,
+    /// Words of a row.
+    words: usize,
     /// Where corners were looked at.
     pub(super) features: Features,
     /// Which have faces.
@@ -37,9 +40,16 @@ pub(crate) enum Standing {
 }
 
 impl PlacedCorners {
+    /// Says nothing of any corner.
+    pub(crate) fn forget(&mut self) {
+        self.features = Features::NONE;
+    }
+
     /// Of no corner in `features` of a padded box of edges `size` is anything there.
     pub(super) fn reset(&mut self, size: [usize; 3], features: Features) {
-        (self.size, self.features) = (size, features);
+        self.edge = size[0] as i32 - 2 * PAD;
+        self.words = if size[0] <= 64 { 1 } else { 2 };
+        self.features = features;
         self.corners.rows.clear();
     }
 
@@ -50,7 +60,7 @@ impl PlacedCorners {
 
     /// Lists the corners that the rules place: corner row and bit.
     pub(super) fn mark(&mut self, by_rules: &[[u32; 2]]) {
-        let words = self.words();
+        let words = self.words;
         self.by_rules.clear();
         if !by_rules.is_empty() {
             self.by_rules.resize(self.corners.rows.len(), 0);
@@ -60,32 +70,25 @@ impl PlacedCorners {
         }
     }
 
-    fn words(&self) -> usize {
-        if self.size[0] <= 64 { 1 } else { 2 }
-    }
-
     /// What stands at a corner, in cells from the block's min corner.
     #[inline]
     pub(crate) fn at(&self, at: [i32; 3]) -> Standing {
-        let grid = Grid::new(self.size);
-        if !self.features.has(feature_of(at, grid.own[0] as i32)) {
+        if !self.features.has(feature_of(at, self.edge)) {
             return Standing::ByRules;
         }
         if self.corners.rows.is_empty() {
             return Standing::Nothing;
         }
-        let (c, bit) = (at[1] as usize * (grid.own[2] + 1) + at[2] as usize, at[0] as usize + 1);
-        let (word, b) = (self.words() * c + bit / 64, bit % 64);
-        if self.corners.rows[word] >> b & 1 == 0 {
+        let (c, bit) = ((at[1] * (self.edge + 1) + at[2]) as usize, at[0] as usize + 1);
+        let (word, b) = (self.words * c + bit / 64, bit % 64);
+        let row = self.corners.rows[word];
+        if row >> b & 1 == 0 {
             return Standing::Nothing;
         }
         if !self.by_rules.is_empty() && self.by_rules[word] >> b & 1 == 1 {
             return Standing::ByRules;
         }
-        let number = match self.words() {
-            1 => self.corners.at::<1>(c, 0, b),
-            _ => self.corners.at::<2>(c, bit / 64, b),
-        } as usize;
+        let number = (self.corners.ranks[word] + (row & ((1 << b) - 1)).count_ones()) as usize;
         let p = self.surface.positions[number];
         let offset = [0, 1, 2].map(|a| 2.0 * (p[a] - at[a] as f32));
         Standing::One(Placed { offset, normal: self.surface.normals[number] })

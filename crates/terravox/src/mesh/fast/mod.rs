@@ -28,8 +28,7 @@ use super::surface::BlockMesh;
 use super::vertex::Writer;
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
-use corners::PlacedCorners;
-pub(super) use corners::Standing;
+pub(super) use corners::{PlacedCorners, Standing};
 use machine::{Job, Machine};
 use plain::Plain;
 use planes::{Planes, Source};
@@ -193,6 +192,21 @@ impl Fast {
             Part::Solid => present.solid,
             Part::Liquid => present.liquid || !cells.water().is_empty(),
         }
+    }
+
+    /// Places the vertices that one of the two surfaces has at the corners on `features` of a
+    /// padded box, and nothing else; `scratch` is meshed into.
+    pub(super) fn place_corners(
+        &mut self,
+        features: Features,
+        part: Part,
+        (cells, table): (&DenseBox, &MaterialTable),
+        scratch: &mut BlockMesh,
+        out: &mut PlacedCorners,
+    ) {
+        let asked = [Features::ALL, features];
+        self.mesh_without(asked, part, (cells, table), false, scratch);
+        std::mem::swap(&mut self.scratch.hull, out);
     }
 
     /// What stands at a corner on a foreign feature whose faces [`Fast::mesh_without`] left
@@ -500,6 +514,8 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         wanted: &s.around,
     };
     writer.out.keys.clear();
+    writer.out.targets.clear();
+    writer.out.inner.clear();
     writer.out.loose_materials.clear();
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });

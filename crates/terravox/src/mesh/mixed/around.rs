@@ -290,6 +290,8 @@ pub(crate) struct Features(pub u32);
 impl Features {
     /// None.
     pub(crate) const NONE: Features = Features(0);
+    /// All, and the inside of the block.
+    pub(crate) const ALL: Features = Features((1 << 27) - 1);
 
     /// Whether there is none.
     #[inline]

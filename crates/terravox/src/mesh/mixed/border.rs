@@ -58,7 +58,7 @@ struct SideTable {
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    levels: Levels,
+    pub levels: Levels,
     /// Corners within sides, by place.
     table: Vec<u32>,
     /// By feature.
@@ -112,6 +112,8 @@ pub(super) struct Border<'a, C> {
     /// The block's min corner, in voxels.
     pub min_voxel: VoxelPos,
     pub keyed: bool,
+    /// The mip beyond which nothing is morphed, if anything is.
+    pub morph_to: Option<u8>,
     pub out: &'a mut Surface,
     pub scratch: &'a mut Scratch,
 }
@@ -132,7 +134,6 @@ struct Face {
 impl<C: Cells> Border<'_, C> {
     /// Writes all faces of the border.
     pub(super) fn write(&mut self) {
-        self.scratch.levels.clear();
         self.scratch.numbers.clear();
         self.clear_table();
         self.scratch.corners.clear();
@@ -462,6 +463,7 @@ impl<C: Cells> Border<'_, C> {
         let offset = placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
         let point = Point { position, normal: placed.normal };
+        self.push_target(at, [frame.mip; 2], corner.sheet(sheet).direction, point);
         self.push_vertex(point, blend(used.get()), (at, 0, sheet))
     }
 
@@ -471,7 +473,33 @@ impl<C: Cells> Border<'_, C> {
         let BorderCorner { mips, materials, .. } = self.scratch.corners[number];
         let levels = &mut self.scratch.levels;
         let point = levels.point((self.view, self.flat), &self.place, at, mips, of.direction);
+        self.push_target(at, mips, of.direction, point);
         self.push_vertex(point, blend_octants(materials, of.planes), (at, 0, sheet))
+    }
+
+    /// Appends where a vertex at `point` lies one level up.
+    fn push_target(
+        &mut self,
+        at: [i32; 3],
+        [finest, coarsest]: [u8; 2],
+        direction: [f32; 3],
+        point: Point,
+    ) {
+        let Some(top) = self.morph_to else { return };
+        let (by, levels) = ((self.view, self.flat), &mut self.scratch.levels);
+        let target = match coarsest < top {
+            true => levels.on_level(by, &self.place, at, [finest, coarsest + 1], || direction),
+            false => None,
+        };
+        let step = coarsest - self.view.frame.mip;
+        target.unwrap_or(point).push_to(&self.view.frame, step, &mut self.out.targets);
+    }
+
+    /// Appends where a vertex that was just made from others lies one level up.
+    fn push_inner_target(&mut self, of: [u32; 4]) {
+        if self.morph_to.is_some() {
+            self.out.push_inner_target(self.out.positions.len() - 1, of);
+        }
     }
 
     /// Appends a vertex; the key is of a corner in units, `between` and `part`.
@@ -537,6 +565,8 @@ impl<C: Cells> Border<'_, C> {
             };
             let key = (low, [1, 2, 4][along], quadrant + 4 * upper as u8);
             self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key);
+            let [a, b] = ends;
+            self.push_inner_target(if upper == 0 { [a, a, a, b] } else { [a, b, b, b] });
         }
         self.scratch.split.insert((low, along, quadrant), first);
         first
@@ -554,7 +584,9 @@ impl<C: Cells> Border<'_, C> {
         };
         let (axis, high) = face.direction;
         let key = (face.low, 7 ^ [1, 2, 4][axis], u8::from(high));
-        self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key)
+        let centre = self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key);
+        self.push_inner_target(v);
+        centre
     }
 
     /// Appends a quad, split along its shorter diagonal.
