@@ -35,12 +35,21 @@ pub enum Area {
     Edit,
     /// Far terrain.
     Lod,
+    /// Surfaces of fewer triangles, and those between levels.
+    Octree,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 6] =
-        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Edit, Area::Lod];
+    pub const ALL: [Area; 7] = [
+        Area::Storage,
+        Area::Mesh,
+        Area::Collide,
+        Area::Contacts,
+        Area::Edit,
+        Area::Lod,
+        Area::Octree,
+    ];
 }
 
 /// One figure and its bound.
@@ -70,7 +79,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Edit, Lod, Mesh, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Octree, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -151,6 +160,13 @@ pub const FIGURES: &[Figure] = {
         figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
         figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
         figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
+        figure(Octree, "octree_vs_flat", "×", AtMost(4.0), Some(2.0)),
+        figure(Octree, "octree_ns_voxel", "ns/voxel", AtMost(13.0), Some(5.0)),
+        figure(Octree, "octree_bytes_per_leaf", "B", AtMost(32.0), Some(20.0)),
+        figure(Octree, "cluster2_kept", "share", AtMost(0.28), None),
+        figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
+        figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
+        figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
     ]
 };
 
@@ -175,7 +191,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 78);
+        assert_eq!(FIGURES.len(), 85);
     }
 
     #[test]
