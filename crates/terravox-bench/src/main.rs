@@ -24,6 +24,7 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
+       terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA is storage, mesh, collide, contacts, edit, lod, octree or all. Prints tables; --json writes
@@ -40,6 +41,8 @@ struct Request {
     json: Option<PathBuf>,
     /// A document whose tables are to be brought up to date.
     update: Option<PathBuf>,
+    /// The one part of the area `lod` to measure.
+    only: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -90,7 +93,7 @@ fn soak(arguments: &[String]) -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut areas, mut json, mut update) = (Vec::new(), None, None);
+    let (mut areas, mut json, mut update, mut only) = (Vec::new(), None, None, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
@@ -107,6 +110,11 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
                 let target = if argument == "--json" { &mut json } else { &mut update };
                 *target = Some(PathBuf::from(file));
             }
+            "--only" => {
+                let part = rest.next().filter(|part| lod::NAMES.contains(&part.as_str()));
+                let which = || format!("--only takes one of {}", lod::NAMES.join(", "));
+                only = Some(part.ok_or_else(which)?.clone());
+            }
             other => return Err(format!("unknown argument {other}")),
         }
     }
@@ -114,7 +122,10 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if areas.is_empty() {
         return Err("which area?".to_string());
     }
-    Ok(Request { areas, json, update })
+    if only.is_some() && (areas != [Area::Lod] || update.is_some()) {
+        return Err("--only is for the area lod, and not for a document".to_string());
+    }
+    Ok(Request { areas, json, update, only })
 }
 
 fn run(request: &Request) -> Result<(), String> {
@@ -129,7 +140,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod => lod::run(&mut report),
+            Area::Lod => lod::run(&mut report, request.only.as_deref()),
             Area::Octree => octree::run(&mut report),
         }
         print!("\n{}", report.text());

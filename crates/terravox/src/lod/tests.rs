@@ -1,9 +1,10 @@
 //! Flying, digging and data that is late: what is shown is whole, close and what a rebuild
 //! shows, after every step.
 
+use super::plan::Draft;
 use super::*;
 use crate::mesh::{VertexKey, Welded};
-use crate::voxel::{Cell, GridOptions, Unlisted, WATER};
+use crate::voxel::{Cell, GridOptions, Unlisted, VoxelPos, WATER};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
