@@ -6,7 +6,7 @@
 //! cells on both sides of the common wall are of one kind.
 
 use super::residency::kind_of_all;
-use crate::mesh::{BlockMesh, PAD};
+use crate::mesh::{BlockMesh, PAD, Surface};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// What changed beside a block.
@@ -33,7 +33,7 @@ impl Change {
         }
         let side = side_of(leaf, self.block);
         let far = |mesh: &BlockMesh| {
-            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(&s.positions, side))
+            [&mesh.solid, &mesh.liquid].iter().all(|surface| !any_near(surface, side))
         };
         mesh.is_none_or(far) && self.is_plain_between(leaf, side, grid, cells)
     }
@@ -68,15 +68,20 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
 }
 
 /// Whether a vertex may depend on cells that lie beyond the `side` of its block.
-fn any_near(positions: &[[f32; 3]], side: [i32; 3]) -> bool {
-    // No vertex is moved by a cell of its block or more.
-    let reach = (PAD + 1) as f32;
+fn any_near(surface: &Surface, side: [i32; 3]) -> bool {
+    // No vertex is moved by a cell of its block or more. Where it lies one level up depends
+    // on cells four times as wide, beside corners that are one such cell away.
+    let cells = if surface.targets.is_empty() { PAD } else { 4 * (PAD + 1) };
+    let reach = (cells + 1) as f32;
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,
         _ => v > MipBlock::EDGE as f32 - reach,
     };
-    positions.iter().any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
+    surface
+        .positions
+        .iter()
+        .any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
 }
 
 /// The layer of voxels at the `side` of a block, `beyond` it or the last within.
