@@ -12,6 +12,8 @@ pub struct MeshJob {
     pub(super) block: MipBlock,
     pub(super) around: Around,
     pub(super) snapshot: Snapshot,
+    /// The coarsest mip that is shown, if vertices morph up to it.
+    pub(super) morph_to: Option<u8>,
 }
 
 /// What a [`MeshJob`] made.
@@ -52,7 +54,13 @@ impl MeshJob {
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, parts, out);
         };
-        mesher.mesh_mixed(self.block, &self.around, cells, materials, *keyed, mesh);
+        let (block, around) = (self.block, &self.around);
+        match self.morph_to {
+            Some(top) => {
+                mesher.mesh_morphing(block, around, cells, materials, top, *keyed, mesh);
+            }
+            None => mesher.mesh_mixed(block, around, cells, materials, *keyed, mesh),
+        }
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));
         MeshedBlock { plan: self.plan, block: self.block, mesh }

@@ -10,6 +10,7 @@
 
 mod groups;
 mod job;
+mod morph;
 mod pick;
 mod plan;
 mod quiet;
@@ -17,6 +18,7 @@ mod residency;
 mod tiling;
 
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
+pub use morph::Morph;
 pub use pick::LodViewer;
 
 use crate::mesh::BlockMesh;
@@ -47,6 +49,10 @@ pub struct LodOptions {
     pub max_bytes: usize,
     /// Blocks that a plan may mesh; more only if they cannot be taken apart.
     pub jobs_per_plan: usize,
+    /// Whether meshes say where each vertex lies one level up
+    /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
+    /// merged without a jump ([`Lod::morph`]). Meshing takes longer.
+    pub morph: bool,
 }
 
 impl Default for LodOptions {
@@ -59,6 +65,7 @@ impl Default for LodOptions {
             max_triangles: 4_000_000,
             max_bytes: 256 << 20,
             jobs_per_plan: 48,
+            morph: false,
         }
     }
 }
@@ -228,6 +235,13 @@ impl Lod {
             self.share
         };
         self.share = share.clamp(1.0 / f64::from(self.options.detail), 1.0);
+    }
+
+    /// How far vertices are on their way to the next coarser level, by their distance from
+    /// the nearest viewer.
+    pub fn morph(&self) -> Morph {
+        let Picker { detail, hysteresis, near, .. } = self.picker(&[], 0.0);
+        Morph { detail, hysteresis, near, top: self.tiling.top() }
     }
 
     /// The mesh that is shown of a block.

@@ -106,9 +106,10 @@ impl Lod {
             changed.into_iter().for_each(|chunk| self.list(grid, chunk, draft));
         }
         let rebuild = &mut draft.rebuild;
+        let coarser = 1 + u8::from(self.options.morph);
         match &changes {
             Some(regions) => regions.iter().for_each(|&region| {
-                self.tiling.reached_by(region, &mut |leaf| {
+                self.tiling.reached_by(region, coarser, &mut |leaf| {
                     rebuild.insert(leaf);
                 });
             }),
@@ -306,10 +307,11 @@ impl Lod {
             draft.rebuild.into_iter().filter(|&block| self.tiling.is_leaf(block)).collect();
         let snapshot = grid.snapshot();
         let known = snapshot.unlisted() == Unlisted::Air;
+        let morph_to = self.options.morph.then(|| self.tiling.top());
         let job = |&block: &MipBlock| {
             let beyond = if known { block.mip } else { Around::NONE };
             let around = self.tiling.around(block, beyond);
-            MeshJob { plan: self.plans, block, around, snapshot: snapshot.clone() }
+            MeshJob { plan: self.plans, block, around, snapshot: snapshot.clone(), morph_to }
         };
         let jobs = blocks.iter().map(job).collect();
         self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });

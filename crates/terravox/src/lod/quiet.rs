@@ -6,7 +6,7 @@
 //! cells on both sides of the common wall are of one kind.
 
 use super::residency::kind_of_all;
-use crate::mesh::{BlockMesh, PAD};
+use crate::mesh::{BlockMesh, PAD, Surface};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// What changed beside a block.
@@ -38,7 +38,7 @@ impl Change {
         // coarser mip comes or goes, only faces on the wall between change.
         let reach = if self.cells || self.block.mip > leaf.mip { PAD + 1 } else { 1 };
         let far = |mesh: &BlockMesh| {
-            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(&s.positions, side, reach as f32))
+            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(s, side, reach))
         };
         mesh.is_none_or(far) && self.is_plain_between(leaf, side, grid, cells)
     }
@@ -73,13 +73,19 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
 }
 
 /// Whether a vertex lies less than `reach` cells from the `side` of its block.
-fn any_near(positions: &[[f32; 3]], side: [i32; 3], reach: f32) -> bool {
+fn any_near(surface: &Surface, side: [i32; 3], reach: i32) -> bool {
+    // Where a vertex lies one level up depends on cells four times as wide, beside corners
+    // that are one such cell away.
+    let reach = if surface.targets.is_empty() { reach } else { 4 * (PAD + 1) + 1 } as f32;
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,
         _ => v > MipBlock::EDGE as f32 - reach,
     };
-    positions.iter().any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
+    surface
+        .positions
+        .iter()
+        .any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
 }
 
 /// The layer of voxels at the `side` of a block, `beyond` it or the last within.
