@@ -14,7 +14,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("lod", &["voxel", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
+    ("bodies", &["voxel", "mesh", "collide", "edit"]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "bodies"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -4,6 +4,7 @@
 //! collider, and what can be undone.
 
 mod edits;
+mod loose;
 mod part;
 mod placement;
 mod rays;
@@ -15,6 +16,7 @@ pub use placement::Placement;
 pub use rays::RayHit;
 pub use update::{Budget, Viewer};
 
+use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
 use crate::edit::{Editor, History};
 use crate::lod::Lod;
@@ -113,6 +115,7 @@ pub struct Terrain {
     swaps: Vec<MeshSwap>,
     editor: Editor,
     history: History,
+    loose: Loose,
 }
 
 impl Default for Terrain {
@@ -151,6 +154,7 @@ impl Terrain {
             swaps: Vec::new(),
             editor: Editor::default(),
             history: History::default(),
+            loose: Loose::default(),
         }
     }
 
@@ -211,6 +215,7 @@ impl Terrain {
             cells.set(voxel, edit(self.placement.voxel_centre(voxel), cell));
         }
         self.grid.write(&cells)?;
+        self.loose.touch(region);
         Ok(region)
     }
 

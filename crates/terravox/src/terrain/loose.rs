@@ -1,0 +1,47 @@
+//! Pieces of the world that edits cut loose.
+
+use super::Terrain;
+use crate::bodies::{CutLoose, LooseOptions};
+use crate::edit::EditError;
+use crate::voxel::Region;
+
+impl Terrain {
+    /// Cuts out of the world what edits since the last call left hanging on no anchor, and
+    /// answers it as bodies, within the limits of the options: [`CutLoose::more`] says whether
+    /// there is more for the next call. Options are in voxels. Undoing and filling cut
+    /// nothing loose, nor do cells written by other means than edits:
+    /// [`Terrain::touch`] has those looked at.
+    ///
+    /// The cells go to the history as a stroke of their own, or as a part of the stroke that
+    /// is open: begin one before an edit and end it after this, and one undo takes both back.
+    /// The body is then the caller's to drop.
+    ///
+    /// ```
+    /// use terravox::bodies::LooseOptions;
+    /// use terravox::edit::EditOp;
+    /// use terravox::terrain::{Terrain, TerrainOptions};
+    /// use terravox::voxel::GridOptions;
+    ///
+    /// let grid = GridOptions::default(); // around what is filled there is air
+    /// let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    /// let tower = |p: [f32; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
+    /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
+    /// terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 5.0))?;
+    /// let cut = terrain.cut_loose(&LooseOptions::floor(-16))?;
+    /// let upper = &cut.bodies[0];
+    /// assert!(upper.mass.mass > 700_000.0 && upper.mass.centre[1] > 10.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Loose::cut`](crate::bodies::Loose::cut).
+    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, EditError> {
+        self.loose.cut(&mut self.grid, Some(&mut self.history), options)
+    }
+
+    /// Has the voxels of a region looked at by the next [`Terrain::cut_loose`], as if they
+    /// were edited.
+    pub fn touch(&mut self, region: Region) {
+        self.loose.touch(region);
+    }
+}
