@@ -35,12 +35,21 @@ pub enum Area {
     Edit,
     /// Far terrain.
     Lod,
+    /// What edits cut loose.
+    Bodies,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 6] =
-        [Area::Storage, Area::Mesh, Area::Collide, Area::Contacts, Area::Edit, Area::Lod];
+    pub const ALL: [Area; 7] = [
+        Area::Storage,
+        Area::Mesh,
+        Area::Collide,
+        Area::Contacts,
+        Area::Edit,
+        Area::Lod,
+        Area::Bodies,
+    ];
 }
 
 /// One figure and its bound.
@@ -70,7 +79,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Edit, Lod, Mesh, Storage};
+    use Area::{Bodies, Collide, Contacts, Edit, Lod, Mesh, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -151,6 +160,8 @@ pub const FIGURES: &[Figure] = {
         figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
         figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
         figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
+        figure(Bodies, "connectivity_us", "µs", AtMost(300.0), Some(50.0)),
+        figure(Bodies, "detach_ms", "ms", AtMost(50.0), Some(10.0)),
     ]
 };
 
@@ -175,7 +186,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 78);
+        assert_eq!(FIGURES.len(), 80);
     }
 
     #[test]

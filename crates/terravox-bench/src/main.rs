@@ -1,6 +1,7 @@
 //! Measures terravox beside its peers: in one process, on one thread, in turns.
 #![warn(missing_docs)]
 
+mod bodies;
 mod collide;
 mod contacts;
 mod edit;
@@ -25,8 +26,8 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod or all. Prints tables; --json writes the same
-rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
+AREA is storage, mesh, collide, contacts, edit, lod, bodies or all. Prints tables; --json writes
+the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
 and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
@@ -99,6 +100,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "contacts" => areas.push(Area::Contacts),
             "edit" => areas.push(Area::Edit),
             "lod" => areas.push(Area::Lod),
+            "bodies" => areas.push(Area::Bodies),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -128,6 +130,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
             Area::Lod => lod::run(&mut report),
+            Area::Bodies => bodies::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);

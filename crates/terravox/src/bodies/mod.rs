@@ -14,6 +14,7 @@ mod mass;
 #[cfg(test)]
 mod naive;
 mod search;
+mod settle;
 #[cfg(test)]
 mod tests;
 
@@ -21,3 +22,4 @@ pub use anchors::Anchors;
 pub use body::LooseBody;
 pub use loose::{CutLoose, Loose, LooseOptions, LooseStats, TooLarge};
 pub use mass::Mass;
+pub use settle::{BodyPose, WrittenBack};

@@ -1,7 +1,7 @@
 //! Pieces of the world that edits cut loose.
 
 use super::Terrain;
-use crate::bodies::{CutLoose, LooseOptions};
+use crate::bodies::{BodyPose, CutLoose, LooseBody, LooseOptions, WrittenBack};
 use crate::edit::EditError;
 use crate::voxel::Region;
 
@@ -43,5 +43,28 @@ impl Terrain {
     /// were edited.
     pub fn touch(&mut self, region: Region) {
         self.loose.touch(region);
+    }
+
+    /// Writes a body that came to rest back into the world, with undo: `position_m` is where
+    /// the lowest corner of its voxel (0, 0, 0) lies, world metres, `rotation` how it is
+    /// turned about that, a unit quaternion x, y, z, w.
+    ///
+    /// # Errors
+    /// As [`LooseBody::write_back`].
+    pub fn write_back(
+        &mut self,
+        body: &LooseBody,
+        position_m: impl Into<[f32; 3]>,
+        rotation: impl Into<[f32; 4]>,
+    ) -> Result<WrittenBack, EditError> {
+        let position = self.placement.voxel_from_world_f64(position_m);
+        let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
+        body.write_back(&mut self.grid, &pose, Some(&mut self.history))
+    }
+
+    /// Where the lowest corner of a body's voxel (0, 0, 0) was when it was cut loose, world
+    /// metres; the body's own lengths are voxels from there.
+    pub fn cut_from(&self, body: &LooseBody) -> [f32; 3] {
+        self.placement.world_from_voxel_f64(body.from.to_array().map(f64::from))
     }
 }
