@@ -52,9 +52,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         // What rests becomes ground.
-        for (body, handle) in
-            falling.extract_if(.., |(_, handle)| world.bodies[*handle].is_sleeping())
-        {
+        let (resting, others): (Vec<_>, Vec<_>) =
+            falling.into_iter().partition(|fallen| world.bodies[fallen.1].is_sleeping());
+        falling = others;
+        for (body, handle) in resting {
             let (position, rotation) = loose_pose(&world.bodies[handle]);
             let how = terrain.write_back(&body, position, rotation)?;
             println!("{} cells rest and are written back: {how:?}", body.cells);
