@@ -1,6 +1,7 @@
 //! Measures terravox beside its peers: in one process, on one thread, in turns.
 #![warn(missing_docs)]
 
+mod bodies;
 mod collide;
 mod contacts;
 mod edit;
@@ -28,7 +29,7 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, octree, particles or all. Prints tables;
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies or all. Prints tables;
 --json writes the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as
 docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
@@ -141,6 +142,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Lod => lod::run(&mut report, request.only.as_deref()),
             Area::Particles => particles::run(&mut report),
             Area::Octree => octree::run(&mut report),
+            Area::Bodies => bodies::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);

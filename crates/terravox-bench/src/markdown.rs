@@ -55,6 +55,7 @@ fn table(table: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Area;
 
     fn document() -> String {
         let sections = ["machine", "figures", "details", "peers"];

@@ -40,6 +40,8 @@ mod freeing;
 mod ground;
 #[cfg(feature = "rapier")]
 mod interest;
+#[cfg(feature = "rapier")]
+mod loose;
 #[cfg(feature = "parry_0_27")]
 pub mod parry_0_27;
 #[cfg(feature = "parry_0_30")]
@@ -54,5 +56,7 @@ mod water;
 #[cfg(feature = "rapier")]
 pub use colliders::{Holdings, Options, Sets, Surface, SyncReport, TerrainColliders};
 pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};
+#[cfg(feature = "rapier")]
+pub use loose::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
 #[cfg(feature = "rapier")]
 pub use water::{Buoyancy, WaterOptions};

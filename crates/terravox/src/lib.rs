@@ -6,6 +6,7 @@
 //!
 //! The crate does no I/O, starts no thread and calls no C.
 
+pub mod bodies;
 pub mod codec;
 pub mod collide;
 pub mod edit;

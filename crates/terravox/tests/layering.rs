@@ -15,7 +15,11 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("collide", &["voxel", "math", "mesh"]),
     ("lod", &["voxel", "mesh"]),
     ("particles", &[]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles"]),
+    ("bodies", &["voxel", "mesh", "collide", "edit"]),
+    (
+        "terrain",
+        &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles", "bodies"],
+    ),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

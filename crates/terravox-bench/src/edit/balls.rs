@@ -5,10 +5,9 @@ use std::cell::RefCell;
 use terravox::edit::{EditOp, Editor};
 use terravox::voxel::{VoxelGrid, VoxelPos};
 
-use super::places;
 use crate::harness::{Timing, repeat};
 use crate::report::{Report, detail};
-use crate::worlds::generated;
+use crate::worlds::{generated, ground};
 
 const RADIUS: f32 = 16.0;
 /// Cells of the box about a ball, all of which are read, changed and compared.
@@ -22,7 +21,7 @@ const ROUNDS: usize = 15;
 /// Measures `ball16_cells_per_s`.
 pub fn run(report: &mut Report) {
     let world = generated::world();
-    let mut spots = places(&world, 48);
+    let mut spots = ground(&world, 48);
     spots.truncate(BALLS);
     let [dig, fill] = dig_and_fill(world.grid, &spots);
     let rate = |seconds: f64| CELLS * spots.len() as f64 / seconds / 1e6;

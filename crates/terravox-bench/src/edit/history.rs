@@ -4,9 +4,8 @@ use cpu_time::ThreadTime;
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::voxel::VoxelPos;
 
-use super::places;
 use crate::report::{Report, detail};
-use crate::worlds::{World, places as real, rough};
+use crate::worlds::{World, ground, places as real, rough};
 
 /// Places of each world that get one stroke of every kind.
 const SPOTS: usize = 24;
@@ -89,7 +88,7 @@ pub fn run(report: &mut Report) {
 
 /// Up to [`SPOTS`] places, evenly from all there are.
 fn spread(world: &World) -> Vec<VoxelPos> {
-    let all = places(world, 40);
+    let all = ground(world, 40);
     let step = (all.len() / SPOTS).max(1);
     all.into_iter().step_by(step).take(SPOTS).collect()
 }

@@ -1,13 +1,14 @@
 //! What the benchmarks run on: a generated world, real places, shapes whose true
 //! surface is known, and random grids.
 
+pub mod billion;
 pub mod generated;
 pub mod places;
 pub mod random;
 pub mod rough;
 pub mod shapes;
 
-use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid};
+use terravox::voxel::{ChunkPos, DenseBox, Kind, Region, VoxelGrid, VoxelPos};
 
 /// A named world, held whole at mip 0.
 pub struct World {
@@ -44,4 +45,23 @@ impl World {
             cells
         })
     }
+}
+
+/// Places on the ground of a world, spread over it: the highest solid voxel of columns
+/// that are `step` apart, where there is one.
+pub fn ground(world: &World, step: usize) -> Vec<VoxelPos> {
+    let bounds = world.grid.bounds();
+    let top = |x: i32, z: i32| {
+        let column = Region::new([x, bounds.min.y, z], [x + 1, bounds.max.y, z + 1]);
+        let mut cells = DenseBox::default();
+        world.read(column, &mut cells);
+        let solid = |m: &u8| world.grid.materials().kind(*m) == Kind::Solid;
+        let high = cells.materials().iter().rposition(solid)?;
+        Some(VoxelPos::new(x, bounds.min.y + high as i32, z))
+    };
+    let half = step as i32 / 2;
+    let along = |min: i32, max: i32| (min + half..max).step_by(step);
+    let columns = along(bounds.min.z, bounds.max.z)
+        .flat_map(|z| along(bounds.min.x, bounds.max.x).map(move |x| (x, z)));
+    columns.filter_map(|(x, z)| top(x, z)).collect()
 }

@@ -27,6 +27,7 @@ mod walk;
 mod water;
 
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
+pub(crate) use boxes::solid_rows;
 pub use boxes::{BoxColliders, BoxList, BoxSet, BoxSink, BoxUpdate, SolidBoxes, SolidOctree};
 pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};

@@ -87,6 +87,11 @@ impl History {
         self.open = Some(Stroke::default());
     }
 
+    /// Whether a stroke is open.
+    pub fn is_stroke_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Ends the stroke that is open, if one is. One that changed nothing is no stroke.
     pub fn end_stroke(&mut self) {
         if let Some(stroke) = self.open.take() {

@@ -36,7 +36,9 @@ impl Terrain {
     /// [`EditError`]; nothing is then changed.
     pub fn edit(&mut self, op: &EditOp) -> Result<Edited, EditError> {
         let op = self.placement.op_in_voxels(op);
-        self.editor.apply(&mut self.grid, &op, &mut self.history)
+        let edited = self.editor.apply(&mut self.grid, &op, &mut self.history)?;
+        self.loose.touch(edited.region);
+        Ok(edited)
     }
 
     /// Undoes the last stroke; answers the voxels that it is about, `None` if there is

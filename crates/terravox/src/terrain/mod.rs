@@ -5,6 +5,7 @@
 
 mod edits;
 mod effects;
+mod loose;
 mod part;
 mod placement;
 mod rays;
@@ -16,6 +17,7 @@ pub use placement::Placement;
 pub use rays::RayHit;
 pub use update::{Budget, Viewer};
 
+use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
 use crate::edit::{Editor, History};
 use crate::lod::Lod;
@@ -116,6 +118,7 @@ pub struct Terrain {
     swaps: Vec<MeshSwap>,
     editor: Editor,
     history: History,
+    loose: Loose,
 }
 
 impl Default for Terrain {
@@ -155,6 +158,7 @@ impl Terrain {
             swaps: Vec::new(),
             editor: Editor::default(),
             history: History::default(),
+            loose: Loose::default(),
         }
     }
 
@@ -215,6 +219,7 @@ impl Terrain {
             cells.set(voxel, edit(self.placement.voxel_centre(voxel), cell));
         }
         self.grid.write(&cells)?;
+        self.loose.touch(region);
         Ok(region)
     }
 

@@ -207,7 +207,7 @@ impl DenseBox {
     }
 
     /// Where the cell with an index in the arrays lies.
-    fn position(&self, index: u32) -> VoxelPos {
+    pub(crate) fn position(&self, index: u32) -> VoxelPos {
         let ([sx, _, sz], i) = (self.region.size(), index as usize);
         let [x, z, y] = [i % sx, i / sx % sz, i / sx / sz].map(|v| v as i32);
         self.region.min + VoxelPos::new(x, y, z)

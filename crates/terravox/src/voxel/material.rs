@@ -140,6 +140,11 @@ impl MaterialTable {
         self.get(id).map_or([128; 3], |m| m.colour)
     }
 
+    /// Kilograms per cubic metre of `id`; 2000 if it is not listed.
+    pub fn density(&self, id: u8) -> f32 {
+        self.get(id).map_or(2000.0, |m| m.density)
+    }
+
     /// Name of `id`; `material N` if it is not listed.
     pub fn name(&self, id: u8) -> String {
         self.get(id).map_or_else(|| format!("material {id}"), |m| m.name.clone())

@@ -26,5 +26,6 @@ use super::BLOCK_LOG2;
 
 pub use generator::{BoxColliders, BoxUpdate};
 pub use octree::SolidOctree;
+pub(crate) use read::solid_rows;
 pub use sink::{BoxList, BoxSet, BoxSink};
 pub use solid::SolidBoxes;

@@ -3,7 +3,7 @@
 
 use crate::collide::Block;
 use crate::collide::broadphase::{Kinds, Mask, slices, spread};
-use crate::voxel::{ChunkPos, Group, NotHeld, Snapshot};
+use crate::voxel::{ChunkPos, ChunkView, Group, Kind, NotHeld, Snapshot};
 
 /// The cells of a block of one kind.
 const NONE: Mask = [0; 8];
@@ -83,6 +83,14 @@ pub(super) fn chunk_masks(
         }
     }
     Ok(())
+}
+
+/// The solid cells of a chunk as rows of bits, by z + 32 y; bit x.
+pub(crate) fn solid_rows(view: ChunkView<'_>, kinds: &[Kind; 256], rows: &mut [u32; 1024]) {
+    let kinds = Kinds::new(kinds);
+    for (y, slice) in rows.chunks_exact_mut(32).enumerate() {
+        slice.copy_from_slice(&slice_rows(kinds, view.slice(y)));
+    }
 }
 
 /// The solid cells of a slice of a chunk, by z; bit x.

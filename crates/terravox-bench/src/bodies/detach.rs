@@ -1,0 +1,73 @@
+//! A bridge of a hundred thousand cells that is cut at both ends: until it is a body.
+
+use std::cell::RefCell;
+
+use terravox::bodies::{CutLoose, Loose, LooseOptions};
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History, NO_TURN};
+use terravox::generate::fill_sdf;
+use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+
+use crate::harness::repeat;
+use crate::report::{Report, detail};
+
+const ROUNDS: usize = 15;
+
+/// Half of the length between the cuts, and of the width, voxels.
+const HALF: [f32; 2] = [100.0, 24.0];
+
+/// Measures `detach_ms`.
+pub fn run(report: &mut Report) {
+    let last = RefCell::new(None);
+    let timing = repeat("detach", ROUNDS, cut_bridge, |state| {
+        let (grid, loose, history) = state;
+        let options = LooseOptions::floor(-30);
+        match loose.cut(grid, Some(history), &options) {
+            Ok(cut) => *last.borrow_mut() = Some(cut),
+            Err(error) => panic!("{error}"),
+        }
+        1
+    });
+    let Some(CutLoose { bodies, .. }) = last.into_inner() else { unreachable!("it ran") };
+    let [body] = &bodies[..] else { panic!("{} bodies of one bridge", bodies.len()) };
+    let triangles: usize = body.meshes.iter().map(|mesh| mesh.solid.indices.len() / 3).sum();
+    let note = format!(
+        "{} cells: found, moved with undo, mass, inertia and mesh; without a collision shape",
+        body.cells
+    );
+    report.set("detach_ms", timing.min * 1e3, note);
+    report.details(
+        "a bridge that is cut loose",
+        vec![
+            detail("cells", body.cells as f64, ""),
+            detail("chunks", body.grid.chunks().len() as f64, ""),
+            detail("triangles", triangles as f64, ""),
+            detail("tonnes, voxels of a metre", body.mass.mass / 1e3, "t"),
+            detail("median", timing.median * 1e3, "ms"),
+        ],
+    );
+}
+
+/// A bridge with a bent deck between two cliffs, cut at both.
+fn cut_bridge() -> (VoxelGrid, Loose, History) {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(Region::new([-140, -32, -40], [140, 40, 40]));
+    let [length, width] = HALF;
+    let world = |p: [f32; 3]| {
+        let cliffs = (p[0].abs() - length - 8.0).min(-p[1] - 12.0);
+        let deck = (5.5 - (p[1] - 8.0 + p[0] * p[0] / 1000.0).abs()).min(width - p[2].abs());
+        cliffs.max(deck)
+    };
+    fill_sdf(&mut cells, 0, world, |p| if p[1] > 0.0 { 14 } else { 8 });
+    let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
+    let (mut loose, mut history) = (Loose::default(), History::default());
+    for end in [-1.0, 1.0] {
+        let centre = [end * f64::from(length), 0.0, 0.0];
+        let brush = Brush::Block { centre, half: [2.0, 30.0, 40.0], turn: NO_TURN };
+        let op = EditOp::from(BrushOp::new(brush, Action::Dig));
+        match Editor::default().apply(&mut grid, &op, &mut history) {
+            Ok(dug) => loose.touch(dug.region),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    (grid, loose, history)
+}

@@ -1,0 +1,179 @@
+//! A loose piece becomes a body: its cells leave the world and get a grid of their own.
+
+use super::Mass;
+use super::labels::{Labels, runs};
+use super::mass::MassSums;
+use super::search::Piece;
+use crate::edit::{Clip, EditError, EditOp, Editor, History};
+use crate::mesh::{BlockMesh, Mesher, PAD};
+use crate::voxel::{
+    AIR, Cell, ChunkPos, DenseBox, GridOptions, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos,
+    WATER,
+};
+
+/// What was cut loose: cells with a grid of their own, that move as one.
+pub struct LooseBody {
+    /// The cells, with air around. Its materials are those of the world.
+    pub grid: VoxelGrid,
+    /// The voxel of the world at which voxel (0, 0, 0) of the body was when it was cut loose.
+    /// A multiple of 32 on each axis.
+    pub from: VoxelPos,
+    /// The smallest region that holds all cells, in voxels of the body.
+    pub bounds: Region,
+    /// Number of cells.
+    pub cells: u64,
+    /// Mass, centre and inertia, in voxels of the body.
+    pub mass: Mass,
+    /// The surface, block by block; together they are closed. Positions are voxels from each
+    /// block's lowest corner.
+    pub meshes: Vec<BlockMesh>,
+}
+
+/// Memory that is used again.
+#[derive(Default)]
+pub(super) struct BodyScratch {
+    editor: Editor,
+    labels: Labels,
+    /// By row of a chunk: which of its cells go.
+    rows: Vec<u32>,
+    clumps: Vec<u16>,
+    cells: DenseBox,
+    taken: DenseBox,
+}
+
+/// Moves the cells of a piece out of the world.
+///
+/// # Errors
+/// [`EditError`], if chunks that were held are not any more.
+pub(super) fn take(
+    grid: &mut VoxelGrid,
+    piece: &Piece,
+    scratch: &mut BodyScratch,
+    mut history: Option<&mut History>,
+) -> Result<LooseBody, EditError> {
+    let from = piece.chunks().min;
+    let options = GridOptions { unlisted: Unlisted::Air, materials: grid.materials().clone() };
+    let mut body = VoxelGrid::new(options);
+    let (mut sums, mut bounds) = (MassSums::default(), Region::default());
+    for clumps in piece.clumps.chunk_by(|a, b| a.0 == b.0) {
+        let chunk = clumps[0].0;
+        let region = scratch.find_cells(grid, chunk, clumps.iter().map(|clump| clump.1));
+        grid.read(region, 0, &mut scratch.cells)?;
+        scratch.split(chunk);
+        let rest = Clip::new(scratch.cells.clone())?;
+        let op = EditOp::write(rest, region.min);
+        scratch.editor.apply(grid, &op, history.as_deref_mut())?;
+        scratch.taken.move_to(region.min - from);
+        bounds = bounds.union(scratch.taken.region());
+        sums.add(&scratch.taken, body.materials().kinds());
+        body.write(&scratch.taken)?;
+    }
+    let mass = sums.mass(body.materials());
+    let meshes = meshes_of(&body)?;
+    Ok(LooseBody { grid: body, from, bounds, cells: piece.cells, mass, meshes })
+}
+
+impl BodyScratch {
+    /// Makes `rows` the cells of the clumps that hold the cells of `known`, and answers the
+    /// smallest region that holds them.
+    fn find_cells(
+        &mut self,
+        grid: &Snapshot,
+        chunk: ChunkPos,
+        known: impl Iterator<Item = u16>,
+    ) -> Region {
+        self.rows.clear();
+        self.rows.resize(1024, 0);
+        let Ok(view) = grid.chunk(chunk) else { return chunk.region() };
+        if view.uniform_material().is_some() {
+            self.rows.fill(u32::MAX);
+            return chunk.region();
+        }
+        self.labels.read(view, grid.materials().kinds());
+        self.clumps.clear();
+        self.clumps.extend(known.map(|cell| self.labels.clump_at(cell)));
+        self.clumps.sort_unstable();
+        let (mut across, mut ys, mut zs) = (0, [32, 0], [32, 0]);
+        for row in 0..1024 {
+            let own = |run: &(u32, u16)| self.clumps.binary_search(&run.1).is_ok();
+            let bits = self.labels.runs(row).filter(own).fold(0, |bits, run| bits | run.0);
+            self.rows[row] = bits;
+            if bits != 0 {
+                let (y, z) = (row as i32 / 32, row as i32 % 32);
+                across |= bits;
+                (ys, zs) = ([ys[0].min(y), y + 1], [zs[0].min(z), zs[1].max(z + 1)]);
+            }
+        }
+        let xs = [across.trailing_zeros() as i32, 32 - across.leading_zeros() as i32];
+        let origin = chunk.min_voxel();
+        let corner = |i: usize| origin + VoxelPos::new(xs[i], ys[i], zs[i]);
+        Region { min: corner(0), max: corner(1) }
+    }
+
+    /// Moves the cells of `rows` from `cells`, a part of a chunk, to `taken`. Water that they
+    /// held stays behind.
+    fn split(&mut self, chunk: ChunkPos) {
+        let region = self.cells.region();
+        self.taken.reset(region);
+        let local = region.min - chunk.min_voxel();
+        let [width, high, deep] = region.size();
+        let wet = std::mem::take(self.cells.water_mut());
+        for (y, z) in (0..high).flat_map(|y| (0..deep).map(move |z| (y, z))) {
+            let row = local.z as usize + z + 32 * (local.y as usize + y);
+            let first = width * (z + deep * y);
+            for run in runs(self.rows[row]) {
+                let start = first + run.trailing_zeros() as usize - local.x as usize;
+                let cells = start..start + run.count_ones() as usize;
+                let (from, to) = (self.cells.arrays_mut(), self.taken.arrays_mut());
+                to.0[cells.clone()].copy_from_slice(&from.0[cells.clone()]);
+                to.1[cells.clone()].copy_from_slice(&from.1[cells.clone()]);
+                from.0[cells.clone()].fill(AIR);
+                from.1[cells].fill(0);
+            }
+        }
+        for (cell, held) in wet {
+            let pos = self.cells.position(cell);
+            if self.cells.cell(pos).is_air() {
+                self.cells.set(pos, Cell::new(WATER, held));
+            } else {
+                self.cells.set_water(pos, Some(held));
+            }
+        }
+    }
+}
+
+/// The meshes of all chunks that have one.
+fn meshes_of(body: &VoxelGrid) -> Result<Vec<BlockMesh>, EditError> {
+    let chunks = body.chunks();
+    let snapshot = body.snapshot();
+    let mesh = |memory: &mut (Mesher, DenseBox), chunk: &ChunkPos| {
+        let (mesher, cells) = memory;
+        let mut mesh = BlockMesh::new();
+        snapshot.read(chunk.region().grow(PAD), 0, cells)?;
+        mesher.mesh(cells, snapshot.materials(), &mut mesh);
+        Ok(mesh)
+    };
+    let mut meshes = map_all(&chunks, mesh)?;
+    meshes.retain(|mesh| !mesh.solid.is_empty() || !mesh.liquid.is_empty());
+    Ok(meshes)
+}
+
+type Memory = (Mesher, DenseBox);
+
+#[cfg(not(feature = "parallel"))]
+fn map_all(
+    chunks: &[ChunkPos],
+    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError>,
+) -> Result<Vec<BlockMesh>, EditError> {
+    let mut memory = Memory::default();
+    chunks.iter().map(|chunk| mesh(&mut memory, chunk)).collect()
+}
+
+#[cfg(feature = "parallel")]
+fn map_all(
+    chunks: &[ChunkPos],
+    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError> + Sync,
+) -> Result<Vec<BlockMesh>, EditError> {
+    use rayon::prelude::*;
+    chunks.par_iter().map_init(Memory::default, |memory, chunk| mesh(memory, chunk)).collect()
+}

@@ -1,0 +1,135 @@
+//! Mass, centre and inertia of cells: sums over them, in integers until the densities of
+//! materials come in, so that the order of the cells does not matter.
+//!
+//! A cell counts as a cube that is evenly filled: its occupancy scales its mass and does not
+//! move it. Textbook mechanics: first and second moments, then Steiner's theorem.
+
+use crate::voxel::{DenseBox, Kind, MaterialTable, Region};
+
+/// Mass properties, in voxels of an edge of one metre; [`Mass::scaled`] for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mass {
+    /// Kilograms.
+    pub mass: f64,
+    /// Centre of mass, voxels in the body's own grid.
+    pub centre: [f64; 3],
+    /// Inertia about the centre, kg·voxel²: xx, yy, zz, xy, xz, yz, products with the sign
+    /// that they have in the tensor.
+    pub inertia: [f64; 6],
+}
+
+impl Mass {
+    /// Mass in kilograms, centre in metres and inertia in kg·m², for voxels of another edge.
+    #[must_use]
+    pub fn scaled(&self, voxel_size_m: f32) -> Mass {
+        let edge = f64::from(voxel_size_m);
+        let volume = edge * edge * edge;
+        Mass {
+            mass: self.mass * volume,
+            centre: self.centre.map(|v| v * edge),
+            inertia: self.inertia.map(|v| v * volume * edge * edge),
+        }
+    }
+}
+
+/// Σu, then Σu·x for the three axes, then Σu·x·y for xx, yy, zz, xy, xz, yz; u the fill in
+/// 256ths, x, y and z those of the cell's lowest corner.
+type Moments = [i128; 10];
+
+/// Pairs of axes of the six second moments.
+const PAIRS: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
+
+/// Sums that cells are added to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MassSums {
+    /// By material, in the order in which they came.
+    by_material: Vec<(u8, Moments)>,
+}
+
+impl MassSums {
+    /// Adds the solid cells of a box, at their places in the body's grid.
+    pub fn add(&mut self, cells: &DenseBox, kinds: &[Kind; 256]) {
+        let Region { min, max } = cells.region();
+        let width = (max.x - min.x) as usize;
+        for y in min.y..max.y {
+            for z in min.z..max.z {
+                let first = cells.row_start(y, z);
+                let materials = &cells.materials()[first..first + width];
+                let occupancies = &cells.occupancies()[first..first + width];
+                let mut at = 0;
+                for run in materials.chunk_by(|a, b| a == b) {
+                    let occupancies = &occupancies[at..at + run.len()];
+                    if kinds[usize::from(run[0])] == Kind::Solid {
+                        self.add_run(run[0], [min.x + at as i32, y, z], occupancies);
+                    }
+                    at += run.len();
+                }
+            }
+        }
+    }
+
+    /// Adds cells side by side along X, the first at `at`.
+    fn add_run(&mut self, material: u8, at: [i32; 3], occupancies: &[u8]) {
+        let mut sums = [0u64; 3];
+        for (x, &occupancy) in occupancies.iter().enumerate() {
+            let (units, x) = (u64::from(occupancy) + 1, x as u64);
+            sums[0] += units;
+            sums[1] += units * x;
+            sums[2] += units * x * x;
+        }
+        let [sum, sum_x, sum_xx] = sums.map(i128::from);
+        let [x, y, z] = at.map(i128::from);
+        let from_x = sum_x + sum * x;
+        let moments = [
+            sum,
+            from_x,
+            sum * y,
+            sum * z,
+            sum_xx + 2 * x * sum_x + sum * x * x,
+            sum * y * y,
+            sum * z * z,
+            from_x * y,
+            from_x * z,
+            sum * y * z,
+        ];
+        let known = self.by_material.iter().position(|entry| entry.0 == material);
+        let entry = known.unwrap_or_else(|| {
+            self.by_material.push((material, [0; 10]));
+            self.by_material.len() - 1
+        });
+        for (sum, moment) in self.by_material[entry].1.iter_mut().zip(moments) {
+            *sum += moment;
+        }
+    }
+
+    /// The mass properties, with the densities of `materials`.
+    pub fn mass(mut self, materials: &MaterialTable) -> Mass {
+        self.by_material.sort_unstable_by_key(|entry| entry.0);
+        // Moments of all materials about the centres of cells.
+        let mut sums = [0f64; 10];
+        for (material, moments) in &self.by_material {
+            let density = f64::from(materials.density(*material)) / 256.0;
+            let [units, first @ ..] = moments.map(|v| v as f64);
+            let lines = [first[0], first[1], first[2]];
+            sums[0] += density * units;
+            for axis in 0..3 {
+                sums[1 + axis] += density * (lines[axis] + units / 2.0);
+            }
+            for (i, [a, b]) in PAIRS.into_iter().enumerate() {
+                // A cube's own moment about its middle is a twelfth.
+                let own = if a == b { units / 12.0 } else { 0.0 };
+                let second = first[3 + i] + (lines[a] + lines[b]) / 2.0 + units / 4.0 + own;
+                sums[4 + i] += density * second;
+            }
+        }
+        let mass = sums[0];
+        // Materials may weigh nothing.
+        let centre = [0, 1, 2].map(|axis| if mass > 0.0 { sums[1 + axis] / mass } else { 0.0 });
+        let mut second = [0.0; 6];
+        for (i, [a, b]) in PAIRS.into_iter().enumerate() {
+            second[i] = sums[4 + i] - mass * centre[a] * centre[b];
+        }
+        let [xx, yy, zz, xy, xz, yz] = second;
+        Mass { mass, centre, inertia: [yy + zz, xx + zz, xx + yy, -xy, -xz, -yz] }
+    }
+}

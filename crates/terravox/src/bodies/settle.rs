@@ -1,0 +1,412 @@
+//! A body that came to rest is written back into the world.
+//!
+//! Where it lies nearly along the axes, its cells are, turned by quarters and moved by whole
+//! voxels: nothing is lost. Else the world's cells are sampled from the body's, between the
+//! eight nearest centres, which keeps the volume. Either way the body is put over what is
+//! there as a fill is: a cell takes what is fuller.
+
+use super::LooseBody;
+use crate::edit::{Blend, Clip, EditError, EditOp, Editor, History, PasteOp, Place, Turn};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
+
+/// Where a body lies: its voxel (0, 0, 0) and how it is turned about that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyPose {
+    /// The lowest corner of the body's voxel (0, 0, 0), voxels of the world.
+    pub position: [f64; 3],
+    /// Unit quaternion x, y, z, w.
+    pub rotation: [f64; 4],
+}
+
+/// How a body was written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenBack {
+    /// Cell by cell, after quarter turns about x, y and z.
+    Turned(Turn),
+    /// Sampled.
+    Resampled,
+}
+
+/// Cosine of the angle up to which a body is turned to the nearest axes: 8°.
+const SNAP_COS: f64 = 0.990_27;
+
+type Matrix = [[f64; 3]; 3];
+
+impl LooseBody {
+    /// The pose that it had when it was cut loose.
+    pub fn first_pose(&self) -> BodyPose {
+        let position = self.from.to_array().map(f64::from);
+        BodyPose { position, rotation: [0.0, 0.0, 0.0, 1.0] }
+    }
+
+    /// Writes the cells back into the world, as one stroke or a part of the stroke that is
+    /// open. The body is then the caller's to drop.
+    ///
+    /// # Errors
+    /// [`EditError::Invalid`] if the pose is none, [`EditError::BeyondLimits`] and
+    /// [`EditError::NotHeld`]; nothing is then changed.
+    pub fn write_back(
+        &self,
+        grid: &mut VoxelGrid,
+        pose: &BodyPose,
+        mut history: Option<&mut History>,
+    ) -> Result<WrittenBack, EditError> {
+        let matrix = pose.matrix()?;
+        let (turn, cos) = nearest_turn(&matrix);
+        let (ops, how) = if cos >= SNAP_COS {
+            (self.turned(pose, &matrix, turn)?, WrittenBack::Turned(turn))
+        } else {
+            (self.resampled(pose, &matrix)?, WrittenBack::Resampled)
+        };
+        for op in &ops {
+            held(grid, op)?;
+        }
+        let own_stroke = history.as_ref().is_some_and(|history| !history.is_stroke_open());
+        if let Some(history) = history.as_deref_mut().filter(|_| own_stroke) {
+            history.begin_stroke();
+        }
+        let mut editor = Editor::default();
+        let done = ops
+            .iter()
+            .try_for_each(|op| editor.apply(grid, op, history.as_deref_mut()).map(|_| ()));
+        if let Some(history) = history.filter(|_| own_stroke) {
+            history.end_stroke();
+        }
+        done.map(|()| how)
+    }
+
+    /// The chunks of the body, each turned and put where it comes to lie.
+    fn turned(
+        &self,
+        pose: &BodyPose,
+        matrix: &Matrix,
+        turn: Turn,
+    ) -> Result<Vec<EditOp>, EditError> {
+        let turned = matrix_of(turn);
+        // The centre of mass stays where it is, to half a voxel.
+        let at = add(apply(matrix, self.mass.centre), pose.position);
+        let rest = apply(&turned, self.mass.centre);
+        let step = whole([0, 1, 2].map(|i| (at[i] - rest[i]).round()))?;
+        let mut ops = Vec::new();
+        for chunk in self.grid.chunks() {
+            let region = chunk.region().intersect(self.bounds);
+            if region.is_empty() {
+                continue;
+            }
+            let corners = [region.min, region.max];
+            let corners = corners.map(|corner| apply(&turned, corner.to_array().map(f64::from)));
+            let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round() as i32);
+            let at = [0, 1, 2].map(|i| low[i] + step[i]);
+            let place = Place { at, turn, blend: Blend::Add, ..Place::default() };
+            ops.push(EditOp::Paste(PasteOp { clip: Clip::copy(&self.grid, region)?, place }));
+        }
+        Ok(ops)
+    }
+
+    /// The world's cells about the body, chunk by chunk.
+    fn resampled(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Vec<EditOp>, EditError> {
+        let mut cells = DenseBox::default();
+        self.grid.read(self.bounds.grow(2), 0, &mut cells)?;
+        let region = self.region_at(pose, matrix)?;
+        let mut ops = Vec::new();
+        for chunk in region.blocks::<5>() {
+            let part = chunk.region().intersect(region);
+            let mut sampled = DenseBox::new(part);
+            let mut any = false;
+            for voxel in part.voxels() {
+                let centre = voxel.to_array().map(|v| f64::from(v) + 0.5);
+                let moved = [0, 1, 2].map(|i| centre[i] - pose.position[i]);
+                let cell = sample(&cells, self.grid.materials().kinds(), back(matrix, moved));
+                any |= !cell.is_air();
+                sampled.set(voxel, cell);
+            }
+            if any {
+                let place =
+                    Place { at: part.min.to_array(), blend: Blend::Add, ..Place::default() };
+                ops.push(EditOp::Paste(PasteOp { clip: Clip::new(sampled)?, place }));
+            }
+        }
+        Ok(ops)
+    }
+
+    /// The voxels of the world that the body may reach.
+    fn region_at(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Region, EditError> {
+        let bounds = self.bounds.grow(1);
+        let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
+        for corner in 0..8 {
+            let pick = |i: usize| {
+                let end = if corner >> i & 1 == 0 { bounds.min } else { bounds.max };
+                f64::from(end.to_array()[i])
+            };
+            let at = add(apply(matrix, [0, 1, 2].map(pick)), pose.position);
+            for i in 0..3 {
+                (low[i], high[i]) = (low[i].min(at[i]), high[i].max(at[i]));
+            }
+        }
+        Ok(Region::new(whole(low.map(f64::floor))?, whole(high.map(f64::ceil))?))
+    }
+}
+
+impl BodyPose {
+    /// The rotation as a matrix, by rows.
+    fn matrix(&self) -> Result<Matrix, EditError> {
+        let [x, y, z, w] = self.rotation;
+        let square = x * x + y * y + z * z + w * w;
+        let finite = self.position.iter().all(|v| v.is_finite());
+        if !(finite && square > 1e-6 && square < 1e6) {
+            return Err(EditError::Invalid("a pose is a place and a rotation in finite numbers"));
+        }
+        let s = 2.0 / square;
+        Ok([
+            [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
+            [s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)],
+            [s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)],
+        ])
+    }
+}
+
+/// Refuses an operation over chunks that are not held.
+fn held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
+    let EditOp::Paste(PasteOp { clip, place }) = op else { return Ok(()) };
+    let mut size = clip.cells().region().max.to_array();
+    for (axis, turns) in place.turn.iter().enumerate() {
+        if turns % 2 == 1 {
+            size.swap((axis + 1) % 3, (axis + 2) % 3);
+        }
+    }
+    let min = VoxelPos::from(place.at);
+    let region = Region { min, max: min + size.into() };
+    if !region.within_limits() {
+        return Err(EditError::BeyondLimits(region));
+    }
+    region.blocks::<5>().try_for_each(|chunk| Ok(grid.chunk(chunk).map(|_| ())?))
+}
+
+/// The quarter turns that come nearest to a rotation, and the cosine of the angle between.
+fn nearest_turn(matrix: &Matrix) -> (Turn, f64) {
+    let mut best = ([0; 3], f64::MIN);
+    for number in 0..64u8 {
+        let turn = [number & 3, number >> 2 & 3, number >> 4];
+        let other = matrix_of(turn);
+        let trace: f64 = (0..9).map(|i| other[i / 3][i % 3] * matrix[i / 3][i % 3]).sum();
+        // Of equal ones the first: turns that come to the same are named once.
+        if (trace - 1.0) / 2.0 > best.1 + 1e-9 {
+            best = (turn, (trace - 1.0) / 2.0);
+        }
+    }
+    best
+}
+
+/// Quarter turns about x, then y, then z.
+fn matrix_of(turn: Turn) -> Matrix {
+    let column = |axis: usize| {
+        let mut v = [0.0; 3];
+        v[axis] = 1.0;
+        for (about, &turns) in turn.iter().enumerate() {
+            let (b, c) = ((about + 1) % 3, (about + 2) % 3);
+            for _ in 0..turns % 4 {
+                (v[b], v[c]) = (-v[c], v[b]);
+            }
+        }
+        v
+    };
+    let columns = [column(0), column(1), column(2)];
+    [0, 1, 2].map(|row| [0, 1, 2].map(|axis| columns[axis][row]))
+}
+
+fn apply(matrix: &Matrix, v: [f64; 3]) -> [f64; 3] {
+    matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
+}
+
+/// By the inverse.
+fn back(m: &Matrix, v: [f64; 3]) -> [f64; 3] {
+    [0, 1, 2].map(|i| m[0][i] * v[0] + m[1][i] * v[1] + m[2][i] * v[2])
+}
+
+fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+/// Whole numbers within the limits of the grid.
+fn whole(v: [f64; 3]) -> Result<[i32; 3], EditError> {
+    let limit = f64::from(LIMIT);
+    match v.iter().all(|v| v.abs() < limit) {
+        true => Ok(v.map(|v| v as i32)),
+        // The cast saturates.
+        false => Err(EditError::BeyondLimits(Region::one(v.map(|v| v as i32 / 2).into()))),
+    }
+}
+
+/// The cell at a point of the body: the mean fill between the eight nearest centres, of the
+/// material that has the most of it.
+fn sample(cells: &DenseBox, kinds: &[Kind; 256], at: [f64; 3]) -> Cell {
+    let low = at.map(|v| (v - 0.5).floor());
+    let share = [0, 1, 2].map(|i| at[i] - 0.5 - low[i]);
+    // The cast saturates, and what is outside is air.
+    let low = VoxelPos::from(low.map(|v| v as i32));
+    let region = cells.region();
+    if !region.contains(low) || !region.contains(low + VoxelPos::splat(1)) {
+        return Cell::AIR;
+    }
+    let (mut sum, mut most) = (0.0, (0.0, AIR));
+    for corner in 0..8 {
+        let bits = [corner & 1, corner >> 1 & 1, corner >> 2];
+        let cell = cells.cell(low + bits.into());
+        if kinds[usize::from(cell.material)] != Kind::Solid {
+            continue;
+        }
+        let weight = |i: usize| if bits[i] == 1 { share[i] } else { 1.0 - share[i] };
+        let units = weight(0) * weight(1) * weight(2) * f64::from(cell.units());
+        sum += units;
+        if units > most.0 {
+            most = (units, cell.material);
+        }
+    }
+    // Fainter cells would show as a film about the body.
+    if sum < FAINT { Cell::AIR } else { Cell::new(most.1, (sum.round() - 1.0).min(255.0) as u8) }
+}
+
+/// Least fill of a sampled cell, 256ths.
+const FAINT: f64 = 24.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Loose, LooseOptions};
+    use super::*;
+
+    const ROCK: u8 = 8;
+
+    /// A lump without any symmetry, and the world that it was cut out of.
+    fn lump() -> (VoxelGrid, LooseBody) {
+        let mut grid = VoxelGrid::default();
+        let mut cells = DenseBox::new(Region::new([-20, -20, -20], [40, 40, 40]));
+        let region = |min: [i32; 3], max: [i32; 3]| Region::new(min, max);
+        for part in [region([-9, 0, 3], [20, 6, 9]), region([12, 6, 3], [20, 11, 34])] {
+            part.voxels().for_each(|voxel| cells.set(voxel, Cell::full(ROCK)));
+        }
+        region([-9, 6, 3], [12, 7, 9]).voxels().for_each(|v| cells.set(v, Cell::new(14, 90)));
+        grid.write(&cells).unwrap();
+        let mut loose = Loose::default();
+        loose.touch(cells.region());
+        let mut cut = loose.cut(&mut grid, None, &LooseOptions::default()).unwrap();
+        assert_eq!(cut.bodies.len(), 1);
+        (grid, cut.bodies.remove(0))
+    }
+
+    fn turned(pose: &BodyPose, axis: usize, degrees: f64) -> BodyPose {
+        let half = degrees.to_radians() / 2.0;
+        let mut by = [0.0, 0.0, 0.0, half.cos()];
+        by[axis] = half.sin();
+        let ([a, b, c, w], [x, y, z, v]) = (by, pose.rotation);
+        let rotation = [
+            w * x + a * v + b * z - c * y,
+            w * y - a * z + b * v + c * x,
+            w * z + a * y - b * x + c * v,
+            w * v - a * x - b * y - c * z,
+        ];
+        BodyPose { rotation, ..*pose }
+    }
+
+    /// Mass and centre of all that is in a grid.
+    fn weight(grid: &VoxelGrid) -> (f64, [f64; 3]) {
+        let (mut sum, mut at) = (0.0, [0.0; 3]);
+        for voxel in grid.bounds().voxels() {
+            let cell = grid.cell(voxel).unwrap();
+            let density = f64::from(grid.materials().density(cell.material));
+            let units = f64::from(cell.units()) / 256.0 * density;
+            sum += units;
+            (0..3).for_each(|i| at[i] += units * (f64::from(voxel.to_array()[i]) + 0.5));
+        }
+        (sum, at.map(|v| v / sum))
+    }
+
+    #[test]
+    fn at_its_first_pose_it_is_as_if_never_cut() {
+        let (mut grid, body) = lump();
+        let empty = grid.digest().unwrap();
+        let mut history = History::default();
+        let how = body.write_back(&mut grid, &body.first_pose(), Some(&mut history)).unwrap();
+        assert_eq!(how, WrittenBack::Turned([0; 3]));
+        let mut again = Loose::default();
+        again.touch(grid.bounds());
+        assert!(grid.digest().unwrap() != empty);
+        let cut = again.cut(&mut grid, None, &LooseOptions::default()).unwrap();
+        assert_eq!(cut.bodies[0].grid.digest().unwrap(), body.grid.digest().unwrap());
+        history.undo(&mut grid).unwrap();
+        assert_eq!(grid.digest().unwrap(), empty, "one stroke");
+    }
+
+    #[test]
+    fn near_an_axis_all_cells_are_kept_and_turned() {
+        let (_, body) = lump();
+        let first = body.first_pose();
+        for number in 0..64 {
+            let turns = [number & 3, number >> 2 & 3, number >> 4].map(f64::from);
+            let pose = (0..3).fold(first, |pose, axis| turned(&pose, axis, 90.0 * turns[axis]));
+            // A little off.
+            let pose = turned(&turned(&pose, 1, 4.0), 2, -3.0);
+            let mut grid = VoxelGrid::default();
+            let how = body.write_back(&mut grid, &pose, None).unwrap();
+            assert!(matches!(how, WrittenBack::Turned(_)), "{how:?}");
+            let (mass, centre) = weight(&grid);
+            assert!((mass / body.mass.mass - 1.0).abs() < 1e-9);
+            let matrix = pose.matrix().unwrap();
+            let there = add(apply(&matrix, body.mass.centre), pose.position);
+            for i in 0..3 {
+                assert!((centre[i] - there[i]).abs() <= 0.5 + 1e-6, "{centre:?} {there:?}");
+            }
+            // Every cell where its turned place says, to the voxel.
+            let WrittenBack::Turned(turn) = how else { unreachable!() };
+            let exact = matrix_of(turn);
+            let step = [0, 1, 2].map(|i| centre[i] - apply(&exact, body.mass.centre)[i]);
+            for voxel in body.bounds.voxels() {
+                let middle = voxel.to_array().map(|v| f64::from(v) + 0.5);
+                let at = add(apply(&exact, middle), step).map(|v| v.floor() as i32);
+                assert_eq!(grid.cell(at.into()).unwrap(), body.grid.cell(voxel).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn between_the_axes_mass_and_centre_are_kept() {
+        let (_, body) = lump();
+        for degrees in [20.0, 45.0, 71.0] {
+            let pose = turned(&turned(&body.first_pose(), 0, degrees), 1, 33.0);
+            let pose = BodyPose { position: [100.3, -7.7, 3.1], ..pose };
+            let mut grid = VoxelGrid::default();
+            let how = body.write_back(&mut grid, &pose, None).unwrap();
+            assert_eq!(how, WrittenBack::Resampled);
+            let (mass, centre) = weight(&grid);
+            assert!((mass / body.mass.mass - 1.0).abs() < 0.05, "{mass} of {}", body.mass.mass);
+            let there = add(apply(&pose.matrix().unwrap(), body.mass.centre), pose.position);
+            let off = [0, 1, 2].map(|i| (centre[i] - there[i]).abs());
+            assert!(off.iter().all(|&off| off < 0.15), "{off:?}");
+        }
+    }
+
+    #[test]
+    fn poses_that_are_none_and_ground_that_is_not_held_are_refused() {
+        use crate::voxel::{GridOptions, Unlisted};
+        let (mut grid, body) = lump();
+        let first = body.first_pose();
+        let before = grid.digest().unwrap();
+        let nan = BodyPose { position: [f64::NAN, 0.0, 0.0], ..first };
+        let flat = BodyPose { rotation: [0.0; 4], ..first };
+        for pose in [nan, flat] {
+            let error = body.write_back(&mut grid, &pose, None).unwrap_err();
+            assert!(matches!(error, EditError::Invalid(_)), "{error}");
+        }
+        for far in [f64::from(LIMIT) - 5.0, f64::from(LIMIT), -2e9, 1e300] {
+            let far = BodyPose { position: [far, 0.0, 0.0], ..first };
+            for pose in [far, turned(&far, 1, 30.0)] {
+                let error = body.write_back(&mut grid, &pose, None).unwrap_err();
+                assert!(matches!(error, EditError::BeyondLimits(_)), "{error}");
+            }
+        }
+        assert_eq!(grid.digest().unwrap(), before);
+        let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        let mut unknown = VoxelGrid::new(options);
+        let error = body.write_back(&mut unknown, &first, None).unwrap_err();
+        assert!(matches!(error, EditError::NotHeld(_)), "{error}");
+    }
+}

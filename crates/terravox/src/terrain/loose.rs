@@ -1,0 +1,70 @@
+//! Pieces of the world that edits cut loose.
+
+use super::Terrain;
+use crate::bodies::{BodyPose, CutLoose, LooseBody, LooseOptions, WrittenBack};
+use crate::edit::EditError;
+use crate::voxel::Region;
+
+impl Terrain {
+    /// Cuts out of the world what edits since the last call left hanging on no anchor, and
+    /// answers it as bodies, within the limits of the options: [`CutLoose::more`] says whether
+    /// there is more for the next call. Options are in voxels. Undoing and filling cut
+    /// nothing loose, nor do cells written by other means than edits:
+    /// [`Terrain::touch`] has those looked at.
+    ///
+    /// The cells go to the history as a stroke of their own, or as a part of the stroke that
+    /// is open: begin one before an edit and end it after this, and one undo takes both back.
+    /// The body is then the caller's to drop.
+    ///
+    /// ```
+    /// use terravox::bodies::LooseOptions;
+    /// use terravox::edit::EditOp;
+    /// use terravox::terrain::{Terrain, TerrainOptions};
+    /// use terravox::voxel::GridOptions;
+    ///
+    /// let grid = GridOptions::default(); // around what is filled there is air
+    /// let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    /// let tower = |p: [f32; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
+    /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
+    /// terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 5.0))?;
+    /// let cut = terrain.cut_loose(&LooseOptions::floor(-16))?;
+    /// let upper = &cut.bodies[0];
+    /// assert!(upper.mass.mass > 700_000.0 && upper.mass.centre[1] > 10.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Loose::cut`](crate::bodies::Loose::cut).
+    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, EditError> {
+        self.loose.cut(&mut self.grid, Some(&mut self.history), options)
+    }
+
+    /// Has the voxels of a region looked at by the next [`Terrain::cut_loose`], as if they
+    /// were edited.
+    pub fn touch(&mut self, region: Region) {
+        self.loose.touch(region);
+    }
+
+    /// Writes a body that came to rest back into the world, with undo: `position_m` is where
+    /// the lowest corner of its voxel (0, 0, 0) lies, world metres, `rotation` how it is
+    /// turned about that, a unit quaternion x, y, z, w.
+    ///
+    /// # Errors
+    /// As [`LooseBody::write_back`].
+    pub fn write_back(
+        &mut self,
+        body: &LooseBody,
+        position_m: impl Into<[f32; 3]>,
+        rotation: impl Into<[f32; 4]>,
+    ) -> Result<WrittenBack, EditError> {
+        let position = self.placement.voxel_from_world_f64(position_m);
+        let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
+        body.write_back(&mut self.grid, &pose, Some(&mut self.history))
+    }
+
+    /// Where the lowest corner of a body's voxel (0, 0, 0) was when it was cut loose, world
+    /// metres; the body's own lengths are voxels from there.
+    pub fn cut_from(&self, body: &LooseBody) -> [f32; 3] {
+        self.placement.world_from_voxel_f64(body.from.to_array().map(f64::from))
+    }
+}
