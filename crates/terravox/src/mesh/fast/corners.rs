@@ -55,7 +55,8 @@ impl PlacedCorners {
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.corners.rows.is_empty() || self.corners.count == 0
+        // Without features the corners are those of the box before.
+        self.features.is_empty() || self.corners.rows.is_empty() || self.corners.count == 0
     }
 
     /// Lists the corners that the rules place: corner row and bit.
