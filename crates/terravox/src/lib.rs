@@ -26,3 +26,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/editing.md")]
 struct EditingGuide;
+
+/// And that of the guide to bodies.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/bodies.md")]
+struct BodiesGuide;

@@ -330,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_checkerboard_has_as_many_clumps_as_a_chunk_can_have() {
-        let solid = |i: usize| (i % 32 + i / 32 % 32 + i / 1024) % 2 == 0;
+        let solid = |i: usize| (i % 32 + i / 32 % 32 + i / 1024).is_multiple_of(2);
         check(&(0..32_768).map(solid).collect::<Vec<_>>());
-        let comb = |i: usize| i % 2 == 0 || i / 32 == 1023;
+        let comb = |i: usize| i.is_multiple_of(2) || i / 32 == 1023;
         check(&(0..32_768).map(comb).collect::<Vec<_>>());
     }
 }
