@@ -259,7 +259,9 @@ impl Loose {
 
     /// Goes by what changed since the last call: what was found there is looked for again.
     fn follow(&mut self, grid: &VoxelGrid, anchors: &Anchors) {
-        let changed = self.forget_changes(grid);
+        // What came beside a piece holds it as well.
+        let changed = self.forget_changes(grid).into_iter().map(|region| region.grow(1));
+        let changed: Vec<Region> = changed.collect();
         let mut again = changed.iter().any(|region| self.search_knows(*region));
         let stale = |piece: &Piece| {
             let in_region =

@@ -308,6 +308,19 @@ fn edits_while_work_is_put_off_are_seen() {
 }
 
 #[test]
+fn what_is_put_under_a_piece_that_waits_holds_it() {
+    let mut grid = world(&[([-40, 0, 0], [-34, 1, 1]), ([0, 0, 0], [6, 1, 1])]);
+    let options = LooseOptions { cells_per_call: 1, ..LooseOptions::floor(-8) };
+    let mut loose = Loose::default();
+    loose.touch(grid.bounds());
+    let cut = loose.cut(&mut grid, None, &options).unwrap();
+    assert!(cut.more && cut.bodies[0].from.x < 0);
+    // Next door, and nobody says so.
+    put(&mut grid, Region::new([2, -9, 0], [3, 0, 1]), Cell::full(ROCK));
+    assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
+}
+
+#[test]
 fn undo_puts_the_piece_back() {
     let mut grid = world(&[([-40, 0, -40], [40, 3, 40]), ([-35, 3, -2], [-31, 40, 2])]);
     let mut wet = DenseBox::default();
