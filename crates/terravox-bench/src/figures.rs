@@ -35,21 +35,42 @@ pub enum Area {
     Edit,
     /// Far terrain.
     Lod,
+    /// Sparks and debris.
+    Particles,
+    /// Surfaces of fewer triangles, and those between levels.
+    Octree,
     /// What edits cut loose.
     Bodies,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 7] = [
+    pub const ALL: [Area; 9] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
         Area::Contacts,
         Area::Edit,
         Area::Lod,
+        Area::Particles,
+        Area::Octree,
         Area::Bodies,
     ];
+
+    /// What it is called on the command line and in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Area::Storage => "storage",
+            Area::Mesh => "mesh",
+            Area::Collide => "collide",
+            Area::Contacts => "contacts",
+            Area::Edit => "edit",
+            Area::Lod => "lod",
+            Area::Particles => "particles",
+            Area::Octree => "octree",
+            Area::Bodies => "bodies",
+        }
+    }
 }
 
 /// One figure and its bound.
@@ -79,7 +100,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Bodies, Collide, Contacts, Edit, Lod, Mesh, Storage};
+    use Area::{Bodies, Collide, Contacts, Edit, Lod, Mesh, Octree, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -160,6 +181,20 @@ pub const FIGURES: &[Figure] = {
         figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
         figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
         figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
+        figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
+        figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
+        figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
+        figure(Particles, "burst_fell_through_warm", "share", AtMost(0.03), Some(0.01)),
+        figure(Particles, "v_rest", "share", AtLeast(0.98), Some(1.0)),
+        figure(Particles, "particles_vs_ray_each", "×", AtLeast(30.0), Some(100.0)),
+        figure(Particles, "single_particle_fell_through", "casings", AtMost(0.0), Some(0.0)),
+        figure(Octree, "octree_vs_flat", "×", AtMost(4.0), Some(2.0)),
+        figure(Octree, "octree_ns_voxel", "ns/voxel", AtMost(13.0), Some(5.0)),
+        figure(Octree, "octree_bytes_per_leaf", "B", AtMost(32.0), Some(20.0)),
+        figure(Octree, "cluster2_kept", "share", AtMost(0.28), None),
+        figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
+        figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
+        figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
         figure(Bodies, "connectivity_us", "µs", AtMost(300.0), Some(50.0)),
         figure(Bodies, "detach_ms", "ms", AtMost(50.0), Some(10.0)),
     ]
@@ -186,7 +221,6 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 80);
     }
 
     #[test]

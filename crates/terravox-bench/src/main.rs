@@ -11,6 +11,8 @@ mod lod;
 mod machine;
 mod markdown;
 mod mesh;
+mod octree;
+mod particles;
 mod report;
 mod storage;
 mod worlds;
@@ -24,10 +26,12 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
+       terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, bodies or all. Prints tables; --json writes
-the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies or all. Prints tables;
+--json writes the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as
+docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
 and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
@@ -40,6 +44,8 @@ struct Request {
     json: Option<PathBuf>,
     /// A document whose tables are to be brought up to date.
     update: Option<PathBuf>,
+    /// The one part of the area `lod` to measure.
+    only: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -90,31 +96,35 @@ fn soak(arguments: &[String]) -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut areas, mut json, mut update) = (Vec::new(), None, None);
+    let (mut areas, mut json, mut update, mut only) = (Vec::new(), None, None, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
-            "storage" => areas.push(Area::Storage),
-            "mesh" => areas.push(Area::Mesh),
-            "collide" => areas.push(Area::Collide),
-            "contacts" => areas.push(Area::Contacts),
-            "edit" => areas.push(Area::Edit),
-            "lod" => areas.push(Area::Lod),
-            "bodies" => areas.push(Area::Bodies),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
                 let target = if argument == "--json" { &mut json } else { &mut update };
                 *target = Some(PathBuf::from(file));
             }
-            other => return Err(format!("unknown argument {other}")),
+            "--only" => {
+                let part = rest.next().filter(|part| lod::NAMES.contains(&part.as_str()));
+                let which = || format!("--only takes one of {}", lod::NAMES.join(", "));
+                only = Some(part.ok_or_else(which)?.clone());
+            }
+            other => match Area::ALL.into_iter().find(|area| area.name() == other) {
+                Some(area) => areas.push(area),
+                None => return Err(format!("unknown argument {other}")),
+            },
         }
     }
     areas.dedup();
     if areas.is_empty() {
         return Err("which area?".to_string());
     }
-    Ok(Request { areas, json, update })
+    if only.is_some() && (areas != [Area::Lod] || update.is_some()) {
+        return Err("--only is for the area lod, and not for a document".to_string());
+    }
+    Ok(Request { areas, json, update, only })
 }
 
 fn run(request: &Request) -> Result<(), String> {
@@ -129,7 +139,9 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod => lod::run(&mut report),
+            Area::Lod => lod::run(&mut report, request.only.as_deref()),
+            Area::Particles => particles::run(&mut report),
+            Area::Octree => octree::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
         }
         print!("\n{}", report.text());

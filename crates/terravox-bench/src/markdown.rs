@@ -1,10 +1,8 @@
 //! Puts measured tables into a Markdown document, between marks that stay in it:
 //! `<!-- begin NAME -->` and `<!-- end NAME -->`, a line each. The names are
 //! `storage-machine`, `storage-figures`, `storage-details`, `storage-peers`, and the
-//! same for `mesh`, `collide`, `contacts`, `edit`, `lod` and `bodies`. What is not between marks
-//! is left as it is.
+//! same for the other areas. What is not between marks is left as it is.
 
-use crate::figures::Area;
 use crate::machine::Machine;
 use crate::report::{Report, Table};
 
@@ -15,15 +13,7 @@ use crate::report::{Report, Table};
 pub fn update(document: &str, reports: &[Report], machine: &Machine) -> Result<String, String> {
     let mut text = document.to_string();
     for report in reports {
-        let area = match report.area {
-            Area::Storage => "storage",
-            Area::Mesh => "mesh",
-            Area::Collide => "collide",
-            Area::Contacts => "contacts",
-            Area::Edit => "edit",
-            Area::Lod => "lod",
-            Area::Bodies => "bodies",
-        };
+        let area = report.area.name();
         let details: Vec<String> = report.detail_tables().iter().map(table).collect();
         let peers: String = report.peer_wins().iter().map(|line| format!("- {line}\n")).collect();
         for (part, content) in [
@@ -65,6 +55,7 @@ fn table(table: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Area;
 
     fn document() -> String {
         let sections = ["machine", "figures", "details", "peers"];

@@ -294,6 +294,19 @@ pub struct Levels {
     /// Level of detail: blocks are shown in finer parts from this many of their edges on
     #[arg(long, default_value_t = 3.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
+    /// Level of detail: how far vertices are on their way to the next coarser level, from 0
+    /// to 1; or distance, as far as games show them from the camera [default: 0]
+    #[arg(long, value_parser = morph, value_name = "F")]
+    pub morph: Option<Morph>,
+}
+
+/// How far vertices are on their way to the next coarser level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Morph {
+    /// All so far.
+    All(f32),
+    /// Each by its distance from the camera.
+    ByDistance,
 }
 
 /// Arguments of `raycast`.
@@ -433,6 +446,16 @@ fn bodies(text: &str) -> Result<usize, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let value = number(text)?;
     if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 or more".to_owned()) }
+}
+/// `distance`, or a share.
+fn morph(text: &str) -> Result<Morph, String> {
+    if text == "distance" {
+        return Ok(Morph::ByDistance);
+    }
+    match text.parse() {
+        Ok(factor) if (0.0..=1.0).contains(&factor) => Ok(Morph::All(factor)),
+        _ => Err("give a number from 0 to 1, or distance".to_string()),
+    }
 }
 
 fn detail(text: &str) -> Result<f32, String> {

@@ -1,16 +1,17 @@
 //! What is shown of a world from a place, fine nearby and coarse far away, streamed block
 //! by block: of a world file or a generator no more is read or made than what shows.
 
-use crate::args::{Levels, Reading};
+use crate::args::{Levels, Morph, Reading};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::world::{self, store_failure};
 use glam::DVec3;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use terravox::generate::Hills;
-use terravox::lod::LodOptions;
+use terravox::lod::{LodOptions, Morph as Ways};
+use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, Part, ShownMesh, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{GridOptions, LIMIT, MAX_MIP, Snapshot, Unlisted};
 use terravox_cli::render::Viewpoint;
@@ -85,7 +86,12 @@ pub fn show(
     // In voxels: the file's own scale is applied last.
     let mut terrain = Terrain::new(TerrainOptions {
         grid: GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() },
-        lod: LodOptions { detail: levels.detail, max_mip, ..LodOptions::default() },
+        lod: LodOptions {
+            detail: levels.detail,
+            max_mip,
+            morph: levels.morph.is_some(),
+            ..LodOptions::default()
+        },
         ..TerrainOptions::default()
     });
     let position_m = viewpoint.eye.as_vec3().to_array();
@@ -107,7 +113,10 @@ pub fn show(
     notes.extend(faults.answer(path, reading)?);
     let lod = terrain.lod();
     let mesh = |block| {
-        let mesh = lod.mesh(block)?.clone();
+        let mut mesh = lod.mesh(block)?.clone();
+        if let Some(by) = levels.morph {
+            move_vertices(Arc::make_mut(&mut mesh), block.mip, by, lod.morph(), viewpoint.eye);
+        }
         Some(ShownMesh { block, mip: block.mip, mesh })
     };
     Ok(Far {
@@ -119,6 +128,22 @@ pub fn show(
         viewpoint,
         notes,
     })
+}
+
+/// Moves the vertices of a mesh toward the next coarser level as they are seen from `eye`,
+/// in voxels.
+fn move_vertices(mesh: &mut BlockMesh, mip: u8, by: Morph, ways: Ways, eye: DVec3) {
+    let min = DVec3::from(mesh.block.min.to_array().map(f64::from));
+    let size = f64::from(1_u32 << mip);
+    let factor = |_, position: [f32; 3], step: u8| match by {
+        Morph::All(factor) => factor,
+        Morph::ByDistance => {
+            let voxel = (min + DVec3::from(position.map(f64::from))) * size;
+            ways.factor(mip + step, voxel.distance(eye) as f32)
+        }
+    };
+    mesh.solid.morph(factor);
+    mesh.liquid.morph(factor);
 }
 
 /// Where the cells of a world come from, its description, and what a user should know.

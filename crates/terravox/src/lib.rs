@@ -14,6 +14,7 @@ pub mod generate;
 pub mod lod;
 pub mod math;
 pub mod mesh;
+pub mod particles;
 pub mod terrain;
 pub mod voxel;
 
@@ -31,3 +32,8 @@ struct EditingGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/bodies.md")]
 struct BodiesGuide;
+
+/// The code in the page about particles compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/particles.md")]
+struct ParticlesPage;

@@ -14,8 +14,12 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("lod", &["voxel", "mesh"]),
+    ("particles", &[]),
     ("bodies", &["voxel", "mesh", "collide", "edit"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "bodies"]),
+    (
+        "terrain",
+        &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles", "bodies"],
+    ),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -26,10 +26,9 @@ const SECONDS: usize = 20;
 const FAR: f32 = 100_000.0;
 const STRIDE: f32 = 32.0;
 
-/// Measures `fly_*` and `stroke_visible_ms`.
+/// Measures `fly_worker_ms`, `fly_late_ms` and `stroke_visible_ms`.
 pub fn run(report: &mut Report) {
     flight(report);
-    long_flight(report);
     stroke(report);
 }
 
@@ -64,7 +63,8 @@ fn flight(report: &mut Report) {
     report.set("fly_late_ms", latest as f64 * 1e3 / f64::from(RATE), note);
 }
 
-fn long_flight(report: &mut Report) {
+/// Measures `fly_memory_growth`.
+pub fn run_far(report: &mut Report) {
     let world = Hills::new(7);
     let mut terrain = terrain(1.0, 4);
     let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 500.0 };

@@ -10,9 +10,34 @@ mod view;
 
 use crate::report::Report;
 
-/// Measures the whole area.
-pub fn run(report: &mut Report) {
-    for measure in [view::run, fly::run, speed::run, seam::run, closed::run] {
-        measure(report);
+/// A part of the area, by name.
+type Part = (&'static str, fn(&mut Report));
+
+const PARTS: [Part; 6] = [
+    ("view", view::run),
+    ("fly", fly::run),
+    ("far", fly::run_far),
+    ("speed", speed::run),
+    ("seam", seam::run),
+    ("closed", closed::run),
+];
+
+/// Names of the parts.
+pub const NAMES: [&str; PARTS.len()] = {
+    let mut names = [""; PARTS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PARTS[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// Measures the whole area, or the one part that is asked for.
+pub fn run(report: &mut Report, only: Option<&str>) {
+    for (name, measure) in PARTS {
+        if only.is_none_or(|only| only == name) {
+            measure(report);
+        }
     }
 }

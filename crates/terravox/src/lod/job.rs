@@ -12,6 +12,8 @@ pub struct MeshJob {
     pub(super) block: MipBlock,
     pub(super) around: Around,
     pub(super) snapshot: Snapshot,
+    /// The coarsest mip that is shown, if vertices morph up to it.
+    pub(super) morph_to: Option<u8>,
 }
 
 /// What a [`MeshJob`] made.
@@ -52,7 +54,13 @@ impl MeshJob {
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, parts, out);
         };
-        mesher.mesh_mixed(self.block, &self.around, cells, materials, *keyed, mesh);
+        let (block, around) = (self.block, &self.around);
+        match self.morph_to {
+            Some(top) => {
+                mesher.mesh_morphing(block, around, cells, materials, top, *keyed, mesh);
+            }
+            None => mesher.mesh_mixed(block, around, cells, materials, *keyed, mesh),
+        }
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));
         MeshedBlock { plan: self.plan, block: self.block, mesh }
@@ -68,26 +76,21 @@ impl MeshJob {
         };
         // Finer cells are asked for where they are shown.
         let coarser = mip >= self.block.mip && neighbours(self.block).any(|b| shown(b) > mip);
+        self.snapshot.read_known(region, mip, out);
         if !coarser {
-            self.snapshot.read_known(region, mip, out);
             return;
         }
-        out.reset(region);
         let [read, repeated] = parts;
         let shift = u32::from(mip - self.block.mip);
-        for beside in neighbours(self.block).chain([self.block]) {
+        for beside in neighbours(self.block) {
             let part = beside.cells().coarser(shift).intersect(region);
             let steps = u32::from(shown(beside) - mip);
-            if part.is_empty() {
+            if part.is_empty() || steps == 0 {
                 continue;
             }
             self.snapshot.read_known(part.coarser(steps), mip + steps as u8, read);
-            if steps == 0 {
-                out.copy_from(read);
-            } else {
-                repeat_finer(read, steps, part, repeated);
-                out.copy_from(repeated);
-            }
+            repeat_finer(read, steps, part, repeated);
+            out.copy_from(repeated);
         }
     }
 }

@@ -10,25 +10,25 @@
 
 mod groups;
 mod job;
+mod morph;
 mod pick;
+mod plan;
+mod quiet;
 mod residency;
 mod tiling;
 
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
+pub use morph::Morph;
 pub use pick::LodViewer;
 
-use crate::mesh::{Around, BlockMesh};
-use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos};
+use crate::mesh::BlockMesh;
+use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, VoxelGrid};
 use groups::Groups;
 use pick::{Picker, Step};
-use residency::{Residency, is_bare};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
+use residency::Residency;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tiling::{Tiling, neighbours};
-
-/// Blocks that are asked for before the choice is made anew.
-const WANTED_AT_ONCE: usize = 256;
+use tiling::Tiling;
 
 /// How much is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,10 @@ pub struct LodOptions {
     pub max_bytes: usize,
     /// Blocks that a plan may mesh; more only if they cannot be taken apart.
     pub jobs_per_plan: usize,
+    /// Whether meshes say where each vertex lies one level up
+    /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
+    /// merged without a jump ([`Lod::morph`]). Meshing takes longer.
+    pub morph: bool,
 }
 
 impl Default for LodOptions {
@@ -61,6 +65,7 @@ impl Default for LodOptions {
             max_triangles: 4_000_000,
             max_bytes: 256 << 20,
             jobs_per_plan: 48,
+            morph: false,
         }
     }
 }
@@ -126,38 +131,6 @@ struct Out {
     gone: Vec<MipBlock>,
 }
 
-/// A plan in the making.
-#[derive(Default)]
-struct Draft {
-    /// Leaves to mesh.
-    rebuild: BTreeSet<MipBlock>,
-    /// Blocks that are leaves no longer.
-    gone: BTreeSet<MipBlock>,
-    /// Blocks whose cells are missing for a step, nearest first.
-    wanted: Vec<MipBlock>,
-    /// Leaves that cannot be split for now.
-    stuck: FxHashSet<MipBlock>,
-}
-
-impl Draft {
-    /// Takes down that the tiling changes in `block`: all that touches it is made anew.
-    fn touch(&mut self, tiling: &Tiling, block: MipBlock) {
-        tiling.touching(block, |leaf| {
-            self.rebuild.insert(leaf);
-        });
-    }
-
-    fn remove(&mut self, leaf: MipBlock) {
-        self.rebuild.remove(&leaf);
-        self.gone.insert(leaf);
-    }
-
-    fn add(&mut self, leaf: MipBlock) {
-        self.gone.remove(&leaf);
-        self.rebuild.insert(leaf);
-    }
-}
-
 impl Lod {
     /// Nothing is shown yet.
     ///
@@ -188,31 +161,12 @@ impl Lod {
         &self.options
     }
 
-    /// Jobs for what comes next, on a snapshot: none while another plan is out, or if all is
-    /// as it should be, or waits for cells. Without viewers all listed chunks are shown at
-    /// mip 0. If [`Lod::is_planned`] then, results have to be published, be it of no job.
-    pub fn plan(&mut self, grid: &mut VoxelGrid, viewers: &[LodViewer]) -> Vec<MeshJob> {
-        if self.out.is_some() {
-            return Vec::new();
-        }
-        let picker = self.picker(viewers);
-        let mut draft = Draft::default();
-        let everything = picker.viewers.is_empty();
-        self.set_top(if everything { 0 } else { self.options.max_mip }, &mut draft);
-        self.take_changes(grid, everything, &mut draft);
-        let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
-        if !everything && (stale || self.residency.has_news()) {
-            self.choose(grid, picker, &mut draft);
-        }
-        self.jobs(grid, draft)
-    }
-
     /// Whether a plan is out.
     pub fn is_planned(&self) -> bool {
         self.out.is_some()
     }
 
-    fn picker(&self, viewers: &[LodViewer]) -> Picker {
+    fn picker(&self, viewers: &[LodViewer], ahead: f64) -> Picker {
         let finite = |viewer: &&LodViewer| {
             viewer.position_voxels.iter().chain([&viewer.distance_voxels]).all(|v| v.is_finite())
         };
@@ -221,240 +175,8 @@ impl Lod {
             detail: f64::from(self.options.detail) * self.share,
             hysteresis: self.options.hysteresis.into(),
             near: self.options.near_voxels.into(),
+            ahead,
         }
-    }
-
-    /// Starts over if the roots are of another mip.
-    fn set_top(&mut self, top: u8, draft: &mut Draft) {
-        if self.tiling.top() != top {
-            self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
-            self.tiling = Tiling::new(top);
-            self.chosen_for = None;
-        }
-    }
-
-    /// Adds what others wrote to what changed.
-    fn read_changes(&mut self, grid: &VoxelGrid) {
-        match (self.residency.changes(grid), &mut self.changed) {
-            (Some(regions), Some(changed)) => changed.extend(regions),
-            _ => self.changed = None,
-        }
-    }
-
-    /// Has the leaves meshed anew that edits reach; with `everything` the listed chunks
-    /// become leaves.
-    fn take_changes(&mut self, grid: &VoxelGrid, everything: bool, draft: &mut Draft) {
-        self.read_changes(grid);
-        let changes = self.changed.replace(Vec::new());
-        if changes.as_ref().is_none_or(|regions| !regions.is_empty()) {
-            self.chosen_for = None;
-        }
-        if everything {
-            let changed: BTreeSet<MipBlock> = match &changes {
-                Some(regions) => {
-                    regions.iter().flat_map(|r| r.blocks::<5>()).map(MipBlock::from).collect()
-                }
-                None => grid
-                    .chunks()
-                    .into_iter()
-                    .map(MipBlock::from)
-                    .chain(self.tiling.leaves())
-                    .collect(),
-            };
-            changed.into_iter().for_each(|chunk| self.list(grid, chunk, draft));
-        }
-        let rebuild = &mut draft.rebuild;
-        match &changes {
-            Some(regions) => regions.iter().for_each(|&region| {
-                self.tiling.reached_by(region, &mut |leaf| {
-                    rebuild.insert(leaf);
-                });
-            }),
-            None => rebuild.extend(self.tiling.leaves()),
-        }
-    }
-
-    /// Makes a chunk a leaf if and only if it is listed.
-    fn list(&mut self, grid: &VoxelGrid, chunk: MipBlock, draft: &mut Draft) {
-        let VoxelPos { x, y, z } = chunk.pos;
-        let listed = grid.is_listed(ChunkPos::new(x, y, z));
-        if listed == self.tiling.has(chunk) {
-            return;
-        }
-        draft.touch(&self.tiling, chunk);
-        if listed {
-            self.tiling.insert(chunk);
-            draft.add(chunk);
-        } else {
-            self.tiling.remove(chunk, &mut |leaf| draft.remove(leaf));
-        }
-    }
-
-    /// Takes the next steps, as many as a plan may hold.
-    fn choose(&mut self, grid: &mut VoxelGrid, picker: Picker, draft: &mut Draft) {
-        self.choose_roots(grid, &picker, draft);
-        let mut done = true;
-        let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        let steps = picker.steps(&self.tiling, |block| residency.is_plain(grid, block, scratch));
-        for step in steps {
-            if draft.rebuild.len() >= self.options.jobs_per_plan {
-                done = false;
-                break;
-            }
-            // The nearest come first; farther ones are not looked at before they did.
-            if draft.wanted.len() >= WANTED_AT_ONCE {
-                break;
-            }
-            match step {
-                Step::Split(leaf) => {
-                    self.split(grid, leaf, draft);
-                }
-                Step::Merge(inner) => self.merge(inner, draft),
-            }
-        }
-        let mut seen = FxHashSet::default();
-        draft.wanted.retain(|&block| seen.insert(block));
-        self.residency.want(std::mem::take(&mut draft.wanted));
-        self.residency.evict(grid, &self.tiling, &picker, self.options.max_bytes);
-        self.residency.skip_own_changes(grid);
-        self.chosen_for = done.then_some(picker);
-    }
-
-    /// Shows the roots that are seen and takes those away that are no longer.
-    fn choose_roots(&mut self, grid: &mut VoxelGrid, picker: &Picker, draft: &mut Draft) {
-        for root in picker.roots(self.tiling.top()) {
-            self.show_root(grid, root, draft);
-        }
-        let unseen: Vec<_> = self.tiling.roots().filter(|&root| picker.lost(root)).collect();
-        for root in unseen {
-            // Others may be shown in parts only beside it.
-            let mut spare = true;
-            self.tiling.touching(root, |leaf| spare &= leaf.mip == root.mip);
-            if spare {
-                draft.touch(&self.tiling, root);
-                self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
-            }
-        }
-    }
-
-    /// Shows a root; says whether its cells were there.
-    fn show_root(&mut self, grid: &mut VoxelGrid, root: MipBlock, draft: &mut Draft) -> bool {
-        if self.tiling.has(root) {
-            return true;
-        }
-        if !self.residency.has(grid, root) {
-            draft.wanted.push(root);
-            return false;
-        }
-        self.residency.commit(grid, root);
-        draft.touch(&self.tiling, root);
-        self.tiling.insert(root);
-        draft.add(root);
-        true
-    }
-
-    /// Shows a leaf in eight parts, and first, whole, what touches it and is coarser or not
-    /// shown at all; nothing of it before all cells for that are there. Says whether they
-    /// were.
-    fn split(&mut self, grid: &mut VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if !self.tiling.is_leaf(leaf) {
-            return self.tiling.is_inner(leaf);
-        }
-        // What is split for a leaf that then is not would be merged, and split again.
-        if !self.ready(grid, leaf, draft) {
-            return false;
-        }
-        for other in self.coarser_beside(leaf) {
-            self.split(grid, other, draft);
-        }
-        for root in self.roots_beside(leaf) {
-            self.show_root(grid, root, draft);
-        }
-        draft.touch(&self.tiling, leaf);
-        self.tiling.split(leaf);
-        draft.remove(leaf);
-        for child in leaf.children() {
-            self.residency.commit(grid, child);
-            draft.add(child);
-        }
-        self.residency.forget_plain(leaf, self.tiling.top());
-        true
-    }
-
-    /// Whether all cells are there that it takes to split a leaf; asks for those that are
-    /// not.
-    fn ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if draft.stuck.contains(&leaf) {
-            return false;
-        }
-        let before = draft.wanted.len();
-        let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
-        let missing =
-            |block: &MipBlock| !self.tiling.has(*block) && !self.residency.has(grid, *block);
-        draft.wanted.extend(blocks.filter(missing));
-        let mut ready = draft.wanted.len() == before;
-        for other in self.coarser_beside(leaf) {
-            ready &= self.ready(grid, other, draft);
-        }
-        if !ready {
-            draft.stuck.insert(leaf);
-        }
-        ready
-    }
-
-    /// Leaves that touch a leaf and are coarser.
-    fn coarser_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
-        let mut coarser = Vec::new();
-        self.tiling.touching(leaf, |other| {
-            if other.mip > leaf.mip {
-                coarser.push(other);
-            }
-        });
-        coarser
-    }
-
-    /// Roots around the one of a leaf that have to be shown for it to be split.
-    fn roots_beside(&self, leaf: MipBlock) -> impl Iterator<Item = MipBlock> + use<> {
-        let top = self.tiling.top();
-        let roots = neighbours(leaf).map(move |beside| beside.over(top));
-        roots.filter(move |&root| root != leaf.over(top) && root.voxels().within_limits())
-    }
-
-    /// Shows a node in the place of its children, unless that would touch a block two mips
-    /// finer.
-    fn merge(&mut self, inner: MipBlock, draft: &mut Draft) {
-        let mut fits = self.tiling.is_inner(inner)
-            && inner.children().iter().all(|&child| self.tiling.is_leaf(child));
-        self.tiling.touching(inner, |leaf| fits &= leaf.mip + 1 >= inner.mip);
-        if fits {
-            draft.touch(&self.tiling, inner);
-            self.tiling.merge(inner);
-            inner.children().into_iter().for_each(|child| draft.remove(child));
-            draft.add(inner);
-        }
-    }
-
-    fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
-        let scratch = &mut self.scratch;
-        let bare = draft.rebuild.extract_if(.., |block| is_bare(grid, *block, scratch));
-        draft.gone.extend(bare);
-        draft.gone.retain(|block| self.shown.contains_key(block));
-        if draft.rebuild.is_empty() && draft.gone.is_empty() {
-            return Vec::new();
-        }
-        self.plans += 1;
-        let blocks: Vec<_> =
-            draft.rebuild.into_iter().filter(|&block| self.tiling.is_leaf(block)).collect();
-        let snapshot = grid.snapshot();
-        let known = snapshot.unlisted() == Unlisted::Air;
-        let job = |&block: &MipBlock| {
-            let beyond = if known { block.mip } else { Around::NONE };
-            let around = self.tiling.around(block, beyond);
-            MeshJob { plan: self.plans, block, around, snapshot: snapshot.clone() }
-        };
-        let jobs = blocks.iter().map(job).collect();
-        self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });
-        jobs
     }
 
     /// Shows the results of a whole plan.
@@ -515,6 +237,13 @@ impl Lod {
         self.share = share.clamp(1.0 / f64::from(self.options.detail), 1.0);
     }
 
+    /// How far vertices are on their way to the next coarser level, by their distance from
+    /// the nearest viewer.
+    pub fn morph(&self) -> Morph {
+        let Picker { detail, hysteresis, near, .. } = self.picker(&[], 0.0);
+        Morph { detail, hysteresis, near, top: self.tiling.top() }
+    }
+
     /// The mesh that is shown of a block.
     pub fn mesh(&self, block: MipBlock) -> Option<&Arc<BlockMesh>> {
         self.shown.get(&block)
@@ -537,7 +266,7 @@ impl Lod {
     /// Blocks that are shown as a whole but ought to be shown in parts.
     pub fn late(&self, viewers: &[LodViewer]) -> Vec<MipBlock> {
         let plain = |block| self.residency.known_plain(block);
-        let steps = self.picker(viewers).steps(&self.tiling, plain);
+        let steps = self.picker(viewers, 0.0).steps(&self.tiling, plain);
         let split = |step| if let Step::Split(block) = step { Some(block) } else { None };
         steps.into_iter().filter_map(split).collect()
     }

@@ -21,8 +21,9 @@ pub struct LodViewer {
 /// No viewer sees more roots than this in a row; coarser roots are for that.
 const MOST_ROOTS: f64 = 16.0;
 
-/// How far a viewer may go before the choice is made anew, voxels.
-const STEP: f64 = 2.0;
+/// How far a viewer may go before the choice is made anew, voxels. Blocks are split for all
+/// places that far ahead: none is late, and steps that lie side by side are taken together.
+pub(crate) const AHEAD: f64 = 8.0;
 
 /// A change to the tiling that leads from one closed surface to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +53,8 @@ pub(crate) struct Picker {
     pub hysteresis: f64,
     /// Everything within is shown at mip 0, voxels.
     pub near: f64,
+    /// How far the viewers may go, voxels.
+    pub ahead: f64,
 }
 
 impl Picker {
@@ -59,7 +62,7 @@ impl Picker {
     pub fn is_near(&self, other: &Picker) -> bool {
         let close = |(a, b): (&LodViewer, &LodViewer)| {
             let [x, y, z] = [0, 1, 2].map(|i| a.position_voxels[i] - b.position_voxels[i]);
-            x * x + y * y + z * z < STEP * STEP && a.distance_voxels == b.distance_voxels
+            x * x + y * y + z * z < AHEAD * AHEAD && a.distance_voxels == b.distance_voxels
         };
         self.viewers.len() == other.viewers.len()
             && (self.detail, self.near) == (other.detail, other.near)
@@ -99,7 +102,7 @@ impl Picker {
 
     /// Whether a block is to be shown in parts; `plain` tells whether it has no surface.
     pub fn splits(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
-        let distance = self.distance(block);
+        let distance = self.distance(block) - self.ahead;
         block.mip > 0
             && (distance < self.near
                 || distance < self.detail * f64::from(block.edge_voxels()) && !plain())
@@ -107,7 +110,7 @@ impl Picker {
 
     /// Whether a block that is shown in parts is to be shown as a whole.
     pub fn merges(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
-        let distance = self.distance(block) / (1.0 + self.hysteresis);
+        let distance = (self.distance(block) - self.ahead) / (1.0 + self.hysteresis);
         distance >= self.near
             && (distance >= self.detail * f64::from(block.edge_voxels()) || plain())
     }
@@ -121,19 +124,24 @@ impl Picker {
     ) {
         if tiling.is_leaf(node) {
             if self.splits(node, || plain(node)) {
-                steps.push((self.distance(node), Step::Split(node)));
+                steps.push((self.edges(node), Step::Split(node)));
             }
             return;
         }
         let children = node.children();
         let whole = children.iter().all(|&child| tiling.is_leaf(child));
         if whole && self.merges(node, || plain(node)) {
-            return steps.push((self.distance(node), Step::Merge(node)));
+            return steps.push((self.edges(node), Step::Merge(node)));
         }
         children.into_iter().for_each(|child| self.steps_below(tiling, child, plain, steps));
     }
 
-    /// All steps that the tiling wants below its roots, nearest first.
+    /// Edges of a block from the nearest viewer to it: how large it looks.
+    fn edges(&self, block: MipBlock) -> f64 {
+        self.distance(block) / f64::from(block.edge_voxels())
+    }
+
+    /// All steps that the tiling wants below its roots, what looks largest first.
     pub fn steps(&self, tiling: &Tiling, mut plain: impl FnMut(MipBlock) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for root in tiling.roots() {

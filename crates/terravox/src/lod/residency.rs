@@ -250,7 +250,7 @@ fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
 }
 
 /// The kind of all cells, if they are of one and no solid one holds water.
-fn kind_of_all(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
+pub(super) fn kind_of_all(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
     let kinds = materials.kinds();
     let kind = |&material: &u8| kinds[usize::from(material)];
     let first = cells.materials().first().map_or(Kind::Air, kind);

@@ -1,9 +1,10 @@
 //! Flying, digging and data that is late: what is shown is whole, close and what a rebuild
 //! shows, after every step.
 
+use super::plan::Draft;
 use super::*;
 use crate::mesh::{VertexKey, Welded};
-use crate::voxel::{Cell, GridOptions, Unlisted, WATER};
+use crate::voxel::{Cell, GridOptions, Unlisted, VoxelPos, WATER};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -126,9 +127,9 @@ impl Scene {
     fn assert_rebuilt(&mut self) {
         let mut scratch = MeshScratch::keyed();
         let leaves = self.lod.blocks();
-        let jobs = self
-            .lod
-            .jobs(&self.grid, Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() });
+        let mut draft = Draft::default();
+        draft.rebuild.extend(leaves);
+        let jobs = self.lod.jobs(&self.grid, draft);
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;
             let drawn = self.drawn.get(&job.block);
@@ -232,23 +233,36 @@ proptest! {
         moves in prop::collection::vec((prop::array::uniform3(-60.0..60.0f64), 1usize..40), 4..8),
         digs in prop::collection::vec((prop::array::uniform3(-60i32..60), 1i32..6, any::<bool>()), 8),
     ) {
-        let mut scene = Scene::new(LodOptions { jobs_per_plan: 20, ..small() });
-        let mut at = start;
-        for ((step, most), (dig, reach, fill)) in moves.into_iter().zip(digs) {
-            for _ in 0..6 {
-                at = [0, 1, 2].map(|i| at[i] + step[i] / 6.0);
-                scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
-            }
-            let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
-            scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
-            scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
-            scene.assert_balanced();
-            scene.assert_rebuilt();
+        for morph in [false, true] {
+            fly_and_dig(start, &moves, &digs, LodOptions { jobs_per_plan: 20, morph, ..small() });
         }
-        let last = viewer(at[0], at[1] * 0.2 + 20.0, at[2]);
-        scene.settle(last);
-        scene.assert_closed();
+    }
+}
+
+/// Flies so far in six steps, supplying so many blocks at most in each, and digs or fills at
+/// a place, and so on.
+fn fly_and_dig(
+    start: [f64; 3],
+    moves: &[([f64; 3], usize)],
+    digs: &[([i32; 3], i32, bool)],
+    options: LodOptions,
+) {
+    let mut scene = Scene::new(options);
+    let mut at = start;
+    for (&(step, most), &(dig, reach, fill)) in moves.iter().zip(digs) {
+        for _ in 0..6 {
+            at = [0, 1, 2].map(|i| at[i] + step[i] / 6.0);
+            scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
+        }
+        let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
+        scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
+        scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), most);
         scene.assert_balanced();
         scene.assert_rebuilt();
     }
+    let last = viewer(at[0], at[1] * 0.2 + 20.0, at[2]);
+    scene.settle(last);
+    scene.assert_closed();
+    scene.assert_balanced();
+    scene.assert_rebuilt();
 }

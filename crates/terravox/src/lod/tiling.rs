@@ -143,23 +143,31 @@ impl Tiling {
         }
     }
 
-    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels.
-    pub fn reached_by(&self, region: Region, visit: &mut impl FnMut(MipBlock)) {
-        let reach = reach_voxels(self.top);
+    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels;
+    /// meshes depend on cells up to `coarser` mips coarser than theirs.
+    pub fn reached_by(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock)) {
+        let reach = reach_voxels(self.top, coarser);
         let roots = region.grow(reach).coarser(5 + u32::from(self.top));
         for pos in roots.voxels() {
-            self.reached_below(MipBlock::new(self.top, pos), region, visit);
+            self.reached_below(MipBlock::new(self.top, pos), (region, coarser), visit);
         }
     }
 
-    fn reached_below(&self, node: MipBlock, region: Region, visit: &mut impl FnMut(MipBlock)) {
-        if region.grow(reach_voxels(node.mip)).intersect(node.voxels()).is_empty() {
+    fn reached_below(
+        &self,
+        node: MipBlock,
+        (region, coarser): (Region, u8),
+        visit: &mut impl FnMut(MipBlock),
+    ) {
+        if region.grow(reach_voxels(node.mip, coarser)).intersect(node.voxels()).is_empty() {
             return;
         }
         match self.nodes.get(&node) {
             Some(Node::Leaf) => visit(node),
             Some(Node::Inner) => {
-                node.children().into_iter().for_each(|b| self.reached_below(b, region, visit));
+                node.children()
+                    .into_iter()
+                    .for_each(|b| self.reached_below(b, (region, coarser), visit));
             }
             None => {}
         }
@@ -204,9 +212,9 @@ fn scaled(region: Region, min: VoxelPos, place: i32) -> Region {
 }
 
 /// How far from a block of mip `mip`, in voxels, a cell may lie on which its mesh depends:
-/// two cells of the coarsest mip that touches it, and what a cell covers.
-fn reach_voxels(mip: u8) -> i32 {
-    3 << (mip + 1)
+/// two cells of a mip that is `coarser`, and what a cell covers.
+fn reach_voxels(mip: u8, coarser: u8) -> i32 {
+    3 << (mip + coarser)
 }
 
 /// The 26 blocks of the same mip around a block.
@@ -280,13 +288,14 @@ mod tests {
         fn every_leaf_that_a_cell_may_move_is_reached(
             choices in prop::collection::vec(any::<u16>(), 0..40),
             at in prop::array::uniform3(-200i32..200),
+            coarser in 1..3u8,
         ) {
             let tiling = random(&choices);
             let region = Region::one(at.into());
             let mut found = BTreeSet::new();
-            tiling.reached_by(region, &mut |leaf| assert!(found.insert(leaf)));
+            tiling.reached_by(region, coarser, &mut |leaf| assert!(found.insert(leaf)));
             for leaf in tiling.leaves() {
-                let coarse = leaf.mip + 1;
+                let coarse = leaf.mip + coarser;
                 let dirty = region.coarser(coarse.into()).grow(2).finer(coarse.into());
                 if !dirty.intersect(leaf.voxels()).is_empty() {
                     prop_assert!(found.contains(&leaf), "{} does not see {}", leaf, region);

@@ -37,6 +37,63 @@ pub(crate) fn blend(ids: &[u8]) -> ([u8; 4], [u8; 4]) {
     (materials, weights)
 }
 
+/// All bits of the bytes of some octants.
+pub(crate) static BYTES: [u64; 256] = {
+    let mut bytes = [0; 256];
+    let mut octants = 0;
+    while octants < 256 {
+        let mut octant = 0;
+        while octant < 8 {
+            if octants >> octant & 1 == 1 {
+                bytes[octants] |= 255 << (8 * octant);
+            }
+            octant += 1;
+        }
+        octants += 1;
+    }
+    bytes
+};
+
+/// The lowest bit, and the highest, of every byte.
+const LOWEST: u64 = 0x0101_0101_0101_0101;
+const HIGHEST: u64 = LOWEST << 7;
+
+/// [`blend`] of those bytes of `materials` that belong to `octants`, at least one.
+#[inline]
+pub(crate) fn blend_octants(materials: u64, octants: u8) -> ([u8; 4], [u8; 4]) {
+    let counted = BYTES[usize::from(octants)];
+    let first = (materials >> (8 * octants.trailing_zeros())) as u8;
+    let differ = (materials ^ (u64::from(first) * LOWEST)) & counted;
+    if differ == 0 {
+        return ([first, 0, 0, 0], [255, 0, 0, 0]);
+    }
+    // The highest bit of each byte that is not 0.
+    let others = (((differ & !HIGHEST) + !HIGHEST) | differ) & HIGHEST;
+    let second = (materials >> (others.trailing_zeros() - 7)) as u8;
+    if (materials ^ (u64::from(second) * LOWEST)) & ((others >> 7) * 255) != 0 {
+        return blend_many(materials, octants);
+    }
+    let (count, total) = (others.count_ones(), octants.count_ones());
+    let swap = 2 * count > total || (2 * count == total && second < first);
+    let (ids, fewer) =
+        if swap { ([second, first], total - count) } else { ([first, second], count) };
+    let weight = (255 * fewer / total) as u8;
+    ([ids[0], ids[1], 0, 0], [255 - weight, weight, 0, 0])
+}
+
+/// [`blend_octants`] of any number of materials.
+fn blend_many(materials: u64, octants: u8) -> ([u8; 4], [u8; 4]) {
+    let mut ids = [0; 8];
+    let mut count = 0;
+    for (octant, id) in materials.to_le_bytes().into_iter().enumerate() {
+        if octants >> octant & 1 == 1 {
+            ids[count] = id;
+            count += 1;
+        }
+    }
+    blend(&ids[..count])
+}
+
 /// The first material of the blend: that of most cells, of equals the lowest id.
 pub(crate) fn dominant(ids: &[u8]) -> u8 {
     let mut best = (0, ids[0]);
@@ -71,6 +128,22 @@ mod tests {
                 assert_eq!(weights.iter().map(|&w| u32::from(w)).sum::<u32>(), 255);
                 assert!(weights.is_sorted_by(|a, b| a >= b));
             }
+        }
+    }
+
+    #[test]
+    fn octants_blend_as_their_materials_do() {
+        let mut h = 1u64;
+        for round in 0..200_000u64 {
+            h = (h ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+            let kinds = 1 + round % 4;
+            let ids: [u8; 8] = std::array::from_fn(|octant| {
+                [0, 255, 2, 128][((h >> (4 * octant)) % kinds) as usize]
+            });
+            let octants = 1.max((h >> 50) as u8);
+            let used: Vec<u8> = (0..8).filter(|o| octants >> o & 1 == 1).map(|o| ids[o]).collect();
+            let found = blend_octants(u64::from_le_bytes(ids), octants);
+            assert_eq!(found, blend(&used), "{ids:?} {octants:08b}");
         }
     }
 }

@@ -14,6 +14,7 @@ mod cells;
 mod corner;
 mod fast;
 mod mixed;
+mod morph;
 #[doc(hidden)]
 pub mod naive;
 mod place;
@@ -24,7 +25,8 @@ mod vertex;
 
 #[cfg(test)]
 pub(crate) use mixed::tests::Welded;
-pub use mixed::{Around, MOST_STEPS, depends_on};
+pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
+pub use morph::{MorphTargets, morphed, morphed_normal};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 

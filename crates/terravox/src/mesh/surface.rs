@@ -1,5 +1,6 @@
 //! What the mesher writes: indexed quads in caller-owned, reusable buffers.
 
+use super::morph::MorphTargets;
 use crate::voxel::{Region, VoxelPos};
 
 /// The two surfaces of a block.
@@ -59,6 +60,11 @@ pub struct Surface {
     pub loose_materials: Vec<u8>,
     /// One a vertex if the mesher was asked for keys, else empty.
     pub keys: Vec<VertexKey>,
+    /// Where each vertex lies one level up if the mesher was asked for that, else empty.
+    pub targets: MorphTargets,
+    /// Of each vertex on an edge or in a face, in their order: the four vertices that it is
+    /// the mean of.
+    pub(crate) inner: Vec<[u32; 4]>,
 }
 
 impl Surface {
@@ -74,6 +80,8 @@ impl Surface {
         self.plain_quads = 0;
         self.loose_materials.clear();
         self.keys.clear();
+        self.targets.clear();
+        self.inner.clear();
     }
 
     /// Surfaces one after the other, each moved by so many cells. None of the quads counts
@@ -98,6 +106,9 @@ impl Surface {
             all.quad_faces.extend(part.quad_faces.iter().map(face));
             all.loose_materials.extend(&part.loose_materials);
             all.keys.extend(&part.keys);
+            all.targets.positions.extend(part.targets.positions.iter().map(moved));
+            all.targets.normals.extend(&part.targets.normals);
+            all.targets.steps.extend(&part.targets.steps);
         }
         all.indices.extend(loose);
         all

@@ -311,15 +311,22 @@ impl<C: Cells> Writer<'_, C> {
                 position[axis] =
                     low[axis] as f32 + (offset + push).clamp(-SPLIT_REACH, SPLIT_REACH);
             }
-            self.push_inner(position, n, material);
+            let [a, b] = ends;
+            self.push_inner(
+                position,
+                n,
+                material,
+                if upper == 0 { [a, a, a, b] } else { [a, b, b, b] },
+            );
             self.push_key(low, [1, 2, 4][along], quadrant + 4 * upper);
         }
         split.insert((low, along, quadrant), first);
         first
     }
 
-    /// Appends a vertex that belongs to one cell alone.
-    fn push_inner(&mut self, position: [f32; 3], normal: [f32; 3], material: u8) {
+    /// Appends a vertex that belongs to one cell alone, near the mean of others.
+    fn push_inner(&mut self, position: [f32; 3], normal: [f32; 3], material: u8, of: [u32; 4]) {
+        self.out.inner.push(of);
         self.out.positions.push(position.map(|p| (p + POSITION_ROUNDING) - POSITION_ROUNDING));
         self.out.normals.push(unit_normal(normal, [0.0; 3]));
         self.out.materials.push([material, 0, 0, 0]);
@@ -352,7 +359,7 @@ impl<C: Cells> Writer<'_, C> {
             });
             let centre = self.out.positions.len() as u32;
             let material = self.cells.material(self.index(cell));
-            self.push_inner(p.map(|p: f32| p * 0.25), n, material);
+            self.push_inner(p.map(|p: f32| p * 0.25), n, material, v);
             self.push_key(face_corners(cell, axis, high)[0], 7 ^ [1, 2, 4][axis], u8::from(high));
             around.push(v[start]);
             centre

@@ -7,6 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 #[path = "avx2/simd.rs"]
 mod avx2;
+mod corners;
 mod machine;
 mod plain;
 mod planes;
@@ -27,6 +28,7 @@ use super::surface::BlockMesh;
 use super::vertex::Writer;
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
+pub(super) use corners::{PlacedCorners, Standing};
 use machine::{Job, Machine};
 use plain::Plain;
 use planes::{Planes, Source};
@@ -65,6 +67,8 @@ struct Scratch {
     corners: Ranked,
     /// Corners that are special, if there are any.
     special: Vec<u64>,
+    /// Vertices on features of the hull whose faces are left out.
+    hull: PlacedCorners,
     /// How those are numbered.
     special_corners: SpecialCorners,
     /// Inside cells around corners.
@@ -162,21 +166,25 @@ impl Fast {
         keyed: bool,
         out: &mut BlockMesh,
     ) {
+        self.scratch.hull.features = Features::NONE;
         self.run(cells, table, keyed, (Parts::Both, Features::NONE), out);
     }
 
     /// Meshes one of the two surfaces but for the faces that touch a corner on one of
-    /// the features of the hull. Answers whether the box has cells inside that surface.
+    /// the features of the hull; says of the corners on some of those, `levels`, what would
+    /// stand there ([`Fast::standing`]). Answers whether the box has cells inside that surface.
     pub(super) fn mesh_without(
         &mut self,
-        features: Features,
+        [features, levels]: [Features; 2],
         part: Part,
         (cells, table): (&DenseBox, &MaterialTable),
         keyed: bool,
         out: &mut BlockMesh,
     ) -> bool {
+        self.scratch.hull.reset(cells.region().size(), levels);
         self.scratch.corners.rows.clear();
         self.scratch.special_corners.clear();
+        self.scratch.special.clear();
         self.scratch.faces.left_out.clear();
         self.run(cells, table, keyed, (Parts::One(part), features), out);
         let present = self.scratch.present;
@@ -186,10 +194,50 @@ impl Fast {
         }
     }
 
+    /// Places the vertices that one of the two surfaces has at the corners on `features` of a
+    /// padded box, and nothing else; `scratch` is meshed into.
+    pub(super) fn place_corners(
+        &mut self,
+        features: Features,
+        part: Part,
+        (cells, table): (&DenseBox, &MaterialTable),
+        scratch: &mut BlockMesh,
+        out: &mut PlacedCorners,
+    ) {
+        let asked = [Features::ALL, features];
+        self.mesh_without(asked, part, (cells, table), false, scratch);
+        std::mem::swap(&mut self.scratch.hull, out);
+    }
+
+    /// What stands at a corner on a foreign feature whose faces [`Fast::mesh_without`] left
+    /// out, of the levels that it was asked for, if the padding is what is there.
+    #[inline]
+    pub(super) fn standing(&self, at: [i32; 3]) -> Standing {
+        self.scratch.hull.at(at)
+    }
+
     /// The faces that [`Fast::mesh_without`] left out, of those that there are if the
     /// padding is what is there: index of the padded cell, number of the direction.
     pub(super) fn left_out(&self) -> &[(u32, u8)] {
         &self.scratch.faces.left_out
+    }
+
+    /// The vertex that [`Fast::mesh_without`] made at a corner, if it did and the corner is
+    /// not special. `size` is that of the padded box.
+    #[inline]
+    pub(super) fn plain_vertex(&self, size: [usize; 3], at: [i32; 3]) -> Option<u32> {
+        let s = &self.scratch;
+        if s.corners.rows.is_empty() {
+            return None;
+        }
+        let grid = Grid::new(size);
+        let (c, bit) = (at[1] as usize * (grid.own[2] + 1) + at[2] as usize, at[0] as usize + 1);
+        let word = if size[0] <= 64 { c } else { 2 * c + bit / 64 };
+        let (corners, below) = (s.corners.rows[word], 1 << (bit % 64));
+        if corners & below == 0 || s.special.get(word).is_some_and(|special| special & below != 0) {
+            return None;
+        }
+        Some(s.corners.ranks[word] + (corners & (below - 1)).count_ones())
     }
 
     /// The vertex that [`Fast::mesh_without`] made for a sheet at a corner, if it did.
@@ -365,6 +413,7 @@ impl Block<'_> {
             writer.out.clear();
             let list = &mut scratch.faces.left_out;
             super::naive::surface(super::edges(out.block), writer, left_out, list);
+            scratch.hull.features = Features::NONE;
             return;
         }
         let (mut wet_materials, mut wet_occupancies) = (
@@ -439,21 +488,23 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         m.run(ClassRows::<W> { grid: &grid, materials, class, rows: &mut s.outside });
     }
     let outside = input.outside.map(|_| s.outside.as_slice());
+    let grid = &grid;
     m.run(Find::<W> {
-        grid: &grid,
+        grid,
         inside: &s.inside,
         outside,
         left_out: input.left_out,
         faces: &mut s.faces,
         corners: &mut s.corners,
+        hull: &mut s.hull,
         around: &mut s.around,
     });
-    if s.faces.rows.is_empty() {
+    if s.faces.rows.is_empty() && s.hull.is_empty() {
         writer.out.clear();
         return;
     }
     let source = Source {
-        grid: &grid,
+        grid,
         materials,
         occupancies: input.occupancies,
         class,
@@ -463,13 +514,15 @@ fn surface<M: Machine, C: Cells, const W: usize>(
         wanted: &s.around,
     };
     writer.out.keys.clear();
+    writer.out.targets.clear();
+    writer.out.inner.clear();
     writer.out.loose_materials.clear();
     s.planes.compute::<M, C, W>(m, &source);
-    m.run(PlaceVertices::<C, W> { s, grid: &grid, input, writer: &mut writer });
-    place_by_rules::<C, W>(s, &grid, &mut writer);
+    m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });
+    place_by_rules::<C, W>(s, grid, &mut writer);
     writer.out.positions.push([0.0; 3]);
     m.run(WriteQuads::<W> {
-        grid: &grid,
+        grid,
         faces: &s.faces,
         corners: &s.corners,
         special: &s.special,
@@ -484,8 +537,29 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     writer.out.positions.pop();
     writer.out.plain_quads = writer.out.quad_count();
     if !s.special_faces.is_empty() {
-        special_quads::<C, W>(s, &grid, &mut writer);
+        special_quads::<C, W>(s, grid, &mut writer);
     }
+    if !s.hull.is_empty() {
+        place_hull::<M, C, W>(m, s, grid, input, writer);
+    }
+}
+
+/// Places the vertices on features of the hull whose faces are left out.
+fn place_hull<M: Machine, C: Cells, const W: usize>(
+    m: M,
+    s: &mut Scratch,
+    grid: &Grid,
+    input: &Input<'_, C>,
+    writer: Writer<'_, C>,
+) {
+    let mut hull = std::mem::take(&mut s.hull);
+    let special = std::mem::take(&mut s.special);
+    std::mem::swap(&mut s.corners, &mut hull.corners);
+    let mut writer = Writer { out: &mut hull.surface, keyed: false, ..writer };
+    m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });
+    std::mem::swap(&mut s.corners, &mut hull.corners);
+    hull.mark(&s.by_rules);
+    (s.hull, s.special) = (hull, special);
 }
 
 /// The shape of all materials of a kind, if they do not differ.

@@ -7,6 +7,7 @@
 
 use crate::mesh::mixed::{Features, feature_of};
 
+use super::corners::{PlacedCorners, find_corners};
 use super::machine::{Job, Machine};
 use super::quads::SpecialFace;
 
@@ -205,15 +206,15 @@ pub(super) struct Faces {
     pub left_out: Vec<SpecialFace>,
 }
 
-/// Corners on features of the hull whose faces are left out, in rows by the feature that
-/// a row's inner corners lie on: three of z for each of y.
-struct LeftOut<const W: usize> {
+/// Corners on some features of the hull, in rows by the feature that a row's inner corners
+/// lie on: three of z for each of y.
+pub(super) struct OnFeatures<const W: usize> {
     rows: [Bits<W>; 9],
     own: [i32; 3],
 }
 
-impl<const W: usize> LeftOut<W> {
-    fn new(grid: &Grid, features: Features) -> LeftOut<W> {
+impl<const W: usize> OnFeatures<W> {
+    pub(super) fn new(grid: &Grid, features: Features) -> OnFeatures<W> {
         let own = grid.own.map(|edge| edge as i32);
         let mut rows = [[0; W]; 9];
         for (number, row) in rows.iter_mut().enumerate() {
@@ -225,11 +226,11 @@ impl<const W: usize> LeftOut<W> {
                 }
             }
         }
-        LeftOut { rows, own }
+        OnFeatures { rows, own }
     }
 
     /// The corners of row (y, z).
-    fn corners(&self, y: usize, z: usize) -> Bits<W> {
+    pub(super) fn corners(&self, y: usize, z: usize) -> Bits<W> {
         let at = |at: usize, edge: i32| feature_of([at as i32, 0, 0], edge) % 3;
         self.rows[at(z, self.own[2]) + 3 * at(y, self.own[1])]
     }
@@ -268,6 +269,8 @@ pub(super) struct Find<'a, const W: usize> {
     pub left_out: Features,
     pub faces: &'a mut Faces,
     pub corners: &'a mut Ranked,
+    /// Corners on features of the hull whose faces are left out.
+    pub hull: &'a mut PlacedCorners,
     pub around: &'a mut Ranked,
 }
 
@@ -283,13 +286,24 @@ pub(super) struct Ranked {
 impl<const W: usize> Job for Find<'_, W> {
     #[inline(always)]
     fn run<M: Machine>(self, _: M) {
-        let Find { grid, inside, outside, left_out, faces, corners, around } = self;
+        let Find { grid, inside, outside, left_out, faces, corners, hull, around } = self;
         find_faces::<W>(grid, inside, outside, left_out, faces, &mut corners.rows);
+        around.rows.clear();
+        around.rows.resize(grid.rows() * W, 0);
+        corners.count = 0;
         if !faces.rows.is_empty() {
             corners.rank();
-            cells_around::<W>(grid, inside, &corners.rows, &mut around.rows);
-            around.rank();
+            add_cells_around::<W>(grid, &corners.rows, &mut around.rows);
         }
+        if !hull.features.is_empty() {
+            find_corners::<W>(grid, inside, outside, hull.features, &mut hull.corners.rows);
+            hull.corners.rank();
+            add_cells_around::<W>(grid, &hull.corners.rows, &mut around.rows);
+        }
+        for (cells, inside) in around.rows.iter_mut().zip(inside) {
+            *cells &= inside;
+        }
+        around.rank();
     }
 }
 
@@ -303,7 +317,7 @@ fn find_faces<const W: usize>(
     corners: &mut Vec<u64>,
 ) {
     let [nx, ny, nz] = grid.own;
-    let hull = LeftOut::<W>::new(grid, left_out);
+    let hull = OnFeatures::<W>::new(grid, left_out);
     let own: Bits<W> = span(2, nx + 2);
     faces.rows.clear();
     faces.masks.clear();
@@ -373,17 +387,10 @@ fn leave_out<const W: usize>(
     }
 }
 
-/// Marks the inside cells around corners.
+/// Marks the cells around corners.
 #[inline(always)]
-fn cells_around<const W: usize>(
-    grid: &Grid,
-    inside: &[u64],
-    corners: &[u64],
-    cells: &mut Vec<u64>,
-) {
+fn add_cells_around<const W: usize>(grid: &Grid, corners: &[u64], cells: &mut [u64]) {
     let [_, ny, nz] = grid.own;
-    cells.clear();
-    cells.resize(grid.rows() * W, 0);
     for y in 0..=ny {
         for z in 0..=nz {
             let at: Bits<W> = row(corners, y * (nz + 1) + z);
@@ -396,9 +403,6 @@ fn cells_around<const W: usize>(
                 add(cells, r + grid.size[2] + 1, around);
             }
         }
-    }
-    for (cells, inside) in cells.iter_mut().zip(inside) {
-        *cells &= inside;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Walks the active corners: looks up the planes of their cells by the ranks of bits,
 //! blends their materials and has them placed in batches.
 
-use crate::mesh::blend::blend;
+use crate::mesh::blend::{BYTES, blend_octants};
 use crate::mesh::cells::Cells;
 use crate::mesh::corner::CORNERS;
 use crate::mesh::place::{firmness, rubble};
@@ -23,23 +23,6 @@ static SPECIAL: [bool; 256] = {
         inside += 1;
     }
     special
-};
-
-/// All bits of the bytes of the octants.
-static BYTES: [u64; 256] = {
-    let mut bytes = [0; 256];
-    let mut octants = 0;
-    while octants < 256 {
-        let mut octant = 0;
-        while octant < 8 {
-            if octants >> octant & 1 == 1 {
-                bytes[octants] |= 255 << (8 * octant);
-            }
-            octant += 1;
-        }
-        octants += 1;
-    }
-    bytes
 };
 
 /// Sets what a shape asks of a lane.
@@ -176,7 +159,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
                         out.materials[number] = [material, 0, 0, 0];
                         out.weights[number] = [255, 0, 0, 0];
                         if (bytes ^ same) & BYTES[octants as usize & 255] != 0 {
-                            let blended = blend_octants(bytes, octants);
+                            let blended = blend_octants(bytes, octants as u8);
                             (out.materials[number], out.weights[number]) = blended;
                             material = blended.0[0];
                         }
@@ -258,17 +241,4 @@ fn put8(placed: &Placed8, at: usize, out: &mut Surface) {
     for lane in 0..8 {
         normals[lane] = [placed[1][lane][0], placed[1][lane][1], placed[1][lane][2]];
     }
-}
-
-/// Blends the bytes of some octants.
-fn blend_octants(bytes: u64, octants: u32) -> ([u8; 4], [u8; 4]) {
-    let mut ids = [0; 8];
-    let mut count = 0;
-    for (octant, id) in bytes.to_le_bytes().into_iter().enumerate() {
-        if octants >> octant & 1 == 1 {
-            ids[count] = id;
-            count += 1;
-        }
-    }
-    blend(&ids[..count])
 }

@@ -189,6 +189,29 @@ impl Neighbours {
         !self.touching(1 << (MOST_STEPS + steps)).is_empty()
     }
 
+    /// The features of the hull at whose corners a mip `step` steps coarser than the block's
+    /// may be the coarsest, if they touch another mip; and those that bound such.
+    pub(super) fn levels(&self, step: u8) -> Features {
+        let mut features = Features::NONE;
+        let foreign = self.foreign();
+        for feature in (0..27).filter(|&feature| foreign.has(feature)) {
+            let (mut all, mut least) = (1 << MOST_STEPS, MOST_STEPS);
+            for (across, bounding) in self.across.iter().zip(BOUNDING) {
+                if bounding >> feature & 1 == 1 && across & !UNKNOWN != 0 {
+                    all |= across;
+                    if across & UNKNOWN == 0 {
+                        least = least.max(across.trailing_zeros() as u8);
+                    }
+                }
+            }
+            let step = MOST_STEPS + step;
+            if step >= least && all >> step & 1 == 1 {
+                features.0 |= BOUNDING[feature];
+            }
+        }
+        features
+    }
+
     /// The features that have any of `mips` across them or across one that they bound.
     fn touching(&self, mips: u8) -> Features {
         let mut touched = Features::NONE;
@@ -261,12 +284,14 @@ pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {
 }
 
 /// A set of features of a block's hull.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features(pub u32);
 
 impl Features {
     /// None.
     pub(crate) const NONE: Features = Features(0);
+    /// All, and the inside of the block.
+    pub(crate) const ALL: Features = Features((1 << 27) - 1);
 
     /// Whether there is none.
     #[inline]

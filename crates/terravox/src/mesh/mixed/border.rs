@@ -8,17 +8,17 @@
 use rustc_hash::FxHashMap;
 
 use crate::mesh::PAD;
-use crate::mesh::blend::blend;
+use crate::mesh::blend::{blend, blend_octants};
 use crate::mesh::cells::Cells;
 use crate::mesh::corner::{CORNERS, Corner, SIDE, face_at};
 use crate::mesh::fast::Fast;
 use crate::mesh::place::unit_normal;
 use crate::mesh::surface::{Surface, VertexKey};
-use crate::mesh::vertex::{DIRECTIONS, Ids, face_corners};
+use crate::mesh::vertex::{DIRECTIONS, face_corners};
 use crate::voxel::VoxelPos;
 
-use super::around::{Around, Features, INNER, Neighbours, feature_of, side_of};
-use super::boxes::{Octant, View};
+use super::around::{Around, Features, INNER, MOST_STEPS, Neighbours, feature_of, side_of};
+use super::boxes::{Seen, View};
 use super::frame::{QUANTA, round};
 use super::levels::{Levels, Place, Point, packed};
 use super::polygon::Ring;
@@ -37,17 +37,33 @@ const NONE_YET: [u32; 4] = [u32::MAX; 4];
 struct BorderCorner {
     at: [i32; 3],
     corner: Corner,
-    /// What is shown around it, if it touches another mip.
-    octants: [Octant; 8],
+    /// If it touches another mip: the finest and the coarsest around it.
+    mips: [u8; 2],
+    /// And the materials of the inside octants, a byte each.
+    materials: u64,
     /// Vertices of its sheets.
     numbers: [u32; 4],
+}
+
+/// Where the numbers of the corners on a side are.
+#[derive(Clone, Copy, Debug, Default)]
+struct SideTable {
+    /// The first of them in the table of all; the table ends here if the side has none.
+    first: u32,
+    /// Units between corners, as a shift, and corners in a row.
+    shift: u32,
+    width: u32,
 }
 
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    levels: Levels,
-    /// Corners by place, packed.
+    pub levels: Levels,
+    /// Corners within sides, by place.
+    table: Vec<u32>,
+    /// By feature.
+    sides: [SideTable; 27],
+    /// Other corners by place, packed.
     numbers: FxHashMap<u32, u32>,
     corners: Vec<BorderCorner>,
     /// First of the two vertices of split pieces: by lowest corner, axis and quadrant.
@@ -96,6 +112,8 @@ pub(super) struct Border<'a, C> {
     /// The block's min corner, in voxels.
     pub min_voxel: VoxelPos,
     pub keyed: bool,
+    /// The mip beyond which nothing is morphed, if anything is.
+    pub morph_to: Option<u8>,
     pub out: &'a mut Surface,
     pub scratch: &'a mut Scratch,
 }
@@ -116,8 +134,8 @@ struct Face {
 impl<C: Cells> Border<'_, C> {
     /// Writes all faces of the border.
     pub(super) fn write(&mut self) {
-        self.scratch.levels.clear();
         self.scratch.numbers.clear();
+        self.clear_table();
         self.scratch.corners.clear();
         self.scratch.split.clear();
         self.scratch.loose.clear();
@@ -136,6 +154,26 @@ impl<C: Cells> Border<'_, C> {
         }
         self.out.indices.extend(self.scratch.loose.as_flattened());
         self.out.loose_materials.extend(&self.scratch.loose_materials);
+    }
+
+    /// Makes room for the numbers of the corners on sides that touch one mip only.
+    fn clear_table(&mut self) {
+        let Scratch { table, sides, .. } = &mut *self.scratch;
+        let frame = self.view.frame;
+        let mut count = 0;
+        for (feature, side) in sides.iter_mut().enumerate() {
+            *side = SideTable::default();
+            let finest = self.finest[feature];
+            if side_of(feature).is_some() && self.foreign.has(feature) && finest != Neighbours::MANY
+            {
+                let shift = frame.shift(frame.mip - finest);
+                let width = frame.edge() as u32 >> shift;
+                *side = SideTable { first: count, shift, width };
+                count += width * width;
+            }
+        }
+        table.clear();
+        table.resize(count as usize, u32::MAX);
     }
 
     /// Whether what lies across a side is of another mip.
@@ -244,17 +282,18 @@ impl<C: Cells> Border<'_, C> {
         for corner in &mut corners {
             corner[face.direction.0] = face.low[face.direction.0];
         }
-        let numbers = corners.map(|at| self.corner(at));
-        let v = numbers.map(|number| self.face_vertex(number, &face));
-        if self.is_whole(&face, corners, numbers) {
-            return self.push_quad(v, &face);
+        let ends = corners.map(|at| self.end(at, &face));
+        let is_pinched = ends.iter().any(|end| end.1);
+        if !is_pinched && self.is_whole(&face, corners) {
+            return self.push_quad(ends.map(|end| end.0), &face);
         }
+        let numbers = corners.map(|at| self.corner(at));
         let mut ring = std::mem::take(&mut self.scratch.ring);
         ring.clear();
         for k in 0..4 {
             ring.corners[k] = ring.vertices.len();
             let next = (k + 1) % 4;
-            let ends = [(numbers[k], v[k]), (numbers[next], v[next])];
+            let ends = [k, next].map(|k| (numbers[k], ends[k].0));
             self.ring_side(&face, ends, &mut ring.vertices);
         }
         if ring.is_quad() {
@@ -267,11 +306,21 @@ impl<C: Cells> Border<'_, C> {
         self.scratch.ring = ring;
     }
 
-    /// Whether there is nothing between a face's corners; not always seen.
-    fn is_whole(&self, face: &Face, corners: [[i32; 3]; 4], numbers: [usize; 4]) -> bool {
-        if numbers.iter().any(|&number| self.scratch.corners[number].corner.pinched != 0) {
-            return false;
+    /// The vertex of a face at a corner, and whether sides that end there may be split.
+    fn end(&mut self, at: [i32; 3], face: &Face) -> (u32, bool) {
+        let frame = self.view.frame;
+        if !self.foreign.has(feature_of(at, frame.edge())) {
+            let own = at.map(|a| a >> frame.shift(frame.mip));
+            if let Some(vertex) = self.flat.plain_vertex(self.view.own.size(), own) {
+                return (vertex, false);
+            }
         }
+        let number = self.corner(at);
+        (self.face_vertex(number, face), self.scratch.corners[number].corner.pinched != 0)
+    }
+
+    /// Whether the sides of a face are not cut.
+    fn is_whole(&self, face: &Face, corners: [[i32; 3]; 4]) -> bool {
         let (axis, high) = face.direction;
         let sides = if high { [axis + 1, axis + 2] } else { [axis + 2, axis + 1] };
         (0..4).all(|k| self.piece(corners[k], sides[k % 2] % 3, k < 2, face.size) == face.size)
@@ -339,44 +388,44 @@ impl<C: Cells> Border<'_, C> {
 
     /// Number of the border's corner at a place.
     fn corner(&mut self, at: [i32; 3]) -> usize {
-        if let Some(&number) = self.scratch.numbers.get(&packed(at)) {
-            return number as usize;
+        let feature = feature_of(at, self.view.frame.edge());
+        let count = self.scratch.corners.len() as u32;
+        let SideTable { first, shift, width } = self.scratch.sides[feature];
+        let number = if let (Some((axis, _)), true) = (side_of(feature), width > 0) {
+            let [u, v] = ROWS[axis].map(|axis| at[axis] as u32 >> shift);
+            &mut self.scratch.table[(first + v * width + u) as usize]
+        } else {
+            self.scratch.numbers.entry(packed(at)).or_insert(u32::MAX)
+        };
+        if *number != u32::MAX {
+            return *number as usize;
         }
-        let number = self.scratch.corners.len();
-        self.scratch.numbers.insert(packed(at), number as u32);
-        let frame = self.view.frame;
-        let feature = feature_of(at, frame.edge());
+        *number = count;
+        let corner = self.new_corner(at, feature);
+        self.scratch.corners.push(corner);
+        count as usize
+    }
+
+    /// Looks up what is shown around a corner.
+    fn new_corner(&self, at: [i32; 3], feature: usize) -> BorderCorner {
+        let (view, frame) = (self.view, self.view.frame);
         if !self.foreign.has(feature) {
             let own = at.map(|a| a >> frame.shift(frame.mip));
-            let corner = self.place.site(self.view, frame.mip).corner(own);
-            let octants = [Octant::default(); 8];
-            self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
-            return number;
+            let corner = self.place.site(view, frame.mip).corner(own);
+            return BorderCorner { at, corner, mips: [0; 2], materials: 0, numbers: NONE_YET };
         }
-        let (octants, [inside, outside]) = match side_of(feature) {
-            Some(side) if self.only[feature] != Around::NONE => {
-                self.view.octants_on_side(at, side, self.only[feature])
-            }
-            _ => self.octants(at),
+        let only = self.only[feature];
+        let seen = match side_of(feature) {
+            Some(side) if only != Around::NONE => view.seen_on_side(at, side, only),
+            _ => view.seen(at),
         };
+        let Seen { inside, outside, mips: [finest, coarsest], materials } = seen;
+        assert!(coarsest - finest <= MOST_STEPS, "blocks of mips {finest} and {coarsest} touch");
         let corner = match inside | outside {
             255 => CORNERS[usize::from(inside)],
             _ => Corner::new(inside, outside),
         };
-        self.scratch.corners.push(BorderCorner { at, corner, octants, numbers: NONE_YET });
-        number
-    }
-
-    /// What is shown around a corner of the hull, and which of it is inside and outside.
-    fn octants(&self, at: [i32; 3]) -> ([Octant; 8], [u8; 2]) {
-        let octants = self.view.octants(at);
-        let (mut inside, mut outside) = (0, 0);
-        for (number, octant) in octants.into_iter().enumerate() {
-            let state = self.view.state(octant);
-            inside |= u8::from(state.0) << number;
-            outside |= u8::from(state.1) << number;
-        }
-        (octants, [inside, outside])
+        BorderCorner { at, corner, mips: [finest, coarsest], materials, numbers: NONE_YET }
     }
 
     /// The vertex of a face at one of its corners.
@@ -414,24 +463,43 @@ impl<C: Cells> Border<'_, C> {
         let offset = placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
         let point = Point { position, normal: placed.normal };
+        self.push_target(at, [frame.mip; 2], corner.sheet(sheet).direction, point);
         self.push_vertex(point, blend(used.get()), (at, 0, sheet))
     }
 
     /// Makes the vertex of a sheet at a corner that touches another mip.
     fn foreign_vertex(&mut self, number: usize, at: [i32; 3], corner: &Corner, sheet: u8) -> u32 {
         let of = corner.sheet(sheet);
-        let octants = &self.scratch.corners[number].octants;
-        let mips = octants.iter().map(|octant| octant.mip).filter(|&mip| mip != Around::NONE);
-        let (finest, coarsest) = mips.fold((u8::MAX, 0), |(a, b), mip| (a.min(mip), b.max(mip)));
-        assert!(coarsest - finest <= 3, "blocks of mips {finest} and {coarsest} touch");
-        let mips = [finest, coarsest];
-        let mut used = Ids::default();
-        for octant in (0..8).filter(|octant| of.planes >> octant & 1 == 1) {
-            used.push(self.view.material(octants[octant]));
-        }
+        let BorderCorner { mips, materials, .. } = self.scratch.corners[number];
         let levels = &mut self.scratch.levels;
-        let point = levels.point(self.view, &self.place, at, mips, of.direction);
-        self.push_vertex(point, blend(used.get()), (at, 0, sheet))
+        let point = levels.point((self.view, self.flat), &self.place, at, mips, of.direction);
+        self.push_target(at, mips, of.direction, point);
+        self.push_vertex(point, blend_octants(materials, of.planes), (at, 0, sheet))
+    }
+
+    /// Appends where a vertex at `point` lies one level up.
+    fn push_target(
+        &mut self,
+        at: [i32; 3],
+        [finest, coarsest]: [u8; 2],
+        direction: [f32; 3],
+        point: Point,
+    ) {
+        let Some(top) = self.morph_to else { return };
+        let (by, levels) = ((self.view, self.flat), &mut self.scratch.levels);
+        let target = match coarsest < top {
+            true => levels.on_level(by, &self.place, at, [finest, coarsest + 1], || direction),
+            false => None,
+        };
+        let step = coarsest - self.view.frame.mip;
+        target.unwrap_or(point).push_to(&self.view.frame, step, &mut self.out.targets);
+    }
+
+    /// Appends where a vertex that was just made from others lies one level up.
+    fn push_inner_target(&mut self, of: [u32; 4]) {
+        if self.morph_to.is_some() {
+            self.out.push_inner_target(self.out.positions.len() - 1, of);
+        }
     }
 
     /// Appends a vertex; the key is of a corner in units, `between` and `part`.
@@ -497,6 +565,8 @@ impl<C: Cells> Border<'_, C> {
             };
             let key = (low, [1, 2, 4][along], quadrant + 4 * upper as u8);
             self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key);
+            let [a, b] = ends;
+            self.push_inner_target(if upper == 0 { [a, a, a, b] } else { [a, b, b, b] });
         }
         self.scratch.split.insert((low, along, quadrant), first);
         first
@@ -514,7 +584,9 @@ impl<C: Cells> Border<'_, C> {
         };
         let (axis, high) = face.direction;
         let key = (face.low, 7 ^ [1, 2, 4][axis], u8::from(high));
-        self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key)
+        let centre = self.push_vertex(point, ([face.material, 0, 0, 0], [255, 0, 0, 0]), key);
+        self.push_inner_target(v);
+        centre
     }
 
     /// Appends a quad, split along its shorter diagonal.

@@ -9,6 +9,12 @@ use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
 use super::around::{Around, INNER, MOST_STEPS, Neighbours, sides};
 use super::frame::Frame;
 
+/// Mips coarser than the block's whose cells may be needed.
+pub(super) const COARSER: usize = MOST_STEPS as usize + 1;
+
+/// Number of the first layer of finer cells as a source.
+const FIRST_LAYER: u8 = 1 + COARSER as u8;
+
 /// Slot of a box of finer cells that there is not.
 const NO_SLOT: u8 = 255;
 
@@ -17,8 +23,9 @@ const NO_SLOT: u8 = 255;
 pub(super) struct Boxes {
     /// The block's cells, padded.
     pub own: DenseBox,
-    /// Cells 1, 2, 3 mips coarser over the block, padded; unspecified if none touches it.
-    pub coarse: [DenseBox; MOST_STEPS as usize],
+    /// Cells 1, 2, 3, 4 mips coarser over the block, padded; unspecified where no such mip
+    /// touches it, nor is to be morphed to.
+    pub coarse: [DenseBox; COARSER],
     /// Layers of finer cells, or what of them cells of the block face.
     pub fine: Vec<DenseBox>,
     /// Where each begins, counted in its cells from the block's min corner; 0 on the axes
@@ -50,19 +57,31 @@ impl Boxes {
         read_padded(frame, frame.mip, own, cells, &mut self.own);
     }
 
-    /// Reads what else the border needs. `own` is the block, in its cells.
-    pub(super) fn read_others(
+    /// Reads cells `step` mips coarser than the block's, with padding.
+    pub(super) fn read_coarse(
+        &mut self,
+        frame: &Frame<'_>,
+        step: u8,
+        own: Region,
+        cells: &mut Ask<'_>,
+    ) {
+        let out = &mut self.coarse[usize::from(step) - 1];
+        read_padded(frame, frame.mip + step, own.coarser(step.into()), cells, out);
+    }
+
+    /// The block's own cells, or those `step` mips coarser.
+    pub(super) fn padded(&self, step: u8) -> &DenseBox {
+        if step == 0 { &self.own } else { &self.coarse[usize::from(step) - 1] }
+    }
+
+    /// Reads what the border needs of finer cells. `own` is the block, in its cells.
+    pub(super) fn read_finer(
         &mut self,
         frame: &Frame<'_>,
         neighbours: &Neighbours,
         own: Region,
         cells: &mut Ask<'_>,
     ) {
-        for (step, out) in (1..).zip(&mut self.coarse) {
-            if neighbours.touches(step) {
-                read_padded(frame, frame.mip + step, own.coarser(step.into()), cells, out);
-            }
-        }
         self.slots = [[NO_SLOT; MOST_STEPS as usize]; 27];
         self.low.clear();
         for feature in (0..27).filter(|&feature| feature != INNER) {
@@ -184,7 +203,7 @@ fn steps(pos: VoxelPos, axes: [bool; 3]) -> impl Iterator<Item = VoxelPos> {
 pub(super) struct View<'a, C> {
     pub frame: Frame<'a>,
     pub own: C,
-    pub coarse: [C; MOST_STEPS as usize],
+    pub coarse: [C; COARSER],
     fine: Vec<C>,
     low: &'a [[i32; 3]],
     slots: &'a [[u8; MOST_STEPS as usize]; 27],
@@ -235,7 +254,7 @@ impl<'a, C: Cells> View<'a, C> {
         } else {
             let slot = self.slot(at, mip);
             let cell = self.in_layer(slot, mip, at);
-            (1 + MOST_STEPS + slot, &self.fine[usize::from(slot)], cell)
+            (FIRST_LAYER + slot, &self.fine[usize::from(slot)], cell)
         };
         let steps = cells.steps();
         let index = cell[0] as usize + cell[1] as usize * steps[1] + cell[2] as usize * steps[2];
@@ -272,7 +291,7 @@ impl<'a, C: Cells> View<'a, C> {
     }
 
     fn cells(&self, octant: Octant) -> &C {
-        match octant.source.checked_sub(1 + MOST_STEPS) {
+        match octant.source.checked_sub(FIRST_LAYER) {
             None => self.padded(octant.source),
             Some(slot) => &self.fine[usize::from(slot)],
         }
@@ -288,40 +307,37 @@ impl<'a, C: Cells> View<'a, C> {
         (cells.inside(i), cells.outside(i))
     }
 
-    /// Material of a shown cell that is inside.
-    pub(super) fn material(&self, octant: Octant) -> u8 {
-        self.cells(octant).material(octant.index as usize)
-    }
-
-    /// The eight cells around a corner of the hull.
-    pub(super) fn octants(&self, corner: [i32; 3]) -> [Octant; 8] {
+    /// What is shown around a corner of the hull.
+    pub(super) fn seen(&self, corner: [i32; 3]) -> Seen {
         let low = corner.map(|a| a - 1);
         let shift = self.frame.place_shift();
         let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
-        let mut octants = [Octant::default(); 8];
-        for (number, octant) in octants.iter_mut().enumerate() {
+        let mut seen = Seen::NOTHING;
+        for number in 0..8u8 {
             let (mut at, mut place) = (low, low_place);
             for axis in 0..3 {
-                if number as u8 & SIDE[axis] != 0 {
+                if number & SIDE[axis] != 0 {
                     (at[axis], place[axis]) = (corner[axis], high_place[axis]);
                 }
             }
-            *octant = self.cell_of(self.frame.around.beside(place), at);
+            let octant = self.cell_of(self.frame.around.beside(place), at);
+            if octant.mip != Around::NONE {
+                seen.add(number, octant.mip, self.cells(octant), octant.index as usize);
+            }
         }
-        octants
+        seen
     }
 
-    /// As [`View::octants`] for a corner inside a side, across all of which `mip` is shown;
-    /// and which of them are inside and outside.
+    /// As [`View::seen`] for a corner inside a side, across all of which `mip` is shown.
     #[inline]
-    pub(super) fn octants_on_side(
+    pub(super) fn seen_on_side(
         &self,
         corner: [i32; 3],
         (axis, high): (usize, bool),
         mip: u8,
-    ) -> ([Octant; 8], [u8; 2]) {
+    ) -> Seen {
         let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-        let (mut octants, mut states) = ([Octant::default(); 8], [0; 2]);
+        let mut seen = Seen::NOTHING;
         for beyond in [false, true] {
             let mip = if beyond { mip } else { self.frame.mip };
             let mut low = corner.map(|a| a - 1);
@@ -337,11 +353,36 @@ impl<'a, C: Cells> View<'a, C> {
                 let i = first.index as usize
                     + usize::from(on_u) * apart_u
                     + usize::from(on_v) * apart_v;
-                octants[usize::from(number)] = Octant { index: i as u32, ..first };
-                states[0] |= u8::from(cells.inside(i)) << number;
-                states[1] |= u8::from(cells.outside(i)) << number;
+                seen.add(number, mip, cells, i);
             }
         }
-        (octants, states)
+        seen
+    }
+}
+
+/// What is shown around a corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Octants that are inside, and outside.
+    pub inside: u8,
+    pub outside: u8,
+    /// The finest and the coarsest mip.
+    pub mips: [u8; 2],
+    /// Materials of the octants that are inside, a byte each.
+    pub materials: u64,
+}
+
+impl Seen {
+    const NOTHING: Seen = Seen { inside: 0, outside: 0, mips: [u8::MAX, 0], materials: 0 };
+
+    /// Adds cell `i` of a mip as an octant.
+    #[inline(always)]
+    fn add(&mut self, octant: u8, mip: u8, cells: &impl Cells, i: usize) {
+        self.mips = [self.mips[0].min(mip), self.mips[1].max(mip)];
+        if cells.inside(i) {
+            self.inside |= 1 << octant;
+            self.materials |= u64::from(cells.material(i)) << (8 * octant);
+        }
+        self.outside |= u8::from(cells.outside(i)) << octant;
     }
 }

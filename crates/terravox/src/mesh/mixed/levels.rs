@@ -8,21 +8,34 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::mesh::BlockMesh;
 use crate::mesh::cells::Cells;
 use crate::mesh::corner::Corner;
+use crate::mesh::fast::{Fast, Part, PlacedCorners, Standing};
+use crate::mesh::morph::MorphTargets;
 use crate::mesh::place::{Placed, unit_normal};
 use crate::mesh::plane::Plane;
 use crate::mesh::vertex::{Ids, Site};
 use crate::voxel::{MaterialTable, VoxelPos};
 
-use super::boxes::View;
-use super::frame::{QUANTA, round};
+use super::around::Features;
+use super::boxes::{Boxes, COARSER, View};
+use super::frame::{Frame, QUANTA, round};
 
 /// A vertex: quanta from the block's min corner, and its unit normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub position: [i32; 3],
     pub normal: [f32; 3],
+}
+
+impl Point {
+    /// Appends it as where a vertex of a level `step` mips coarser than the block lies one
+    /// level up.
+    pub(super) fn push_to(&self, frame: &Frame<'_>, step: u8, targets: &mut MorphTargets) {
+        let scale = 1.0 / frame.quanta() as f32;
+        targets.push(self.position.map(|p| p as f32 * scale), self.normal, step);
+    }
 }
 
 /// A corner of a mip's lattice and the vertices that its own cells give it.
@@ -35,6 +48,8 @@ struct LevelCorner {
 /// What was looked up of the cells of all mips at a block's hull.
 #[derive(Debug, Default)]
 pub(super) struct Levels {
+    /// By mips coarser than the block's less 1: what was placed beforehand.
+    placed: [PlacedCorners; COARSER],
     /// By mips coarser than the block's, and corner, packed: number in `corners`.
     numbers: FxHashMap<u64, u32>,
     corners: Vec<LevelCorner>,
@@ -52,17 +67,55 @@ impl Levels {
         self.list.clear();
     }
 
+    /// Places, of one of the two surfaces, the vertices at corners on some features by cells
+    /// 1, 2, 3, 4 mips coarser than the block's; `mesh` is meshed into.
+    pub(super) fn prepare(
+        &mut self,
+        fast: &mut Fast,
+        boxes: &Boxes,
+        part: Part,
+        place: &Place<'_>,
+        features: [Features; COARSER],
+        mesh: &mut BlockMesh,
+    ) {
+        for ((step, features), placed) in (1..).zip(features).zip(&mut self.placed) {
+            placed.forget();
+            if !features.is_empty() {
+                mesh.block.min = place.origin.coarser(step.into());
+                let cells = (boxes.padded(step), place.table);
+                fast.place_corners(features, part, cells, mesh, placed);
+            }
+        }
+    }
+
     /// Where the vertex of a sheet lies at the corner `at`, of whose octants the finest
     /// and the coarsest mip are given, if it faces `direction`.
     pub(super) fn point<C: Cells>(
         &mut self,
-        view: &View<'_, C>,
+        by: (&View<'_, C>, &Fast),
         place: &Place<'_>,
         at: [i32; 3],
-        [finest, coarsest]: [u8; 2],
+        mips: [u8; 2],
         direction: [f32; 3],
     ) -> Point {
-        let size = view.frame.size(coarsest);
+        self.on_level(by, place, at, mips, || direction).unwrap_or_else(|| {
+            let normal = unit_normal([0.0; 3], direction);
+            Point { position: at.map(|a| a * QUANTA), normal }
+        })
+    }
+
+    /// Where a vertex at the corner `at` lies on the surface of the mip `level`, in whole
+    /// quanta of the mip `finest`, if there is any around; `direction` says where it faces.
+    pub(super) fn on_level<C: Cells>(
+        &mut self,
+        by: (&View<'_, C>, &Fast),
+        place: &Place<'_>,
+        at: [i32; 3],
+        [finest, level]: [u8; 2],
+        direction: impl Fn() -> [f32; 3],
+    ) -> Option<Point> {
+        let frame = by.0.frame;
+        let size = frame.size(level);
         let base = at.map(|a| a & !(size - 1));
         let share = [0, 1, 2].map(|axis| at[axis] - base[axis]);
         let (mut sum, mut count, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
@@ -72,7 +125,7 @@ impl Levels {
             let corner = [0, 1, 2].map(|axis| base[axis] + if high[axis] { size } else { 0 });
             let part = |axis: usize| if high[axis] { share[axis] } else { size - share[axis] };
             let weight = part(0) * part(1) * part(2);
-            let Some(placed) = self.placed(view, place, corner, coarsest, direction) else {
+            let Some(placed) = self.placed(by, place, corner, level, &direction) else {
                 continue;
             };
             count += i64::from(weight);
@@ -84,30 +137,40 @@ impl Levels {
             }
         }
         if count == 0 {
-            let normal = unit_normal([0.0; 3], direction);
-            return Point { position: at.map(|a| a * QUANTA), normal };
+            return None;
         }
-        let unit = i64::from(view.frame.size(finest));
+        let unit = i64::from(frame.size(finest));
+        let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
         let normal = match between == 0 {
             true => normal.map(|n| n / count as f32),
-            false => unit_normal(normal, direction),
+            false if square > 0.0 => unit_normal(normal, [0.0; 3]),
+            false => unit_normal([0.0; 3], direction()),
         };
-        Point { position: sum.map(|sum| round(sum, count, unit)), normal }
+        Some(Point { position: sum.map(|sum| round(sum, count, unit)), normal })
     }
 
     /// The vertex that the cells of a mip give a corner of their lattice; of several, of
     /// the sheet that faces `direction` most, the first on a tie.
     fn placed<C: Cells>(
         &mut self,
-        view: &View<'_, C>,
+        (view, flat): (&View<'_, C>, &Fast),
         place: &Place<'_>,
         at: [i32; 3],
         mip: u8,
-        direction: [f32; 3],
+        direction: impl Fn() -> [f32; 3],
     ) -> Option<Placed> {
         let step = mip - view.frame.mip;
-        let site = place.site(view, mip);
         let corner_at = at.map(|a| a >> view.frame.shift(mip));
+        let standing = match step {
+            0 => flat.standing(corner_at),
+            _ => self.placed[usize::from(step) - 1].at(corner_at),
+        };
+        match standing {
+            Standing::Nothing => return None,
+            Standing::One(placed) => return Some(placed),
+            Standing::ByRules => {}
+        }
+        let site = place.site(view, mip);
         let number = *self
             .numbers
             .entry(u64::from(step) << 32 | u64::from(packed(at)))
@@ -117,7 +180,10 @@ impl Levels {
                 self.corners.len() as u32 - 1
             }) as usize;
         let LevelCorner { corner, placed } = &self.corners[number];
-        let sheet = facing(corner, direction)?;
+        if corner.count == 0 {
+            return None;
+        }
+        let sheet = facing(corner, direction())?;
         if let Some(placed) = placed[usize::from(sheet)] {
             return Some(placed);
         }

@@ -24,6 +24,7 @@ mod levels;
 #[cfg(test)]
 mod naive;
 mod polygon;
+mod targets;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
@@ -38,8 +39,9 @@ use super::cells::{Cells, LiquidCells, SolidCells};
 use super::fast::{Fast, Part};
 use super::surface::{BlockMesh, Surface};
 use super::{Mesher, PAD};
+use around::Neighbours;
 use border::{Border, Scratch};
-use boxes::{Ask, Boxes, View};
+use boxes::{Ask, Boxes, COARSER, View};
 use frame::Frame;
 use levels::Place;
 
@@ -48,11 +50,18 @@ pub fn depends_on(block: MipBlock, around: &Around) -> Region {
     block.voxels().grow(PAD << around.coarsest().max(block.mip))
 }
 
+/// As [`depends_on`], of a mesh that morphs.
+pub fn morph_depends_on(block: MipBlock, around: &Around) -> Region {
+    block.voxels().grow(PAD << (around.coarsest().max(block.mip) + 1))
+}
+
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct Mixed {
     boxes: Boxes,
     scratch: Scratch,
+    /// Meshed into when only vertices are wanted.
+    unused: BlockMesh,
 }
 
 /// A block to be meshed among others.
@@ -60,11 +69,16 @@ struct Job<'a> {
     frame: Frame<'a>,
     /// The block, in its cells.
     own: Region,
+    neighbours: Neighbours,
     foreign: Features,
     finest: [u8; 27],
     only: [u8; 27],
+    /// Corners whose vertices by coarser cells are placed at once.
+    wanted: [Features; COARSER],
     table: &'a MaterialTable,
     keyed: bool,
+    /// The mip beyond which nothing is morphed, if anything is.
+    morph_to: Option<u8>,
 }
 
 impl Mesher {
@@ -96,7 +110,30 @@ impl Mesher {
         out: &mut BlockMesh,
     ) {
         assert!(around.mip() == block.mip, "{block} among blocks around mip {}", around.mip());
-        self.mesh_among(block.cells(), around, &mut cells, materials, keyed, out);
+        self.mesh_among(block.cells(), around, &mut cells, materials, (keyed, None), out);
+    }
+
+    /// As [`Mesher::mesh_mixed`], with [`Surface::targets`]: where each vertex lies one level
+    /// up. What no coarser mip than `top` is ever shown for stays where it is; cells coarser
+    /// than `top` are not asked for. Cells one mip coarser than the block, and than those
+    /// that touch it, are.
+    ///
+    /// # Panics
+    /// As [`Mesher::mesh_mixed`].
+    #[expect(clippy::too_many_arguments, reason = "as mesh_mixed, and one more")]
+    pub fn mesh_morphing(
+        &mut self,
+        block: MipBlock,
+        around: &Around,
+        mut cells: impl FnMut(u8, Region, &mut DenseBox),
+        materials: &MaterialTable,
+        top: u8,
+        keyed: bool,
+        out: &mut BlockMesh,
+    ) {
+        assert!(around.mip() == block.mip, "{block} among blocks around mip {}", around.mip());
+        let what = (keyed, Some(top));
+        self.mesh_among(block.cells(), around, &mut cells, materials, what, out);
     }
 
     /// What of [`Mesher::mesh_mixed`] is no border: the faces that touch no other mip, of
@@ -111,7 +148,7 @@ impl Mesher {
     ) {
         let foreign = around.neighbours().foreign();
         for part in [Part::Solid, Part::Liquid] {
-            self.fast.mesh_without(foreign, part, (cells, table), false, out);
+            self.fast.mesh_without([foreign, Features::NONE], part, (cells, table), false, out);
         }
     }
 
@@ -123,7 +160,7 @@ impl Mesher {
         around: &Around,
         cells: &mut Ask<'_>,
         table: &MaterialTable,
-        keyed: bool,
+        (keyed, morph_to): (bool, Option<u8>),
         out: &mut BlockMesh,
     ) {
         assert!(around.is_fit(), "blocks that differ by more than {MOST_STEPS} mips touch");
@@ -131,7 +168,7 @@ impl Mesher {
         let Mesher { fast, mixed } = self;
         mixed.boxes.read_own(&frame, own, cells);
         out.block = own;
-        if around.is_uniform() {
+        if around.is_uniform() && morph_to.is_none() {
             fast.mesh(&mixed.boxes.own, table, keyed, out);
             keys_in_voxels(&mut out.solid, frame.mip);
             keys_in_voxels(&mut out.liquid, frame.mip);
@@ -139,9 +176,20 @@ impl Mesher {
         }
         let neighbours = around.neighbours();
         let foreign = neighbours.foreign();
-        mixed.boxes.read_others(&frame, &neighbours, own, cells);
+        let wanted = match morph_to {
+            Some(top) => targets::wanted(&frame, &neighbours, top),
+            None => [Features::NONE; COARSER],
+        };
+        for (step, wanted) in (1..).zip(wanted) {
+            if !wanted.is_empty() || (step <= MOST_STEPS && neighbours.touches(step)) {
+                assert!(frame.cells >> step > 0, "a block of {} cells an edge", frame.cells);
+                mixed.boxes.read_coarse(&frame, step, own, cells);
+            }
+        }
+        mixed.boxes.read_finer(&frame, &neighbours, own, cells);
         let (finest, only) = (neighbours.finest(), neighbours.only(frame.mip));
-        let job = Job { frame, own, foreign, finest, only, table, keyed };
+        let job =
+            Job { frame, own, neighbours, foreign, finest, only, wanted, table, keyed, morph_to };
         job.surface(Part::Solid, fast, mixed, out, SolidCells::new);
         job.surface(Part::Liquid, fast, mixed, out, LiquidCells::new);
     }
@@ -157,28 +205,42 @@ impl Job<'_> {
         out: &mut BlockMesh,
         make: impl Fn(&'a DenseBox, &'a MaterialTable) -> C,
     ) {
-        let Job { frame, own, foreign, finest, only, table, keyed } = *self;
-        if !fast.mesh_without(foreign, part, (&mixed.boxes.own, table), keyed, out) {
+        let Job { frame, own, foreign, finest, only, table, keyed, morph_to, .. } = *self;
+        let place = Place { table, origin: own.min };
+        let Mixed { boxes, scratch, unused } = mixed;
+        scratch.levels.clear();
+        scratch.levels.prepare(fast, boxes, part, &place, self.wanted, unused);
+        let asked = [foreign, self.neighbours.levels(0)];
+        let all_keyed = keyed || morph_to.is_some();
+        if !fast.mesh_without(asked, part, (&boxes.own, table), all_keyed, out) {
             return;
         }
         let out = match part {
             Part::Solid => &mut out.solid,
             Part::Liquid => &mut out.liquid,
         };
-        keys_in_voxels(out, frame.mip);
-        let view = View::new(frame, &mixed.boxes, |cells| make(cells, table));
+        let view = View::new(frame, boxes, |cells| make(cells, table));
+        if let Some(top) = morph_to {
+            targets::push_flat((&view, fast), &place, &mut scratch.levels, own, top, out);
+        }
+        if keyed {
+            keys_in_voxels(out, frame.mip);
+        } else {
+            out.keys.clear();
+        }
         let min_voxel = own.finer(frame.mip.into()).min;
         Border {
             view: &view,
-            place: Place { table, origin: own.min },
+            place,
             foreign,
             finest,
             only,
             flat: fast,
             min_voxel,
             keyed,
+            morph_to,
             out,
-            scratch: &mut mixed.scratch,
+            scratch,
         }
         .write();
     }

@@ -19,8 +19,12 @@ use super::boxes::fill_unknown;
 use super::polygon::Ring;
 use super::tilings::World;
 
-/// A vertex: its position, the bits of its normal, its materials and their weights.
-pub(super) type Vertex = ([i64; 3], [u32; 3], [u8; 4], [u8; 4]);
+/// A vertex: its position, the bits of its normal, its materials and their weights, and where
+/// it lies one level up.
+pub(super) type Vertex = ([i64; 3], [u32; 3], [u8; 4], [u8; 4], Target);
+
+/// Position, bits of the normal, and the vertex's level.
+pub(super) type Target = ([i64; 3], [u32; 3], u8);
 
 /// What a block shows of one surface: vertices by key, and triangles that begin with
 /// their least key, sorted.
@@ -42,6 +46,8 @@ pub(super) struct Twin<'a> {
     pub world: &'a World,
     pub table: &'a MaterialTable,
     pub liquid: bool,
+    /// The mip beyond which nothing is morphed.
+    pub top: u8,
 }
 
 /// A shown cell: mip and position in cells.
@@ -236,19 +242,42 @@ impl Twin<'_> {
         let (finest, coarsest) = (*mips.iter().min().unwrap(), *mips.iter().max().unwrap());
         if octants.iter().all(|cell| cell.is_some()) && finest == coarsest {
             let (p, n) = self.level(at, finest, |_| Some(sheet)).unwrap();
-            return (p, n.map(f32::to_bits), materials, weights);
+            let n = n.map(f32::to_bits);
+            let target = self.target(at, [finest, coarsest], of.direction, (p, n));
+            return (p, n, materials, weights, target);
         }
-        let (p, n) = self.mixed(at, [finest, coarsest], of.direction);
-        (p, n.map(f32::to_bits), materials, weights)
+        let found = self.on_level(at, [finest, coarsest], of.direction);
+        let (p, n) = found.unwrap_or_else(|| {
+            (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], of.direction))
+        });
+        let n = n.map(f32::to_bits);
+        let target = self.target(at, [finest, coarsest], of.direction, (p, n));
+        (p, n, materials, weights, target)
     }
 
-    /// On the coarsest cells' surface.
-    fn mixed(
+    /// One level up.
+    fn target(
         &self,
         at: [i32; 3],
         [finest, coarsest]: [u8; 2],
         direction: [f32; 3],
-    ) -> ([i64; 3], [f32; 3]) {
+        (p, n): ([i64; 3], [u32; 3]),
+    ) -> Target {
+        if coarsest < self.top
+            && let Some((p, n)) = self.on_level(at, [finest, coarsest + 1], direction)
+        {
+            return (p, n.map(f32::to_bits), coarsest);
+        }
+        (p, n, coarsest)
+    }
+
+    /// On the surface of the cells of mip `coarsest`.
+    fn on_level(
+        &self,
+        at: [i32; 3],
+        [finest, coarsest]: [u8; 2],
+        direction: [f32; 3],
+    ) -> Option<([i64; 3], [f32; 3])> {
         let facing = |corner: &Corner| {
             let dot = |sheet: u8| {
                 let d = corner.sheet(sheet).direction;
@@ -277,14 +306,12 @@ impl Twin<'_> {
                     normals[a] += weight as f32 * n[a];
                 }
                 if weight == size * size * size {
-                    return (p, n);
+                    return Some((p, n));
                 }
             }
         }
-        if count == 0 {
-            return (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], direction));
-        }
-        (sum.map(|sum| rounded(sum, count << finest) << finest), unit_normal(normals, direction))
+        let p = sum.map(|sum| rounded(sum, (count << finest).max(1)) << finest);
+        (count > 0).then(|| (p, unit_normal(normals, direction)))
     }
 
     /// The vertex that the cells of one mip alone give a corner of their lattice.
@@ -362,7 +389,8 @@ impl Twin<'_> {
             let corner = VoxelPos::from(ends[low]);
             let key = VertexKey { corner, between: 1 << along, part: quadrant + 4 * upper };
             let p = p.map(|p| rounded(p, 4 * length) * length);
-            shown.vertices.insert(key, self.inner(p, n, face));
+            let of = if upper == 0 { [a, a, a, b] } else { [a, b, b, b] };
+            shown.vertices.insert(key, self.inner(p, n, face, of));
             made.push(key);
         }
         if !up {
@@ -372,7 +400,8 @@ impl Twin<'_> {
     }
 
     fn centre(&self, face: &Face, v: [VertexKey; 4], shown: &mut Shown) -> VertexKey {
-        let [a, b, c, d] = v.map(|key| shown.vertices[&key]);
+        let of = v.map(|key| shown.vertices[&key]);
+        let [a, b, c, d] = of;
         let size = i64::from(face.size);
         let p = [0, 1, 2].map(|i| rounded(a.0[i] + b.0[i] + c.0[i] + d.0[i], 4 * size) * size);
         let n = [0, 1, 2].map(|i| {
@@ -385,14 +414,20 @@ impl Twin<'_> {
             between: 7 - (1 << axis),
             part: u8::from(high),
         };
-        shown.vertices.insert(key, self.inner(p, n, face));
+        shown.vertices.insert(key, self.inner(p, n, face, of));
         key
     }
 
-    fn inner(&self, p: [i64; 3], n: [f32; 3], face: &Face) -> Vertex {
+    fn inner(&self, p: [i64; 3], n: [f32; 3], face: &Face, of: [Vertex; 4]) -> Vertex {
         let material = self.material(face.cell);
-        let normal = unit_normal(n, [0.0; 3]).map(f32::to_bits);
-        (p, normal, [material, 0, 0, 0], [255, 0, 0, 0])
+        let normal = unit_normal(n, [0.0; 3]);
+        let level = of.map(|v| v.4.2).into_iter().max().unwrap();
+        let way = |a: usize| of.iter().map(|v| v.4.0[a] - v.0[a]).sum::<i64>();
+        let target = [0, 1, 2].map(|a| p[a] + (rounded(way(a), 4 << level) << level));
+        let n = of.map(|v| v.4.1.map(f32::from_bits));
+        let sum = [0, 1, 2].map(|a| (n[0][a] + n[1][a]) + (n[2][a] + n[3][a]));
+        let target = (target, unit_normal(sum, normal).map(f32::to_bits), level);
+        (p, normal.map(f32::to_bits), [material, 0, 0, 0], [255, 0, 0, 0], target)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
+use crate::mesh::{BlockMesh, Mesher, MorphTargets, PAD, Surface, VertexKey, morphed};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelPos};
 
-use super::naive::{Shown, Twin};
+use super::naive::{Shown, Target, Twin};
 use super::tilings::{Data, World};
 use super::{Around, depends_on};
 
@@ -17,6 +17,8 @@ pub(crate) struct Welded {
     /// In 1/4096 of a voxel.
     positions: Vec<[i64; 3]>,
     normals: Vec<[u32; 3]>,
+    /// Where vertices lie one level up, and their levels; of all or of none.
+    targets: Vec<Target>,
     triangles: Vec<[u32; 3]>,
 }
 
@@ -30,14 +32,17 @@ impl Welded {
                 let key = surface.keys[i];
                 let position = quanta(min_voxel, mip, surface.positions[i]);
                 let normal = surface.normals[i].map(f32::to_bits);
+                let target = target(min_voxel, mip, surface, i);
                 let number = *self.numbers.entry(key).or_insert_with(|| {
                     self.keys.push(key);
                     self.positions.push(position);
                     self.normals.push(normal);
+                    self.targets.extend(target);
                     self.positions.len() as u32 - 1
                 });
                 assert_eq!(self.positions[number as usize], position, "{key:?}");
                 assert_eq!(self.normals[number as usize], normal, "{key:?}");
+                assert_eq!(self.targets.get(number as usize).copied(), target, "{key:?}");
                 number
             })
             .collect();
@@ -92,12 +97,23 @@ fn quanta(min_voxel: VoxelPos, mip: u8, p: [f32; 3]) -> [i64; 3] {
     })
 }
 
+/// Where a vertex lies one level up, if the mesh says so.
+fn target(min_voxel: VoxelPos, mip: u8, surface: &Surface, i: usize) -> Option<Target> {
+    let targets = &surface.targets;
+    let position = quanta(min_voxel, mip, *targets.positions.get(i)?);
+    Some((position, targets.normals[i].map(f32::to_bits), mip + targets.steps[i]))
+}
+
 /// All blocks of a world; solid, liquid.
 fn weld(world: &World, table: &MaterialTable) -> [Welded; 2] {
+    weld_morphing(world, table, None)
+}
+
+fn weld_morphing(world: &World, table: &MaterialTable, morph_to: Option<u8>) -> [Welded; 2] {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let mut welded = [Welded::default(), Welded::default()];
     for &leaf in &world.leaves {
-        world.mesh(&mut mesher, leaf, table, &mut mesh);
+        world.mesh(&mut mesher, leaf, table, morph_to, &mut mesh);
         let min = world.cells_of(leaf).finer(leaf.0.into()).min;
         welded[0].add(min, leaf.0, &mesh.solid);
         welded[1].add(min, leaf.0, &mesh.liquid);
@@ -198,7 +214,8 @@ fn shown(min_voxel: VoxelPos, mip: u8, surface: &Surface) -> Shown {
     for (i, key) in surface.keys.iter().enumerate() {
         let position = quanta(min_voxel, mip, surface.positions[i]);
         let normal = surface.normals[i].map(f32::to_bits);
-        let vertex = (position, normal, surface.materials[i], surface.weights[i]);
+        let target = target(min_voxel, mip, surface, i).expect("the mesh morphs");
+        let vertex = (position, normal, surface.materials[i], surface.weights[i], target);
         let before = shown.vertices.insert(*key, vertex);
         assert!(before.is_none_or(|before| before == vertex), "{key:?}");
     }
@@ -210,13 +227,13 @@ fn shown(min_voxel: VoxelPos, mip: u8, surface: &Surface) -> Shown {
 }
 
 /// Every block of a world shows what the rules say.
-fn assert_as_the_rules_say(world: &World, table: &MaterialTable) {
+fn assert_as_the_rules_say(world: &World, table: &MaterialTable, top: u8) {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     for &leaf in &world.leaves {
-        world.mesh(&mut mesher, leaf, table, &mut mesh);
+        world.mesh(&mut mesher, leaf, table, Some(top), &mut mesh);
         let min = world.cells_of(leaf).finer(leaf.0.into()).min;
         for (liquid, surface) in [(false, &mesh.solid), (true, &mesh.liquid)] {
-            let twin = Twin { world, table, liquid }.block(leaf);
+            let twin = Twin { world, table, liquid, top }.block(leaf);
             let fast = shown(min, leaf.0, surface);
             for (key, vertex) in &twin.vertices {
                 assert_eq!(fast.vertices.get(key), Some(vertex), "{leaf:?} {key:?}");
@@ -240,8 +257,137 @@ fn blocks_show_what_the_rules_say_slow() {
                 table.set_shape(id, shape);
             }
         }
-        assert_as_the_rules_say(&world, &table);
+        assert_as_the_rules_say(&world, &table, mips[1] + (seed % 3 == 0) as u8);
     }
+}
+
+/// Edges that have no opposite, by the bits of where their ends lie when vertex `v` is so
+/// far on its way as `factor(v)`.
+fn open_edges(of: &Welded, factor: impl Fn(usize) -> f32) -> usize {
+    let place = |v: usize| {
+        let (target, _, level) = of.targets[v];
+        // In cells of the vertex's level, from near it: what f32 is exact for.
+        let cell = f64::from(4096u32 << level);
+        let base = of.positions[v].map(|p| p - p.rem_euclid(4096 << level));
+        let local = |p: [i64; 3]| [0, 1, 2].map(|a| ((p[a] - base[a]) as f64 / cell) as f32);
+        let p = morphed(local(of.positions[v]), local(target), 0, factor(v));
+        [0, 1, 2].map(|a| base[a] * 8 + (f64::from(p[a]) * 8.0 * cell) as i64)
+    };
+    let places: Vec<_> = (0..of.positions.len()).map(place).collect();
+    let mut edges: FxHashMap<[[i64; 3]; 2], i32> = FxHashMap::default();
+    for t in &of.triangles {
+        for k in 0..3 {
+            let [a, b] = [t[k], t[(k + 1) % 3]].map(|v| places[v as usize]);
+            *edges.entry([a.min(b), a.max(b)]).or_insert(0) += (a < b) as i32 - (b < a) as i32;
+        }
+    }
+    edges.into_values().filter(|&count| count != 0).count()
+}
+
+/// Worlds morph without a gap, whatever the factors.
+fn assert_closed_while_morphing(seeds: std::ops::Range<u64>, edge: i32, mips: [u8; 2]) {
+    let table = MaterialTable::default();
+    let mut moved = 0;
+    for seed in seeds {
+        let data = DATA[seed as usize % DATA.len()];
+        let splits = 1 + seed as usize % 5;
+        let first = VoxelPos::new(-1, seed as i32 * 77, 3);
+        let world = World::random(data, seed, edge, mips, (first, [2, 1, 1]), splits);
+        let [solid, _] = weld_morphing(&world, &table, Some(mips[1] + (seed % 2) as u8));
+        solid.assert_manifold(|_| false);
+        for tenth in 0..=10 {
+            assert_eq!(open_edges(&solid, |_| tenth as f32 / 10.0), 0, "{data:?}, {tenth}");
+        }
+        // One factor for each vertex.
+        let apart = |v: usize| (v as u32).wrapping_mul(0x9e37_79b9) as f32 / u32::MAX as f32;
+        assert_eq!(open_edges(&solid, apart), 0, "{data:?}");
+        moved +=
+            (0..solid.keys.len()).filter(|&v| solid.positions[v] != solid.targets[v].0).count();
+    }
+    assert!(moved > 1000, "{moved} vertices moved: the rule was hardly tried");
+}
+
+#[test]
+fn blocks_close_at_every_factor_slow() {
+    assert_closed_while_morphing(0..60, 8, [0, 2]);
+    assert_closed_while_morphing(60..100, 8, [3, 5]);
+}
+
+#[test]
+fn blocks_of_eight_to_one_close_at_every_factor_slow() {
+    assert_closed_while_morphing(100..120, 16, [1, 4]);
+}
+
+#[test]
+fn every_block_moves_a_vertex_alike() {
+    // In cells of its own mip, from its own corner.
+    let table = MaterialTable::default();
+    for seed in [0, 4, 5] {
+        let data = DATA[seed as usize % DATA.len()];
+        let world = World::random(data, seed, 8, [0, 2], (VoxelPos::splat(-1), [2, 2, 2]), 4);
+        let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+        let mut places: FxHashMap<(VertexKey, usize), [i64; 3]> = FxHashMap::default();
+        let mut again = 0;
+        for &leaf in &world.leaves {
+            world.mesh(&mut mesher, leaf, &table, Some(3), &mut mesh);
+            let min = world.cells_of(leaf).finer(leaf.0.into()).min;
+            for tenth in 0..=10 {
+                let mut surface = mesh.solid.clone();
+                surface.morph(|_, _, _| tenth as f32 / 10.0);
+                for (&key, p) in surface.keys.iter().zip(&surface.positions) {
+                    // Whole 1/8 of what positions are without morphing.
+                    let place = quanta(
+                        VoxelPos::from(min.to_array().map(|v| 8 * v)),
+                        leaf.0,
+                        p.map(|p| p * 8.0),
+                    );
+                    let before = *places.entry((key, tenth)).or_insert(place);
+                    assert_eq!(before, place, "{key:?} at {tenth}/10");
+                    again += usize::from(before == place);
+                }
+            }
+        }
+        assert!(again > places.len(), "no vertex is shared");
+    }
+}
+
+#[test]
+fn a_mesh_that_morphs_is_the_same_mesh() {
+    let table = MaterialTable::default();
+    let (mut mesher, mut mesh, mut morphing) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
+    for seed in 0..10 {
+        let data = DATA[seed as usize];
+        let world = World::random(data, seed, 8, [0, 2], (VoxelPos::splat(0), [2, 1, 1]), 3);
+        for &leaf in &world.leaves {
+            world.mesh(&mut mesher, leaf, &table, None, &mut mesh);
+            world.mesh(&mut mesher, leaf, &table, Some(2), &mut morphing);
+            for surface in [&mut morphing.solid, &mut morphing.liquid] {
+                assert_eq!(surface.targets.positions.len(), surface.vertex_count());
+                surface.targets = MorphTargets::default();
+            }
+            assert_eq!(mesh, morphing, "{data:?}");
+        }
+    }
+}
+
+#[test]
+fn even_ground_is_where_it_is_at_every_factor() {
+    let table = MaterialTable::default();
+    let block = MipBlock::new(1, [0, 0, 0]);
+    let around = Around::from_fn(1, |place| if place[0] > 7 { 2 } else { 1 });
+    let ask = |mip: u8, region: Region, out: &mut DenseBox| {
+        out.reset(region);
+        for pos in region.voxels().filter(|pos| pos.y < 32 >> mip) {
+            out.set(pos, Cell::full(3));
+        }
+    };
+    let mut mesh = BlockMesh::new();
+    Mesher::new().mesh_morphing(block, &around, ask, &table, 9, false, &mut mesh);
+    assert!(mesh.solid.keys.is_empty() && mesh.solid.quad_count() >= 32 * 32);
+    assert_eq!(mesh.solid.targets.positions, mesh.solid.positions);
+    let on_side = |p: &[f32; 3]| p[0] == 32.0;
+    let steps = mesh.solid.positions.iter().map(|p| u8::from(on_side(p)));
+    assert_eq!(mesh.solid.targets.steps, steps.collect::<Vec<_>>());
 }
 
 #[test]

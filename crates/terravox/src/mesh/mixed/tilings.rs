@@ -200,11 +200,12 @@ impl World {
         mesher: &mut Mesher,
         leaf: (u8, VoxelPos),
         table: &MaterialTable,
+        morph_to: Option<u8>,
         out: &mut BlockMesh,
     ) {
         let around = self.around(leaf);
         let mut ask = |mip: u8, region: Region, out: &mut DenseBox| self.read(mip, region, out);
-        mesher.mesh_among(self.cells_of(leaf), &around, &mut ask, table, true, out);
+        mesher.mesh_among(self.cells_of(leaf), &around, &mut ask, table, (true, morph_to), out);
     }
 }
 

@@ -1,0 +1,111 @@
+//! How far vertices are on their way to the next coarser level: by their distance alone, so
+//! that no block jumps when it is split or merged.
+//!
+//! Blocks of a mip are on screen up to the distance at which their parent takes over, and
+//! there their vertices have arrived on its surface. The parent's own must not have left it
+//! anywhere in the block. Both hold if the way begins beyond the far corner of a block that
+//! was just merged, and ends where the parent of a block is split; between the two there is
+//! room for that from a detail of about 2 on.
+
+use super::pick::AHEAD;
+use crate::voxel::MipBlock;
+
+/// Where the vertices of each level are on their way ([`Lod::morph`](super::Lod::morph)).
+/// Holds until the next plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Morph {
+    pub(super) detail: f64,
+    pub(super) hysteresis: f64,
+    pub(super) near: f64,
+    pub(super) top: u8,
+}
+
+impl Morph {
+    /// Voxels from the nearest viewer at which vertices of a level begin to move, and at
+    /// which they arrive: what a shader needs for each mip. The second is never less. The
+    /// coarsest level stays where it is: both are infinite.
+    pub fn range_voxels(&self, level: u8) -> [f32; 2] {
+        if level >= self.top {
+            return [f32::INFINITY; 2];
+        }
+        let edge = f64::from(MipBlock::EDGE) * f64::from(1u32 << level);
+        let splits = |edge: f64| (self.detail * edge).max(self.near);
+        let end = splits(2.0 * edge);
+        // Nothing is merged into blocks of mip 0.
+        let start = match level {
+            0 => splits(edge),
+            // A viewer may have gone on as far again when the block is merged.
+            _ => splits(edge) * (1.0 + self.hysteresis) + 2.0 * AHEAD + 3f64.sqrt() * edge,
+        };
+        [start.min(end) as f32, end as f32]
+    }
+
+    /// How far a vertex is on its way: 0 at its place, 1 one level up. `level` is the mip of
+    /// its block plus its [`steps`](crate::mesh::MorphTargets::steps).
+    pub fn factor(&self, level: u8, distance_voxels: f32) -> f32 {
+        let [start, end] = self.range_voxels(level);
+        if distance_voxels >= end {
+            return 1.0;
+        }
+        // Where start and end are one, what lies before has not begun.
+        if distance_voxels > start { (distance_voxels - start) / (end - start) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pick::{LodViewer, Picker};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn distance(viewer: [f64; 3], point: [f64; 3]) -> f32 {
+        let [x, y, z] = [0, 1, 2].map(|i| viewer[i] - point[i]);
+        (x * x + y * y + z * z).sqrt() as f32
+    }
+
+    proptest! {
+        #[test]
+        fn when_a_block_is_split_or_merged_its_parts_have_arrived_and_it_has_not_left(
+            viewer in prop::array::uniform3(-4000.0..4000.0f64),
+            detail in 2.2..8.0f64,
+            mip in 1..6u8,
+            share in prop::array::uniform3(0.0..=1.0f64),
+            moved in prop::array::uniform3(-0.57..0.57f64),
+        ) {
+            let block = MipBlock::new(mip, [0; 3]);
+            let (hysteresis, near) = (0.1, 64.0);
+            let viewers = |position_voxels| vec![LodViewer { position_voxels, distance_voxels: 1e9 }];
+            // The choice is made anew after AHEAD voxels: what it just left as it was.
+            let before = [0, 1, 2].map(|i| viewer[i] + moved[i] * AHEAD);
+            let picker = |at| Picker { viewers: viewers(at), detail, hysteresis, near, ahead: AHEAD };
+            let now = picker(viewer);
+            let last = picker(before);
+            let split = now.splits(block, || false) && !last.splits(block, || false);
+            let merged = now.merges(block, || false) && !last.merges(block, || false);
+            prop_assume!(split || merged);
+            let point = share.map(|share| share * f64::from(block.edge_voxels()));
+            let morph = Morph { detail, hysteresis, near, top: 9 };
+            prop_assert_eq!(morph.factor(mip, distance(viewer, point)), 0.0);
+            prop_assert_eq!(morph.factor(mip - 1, distance(viewer, point)), 1.0);
+        }
+    }
+
+    #[test]
+    fn the_way_is_even_and_the_coarsest_level_stays() {
+        let morph = Morph { detail: 3.0, hysteresis: 0.1, near: 64.0, top: 2 };
+        assert_eq!(morph.range_voxels(0), [96.0, 192.0]);
+        let [start, end] = morph.range_voxels(1);
+        assert!(start > 192.0 * 1.1 + 64.0 && start < end && end == 384.0);
+        assert_eq!(morph.factor(0, 144.0), 0.5);
+        assert_eq!((morph.factor(1, start), morph.factor(1, end)), (0.0, 1.0));
+        assert_eq!(morph.factor(2, 1e30), 0.0);
+    }
+
+    #[test]
+    fn without_room_for_a_way_vertices_jump() {
+        let morph = Morph { detail: 1.0, hysteresis: 0.1, near: 500.0, top: 4 };
+        let [start, end] = morph.range_voxels(1);
+        assert_eq!((start, end), (500.0, 500.0));
+        assert_eq!((morph.factor(1, 499.9), morph.factor(1, 500.0)), (0.0, 1.0));
+    }
+}
