@@ -27,6 +27,12 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/editing.md")]
 struct EditingGuide;
+
+/// And that of the guide to bodies.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/bodies.md")]
+struct BodiesGuide;
+
 /// The code in the page about particles compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/particles.md")]

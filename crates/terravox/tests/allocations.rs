@@ -143,3 +143,28 @@ fn submersion_does_not_allocate() {
     let counted = allocation_counter::measure(|| again = float_all(&collider, &mut scratch));
     assert_eq!((again, counted.count_total), (first, 0));
 }
+
+#[test]
+fn a_look_at_what_hangs_together_does_not_allocate_by_cell() {
+    use terravox::bodies::{Loose, LooseOptions};
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::new(Region::new([-64, -64, -64], [64, 0, 64]));
+    cells.fill(8);
+    assert!(grid.write(&cells).is_ok());
+    let (mut loose, options) = (Loose::default(), LooseOptions::floor(-60));
+    let mut look = |x: i32| {
+        let dug = Region::new([x, -9, -5], [x + 9, 0, 4]);
+        assert!(grid.write(&DenseBox::new(dug)).is_ok());
+        let mut more = true;
+        let counted = allocation_counter::measure(|| {
+            loose.touch(dug);
+            more = loose.cut(&mut grid, None, &options).is_ok_and(|cut| cut.more);
+        });
+        assert!(!more);
+        counted
+    };
+    look(-5);
+    // Records of up to eight chunks, and the tables and queues of the search.
+    let again = look(-3);
+    assert!(again.count_total < 100 && again.bytes_max < 64 << 10, "{again:?}");
+}

@@ -7,6 +7,8 @@ use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History, NO_TURN};
 use terravox::generate::fill_sdf;
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 
+use terravox_rapier::{LooseShapeOptions, loose_shape};
+
 use crate::harness::repeat;
 use crate::report::{Report, detail};
 
@@ -30,6 +32,18 @@ pub fn run(report: &mut Report) {
     let Some(CutLoose { bodies, .. }) = last.into_inner() else { unreachable!("it ran") };
     let [body] = &bodies[..] else { panic!("{} bodies of one bridge", bodies.len()) };
     let triangles: usize = body.meshes.iter().map(|mesh| mesh.solid.indices.len() / 3).sum();
+    let options = LooseShapeOptions::default();
+    let shape = repeat(
+        "shape",
+        ROUNDS,
+        || (),
+        |()| {
+            let shape = loose_shape(body, 1.0, &options);
+            shape.as_compound().map_or(0, |parts| parts.shapes().len()) as u64
+        },
+    );
+    let parts = loose_shape(body, 1.0, &options);
+    let parts = parts.as_compound().map_or(0, |parts| parts.shapes().len());
     let note = format!(
         "{} cells: found, moved with undo, mass, inertia and mesh; without a collision shape",
         body.cells
@@ -43,6 +57,8 @@ pub fn run(report: &mut Report) {
             detail("triangles", triangles as f64, ""),
             detail("tonnes, voxels of a metre", body.mass.mass / 1e3, "t"),
             detail("median", timing.median * 1e3, "ms"),
+            detail("its collision shape, as well", shape.min * 1e3, "ms")
+                .note(format!("{parts} hulls; median {:.2}", shape.median * 1e3)),
         ],
     );
 }

@@ -39,6 +39,7 @@ pub(super) struct BodyScratch {
     clumps: Vec<u16>,
     cells: DenseBox,
     taken: DenseBox,
+    mesh: Memory,
 }
 
 /// Moves the cells of a piece out of the world.
@@ -69,7 +70,7 @@ pub(super) fn take(
         body.write(&scratch.taken)?;
     }
     let mass = sums.mass(body.materials());
-    let meshes = meshes_of(&body)?;
+    let meshes = meshes_of(&body, &mut scratch.mesh)?;
     Ok(LooseBody { grid: body, from, bounds, cells: piece.cells, mass, meshes })
 }
 
@@ -142,38 +143,41 @@ impl BodyScratch {
     }
 }
 
+/// What meshing uses again.
+type Memory = (Mesher, DenseBox);
+
 /// The meshes of all chunks that have one.
-fn meshes_of(body: &VoxelGrid) -> Result<Vec<BlockMesh>, EditError> {
-    let chunks = body.chunks();
+fn meshes_of(body: &VoxelGrid, memory: &mut Memory) -> Result<Vec<BlockMesh>, EditError> {
     let snapshot = body.snapshot();
-    let mesh = |memory: &mut (Mesher, DenseBox), chunk: &ChunkPos| {
-        let (mesher, cells) = memory;
+    let mesh = |(mesher, cells): &mut Memory, chunk: &ChunkPos| {
         let mut mesh = BlockMesh::new();
         snapshot.read(chunk.region().grow(PAD), 0, cells)?;
         mesher.mesh(cells, snapshot.materials(), &mut mesh);
         Ok(mesh)
     };
-    let mut meshes = map_all(&chunks, mesh)?;
+    let mut meshes = map_all(&body.chunks(), memory, mesh)?;
     meshes.retain(|mesh| !mesh.solid.is_empty() || !mesh.liquid.is_empty());
     Ok(meshes)
 }
 
-type Memory = (Mesher, DenseBox);
-
 #[cfg(not(feature = "parallel"))]
 fn map_all(
     chunks: &[ChunkPos],
+    memory: &mut Memory,
     mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError>,
 ) -> Result<Vec<BlockMesh>, EditError> {
-    let mut memory = Memory::default();
-    chunks.iter().map(|chunk| mesh(&mut memory, chunk)).collect()
+    chunks.iter().map(|chunk| mesh(memory, chunk)).collect()
 }
 
 #[cfg(feature = "parallel")]
 fn map_all(
     chunks: &[ChunkPos],
-    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError> + Sync,
+    memory: &mut Memory,
+    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError> + Send + Sync,
 ) -> Result<Vec<BlockMesh>, EditError> {
     use rayon::prelude::*;
-    chunks.par_iter().map_init(Memory::default, |memory, chunk| mesh(memory, chunk)).collect()
+    if let [one] = chunks {
+        return Ok(vec![mesh(memory, one)?]);
+    }
+    chunks.par_iter().map_init(Memory::default, mesh).collect()
 }

@@ -30,12 +30,14 @@ pub(super) struct Clump {
     /// One of them, x + 32 z + 1024 y: what it is known by, as numbers change with edits.
     pub cell: u16,
     pub anchored: bool,
+    /// A bit for every side of the chunk on which it has a cell.
+    pub sides: u8,
 }
 
 impl Clump {
     /// All cells of a chunk.
     pub fn full(anchored: bool) -> Clump {
-        Clump { cells: 32 * 32 * 32, cell: 0, anchored }
+        Clump { cells: 32 * 32 * 32, cell: 0, anchored, sides: 63 }
     }
 }
 
@@ -64,19 +66,27 @@ pub(super) enum Found<'a> {
 
 impl Clumps {
     fn new(labels: &Labels, chunk: ChunkPos, anchors: &Anchors) -> Clumps {
-        let clump = |(&cells, &cell)| Clump { cells, cell, anchored: false };
+        let clump = |(&cells, &cell)| Clump { cells, cell, anchored: false, sides: 0 };
         let mut all: Box<[Clump]> = labels.cells().iter().zip(labels.firsts()).map(clump).collect();
         for part in anchors.parts(chunk.region()) {
             labels.runs_in(part, chunk.min_voxel(), |_, _, clump| {
                 all[usize::from(clump)].anchored = true;
             });
         }
-        let several = labels.count() > 1;
-        Clumps {
-            all,
-            sides: Box::new(sides_of(labels.rows())),
-            labels: several.then(|| labels_of(labels)),
+        let sides = Box::new(sides_of(labels.rows()));
+        let labels = (labels.count() > 1).then(|| labels_of(labels));
+        for side in 0..6 {
+            let bit = 1 << side;
+            match (&labels, &mut *all) {
+                (Some(labels), all) => {
+                    let known = labels[side].iter().filter(|&&label| label != NONE);
+                    known.for_each(|&label| all[usize::from(label)].sides |= bit);
+                }
+                (None, [one]) if sides[side] != [0; 32] => one.sides |= bit,
+                _ => {}
+            }
         }
+        Clumps { all, sides, labels }
     }
 
     pub fn all(&self) -> &[Clump] {

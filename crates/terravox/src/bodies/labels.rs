@@ -81,6 +81,15 @@ impl Labels {
     fn touched(&mut self, row: usize, run: u32, mut label: u16) -> u16 {
         let there = self.rows[row];
         let mut both = there & run;
+        // One run a row is the rule.
+        if both != 0 && self.first[row + 1] == self.first[row] + 1 {
+            let other = self.clumps[usize::from(self.first[row])];
+            return match label {
+                NONE => other,
+                label if label == other => label,
+                label => self.join(label, other),
+            };
+        }
         while both != 0 {
             let low = both & both.wrapping_neg();
             let other = self.clumps[self.run_at(row, low)];
@@ -99,12 +108,8 @@ impl Labels {
     fn run_at(&self, row: usize, bit: u32) -> usize {
         let bits = self.rows[row];
         let starts = bits & !(bits << 1);
-        let first = usize::from(self.first[row]);
-        // One run a row is the rule.
-        match starts & (starts - 1) {
-            0 => first,
-            _ => first + (starts & (bit | (bit - 1))).count_ones() as usize - 1,
-        }
+        let before = (starts & (bit | (bit - 1))).count_ones() as usize;
+        usize::from(self.first[row]) + before - 1
     }
 
     fn root(&mut self, mut label: u16) -> u16 {

@@ -23,6 +23,8 @@ pub struct LooseOptions {
     pub max_cells: u64,
     /// Cells that become bodies in one call; one body always may.
     pub cells_per_call: u64,
+    /// Bodies of one call: the smallest take some tens of microseconds each.
+    pub bodies_per_call: usize,
     /// Steps of the search in one call: from one connected part of a chunk to the next, some
     /// tenths of a microsecond each.
     pub steps_per_call: u32,
@@ -31,13 +33,14 @@ pub struct LooseOptions {
 }
 
 impl Default for LooseOptions {
-    /// No anchors but what is not held; bodies of up to 262,144 cells, as many cells a call;
-    /// 20,000 steps a call; 32 MiB.
+    /// No anchors but what is not held; bodies of up to 262,144 cells, as many cells a call,
+    /// 64 bodies a call; 20,000 steps a call; 32 MiB.
     fn default() -> LooseOptions {
         LooseOptions {
             anchors: Anchors::default(),
             max_cells: 1 << 18,
             cells_per_call: 1 << 18,
+            bodies_per_call: 64,
             steps_per_call: 20_000,
             cache_bytes: 32 << 20,
         }
@@ -222,7 +225,9 @@ impl Loose {
                 cut.too_large.push(TooLarge { cells: piece.cells, region: piece.chunks() });
                 continue;
             }
-            if cells > 0 && cells + piece.cells > options.cells_per_call {
+            let full = cut.bodies.len() >= options.bodies_per_call.max(1)
+                || cells + piece.cells > options.cells_per_call;
+            if cells > 0 && full {
                 self.ready.push_front(piece);
                 break;
             }
@@ -254,7 +259,9 @@ impl Loose {
 
     /// Goes by what changed since the last call: what was found there is looked for again.
     fn follow(&mut self, grid: &VoxelGrid, anchors: &Anchors) {
-        let changed = self.forget_changes(grid);
+        // What came beside a piece holds it as well.
+        let changed = self.forget_changes(grid).into_iter().map(|region| region.grow(1));
+        let changed: Vec<Region> = changed.collect();
         let mut again = changed.iter().any(|region| self.search_knows(*region));
         let stale = |piece: &Piece| {
             let in_region =

@@ -186,9 +186,6 @@ impl Search {
             Found::Mixed(clumps) => clumps.side_of(side, number),
             Found::Empty | Found::Unknown => return,
         };
-        if here == [0; 32] {
-            return;
-        }
         let flood = self.root(flood);
         let mut met = std::mem::take(&mut self.met);
         met.clear();
@@ -251,7 +248,7 @@ impl Search {
             return;
         }
         for (side, [x, y, z]) in WAYS.into_iter().enumerate() {
-            if matches!(found, Found::Mixed(clumps) if *clumps.side(side) == [0; 32]) {
+            if clump.sides >> side & 1 == 0 {
                 continue;
             }
             let to = ChunkPos::new(chunk.x + x, chunk.y + y, chunk.z + z);

@@ -270,9 +270,10 @@ fn work_is_put_off_and_comes_to_the_same() {
     let all = LooseOptions::floor(1);
     let few_steps = LooseOptions { steps_per_call: 20, ..all.clone() };
     let few_cells = LooseOptions { cells_per_call: 100, ..all.clone() };
+    let few_bodies = LooseOptions { bodies_per_call: 3, ..all.clone() };
     let (once, bodies, digest) = run(&all);
     assert_eq!((once, bodies.len()), (1, 10));
-    for (options, at_least) in [(few_steps, 3), (few_cells, 5)] {
+    for (options, at_least) in [(few_steps, 3), (few_cells, 5), (few_bodies, 4)] {
         let (calls, same, same_digest) = run(&options);
         assert!(calls >= at_least, "{calls} calls");
         assert!(same == bodies && same_digest == digest);
@@ -303,6 +304,19 @@ fn edits_while_work_is_put_off_are_seen() {
     assert!(cut.more && loose.stats().ready == 1);
     let left = if cut.bodies[0].bounds.min.y == 0 { 4 } else { 0 };
     put(&mut grid, Region::new([0, -9, 0], [1, left, 1]), Cell::full(ROCK));
+    assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
+}
+
+#[test]
+fn what_is_put_under_a_piece_that_waits_holds_it() {
+    let mut grid = world(&[([-40, 0, 0], [-34, 1, 1]), ([0, 0, 0], [6, 1, 1])]);
+    let options = LooseOptions { cells_per_call: 1, ..LooseOptions::floor(-8) };
+    let mut loose = Loose::default();
+    loose.touch(grid.bounds());
+    let cut = loose.cut(&mut grid, None, &options).unwrap();
+    assert!(cut.more && cut.bodies[0].from.x < 0);
+    // Next door, and nobody says so.
+    put(&mut grid, Region::new([2, -9, 0], [3, 0, 1]), Cell::full(ROCK));
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
 }
 
@@ -418,6 +432,26 @@ fn filling_alone_cuts_nothing_until_it_is_touched() {
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty(), "worlds may stream in");
     loose.touch(Region::new([2, 10, 2], [3, 11, 3]));
     assert_eq!(cut_all(&mut loose, &mut grid, &options).len(), 1);
+}
+
+#[test]
+fn dust_becomes_bodies_a_few_a_call() {
+    // Every other cell about a corner of eight chunks: each hangs on nothing.
+    let region = Region::new([-6; 3], [6; 3]);
+    let (mut grid, mut cells) = (VoxelGrid::default(), DenseBox::new(region));
+    for voxel in region.voxels().filter(|v| (v.x + v.y + v.z).rem_euclid(2) == 0) {
+        cells.set(voxel, Cell::full(ROCK));
+    }
+    grid.write(&cells).unwrap();
+    let mut loose = Loose::default();
+    loose.touch(region);
+    let options = LooseOptions::floor(-6);
+    let cut = loose.cut(&mut grid, None, &options).unwrap();
+    assert_eq!((cut.bodies.len(), cut.more), (options.bodies_per_call, true));
+    let bodies = cut_all(&mut loose, &mut grid, &options);
+    assert_eq!(cut.bodies.len() + bodies.len(), 12 * 12 * 12 / 2);
+    assert!(bodies.iter().all(|body| body.cells == 1));
+    assert!(solid_cells(&grid, VoxelPos::ZERO).is_empty());
 }
 
 #[test]

@@ -221,3 +221,42 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
         .expect("the fill has all");
     assert!(terrain.edit(&far).expect("it is held").removed.voxels(ROCK) > 50.0);
 }
+
+#[test]
+fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
+    use crate::bodies::LooseOptions;
+    use crate::edit::EditOp;
+    let placement = Placement { voxel_size_m: 0.5, origin_m: [10.0, 0.0, -7.0] };
+    let options = TerrainOptions { placement, ..TerrainOptions::default() };
+    let mut terrain = Terrain::new(options);
+    // A mushroom: stem and hat, metres.
+    let mushroom = |p: [f32; 3]| {
+        let off = (p[0] - 12.0).hypot(p[2]);
+        (1.5 - off).min(8.0 - p[1]).max((6.0 - off).min(1.5 - (p[1] - 9.0).abs())).max(-p[1])
+    };
+    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, mushroom);
+    terrain.fill([0.0, -8.0, -12.0], [24.0, 16.0, 12.0], fill).unwrap();
+    let whole = terrain.grid().digest().unwrap();
+    // Nobody knows the ground around: it holds what is there.
+    assert!(terrain.cut_loose(&LooseOptions::default()).unwrap().bodies.is_empty());
+    terrain.history_mut().begin_stroke();
+    terrain.edit(&EditOp::dig_ball([12.0, 5.0, 0.0], 2.5)).unwrap();
+    let mut cut = terrain.cut_loose(&LooseOptions::default()).unwrap();
+    terrain.history_mut().end_stroke();
+    let hat = cut.bodies.pop().expect("the hat");
+    assert!(cut.bodies.is_empty() && !cut.more);
+    let from = terrain.cut_from(&hat);
+    let centre = [0, 1, 2].map(|i| from[i] + 0.5 * hat.mass.centre[i] as f32);
+    assert!((centre[0] - 12.0).abs() < 0.1 && (centre[1] - 9.0).abs() < 0.3, "{centre:?}");
+    let down = |terrain: &mut Terrain| {
+        terrain.ray([14.0, 15.0, 0.0], [0.0, -1.0, 0.0], 30.0).map(|hit| hit.point[1])
+    };
+    assert!(down(&mut terrain).is_some_and(|y| y < 1.0));
+    terrain.undo().unwrap();
+    assert_eq!(terrain.grid().digest().unwrap(), whole);
+    assert!(terrain.cut_loose(&LooseOptions::default()).unwrap().bodies.is_empty());
+    terrain.redo().unwrap();
+    // It settles a metre lower.
+    terrain.write_back(&hat, [from[0], from[1] - 1.0, from[2]], [0.0, 0.0, 0.0, 1.0]).unwrap();
+    assert!(down(&mut terrain).is_some_and(|y| (y - 9.5).abs() < 0.2));
+}

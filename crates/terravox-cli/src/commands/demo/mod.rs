@@ -1,6 +1,8 @@
 //! `demo`: the whole way of a world, from nothing or a file to a model and pictures.
 
 #[cfg(feature = "physics")]
+mod bridge;
+#[cfg(feature = "physics")]
 mod drop;
 mod horizon;
 mod sparks;
@@ -33,7 +35,7 @@ const HEIGHTS: Range<i32> = -32..128;
 
 /// How to have the part of the demo that is not built by default.
 #[cfg(not(feature = "physics"))]
-const NO_DROP: &str = "to see 500 bodies fall, float and be dug under: \
+const NO_DROP: &str = "to see 500 bodies fall, float and be dug under, and a bridge fall: \
                        cargo run --release --features physics -- demo";
 
 /// A picture: the name of its file, and its camera.
@@ -75,6 +77,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
     if args.file.is_none() {
         pictures.extend(horizon::show(args, console, &mut times)?);
+        #[cfg(feature = "physics")]
+        pictures.extend(bridge::show(args, console, &mut times)?);
     }
     #[cfg(feature = "physics")]
     let (drop, pictures) =

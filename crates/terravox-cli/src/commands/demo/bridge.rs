@@ -1,0 +1,229 @@
+//! A bridge that is cut at both ends and in its middle: four moments of its fall in one
+//! picture. What falls is drawn as the ground that it would be if it stopped there.
+
+use super::super::render::{take, typed, write_png};
+use super::{Taken, Times};
+use crate::args::Demo;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use glam::DVec3;
+use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
+use terravox::bodies::{LooseBody, LooseOptions};
+use terravox::edit::EditOp;
+use terravox::terrain::{Part, Terrain, TerrainError, TerrainOptions};
+use terravox::voxel::{DenseBox, GridOptions, NotHeld, VoxelGrid};
+use terravox_cli::render::{Camera, Image, PictureOptions, Scene};
+use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
+use terravox_store::WorldInfo;
+
+const GRASS: u8 = 2;
+const BRICK: u8 = 5;
+const ROCK: u8 = 8;
+const COBBLESTONE: u8 = 17;
+
+/// Lowest and highest corner of what is made, metres.
+const BOUNDS: [[f32; 3]; 2] = [[-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]];
+
+/// Where the bridge is cut, metres along it.
+const CUTS: [f32; 3] = [-25.0, 1.0, 25.0];
+
+/// Steps of 1/60 s after which pictures are taken: one before the cut, two of the fall. The
+/// last is taken when all rests.
+const STEPS: [usize; 2] = [54, 100];
+
+/// Most steps until all rests.
+const MOST_STEPS: usize = 900;
+
+/// Where the pictures are taken from, and what they look at, metres.
+const CAMERA: [[f64; 3]; 2] = [[-15.0, 9.0, 56.0], [1.0, -5.0, 0.0]];
+const FOV_DEGREES: f64 = 50.0;
+
+/// Makes the bridge, cuts it, and takes the picture.
+///
+/// # Errors
+/// If the picture cannot be written.
+pub fn show(args: &Demo, console: &Console, times: &mut Times) -> Outcome<Vec<Taken>> {
+    let grids = times.step("bridge", fall)?;
+    let info = WorldInfo::default();
+    let camera = Camera::looking_at(CAMERA[0].into(), CAMERA[1].into(), FOV_DEGREES);
+    let size = args.size.map(|edge| (edge / 2).max(1));
+    let path = args.out.join("bridge.png");
+    let output = Output::create(&path)?;
+    let whole = times.step("picture bridge", || four(&grids, &camera, size, console))?;
+    write_png(output, &path, &whole)?;
+    let last = Scene::new(&grids[3], Some(0)).map_err(Failure::new)?;
+    Ok(vec![("bridge.png", typed(&info, &last, &camera).value)])
+}
+
+/// Four pictures of a size in one.
+fn four(
+    grids: &[VoxelGrid],
+    camera: &Camera,
+    [width, height]: [usize; 2],
+    console: &Console,
+) -> Outcome<Image> {
+    let mut whole = Image::new(2 * width, 2 * height);
+    for (number, grid) in grids.iter().enumerate() {
+        let scene = Scene::new(grid, Some(0)).map_err(Failure::new)?;
+        let options = PictureOptions { width, height, ..PictureOptions::default() };
+        let picture = take(&scene, camera, &options, console);
+        put(&picture.image, &mut whole, [number % 2, number / 2]);
+    }
+    Ok(whole)
+}
+
+/// Puts a picture into a place of one of twice its edges.
+fn put(picture: &Image, whole: &mut Image, [column, row]: [usize; 2]) {
+    for (y, line) in picture.pixels.chunks_exact(picture.width).enumerate() {
+        let at = column * picture.width + whole.width * (row * picture.height + y);
+        whole.pixels[at..at + picture.width].copy_from_slice(line);
+    }
+}
+
+/// The world at four moments.
+fn fall() -> Outcome<[VoxelGrid; 4]> {
+    let mut terrain = valley().map_err(Failure::new)?;
+    let mut grids = vec![with_bodies(&terrain, &PhysicsWorld::new(), &[])?];
+    for along in CUTS {
+        cut(&mut terrain, along)?;
+    }
+    let loose = LooseOptions::floor(BOUNDS[0][1] as i32 + 1);
+    let cut = terrain.cut_loose(&loose).map_err(Failure::new)?;
+    let (mut world, mut ground) = (PhysicsWorld::new(), TerrainColliders::default());
+    let mut bodies = Vec::new();
+    for body in cut.bodies {
+        let shape = LooseShapeOptions::default();
+        let (rigid, collider) = loose_builders(&body, terrain.placement(), &shape);
+        bodies.push((body, world.insert(rigid, collider).0));
+    }
+    for step in 0..MOST_STEPS {
+        if STEPS.contains(&step) {
+            grids.push(with_bodies(&terrain, &world, &bodies)?);
+        }
+        ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+        world.step();
+        let rests = |handle: RigidBodyHandle| world.bodies[handle].is_sleeping();
+        if grids.len() > STEPS.len() && bodies.iter().all(|body| rests(body.1)) {
+            break;
+        }
+    }
+    grids.push(with_bodies(&terrain, &world, &bodies)?);
+    let Ok(grids) = grids.try_into() else { unreachable!("two moments of the fall were passed") };
+    Ok(grids)
+}
+
+/// A gorge with an arch of brick over it, and a road on that.
+fn valley() -> Result<Terrain, TerrainError> {
+    let grid = GridOptions::default(); // around what is filled there is air
+    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let [min, max] = BOUNDS;
+    let material = |p: [f32; 3]| match bridge(p) {
+        [_, deck] if deck > -0.8 => COBBLESTONE,
+        [arch, _] if arch > -0.8 => BRICK,
+        _ if p[1] > 3.5 => GRASS,
+        _ => ROCK,
+    };
+    let fill = |part: &mut Part<'_>| {
+        part.fill_sdf_with(|p| bridge(p).into_iter().fold(gorge(p), f32::max), material);
+    };
+    terrain.fill(min, max, fill)?;
+    Ok(terrain)
+}
+
+/// Distance to the ground, inside positive, metres.
+fn gorge([x, y, z]: [f32; 3]) -> f32 {
+    let bend = 2.0 * (z * 0.09).sin();
+    let rough = 0.8 * (x * 0.31 + z * 0.17).sin() * (z * 0.37 - x * 0.11).cos();
+    let side = (x - bend).abs() - 27.0 + rough;
+    let top = 5.0 + 0.8 * (x * 0.07).sin() * (z * 0.08).cos() + 0.15 * rough;
+    let floor = (-22.0 + 0.014 * (x - bend) * (x - bend)).min(-12.0) + rough;
+    // Walls rise by two for one.
+    let wall = (2.0 * side - 4.0 - y) / 5f32.sqrt();
+    wall.min(top - y).max(floor - y)
+}
+
+/// Distances to the arch and to the deck, inside positive, metres.
+fn bridge([x, y, z]: [f32; 3]) -> [f32; 2] {
+    let wide = |half: f32| half - z.abs();
+    let deck = 8.2 - 0.0022 * x * x;
+    let arch = 6.0 - 0.014 * x * x;
+    let ends = 38.0 - x.abs();
+    // Columns stand on the arch, 7 m apart.
+    let column = 1.1 - ((x + 3.5).rem_euclid(7.0) - 3.5).abs();
+    let column = column.min(y - arch).min(deck - y).min(wide(3.4));
+    let rib = (1.5 - (y - arch).abs() / (1.0 + (0.028 * x).powi(2)).sqrt()).min(wide(4.2));
+    [rib.max(column).min(ends), (1.3 - (y - deck).abs()).min(wide(5.5)).min(ends)]
+}
+
+/// Digs the bridge away across its whole width.
+fn cut(terrain: &mut Terrain, along: f32) -> Outcome<()> {
+    for number in 0..35u8 {
+        let [across, up] = [number % 5, number / 5].map(|v| 3.0 * f32::from(v));
+        let centre = [along, up - 6.0, across - 6.0];
+        terrain.edit(&EditOp::dig_ball(centre, 3.1)).map_err(Failure::new)?;
+    }
+    Ok(())
+}
+
+/// The world with its bodies as ground, where they are now.
+fn with_bodies(
+    terrain: &Terrain,
+    world: &PhysicsWorld,
+    bodies: &[(LooseBody, RigidBodyHandle)],
+) -> Outcome<VoxelGrid> {
+    let grid = copy(terrain.grid()).map_err(Failure::new)?;
+    let mut terrain = Terrain::from_grid(grid, terrain.placement());
+    for (body, handle) in bodies {
+        let (position, rotation) = loose_pose(&world.bodies[*handle]);
+        // What fell out of the world is not drawn.
+        if DVec3::from(position.map(f64::from)).length() < 200.0 {
+            terrain.write_back(body, position, rotation).map_err(Failure::new)?;
+        }
+    }
+    Ok(std::mem::take(terrain.grid_mut()))
+}
+
+fn copy(grid: &VoxelGrid) -> Result<VoxelGrid, NotHeld> {
+    let mut copy = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::default();
+    for chunk in grid.chunks() {
+        grid.read(chunk.region(), 0, &mut cells)?;
+        copy.write(&cells)?;
+    }
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::voxel::Kind;
+
+    #[test]
+    fn the_bridge_falls_into_the_gorge_in_two_and_nothing_is_lost() -> Outcome<()> {
+        let grids = fall()?;
+        // Height of the middle of all that is of brick and cobblestone, and how much it is.
+        let brick = |grid: &VoxelGrid| {
+            let (mut units, mut height) = (0.0, 0.0);
+            for voxel in grid.bounds().voxels() {
+                let cell = grid.cell(voxel).unwrap_or_default();
+                if matches!(cell.material, BRICK | COBBLESTONE) {
+                    units += f64::from(cell.fraction());
+                    height += f64::from(cell.fraction()) * f64::from(voxel.y);
+                }
+            }
+            [units, height / units]
+        };
+        let [whole, falling, lower, rest] = [0, 1, 2, 3].map(|i| brick(&grids[i]));
+        assert!(whole[1] > falling[1] && falling[1] > lower[1] && lower[1] > rest[1]);
+        assert!(whole[1] - rest[1] > 8.0, "{whole:?} to {rest:?}");
+        assert!(rest[0] > 0.9 * falling[0], "{falling:?} to {rest:?}");
+        // What was cut loose is in the air where it was drawn first.
+        let kind = |grid: &VoxelGrid, voxel: [i32; 3]| {
+            grid.cell(voxel.into()).map(|cell| grid.materials().kind(cell.material))
+        };
+        assert_eq!(kind(&grids[0], [12, 7, 0]).ok(), Some(Kind::Solid));
+        assert_eq!(kind(&grids[3], [12, 7, 0]).ok(), Some(Kind::Air));
+        Ok(())
+    }
+}
