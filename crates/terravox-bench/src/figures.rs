@@ -37,11 +37,13 @@ pub enum Area {
     Lod,
     /// Surfaces of fewer triangles, and those between levels.
     Octree,
+    /// Sparks and debris.
+    Particles,
 }
 
 impl Area {
     /// Every area, in the order in which they run.
-    pub const ALL: [Area; 7] = [
+    pub const ALL: [Area; 8] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -49,6 +51,7 @@ impl Area {
         Area::Edit,
         Area::Lod,
         Area::Octree,
+        Area::Particles,
     ];
 }
 
@@ -79,7 +82,7 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Collide, Contacts, Edit, Lod, Mesh, Octree, Storage};
+    use Area::{Collide, Contacts, Edit, Lod, Mesh, Octree, Particles, Storage};
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -167,6 +170,16 @@ pub const FIGURES: &[Figure] = {
         figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
         figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
         figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
+        figure(Octree, "morph_median", "voxels", AtMost(0.02), Some(0.01)),
+        figure(Octree, "morph_p99", "voxels", AtMost(0.7), Some(0.3)),
+        figure(Octree, "morph_open_edges", "edges", AtMost(0.0), None),
+        figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
+        figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
+        figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
+        figure(Particles, "burst_fell_through_warm", "share", AtMost(0.03), Some(0.01)),
+        figure(Particles, "v_rest", "share", AtLeast(0.98), Some(1.0)),
+        figure(Particles, "particles_vs_ray_each", "×", AtLeast(30.0), Some(100.0)),
+        figure(Particles, "single_particle_fell_through", "casings", AtMost(0.0), Some(0.0)),
     ]
 };
 
@@ -191,7 +204,7 @@ mod tests {
             assert!(FIGURES[..at].iter().all(|other| other.id != figure.id), "{}", figure.id);
             assert!(figure.aim.is_none_or(|aim| figure.bound.holds(aim)), "{}", figure.id);
         }
-        assert_eq!(FIGURES.len(), 85);
+        assert_eq!(FIGURES.len(), 95);
     }
 
     #[test]

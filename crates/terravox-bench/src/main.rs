@@ -11,6 +11,7 @@ mod machine;
 mod markdown;
 mod mesh;
 mod octree;
+mod particles;
 mod report;
 mod storage;
 mod worlds;
@@ -27,8 +28,9 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
        terravox-bench lod --only view|fly|far|speed|seam|closed
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, octree or all. Prints tables; --json writes
-the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as docs/benchmarks.md.
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles or all. Prints tables;
+--json writes the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as
+docs/benchmarks.md.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
 and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
@@ -104,6 +106,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "edit" => areas.push(Area::Edit),
             "lod" => areas.push(Area::Lod),
             "octree" => areas.push(Area::Octree),
+            "particles" => areas.push(Area::Particles),
             "all" => areas.extend(Area::ALL),
             "--json" | "--update" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -142,6 +145,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Edit => edit::run(&mut report),
             Area::Lod => lod::run(&mut report, request.only.as_deref()),
             Area::Octree => octree::run(&mut report),
+            Area::Particles => particles::run(&mut report),
         }
         print!("\n{}", report.text());
         reports.push(report);

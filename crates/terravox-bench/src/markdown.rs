@@ -1,7 +1,8 @@
 //! Puts measured tables into a Markdown document, between marks that stay in it:
 //! `<!-- begin NAME -->` and `<!-- end NAME -->`, a line each. The names are
 //! `storage-machine`, `storage-figures`, `storage-details`, `storage-peers`, and the
-//! same for `mesh`, `collide`, `contacts`, `edit`, `lod` and `octree`. What is not between marks is left as it is.
+//! same for `mesh`, `collide`, `contacts`, `edit`, `lod`, `octree` and `particles`. What is not
+//! between marks is left as it is.
 
 use crate::figures::Area;
 use crate::machine::Machine;
@@ -22,6 +23,7 @@ pub fn update(document: &str, reports: &[Report], machine: &Machine) -> Result<S
             Area::Edit => "edit",
             Area::Lod => "lod",
             Area::Octree => "octree",
+            Area::Particles => "particles",
         };
         let details: Vec<String> = report.detail_tables().iter().map(table).collect();
         let peers: String = report.peer_wins().iter().map(|line| format!("- {line}\n")).collect();

@@ -13,6 +13,7 @@ pub mod generate;
 pub mod lod;
 pub mod math;
 pub mod mesh;
+pub mod particles;
 pub mod terrain;
 pub mod voxel;
 
@@ -25,3 +26,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/editing.md")]
 struct EditingGuide;
+/// The code in the page about particles compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/particles.md")]
+struct ParticlesPage;

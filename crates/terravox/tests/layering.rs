@@ -14,7 +14,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("lod", &["voxel", "mesh"]),
-    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
+    ("particles", &[]),
+    ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -183,7 +183,7 @@ fn the_demo_goes_all_the_way() {
         arguments.extend(["--bodies", "12"]);
     }
     let demo = folder.report(&arguments);
-    let files = if cfg!(feature = "physics") { 8 } else { 5 };
+    let files = if cfg!(feature = "physics") { 9 } else { 6 };
     assert_eq!(demo["files"].as_array().map(Vec::len), Some(files), "{demo}");
     match cfg!(feature = "physics") {
         true => {

@@ -5,7 +5,7 @@
 //! they are true distances too. Lakes fill what lies below the sea level and above the
 //! ground; caves keep away from lake beds.
 
-use super::noise::{noise_2d, noise_3d, unit};
+use super::noise::{Noise2, Noise3, unit};
 use super::sdf::{cell_centre, occupancy_units};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
@@ -67,8 +67,8 @@ const ROUGHNESS: f64 = 1.6;
 /// Cave and ground blend where their distances differ by less, in voxels.
 const BLEND: f64 = 4.0;
 
-/// Cells of a row for which caves are looked for together.
-const RUN: usize = 8;
+/// Half the diagonal of a cube of 8³ cells, in cells: for such, caves are looked for together.
+const HALF_DIAGONAL: f64 = 6.93;
 
 /// Height of the ground, how it leans, and what it is made of, at one column.
 #[derive(Clone, Copy, Default)]
@@ -76,6 +76,8 @@ struct Column {
     height: f64,
     /// The vertical part of the surface's unit normal, 0 to 1.
     upright: f64,
+    /// Cells whose middle is higher are air.
+    sky: f64,
     /// How far the borders of the materials on the surface are pushed about.
     small: f64,
     /// Where snow begins.
@@ -101,15 +103,6 @@ struct Capsule {
 }
 
 impl Capsule {
-    /// Whether the cave may show in the row along X at (y, z).
-    fn is_near_row(&self, y: f64, z: f64, reach: f64) -> bool {
-        let near = |v: f64, axis: usize| {
-            let (a, b) = (self.from[axis], self.to[axis]);
-            a.min(b) - reach < v && v < a.max(b) + reach
-        };
-        near(y, 1) && near(z, 2)
-    }
-
     /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of
     /// `edge` voxels. Where its wall, rough as it is, is four voxels and half a cell farther
     /// than the blend of cave and ground reaches, it does not: either the ground is nearer by
@@ -117,6 +110,40 @@ impl Capsule {
     fn matters(&self, middle: [f64; 3], reach: f64, edge: f64) -> bool {
         let distance = segment_distance(middle, self.from, self.to) - self.radius;
         distance < BLEND + 1.0 + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
+    }
+}
+
+/// The height field.
+struct Relief {
+    /// Of salt 1 to 8, then of the two by which the land is pushed about.
+    noises: [Noise2; 10],
+}
+
+impl Relief {
+    fn new(seed: u64) -> Relief {
+        Relief { noises: [1, 2, 3, 4, 5, 6, 7, 8, 30, 31].map(|salt| Noise2::new(seed ^ salt)) }
+    }
+
+    fn height(&mut self, x: f64, z: f64) -> f64 {
+        let [land, bumps, ridges, folds, waves, ripples, cliffs, steps, east, south] =
+            &mut self.noises;
+        let noise =
+            |noise: &mut Noise2, period: f64, x: f64, z: f64| noise.at(x / period, z / period);
+        // Where the land lies, pushed about so that no lattice shows.
+        let (east, south) =
+            (x + 18.0 * noise(east, 90.0, x, z), z + 18.0 * noise(south, 90.0, x, z));
+        let land = 21.0 * noise(land, 230.0, east, south) + 9.0 * noise(bumps, 105.0, east, south);
+        let rise = smooth_step(-3.0, 16.0, land);
+        // Ridges where the land rises, folded once more on the way up.
+        let ridge = (1.0 - 1.9 * rounded_abs(noise(ridges, 150.0, east, south))).max(0.0);
+        let fold = (1.0 - 1.8 * rounded_abs(noise(folds, 61.0, east, south))).max(0.0);
+        let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
+        let rough = 0.25 + 0.75 * rise;
+        let detail = rough * (3.0 * noise(waves, 37.0, x, z) + 1.1 * noise(ripples, 15.0, x, z));
+        let height = 7.0 + land + mountains + detail;
+        // In some places the ground steps up by a cliff.
+        let cliff = smooth_step(0.05, 0.35, noise(cliffs, 170.0, x, z));
+        height + cliff * 10.0 * smooth_step(16.0, 19.0, height + 1.5 * noise(steps, 21.0, x, z))
     }
 }
 
@@ -143,24 +170,7 @@ impl Hills {
 
     /// Height of the ground at a column, in voxels, caves aside.
     pub fn height(&self, x: f64, z: f64) -> f64 {
-        let noise = |salt: u64, period: f64, x: f64, z: f64| {
-            noise_2d(self.seed ^ salt, x / period, z / period)
-        };
-        // Where the land lies, pushed about so that no lattice shows.
-        let east = x + 18.0 * noise(30, 90.0, x, z);
-        let south = z + 18.0 * noise(31, 90.0, x, z);
-        let land = 21.0 * noise(1, 230.0, east, south) + 9.0 * noise(2, 105.0, east, south);
-        let rise = smooth_step(-3.0, 16.0, land);
-        // Ridges where the land rises, folded once more on the way up.
-        let ridge = (1.0 - 1.9 * rounded_abs(noise(3, 150.0, east, south))).max(0.0);
-        let fold = (1.0 - 1.8 * rounded_abs(noise(4, 61.0, east, south))).max(0.0);
-        let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
-        let rough = 0.25 + 0.75 * rise;
-        let detail = rough * (3.0 * noise(5, 37.0, x, z) + 1.1 * noise(6, 15.0, x, z));
-        let height = 7.0 + land + mountains + detail;
-        // In some places the ground steps up by a cliff.
-        let cliff = smooth_step(0.05, 0.35, noise(7, 170.0, x, z));
-        height + cliff * 10.0 * smooth_step(16.0, 19.0, height + 1.5 * noise(8, 21.0, x, z))
+        Relief::new(self.seed).height(x, z)
     }
 
     /// The columns of a region, x fastest, then z.
@@ -168,10 +178,11 @@ impl Hills {
         let [width, _, depth] = region.size();
         // One more column on every side, for the slopes.
         let mut heights = Vec::with_capacity((width + 2) * (depth + 2));
+        let mut relief = Relief::new(self.seed);
         for z in region.min.z - 1..=region.max.z {
             for x in region.min.x - 1..=region.max.x {
                 let [x, _, z] = cell_centre(VoxelPos::new(x, 0, z), edge);
-                heights.push(self.height(x, z));
+                heights.push(relief.height(x, z));
             }
         }
         let column = |i: usize| {
@@ -179,7 +190,8 @@ impl Hills {
             let slope_x = (heights[at + 1] - heights[at - 1]) / (2.0 * edge);
             let slope_z = (heights[at + width + 2] - heights[at - width - 2]) / (2.0 * edge);
             let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
-            Column { height: heights[at], upright, ..Column::default() }
+            let (height, sky) = (heights[at], SEA_LEVEL.max(heights[at] + edge / upright) + edge);
+            Column { height, upright, sky, ..Column::default() }
         };
         (0..width * depth).map(column).collect()
     }
@@ -188,13 +200,14 @@ impl Hills {
     fn dress(&self, columns: &mut [Column], region: Region, edge: f64) {
         let Region { min, max } = region;
         let flat = Region::new([min.x, 0, min.z], [max.x, 1, max.z]);
+        let mut noises = [40, 41, 42, 43, 44, 45].map(|salt| Noise2::new(self.seed ^ salt));
         for (column, pos) in columns.iter_mut().zip(flat.voxels()) {
             let [x, _, z] = cell_centre(pos, edge);
-            let patch = |salt: u64, period: f64| noise_2d(self.seed ^ salt, x / period, z / period);
-            column.small = patch(40, 11.0) + 0.6 * patch(41, 4.5);
-            column.snow = 54.0 + 4.0 * patch(42, 40.0);
-            column.leafy = patch(43, 46.0);
-            column.folds = [7.0 * patch(44, 130.0), 1.2 * patch(45, 17.0)];
+            let mut patch = |i: usize, period: f64| noises[i].at(x / period, z / period);
+            column.small = patch(0, 11.0) + 0.6 * patch(1, 4.5);
+            column.snow = 54.0 + 4.0 * patch(2, 40.0);
+            column.leafy = patch(3, 46.0);
+            column.folds = [7.0 * patch(4, 130.0), 1.2 * patch(5, 17.0)];
         }
     }
 
@@ -258,52 +271,66 @@ impl Hills {
         }
     }
 
-    /// Fills `cells` cell by cell.
+    /// Fills `cells` cell by cell, a cube of them after the other.
     fn fill_cells(&self, cells: &mut DenseBox, mip: u8, columns: &[Column]) {
         let region = cells.region();
         let edge = f64::from(1u32 << mip);
-        let reach = CAVE_REACH + edge;
         let caves = match mip {
-            0..=CAVE_MAX_MIP => self.capsules(region, reach + edge, edge),
+            0..=CAVE_MAX_MIP => self.capsules(region, CAVE_REACH + 2.0 * edge, edge),
             _ => Vec::new(),
         };
         cells.reset(region);
-        let [width, ..] = region.size();
-        let (mut in_row, mut near) = (Vec::new(), Vec::new());
-        let mut water = Vec::new();
-        let mut at = 0;
-        for y in region.min.y..region.max.y {
-            for (z, columns) in (region.min.z..region.max.z).zip(columns.chunks(width)) {
-                let [_, cy, cz] = cell_centre(VoxelPos::new(0, y, z), edge);
-                in_row.clear();
-                in_row.extend(caves.iter().filter(|cave| cave.is_near_row(cy, cz, reach)));
-                for (x, columns) in (region.min.x..).step_by(RUN).zip(columns.chunks(RUN)) {
-                    let middle = [(f64::from(x) + 0.5 * RUN as f64) * edge, cy, cz];
-                    let matters = |cave: &&&Capsule| cave.matters(middle, 0.5 * RUN as f64, edge);
-                    near.clear();
-                    near.extend(in_row.iter().filter(matters));
-                    for (x, &column) in (x..).zip(columns) {
-                        let p = cell_centre(VoxelPos::new(x, y, z), edge);
-                        let (cell, held) = self.cell(p, column, &near, edge);
-                        let (materials, occupancies) = cells.arrays_mut();
-                        materials[at] = cell.material;
-                        occupancies[at] = cell.occupancy;
-                        water.extend(held.map(|held| (at as u32, held)));
-                        at += 1;
+        let mut fill = Fill { columns, edge, walls: Noise3::new(self.seed ^ 7), water: Vec::new() };
+        let mut near = Vec::new();
+        for cube in region.blocks::<3>().map(|cube| cube.region().intersect(region)) {
+            let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
+            let middle = [0, 1, 2].map(|i| 0.5 * (min[i] + max[i]) * edge);
+            near.clear();
+            near.extend(caves.iter().filter(|cave| cave.matters(middle, HALF_DIAGONAL, edge)));
+            fill.cube(cells, cube, &near);
+        }
+        cells.set_all_water(fill.water);
+    }
+}
+
+/// A box that is being filled.
+struct Fill<'a> {
+    columns: &'a [Column],
+    /// Of a cell, in voxels.
+    edge: f64,
+    /// How rough the walls of caves are.
+    walls: Noise3,
+    water: Vec<(u32, u8)>,
+}
+
+impl Fill<'_> {
+    /// Fills a cube of cells that are air; `caves` are all that matter there.
+    fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Capsule]) {
+        let Region { min, .. } = cells.region();
+        let [width, _, depth] = cells.region().size();
+        let (from, to) = (cube.min.x - min.x, cube.max.x - min.x);
+        for y in cube.min.y..cube.max.y {
+            for z in cube.min.z..cube.max.z {
+                let row = (z - min.z) as usize * width;
+                let slice = (y - min.y) as usize * depth * width;
+                for x in from as usize..to as usize {
+                    let p = cell_centre(VoxelPos::new(min.x + x as i32, y, z), self.edge);
+                    let column = &self.columns[row + x];
+                    if p[1] > column.sky {
+                        continue;
                     }
+                    let at = slice + row + x;
+                    let (cell, held) = self.cell(p, column, caves);
+                    let (materials, occupancies) = cells.arrays_mut();
+                    (materials[at], occupancies[at]) = (cell.material, cell.occupancy);
+                    self.water.extend(held.map(|held| (at as u32, held)));
                 }
             }
         }
-        cells.set_all_water(water);
     }
 
-    fn cell(
-        &self,
-        p: [f64; 3],
-        column: Column,
-        caves: &[&Capsule],
-        edge: f64,
-    ) -> (Cell, Option<u8>) {
+    fn cell(&mut self, p: [f64; 3], column: &Column, caves: &[&Capsule]) -> (Cell, Option<u8>) {
+        let edge = self.edge;
         let depth = (column.height - p[1]) * column.upright;
         let mut inside = depth;
         if depth > -edge && !caves.is_empty() {
@@ -319,8 +346,7 @@ impl Hills {
         };
         let stored = |units: u32| (units - 1) as u8;
         if solid > 0 {
-            let cell =
-                Cell { material: Hills::material(p, depth, column), occupancy: stored(solid) };
+            let cell = Cell { material: material(p, depth, column), occupancy: stored(solid) };
             return (cell, (solid < 256 && wet > 0).then(|| stored(wet)));
         }
         match wet {
@@ -330,15 +356,17 @@ impl Hills {
     }
 
     /// Distance to the nearest cave wall, positive outside the caves.
-    fn cave_distance(&self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
+    fn cave_distance(&mut self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
         let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
         let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
         match nearest < 8.0 {
-            true => nearest + ROUGHNESS * noise_3d(self.seed ^ 7, p.map(|v| v / 9.0)),
+            true => nearest + ROUGHNESS * self.walls.at(p.map(|v| v / 9.0)),
             false => nearest,
         }
     }
+}
 
+impl Hills {
     /// The pieces of cave that come within `reach` voxels of a region.
     fn capsules(&self, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
         let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
@@ -381,34 +409,34 @@ impl Hills {
         let jitters = [jitter(10), jitter(11), jitter(12)];
         [0, 1, 2].map(|i| (at[i] as f64 + jitters[i]) * CAVE_SPACING as f64)
     }
+}
 
-    fn material(p: [f64; 3], depth: f64, column: Column) -> u8 {
-        let small = column.small;
-        let steep = column.upright < 0.72 + 0.06 * small;
-        if depth < 2.2 && !steep {
-            let height = column.height + 2.0 * small;
-            return match height {
-                h if h < SEA_LEVEL - 11.0 => GROUND,
-                h if h < SEA_LEVEL + 2.4 => SAND,
-                h if h > column.snow => SNOW,
-                _ if column.leafy + 0.5 * small > 0.55 => LEAFY_GRASS,
-                _ => GRASS,
-            };
-        }
-        if depth < 4.5 && !steep {
-            return GROUND;
-        }
-        // Strata, gently folded.
-        let layer = p[1] + column.folds[0] + column.folds[1];
-        match layer {
-            l if l < LAST_LAYER => BASALT,
-            l if l < -12.0 => SLATE,
-            l if l < 9.0 => ROCK,
-            l if l < 14.0 => LIMESTONE,
-            l if l < 24.0 => SANDSTONE,
-            l if l < 29.0 => LIMESTONE,
-            _ => ROCK,
-        }
+fn material(p: [f64; 3], depth: f64, column: &Column) -> u8 {
+    let small = column.small;
+    let steep = column.upright < 0.72 + 0.06 * small;
+    if depth < 2.2 && !steep {
+        let height = column.height + 2.0 * small;
+        return match height {
+            h if h < SEA_LEVEL - 11.0 => GROUND,
+            h if h < SEA_LEVEL + 2.4 => SAND,
+            h if h > column.snow => SNOW,
+            _ if column.leafy + 0.5 * small > 0.55 => LEAFY_GRASS,
+            _ => GRASS,
+        };
+    }
+    if depth < 4.5 && !steep {
+        return GROUND;
+    }
+    // Strata, gently folded.
+    let layer = p[1] + column.folds[0] + column.folds[1];
+    match layer {
+        l if l < LAST_LAYER => BASALT,
+        l if l < -12.0 => SLATE,
+        l if l < 9.0 => ROCK,
+        l if l < 14.0 => LIMESTONE,
+        l if l < 24.0 => SANDSTONE,
+        l if l < 29.0 => LIMESTONE,
+        _ => ROCK,
     }
 }
 
@@ -478,7 +506,9 @@ mod tests {
         for pos in region.voxels() {
             let mut column = hills.columns(Region::one(pos), edge);
             hills.dress(&mut column, Region::one(pos), edge);
-            let (cell, water) = hills.cell(cell_centre(pos, edge), column[0], &caves, edge);
+            let walls = Noise3::new(hills.seed ^ 7);
+            let mut fill = Fill { columns: &column, edge, walls, water: Vec::new() };
+            let (cell, water) = fill.cell(cell_centre(pos, edge), &column[0], &caves);
             cells.set(pos, cell);
             cells.set_water(pos, water);
         }

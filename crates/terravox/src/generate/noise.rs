@@ -37,42 +37,101 @@ fn split(v: f64) -> (i64, f64) {
     (floor as i64, v - floor)
 }
 
-/// Noise of the plane, about −1 to 1, 0 at lattice points.
-pub(super) fn noise_2d(seed: u64, x: f64, z: f64) -> f64 {
-    let ((xi, xf), (zi, zf)) = (split(x), split(z));
-    let corner = |dx: i64, dz: i64| {
-        let h = hash(seed, xi + dx, 0, zi + dz);
-        // 16 bits a component, so that no direction stands out.
-        let gx = f64::from(h & 0xffff) / 32768.0 - 1.0;
-        let gz = f64::from(h >> 16) / 32768.0 - 1.0;
-        gx * (xf - dx as f64) + gz * (zf - dz as f64)
-    };
-    let (u, w) = (fade(xf), fade(zf));
-    1.5 * mix(mix(corner(0, 0), corner(1, 0), u), mix(corner(0, 1), corner(1, 1), u), w)
+/// Noise of the plane, about −1 to 1, 0 at lattice points. Remembers the last square of the
+/// lattice: neighbours mostly lie in one.
+#[derive(Clone, Debug)]
+pub(super) struct Noise2 {
+    seed: u64,
+    square: Option<[i64; 2]>,
+    /// At the corners: x first, then z.
+    gradients: [[f64; 2]; 4],
 }
 
-/// Noise of space, about −1 to 1, 0 at lattice points.
-pub(crate) fn noise_3d(seed: u64, [x, y, z]: [f64; 3]) -> f64 {
-    let ((xi, xf), (yi, yf), (zi, zf)) = (split(x), split(y), split(z));
-    let corner = |dx: i64, dy: i64, dz: i64| {
-        let h = hash(seed, xi + dx, yi + dy, zi + dz);
-        let g = |shift: u32| f64::from(h >> shift & 0x3ff) / 512.0 - 1.0;
-        g(0) * (xf - dx as f64) + g(10) * (yf - dy as f64) + g(20) * (zf - dz as f64)
-    };
-    let (u, v, w) = (fade(xf), fade(yf), fade(zf));
-    let layer = |dy: i64| {
-        mix(
-            mix(corner(0, dy, 0), corner(1, dy, 0), u),
-            mix(corner(0, dy, 1), corner(1, dy, 1), u),
-            w,
-        )
-    };
-    1.3 * mix(layer(0), layer(1), v)
+impl Noise2 {
+    pub fn new(seed: u64) -> Noise2 {
+        Noise2 { seed, square: None, gradients: [[0.0; 2]; 4] }
+    }
+
+    #[cold]
+    fn enter(&mut self, [x, z]: [i64; 2]) {
+        self.square = Some([x, z]);
+        self.gradients = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[dx, dz]| {
+            let h = hash(self.seed, x + dx, 0, z + dz);
+            // 16 bits a component, so that no direction stands out.
+            [h & 0xffff, h >> 16].map(|bits| f64::from(bits) / 32768.0 - 1.0)
+        });
+    }
+
+    #[inline]
+    pub fn at(&mut self, x: f64, z: f64) -> f64 {
+        let ((xi, xf), (zi, zf)) = (split(x), split(z));
+        if self.square != Some([xi, zi]) {
+            self.enter([xi, zi]);
+        }
+        let g = &self.gradients;
+        let corner = |i: usize, dx: f64, dz: f64| g[i][0] * (xf - dx) + g[i][1] * (zf - dz);
+        let (u, w) = (fade(xf), fade(zf));
+        let near = mix(corner(0, 0.0, 0.0), corner(1, 1.0, 0.0), u);
+        1.5 * mix(near, mix(corner(2, 0.0, 1.0), corner(3, 1.0, 1.0), u), w)
+    }
+}
+
+/// Noise of space, about −1 to 1, 0 at lattice points. Remembers the last cube of the
+/// lattice.
+#[derive(Clone, Debug)]
+pub(super) struct Noise3 {
+    seed: u64,
+    cube: Option<[i64; 3]>,
+    /// At the corners: x first, then z, then y.
+    gradients: [[f64; 3]; 8],
+}
+
+impl Noise3 {
+    pub fn new(seed: u64) -> Noise3 {
+        Noise3 { seed, cube: None, gradients: [[0.0; 3]; 8] }
+    }
+
+    #[cold]
+    fn enter(&mut self, [x, y, z]: [i64; 3]) {
+        self.cube = Some([x, y, z]);
+        for (i, gradient) in self.gradients.iter_mut().enumerate() {
+            let [dx, dz, dy] = [i & 1, i >> 1 & 1, i >> 2].map(|bit| bit as i64);
+            let h = hash(self.seed, x + dx, y + dy, z + dz);
+            *gradient = [0, 10, 20].map(|shift| f64::from(h >> shift & 0x3ff) / 512.0 - 1.0);
+        }
+    }
+
+    #[inline]
+    pub fn at(&mut self, [x, y, z]: [f64; 3]) -> f64 {
+        let ((xi, xf), (yi, yf), (zi, zf)) = (split(x), split(y), split(z));
+        if self.cube != Some([xi, yi, zi]) {
+            self.enter([xi, yi, zi]);
+        }
+        let corner = |i: usize| {
+            let [dx, dz, dy] = [i & 1, i >> 1 & 1, i >> 2].map(|bit| bit as f64);
+            let g = self.gradients[i];
+            g[0] * (xf - dx) + g[1] * (yf - dy) + g[2] * (zf - dz)
+        };
+        let (u, v, w) = (fade(xf), fade(yf), fade(zf));
+        let layer = |i: usize| {
+            mix(mix(corner(i), corner(i + 1), u), mix(corner(i + 2), corner(i + 3), u), w)
+        };
+        1.3 * mix(layer(0), layer(4), v)
+    }
+}
+
+/// Noise of space at one point: see [`Noise3`].
+pub(crate) fn noise_3d(seed: u64, p: [f64; 3]) -> f64 {
+    Noise3::new(seed).at(p)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn noise_2d(seed: u64, x: f64, z: f64) -> f64 {
+        Noise2::new(seed).at(x, z)
+    }
 
     #[test]
     fn noise_is_bounded_smooth_and_nearly_balanced() {

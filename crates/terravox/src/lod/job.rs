@@ -76,26 +76,21 @@ impl MeshJob {
         };
         // Finer cells are asked for where they are shown.
         let coarser = mip >= self.block.mip && neighbours(self.block).any(|b| shown(b) > mip);
+        self.snapshot.read_known(region, mip, out);
         if !coarser {
-            self.snapshot.read_known(region, mip, out);
             return;
         }
-        out.reset(region);
         let [read, repeated] = parts;
         let shift = u32::from(mip - self.block.mip);
-        for beside in neighbours(self.block).chain([self.block]) {
+        for beside in neighbours(self.block) {
             let part = beside.cells().coarser(shift).intersect(region);
             let steps = u32::from(shown(beside) - mip);
-            if part.is_empty() {
+            if part.is_empty() || steps == 0 {
                 continue;
             }
             self.snapshot.read_known(part.coarser(steps), mip + steps as u8, read);
-            if steps == 0 {
-                out.copy_from(read);
-            } else {
-                repeat_finer(read, steps, part, repeated);
-                out.copy_from(repeated);
-            }
+            repeat_finer(read, steps, part, repeated);
+            out.copy_from(repeated);
         }
     }
 }

@@ -63,30 +63,46 @@ mod tests {
         (x * x + y * y + z * z).sqrt() as f32
     }
 
+    /// The first whole voxel on a way at which something holds; it must hold at its end.
+    fn first(end: i32, holds: impl Fn(f64) -> bool) -> f64 {
+        let (mut low, mut high) = (0, end);
+        assert!(holds(f64::from(end)));
+        while low < high {
+            let middle = (low + high) / 2;
+            (low, high) = if holds(f64::from(middle)) { (low, middle) } else { (middle + 1, high) };
+        }
+        f64::from(low)
+    }
+
     proptest! {
         #[test]
         fn when_a_block_is_split_or_merged_its_parts_have_arrived_and_it_has_not_left(
-            viewer in prop::array::uniform3(-4000.0..4000.0f64),
-            detail in 2.2..8.0f64,
+            toward in prop::array::uniform3(-1.0..1.0f64),
+            detail in 2.25..8.0f64,
             mip in 1..6u8,
             share in prop::array::uniform3(0.0..=1.0f64),
-            moved in prop::array::uniform3(-0.57..0.57f64),
+            gone_on in 0.0..AHEAD - 1.1,
         ) {
             let block = MipBlock::new(mip, [0; 3]);
+            let edge = f64::from(block.edge_voxels());
             let (hysteresis, near) = (0.1, 64.0);
-            let viewers = |position_voxels| vec![LodViewer { position_voxels, distance_voxels: 1e9 }];
-            // The choice is made anew after AHEAD voxels: what it just left as it was.
-            let before = [0, 1, 2].map(|i| viewer[i] + moved[i] * AHEAD);
-            let picker = |at| Picker { viewers: viewers(at), detail, hysteresis, near, ahead: AHEAD };
-            let now = picker(viewer);
-            let last = picker(before);
-            let split = now.splits(block, || false) && !last.splits(block, || false);
-            let merged = now.merges(block, || false) && !last.merges(block, || false);
-            prop_assume!(split || merged);
-            let point = share.map(|share| share * f64::from(block.edge_voxels()));
+            let length = toward.iter().map(|v| v * v).sum::<f64>().sqrt().max(1e-3);
+            let at = |t: f64| toward.map(|v| 0.5 * edge + t * v / length);
+            let picker = |t: f64| {
+                let viewer = LodViewer { position_voxels: at(t), distance_voxels: 1e9 };
+                Picker { viewers: vec![viewer], detail, hysteresis, near, ahead: AHEAD }
+            };
+            let end = 20 * block.edge_voxels();
+            // A choice is made anew after less than AHEAD voxels.
+            let split = first(end, |t| !picker(t).splits(block, || false)) - 1.0 - gone_on;
+            let merged = first(end, |t| picker(t).merges(block, || false)) + gone_on;
+            prop_assert!(picker(split).splits(block, || false));
             let morph = Morph { detail, hysteresis, near, top: 9 };
-            prop_assert_eq!(morph.factor(mip, distance(viewer, point)), 0.0);
-            prop_assert_eq!(morph.factor(mip - 1, distance(viewer, point)), 1.0);
+            let point = share.map(|share| share * edge);
+            for t in [split, merged] {
+                prop_assert_eq!(morph.factor(mip, distance(at(t), point)), 0.0);
+                prop_assert_eq!(morph.factor(mip - 1, distance(at(t), point)), 1.0);
+            }
         }
     }
 

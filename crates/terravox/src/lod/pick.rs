@@ -124,19 +124,24 @@ impl Picker {
     ) {
         if tiling.is_leaf(node) {
             if self.splits(node, || plain(node)) {
-                steps.push((self.distance(node), Step::Split(node)));
+                steps.push((self.edges(node), Step::Split(node)));
             }
             return;
         }
         let children = node.children();
         let whole = children.iter().all(|&child| tiling.is_leaf(child));
         if whole && self.merges(node, || plain(node)) {
-            return steps.push((self.distance(node), Step::Merge(node)));
+            return steps.push((self.edges(node), Step::Merge(node)));
         }
         children.into_iter().for_each(|child| self.steps_below(tiling, child, plain, steps));
     }
 
-    /// All steps that the tiling wants below its roots, nearest first.
+    /// Edges of a block from the nearest viewer to it: how large it looks.
+    fn edges(&self, block: MipBlock) -> f64 {
+        self.distance(block) / f64::from(block.edge_voxels())
+    }
+
+    /// All steps that the tiling wants below its roots, what looks largest first.
     pub fn steps(&self, tiling: &Tiling, mut plain: impl FnMut(MipBlock) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for root in tiling.roots() {

@@ -8,7 +8,7 @@ use super::tiling::{Tiling, neighbours};
 use super::{Lod, LodViewer, MeshJob, Out};
 use crate::mesh::Around;
 use crate::voxel::{ChunkPos, MipBlock, Snapshot, Unlisted, VoxelGrid, VoxelPos};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// Blocks that are asked for before the choice is made anew.
@@ -23,8 +23,8 @@ pub(super) struct Draft {
     gone: BTreeSet<MipBlock>,
     /// Blocks whose cells are missing for a step, nearest first.
     wanted: Vec<MipBlock>,
-    /// Leaves that cannot be split for now.
-    stuck: FxHashSet<MipBlock>,
+    /// Whether leaves can be split for now, as far as that was asked.
+    ready: FxHashMap<MipBlock, bool>,
 }
 
 impl Draft {
@@ -53,10 +53,17 @@ impl Lod {
         self.set_top(if everything { 0 } else { self.options.max_mip }, &mut draft);
         self.take_changes(grid, everything, &mut draft);
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
-        if !everything && (stale || self.residency.has_news()) {
-            self.choose(grid, picker, &mut draft);
+        if everything || !(stale || self.residency.has_news()) {
+            return self.jobs(grid, draft);
         }
-        self.jobs(grid, draft)
+        loop {
+            let stepped = self.choose(grid, &picker, &mut draft);
+            let jobs = self.jobs(grid, std::mem::take(&mut draft));
+            // Steps among blocks without a surface show nothing.
+            if self.is_planned() || !stepped {
+                return jobs;
+            }
+        }
     }
 
     /// Starts over if the roots are of another mip.
@@ -117,20 +124,19 @@ impl Lod {
         if listed == self.tiling.has(chunk) {
             return;
         }
-
         if listed {
             self.tiling.insert(chunk);
-            draft.add(chunk);
+            self.add(grid, chunk, draft);
         } else {
             self.tiling.remove(chunk, &mut |leaf| draft.remove(leaf));
         }
-        self.touch(grid, Change { block: chunk, mip: 0 }, draft);
+        self.touch(grid, Change { block: chunk, mip: 0, cells: true }, draft);
     }
 
-    /// Takes the next steps, as many as a plan may hold.
-    fn choose(&mut self, grid: &mut VoxelGrid, picker: Picker, draft: &mut Draft) {
-        self.choose_roots(grid, &picker, draft);
-        let mut done = true;
+    /// Takes the next steps, as many as a plan may hold; says whether it took any.
+    fn choose(&mut self, grid: &mut VoxelGrid, picker: &Picker, draft: &mut Draft) -> bool {
+        self.choose_roots(grid, picker, draft);
+        let (mut done, mut stepped) = (true, false);
         let (residency, scratch) = (&mut self.residency, &mut self.scratch);
         let steps = picker.steps(&self.tiling, |block| residency.is_plain(grid, block, scratch));
         for step in steps {
@@ -142,19 +148,19 @@ impl Lod {
             if draft.wanted.len() >= WANTED_AT_ONCE {
                 break;
             }
-            match step {
-                Step::Split(leaf) => {
-                    self.split(grid, leaf, draft);
-                }
+            stepped |= match step {
+                Step::Split(leaf) => self.split(grid, leaf, draft),
                 Step::Merge(inner) => self.merge(grid, inner, draft),
-            }
+            };
         }
         let mut seen = FxHashSet::default();
         draft.wanted.retain(|&block| seen.insert(block));
         self.residency.want(std::mem::take(&mut draft.wanted));
-        self.residency.evict(grid, &self.tiling, &picker, self.options.max_bytes);
+        self.residency.evict(grid, &self.tiling, picker, self.options.max_bytes);
         self.residency.skip_own_changes(grid);
-        self.chosen_for = done.then_some(picker);
+        // What was split may have to be split further.
+        self.chosen_for = (done && !stepped).then(|| picker.clone());
+        stepped
     }
 
     /// Shows the roots that are seen and takes those away that are no longer.
@@ -169,7 +175,7 @@ impl Lod {
             self.tiling.touching(root, |leaf| spare &= leaf.mip == root.mip);
             if spare {
                 self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
-                self.touch(grid, Change { block: root, mip: root.mip }, draft);
+                self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
             }
         }
     }
@@ -185,8 +191,8 @@ impl Lod {
         }
         self.residency.commit(grid, root);
         self.tiling.insert(root);
-        draft.add(root);
-        self.touch(grid, Change { block: root, mip: root.mip }, draft);
+        self.add(grid, root, draft);
+        self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
         true
     }
 
@@ -209,11 +215,9 @@ impl Lod {
         }
         self.tiling.split(leaf);
         draft.remove(leaf);
-        for child in leaf.children() {
-            self.residency.commit(grid, child);
-            draft.add(child);
-        }
-        self.touch(grid, Change { block: leaf, mip: leaf.mip - 1 }, draft);
+        leaf.children().into_iter().for_each(|child| self.residency.commit(grid, child));
+        leaf.children().into_iter().for_each(|child| self.add(grid, child, draft));
+        self.touch(grid, Change { block: leaf, mip: leaf.mip - 1, cells: true }, draft);
         self.residency.forget_plain(leaf, self.tiling.top());
         true
     }
@@ -221,8 +225,8 @@ impl Lod {
     /// Whether all cells are there that it takes to split a leaf; asks for those that are
     /// not.
     fn ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if draft.stuck.contains(&leaf) {
-            return false;
+        if let Some(&ready) = draft.ready.get(&leaf) {
+            return ready;
         }
         let before = draft.wanted.len();
         let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
@@ -233,9 +237,7 @@ impl Lod {
         for other in self.coarser_beside(leaf) {
             ready &= self.ready(grid, other, draft);
         }
-        if !ready {
-            draft.stuck.insert(leaf);
-        }
+        draft.ready.insert(leaf, ready);
         ready
     }
 
@@ -258,16 +260,25 @@ impl Lod {
     }
 
     /// Shows a node in the place of its children, unless that would touch a block two mips
-    /// finer.
-    fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut Draft) {
+    /// finer; says whether it did.
+    fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut Draft) -> bool {
         let mut fits = self.tiling.is_inner(inner)
             && inner.children().iter().all(|&child| self.tiling.is_leaf(child));
         self.tiling.touching(inner, |leaf| fits &= leaf.mip + 1 >= inner.mip);
         if fits {
             self.tiling.merge(inner);
             inner.children().into_iter().for_each(|child| draft.remove(child));
-            draft.add(inner);
-            self.touch(grid, Change { block: inner, mip: inner.mip }, draft);
+            self.add(grid, inner, draft);
+            self.touch(grid, Change { block: inner, mip: inner.mip, cells: false }, draft);
+        }
+        fits
+    }
+
+    /// Has a new leaf meshed, if it has a surface.
+    fn add(&mut self, grid: &Snapshot, leaf: MipBlock, draft: &mut Draft) {
+        match is_bare(grid, leaf, &mut self.scratch) {
+            true => draft.remove(leaf),
+            false => draft.add(leaf),
         }
     }
 

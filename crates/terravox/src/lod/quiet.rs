@@ -16,6 +16,8 @@ pub(super) struct Change {
     pub block: MipBlock,
     /// The mip by which it is shown now.
     pub mip: u8,
+    /// Whether its cells, of whatever mip, are others than they were.
+    pub cells: bool,
 }
 
 impl Change {
@@ -32,8 +34,12 @@ impl Change {
             return false;
         }
         let side = side_of(leaf, self.block);
+        // No vertex is moved by a cell of its block or more. Where cells stay and none of a
+        // coarser mip comes or goes, only faces on the wall between change.
+        let changed = self.cells || self.block.mip > leaf.mip;
         let far = |mesh: &BlockMesh| {
-            [&mesh.solid, &mesh.liquid].iter().all(|surface| !any_near(surface, side))
+            let mut surfaces = [&mesh.solid, &mesh.liquid].into_iter();
+            surfaces.all(|s| !any_near(&s.positions, side, if changed { reach(s) } else { 1.0 }))
         };
         mesh.is_none_or(far) && self.is_plain_between(leaf, side, grid, cells)
     }
@@ -67,21 +73,22 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
     [0, 1, 2].map(|i| i32::from(high.0[i] <= high.1[i]) - i32::from(low.0[i] <= low.1[i]))
 }
 
-/// Whether a vertex may depend on cells that lie beyond the `side` of its block.
-fn any_near(surface: &Surface, side: [i32; 3]) -> bool {
-    // No vertex is moved by a cell of its block or more. Where it lies one level up depends
-    // on cells four times as wide, beside corners that are one such cell away.
+/// How far from its block's side, in cells, what a vertex depends on may end.
+fn reach(surface: &Surface) -> f32 {
+    // Where it lies one level up depends on cells four times as wide, beside corners that are
+    // one such cell away.
     let cells = if surface.targets.is_empty() { PAD } else { 4 * (PAD + 1) };
-    let reach = (cells + 1) as f32;
+    (cells + 1) as f32
+}
+
+/// Whether a vertex lies less than `reach` cells from the `side` of its block.
+fn any_near(positions: &[[f32; 3]], side: [i32; 3], reach: f32) -> bool {
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,
         _ => v > MipBlock::EDGE as f32 - reach,
     };
-    surface
-        .positions
-        .iter()
-        .any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
+    positions.iter().any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
 }
 
 /// The layer of voxels at the `side` of a block, `beyond` it or the last within.

@@ -127,9 +127,9 @@ impl Scene {
     fn assert_rebuilt(&mut self) {
         let mut scratch = MeshScratch::keyed();
         let leaves = self.lod.blocks();
-        let jobs = self
-            .lod
-            .jobs(&self.grid, Draft { rebuild: leaves.into_iter().collect(), ..Draft::default() });
+        let mut draft = Draft::default();
+        draft.rebuild.extend(leaves);
+        let jobs = self.lod.jobs(&self.grid, draft);
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;
             let drawn = self.drawn.get(&job.block);

@@ -1,9 +1,10 @@
 //! The front door: a world in metres that can be filled, edited and drawn.
 //!
 //! It holds no algorithm; it wires the grid to its views: what is shown near and far, the
-//! collider, and what can be undone.
+//! collider, the planes of particles, and what can be undone.
 
 mod edits;
+mod effects;
 mod part;
 mod placement;
 mod rays;
@@ -22,6 +23,7 @@ use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, DenseBox, GridOptions, MAX_BOX_CELLS, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
 };
+use effects::EffectPlanes;
 use part::filled;
 use std::fmt;
 use std::sync::Arc;
@@ -109,6 +111,7 @@ pub struct Terrain {
     grid: VoxelGrid,
     lod: Lod,
     collider: Collider,
+    effects: EffectPlanes,
     flight: Flight,
     swaps: Vec<MeshSwap>,
     editor: Editor,
@@ -147,6 +150,7 @@ impl Terrain {
             grid,
             lod: Lod::new(LodOptions::default()),
             collider: Collider::default(),
+            effects: EffectPlanes::default(),
             flight: Flight::default(),
             swaps: Vec::new(),
             editor: Editor::default(),

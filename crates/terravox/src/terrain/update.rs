@@ -4,6 +4,7 @@ use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
 use crate::voxel::{ChunkPos, DenseBox, MipBlock};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Someone who looks at the world.
@@ -39,7 +40,8 @@ pub enum Budget {
 pub(super) struct Flight {
     jobs: Vec<MeshJob>,
     done: Vec<MeshedBlock>,
-    scratch: MeshScratch,
+    /// One for each job that runs at a time.
+    scratch: Mutex<Vec<MeshScratch>>,
 }
 
 /// A budget that is being spent.
@@ -116,7 +118,7 @@ impl Terrain {
             // After every plan: one that waits for cells may be taken back by the next, and
             // those two would take turns for ever.
             let most = if planned { meter.left().max(1) } else { meter.left() };
-            let wanted = self.lod.take_wanted(most.min(FILLED_TOGETHER));
+            let wanted = self.lod.take_wanted(most.min(at_once()));
             meter.spent += wanted.len();
             let further = if wanted.is_empty() { planned } else { self.fill_wanted(wanted, &fill) };
             if !further || meter.left() == 0 {
@@ -236,8 +238,17 @@ impl Terrain {
     }
 }
 
-/// Blocks that are filled before the next look at what is most needed.
-const FILLED_TOGETHER: usize = 8;
+/// Blocks that are filled or meshed before the next look at the clock.
+#[cfg(not(feature = "parallel"))]
+fn at_once() -> usize {
+    1
+}
+
+/// Blocks that are filled or meshed before the next look at the clock.
+#[cfg(feature = "parallel")]
+fn at_once() -> usize {
+    2 * rayon::current_num_threads()
+}
 
 type Filled = Vec<(MipBlock, Option<DenseBox>)>;
 
@@ -257,25 +268,31 @@ fn fill_all(
 }
 
 impl Flight {
-    /// Runs the next job and answers how many it ran.
-    #[cfg(not(feature = "parallel"))]
-    fn step(&mut self, _most: usize) -> usize {
-        let Some(job) = self.jobs.pop() else { return 0 };
-        self.done.push(job.run(&mut self.scratch));
-        1
-    }
-
-    /// Runs the next few jobs, at most `most`, on rayon's threads and answers how many.
-    #[cfg(feature = "parallel")]
+    /// Runs the next few jobs, at most `most`, and answers how many.
     fn step(&mut self, most: usize) -> usize {
-        use rayon::prelude::*;
-        let count = (2 * rayon::current_num_threads()).min(self.jobs.len()).min(most);
+        let count = at_once().min(self.jobs.len()).min(most);
         let jobs = self.jobs.split_off(self.jobs.len() - count);
-        let run = |scratch: &mut MeshScratch, job: MeshJob| job.run(scratch);
-        match jobs.len() {
-            1 => self.done.extend(jobs.iter().map(|job| job.run(&mut self.scratch))),
-            _ => self.done.par_extend(jobs.into_par_iter().map_init(MeshScratch::default, run)),
-        }
+        self.run(&jobs);
         count
     }
+
+    #[cfg(not(feature = "parallel"))]
+    fn run(&mut self, jobs: &[MeshJob]) {
+        self.done.extend(jobs.iter().map(|job| run(job, &self.scratch)));
+    }
+
+    #[cfg(feature = "parallel")]
+    fn run(&mut self, jobs: &[MeshJob]) {
+        use rayon::prelude::*;
+        self.done.par_extend(jobs.par_iter().map(|job| run(job, &self.scratch)));
+    }
+}
+
+/// Runs a job in memory that no other job uses just then.
+fn run(job: &MeshJob, spare: &Mutex<Vec<MeshScratch>>) -> MeshedBlock {
+    let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut scratch = lock().pop().unwrap_or_default();
+    let done = job.run(&mut scratch);
+    lock().push(scratch);
+    done
 }

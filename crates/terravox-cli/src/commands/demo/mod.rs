@@ -3,6 +3,7 @@
 #[cfg(feature = "physics")]
 mod drop;
 mod horizon;
+mod sparks;
 mod tunnel;
 mod views;
 
@@ -119,7 +120,7 @@ fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
     Ok(again)
 }
 
-/// Takes the three pictures of the world.
+/// Takes the three pictures of the world, and one of sparks in the tunnel.
 fn take_pictures(
     world: &World,
     scene: &Scene,
@@ -130,7 +131,10 @@ fn take_pictures(
 ) -> Outcome<Vec<Taken>> {
     let aspect = args.size[0] as f64 / args.size[1] as f64;
     let views = times.step("frame", || views::views(scene, dug, aspect));
-    views.iter().map(|view| save(world, scene, view, args, console, times)).collect()
+    let taken = views.iter().map(|view| save(world, scene, view, args, console, times));
+    let mut taken: Vec<Taken> = taken.collect::<Outcome<_>>()?;
+    taken.extend(sparks::show(world, scene, &views[1], args, console, times)?);
+    Ok(taken)
 }
 
 /// Takes and writes a picture.

@@ -1,0 +1,161 @@
+//! Particles a second, and beside a ray for each particle in each update.
+
+use glam::Vec3;
+use terravox::particles::{
+    CachedPlane, CollisionPlane, Effect, EffectOptions, Emitter, ParticleHit, ParticleRay,
+    PlaneCache, PlaneSource,
+};
+
+use super::STEP;
+use super::ground::Ground;
+use crate::harness::{Budget, Entrant, contest, repeat};
+use crate::report::{Report, detail};
+use crate::worlds::random::Rng;
+use crate::worlds::{generated, places};
+
+const MANY: usize = 100_000;
+
+/// Measures this part.
+pub fn run(report: &mut Report) {
+    flight(report);
+    let world = places::world("Caves").unwrap_or_else(|why| {
+        eprintln!("the generated world instead: {why}");
+        generated::world()
+    });
+    against_rays(report, &Ground::new(&world), world.name);
+}
+
+/// Particles high above a plane of their own, of a fixed one, of none.
+fn high(planes: PlaneSource, portable: bool) -> Effect {
+    let options = EffectOptions {
+        max_particles: MANY,
+        gravity: [0.0, -1e-3, 0.0],
+        planes,
+        ..EffectOptions::default()
+    };
+    let mut effect = if portable { Effect::portable(options) } else { Effect::new(options) };
+    let start = [0.0, 1000.0, 0.0];
+    effect.burst(&Emitter { speed: [0.0; 2], ..Emitter::at(start) }, MANY);
+    // All find the plane far below in the cache.
+    let mut cache = PlaneCache::default();
+    let plane = CollisionPlane::through([0.0; 3], [0.0, 1.0, 0.0]);
+    cache.insert(start, [0.0, -1.0, 0.0], CachedPlane { plane, point_m: [0.0; 3] });
+    effect.update(1e-5, &mut cache, |_| None);
+    if let PlaneSource::Rays { .. } = planes {
+        assert!((0..MANY).all(|at| effect.planes(at).next().is_some()), "a plane each");
+    }
+    effect
+}
+
+/// Millions a second of one kind.
+fn rate(planes: PlaneSource, portable: bool) -> f64 {
+    let (mut effect, mut cache) = (high(planes, portable), PlaneCache::default());
+    let budget = Budget { min_rounds: 30, max_rounds: 400, ..Budget::seconds(1.0) };
+    let update = |_| {
+        effect.update(1e-5, &mut cache, |_| None);
+        effect.len() as u64
+    };
+    let timings = contest(1, budget, vec![Entrant::new("update", update)]);
+    MANY as f64 / timings[0].min / 1e6
+}
+
+fn flight(report: &mut Report) {
+    let rays = |planes| PlaneSource::Rays { per_update: 1.0, planes };
+    let fixed = PlaneSource::Fixed(CollisionPlane::through([0.0; 3], [0.0, 1.0, 0.0]));
+    let kinds = [("one plane each", rays(1)), ("three planes each", rays(3))];
+    let kinds = kinds.into_iter().chain([("one for all", fixed), ("no plane", PlaneSource::None)]);
+    let mut rows = Vec::new();
+    for (name, planes) in kinds {
+        let [wide, portable] = [rate(planes, false), rate(planes, true)];
+        rows.push(detail(name, wide, "M/s").beside(portable).note("beside portable code"));
+    }
+    let same = same_bits();
+    report.set(
+        "particles_per_s",
+        if same { rows[0].value } else { f64::NAN },
+        "100,000 in flight, one plane and one ray an update; vector and portable bits equal",
+    );
+    report.details("particles in flight, millions a second", rows);
+}
+
+/// Whether vector and portable code give the same bits over bounces.
+fn same_bits() -> bool {
+    let run = |portable: bool| {
+        let options = EffectOptions { max_particles: MANY, ..EffectOptions::debris() };
+        let mut effect = if portable { Effect::portable(options) } else { Effect::new(options) };
+        effect.burst(&Emitter { radius_m: 5.0, ..Emitter::at([0.0, 6.0, 0.0]) }, 20_000);
+        let mut cache = PlaneCache::default();
+        for _ in 0..400 {
+            effect.update(STEP, &mut cache, |ray: &ParticleRay| {
+                let distance = -ray.origin_m[1] / ray.direction[1];
+                let point = Vec3::from(ray.origin_m) + distance * Vec3::from(ray.direction);
+                let (point_m, normal) = (point.to_array(), [0.0, 1.0, 0.0]);
+                let hit = ParticleHit { point_m, normal, moving: false };
+                (0.0..ray.length_m).contains(&distance).then_some(hit)
+            });
+        }
+        effect.positions().map(|axis| axis.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
+    };
+    run(false) == run(true)
+}
+
+/// Debris in the second after it was thrown, beside a ray for each.
+fn against_rays(report: &mut Report, ground: &Ground, name: &str) {
+    const UPDATES: usize = 60;
+    let mut rows = Vec::new();
+    for rays in [100.0, 1000.0, 10.0] {
+        let mut rng = Rng::new(4);
+        let mut effect = Effect::new(EffectOptions {
+            max_particles: MANY,
+            lifetime_s: None,
+            planes: PlaneSource::Rays { per_update: rays, planes: 1 },
+            ..EffectOptions::debris()
+        });
+        while effect.len() < MANY {
+            let spot = ground.free_spot(&mut rng);
+            effect.burst(&Emitter::debris(spot, [0.0, 1.0, 0.0], 0.2), 100);
+        }
+        let start = || (effect.clone(), PlaneCache::default());
+        let ours = repeat("planes", 3, start, |(effect, cache)| {
+            (0..UPDATES).for_each(|_| effect.update(STEP, cache, |ray| ground.ray(ray)));
+            effect.stats().bounces
+        });
+        let start = || (positions(&effect), effect.options().gravity);
+        let each = repeat("a ray each", 1, start, |(particles, gravity)| {
+            (0..UPDATES).for_each(|_| ray_each(ground, particles, Vec3::from(*gravity)));
+            particles.len() as u64
+        });
+        let ratio = each.min / ours.min;
+        let [ours, each] = [ours.min, each.min].map(|seconds| seconds / UPDATES as f64 * 1e3);
+        let note = format!("{ours:.2} ms an update, {each:.2} ms with a ray each");
+        rows.push(detail(format!("{rays} rays an update"), ratio, "×").note(note));
+    }
+    let note = format!("{name}, debris for a second, 100 rays an update; {}", rows[0].note);
+    report.set("particles_vs_ray_each", rows[0].value, note);
+    report.details("a ray for each of 100,000 particles, over planes", rows);
+}
+
+fn positions(effect: &Effect) -> Vec<[Vec3; 2]> {
+    let ([x, y, z], [u, v, w]) = (effect.positions(), effect.velocities());
+    let particle = |at| [Vec3::new(x[at], y[at], z[at]), Vec3::new(u[at], v[at], w[at])];
+    (0..effect.len()).map(particle).collect()
+}
+
+/// One update in which every particle asks along its way: what planes save.
+fn ray_each(ground: &Ground, particles: &mut [[Vec3; 2]], gravity: Vec3) {
+    for [position, velocity] in particles {
+        *velocity += gravity * STEP;
+        let way = *velocity * STEP;
+        let length_m = way.length();
+        let direction = (way / length_m).to_array();
+        let origin_m = position.to_array();
+        match ground.ray(&ParticleRay { origin_m, direction, length_m: length_m + 0.01 }) {
+            None => *position += way,
+            Some(hit) => {
+                let normal = Vec3::from(hit.normal);
+                *position = Vec3::from(hit.point_m) + 0.01 * normal;
+                *velocity = 0.4 * (*velocity - 1.75 * velocity.dot(normal) * normal);
+            }
+        }
+    }
+}

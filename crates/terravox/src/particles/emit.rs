@@ -1,0 +1,98 @@
+//! Where particles come from.
+
+use super::FAR_M;
+use super::random::Random;
+use glam::Vec3;
+
+/// The directions in which particles leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// All.
+    Sphere,
+    /// Those that do not lead behind a plane.
+    Hemisphere {
+        /// Out of the plane, of any length.
+        normal: [f32; 3],
+    },
+    /// Those of a cone; across it, every place equally likely.
+    Cone {
+        /// Its middle, of any length.
+        direction: [f32; 3],
+        /// Its radius one metre away, metres: the tangent of half its angle.
+        radius_at_1_m: f32,
+    },
+}
+
+/// Where particles start and how fast.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Emitter {
+    /// World metres.
+    pub position_m: [f32; 3],
+    /// Particles start in a ball of this radius around it, metres.
+    pub radius_m: f32,
+    /// Where they go.
+    pub spread: Spread,
+    /// Least and most speed, metres a second.
+    pub speed: [f32; 2],
+    /// What is added to all velocities: that of the thing that emits, metres a second.
+    pub velocity: [f32; 3],
+}
+
+impl Emitter {
+    /// From one point in all directions at 1 to 4 m/s.
+    pub fn at(position_m: impl Into<[f32; 3]>) -> Emitter {
+        Emitter {
+            position_m: position_m.into(),
+            radius_m: 0.0,
+            spread: Spread::Sphere,
+            speed: [1.0, 4.0],
+            velocity: [0.0; 3],
+        }
+    }
+
+    /// Whether all is a number, near enough and has a direction.
+    pub(super) fn is_valid(&self) -> bool {
+        let near = |v: [f32; 3]| v.iter().all(|v| v.abs() < FAR_M);
+        let directed = match self.spread {
+            Spread::Sphere => true,
+            Spread::Hemisphere { normal } => is_direction(normal),
+            Spread::Cone { direction, radius_at_1_m } => {
+                is_direction(direction) && radius_at_1_m.abs() < FAR_M
+            }
+        };
+        let [least, most] = self.speed;
+        near(self.position_m)
+            && near(self.velocity)
+            && near([self.radius_m, least, most])
+            && directed
+    }
+
+    /// Position and velocity of one particle of a valid emitter.
+    pub(super) fn particle(&self, random: &mut Random) -> (Vec3, Vec3) {
+        let position = Vec3::from(self.position_m) + self.radius_m * random.in_ball();
+        let direction = match self.spread {
+            Spread::Sphere => random.in_ball().normalize(),
+            Spread::Hemisphere { normal } => {
+                let direction = random.in_ball().normalize();
+                if direction.dot(unit(normal)) < 0.0 { -direction } else { direction }
+            }
+            Spread::Cone { direction, radius_at_1_m } => {
+                let axis = unit(direction);
+                let (across, over) = axis.any_orthonormal_pair();
+                let [x, y] = random.in_disc().map(|v| v * radius_at_1_m);
+                (axis + x * across + y * over).normalize()
+            }
+        };
+        (position, direction * random.between(self.speed) + Vec3::from(self.velocity))
+    }
+}
+
+/// Whether a vector of any length has a direction that f32 can tell.
+fn is_direction(vector: [f32; 3]) -> bool {
+    let [x, y, z] = vector.map(f64::from);
+    (1e-20..1e30).contains(&(x * x + y * y + z * z))
+}
+
+fn unit(vector: [f32; 3]) -> Vec3 {
+    Vec3::from(vector).normalize()
+}

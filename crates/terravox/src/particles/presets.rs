@@ -1,0 +1,89 @@
+//! Effects and emitters that games have.
+
+use super::effect::{EffectOptions, PlaneSource};
+use super::emit::{Emitter, Spread};
+
+impl EffectOptions {
+    /// Sparks: many, fast, short-lived; how exactly they bounce matters little.
+    pub fn sparks() -> EffectOptions {
+        EffectOptions {
+            drag: 0.4,
+            restitution: 0.5,
+            friction: 0.2,
+            lifetime_s: Some([0.6, 1.6]),
+            ..EffectOptions::default()
+        }
+    }
+
+    /// Debris of an explosion or a dig: comes to rest, in hollows most of all, and lies for a
+    /// while.
+    pub fn debris() -> EffectOptions {
+        EffectOptions {
+            drag: 0.05,
+            restitution: 0.3,
+            friction: 0.6,
+            lifetime_s: Some([4.0, 8.0]),
+            planes: PlaneSource::Rays { per_update: 2.0, planes: 3 },
+            ..EffectOptions::default()
+        }
+    }
+
+    /// Rain: falls at 9 m/s at the end, hardly bounces, gone soon after.
+    pub fn rain() -> EffectOptions {
+        EffectOptions {
+            drag: 1.09,
+            restitution: 0.1,
+            friction: 1.0,
+            lifetime_s: Some([2.0, 2.5]),
+            planes: PlaneSource::Rays { per_update: 4.0, planes: 1 },
+            ..EffectOptions::default()
+        }
+    }
+
+    /// Shell casings: few, looked at closely; they keep three planes, to lie in corners.
+    pub fn shell_casings() -> EffectOptions {
+        EffectOptions {
+            restitution: 0.4,
+            friction: 0.5,
+            lifetime_s: Some([10.0, 12.0]),
+            planes: PlaneSource::Rays { per_update: 4.0, planes: 3 },
+            ..EffectOptions::default()
+        }
+    }
+}
+
+impl Emitter {
+    /// Sparks off a surface, world metres, out of which `normal` points.
+    pub fn sparks(point_m: impl Into<[f32; 3]>, normal: impl Into<[f32; 3]>) -> Emitter {
+        let spread = Spread::Cone { direction: normal.into(), radius_at_1_m: 0.9 };
+        Emitter { spread, speed: [3.0, 8.0], ..Emitter::off(point_m.into(), spread) }
+    }
+
+    /// Debris off a surface, from within `radius_m` of a point.
+    pub fn debris(
+        point_m: impl Into<[f32; 3]>,
+        normal: impl Into<[f32; 3]>,
+        radius_m: f32,
+    ) -> Emitter {
+        let spread = Spread::Hemisphere { normal: normal.into() };
+        Emitter { radius_m, speed: [1.0, 5.0], ..Emitter::off(point_m.into(), spread) }
+    }
+
+    /// Rain from a ball around a point in the sky.
+    pub fn rain(centre_m: impl Into<[f32; 3]>, radius_m: f32) -> Emitter {
+        let spread = Spread::Cone { direction: [0.0, -1.0, 0.0], radius_at_1_m: 0.05 };
+        let centre = centre_m.into();
+        Emitter { radius_m, speed: [8.0, 9.0], ..Emitter::off(centre, spread) }
+    }
+
+    /// A casing thrown out sideways, and a little up.
+    pub fn shell_casings(port_m: impl Into<[f32; 3]>, sideways: impl Into<[f32; 3]>) -> Emitter {
+        let spread = Spread::Cone { direction: sideways.into(), radius_at_1_m: 0.2 };
+        let velocity = [0.0, 1.5, 0.0];
+        Emitter { speed: [1.5, 2.5], velocity, ..Emitter::off(port_m.into(), spread) }
+    }
+
+    fn off(position_m: [f32; 3], spread: Spread) -> Emitter {
+        Emitter { spread, ..Emitter::at(position_m) }
+    }
+}

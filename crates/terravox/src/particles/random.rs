@@ -1,0 +1,93 @@
+//! Seeded random numbers.
+//!
+//! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014):
+//! the SplitMix64 finaliser over a counter; whole numbers below a bound by Lemire, "Fast
+//! random integer generation in an interval" (2019).
+
+use glam::Vec3;
+
+/// A seeded stream of numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A whole number below `end`, which is not 0; every one equally likely.
+    pub fn below(&mut self, end: u32) -> u32 {
+        let end = u64::from(end);
+        loop {
+            let product = (self.bits() >> 32) * end;
+            // Of 2³² values the first few would come once too often.
+            if product & 0xffff_ffff >= (1 << 32) % end {
+                return (product >> 32) as u32;
+            }
+        }
+    }
+
+    /// A number in 0..1.
+    pub fn unit(&mut self) -> f32 {
+        (self.bits() >> 40) as f32 / (1u32 << 24) as f32
+    }
+
+    /// A number between two.
+    pub fn between(&mut self, ends: [f32; 2]) -> f32 {
+        ends[0] + (ends[1] - ends[0]) * self.unit()
+    }
+
+    /// A point of the unit ball, every one equally likely, but not next to its centre.
+    pub fn in_ball(&mut self) -> Vec3 {
+        loop {
+            let point = Vec3::from([0; 3].map(|_| 2.0 * self.unit() - 1.0));
+            if (1e-4..=1.0).contains(&point.length_squared()) {
+                return point;
+            }
+        }
+    }
+
+    /// A point of the unit disc, every one equally likely.
+    pub fn in_disc(&mut self) -> [f32; 2] {
+        loop {
+            let [x, y] = [0; 2].map(|_| 2.0 * self.unit() - 1.0);
+            if x * x + y * y <= 1.0 {
+                return [x, y];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_equally_likely() {
+        let mut random = Random(3);
+        let mut counts = [0; 7];
+        (0..70_000).for_each(|_| counts[random.below(7) as usize] += 1);
+        // Five standard deviations.
+        assert!(counts.iter().all(|count| (9540..10_460).contains(count)), "{counts:?}");
+        assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn points_lie_in_ball_and_disc_on_all_sides() {
+        let mut random = Random(4);
+        let mut sum = Vec3::ZERO;
+        for _ in 0..4000 {
+            let point = random.in_ball();
+            assert!(point.length() <= 1.0);
+            sum += point;
+            let [x, y] = random.in_disc();
+            assert!(x * x + y * y <= 1.0);
+        }
+        assert!(sum.length() < 150.0, "{sum}");
+    }
+}

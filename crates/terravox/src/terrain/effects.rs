@@ -1,0 +1,166 @@
+//! Effects over the ground: the world's cache of collision planes, kept right by edits.
+
+use super::Terrain;
+use crate::collide::{Filter, Ray};
+use crate::particles::{Effect, ParticleHit, ParticleRay, PlaneCache, PlaneCacheOptions};
+use crate::voxel::{ChangeCursor, Changes};
+use glam::Vec3;
+
+/// Voxels from a write to vertices that it may move: a vertex follows from cells as far as
+/// two from its corner, and leaves the corner by less than one.
+const REACH_VOXELS: f32 = 3.0;
+
+/// What effects share.
+#[derive(Default)]
+pub(super) struct EffectPlanes {
+    cache: PlaneCache,
+    cursor: ChangeCursor,
+}
+
+impl Terrain {
+    /// Moves the particles of effects by so many seconds, over the ground as it is now. Each
+    /// spends its rays; planes that edits made wrong are forgotten first. All effects of a
+    /// world belong in every call: one that is left out does not hear of edits meanwhile.
+    pub fn update_effects(&mut self, effects: &mut [Effect], seconds: f32) {
+        self.update_effects_among(effects, seconds, |_| None);
+    }
+
+    /// As [`Terrain::update_effects`], among other things: `others` answers the first of them
+    /// that a ray meets. What moves must say so.
+    pub fn update_effects_among(
+        &mut self,
+        effects: &mut [Effect],
+        seconds: f32,
+        mut others: impl FnMut(&ParticleRay) -> Option<ParticleHit>,
+    ) {
+        self.forget_edited(effects);
+        let placement = self.placement;
+        self.collider.update(&self.grid);
+        let collider = &self.collider;
+        for effect in effects {
+            effect.update(seconds, &mut self.effects.cache, |ray| {
+                let voxels = f64::from(ray.length_m) / f64::from(placement.voxel_size_m);
+                let origin = placement.voxel_from_world_f64(ray.origin_m);
+                let line = Ray::new(origin, ray.direction.map(f64::from), voxels);
+                let ground = collider.ray(&line, &Filter::SOLID).found.map(|hit| {
+                    let point_m = placement.world_from_voxel_f64(hit.point);
+                    ParticleHit { point_m, normal: hit.normal, moving: false }
+                });
+                let from = Vec3::from(ray.origin_m);
+                let far = |hit: &ParticleHit| from.distance_squared(Vec3::from(hit.point_m));
+                ground.into_iter().chain(others(ray)).min_by(|a, b| far(a).total_cmp(&far(b)))
+            });
+        }
+    }
+
+    /// The planes that effects share.
+    pub fn plane_cache(&self) -> &PlaneCache {
+        &self.effects.cache
+    }
+
+    /// Makes the cache of planes anew, empty, with other bounds.
+    ///
+    /// # Panics
+    /// If the cells are not positive and finite.
+    pub fn set_plane_cache(&mut self, options: PlaneCacheOptions) {
+        self.effects.cache = PlaneCache::new(options);
+    }
+
+    fn forget_edited(&mut self, effects: &mut [Effect]) {
+        let EffectPlanes { cache, cursor } = &mut self.effects;
+        let everywhere = ([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+        let boxes = match self.grid.changes_since(cursor) {
+            Changes::Everything => vec![everywhere],
+            Changes::Regions(regions) => {
+                let placement = self.placement;
+                let corner = |voxel: [i32; 3], by: f32| {
+                    placement.world_from_voxel(voxel.map(|v| v as f32 + by))
+                };
+                let metres = |region: crate::voxel::Region| {
+                    let (min, max) = (region.min.to_array(), region.max.to_array());
+                    (corner(min, -REACH_VOXELS), corner(max, REACH_VOXELS))
+                };
+                regions.into_iter().map(metres).collect()
+            }
+        };
+        for (min, max) in boxes {
+            cache.forget(min, max);
+            effects.iter_mut().for_each(|effect| effect.forget(min, max));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::particles::{CollisionPlane, Effect, EffectOptions, Emitter, PlaneSource};
+    use crate::particles::{ParticleHit, ParticleRay};
+    use crate::terrain::{Placement, Terrain, TerrainOptions};
+    use crate::voxel::Cell;
+
+    const STEP: f32 = 1.0 / 60.0;
+
+    /// Flat ground at height 0.
+    fn flat(placement: Placement) -> Terrain {
+        let mut terrain = Terrain::new(TerrainOptions { placement, ..Default::default() });
+        terrain.fill([-8.0; 3], [8.0; 3], |part| part.fill_sdf(8, |p| -p[1])).unwrap();
+        terrain
+    }
+
+    fn heights(effect: &Effect) -> Vec<f32> {
+        effect.positions()[1].to_vec()
+    }
+
+    #[test]
+    fn debris_rests_on_the_ground_and_falls_when_it_is_dug_away() {
+        let placement = Placement { voxel_size_m: 0.5, origin_m: [0.25, 0.0, 0.0] };
+        let mut terrain = flat(placement);
+        let options = EffectOptions { lifetime_s: None, ..EffectOptions::debris() };
+        let mut effects = [Effect::new(options)];
+        effects[0].burst(&Emitter::debris([0.0, 0.5, 0.0], [0.0, 1.0, 0.0], 0.2), 50);
+        for _ in 0..240 {
+            terrain.update_effects(&mut effects, STEP);
+        }
+        let resting = heights(&effects[0]).iter().filter(|y| y.abs() < 0.02).count();
+        assert!(resting >= 45, "{resting} of 50 rest");
+        assert!(!terrain.plane_cache().is_empty());
+        terrain.edit_cells([-7.0, -4.0, -7.0], [7.0, 4.0, 7.0], |_, _| Cell::AIR).unwrap();
+        terrain.update_effects(&mut effects, STEP);
+        let known = terrain.plane_cache().look_up([0.1, 0.1, 0.1], [0.0, -1.0, 0.0]);
+        let gone = known.filter(|known| known.point_m[1] > -1.0);
+        assert_eq!(gone, None, "no plane of ground that is gone is left");
+        for _ in 0..120 {
+            terrain.update_effects(&mut effects, STEP);
+        }
+        assert!(heights(&effects[0]).iter().all(|y| *y < -3.5), "all fall into the pit");
+    }
+
+    #[test]
+    fn moving_things_are_never_shared() {
+        let mut terrain = flat(Placement::default());
+        terrain.update_effects(&mut [], STEP);
+        let lift = |ray: &ParticleRay| {
+            let distance = (1.0 - ray.origin_m[1]) / ray.direction[1];
+            let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
+            let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: true };
+            (0.0..ray.length_m).contains(&distance).then_some(hit)
+        };
+        let options = EffectOptions {
+            planes: PlaneSource::Rays { per_update: 100.0, planes: 1 },
+            restitution: 0.0,
+            ..EffectOptions::default()
+        };
+        let mut effects = [Effect::new(options)];
+        effects[0].burst(&Emitter { speed: [0.0; 2], ..Emitter::at([0.0, 2.0, 0.0]) }, 10);
+        for _ in 0..90 {
+            terrain.update_effects_among(&mut effects, STEP, lift);
+        }
+        assert!(heights(&effects[0]).iter().all(|y| (y - 1.0).abs() < 1e-3), "on the lift");
+        assert!(terrain.plane_cache().is_empty());
+        // It is gone: its planes expire, and the ground is what is left.
+        for _ in 0..90 {
+            terrain.update_effects(&mut effects, STEP);
+        }
+        let planes: Vec<CollisionPlane> = effects[0].planes(0).collect();
+        assert!(heights(&effects[0]).iter().all(|y| y.abs() < 1e-3), "{planes:?}");
+    }
+}
