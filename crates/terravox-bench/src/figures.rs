@@ -195,6 +195,9 @@ pub const FIGURES: &[Figure] = {
         figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
         figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
         figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
+        figure(Octree, "morph_median", "voxels", AtMost(0.02), Some(0.01)),
+        figure(Octree, "morph_p99", "voxels", AtMost(0.7), Some(0.3)),
+        figure(Octree, "morph_open_edges", "edges", AtMost(0.0), None),
         figure(Bodies, "connectivity_us", "µs", AtMost(300.0), Some(50.0)),
         figure(Bodies, "detach_ms", "ms", AtMost(50.0), Some(10.0)),
     ]

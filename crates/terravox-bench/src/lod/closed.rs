@@ -52,15 +52,17 @@ pub fn run(report: &mut Report) {
 
 /// Two of the coarsest blocks side by side, split around a corner between them, and cells
 /// around it.
-struct World {
+pub struct World {
     leaves: Vec<MipBlock>,
-    grid: VoxelGrid,
+    /// The cells.
+    pub grid: VoxelGrid,
     /// Where there are cells.
     cells: Region,
 }
 
 impl World {
-    fn random(seed: u64) -> World {
+    /// Every second one is of ground.
+    pub fn random(seed: u64) -> World {
         let mut rng = Rng::new(seed);
         let axis = rng.below(3) as usize;
         let edge = MipBlock::new(MOST_STEPS, [0; 3]).edge_voxels();
@@ -81,17 +83,23 @@ impl World {
         World { leaves, grid, cells }
     }
 
-    fn topology(&self) -> Topology {
-        let covers = |leaf: &&MipBlock, voxel: VoxelPos| leaf.voxels().contains(voxel);
-        // Around all there is air.
-        let shown = |near: u8, voxel: VoxelPos| {
-            self.leaves.iter().find(|leaf| covers(leaf, voxel)).map_or(near, |leaf| leaf.mip)
-        };
-        let (mut weld, mut meshes) = (Weld::default(), Shown::new());
+    /// The mip that is shown at a voxel; `near` around all, where there is air.
+    pub fn shown(&self, near: u8, voxel: VoxelPos) -> u8 {
+        let covers = |leaf: &&MipBlock| leaf.voxels().contains(voxel);
+        self.leaves.iter().find(covers).map_or(near, |leaf| leaf.mip)
+    }
+
+    /// The blocks that may have a surface.
+    pub fn near(&self) -> impl Iterator<Item = MipBlock> + '_ {
         let coarse = self.cells.grow(PAD << MOST_STEPS);
-        let near = |leaf: &&MipBlock| !leaf.voxels().intersect(coarse).is_empty();
-        for &leaf in self.leaves.iter().filter(near) {
-            weld.add(&meshes.solid(&self.grid, leaf, |voxel| shown(leaf.mip, voxel)));
+        let near = move |leaf: &MipBlock| !leaf.voxels().intersect(coarse).is_empty();
+        self.leaves.iter().copied().filter(near)
+    }
+
+    fn topology(&self) -> Topology {
+        let (mut weld, mut meshes) = (Weld::default(), Shown::new());
+        for leaf in self.near() {
+            weld.add(&meshes.solid(&self.grid, leaf, |voxel| self.shown(leaf.mip, voxel)));
         }
         weld.judge()
     }

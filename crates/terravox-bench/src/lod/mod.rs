@@ -8,6 +8,11 @@ mod speed;
 mod states;
 mod view;
 
+pub use closed::World;
+pub use ours::read;
+pub use seam::{ground, quantile};
+pub use states::Flight;
+
 use crate::report::Report;
 
 /// A part of the area, by name.

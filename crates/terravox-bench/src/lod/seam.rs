@@ -179,7 +179,7 @@ fn height_at([a, b, c]: [DVec3; 3], point: DVec3) -> Option<f64> {
 }
 
 /// The value that a share of all do not exceed. Sorts them.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let at = (share * (values.len() as f64 - 1.0)).round() as usize;
     values.get(at).copied().unwrap_or(f64::NAN)

@@ -32,7 +32,7 @@ const DISTANCE: f64 = 100.0;
 pub fn measure() -> (Topology, usize) {
     let mut total = Topology::default();
     for seed in 0..VIEWS {
-        let mut flight = Flight::new(seed);
+        let mut flight = Flight::new(seed, false);
         while flight.published < STATES {
             flight.step();
             total.add(std::mem::take(&mut flight.found));
@@ -54,28 +54,34 @@ fn cells_of(block: MipBlock) -> DenseBox {
 }
 
 /// A viewer on its way, and what is drawn for it.
-struct Flight {
+pub struct Flight {
     rng: Rng,
     grid: VoxelGrid,
-    lod: Lod,
+    /// The view.
+    pub lod: Lod,
     scratch: MeshScratch,
-    drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
+    /// What is drawn.
+    pub drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
     edges: Edges,
-    at: [f64; 3],
+    /// Where the viewer is, voxels.
+    pub at: [f64; 3],
     velocity: [f64; 3],
-    published: usize,
+    /// States that were published.
+    pub published: usize,
     /// What was wrong in the states since this was last taken.
     found: Topology,
 }
 
 impl Flight {
-    fn new(seed: u64) -> Flight {
+    /// Before the first step; `morph` as in [`LodOptions`].
+    pub fn new(seed: u64, morph: bool) -> Flight {
         let grid = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
         let options = LodOptions {
             detail: 1.0,
             near_voxels: 16.0,
             max_mip: 2 + (seed % 2) as u8,
             jobs_per_plan: 12,
+            morph,
             ..LodOptions::default()
         };
         Flight {
@@ -94,7 +100,7 @@ impl Flight {
 
     /// Moves on, sometimes digs, supplies some of the cells that are wanted and publishes
     /// what is planned then.
-    fn step(&mut self) {
+    pub fn step(&mut self) {
         if self.rng.below(12) == 0 {
             let speed = [12.0, 2.0, 12.0];
             self.velocity = speed.map(|speed| speed * (2.0 * self.rng.unit() - 1.0));
@@ -153,26 +159,40 @@ impl Flight {
         }
     }
 
+    /// Where what is shown ends.
+    pub fn rim(&self) -> Rim {
+        let leaves = self.lod.blocks().into_iter().collect();
+        Rim { leaves, top: self.lod.options().max_mip }
+    }
+
     /// Judges all edges but for those of the rim, beyond which nothing is shown.
     fn judge(&mut self) {
-        let leaves: FxHashSet<MipBlock> = self.lod.blocks().into_iter().collect();
-        let top = self.lod.options().max_mip;
-        let covered =
-            |voxel: VoxelPos| (0..=top).any(|mip| leaves.contains(&MipBlock::holding(voxel, mip)));
-        let at_rim = |key: u64| {
-            let corner = unpacked(key);
-            let around =
-                Region { min: corner - VoxelPos::splat(1), max: corner + VoxelPos::splat(1) };
-            corner.to_array().iter().any(|v| v % 32 == 0) && !around.voxels().all(covered)
-        };
+        let rim = self.rim();
         for (&(a, b), &uses) in &self.edges.odd {
             let open = uses[0] + uses[1] == 1;
             if !open {
                 self.found.nonmanifold_edges += 1;
-            } else if !(at_rim(a) && at_rim(b)) {
+            } else if !(rim.has(unpacked(a)) && rim.has(unpacked(b))) {
                 self.found.open_edges += 1;
             }
         }
+    }
+}
+
+/// Where what is shown ends.
+pub struct Rim {
+    leaves: FxHashSet<MipBlock>,
+    top: u8,
+}
+
+impl Rim {
+    /// Whether a voxel corner touches what is not shown.
+    pub fn has(&self, corner: VoxelPos) -> bool {
+        let covered = |voxel: VoxelPos| {
+            (0..=self.top).any(|mip| self.leaves.contains(&MipBlock::holding(voxel, mip)))
+        };
+        let around = Region { min: corner - VoxelPos::splat(1), max: corner + VoxelPos::splat(1) };
+        corner.to_array().iter().any(|v| v % 32 == 0) && !around.voxels().all(covered)
     }
 }
 
@@ -255,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_flight_is_closed_and_a_mesh_taken_away_is_missed() {
-        let mut flight = Flight::new(3);
+        let mut flight = Flight::new(3, false);
         while flight.published < 25 || flight.drawn.len() < 8 {
             flight.step();
         }
