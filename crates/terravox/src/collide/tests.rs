@@ -112,7 +112,10 @@ proptest! {
             let mut hits = Vec::new();
             prop_assert_eq!(collider.ray_all(&ray, &filter, &mut hits), None);
             prop_assert_eq!(found.is_some(), any);
-            prop_assert_eq!(found.map(|hit| hit.distance), hits.first().map(|hit| hit.distance));
+            // Where triangles share an edge that is hit, rounding says which is the nearer.
+            let [one, first] = [found, hits.first().copied()].map(|hit| hit.map(|hit| hit.distance));
+            prop_assert_eq!(one.is_some(), first.is_some());
+            prop_assert!(one.zip(first).is_none_or(|(a, b)| (a - b).abs() < 1e-6));
             // What narrowed triangles hit must be found; what is found, widened ones hit.
             let [sure, likely] = [-1e-4, 1e-4].map(|slack| nearest(&all, &ray, &filter, slack));
             match found {

@@ -62,11 +62,22 @@ struct Entry {
 /// How much larger coarse cells are, on every axis.
 const COARSER: f32 = 4.0;
 
+/// A place of the table: an entry's number and the hash of its key, so that another entry is
+/// hardly ever looked at.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    number: u32,
+    hash: u32,
+}
+
+/// A place that names none.
+const EMPTY: Place = Place { number: NONE, hash: 0 };
+
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// The most bytes of the table for each entry: four bytes a place, at most four places.
-const TABLE_BYTES: usize = 16;
+/// The most bytes of the table for each entry: at most four places.
+const TABLE_BYTES: usize = 4 * size_of::<Place>();
 
 /// The planes that rays found in a world.
 #[derive(Clone, Debug)]
@@ -74,11 +85,22 @@ pub struct PlaneCache {
     options: PlaneCacheOptions,
     capacity: usize,
     entries: Vec<Entry>,
-    table: Vec<u32>,
+    table: Vec<Place>,
     oldest: u32,
     newest: u32,
     free: u32,
     len: usize,
+}
+
+/// Which of ±X, ±Y, ±Z a direction follows most; `None` for what is none.
+pub(super) fn direction_of(direction: [f32; 3]) -> Option<u8> {
+    let magnitude = direction.map(f32::abs);
+    let axis = match magnitude {
+        [x, y, z] if x >= y && x >= z => 0,
+        [_, y, z] if y >= z => 1,
+        _ => 2,
+    };
+    (magnitude[axis] > 0.0).then(|| 2 * axis as u8 + u8::from(direction[axis] < 0.0))
 }
 
 impl Default for PlaneCache {
@@ -132,7 +154,7 @@ impl PlaneCache {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.table.capacity() * size_of::<u32>()
+        self.entries.capacity() * size_of::<Entry>() + self.table.capacity() * size_of::<Place>()
     }
 
     /// What was found from about this place, world metres, in about this direction.
@@ -154,8 +176,8 @@ impl PlaneCache {
         self.get(&self.key(position_m.into(), direction.into(), 1)?)
     }
 
-    /// Remembers what was found from a place, world metres, in a direction of any length.
-    /// What is no number is not remembered.
+    /// Remembers what was found from a place, world metres, in a direction of any length,
+    /// unless what is known there was found nearer by. What is no number is not remembered.
     pub fn insert(
         &mut self,
         position_m: impl Into<[f32; 3]>,
@@ -166,9 +188,27 @@ impl PlaneCache {
         let valid = found.plane.is_valid() && Vec3::from(found.point_m).is_finite();
         for level in 0..2 {
             if let Some(key) = self.key(position, direction, level).filter(|_| valid) {
-                self.put(key, found);
+                self.put_nearer(key, found);
             }
         }
+    }
+
+    /// Keeps the one that was found nearer to the cell; of two in it, the newer.
+    fn put_nearer(&mut self, key: Key, found: CachedPlane) {
+        let off = |found: &CachedPlane| self.off_cell(&key, found.point_m);
+        if self.get(&key).is_none_or(|old| off(&found) <= off(&old)) {
+            self.put(key, found);
+        }
+    }
+
+    /// Square of the metres from a point to a cell.
+    fn off_cell(&self, key: &Key, point_m: [f32; 3]) -> f32 {
+        let beyond = |i: usize| {
+            let size = self.size(i, key.level);
+            let low = key.cell[i] as f32 * size;
+            (low - point_m[i]).max(point_m[i] - low - size).max(0.0)
+        };
+        (0..3).map(|i| beyond(i) * beyond(i)).sum()
     }
 
     /// Forgets what a change in a box, world metres, may have made wrong: every plane whose
@@ -194,7 +234,7 @@ impl PlaneCache {
     /// Forgets all.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.table.fill(NONE);
+        self.table.fill(EMPTY);
         (self.oldest, self.newest, self.free, self.len) = (NONE, NONE, NONE, 0);
     }
 
@@ -206,24 +246,19 @@ impl PlaneCache {
 
     /// None for what has no place or no direction.
     pub(super) fn key(&self, position: [f32; 3], direction: [f32; 3], level: u8) -> Option<Key> {
-        let magnitude = direction.map(f32::abs);
-        let axis = match magnitude {
-            [x, y, z] if x >= y && x >= z => 0,
-            [_, y, z] if y >= z => 1,
-            _ => 2,
-        };
-        let valid = magnitude[axis] > 0.0 && (0..3).all(|i| position[i].is_finite());
+        let direction = direction_of(direction)?;
+        let valid = (0..3).all(|i| position[i].is_finite());
         valid.then(|| Key {
             // The casts saturate.
             cell: [0, 1, 2].map(|i| (position[i] / self.size(i, level)).floor() as i32),
-            direction: 2 * axis as u8 + u8::from(direction[axis] < 0.0),
+            direction,
             level,
         })
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<CachedPlane> {
         let place = self.place(key)?;
-        Some(self.entries[self.table[place] as usize].found)
+        Some(self.entries[self.table[place].number as usize].found)
     }
 
     pub(super) fn put(&mut self, key: Key, found: CachedPlane) {
@@ -231,7 +266,7 @@ impl PlaneCache {
             return;
         }
         if let Some(place) = self.place(&key) {
-            let number = self.table[place];
+            let number = self.table[place].number;
             self.entries[number as usize].found = found;
             if number != self.newest {
                 self.unchain(number);
@@ -245,17 +280,18 @@ impl PlaneCache {
         let number = self.take_free(Entry { key, found, older: NONE, newer: NONE });
         self.chain(number);
         self.len += 1;
-        let mut place = self.home(&key);
-        while self.table[place] != NONE {
-            place = (place + 1) & (self.table.len() - 1);
+        let (hash, mask) = (hash(&key), self.table.len() - 1);
+        let mut place = hash as usize & mask;
+        while self.table[place].number != NONE {
+            place = (place + 1) & mask;
         }
-        self.table[place] = number;
+        self.table[place] = Place { number, hash };
     }
 
     /// A number for an entry, and room in the table.
     fn take_free(&mut self, entry: Entry) -> u32 {
         if self.table.is_empty() {
-            self.table = vec![NONE; (2 * self.capacity).next_power_of_two()];
+            self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
             self.entries.reserve_exact(self.capacity);
         }
         if self.free == NONE {
@@ -268,25 +304,19 @@ impl PlaneCache {
         number
     }
 
-    fn home(&self, key: &Key) -> usize {
-        let [x, y, z] = key.cell.map(|v| u64::from(v as u32));
-        let mut hash = (x | y << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash = (hash ^ (hash >> 29) ^ z ^ u64::from(key.direction | key.level << 3) << 40)
-            .wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (hash >> 32) as usize & (self.table.len() - 1)
-    }
-
     /// Where the table names the entry of a key.
     fn place(&self, key: &Key) -> Option<usize> {
         if self.len == 0 {
             return None;
         }
-        let mut place = self.home(key);
-        while self.table[place] != NONE {
-            if self.entries[self.table[place] as usize].key == *key {
+        let (hash, mask) = (hash(key), self.table.len() - 1);
+        let mut place = hash as usize & mask;
+        while self.table[place].number != NONE {
+            let named = self.table[place];
+            if named.hash == hash && self.entries[named.number as usize].key == *key {
                 return Some(place);
             }
-            place = (place + 1) & (self.table.len() - 1);
+            place = (place + 1) & mask;
         }
         None
     }
@@ -299,17 +329,17 @@ impl PlaneCache {
         loop {
             place = (place + 1) & mask;
             let other = self.table[place];
-            if other == NONE {
+            if other.number == NONE {
                 break;
             }
             // It may move back unless its home lies behind the hole.
-            let home = self.home(&self.entries[other as usize].key);
+            let home = other.hash as usize;
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.table[hole] = other;
                 hole = place;
             }
         }
-        self.table[hole] = NONE;
+        self.table[hole] = EMPTY;
         self.unchain(number);
         self.entries[number as usize].older = self.free;
         self.free = number;
@@ -338,4 +368,12 @@ impl PlaneCache {
         }
         self.newest = number;
     }
+}
+
+fn hash(key: &Key) -> u32 {
+    let [x, y, z] = key.cell.map(|v| u64::from(v as u32));
+    let mut hash = (x | y << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 29) ^ z ^ u64::from(key.direction | key.level << 3) << 40)
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (hash >> 32) as u32
 }

@@ -49,10 +49,12 @@ pub(super) struct Columns {
     pub ends: Option<Column>,
     /// When it looks for a plane again, on the effect's clock; if there are planes.
     pub wakes: Column,
+    /// Until when its own ray said where it goes, on the effect's clock; if there are planes.
+    pub known_until: Vec<f32>,
     /// Bit per slot: its plane belongs to something that moves; if there are planes.
     pub moving: Vec<u8>,
-    /// Where its newest plane was found, world metres; if there are planes.
-    pub found_at: Vec<Vec3>,
+    /// Where its planes were found, world metres, by slot; if there are planes.
+    pub found_at: Vec<[Vec3; 3]>,
 }
 
 impl Columns {
@@ -101,8 +103,9 @@ impl Columns {
         }
         if !self.planes.is_empty() {
             self.wakes.push(count, f32::INFINITY);
+            self.known_until.push(f32::NEG_INFINITY);
             self.moving.push(0);
-            self.found_at.push(Vec3::ZERO);
+            self.found_at.push([Vec3::ZERO; 3]);
         }
         self.count += 1;
     }
@@ -116,6 +119,7 @@ impl Columns {
         columns.chain(planes).for_each(|column| column.move_last(last, at));
         if !self.planes.is_empty() {
             self.wakes.move_last(last, at);
+            self.known_until.swap_remove(at);
             self.moving.swap_remove(at);
             self.found_at.swap_remove(at);
         }
@@ -127,5 +131,6 @@ impl Columns {
         for value in columns.flat_map(|column| column.0.as_flattened_mut()) {
             *value -= seconds;
         }
+        self.known_until.iter_mut().for_each(|value| *value -= seconds);
     }
 }

@@ -3,7 +3,7 @@
 use super::cache::PlaneCache;
 use super::columns::{Column, Columns, LANES};
 use super::emit::Emitter;
-use super::find::{LONGEST_LOOK_SECONDS, SHORTEST_LOOK_SECONDS};
+use super::find::{LONGEST_LOOK_SECONDS, SHORTEST_LOOK_SECONDS, chord_seconds};
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use super::random::Random;
 use super::step::{Event, Path, Step, step};
@@ -146,6 +146,8 @@ pub struct Effect {
     events: Vec<Event>,
     /// Seconds since the start or since it was turned back.
     pub(super) clock: f32,
+    /// How long the first chord of a ray is.
+    pub(super) chord_seconds: f32,
     /// Rays saved up; below 0 if the last particle took more.
     pub(super) saved_rays: f32,
     /// Particles of streams saved up.
@@ -173,6 +175,7 @@ impl Effect {
             path: Path::widest(),
             events: Vec::new(),
             clock: 0.0,
+            chord_seconds: chord_seconds(options.gravity),
             saved_rays: 0.0,
             saved_particles: 0.0,
             fresh: 0,
@@ -346,7 +349,7 @@ impl Effect {
         }
     }
 
-    /// Casts what rays this update has, from particles picked at random.
+    /// Casts what rays this update has, for particles that need them.
     fn spend_rays(
         &mut self,
         per_update: f32,
@@ -359,15 +362,15 @@ impl Effect {
             return;
         }
         if per_update >= count as f32 {
-            self.saved_rays = 0.0;
             // Each has a turn again soon, so a short look is enough.
             let horizon = SHORTEST_LOOK_SECONDS.max(4.0 * seconds);
             (0..count).for_each(|particle| self.cast(particle, horizon, cache, ray));
+            self.saved_rays = 0.0;
             return;
         }
         self.saved_rays = (self.saved_rays + per_update).min(per_update + 1.0);
         while self.saved_rays >= 1.0 {
-            let particle = self.random.below(count as u32) as usize;
+            let particle = self.neediest(cache);
             self.cast(particle, LONGEST_LOOK_SECONDS, cache, ray);
         }
     }

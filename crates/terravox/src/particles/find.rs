@@ -1,19 +1,21 @@
 //! Finds planes for particles: by a ray along the way that a particle will take, and from
 //! what other rays found.
 //!
-//! The way is a parabola, so a ray is a chain of up to three chords, each counted as a ray.
-//! What it meets is remembered for the cells all along the way. A chain that passes through
+//! The way is a parabola, so a ray is a chain of up to three chords, each counted as a ray;
+//! one that slides asks from above its plane what it comes to. What is met is remembered for
+//! the cells all along the way, and for those around the end. A chain that passes through
 //! a plane without meeting anything shows that there is no ground any more; but before a
 //! plane that the particle lies on is dropped, a ray out of the plane asks whether the
 //! particle is inside the ground, where rays along its way are blind.
 
-use super::cache::{CachedPlane, PlaneCache};
+use super::cache::{CachedPlane, PlaneCache, direction_of};
 use super::effect::Effect;
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use glam::Vec3;
 
-/// A chord leaves the parabola by so much at most, for the first one, metres.
-const CHORD_ERROR_M: f32 = 0.25;
+/// The first chord leaves the parabola by so much at most, metres. Less would cost more rays
+/// than it is worth.
+const CHORD_ERROR_M: f32 = 1.0;
 
 /// The most chords of a ray.
 const CHORDS: usize = 3;
@@ -40,11 +42,30 @@ const ALIKE_M: f32 = 0.1;
 /// A plane that was found so near to where a particle meets it is right, metres.
 const NEAR_M: f32 = 1.0;
 
+/// Particles that touch a plane and are faster slide, metres a second.
+const SLIDING_SPEED: f32 = 0.2;
+
+/// The ray of one that slides starts so far above its plane, metres.
+const RISE_M: f32 = 0.8;
+
+/// And crosses that plane where the particle is so many seconds later.
+const AHEAD_SECONDS: f32 = 0.4;
+
+/// But not farther away, metres.
+const FARTHEST_AHEAD_M: f32 = 3.0;
+
+/// A particle that keeps several planes looks again when it has gone so many cells, one that
+/// keeps one after a cell.
+const CLOSE_CELLS: f32 = 0.25;
+
+/// What was met is kept for cells so many to each side of where it was met.
+const BESIDE: i32 = 2;
+
 /// How long the plane of a moving thing holds, seconds.
 const MOVING_SECONDS: f32 = 0.25;
 
 /// Seconds for which a particle without a plane waits at least.
-const SHORTEST_SLEEP_SECONDS: f32 = 0.03;
+const SHORTEST_SLEEP_SECONDS: f32 = 0.06;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
@@ -65,16 +86,15 @@ struct Met {
     outside: bool,
 }
 
-impl Effect {
-    /// Seconds of the first chord, and how far ahead [`Effect::heading`] looks.
-    fn chord_seconds(&self) -> f32 {
-        let gravity = Vec3::from(self.options.gravity).length();
-        (8.0 * CHORD_ERROR_M / gravity).sqrt().min(1.0)
-    }
+/// How long the first chord is under such a gravity, seconds.
+pub(super) fn chord_seconds(gravity: [f32; 3]) -> f32 {
+    (8.0 * CHORD_ERROR_M / Vec3::from(gravity).length()).sqrt().min(1.0)
+}
 
-    /// Where a particle gets from here in [`Effect::chord_seconds`], metres.
+impl Effect {
+    /// Where a particle gets from here in the time of the first chord, metres.
     pub(super) fn heading(&self, velocity: Vec3) -> Vec3 {
-        self.travel(velocity, self.chord_seconds())
+        self.travel(velocity, self.chord_seconds)
     }
 
     fn travel(&self, velocity: Vec3, seconds: f32) -> Vec3 {
@@ -89,29 +109,45 @@ impl Effect {
         let position = self.columns.position(particle);
         let heading = self.heading(self.columns.velocity(particle));
         // What lies in a corner needs what was found in other directions, too.
-        let around = if self.columns.planes.len() > 1 { &AROUND[..] } else { &[] };
-        for direction in around.iter().copied().chain([heading]) {
-            let found = cache.look_up(position, direction);
-            self.take(particle, found, heading);
+        if self.columns.planes.len() > 1 {
+            for direction in AROUND {
+                self.take(particle, cache.look_up(position, direction), heading);
+            }
         }
-        if self.distance_off(particle, heading) > NEAR_M {
-            let found = cache.look_up_coarsely(position, heading);
-            self.take(particle, found, heading);
-        }
-        if self.distance_off(particle, heading) > NEAR_M {
-            let down = Vec3::from(self.options.gravity);
-            let found = cache.look_up(position, down);
-            let found = found.or_else(|| cache.look_up_coarsely(position, down));
-            self.take(particle, found, heading);
+        self.look_towards(particle, heading, heading, cache);
+        let down = Vec3::from(self.options.gravity);
+        let elsewhere = direction_of(down.into()) != direction_of(heading.into());
+        if elsewhere && self.distance_off(particle, heading) > NEAR_M {
+            self.look_towards(particle, down, heading, cache);
         }
         self.sleep(particle, cache.options().cell_m);
+    }
+
+    /// Takes what was found in one direction: from its cell, else from the coarse one. Where
+    /// that has nothing, the other has nothing either.
+    fn look_towards(
+        &mut self,
+        particle: usize,
+        direction: Vec3,
+        heading: Vec3,
+        cache: &PlaneCache,
+    ) {
+        let position = self.columns.position(particle);
+        let Some(coarse) = cache.look_up_coarsely(position, direction) else {
+            self.stats.look_ups += 1;
+            return;
+        };
+        self.take(particle, cache.look_up(position, direction), heading);
+        if self.distance_off(particle, heading) > NEAR_M {
+            self.take(particle, Some(coarse), heading);
+        }
     }
 
     /// Takes an answer of the cache, if it is better than what the particle has.
     fn take(&mut self, particle: usize, found: Option<CachedPlane>, heading: Vec3) {
         self.stats.look_ups += 1;
         if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
-            self.put_plane(particle, found.plane, Vec3::from(found.point_m), false);
+            self.put_plane(particle, found.plane, Vec3::from(found.point_m), false, false);
             self.stats.taken += 1;
         }
     }
@@ -135,32 +171,41 @@ impl Effect {
             || off < NEAR_M && share < self.share_before_planes(particle, heading)
     }
 
-    /// How far from where its newest plane was found a particle would meet its planes, metres;
+    /// How far from where it was found a particle would meet the first of its planes, metres;
     /// infinite if it meets none.
     fn distance_off(&self, particle: usize, heading: Vec3) -> f32 {
-        let share = self.share_before_planes(particle, heading);
-        if !share.is_finite() {
-            return f32::INFINITY;
-        }
-        let meets = self.columns.position(particle) + share * heading;
-        meets.distance(self.columns.found_at[particle])
+        self.first_met(particle, heading).1
     }
 
     /// What share of the way ahead lies before the first plane that a particle has.
     fn share_before_planes(&self, particle: usize, heading: Vec3) -> f32 {
-        let position = self.columns.position(particle);
-        let share = |plane: CollisionPlane| plane.share_before(position, heading);
-        self.planes(particle).map(share).fold(f32::INFINITY, f32::min)
+        self.first_met(particle, heading).0
     }
 
-    /// Says when a particle looks again: without a plane, about when it enters another cell;
-    /// with one, half way to it, for what is known there is known better.
+    /// What share of the way ahead lies before the first plane that a particle has, and how
+    /// many metres that is from where the plane was found; both infinite if it meets none.
+    pub(super) fn first_met(&self, particle: usize, heading: Vec3) -> (f32, f32) {
+        let position = self.columns.position(particle);
+        let (mut least, mut found_at) = (f32::INFINITY, Vec3::ZERO);
+        for slot in 0..self.columns.planes.len() {
+            let share = self.columns.plane(slot, particle).share_before(position, heading);
+            if share < least {
+                (least, found_at) = (share, self.columns.found_at[particle][slot]);
+            }
+        }
+        let meets = position + least * heading;
+        (least, if least.is_finite() { meets.distance(found_at) } else { f32::INFINITY })
+    }
+
+    /// Says when a particle looks again: without a plane, when it may have come to cells that
+    /// know one; with one, half way to it, for what is known there is known better.
     fn sleep(&mut self, particle: usize, cell_m: f32) {
         let velocity = self.columns.velocity(particle);
+        let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { 1.0 };
         let cell_seconds = cell_m / velocity.length();
         let share = self.share_before_planes(particle, self.heading(velocity));
         let seconds = match share.is_finite() {
-            true => (0.5 * share * self.chord_seconds()).max(cell_seconds),
+            true => (0.5 * share * self.chord_seconds).max(cells * cell_seconds),
             // It may fall sooner than fly.
             false => {
                 let gravity = Vec3::from(self.options.gravity).length();
@@ -179,10 +224,16 @@ impl Effect {
         }
     }
 
-    /// Gives a particle a plane: in place of one much like it, else of none, else of the one
-    /// that it is farthest from.
-    fn put_plane(&mut self, particle: usize, plane: CollisionPlane, found_at: Vec3, moving: bool) {
-        self.columns.found_at[particle] = found_at;
+    /// Gives a particle a plane, `own` if its own ray found it: in place of one much like it,
+    /// else of none, else of the one that it is farthest from.
+    fn put_plane(
+        &mut self,
+        particle: usize,
+        plane: CollisionPlane,
+        found_at: Vec3,
+        moving: bool,
+        own: bool,
+    ) {
         let position = self.columns.position(particle);
         let (normal, distance) = (Vec3::from(plane.normal), plane.distance_m(position));
         let mut best = (0, f32::NEG_INFINITY);
@@ -191,6 +242,11 @@ impl Effect {
             let old_distance = old.distance_m(position);
             let alike = normal.dot(Vec3::from(old.normal)) > 0.98
                 && (old_distance - distance).abs() < ALIKE_M;
+            let old_at = self.columns.found_at[particle][slot];
+            if alike && !own && position.distance(old_at) <= position.distance(found_at) {
+                // Or a particle at rest would sink, little by little, as they take turns.
+                return;
+            }
             let fit = match (alike, old.is_none()) {
                 (true, _) => f32::INFINITY,
                 (_, true) => f32::MAX,
@@ -201,6 +257,7 @@ impl Effect {
             }
         }
         self.columns.set_plane(best.0, particle, plane, moving);
+        self.columns.found_at[particle][best.0] = found_at;
     }
 
     /// Casts a ray along the way that a particle will take within `horizon` seconds.
@@ -215,34 +272,78 @@ impl Effect {
         let lies_on = |plane: &CollisionPlane| plane.distance_m(position).abs() < CONTACT_M;
         let touched = self.planes(particle).filter(lies_on);
         let lift = touched.map(|plane| Vec3::from(plane.normal)).sum::<Vec3>() * LIFT_M;
+        if lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
+            return;
+        }
         let (met, end) = self.follow_chords(particle, lift, horizon, ray);
         let from = position + lift;
         let seen = met.as_ref().map_or(end, |met| Vec3::from(met.hit.point_m));
         let deep = |met: &Met| met.plane.distance_m(position) < -INSIDE_M;
         if met.as_ref().is_some_and(|met| !met.outside && deep(met)) {
             // Too deep inside: says nothing about where the particle goes.
+            self.columns.known_until[particle] = self.clock + LONGEST_SLEEP_SECONDS;
             return;
         }
         let mut held = self.refute(particle, from, seen, ray);
         if met.is_none() && !held && horizon == LONGEST_LOOK_SECONDS {
             // No ground far and wide: perhaps the particle is in it.
             if let Some((hit, plane)) = self.ask_upwards(particle, ray) {
-                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving);
+                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving, true);
                 held = true;
             }
         }
         let Some(met) = met.filter(|_| !held) else {
+            self.columns.known_until[particle] =
+                self.clock + if held { 0.0 } else { 0.5 * horizon };
             let sleep = LONGEST_SLEEP_SECONDS.min(0.5 * horizon);
             self.columns.wakes.set(particle, self.clock + sleep);
             return;
         };
-        self.put_plane(particle, met.plane, Vec3::from(met.hit.point_m), met.hit.moving);
+        self.put_plane(particle, met.plane, Vec3::from(met.hit.point_m), met.hit.moving, true);
+        self.columns.known_until[particle] = self.clock + met.seconds;
         // What was found for this particle is right until it bounces.
         let sleep = if met.hit.moving { MOVING_SECONDS } else { 1.25 * met.seconds + 0.1 };
         self.columns.wakes.set(particle, self.clock + sleep);
         if met.outside && !met.hit.moving {
             self.remember(particle, &met, cache);
         }
+    }
+
+    /// Asks what ground a particle that slides on a plane comes to, from above that plane;
+    /// answers whether there is any. The way that a particle falls would find what lies
+    /// beneath it, which it leaves soon.
+    fn look_ahead(
+        &mut self,
+        particle: usize,
+        normal: Vec3,
+        cache: &mut PlaneCache,
+        ray: &mut impl FnMut(&ParticleRay) -> Option<ParticleHit>,
+    ) -> bool {
+        let position = self.columns.position(particle);
+        let velocity = self.columns.velocity(particle);
+        let speed = velocity.length();
+        if speed < SLIDING_SPEED {
+            return false;
+        }
+        let rise = RISE_M * normal;
+        let ahead = (AHEAD_SECONDS * velocity).clamp_length_max(FARTHEST_AHEAD_M);
+        let (direction, length_m) = (2.0 * (ahead - rise)).normalize_and_length();
+        let Some((hit, plane)) = self.ask(position + rise, direction, length_m, ray) else {
+            return false;
+        };
+        let outside = Vec3::from(hit.normal).dot(direction) < 0.0;
+        if !outside || plane.distance_m(position) < -INSIDE_M {
+            return false;
+        }
+        let seconds = position.distance(Vec3::from(hit.point_m)) / speed;
+        self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving, true);
+        self.columns.known_until[particle] = self.clock + seconds;
+        let sleep = if hit.moving { MOVING_SECONDS } else { seconds.min(MOVING_SECONDS) };
+        self.columns.wakes.set(particle, self.clock + sleep);
+        if !hit.moving {
+            self.remember(particle, &Met { hit, plane, seconds, outside }, cache);
+        }
+        true
     }
 
     /// Asks along the chords of the way ahead; answers what was met and where the way ends.
@@ -255,7 +356,7 @@ impl Effect {
     ) -> (Option<Met>, Vec3) {
         let velocity = self.columns.velocity(particle);
         let start = self.columns.position(particle) + lift;
-        let (mut from, mut begin, mut span) = (start, 0.0_f32, self.chord_seconds());
+        let (mut from, mut begin, mut span) = (start, 0.0_f32, self.chord_seconds);
         for chord in 1..=CHORDS {
             let end = match chord {
                 CHORDS => horizon,
@@ -347,7 +448,7 @@ impl Effect {
             }
             self.columns.set_plane(slot, particle, CollisionPlane::NONE, false);
             if let Some((hit, plane)) = really {
-                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving);
+                self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving, true);
                 held = true;
             }
         }
@@ -368,6 +469,25 @@ impl Effect {
             let seconds = met.seconds * sample as f32 / samples as f32;
             let heading = self.heading(velocity + gravity * seconds);
             cache.insert(position + self.travel(velocity, seconds), heading, found);
+        }
+        self.remember_around(met, self.heading(velocity + gravity * met.seconds), cache);
+    }
+
+    /// Remembers what was met for those who come down beside it, and for those who go into it
+    /// from other directions.
+    fn remember_around(&self, met: &Met, heading: Vec3, cache: &mut PlaneCache) {
+        let (point_m, size) = (Vec3::from(met.hit.point_m), cache.options().cell_m);
+        let found = CachedPlane { plane: met.plane, point_m: met.hit.point_m };
+        let into = -Vec3::from(met.plane.normal);
+        let both = direction_of(into.into()) != direction_of(heading.into());
+        for x in -BESIDE..=BESIDE {
+            for z in -BESIDE..=BESIDE {
+                let place = point_m + size * Vec3::new(x as f32, 0.0, z as f32);
+                cache.insert(place, heading, found);
+                if both {
+                    cache.insert(place, into, found);
+                }
+            }
         }
     }
 }

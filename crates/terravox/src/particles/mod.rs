@@ -19,6 +19,7 @@ mod emit;
 mod find;
 #[cfg(test)]
 mod naive;
+mod need;
 mod plane;
 mod presets;
 mod random;

@@ -157,7 +157,7 @@ proptest! {
         capacity in 0usize..12,
         writes in proptest::collection::vec(([-3i32..3, -2i32..2, -3i32..3], 0u8..6, any_plane(), 0u8..8), 1..80),
     ) {
-        let bytes = capacity * 68;
+        let bytes = capacity * 84;
         let mut cache = PlaneCache::new(PlaneCacheOptions { max_bytes: bytes, ..Default::default() });
         prop_assert_eq!(cache.capacity(), capacity);
         let mut naive = naive::Cache { capacity, planes: HashMap::new(), order: Default::default() };
@@ -216,7 +216,8 @@ fn rays_are_spent_as_the_budget_says_and_on_all_alike() {
     for _ in 0..16_000 {
         effect.update(1e-4, &mut cache, |ray| {
             picked[(ray.origin_m[0] / 1000.0).round() as usize] += 1;
-            Some(ParticleHit { point_m: [0.0, -5.0, 0.0], normal: UP, moving: false })
+            let point_m = [ray.origin_m[0], -5.0, ray.origin_m[2]];
+            Some(ParticleHit { point_m, normal: UP, moving: false })
         });
     }
     assert_eq!(picked.iter().sum::<i32>(), 4000);
@@ -415,4 +416,47 @@ fn cones_and_hemispheres_keep_to_their_directions() {
 #[should_panic(expected = "4 planes a particle")]
 fn more_planes_than_there_are_is_the_callers_bug() {
     Effect::new(EffectOptions { planes: rays(1.0, 4), ..Default::default() });
+}
+
+#[test]
+fn a_cell_keeps_what_was_found_nearest() {
+    let mut cache = PlaneCache::default();
+    let found = |x: f32| CachedPlane {
+        plane: CollisionPlane::through([x, 0.0, 0.25], [0.0, 1.0, 0.0]),
+        point_m: [x, 0.0, 0.25],
+    };
+    let (at, down) = ([0.25, 0.1, 0.25], [0.0, -1.0, 0.0]);
+    for (x, kept) in [(3.0, 3.0), (1.0, 1.0), (2.0, 1.0), (0.1, 0.1), (0.4, 0.4), (0.6, 0.4)] {
+        cache.insert(at, down, found(x));
+        assert_eq!(cache.look_up(at, down), Some(found(kept)), "after {x}");
+    }
+}
+
+/// A floor at height 0.
+fn level(ray: &ParticleRay) -> Option<ParticleHit> {
+    let distance = -ray.origin_m[1] / ray.direction[1];
+    let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
+    let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: false };
+    (0.0..ray.length_m).contains(&distance).then_some(hit)
+}
+
+#[test]
+fn rays_go_to_who_needs_them() {
+    // Half of them lie on a floor that they know; the others fall, unknowing.
+    let options = EffectOptions {
+        planes: PlaneSource::Rays { per_update: 100.0, planes: 1 },
+        ..EffectOptions::default()
+    };
+    let mut effect = Effect::new(options);
+    let mut cache = PlaneCache::default();
+    (0..100).for_each(|i| effect.emit([i as f32, 0.01, 0.0], [0.0; 3]));
+    for _ in 0..60 {
+        effect.update(1.0 / 60.0, &mut cache, level);
+    }
+    (0..100).for_each(|i| effect.emit([50.0 * i as f32, 30.0, 900.0], [0.0; 3]));
+    let before = effect.stats();
+    effect.update(1.0 / 60.0, &mut cache, level);
+    let told = (100..200).filter(|&i| effect.planes(i).next().is_some()).count();
+    let rays = effect.stats().rays - before.rays;
+    assert!(rays <= 110 && told >= 35, "{told} told by {rays} rays");
 }
