@@ -13,6 +13,7 @@ pub mod generate;
 pub mod lod;
 pub mod math;
 pub mod mesh;
+pub mod octree;
 pub mod terrain;
 pub mod voxel;
 

@@ -13,6 +13,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
+    ("octree", &["voxel", "mesh"]),
     ("lod", &["voxel", "mesh"]),
     ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
 ];

@@ -1,9 +1,12 @@
 //! Surfaces of fewer triangles, and what lies between two levels of detail.
 
+mod cluster;
+mod speed;
+
 use crate::report::Report;
 
 /// What is measured, one after the other.
-const MEASURES: &[fn(&mut Report)] = &[];
+const MEASURES: &[fn(&mut Report)] = &[speed::run, cluster::run];
 
 /// Measures the whole area.
 pub fn run(report: &mut Report) {
