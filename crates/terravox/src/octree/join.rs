@@ -18,8 +18,8 @@ impl Octree {
         let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
         let Some(first) = parts.first() else { return Octree::default() };
         let (levels, shift) = (first.levels, first.shift);
-        let same = |part: &&&Octree| part.levels == levels && part.shift == shift;
-        assert!(parts.iter().all(|part| same(&part)), "octrees that differ are joined");
+        let same = parts.iter().all(|part| part.levels == levels && part.shift == shift);
+        assert!(same, "octrees that differ are joined");
         let min = parts.iter().fold(first.min, |min, part| min.min(part.min));
         let mut sorted: Vec<(u64, &Octree)> = Vec::with_capacity(parts.len());
         for part in &parts {

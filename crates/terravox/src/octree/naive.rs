@@ -79,9 +79,8 @@ impl Tree {
 /// What is shown: cubes by level and low corner, with their solid corners.
 pub(super) type Cubes = BTreeMap<(u8, [i32; 3]), u8>;
 
-/// The cubes around each minimal edge that the surface crosses: for each edge (axis, low end)
-/// the four cubes around it by their place, sorted, repeats left out.
-pub(super) fn polygons(cubes: &Cubes) -> BTreeSet<(usize, [i32; 3], Vec<(u8, [i32; 3])>)> {
+/// The minimal edges that the surface crosses: axis and low end.
+pub(super) fn polygons(cubes: &Cubes) -> BTreeSet<(usize, [i32; 3])> {
     let mut found = BTreeSet::new();
     for (&(level, min), &inside) in cubes {
         for axis in 0..3 {
@@ -101,7 +100,7 @@ pub(super) fn polygons(cubes: &Cubes) -> BTreeSet<(usize, [i32; 3], Vec<(u8, [i3
                 let around = around(cubes, axis, low);
                 let minimal = around.iter().all(|cube| cube.0 >= level);
                 if around.len() >= 3 && minimal && all_there(cubes, axis, low) {
-                    found.insert((axis, low, around));
+                    found.insert((axis, low));
                 }
             }
         }
