@@ -14,7 +14,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("octree", &["voxel", "mesh"]),
-    ("lod", &["voxel", "mesh"]),
+    ("lod", &["voxel", "mesh", "octree"]),
     ("terrain", &["voxel", "generate", "math", "mesh", "collide", "edit", "lod"]),
 ];
 

@@ -8,12 +8,14 @@
 //! changed; its jobs may run anywhere; publishing shows all of it at once. So what is shown
 //! is always the closed surface of one state of the world.
 
+mod clusters;
 mod groups;
 mod job;
 mod pick;
 mod residency;
 mod tiling;
 
+pub use clusters::{Clusters, MAX_CLUSTER_MIP};
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use pick::LodViewer;
 
@@ -49,6 +51,10 @@ pub struct LodOptions {
     pub max_bytes: usize,
     /// Blocks that a plan may mesh; more only if they cannot be taken apart.
     pub jobs_per_plan: usize,
+    /// Blocks of mips 1 up to this, at most [`MAX_CLUSTER_MIP`], are shown by [`Clusters`]
+    /// where all their cells are held at mip 0 when they are meshed; 0 for none. Nearer to
+    /// the fine surface, at several times the work.
+    pub cluster_mips: u8,
 }
 
 impl Default for LodOptions {
@@ -61,6 +67,7 @@ impl Default for LodOptions {
             max_triangles: 4_000_000,
             max_bytes: 256 << 20,
             jobs_per_plan: 48,
+            cluster_mips: 0,
         }
     }
 }
@@ -450,7 +457,9 @@ impl Lod {
         let job = |&block: &MipBlock| {
             let beyond = if known { block.mip } else { Around::NONE };
             let around = self.tiling.around(block, beyond);
-            MeshJob { plan: self.plans, block, around, snapshot: snapshot.clone() }
+            let most = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
+            let clusters = (1..=most).contains(&block.mip);
+            MeshJob { plan: self.plans, block, around, clusters, snapshot: snapshot.clone() }
         };
         let jobs = blocks.iter().map(job).collect();
         self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });

@@ -3,8 +3,8 @@
 //!
 //! A leaf is a cube between eight samples, some solid and some not. Its samples are cells
 //! (then its vertex is the one that the mesher places at the corner between them) or points
-//! of a density ([`OctreeBuilder::densities`]). Parents are built upward, up to one root
-//! ([`build`]); a node's vertex is where the summed squared distances to the planes of the
+//! of a density ([`OctreeBuilder::densities`]). Parents are built upward, up to one root;
+//! a node's vertex is where the summed squared distances to the planes of the
 //! leaves below are least. Contouring shows the octree at any size of leaf, or where an
 //! error allows: see [`Octree::contour`].
 //!

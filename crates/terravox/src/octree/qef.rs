@@ -79,7 +79,7 @@ impl Qef {
     /// The point within `reach` of the centre, each axis, where the planes' squared
     /// distances are least; the centre if there is no plane.
     #[inline]
-    pub(super) fn least(&self, reach: f32) -> [f32; 3] {
+    pub(crate) fn least(&self, reach: f32) -> [f32; 3] {
         let weight = self.weight();
         let inverse = 1.0 / if weight > 0.0 { weight } else { 1.0 };
         let (mean, b) = (self.three(POINTS).map(|p| p * inverse), self.three(B));
@@ -111,7 +111,7 @@ impl Qef {
     }
 
     /// Sum of the normals.
-    pub(super) fn normal(&self) -> [f32; 3] {
+    pub(crate) fn normal(&self) -> [f32; 3] {
         self.three(NORMALS)
     }
 
