@@ -48,7 +48,8 @@ pub enum Command {
     Info(Info),
     /// Write the surface of a world as triangles, to .glb or .obj
     #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
-        terravox mesh world.tvx far.glb --mip 2")]
+        terravox mesh world.tvx far.glb --mip 2\n  \
+        terravox mesh world.tvx baked.glb --octree --error 0.1")]
     Mesh(Mesh),
     /// Write what is seen of a world from a place, fine nearby and coarse far away, as .glb
     #[command(after_help = "Example:\n  \
@@ -230,7 +231,24 @@ pub struct Mesh {
     #[command(flatten)]
     pub triangles: Triangles,
     #[command(flatten)]
+    pub clusters: Clusters,
+    #[command(flatten)]
     pub reading: Reading,
+}
+
+/// Clusters of cells in the place of cells.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Clusters {
+    /// Show the ground by the nodes of an octree in the place of cells
+    #[arg(long, conflicts_with = "mip")]
+    pub octree: bool,
+    /// Octree: voxels along the edge of the smallest nodes: 1, 2, 4, 8 or 16
+    #[arg(long, default_value = "1", value_parser = cluster, requires = "octree",
+        value_name = "VOXELS")]
+    pub cluster: u32,
+    /// Octree: larger nodes where their error is at most this, in voxels
+    #[arg(long, value_parser = positive, requires = "octree", value_name = "VOXELS")]
+    pub error: Option<f64>,
 }
 
 /// How triangles are written.
@@ -354,15 +372,20 @@ pub struct Render {
     #[command(flatten)]
     pub view: View,
     /// Show what a level of detail shows from the camera: fine nearby, coarse far away
-    #[arg(long, requires = "camera", conflicts_with_all = ["draw", "mip"])]
+    #[arg(long, requires = "camera", conflicts_with_all = ["draw", "mip", "octree"])]
     pub lod: bool,
     /// Colour the ground by its level
     #[arg(long, requires = "lod")]
     pub lod_colours: bool,
     #[command(flatten)]
     pub levels: Levels,
+    #[command(flatten)]
+    pub clusters: Clusters,
+    /// Draw the edges of the triangles
+    #[arg(long)]
+    pub wire: bool,
     /// Draw what the collider holds about the middle of the picture
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "octree")]
     pub draw: Vec<Draw>,
     /// Voxels around the middle of the picture in which it is drawn
     #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
@@ -463,6 +486,11 @@ fn detail(text: &str) -> Result<f32, String> {
     if (1.0..=16.0).contains(&value) { Ok(value as f32) } else { Err("give 1 to 16".to_owned()) }
 }
 
+fn cluster(text: &str) -> Result<u32, String> {
+    let edge = text.parse().ok().filter(|edge: &u32| edge.is_power_of_two() && *edge <= 16);
+    edge.ok_or_else(|| "give 1, 2, 4, 8 or 16".to_owned())
+}
+
 fn opening(text: &str) -> Result<f64, String> {
     let value = number(text)?;
     if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
@@ -513,6 +541,7 @@ mod tests {
         assert_eq!(pixels("640x360"), Ok([640, 360]));
         assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
         assert!(positive("0").is_err() && opening("180").is_err());
+        assert!(cluster("8") == Ok(8) && cluster("3").is_err() && cluster("32").is_err());
         assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));
     }
 }

@@ -10,6 +10,7 @@ mod commands;
 mod console;
 mod failure;
 mod far;
+mod octree;
 mod output;
 mod report;
 mod triangles;

@@ -93,7 +93,8 @@ pub fn check_triangles_path(path: &Path, options: &Triangles) -> Outcome<()> {
     }
 }
 
-/// Writes the surface of a world as `.glb` or `.obj`.
+/// Writes the surface of a world as `.glb` or `.obj`; the ground is that of its cells, or
+/// what is given in its place.
 ///
 /// # Errors
 /// If a cell that is needed is not held, or the file cannot be written.
@@ -101,17 +102,25 @@ pub fn write(
     world: &World,
     path: &Path,
     options: &Triangles,
+    ground: Option<BlockMesh>,
     console: &Console,
 ) -> Outcome<Written> {
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
     let tiles = tiles_of(&snapshot, options.mip);
     let bar = console.bar("meshing", tiles.len());
+    let only_liquid = ground.is_some();
     let meshed = tiles.iter().map(|tile| {
         let meshes = mesh_tile(&snapshot, tile, options.mip);
         bar.step();
-        meshes.map(|meshes| (tile.name(), meshes)).map_err(Failure::at(path))
+        let mut meshes = meshes.map_err(Failure::at(path))?;
+        if only_liquid {
+            meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
+        }
+        Ok((tile.name(), meshes))
     });
+    let ground = ground.map(|mesh| Ok(("ground".to_owned(), vec![mesh])));
+    let meshed = ground.into_iter().chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
     let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
     match extension(path).as_str() {

@@ -14,6 +14,7 @@ pub mod generate;
 pub mod lod;
 pub mod math;
 pub mod mesh;
+pub mod octree;
 pub mod particles;
 pub mod terrain;
 pub mod voxel;

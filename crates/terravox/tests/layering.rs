@@ -13,7 +13,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
-    ("lod", &["voxel", "mesh"]),
+    ("octree", &["voxel", "mesh"]),
+    ("lod", &["voxel", "mesh", "octree"]),
     ("particles", &[]),
     ("bodies", &["voxel", "mesh", "collide", "edit"]),
     (

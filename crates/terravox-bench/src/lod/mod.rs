@@ -2,7 +2,7 @@
 
 mod closed;
 mod fly;
-mod ours;
+pub mod ours;
 mod seam;
 mod speed;
 mod states;

@@ -134,7 +134,7 @@ fn lines(found: &Found) -> Vec<Row> {
 
 /// Padded boxes of up to `most` blocks that hold at least a third of the surface of
 /// the fullest one, evenly chosen.
-fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
+pub fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
     let (table, mut mesher, mut out) = (table_of(Shape::Default), Mesher::new(), BlockMesh::new());
     let mut blocks: Vec<(usize, Region)> = Vec::new();
     let mut cells = DenseBox::default();

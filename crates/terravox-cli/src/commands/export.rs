@@ -28,7 +28,7 @@ pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
     check_not_input(&args.world, &args.file)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let Some(container) = container else {
-        return mesh::triangles("export", &world, args, console);
+        return mesh::triangles("export", &world, args, None, console);
     };
     let start = Instant::now();
     let bytes =

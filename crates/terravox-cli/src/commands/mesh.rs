@@ -3,33 +3,44 @@
 use super::import::add_notes;
 use crate::args::{Export, Mesh};
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::octree;
 use crate::report::Report;
 use crate::triangles::{self, check_triangles_path};
 use crate::world::{self, World};
 use std::time::Instant;
+use terravox::mesh::BlockMesh;
 
 pub fn run(args: &Mesh, console: &Console) -> Outcome<Report> {
     check_triangles_path(&args.file, &args.triangles)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let clusters = args.clusters;
     let args = Export {
         world: args.world.clone(),
         file: args.file.clone(),
         triangles: args.triangles,
         reading: args.reading,
     };
-    triangles("mesh", &world, &args, console)
+    if !clusters.octree {
+        return triangles("mesh", &world, &args, None, console);
+    }
+    let baked = octree::bake(&world.grid.snapshot(), clusters, console);
+    let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
+    let mut report = triangles("mesh", &world, &args, Some(ground), console)?;
+    kept.report(&mut report);
+    Ok(report)
 }
 
-/// Writes triangles for `mesh` and `export`.
+/// Writes triangles for `mesh` and `export`; of the ground those that are given, if any.
 pub fn triangles(
     command: &str,
     world: &World,
     args: &Export,
+    ground: Option<BlockMesh>,
     console: &Console,
 ) -> Outcome<Report> {
     let start = Instant::now();
-    let written = triangles::write(world, &args.file, &args.triangles, console)?;
+    let written = triangles::write(world, &args.file, &args.triangles, ground, console)?;
     let mut report = Report::new(command);
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());

@@ -10,6 +10,7 @@ mod lod;
 mod mesh;
 mod raycast;
 mod render;
+mod wire;
 
 use crate::args::{Cli, Command};
 use crate::console::Console;

@@ -2,20 +2,27 @@
 
 use super::import::add_notes;
 use super::lod::add_shown;
+use super::wire;
 use crate::args::{Draw, Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::far;
+use crate::octree;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
+use crate::triangles::{mesh_tile, tiles_of};
 use crate::world::{self, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use terravox::math::{Aabb, DebugLines};
+use terravox::mesh::BlockMesh;
+use terravox::terrain::ShownMesh;
+use terravox::voxel::{MipBlock, NotHeld, Region, Snapshot};
 use terravox_cli::render::{
-    self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
+    self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene, Viewpoint,
 };
 use terravox_store::WorldInfo;
 
@@ -31,7 +38,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
-    let Subject { scene, info, notes } = subject(args, console, &mut report)?;
+    let Subject { scene, info, notes, meshes } = subject(args, console, &mut report)?;
     report.time("open_ms", "open", start.elapsed());
     // Before the work, so that a place that cannot be written costs none.
     let output = Output::create(&args.file)?;
@@ -41,6 +48,13 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     let Picture { mut image, stats } = take(&scene, &camera, &options, console);
     if let Some(lines) = debug_lines(&scene, &camera, args) {
         render::draw_lines(&mut image, &scene, &camera, &lines);
+    }
+    if args.wire {
+        let edges = match scene.collider() {
+            Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
+            None => wire::of_meshes(&meshes),
+        };
+        render::draw_wire(&mut image, &scene, &camera, &edges);
     }
     let file_bytes = write_png(output, &args.file, &image)?;
     let size = format!("{} × {} pixels", image.width, image.height);
@@ -60,20 +74,58 @@ struct Subject {
     scene: Scene,
     info: WorldInfo,
     notes: Vec<String>,
+    /// Of a scene without a collider.
+    meshes: Vec<ShownMesh>,
 }
 
-/// The world at one mip, or what a level of detail shows of it from the camera.
+/// The world at one mip, or what a level of detail shows of it from the camera, or clusters.
 fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Subject> {
     if let (true, Some(camera)) = (args.lod, args.view.camera) {
         let far = far::show(&args.world, camera, args.levels, args.reading, console)?;
         add_shown(&far, report);
         let scene = Scene::far(&far.snapshot, &far.meshes, far.viewpoint, args.lod_colours);
-        return Ok(Subject { scene, info: far.info, notes: far.notes });
+        return Ok(Subject { scene, info: far.info, notes: far.notes, meshes: far.meshes });
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    if args.clusters.octree {
+        let snapshot = world.grid.snapshot();
+        let baked = octree::bake(&snapshot, args.clusters, console);
+        let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
+        kept.report(report);
+        let liquids = world_liquids(&snapshot).map_err(Failure::at(&args.world))?;
+        let meshes: Vec<_> = [ground].into_iter().chain(liquids).map(shown).collect();
+        let scene = Scene::far(&snapshot, &meshes, from_anywhere(&snapshot), false);
+        return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
+    }
     let scene = Scene::new(&world.grid, args.view.mip);
     let scene = scene.map_err(Failure::at(&args.world))?;
-    Ok(Subject { scene, info: world.info, notes: world.notes })
+    Ok(Subject { scene, info: world.info, notes: world.notes, meshes: Vec::new() })
+}
+
+/// The liquid surfaces of a world, chunk by chunk.
+fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
+    let mut all = Vec::new();
+    for tile in tiles_of(snapshot, 0) {
+        let mut meshes = mesh_tile(snapshot, &tile, 0)?;
+        meshes.retain(|mesh| !mesh.liquid.is_empty());
+        meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
+        all.append(&mut meshes);
+    }
+    Ok(all)
+}
+
+/// A mesh of voxels as a level of detail shows it.
+fn shown(mesh: BlockMesh) -> ShownMesh {
+    let block = MipBlock::holding(mesh.block.min, 0);
+    ShownMesh { block, mip: 0, mesh: Arc::new(mesh) }
+}
+
+/// A viewpoint from which all of a world is near, for scenes of one size of cells.
+fn from_anywhere(snapshot: &Snapshot) -> Viewpoint {
+    let Region { min, max } = snapshot.bounds();
+    let [min, max] = [min, max].map(|p| DVec3::from(p.to_array().map(f64::from)));
+    let distance = 4.0 * min.distance(max).max(64.0);
+    Viewpoint { eye: (min + max) * 0.5, distance, detail: distance }
 }
 
 /// Size, rays and light.

@@ -11,14 +11,22 @@ use glam::{DVec2, DVec3};
 use terravox::collide::Filter;
 use terravox::math::{DebugLine, DebugLines};
 
-/// How much of a line shows where it is seen, and behind surfaces.
-const SHARES: [f64; 2] = [0.9, 0.05];
+/// How a kind of lines is drawn.
+struct Pen {
+    /// How much of a line shows where it is seen, and behind surfaces.
+    shares: [f64; 2],
+    /// Lines this far behind a surface count as on it: cells, and share of the distance.
+    slack: [f64; 2],
+}
+
+/// Lines that are drawn over a picture, to be seen.
+const LINES: Pen = Pen { shares: [0.9, 0.05], slack: [0.03, 0.0015] };
+
+/// Edges of what the picture shows, to be seen only where it is.
+const WIRE: Pen = Pen { shares: [0.6, 0.0], slack: [0.05, 0.004] };
 
 /// Nearer to the eye than this nothing is drawn, cells.
 const NEAREST: f64 = 0.05;
-
-/// Lines this far behind a surface count as on it: cells, and share of the distance.
-const SLACK: [f64; 2] = [0.03, 0.0015];
 
 /// A picture that lines are drawn into.
 struct Canvas<'a> {
@@ -26,10 +34,21 @@ struct Canvas<'a> {
     camera: &'a Camera,
     /// Distance of what each pixel shows, cells.
     depths: Vec<f64>,
+    pen: Pen,
 }
 
-/// Draws lines, in cells of the scene, over a picture taken of it.
+/// Draws lines, in cells of the scene, over a picture taken of it; faintly also behind
+/// surfaces.
 pub fn draw_lines(image: &mut Image, scene: &Scene, camera: &Camera, lines: &DebugLines) {
+    draw(image, scene, camera, lines, LINES);
+}
+
+/// Draws the edges of surfaces, in cells of the scene, over a picture taken of it.
+pub fn draw_wire(image: &mut Image, scene: &Scene, camera: &Camera, edges: &DebugLines) {
+    draw(image, scene, camera, edges, WIRE);
+}
+
+fn draw(image: &mut Image, scene: &Scene, camera: &Camera, lines: &DebugLines, pen: Pen) {
     let size = DVec2::new(image.width as f64, image.height as f64);
     let depth = |i: usize| {
         let at = DVec2::new((i % image.width) as f64 + 0.5, (i / image.width) as f64 + 0.5);
@@ -37,7 +56,7 @@ pub fn draw_lines(image: &mut Image, scene: &Scene, camera: &Camera, lines: &Deb
         scene.closest(&ray, FAR, &Filter::BOTH).map_or(FAR, |hit| hit.distance)
     };
     let depths = (0..image.pixels.len()).map(depth).collect();
-    let mut canvas = Canvas { image, camera, depths };
+    let mut canvas = Canvas { image, camera, depths, pen };
     lines.lines.iter().for_each(|line| canvas.line(line));
 }
 
@@ -88,8 +107,9 @@ impl Canvas<'_> {
             return;
         }
         let pixel = at.y as usize * self.image.width + at.x as usize;
-        let hidden = distance > self.depths[pixel] * (1.0 + SLACK[1]) + SLACK[0];
-        let share = cover * SHARES[usize::from(hidden)];
+        let Pen { shares, slack } = self.pen;
+        let hidden = distance > self.depths[pixel] * (1.0 + slack[1]) + slack[0];
+        let share = cover * shares[usize::from(hidden)];
         for (to, new) in self.image.pixels[pixel].iter_mut().zip(colour) {
             *to = (f64::from(*to) * (1.0 - share) + f64::from(new) * share + 0.5) as u8;
         }
@@ -136,6 +156,11 @@ mod tests {
         let [seen, hidden]: [i32; 2] =
             [DVec3::new(0.0, 2.0, 3.0), DVec3::new(0.0, -2.0, -3.0)].map(|p| red(row(p)));
         assert!(seen > 200 && (5..40).contains(&hidden), "{seen}, {hidden}");
+        let mut wired = Image::new(65, 65);
+        draw_wire(&mut wired, &scene, &camera, &lines);
+        let reds = |from: usize| wired.pixels[from * 65..].iter().take(3 * 65).any(|p| p[0] > 0);
+        let [seen, hidden] = [DVec3::new(0.0, 2.0, 3.0), DVec3::new(0.0, -2.0, -3.0)];
+        assert!(reds(row(seen)) && !reds(row(hidden)), "what is hidden has no wire");
         assert!(image.pixels.iter().all(|p| p[1] == 0));
     }
 }

@@ -30,7 +30,7 @@ pub use count::{RayCounts, RenderStats};
 pub use far::{Viewpoint, tint};
 pub use frame::{FOV_DEGREES, around, closer, middle, outlook, overview, shore};
 pub use image::Image;
-pub use lines::{draw_lines, target};
+pub use lines::{draw_lines, draw_wire, target};
 pub use scene::Scene;
 pub use shade::{FAR, RecordedRays};
 pub use solids::{Form, Solid};

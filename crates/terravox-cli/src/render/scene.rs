@@ -107,7 +107,8 @@ impl Scene {
         let ground = Ground::Far(FarGround::new(shown, viewpoint, &palette, tinted));
         // The casts saturate.
         let corner = |by: f64| VoxelPos::from((viewpoint.eye + by).to_array().map(|v| v as i32));
-        let all = shown.iter().fold(Region::default(), |all, mesh| all.union(mesh.block.voxels()));
+        let voxels = |shown: &ShownMesh| shown.mesh.block.finer(shown.mip.into());
+        let all = shown.iter().fold(Region::default(), |all, mesh| all.union(voxels(mesh)));
         let seen = Region { min: corner(-viewpoint.distance), max: corner(viewpoint.distance) };
         let solids = Solids::default();
         Scene {
@@ -123,6 +124,11 @@ impl Scene {
     /// Puts solids into the picture, in place of those that were there.
     pub fn set_solids(&mut self, solids: &[Solid]) {
         self.solids = Solids::new(solids, |colour| Vec3::from(colour.map(shade::linear_from_srgb)));
+    }
+
+    /// The cells that the picture shows, those of its mip as mip 0; of a far view the world's.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     /// The mip that the picture shows.

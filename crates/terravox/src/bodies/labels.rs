@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn runs_of_a_word() {
         let all = |bits| runs(bits).collect::<Vec<_>>();
-        assert_eq!(all(0), []);
+        assert!(all(0).is_empty());
         assert_eq!(all(u32::MAX), [u32::MAX]);
         assert_eq!(all(0b1011_0001), [1, 0b11_0000, 0b1000_0000]);
         assert_eq!(all(1 << 31 | 1), [1, 1 << 31]);

@@ -1,5 +1,6 @@
 //! One block to mesh, among blocks of other mips: plain data, to be run on any thread.
 
+use super::clusters::Clusters;
 use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, repeat_finer};
@@ -11,6 +12,8 @@ pub struct MeshJob {
     pub(super) plan: u64,
     pub(super) block: MipBlock,
     pub(super) around: Around,
+    /// Whether it is shown by clusters.
+    pub(super) clusters: bool,
     pub(super) snapshot: Snapshot,
     /// The coarsest mip that is shown, if vertices morph up to it.
     pub(super) morph_to: Option<u8>,
@@ -27,6 +30,7 @@ pub struct MeshedBlock {
 #[derive(Default)]
 pub struct MeshScratch {
     mesher: Mesher,
+    clusters: Clusters,
     mesh: BlockMesh,
     parts: [DenseBox; 2],
     /// Whether meshes get keys.
@@ -49,17 +53,25 @@ impl MeshJob {
 
     /// Meshes the block.
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
-        let MeshScratch { mesher, mesh, parts, keyed } = scratch;
+        let MeshScratch { mesher, clusters, mesh, parts, keyed } = scratch;
         let materials = self.snapshot.materials();
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, parts, out);
         };
         let (block, around) = (self.block, &self.around);
+        let needs_keys = *keyed || self.clusters;
         match self.morph_to {
             Some(top) => {
-                mesher.mesh_morphing(block, around, cells, materials, top, *keyed, mesh);
+                mesher.mesh_morphing(block, around, cells, materials, top, needs_keys, mesh);
             }
-            None => mesher.mesh_mixed(block, around, cells, materials, *keyed, mesh),
+            None => mesher.mesh_mixed(block, around, cells, materials, needs_keys, mesh),
+        }
+        if self.clusters {
+            clusters.place(&self.snapshot, self.block, &mut mesh.solid);
+        }
+        if !*keyed {
+            mesh.solid.keys.clear();
+            mesh.liquid.keys.clear();
         }
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));

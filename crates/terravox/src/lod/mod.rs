@@ -8,6 +8,7 @@
 //! changed; its jobs may run anywhere; publishing shows all of it at once. So what is shown
 //! is always the closed surface of one state of the world.
 
+mod clusters;
 mod groups;
 mod job;
 mod morph;
@@ -17,6 +18,7 @@ mod quiet;
 mod residency;
 mod tiling;
 
+pub use clusters::{Clusters, MAX_CLUSTER_MIP};
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
@@ -53,6 +55,10 @@ pub struct LodOptions {
     /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
     /// merged without a jump ([`Lod::morph`]). Meshing takes longer.
     pub morph: bool,
+    /// Blocks of mips 1 up to this, at most [`MAX_CLUSTER_MIP`], are shown by [`Clusters`]
+    /// where all their cells are held at mip 0 when they are meshed; 0 for none. Nearer to
+    /// the fine surface, at several times the work.
+    pub cluster_mips: u8,
 }
 
 impl Default for LodOptions {
@@ -66,6 +72,7 @@ impl Default for LodOptions {
             max_bytes: 256 << 20,
             jobs_per_plan: 48,
             morph: false,
+            cluster_mips: 0,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::pick::{AHEAD, Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
 use super::tiling::{Tiling, neighbours};
-use super::{Lod, LodViewer, MeshJob, Out};
+use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob, Out};
 use crate::mesh::Around;
 use crate::voxel::{ChunkPos, MipBlock, Snapshot, Unlisted, VoxelGrid, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -308,10 +308,13 @@ impl Lod {
         let snapshot = grid.snapshot();
         let known = snapshot.unlisted() == Unlisted::Air;
         let morph_to = self.options.morph.then(|| self.tiling.top());
+        let most = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
         let job = |&block: &MipBlock| {
             let beyond = if known { block.mip } else { Around::NONE };
             let around = self.tiling.around(block, beyond);
-            MeshJob { plan: self.plans, block, around, snapshot: snapshot.clone(), morph_to }
+            let clusters = (1..=most).contains(&block.mip);
+            let snapshot = snapshot.clone();
+            MeshJob { plan: self.plans, block, around, clusters, snapshot, morph_to }
         };
         let jobs = blocks.iter().map(job).collect();
         self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });

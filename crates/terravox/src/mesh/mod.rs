@@ -23,10 +23,14 @@ mod surface;
 mod thin;
 mod vertex;
 
+pub(crate) use blend::{blend, dominant};
+pub(crate) use corner::{CORNERS, SIDE};
+pub(crate) use fast::ActiveCorner;
 #[cfg(test)]
 pub(crate) use mixed::tests::Welded;
 pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
 pub use morph::{MorphTargets, morphed, morphed_normal};
+pub(crate) use place::unit_normal;
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 
@@ -90,6 +94,20 @@ impl Mesher {
     pub fn mesh_keyed(&mut self, cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMesh) {
         out.block = block_of(cells);
         self.fast.mesh(cells, materials, true, out);
+    }
+
+    /// The vertices of the solid surface alone: of the corners of a box's cells but for
+    /// [`PAD`] at its hull, each corner's first, in the order of the corners that `each` is
+    /// called for; then others. `out` holds no faces.
+    pub(crate) fn corners(
+        &mut self,
+        cells: &DenseBox,
+        materials: &MaterialTable,
+        out: &mut BlockMesh,
+        each: impl FnMut(ActiveCorner),
+    ) {
+        out.block = cells.region().grow(-PAD);
+        self.fast.corners(cells, materials, out, each);
     }
 
     /// The empty mesh of a block that is known to hold one material only, padding

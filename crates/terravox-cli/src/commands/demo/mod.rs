@@ -72,7 +72,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
     let options = Triangles { up: Up::Y, scale: 1.0, mip: 0 };
-    let written = times.step("mesh", || triangles::write(&reopened, &model, &options, console))?;
+    let written =
+        times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
     let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
     if args.file.is_none() {

@@ -4,6 +4,7 @@
 //! What is out of the ordinary (corners with several sheets, cells one cell thick,
 //! water beside ground) goes through the rules of [`vertex`](super::vertex) one by one.
 
+mod active;
 #[cfg(target_arch = "x86_64")]
 #[path = "avx2/simd.rs"]
 mod avx2;
@@ -26,6 +27,7 @@ use super::cells::{Cells, LiquidCells, SoakedCells, SolidCells};
 use super::mixed::Features;
 use super::surface::BlockMesh;
 use super::vertex::Writer;
+pub(crate) use active::ActiveCorner;
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
 pub(super) use corners::{PlacedCorners, Standing};
@@ -216,6 +218,20 @@ impl Fast {
         self.scratch.hull.at(at)
     }
 
+    /// Places the vertices of the solid surface, makes no face, and calls for every corner
+    /// that has one, in the order of the vertices.
+    pub(super) fn corners(
+        &mut self,
+        cells: &DenseBox,
+        table: &MaterialTable,
+        out: &mut BlockMesh,
+        each: impl FnMut(ActiveCorner),
+    ) {
+        self.scratch.corners.rows.clear();
+        self.run(cells, table, false, (Parts::Vertices, Features::NONE), out);
+        active::each(&self.scratch, cells, each);
+    }
+
     /// The faces that [`Fast::mesh_without`] left out, of those that there are if the
     /// padding is what is there: index of the padded cell, number of the direction.
     pub(super) fn left_out(&self) -> &[(u32, u8)] {
@@ -292,6 +308,8 @@ pub(super) enum Part {
 enum Parts {
     Both,
     One(Part),
+    /// The vertices of the solid one, without faces.
+    Vertices,
 }
 
 /// A block to be meshed.
@@ -373,7 +391,7 @@ impl Block<'_> {
                 self.out.solid.clear();
             }
         }
-        if self.parts != Parts::One(Part::Solid) {
+        if matches!(self.parts, Parts::Both | Parts::One(Part::Liquid)) {
             let wet = present.liquid || !self.cells.water().is_empty();
             if wet && present.air {
                 self.liquid::<M, W>(m);
@@ -396,6 +414,7 @@ impl Block<'_> {
             inside: if usual { Class::AtLeast(WATER + 1) } else { Class::Table(&solid) },
             outside: None,
             left_out,
+            faces: self.parts != Parts::Vertices,
         };
         let origin = self.out.block.min;
         let writer = Writer { cells: &rules, table, origin, keyed, out: &mut self.out.solid };
@@ -437,6 +456,7 @@ impl Block<'_> {
             inside: if usual { Class::Is(WATER) } else { Class::Table(&liquid) },
             outside: Some(Class::Is(AIR)),
             left_out,
+            faces: true,
         };
         surface::<M, _, W>(m, scratch, &input, writer);
         (scratch.wet_materials, scratch.wet_occupancies) = (wet_materials, wet_occupancies);
@@ -472,6 +492,8 @@ struct Input<'a, C> {
     outside: Option<Class<'a>>,
     /// Features of the hull whose faces are left out.
     left_out: Features,
+    /// Whether faces are wanted, not vertices alone.
+    faces: bool,
 }
 
 /// Meshes one surface.
@@ -520,6 +542,9 @@ fn surface<M: Machine, C: Cells, const W: usize>(
     s.planes.compute::<M, C, W>(m, &source);
     m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });
     place_by_rules::<C, W>(s, grid, &mut writer);
+    if !input.faces {
+        return;
+    }
     writer.out.positions.push([0.0; 3]);
     m.run(WriteQuads::<W> {
         grid,

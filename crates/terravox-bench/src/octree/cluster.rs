@@ -1,0 +1,111 @@
+//! Clusters: what they keep of the triangles, what they cost and how far off they are.
+
+use glam::DVec3;
+use terravox::mesh::Surface as Mesh;
+use terravox::octree::{Contourer, Detail, Octree, OctreeBuilder};
+use terravox::voxel::Shape;
+
+use super::speed::{EDGE, blocks, set_worst};
+use crate::harness::{Budget, Entrant, contest};
+use crate::mesh::distance::Nearest;
+use crate::mesh::ours::table_of;
+use crate::mesh::surface::Surface;
+use crate::report::{Report, Row, detail};
+use crate::worlds::{generated, rough};
+
+/// Levels of the octree of a block.
+const LEVELS: u8 = EDGE.trailing_zeros() as u8;
+
+const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 4.0, warm: true };
+
+/// Details that are told beside the figures.
+const DETAILS: [(&str, Detail); 7] = [
+    ("size 2", Detail::size(2)),
+    ("size 4", Detail::size(4)),
+    ("size 8", Detail::size(8)),
+    ("error 0.05", Detail::error(0.05)),
+    ("error 0.1", Detail::error(0.1)),
+    ("error 0.25", Detail::error(0.25)),
+    ("error 0.5", Detail::error(0.5)),
+];
+
+/// Measures `cluster2_kept`, `cluster4_kept` and `cluster_ns_triangle`.
+pub fn run(report: &mut Report) {
+    let mut kept: [Vec<(&str, f64)>; 2] = Default::default();
+    let mut cost = Vec::new();
+    for world in [generated::world(), rough::world()] {
+        let table = table_of(Shape::Default);
+        let mut builder = OctreeBuilder::new();
+        let octrees: Vec<Octree> =
+            blocks(&world).iter().map(|(_, cells)| builder.cells(cells, &table)).collect();
+        let fine = triangles(&octrees, &Detail::size(1));
+        let shares = DETAILS.map(|(_, detail)| triangles(&octrees, &detail) / fine);
+        kept[0].push((world.name, shares[0]));
+        kept[1].push((world.name, shares[1]));
+        let [upward, contoured] = time(&octrees);
+        cost.push((world.name, (upward + contoured) * 1e9 / fine));
+        let mut lines: Vec<Row> = vec![
+            detail("parents from leaves", upward * 1e9 / fine, "ns/triangle"),
+            detail("contour at size 2", contoured * 1e9 / fine, "ns/triangle"),
+        ];
+        lines.extend(deviations(&octrees[0], &shares));
+        report.details(format!("{}: clusters of blocks of 64³", world.name), lines);
+    }
+    set_worst(report, "cluster2_kept", &kept[0]);
+    set_worst(report, "cluster4_kept", &kept[1]);
+    set_worst(report, "cluster_ns_triangle", &cost);
+}
+
+fn triangles(octrees: &[Octree], detail: &Detail) -> f64 {
+    let mut out = Mesh::default();
+    let mut count = |octree: &Octree| {
+        octree.contour(detail, &mut out);
+        out.triangle_count() as f64
+    };
+    octrees.iter().map(&mut count).sum()
+}
+
+/// Seconds for all octrees: their nodes of all sizes above the leaves, and a contour at
+/// size 2.
+fn time(octrees: &[Octree]) -> [f64; 2] {
+    let builder = |octree: &Octree| {
+        let mut builder = OctreeBuilder::new();
+        builder.leaves([0; 3], LEVELS, &octree.leaves_at(&Detail::size(1)));
+        builder
+    };
+    let mut builders: Vec<_> = octrees.iter().map(builder).collect();
+    let (mut contourer, mut out) = (Contourer::new(), Mesh::default());
+    let timings = contest(
+        octrees.len(),
+        RACE,
+        vec![
+            Entrant::new("parents", |item| builders[item].parents_again(LEVELS) as u64),
+            Entrant::new("contour", |item| {
+                contourer.contour(&octrees[item], &Detail::size(2), &mut out);
+                out.indices.len() as u64
+            }),
+        ],
+    );
+    [timings[0].min, timings[1].min]
+}
+
+/// How far the contours of an octree lie from that of its leaves, and what all keep.
+fn deviations(octree: &Octree, shares: &[f64]) -> Vec<Row> {
+    let fine = Nearest::new(&surface(octree, &Detail::size(1)));
+    let line = |((name, detail_), share): (&(&'static str, Detail), &f64)| {
+        let spread = surface(octree, detail_).rms(|point| fine.distance(point));
+        let note = format!("kept {share:.4}; max {:.2} voxels", spread.max);
+        detail(*name, spread.rms, "voxels rms").note(note)
+    };
+    DETAILS.iter().zip(shares).map(line).collect()
+}
+
+fn surface(octree: &Octree, detail: &Detail) -> Surface {
+    let mut out = Mesh::default();
+    octree.contour(detail, &mut out);
+    Surface {
+        positions: out.positions.iter().map(|p| DVec3::from(p.map(f64::from))).collect(),
+        triangles: out.triangles().collect(),
+        ..Surface::default()
+    }
+}

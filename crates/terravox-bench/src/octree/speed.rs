@@ -1,0 +1,146 @@
+//! How fast octrees are built, of cells beside the mesh of the same blocks and of densities,
+//! and how large they are.
+
+use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::octree::{Octree, OctreeBuilder};
+use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, Shape, VoxelPos};
+
+use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::mesh::ours::table_of;
+use crate::mesh::speed::surface_blocks;
+use crate::report::{Report, detail};
+use crate::worlds::{World, generated, rough};
+
+/// Cells along the edge of a block.
+pub const EDGE: i32 = 64;
+
+/// Blocks that a world gives.
+const BLOCKS: usize = 8;
+
+const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 6.0, warm: true };
+
+/// Blocks with much surface, and the cells that their octrees need.
+pub fn blocks(world: &World) -> Vec<(Region, DenseBox)> {
+    let boxes = surface_blocks(world, EDGE, BLOCKS);
+    let read = |cells: DenseBox| {
+        let block = cells.region().grow(-PAD);
+        let mut needed = DenseBox::default();
+        world.read(Octree::cells_needed(block), &mut needed);
+        (block, needed)
+    };
+    boxes.into_iter().map(read).collect()
+}
+
+/// Measures `octree_vs_flat`, `octree_ns_voxel` and `octree_bytes_per_leaf`.
+pub fn run(report: &mut Report) {
+    let (mut against, mut voxel, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    for world in [generated::world(), rough::world()] {
+        let found = race(&world);
+        let [flat, octree, densities] = &found.timings;
+        let name = world.name;
+        let voxels = found.blocks * f64::from(EDGE).powi(3);
+        against.push((name, octree.min / flat.min));
+        voxel.push((name, densities.min * 1e9 / voxels));
+        bytes.push((name, found.bytes / found.leaves));
+        let each = |timing: &Timing, leaves: f64| {
+            let note = format!("{:.1} ns a leaf of {leaves}", timing.min * 1e9 / leaves);
+            detail(timing.name, timing.min * 1e6 / found.blocks, "µs/block").note(note)
+        };
+        let mut lines = vec![
+            each(flat, found.leaves),
+            each(octree, found.leaves),
+            each(densities, found.sampled),
+        ];
+        lines.push(detail("nodes a leaf", found.nodes / found.leaves, "nodes"));
+        report.details(format!("{name}: blocks of 64³"), lines);
+    }
+    set_worst(report, "octree_vs_flat", &against);
+    set_worst(report, "octree_ns_voxel", &voxel);
+    set_worst(report, "octree_bytes_per_leaf", &bytes);
+}
+
+/// Sets a figure to the worst of the worlds.
+pub fn set_worst(report: &mut Report, id: &str, found: &[(&str, f64)]) {
+    let worst = found.iter().map(|found| found.1).fold(0.0, f64::max);
+    let each: Vec<_> = found.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+    report.set(id, worst, each.join("; "));
+}
+
+struct Found {
+    /// The flat mesh; the octree of the same cells; that of densities.
+    timings: [Timing; 3],
+    blocks: f64,
+    /// Leaves of all octrees of cells, and their nodes and bytes.
+    leaves: f64,
+    nodes: f64,
+    bytes: f64,
+    /// Leaves of all octrees of densities.
+    sampled: f64,
+}
+
+/// What occupancy says of the distance, at the centres of a block's cells and one beyond:
+/// what contouring peers are given.
+fn densities(block: Region, cells: &DenseBox, table: &MaterialTable) -> Vec<(f32, u8)> {
+    let points = Region { min: block.min, max: block.max + VoxelPos::splat(1) };
+    let sample = |at: VoxelPos| {
+        let cell = cells.cell(at);
+        let solid = table.kind(cell.material) == Kind::Solid;
+        (if solid { cell.fraction() - 0.5 } else { -0.5 }, cell.material)
+    };
+    let rows = (points.min.y..points.max.y)
+        .flat_map(|y| (points.min.z..points.max.z).map(move |z| (y, z)));
+    let at = rows.flat_map(|(y, z)| (points.min.x..points.max.x).map(move |x| (x, y, z)));
+    at.map(|(x, y, z)| sample(VoxelPos::new(x, y, z))).collect()
+}
+
+fn race(world: &World) -> Found {
+    let table = table_of(Shape::Default);
+    let blocks = blocks(world);
+    let padded: Vec<DenseBox> = blocks
+        .iter()
+        .map(|(block, _)| {
+            let mut cells = DenseBox::default();
+            world.read(block.grow(PAD), &mut cells);
+            cells
+        })
+        .collect();
+    let arrays: Vec<_> =
+        blocks.iter().map(|(block, cells)| densities(*block, cells, &table)).collect();
+    let of_densities = |item: usize, builder: &mut OctreeBuilder| {
+        let mut samples = arrays[item].iter();
+        let levels = EDGE.trailing_zeros() as u8;
+        builder.densities([0; 3], levels, |_| samples.next().copied().unwrap_or((-0.5, 0)))
+    };
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let (mut builder, mut other) = (OctreeBuilder::new(), OctreeBuilder::new());
+    let timings = contest(
+        blocks.len(),
+        RACE,
+        vec![
+            Entrant::new("flat mesh", |item| {
+                mesher.mesh(&padded[item], &table, &mut mesh);
+                mesh.solid.indices.len() as u64
+            }),
+            Entrant::new("octree of cells", |item| {
+                builder.cells(&blocks[item].1, &table).node_count() as u64
+            }),
+            Entrant::new("octree of densities", |item| {
+                of_densities(item, &mut other).node_count() as u64
+            }),
+        ],
+    );
+    let octrees: Vec<_> =
+        blocks.iter().map(|(_, cells)| OctreeBuilder::new().cells(cells, &table)).collect();
+    let sum = |of: fn(&Octree) -> usize| octrees.iter().map(|o| of(o) as f64).sum();
+    let mut builder = OctreeBuilder::new();
+    let sampled = |item| of_densities(item, &mut builder).leaf_count() as f64;
+    let Ok(timings) = <[Timing; 3]>::try_from(timings) else { unreachable!("three ran") };
+    Found {
+        timings,
+        blocks: blocks.len() as f64,
+        leaves: sum(Octree::leaf_count),
+        nodes: sum(Octree::node_count),
+        bytes: sum(Octree::memory),
+        sampled: (0..blocks.len()).map(sampled).sum(),
+    }
+}

@@ -1,0 +1,385 @@
+//! Upward: parents from leaves, level by level, without pointers and without hashing.
+//!
+//! The leaves are sorted by Morton code, so the children of a node follow each other; its
+//! code is theirs without the last octant. One pass over a level makes the next: QEFs are
+//! summed, corners are those of the children. Leaves of larger sizes are merged in at their
+//! level. Source: construction upward from active voxels, as published for dual-contoured
+//! chunks (2015), where parents are found by hashing their place.
+//!
+//! Whether a node may be shown whole at the price of its error is the topology test of
+//! "Dual Contouring of Hermite Data" (Ju et al. 2002).
+
+use std::ops::Range;
+
+use crate::mesh::CORNERS;
+
+use super::node::{Link, NEVER, Node, material_of, usual_materials};
+use super::qef::Qef;
+use super::{Leaf, Mixed, Octree};
+
+/// All levels while they are built; one entry a node in all but `links`, which leaves of
+/// the finest level do not have.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// Morton codes, counted in nodes of their level.
+    pub keys: Vec<u32>,
+    pub nodes: Vec<Node>,
+    /// Materials of the corners.
+    pub materials: Vec<[u8; 8]>,
+    /// Planes, seen from the parent's centre.
+    pub qefs: Vec<Qef>,
+    links: Vec<Link>,
+    /// First node of each level.
+    starts: Vec<u32>,
+}
+
+/// A leaf that is larger than the finest: its level, Morton code, and what it has.
+type Larger = (u8, u32, Leaf);
+
+impl Draft {
+    /// Forgets all nodes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.nodes.clear();
+        self.materials.clear();
+        self.qefs.clear();
+        self.links.clear();
+        self.starts.clear();
+    }
+
+    /// Appends a finest leaf, its planes seen from its parent's centre; they come in the order
+    /// of their codes.
+    #[inline]
+    pub fn push(&mut self, key: u32, node: Node, materials: [u8; 8], qef: Qef) {
+        self.keys.push(key);
+        self.nodes.push(node);
+        self.materials.push(materials);
+        self.qefs.push(qef);
+    }
+
+    /// Builds all levels up to a root of `1 << levels` cells over the finest leaves that
+    /// are there, merging in larger ones, which are sorted.
+    ///
+    /// # Panics
+    /// If a leaf lies in another.
+    pub fn build(&mut self, levels: u8, mut larger: &[Larger]) {
+        self.starts.clear();
+        self.links.clear();
+        self.starts.push(0);
+        for level in 1..=levels {
+            let count = larger.iter().take_while(|leaf| leaf.0 == level).count();
+            let (here, rest) = larger.split_at(count);
+            larger = rest;
+            self.parents(level, here);
+        }
+        self.starts.push(self.nodes.len() as u32);
+    }
+
+    /// Forgets all but the finest leaves.
+    pub fn keep_leaves(&mut self) {
+        let count = self.starts.get(1).map_or(0, |&count| count as usize);
+        self.keys.truncate(count);
+        self.nodes.truncate(count);
+        self.materials.truncate(count);
+        self.qefs.truncate(count);
+    }
+
+    /// Makes the nodes of a level from those of the level below.
+    fn parents(&mut self, level: u8, mut leaves: &[Larger]) {
+        let first = self.starts[usize::from(level) - 1] as usize;
+        let end = self.nodes.len();
+        self.starts.push(end as u32);
+        let mut at = first;
+        while at < end {
+            let key = self.keys[at] >> 3;
+            let mut next = at + 1;
+            while next < end && self.keys[next] >> 3 == key {
+                next += 1;
+            }
+            while let [leaf, rest @ ..] = leaves
+                && leaf.1 < key
+            {
+                self.push_larger(leaf);
+                leaves = rest;
+            }
+            assert!(leaves.first().is_none_or(|leaf| leaf.1 != key), "a leaf lies in another");
+            self.parent(level, key, first, at..next);
+            at = next;
+        }
+        leaves.iter().for_each(|leaf| self.push_larger(leaf));
+    }
+
+    fn push_larger(&mut self, (level, key, leaf): &Larger) {
+        let error = if CORNERS[usize::from(leaf.inside)].special() { NEVER } else { 0 };
+        self.links.push(Link { first: 0, error, children: 0 });
+        let qef = leaf.qef.seen_from(from_parent(*key, *level));
+        self.push(*key, leaf.node(*level), leaf.materials, qef);
+    }
+
+    /// Makes one node from its children; `first` is the first node of their level.
+    #[inline]
+    fn parent(&mut self, level: u8, key: u32, first: usize, range: Range<usize>) {
+        let edge = (1u32 << level) as f32;
+        // What has no child is all of one side, that of the middle, which every child has as
+        // its inmost corner.
+        let inmost = 7 ^ (self.keys[range.start] & 7) as usize;
+        let middle = self.nodes[range.start].inside >> inmost & 1 == 1;
+        let mut materials = [self.materials[range.start][inmost]; 8];
+        let mut points = if middle { EVERY } else { 0 };
+        let (mut inside, mut children, mut worst) = (if middle { 255 } else { 0 }, 0u8, 0);
+        let mut qef = Qef::default();
+        for child in range.clone() {
+            let octant = (self.keys[child] & 7) as u8;
+            let node = self.nodes[child];
+            let bit = 1 << octant;
+            children |= bit;
+            inside = inside & !bit | node.inside & bit;
+            materials[usize::from(octant)] = self.materials[child][usize::from(octant)];
+            let place = PLACES[usize::from(octant)];
+            points = points & !(SPREAD[255] << place) | SPREAD[usize::from(node.inside)] << place;
+            qef.add(&self.qefs[child]);
+            worst = worst.max(match level {
+                1 if CORNERS[usize::from(node.inside)].special() => NEVER,
+                1 => 0,
+                _ => self.links[child - self.starts[1] as usize].error,
+            });
+        }
+        let offset = qef.least(0.5 * edge);
+        let special = CORNERS[usize::from(inside)].special();
+        let error = match special || changes_topology(points) {
+            true => NEVER,
+            false => worst.max(error_units(qef.error(offset))),
+        };
+        let other = self.nodes[range.start].material;
+        let material = material_of(inside, materials).unwrap_or(other);
+        let node = Node::new(offset, edge, qef.normal(), inside, material);
+        self.links.push(Link { first: (range.start - first) as u32, error, children });
+        self.push(key, node, materials, qef.seen_from(from_parent(key, level)));
+    }
+
+    /// The finished octree; its QEFs are dropped.
+    pub fn finish(&self, levels: u8) -> Octree {
+        let mixed = |(at, (node, materials)): (usize, (&Node, &[u8; 8]))| {
+            (usual_materials(node.inside, node.material) != *materials)
+                .then_some(Mixed { node: at as u32, materials: *materials })
+        };
+        let mixed = self.nodes.iter().zip(&self.materials).enumerate().filter_map(mixed);
+        Octree {
+            levels,
+            starts: self.starts.as_slice().into(),
+            nodes: self.nodes.as_slice().into(),
+            links: self.links.as_slice().into(),
+            mixed: mixed.collect(),
+            ..Octree::default()
+        }
+    }
+}
+
+impl Leaf {
+    /// The node of a leaf of a level.
+    pub(super) fn node(&self, level: u8) -> Node {
+        let edge = (1u32 << level) as f32;
+        let material = material_of(self.inside, self.materials).unwrap_or(self.materials[0]);
+        let offset = self.position.map(|p| p.clamp(-edge, edge));
+        Node::new(offset, edge, self.normal, self.inside, material)
+    }
+}
+
+/// An error in the unit of nodes, rounded up.
+#[inline]
+fn error_units(error: f32) -> u16 {
+    let units = error * 256.0;
+    let whole = units as u16;
+    whole.saturating_add(u16::from(f32::from(whole) < units))
+}
+
+/// Way from its parent's centre to that of a node, cells.
+#[inline]
+pub(super) fn from_parent(key: u32, level: u8) -> [f32; 3] {
+    let half = 0.5 * (1u32 << level) as f32;
+    CENTRES[(key & 7) as usize].map(|step| step * half)
+}
+
+/// Way from a parent's centre to that of its octants, in halves of their edge.
+const CENTRES: [[f32; 3]; 8] = {
+    let mut centres = [[0.0; 3]; 8];
+    let mut octant = 0;
+    while octant < 8 {
+        centres[octant] = [
+            if octant & 1 == 0 { -1.0 } else { 1.0 },
+            if octant & 4 == 0 { -1.0 } else { 1.0 },
+            if octant & 2 == 0 { -1.0 } else { 1.0 },
+        ];
+        octant += 1;
+    }
+    centres
+};
+
+/// All points of a 3³ lattice: bit x + 3 z + 9 y.
+const EVERY: u32 = (1 << 27) - 1;
+
+/// Where an octant's first corner lies in the lattice.
+const PLACES: [u32; 8] = {
+    let mut places = [0; 8];
+    let mut octant = 0;
+    while octant < 8 {
+        places[octant] = place(octant as u32);
+        octant += 1;
+    }
+    places
+};
+
+/// The corners of the first octant in the lattice, by those that are set.
+static SPREAD: [u32; 256] = {
+    let mut spread = [0; 256];
+    let mut corners = 0;
+    while corners < 256 {
+        let mut corner = 0;
+        while corner < 8 {
+            if corners >> corner & 1 == 1 {
+                spread[corners] |= 1 << place(corner);
+            }
+            corner += 1;
+        }
+        corners += 1;
+    }
+    spread
+};
+
+const fn place(corner: u32) -> u32 {
+    (corner & 1) + 3 * (corner >> 1 & 1) + 9 * (corner >> 2 & 1)
+}
+
+/// Lattice points at which an edge, a face or the cube begins, and the steps to its points.
+struct Between {
+    starts: u32,
+    middle: u32,
+    corners: &'static [u32],
+}
+
+const fn points(list: &[u32]) -> u32 {
+    let mut bits = 0;
+    let mut at = 0;
+    while at < list.len() {
+        bits |= 1 << list[at];
+        at += 1;
+    }
+    bits
+}
+
+/// Edges along x, z, y; faces across y, z, x; the cube.
+const BETWEEN: [Between; 7] = [
+    Between { starts: points(&[0, 6, 18, 24]), middle: 1, corners: &[0, 2] },
+    Between { starts: points(&[0, 2, 18, 20]), middle: 3, corners: &[0, 6] },
+    Between { starts: points(&[0, 2, 6, 8]), middle: 9, corners: &[0, 18] },
+    Between { starts: points(&[0, 18]), middle: 4, corners: &[0, 2, 6, 8] },
+    Between { starts: points(&[0, 6]), middle: 10, corners: &[0, 2, 18, 20] },
+    Between { starts: points(&[0, 2]), middle: 12, corners: &[0, 6, 18, 24] },
+    Between { starts: points(&[0]), middle: 13, corners: &[0, 2, 6, 8, 18, 20, 24, 26] },
+];
+
+/// Whether the middle of an edge, a face or the cube is of another side than all of its
+/// corners: then a node without its children is another solid.
+#[inline]
+fn changes_topology(points: u32) -> bool {
+    if points == 0 || points == EVERY {
+        return false;
+    }
+    let mut wrong = 0;
+    for Between { starts, middle, corners } in &BETWEEN {
+        let mut differs = *starts;
+        for corner in *corners {
+            differs &= (points >> middle) ^ (points >> corner);
+        }
+        wrong |= differs;
+    }
+    wrong != 0
+}
+
+/// Morton code of a place: bits of x, z, y.
+#[inline]
+pub(super) fn morton(at: [u32; 3]) -> u32 {
+    spread_bits(at[0]) | spread_bits(at[2]) << 1 | spread_bits(at[1]) << 2
+}
+
+/// Ten bits, two zeros between each.
+#[inline]
+fn spread_bits(x: u32) -> u32 {
+    let x = (x | x << 16) & 0x0300_00ff;
+    let x = (x | x << 8) & 0x0300_f00f;
+    let x = (x | x << 4) & 0x030c_30c3;
+    (x | x << 2) & 0x0924_9249
+}
+
+/// Sorts numbers whose high half is a Morton code of `3 * levels` bits: from the last digit
+/// on, each pass keeping the order of the one before.
+pub(super) fn sort_by_code(list: &mut Vec<u64>, spare: &mut Vec<u64>, levels: u8) {
+    const DIGIT: u32 = 9;
+    spare.clear();
+    spare.resize(list.len(), 0);
+    for pass in 0..(3 * u32::from(levels)).div_ceil(DIGIT) {
+        let digit = |entry: u64| (entry >> (32 + DIGIT * pass)) as usize & ((1 << DIGIT) - 1);
+        let mut ends = [0u32; 1 << DIGIT];
+        list.iter().for_each(|&entry| ends[digit(entry)] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            (*end, sum) = (sum, sum + *end);
+        }
+        for &entry in list.iter() {
+            let place = &mut ends[digit(entry)];
+            spare[*place as usize] = entry;
+            *place += 1;
+        }
+        std::mem::swap(list, spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::side;
+    use super::*;
+
+    /// Place of a Morton code.
+    fn place_of(key: u32) -> [u32; 3] {
+        let mut at = [0; 3];
+        for level in 0..10 {
+            let octant = (key >> (3 * level) & 7) as u8;
+            for axis in 0..3 {
+                at[axis] |= (side(octant, axis) as u32) << level;
+            }
+        }
+        at
+    }
+
+    #[test]
+    fn codes_count_x_then_z_then_y() {
+        assert_eq!([[1, 0, 0], [0, 0, 1], [0, 1, 0]].map(morton), [1, 2, 4]);
+        for at in [[0, 0, 0], [63, 1, 62], [1023, 512, 7], [5, 1000, 333]] {
+            assert_eq!(place_of(morton(at)), at);
+        }
+    }
+
+    #[test]
+    fn sorting_by_code_is_sorting() {
+        let mut list: Vec<u64> =
+            (0..5000u64).map(|i| (i * 7919 % 262_144) << 32 | (i ^ 77)).collect();
+        let mut sorted = list.clone();
+        sorted.sort_by_key(|entry| entry >> 32);
+        sort_by_code(&mut list, &mut Vec::new(), 6);
+        assert_eq!(list, sorted);
+    }
+
+    #[test]
+    fn a_middle_unlike_its_corners_changes_the_topology() {
+        assert!(!changes_topology(0) && !changes_topology(EVERY));
+        // The low half; and with a pillar to the top in the middle of an edge of it.
+        let low = EVERY >> 9;
+        assert!(!changes_topology(low & 0x1ff));
+        assert!(changes_topology(low & 0x1ff | 1 << 19));
+        // A single point: in the middle, of a face, of an edge, and a corner.
+        for (point, wrong) in [(13, true), (4, true), (1, true), (9, true), (26, false)] {
+            assert_eq!(changes_topology(1 << point), wrong, "{point}");
+            assert_eq!(changes_topology(EVERY & !(1 << point)), wrong, "{point}");
+        }
+    }
+}

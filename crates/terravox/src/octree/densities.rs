@@ -1,0 +1,322 @@
+//! Leaves from a density: where edges between sample points cross its surface, and the
+//! normals there.
+//!
+//! A crossing lies where the density is 0 between the two ends, linearly; its normal is the
+//! falling direction of central differences at the ends, mixed likewise. Crossings are found
+//! once, layer by layer, and shared by the up to four leaves around. What is out of the
+//! ordinary: a density that is no number is not solid, and a crossing without a direction
+//! faces along its edge.
+
+use crate::mesh::{SIDE, unit_normal};
+use crate::voxel::{AIR, VoxelPos};
+
+use super::build::{from_parent, morton, sort_by_code};
+use super::node::{Node, material_of, only_inside};
+use super::qef::Qef;
+use super::{Octree, OctreeBuilder};
+
+/// Most levels of an octree of densities: 64 cells an edge.
+pub const MAX_DENSITY_LEVELS: u8 = 6;
+
+/// Densities and materials at the points, x fastest, then z, then y.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    /// Points along an edge.
+    points: usize,
+    densities: Vec<f32>,
+    materials: Vec<u8>,
+    /// Solid points, a row of x each.
+    rows: Vec<u128>,
+    crossings: Vec<Crossing>,
+    /// Numbers of crossings of one layer by their low end: along x and along z at its lower
+    /// points, the same at its upper points, along y between; others are stale.
+    numbers: [Vec<u32>; 5],
+    leaves: Vec<Sampled>,
+}
+
+/// Where an edge crosses the surface: from the lower end, 0 to 1, and the unit normal.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
+    share: f32,
+    normal: [f32; 3],
+}
+
+/// A leaf in the order in which it was found.
+#[derive(Clone, Copy, Debug)]
+struct Sampled {
+    node: Node,
+    materials: [u8; 8],
+    qef: Qef,
+}
+
+/// An edge of a cube.
+#[derive(Clone, Copy)]
+struct Edge {
+    axis: usize,
+    /// Octant at its low end.
+    low: u8,
+    /// Which of [`Samples::numbers`] it is in.
+    list: usize,
+    /// Its low end, cells from the cube's centre.
+    from: [f32; 3],
+}
+
+const fn edge(axis: usize, low: u8, list: usize) -> Edge {
+    let mut from = [-0.5; 3];
+    let mut i = 0;
+    while i < 3 {
+        if low & SIDE[i] != 0 {
+            from[i] = 0.5;
+        }
+        i += 1;
+    }
+    Edge { axis, low, list, from }
+}
+
+const EDGES: [Edge; 12] = [
+    edge(0, 0, 0),
+    edge(0, 2, 0),
+    edge(0, 4, 2),
+    edge(0, 6, 2),
+    edge(2, 0, 1),
+    edge(2, 1, 1),
+    edge(2, 4, 3),
+    edge(2, 5, 3),
+    edge(1, 0, 4),
+    edge(1, 1, 4),
+    edge(1, 2, 4),
+    edge(1, 3, 4),
+];
+
+/// Edges, as bits, whose ends differ, by solid corners.
+static CROSSED: [u16; 256] = {
+    let mut crossed = [0; 256];
+    let mut inside = 0;
+    while inside < 256 {
+        let mut edge = 0;
+        while edge < 12 {
+            let Edge { axis, low, .. } = EDGES[edge];
+            let ends = (inside >> low ^ inside >> (low | SIDE[axis])) & 1;
+            crossed[inside] |= (ends as u16) << edge;
+            edge += 1;
+        }
+        inside += 1;
+    }
+    crossed
+};
+
+/// The points of a row that are solid.
+#[inline]
+fn solid_points(densities: &[f32]) -> u128 {
+    let mut row = 0;
+    for (part, densities) in densities.chunks(32).enumerate() {
+        let mut bits = 0u32;
+        for (x, &density) in densities.iter().enumerate() {
+            bits |= u32::from(density > 0.0) << x;
+        }
+        row |= u128::from(bits) << (32 * part);
+    }
+    row
+}
+
+impl OctreeBuilder {
+    /// The octree of a density's surface over `1 << levels` cells an edge, sampled at their
+    /// corners: `sample` is asked for density (solid where it is above 0) and material at
+    /// the points from `min` on, one more than cells an edge, x fastest, then z, then y.
+    ///
+    /// # Panics
+    /// If `levels` is more than [`MAX_DENSITY_LEVELS`].
+    pub fn densities(
+        &mut self,
+        min: impl Into<VoxelPos>,
+        levels: u8,
+        sample: impl FnMut(VoxelPos) -> (f32, u8),
+    ) -> Octree {
+        assert!(levels <= MAX_DENSITY_LEVELS, "{levels} levels");
+        let min = min.into();
+        let OctreeBuilder { samples, order, spare, draft, .. } = self;
+        samples.take(min, (1 << levels) + 1, sample);
+        order.clear();
+        samples.find(order);
+        sort_by_code(order, spare, levels);
+        draft.clear();
+        for &entry in order.iter() {
+            let leaf = &samples.leaves[entry as u32 as usize];
+            let key = (entry >> 32) as u32;
+            let qef = leaf.qef.seen_from(from_parent(key, 0));
+            draft.push(key, leaf.node, leaf.materials, qef);
+        }
+        draft.build(levels, &[]);
+        Octree { min, shown: levels, ..draft.finish(levels) }
+    }
+}
+
+impl Samples {
+    /// Samples all points.
+    fn take(
+        &mut self,
+        min: VoxelPos,
+        points: usize,
+        mut sample: impl FnMut(VoxelPos) -> (f32, u8),
+    ) {
+        self.points = points;
+        self.densities.resize(points * points * points, 0.0);
+        self.materials.resize(points * points * points, AIR);
+        self.rows.clear();
+        let edge = points as i32;
+        let rows = self.densities.chunks_exact_mut(points);
+        for (r, (densities, materials)) in
+            rows.zip(self.materials.chunks_exact_mut(points)).enumerate()
+        {
+            let (y, z) = (r as i32 / edge, r as i32 % edge);
+            let at = min + VoxelPos::new(0, y, z);
+            for (x, (density, material)) in densities.iter_mut().zip(materials).enumerate() {
+                (*density, *material) = sample(at + VoxelPos::new(x as i32, 0, 0));
+            }
+            self.rows.push(solid_points(densities));
+        }
+    }
+
+    /// Finds all leaves and lists them with their Morton codes.
+    fn find(&mut self, order: &mut Vec<u64>) {
+        let points = self.points;
+        self.leaves.clear();
+        self.crossings.clear();
+        for numbers in &mut self.numbers {
+            numbers.resize(points * points, 0);
+        }
+        self.cross_level(0);
+        for y in 0..points - 1 {
+            self.numbers.swap(0, 2);
+            self.numbers.swap(1, 3);
+            self.cross_level(y + 1);
+            self.cross_upward(y);
+            for z in 0..points - 1 {
+                self.leaves_of_row(y, z, order);
+            }
+        }
+    }
+
+    /// Crossings along x and z of the points at height `y`, as upper ones.
+    fn cross_level(&mut self, y: usize) {
+        let points = self.points;
+        let inner = (1u128 << (points - 1)) - 1;
+        for z in 0..points {
+            let row = self.rows[y * points + z];
+            self.cross_row(0, 2, y, z, (row ^ row >> 1) & inner);
+            if z + 1 < points {
+                self.cross_row(2, 3, y, z, row ^ self.rows[y * points + z + 1]);
+            }
+        }
+    }
+
+    /// Crossings along y between heights `y` and `y + 1`.
+    fn cross_upward(&mut self, y: usize) {
+        let points = self.points;
+        for z in 0..points {
+            let crossed = self.rows[y * points + z] ^ self.rows[(y + 1) * points + z];
+            self.cross_row(1, 4, y, z, crossed);
+        }
+    }
+
+    /// Crossings along an axis of the points of a row, which are set in `crossed`.
+    fn cross_row(&mut self, axis: usize, list: usize, y: usize, z: usize, mut crossed: u128) {
+        while crossed != 0 {
+            let x = crossed.trailing_zeros() as usize;
+            crossed &= crossed - 1;
+            self.numbers[list][z * self.points + x] = self.crossings.len() as u32;
+            let crossing = self.crossing(axis, [x, y, z]);
+            self.crossings.push(crossing);
+        }
+    }
+
+    fn index(&self, [x, y, z]: [usize; 3]) -> usize {
+        (y * self.points + z) * self.points + x
+    }
+
+    /// Index steps along x, y, z.
+    fn steps(&self) -> [usize; 3] {
+        [1, self.points * self.points, self.points]
+    }
+
+    fn crossing(&self, axis: usize, at: [usize; 3]) -> Crossing {
+        let mut next = at;
+        next[axis] += 1;
+        let [low, high] = [at, next].map(|at| self.densities[self.index(at)]);
+        let share = low / (low - high);
+        let share = if (0.0..=1.0).contains(&share) { share } else { 0.5 };
+        let [from, to] = [at, next].map(|at| self.rise(at));
+        let normal = std::array::from_fn(|i| -(from[i] + (to[i] - from[i]) * share));
+        let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
+        let mut along = [0.0; 3];
+        along[axis] = if low > 0.0 { 1.0 } else { -1.0 };
+        let sound = square > 0.0 && square < f32::INFINITY;
+        Crossing { share, normal: unit_normal(if sound { normal } else { along }, along) }
+    }
+
+    /// Central differences at a point, doubled; at the hull one-sided ones.
+    #[inline]
+    fn rise(&self, at: [usize; 3]) -> [f32; 3] {
+        let (i, last, steps) = (self.index(at), self.points - 1, self.steps());
+        if at.iter().all(|at| at.wrapping_sub(1) < last - 1) {
+            let around = &self.densities[i - steps[1]..=i + steps[1]];
+            let middle = steps[1];
+            return steps.map(|step| around[middle + step] - around[middle - step]);
+        }
+        std::array::from_fn(|axis| {
+            let (down, up) = (at[axis] > 0, at[axis] < last);
+            let below = self.densities[if down { i - steps[axis] } else { i }];
+            let above = self.densities[if up { i + steps[axis] } else { i }];
+            if down && up { above - below } else { 2.0 * (above - below) }
+        })
+    }
+
+    /// The leaves of a row of cubes.
+    fn leaves_of_row(&mut self, y: usize, z: usize, order: &mut Vec<u64>) {
+        let points = self.points;
+        let first = y * points + z;
+        let rows = [0, 1, points, points + 1].map(|step| self.rows[first + step]);
+        let any = (rows[0] | rows[1]) | (rows[2] | rows[3]);
+        let all = (rows[0] & rows[1]) & (rows[2] & rows[3]);
+        let inner = (1u128 << (points - 1)) - 1;
+        let mut active = (any | any >> 1) & !(all & all >> 1) & inner;
+        let row_code = morton([0, y as u32, z as u32]);
+        while active != 0 {
+            let x = active.trailing_zeros() as usize;
+            active &= active - 1;
+            let (mut inside, mut materials) = (0, [0; 8]);
+            for j in 0..4 {
+                inside |= (((rows[j] >> x) & 3) as u8) << (2 * j);
+                let i = (first + [0, 1, points, points + 1][j]) * points + x;
+                materials[2 * j..2 * j + 2].copy_from_slice(&self.materials[i..i + 2]);
+            }
+            let materials = only_inside(inside, materials);
+            let qef = self.planes(x, z, inside);
+            let offset = qef.least(0.5);
+            let material = material_of(inside, materials).unwrap_or(AIR);
+            let node = Node::new(offset, 1.0, qef.normal(), inside, material);
+            order.push(
+                u64::from(row_code | morton([x as u32, 0, 0])) << 32 | self.leaves.len() as u64,
+            );
+            self.leaves.push(Sampled { node, materials, qef });
+        }
+    }
+
+    /// The planes at the crossings of a cube's edges, seen from its centre.
+    #[inline]
+    fn planes(&self, x: usize, z: usize, inside: u8) -> Qef {
+        let mut crossed = CROSSED[usize::from(inside)];
+        let first = z * self.points + x;
+        let mut qef = Qef::default();
+        while crossed != 0 {
+            let Edge { axis, low, list, from } = EDGES[crossed.trailing_zeros() as usize % 12];
+            crossed &= crossed - 1;
+            let at = first + usize::from(low >> 1 & 1) * self.points + usize::from(low & 1);
+            let Crossing { share, normal } = self.crossings[self.numbers[list][at] as usize];
+            let mut point = from;
+            point[axis] = share - 0.5;
+            qef.add(&Qef::plane(point, normal));
+        }
+        qef
+    }
+}

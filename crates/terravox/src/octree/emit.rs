@@ -1,0 +1,130 @@
+//! Vertices and triangles of a contour.
+//!
+//! A polygon of four is cut along its shorter diagonal, but only along one that leaves from
+//! a smallest node: that node has the edge to itself, so the two vertices are joined nowhere
+//! else. One with vertices between its corners is a fan about its middle.
+
+use crate::mesh::{Surface, blend, unit_normal};
+
+use super::contour::{Found, Polygon, Shown};
+use super::sheets::{Middle, separate};
+use super::{Octree, Place};
+
+/// Writes what was found; `uniform` if all nodes are of one size and in their order.
+pub(super) fn write(octree: &Octree, found: &mut Found, uniform: bool, out: &mut Surface) -> Shown {
+    out.clear();
+    let mut mixed = octree.mixed_from(found.places.first().map_or(0, |place| place.node));
+    for &place in &found.places {
+        let materials = match uniform {
+            true => mixed.next_of(place.node),
+            false => octree.mixed_of(place.node),
+        };
+        push_vertex(octree, place, materials, out);
+    }
+    let mut shown = Shown { nodes: found.places.len(), split: 0, polygons: found.polygons.len() };
+    // Before corners get numbers of further sheets.
+    let cuts: Vec<u8> = match uniform {
+        true => Vec::new(),
+        false => found.polygons.iter().map(|p| diagonals(p, &found.places)).collect(),
+    };
+    let mut middles = Vec::new();
+    if found.rough.contains(&true) {
+        (middles, shown.split) = separate(octree, found, out);
+    }
+    out.indices.reserve(6 * found.polygons.len());
+    out.loose_materials.reserve(2 * found.polygons.len());
+    let mut middles = middles.as_slice();
+    for (number, polygon) in found.polygons.iter().enumerate() {
+        let count = middles.iter().take_while(|middle| middle.polygon == number as u32).count();
+        let (own, rest) = middles.split_at(count);
+        middles = rest;
+        if own.is_empty() {
+            push_polygon(polygon, cuts.get(number).copied().unwrap_or(3), out);
+        } else {
+            push_fan(polygon, own, out);
+        }
+    }
+    shown
+}
+
+/// Appends the vertex of a node, given its corners' materials if they are not the usual.
+fn push_vertex(octree: &Octree, place: Place, materials: Option<[u8; 8]>, out: &mut Surface) {
+    let node = &octree.nodes[place.node as usize];
+    let edge = (1u32 << place.level) as f32;
+    let offset = node.offset(edge);
+    let centre = 0.5 * edge + octree.shift;
+    out.positions.push([0, 1, 2].map(|axis| (place.min[axis] as f32 + centre) + offset[axis]));
+    out.normals.push(node.normal());
+    let (mut ids, mut count) = ([0; 8], 0);
+    for (corner, material) in materials.into_iter().flatten().enumerate() {
+        if node.inside >> corner & 1 == 1 {
+            ids[count] = material;
+            count += 1;
+        }
+    }
+    let (materials, weights) = match count {
+        0 => ([node.material, 0, 0, 0], [255, 0, 0, 0]),
+        count => blend(&ids[..count]),
+    };
+    out.materials.push(materials);
+    out.weights.push(weights);
+}
+
+/// Along which diagonals a polygon of four may be cut: bit 0 from its first corner, bit 1
+/// from its second.
+fn diagonals(polygon: &Polygon, places: &[Place]) -> u8 {
+    let smallest = |k: usize| places[polygon.corners[k] as usize].level == polygon.level;
+    u8::from(smallest(0) || smallest(2)) | u8::from(smallest(1) || smallest(3)) << 1
+}
+
+fn push_polygon(polygon: &Polygon, diagonals: u8, out: &mut Surface) {
+    let (ring, count) = polygon.ring();
+    let [a, b, c, d] = ring;
+    if count == 3 {
+        push_triangle(polygon, [a, b, c], out);
+        return;
+    }
+    let length = |from: u32, to: u32| {
+        let [p, q] = [from, to].map(|v| out.positions[v as usize]);
+        let d: [f32; 3] = std::array::from_fn(|axis| p[axis] - q[axis]);
+        (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]
+    };
+    let first = diagonals & 2 == 0 || diagonals & 1 == 1 && length(a, c) <= length(b, d);
+    for triangle in if first { [[a, b, c], [a, c, d]] } else { [[b, c, d], [b, d, a]] } {
+        push_triangle(polygon, triangle, out);
+    }
+}
+
+/// Appends a triangle whose corners are in the order of the polygon's.
+fn push_triangle(polygon: &Polygon, [a, b, c]: [u32; 3], out: &mut Surface) {
+    out.indices.extend(if polygon.up { [a, b, c] } else { [a, c, b] });
+    out.loose_materials.push(polygon.material);
+}
+
+/// Appends a polygon with vertices between its corners: a fan about its middle.
+fn push_fan(polygon: &Polygon, middles: &[Middle], out: &mut Surface) {
+    let (ring, count) = polygon.ring();
+    let mut around = Vec::with_capacity(8);
+    for k in 0..count {
+        let (from, to) = (ring[k], ring[(k + 1) % count]);
+        around.push(from);
+        let ends = if polygon.up { [from, to] } else { [to, from] };
+        let between = middles.iter().filter(|middle| middle.between == ends);
+        around.extend(between.map(|middle| middle.vertex));
+    }
+    let share = 1.0 / around.len() as f32;
+    let mean = |of: &[[f32; 3]]| -> [f32; 3] {
+        std::array::from_fn(|axis| {
+            around.iter().map(|&v| of[v as usize][axis]).sum::<f32>() * share
+        })
+    };
+    let (position, normal) = (mean(&out.positions), mean(&out.normals));
+    let centre = out.positions.len() as u32;
+    out.positions.push(position);
+    out.normals.push(unit_normal(normal, [0.0; 3]));
+    out.materials.push([polygon.material, 0, 0, 0]);
+    out.weights.push([255, 0, 0, 0]);
+    for k in 0..around.len() {
+        push_triangle(polygon, [around[k], around[(k + 1) % around.len()], centre], out);
+    }
+}

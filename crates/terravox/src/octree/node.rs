@@ -1,0 +1,187 @@
+//! A node: where its vertex lies, which of its corners are solid, and what is there.
+//!
+//! Octants and corners are numbered as everywhere: bit 0, 1, 2 for the high side of x, z, y.
+
+use crate::mesh::{SIDE, dominant};
+
+/// Parts of a node's edge in which its vertex's place is kept.
+const PARTS: f32 = 4096.0;
+
+/// Adding and subtracting this rounds a share of an edge to 1/4096.
+const ROUNDING: f32 = 3072.0;
+
+/// Largest part of a normal that is kept.
+const MOST: f32 = 32767.0;
+
+/// A leaf or an inner node: 12 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Node {
+    /// Vertex from the node's centre, in 1/4096 of its edge.
+    pub offset: [i16; 3],
+    /// Unit normal, folded out of an octahedron.
+    pub normal: [i16; 2],
+    /// Corners that are solid.
+    pub inside: u8,
+    /// Material of most solid corners, of equals the lowest id.
+    pub material: u8,
+}
+
+/// What an inner node has besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Link {
+    /// First child, counted from the first node of the level below.
+    pub first: u32,
+    /// Error if it is shown whole, in 1/256 cells, rounded up; [`NEVER`] if it must not be.
+    pub error: u16,
+    /// Octants that have a child; none of a leaf.
+    pub children: u8,
+}
+
+/// Error of a node that would change how the surface hangs together.
+pub(super) const NEVER: u16 = u16::MAX;
+
+impl Node {
+    /// A node whose vertex lies `offset` cells from the centre of an edge of `size` cells.
+    #[inline]
+    pub fn new(offset: [f32; 3], size: f32, normal: [f32; 3], inside: u8, material: u8) -> Node {
+        let inverse = 1.0 / size;
+        let part = |x: f32| (((x * inverse + ROUNDING) - ROUNDING) * PARTS) as i16;
+        Node { offset: offset.map(part), normal: folded(normal), inside, material }
+    }
+
+    /// Vertex from the centre of an edge of `size` cells, cells; exact.
+    #[inline]
+    pub fn offset(&self, size: f32) -> [f32; 3] {
+        self.offset.map(|x| f32::from(x) * (size / PARTS))
+    }
+
+    /// Unit normal.
+    pub fn normal(&self) -> [f32; 3] {
+        unfolded(self.normal)
+    }
+}
+
+/// A direction as two numbers: projected on an octahedron, whose lower half is folded out
+/// (Meyer et al., "On Floating-Point Normal Vectors", 2010).
+#[inline]
+fn folded([x, y, z]: [f32; 3]) -> [i16; 2] {
+    let sum = (x.abs() + y.abs()) + z.abs();
+    let scale = 1.0 / if sum > 0.0 { sum } else { 1.0 };
+    let (u, v) = (x * scale, z * scale);
+    let sign = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
+    let (u, v) =
+        if y < 0.0 { ((1.0 - v.abs()) * sign(u), (1.0 - u.abs()) * sign(v)) } else { (u, v) };
+    let part = |x: f32| (x * MOST + if x < 0.0 { -0.5 } else { 0.5 }) as i16;
+    [part(u), part(v)]
+}
+
+/// What [`folded`] kept, at length 1.
+fn unfolded(folded: [i16; 2]) -> [f32; 3] {
+    let [u, v] = folded.map(|x| f32::from(x) / MOST);
+    let y = (1.0 - u.abs()) - v.abs();
+    let sign = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
+    let (x, z) =
+        if y < 0.0 { ((1.0 - v.abs()) * sign(u), (1.0 - u.abs()) * sign(v)) } else { (u, v) };
+    crate::mesh::unit_normal([x, y, z], [0.0; 3])
+}
+
+/// All bits of the bytes of some corners.
+static BYTES: [u64; 256] = {
+    let mut bytes = [0; 256];
+    let mut corners = 0;
+    while corners < 256 {
+        let mut corner = 0;
+        while corner < 8 {
+            if corners >> corner & 1 == 1 {
+                bytes[corners] |= 255 << (8 * corner);
+            }
+            corner += 1;
+        }
+        corners += 1;
+    }
+    bytes
+};
+
+/// The same material at some corners, and air (0) at others.
+#[inline]
+pub(super) fn usual_materials(inside: u8, material: u8) -> [u8; 8] {
+    (BYTES[usize::from(inside)] & (u64::from(material) * 0x0101_0101_0101_0101)).to_le_bytes()
+}
+
+/// Materials with air where corners are not solid.
+#[inline]
+pub(super) fn only_inside(inside: u8, materials: [u8; 8]) -> [u8; 8] {
+    (BYTES[usize::from(inside)] & u64::from_le_bytes(materials)).to_le_bytes()
+}
+
+/// Material of most of the solid corners, of equals the lowest id; none if no corner is.
+#[inline]
+pub(super) fn material_of(inside: u8, materials: [u8; 8]) -> Option<u8> {
+    if inside == 0 {
+        return None;
+    }
+    let first = materials[inside.trailing_zeros() as usize];
+    if only_inside(inside, materials) == usual_materials(inside, first) {
+        return Some(first);
+    }
+    let mut ids = [0; 8];
+    let mut count = 0;
+    for (corner, &material) in materials.iter().enumerate() {
+        if inside >> corner & 1 == 1 {
+            ids[count] = material;
+            count += 1;
+        }
+    }
+    Some(dominant(&ids[..count]))
+}
+
+/// Whether an octant or corner lies on the high side of an axis: 0 or 1.
+#[inline]
+pub(super) fn side(octant: u8, axis: usize) -> i32 {
+    i32::from(octant & SIDE[axis] != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normals_come_back_within_a_ten_thousandth() {
+        for i in 0..2000i32 {
+            let part = |step: i32| ((i * step % 2001) - 1000) as f32;
+            let n = crate::mesh::unit_normal([part(7), part(131), part(1009)], [0.0, 1.0, 0.0]);
+            let back = unfolded(folded(n));
+            for axis in 0..3 {
+                assert!((n[axis] - back[axis]).abs() < 1e-4, "{n:?} {back:?}");
+            }
+        }
+        for axis in 0..3 {
+            for sign in [-1.0, 1.0] {
+                let mut n = [0.0; 3];
+                n[axis] = sign;
+                assert_eq!(unfolded(folded(n)), n);
+            }
+        }
+    }
+
+    #[test]
+    fn vertices_on_the_lattice_come_back_exactly() {
+        for part in [-4096i16, -3071, -1, 0, 17, 2048, 4096] {
+            let x = f32::from(part) / 4096.0;
+            let node = Node::new([x, -x, 0.0], 1.0, [0.0, 1.0, 0.0], 1, 1);
+            assert_eq!(node.offset(1.0), [x, -x, 0.0]);
+            assert_eq!(Node::new([16.0 * x, 0.0, 0.0], 16.0, [1.0; 3], 1, 1).offset[0], part);
+        }
+        assert_eq!(size_of::<Node>(), 12);
+        assert_eq!(size_of::<Link>(), 8);
+    }
+
+    #[test]
+    fn the_material_is_that_of_most_solid_corners() {
+        assert_eq!(material_of(0, [5; 8]), None);
+        assert_eq!(material_of(0b1010, [9, 4, 9, 4, 9, 9, 9, 9]), Some(4));
+        assert_eq!(material_of(0b1110, [0, 4, 3, 3, 0, 0, 0, 0]), Some(3));
+        assert_eq!(material_of(0b0110, [0, 7, 3, 0, 0, 0, 0, 0]), Some(3));
+    }
+}

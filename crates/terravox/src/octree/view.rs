@@ -1,0 +1,77 @@
+//! The octrees of a grid, block by block: after edits those that they reach are built anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::mesh::PAD;
+use crate::voxel::{
+    BlockPos, ChangeCursor, Changes, DenseBox, Region, Snapshot, VoxelGrid, VoxelPos,
+};
+
+use super::{Octree, OctreeBuilder};
+
+/// A block of an octree of cells: 64³.
+pub type OctreePos = BlockPos<6>;
+
+/// The octrees of all blocks of 64³ cells that have a surface.
+#[derive(Debug, Default)]
+pub struct Octrees {
+    cursor: ChangeCursor,
+    octrees: BTreeMap<OctreePos, Arc<Octree>>,
+    builder: OctreeBuilder,
+    cells: DenseBox,
+}
+
+impl Octrees {
+    /// The octrees of nothing: they follow a grid from the first update on.
+    pub fn new() -> Octrees {
+        Octrees::default()
+    }
+
+    /// Follows the grid: builds the octrees anew that changes reach, and answers their
+    /// blocks, sorted. A block of which cells are not held at mip 0 has none.
+    pub fn update(&mut self, grid: &VoxelGrid) -> Vec<OctreePos> {
+        let snapshot = grid.snapshot();
+        let mut blocks = BTreeSet::new();
+        match grid.changes_since(&mut self.cursor) {
+            Changes::Everything => {
+                self.octrees.clear();
+                blocks.extend(Octrees::blocks(&snapshot));
+            }
+            Changes::Regions(regions) => blocks.extend(regions.into_iter().flat_map(reached)),
+        }
+        for &block in &blocks {
+            let region = Octree::cells_needed(block.region());
+            let held = snapshot.read(region, 0, &mut self.cells).is_ok();
+            let octree = held.then(|| self.builder.cells(&self.cells, snapshot.materials()));
+            match octree.filter(|octree| !octree.is_empty()) {
+                Some(octree) => drop(self.octrees.insert(block, Arc::new(octree))),
+                None => drop(self.octrees.remove(&block)),
+            }
+        }
+        blocks.into_iter().collect()
+    }
+
+    /// Blocks that may have a surface: those that listed chunks reach, sorted.
+    pub fn blocks(snapshot: &Snapshot) -> Vec<OctreePos> {
+        let chunks = snapshot.chunks().into_iter();
+        let blocks: BTreeSet<_> = chunks.flat_map(|chunk| reached(chunk.region())).collect();
+        blocks.into_iter().collect()
+    }
+
+    /// The octree of a block; none if it has no surface.
+    pub fn get(&self, block: OctreePos) -> Option<&Arc<Octree>> {
+        self.octrees.get(&block)
+    }
+
+    /// All octrees, by block.
+    pub fn iter(&self) -> impl Iterator<Item = (OctreePos, &Arc<Octree>)> {
+        self.octrees.iter().map(|(block, octree)| (*block, octree))
+    }
+}
+
+/// The blocks whose octrees depend on the cells of a region.
+fn reached(region: Region) -> impl Iterator<Item = OctreePos> {
+    let low = VoxelPos::splat(PAD);
+    Region { min: region.min - low, max: region.max + VoxelPos::splat(PAD + 1) }.blocks::<6>()
+}
