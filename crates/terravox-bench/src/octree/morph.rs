@@ -19,15 +19,15 @@ use crate::mesh::surface::Surface;
 use crate::report::{Report, detail};
 
 /// Pieces of ground.
-const GROUNDS: u64 = 4;
+const GROUNDS: u64 = 3;
 
 /// Worlds of blocks of up to 8:1, and flights with states of each.
-const WORLDS: u64 = 60;
-const FLIGHTS: u64 = 4;
-const STATES: usize = 12;
+const WORLDS: u64 = 20;
+const FLIGHTS: u64 = 3;
+const STATES: usize = 5;
 
 /// Of so many points on the ground one is measured.
-const POINTS: usize = 13;
+const POINTS: usize = 31;
 
 /// Measures `morph_median`, `morph_p99` and `morph_open_edges`.
 pub fn run(report: &mut Report) {

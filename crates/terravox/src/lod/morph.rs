@@ -22,11 +22,11 @@ pub struct Morph {
 
 impl Morph {
     /// Voxels from the nearest viewer at which vertices of a level begin to move, and at
-    /// which they arrive: what a shader needs for each mip. The second is never less. The
-    /// coarsest level stays where it is: both are infinite.
+    /// which they arrive: what a shader needs for each mip. The second is always greater. The
+    /// coarsest level stays where it is: both are farther than anything.
     pub fn range_voxels(&self, level: u8) -> [f32; 2] {
         if level >= self.top {
-            return [f32::INFINITY; 2];
+            return [1e30, 2e30];
         }
         let edge = f64::from(MipBlock::EDGE) * f64::from(1u32 << level);
         let splits = |edge: f64| (self.detail * edge).max(self.near);
@@ -37,7 +37,7 @@ impl Morph {
             // A viewer may have gone on as far again when the block is merged.
             _ => splits(edge) * (1.0 + self.hysteresis) + 2.0 * AHEAD + 3f64.sqrt() * edge,
         };
-        [start.min(end) as f32, end as f32]
+        [start.min(end * 0.999) as f32, end as f32]
     }
 
     /// How far a vertex is on its way: 0 at its place, 1 one level up. `level` is the mip of
@@ -47,7 +47,6 @@ impl Morph {
         if distance_voxels >= end {
             return 1.0;
         }
-        // Where start and end are one, what lies before has not begun.
         if distance_voxels > start { (distance_voxels - start) / (end - start) } else { 0.0 }
     }
 }
@@ -121,7 +120,7 @@ mod tests {
     fn without_room_for_a_way_vertices_jump() {
         let morph = Morph { detail: 1.0, hysteresis: 0.1, near: 500.0, top: 4 };
         let [start, end] = morph.range_voxels(1);
-        assert_eq!((start, end), (500.0, 500.0));
-        assert_eq!((morph.factor(1, 499.9), morph.factor(1, 500.0)), (0.0, 1.0));
+        assert_eq!((start, end), (499.5, 500.0));
+        assert_eq!((morph.factor(1, 499.5), morph.factor(1, 500.0)), (0.0, 1.0));
     }
 }
