@@ -99,16 +99,28 @@ enum Whole {
 struct Capsule {
     from: [f64; 3],
     to: [f64; 3],
+    /// From one end to the other, and the square of its length.
+    along: [f64; 3],
+    square: f64,
     radius: f64,
 }
 
 impl Capsule {
+    /// Distance from the wall, positive outside.
+    #[inline]
+    fn distance(&self, p: [f64; 3]) -> f64 {
+        let off = minus(p, self.from);
+        let t = (dot(off, self.along) / self.square).clamp(0.0, 1.0);
+        let off = minus(off, self.along.map(|v| v * t));
+        dot(off, off).sqrt() - self.radius
+    }
+
     /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of
     /// `edge` voxels. Where its wall, rough as it is, is four voxels and half a cell farther
     /// than the blend of cave and ground reaches, it does not: either the ground is nearer by
     /// more than they blend over, or a cell is full with the cave and without.
     fn matters(&self, middle: [f64; 3], reach: f64, edge: f64) -> bool {
-        let distance = segment_distance(middle, self.from, self.to) - self.radius;
+        let distance = self.distance(middle);
         distance < BLEND + 1.0 + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
     }
 }
@@ -357,8 +369,7 @@ impl Fill<'_> {
 
     /// Distance to the nearest cave wall, positive outside the caves.
     fn cave_distance(&mut self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
-        let distance = |c: &&Capsule| segment_distance(p, c.from, c.to) - c.radius;
-        let nearest = caves.iter().map(distance).fold(f64::INFINITY, f64::min);
+        let nearest = caves.iter().map(|cave| cave.distance(p)).fold(f64::INFINITY, f64::min);
         match nearest < 8.0 {
             true => nearest + ROUGHNESS * self.walls.at(p.map(|v| v / 9.0)),
             false => nearest,
@@ -397,7 +408,8 @@ impl Hills {
             if within && chance < [0.34, 0.22, 0.34][axis] {
                 let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
                 let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| self.node(at));
-                capsules.push(Capsule { from, to, radius });
+                let along = minus(to, from);
+                capsules.push(Capsule { from, to, along, square: dot(along, along), radius });
             }
         }
     }
@@ -457,13 +469,12 @@ fn smooth_min(a: f64, b: f64) -> f64 {
     a.min(b) - alike * alike * BLEND / 4.0
 }
 
-fn segment_distance(p: [f64; 3], a: [f64; 3], b: [f64; 3]) -> f64 {
-    let dot = |u: [f64; 3], v: [f64; 3]| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
-    let minus = |u: [f64; 3], v: [f64; 3]| [u[0] - v[0], u[1] - v[1], u[2] - v[2]];
-    let (ab, ap) = (minus(b, a), minus(p, a));
-    let t = (dot(ap, ab) / dot(ab, ab)).clamp(0.0, 1.0);
-    let off = minus(ap, ab.map(|v| v * t));
-    dot(off, off).sqrt()
+fn dot(u: [f64; 3], v: [f64; 3]) -> f64 {
+    u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+}
+
+fn minus(u: [f64; 3], v: [f64; 3]) -> [f64; 3] {
+    [u[0] - v[0], u[1] - v[1], u[2] - v[2]]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::clusters::Clusters;
 use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher};
-use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, repeat_finer};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, append_repeated};
 use std::sync::Arc;
 
 /// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
@@ -32,7 +32,7 @@ pub struct MeshScratch {
     mesher: Mesher,
     clusters: Clusters,
     mesh: BlockMesh,
-    parts: [DenseBox; 2],
+    part: DenseBox,
     /// Whether meshes get keys.
     keyed: bool,
 }
@@ -53,10 +53,10 @@ impl MeshJob {
 
     /// Meshes the block.
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
-        let MeshScratch { mesher, clusters, mesh, parts, keyed } = scratch;
+        let MeshScratch { mesher, clusters, mesh, part, keyed } = scratch;
         let materials = self.snapshot.materials();
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
-            self.read_shown(mip, region, parts, out);
+            self.read_shown(mip, region, part, out);
         };
         let (block, around) = (self.block, &self.around);
         let needs_keys = *keyed || self.clusters;
@@ -80,7 +80,7 @@ impl MeshJob {
 
     /// Cells of mip `mip`, but where a coarser mip is shown, of that: what finer cells the
     /// grid happens to know there must not matter, as they come and go.
-    fn read_shown(&self, mip: u8, region: Region, parts: &mut [DenseBox; 2], out: &mut DenseBox) {
+    fn read_shown(&self, mip: u8, region: Region, read: &mut DenseBox, out: &mut DenseBox) {
         let shown = |beside: MipBlock| {
             let side = (beside.pos - self.block.pos).to_array();
             let shown = self.around.at(side.map(|side| [-1, 0, 8][(side + 1) as usize]));
@@ -92,17 +92,17 @@ impl MeshJob {
         if !coarser {
             return;
         }
-        let [read, repeated] = parts;
         let shift = u32::from(mip - self.block.mip);
-        for beside in neighbours(self.block) {
-            let part = beside.cells().coarser(shift).intersect(region);
-            let steps = u32::from(shown(beside) - mip);
-            if part.is_empty() || steps == 0 {
-                continue;
-            }
-            self.snapshot.read_known(part.coarser(steps), mip + steps as u8, read);
-            repeat_finer(read, steps, part, repeated);
-            out.copy_from(repeated);
+        let coarse = neighbours(self.block).filter(|&beside| shown(beside) > mip);
+        let coarse: Vec<_> = coarse
+            .map(|beside| (beside.cells().coarser(shift).intersect(region), shown(beside)))
+            .collect();
+        out.retain_water(|pos| coarse.iter().all(|(part, _)| !part.contains(pos)));
+        for (part, shown) in coarse {
+            let steps = u32::from(shown - mip);
+            self.snapshot.read_known(part.coarser(steps), shown, read);
+            append_repeated(read, steps, part, out);
         }
+        out.water_mut().sort_unstable_by_key(|entry| entry.0);
     }
 }

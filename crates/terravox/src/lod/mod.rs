@@ -173,7 +173,7 @@ impl Lod {
         self.out.is_some()
     }
 
-    fn picker(&self, viewers: &[LodViewer], ahead: f64) -> Picker {
+    fn picker(&self, viewers: &[LodViewer], looks_ahead: bool) -> Picker {
         let finite = |viewer: &&LodViewer| {
             viewer.position_voxels.iter().chain([&viewer.distance_voxels]).all(|v| v.is_finite())
         };
@@ -182,7 +182,7 @@ impl Lod {
             detail: f64::from(self.options.detail) * self.share,
             hysteresis: self.options.hysteresis.into(),
             near: self.options.near_voxels.into(),
-            ahead,
+            looks_ahead,
         }
     }
 
@@ -247,7 +247,7 @@ impl Lod {
     /// How far vertices are on their way to the next coarser level, by their distance from
     /// the nearest viewer.
     pub fn morph(&self) -> Morph {
-        let Picker { detail, hysteresis, near, .. } = self.picker(&[], 0.0);
+        let Picker { detail, hysteresis, near, .. } = self.picker(&[], false);
         Morph { detail, hysteresis, near, top: self.tiling.top() }
     }
 
@@ -273,7 +273,7 @@ impl Lod {
     /// Blocks that are shown as a whole but ought to be shown in parts.
     pub fn late(&self, viewers: &[LodViewer]) -> Vec<MipBlock> {
         let plain = |block| self.residency.known_plain(block);
-        let steps = self.picker(viewers, 0.0).steps(&self.tiling, plain);
+        let steps = self.picker(viewers, false).steps(&self.tiling, plain);
         let split = |step| if let Step::Split(block) = step { Some(block) } else { None };
         steps.into_iter().filter_map(split).collect()
     }

@@ -7,7 +7,7 @@
 //! was just merged, and ends where the parent of a block is split; between the two there is
 //! room for that from a detail of about 2 on.
 
-use super::pick::AHEAD;
+use super::pick::ahead;
 use crate::voxel::MipBlock;
 
 /// Where the vertices of each level are on their way ([`Lod::morph`](super::Lod::morph)).
@@ -35,7 +35,7 @@ impl Morph {
         let start = match level {
             0 => splits(edge),
             // A viewer may have gone on as far again when the block is merged.
-            _ => splits(edge) * (1.0 + self.hysteresis) + 2.0 * AHEAD + 3f64.sqrt() * edge,
+            _ => splits(edge) * (1.0 + self.hysteresis) + 2.0 * ahead(edge) + 3f64.sqrt() * edge,
         };
         [start.min(end * 0.999) as f32, end as f32]
     }
@@ -80,7 +80,7 @@ mod tests {
             detail in 2.25..8.0f64,
             mip in 1..6u8,
             share in prop::array::uniform3(0.0..=1.0f64),
-            gone_on in 0.0..AHEAD - 1.1,
+            gone_on in 0.0..6.9f64,
         ) {
             let block = MipBlock::new(mip, [0; 3]);
             let edge = f64::from(block.edge_voxels());
@@ -89,10 +89,10 @@ mod tests {
             let at = |t: f64| toward.map(|v| 0.5 * edge + t * v / length);
             let picker = |t: f64| {
                 let viewer = LodViewer { position_voxels: at(t), distance_voxels: 1e9 };
-                Picker { viewers: vec![viewer], detail, hysteresis, near, ahead: AHEAD }
+                Picker { viewers: vec![viewer], detail, hysteresis, near, looks_ahead: true }
             };
             let end = 20 * block.edge_voxels();
-            // A choice is made anew after less than AHEAD voxels.
+            // A choice is made anew after less than 8 voxels.
             let split = first(end, |t| !picker(t).splits(block, || false)) - 1.0 - gone_on;
             let merged = first(end, |t| picker(t).merges(block, || false)) + gone_on;
             prop_assert!(picker(split).splits(block, || false));

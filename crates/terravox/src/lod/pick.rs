@@ -23,7 +23,16 @@ const MOST_ROOTS: f64 = 16.0;
 
 /// How far a viewer may go before the choice is made anew, voxels. Blocks are split for all
 /// places that far ahead: none is late, and steps that lie side by side are taken together.
-pub(crate) const AHEAD: f64 = 8.0;
+const AHEAD: f64 = 8.0;
+
+/// The same in edges of a block: the coarse ones come many at a time.
+const AHEAD_EDGES: f64 = 1.0 / 32.0;
+
+/// How far ahead of the viewers a block is chosen, voxels: at least what they may go before the
+/// choice is made anew.
+pub(crate) fn ahead(edge_voxels: f64) -> f64 {
+    AHEAD.max(AHEAD_EDGES * edge_voxels)
+}
 
 /// A change to the tiling that leads from one closed surface to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,8 +62,8 @@ pub(crate) struct Picker {
     pub hysteresis: f64,
     /// Everything within is shown at mip 0, voxels.
     pub near: f64,
-    /// How far the viewers may go, voxels.
-    pub ahead: f64,
+    /// Whether it is for all places where the viewers may go before it is made anew.
+    pub looks_ahead: bool,
 }
 
 impl Picker {
@@ -75,20 +84,38 @@ impl Picker {
         self.viewers.iter().map(square).fold(f64::INFINITY, f64::min).sqrt()
     }
 
+    fn ahead(&self, block: MipBlock) -> f64 {
+        if self.looks_ahead { ahead(block.edge_voxels().into()) } else { 0.0 }
+    }
+
+    /// Whether some viewer is so near to a block that it is shown in parts; `slack` is by how
+    /// much farther that is.
+    fn is_within(&self, block: MipBlock, slack: f64, plain: impl FnOnce() -> bool) -> bool {
+        let reach = self.detail * f64::from(block.edge_voxels());
+        let ahead = self.ahead(block);
+        let any = |limit: &dyn Fn(&LodViewer) -> f64| {
+            self.viewers.iter().any(|viewer| {
+                (square_distance(viewer, block).sqrt() - ahead) / slack < limit(viewer)
+            })
+        };
+        any(&|_| self.near) || any(&|viewer| reach.min(viewer.distance_voxels)) && !plain()
+    }
+
     /// Blocks of mip `top` that some viewer sees, nearest first.
     pub fn roots(&self, top: u8) -> Vec<MipBlock> {
         let edge = f64::from(MipBlock::EDGE << top);
         let limit = LIMIT >> (5 + top);
         let mut roots = BTreeSet::new();
         for viewer in &self.viewers {
-            let reach = viewer.distance_voxels.clamp(0.0, MOST_ROOTS * edge);
+            let ahead = if self.looks_ahead { ahead(edge) } else { 0.0 };
+            let reach = (viewer.distance_voxels + ahead).clamp(0.0, MOST_ROOTS * edge);
             // The casts saturate.
             let at = |step: f64| viewer.position_voxels.map(|v| ((v + step) / edge).floor() as i32);
             let near = Region::new(at(-reach), at(reach))
                 .intersect(Region::new([-limit; 3], [limit - 1; 3]));
             let near = Region { max: near.max + VoxelPos::splat(1), ..near };
             let blocks = near.voxels().map(|pos| MipBlock::new(top, pos));
-            roots.extend(blocks.filter(|&block| sees(viewer, block, 1.0)));
+            roots.extend(blocks.filter(|&block| sees(viewer, block, 1.0, ahead)));
         }
         let mut roots: Vec<_> = roots.into_iter().collect();
         roots.sort_by(|&a, &b| self.distance(a).total_cmp(&self.distance(b)));
@@ -97,22 +124,18 @@ impl Picker {
 
     /// Whether no viewer sees a root any longer.
     pub fn lost(&self, root: MipBlock) -> bool {
-        !self.viewers.iter().any(|viewer| sees(viewer, root, 1.0 + self.hysteresis))
+        let (slack, ahead) = (1.0 + self.hysteresis, self.ahead(root));
+        !self.viewers.iter().any(|viewer| sees(viewer, root, slack, ahead))
     }
 
     /// Whether a block is to be shown in parts; `plain` tells whether it has no surface.
     pub fn splits(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
-        let distance = self.distance(block) - self.ahead;
-        block.mip > 0
-            && (distance < self.near
-                || distance < self.detail * f64::from(block.edge_voxels()) && !plain())
+        block.mip > 0 && self.is_within(block, 1.0, plain)
     }
 
     /// Whether a block that is shown in parts is to be shown as a whole.
     pub fn merges(&self, block: MipBlock, plain: impl FnOnce() -> bool) -> bool {
-        let distance = (self.distance(block) - self.ahead) / (1.0 + self.hysteresis);
-        distance >= self.near
-            && (distance >= self.detail * f64::from(block.edge_voxels()) || plain())
+        !self.is_within(block, 1.0 + self.hysteresis, plain)
     }
 
     fn steps_below(
@@ -152,9 +175,9 @@ impl Picker {
     }
 }
 
-fn sees(viewer: &LodViewer, block: MipBlock, slack: f64) -> bool {
-    let reach = viewer.distance_voxels * slack;
-    square_distance(viewer, block) < reach * reach
+fn sees(viewer: &LodViewer, block: MipBlock, slack: f64, ahead: f64) -> bool {
+    let reach = viewer.distance_voxels * slack + ahead;
+    viewer.distance_voxels > 0.0 && square_distance(viewer, block) < reach * reach
 }
 
 fn square_distance(viewer: &LodViewer, block: MipBlock) -> f64 {

@@ -1,7 +1,7 @@
 //! What to do next: a plan takes the next few steps that the viewers ask for and whose cells
 //! are there, and what edits changed, and meshes all that looks different after it.
 
-use super::pick::{AHEAD, Picker, Step};
+use super::pick::{Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
 use super::tiling::{Tiling, neighbours};
@@ -47,7 +47,7 @@ impl Lod {
         if self.out.is_some() {
             return Vec::new();
         }
-        let picker = self.picker(viewers, AHEAD);
+        let picker = self.picker(viewers, true);
         let mut draft = Draft::default();
         let everything = picker.viewers.is_empty();
         self.set_top(if everything { 0 } else { self.options.max_mip }, &mut draft);

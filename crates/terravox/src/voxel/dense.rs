@@ -172,16 +172,19 @@ impl DenseBox {
     /// Copies the cells that both boxes hold, with their water, from `from`.
     pub fn copy_from(&mut self, from: &DenseBox) {
         let common = self.region.intersect(from.region);
-        if !self.water.is_empty() {
-            let mut water = std::mem::take(&mut self.water);
-            water.retain(|entry| !common.contains(self.position(entry.0)));
-            self.water = water;
-        }
+        self.retain_water(|pos| !common.contains(pos));
         let before = self.water.len();
         self.append_from(from);
         if self.water.len() > before {
             self.water.sort_unstable_by_key(|entry| entry.0);
         }
+    }
+
+    /// Clears the water of the cells of which `keep` says no.
+    pub(crate) fn retain_water(&mut self, keep: impl Fn(VoxelPos) -> bool) {
+        let mut water = std::mem::take(&mut self.water);
+        water.retain(|entry| keep(self.position(entry.0)));
+        self.water = water;
     }
 
     /// [`DenseBox::copy_from`] for cells that hold no water yet; the list is left unsorted.
@@ -195,8 +198,8 @@ impl DenseBox {
             for z in common.min.z..common.max.z {
                 let row = VoxelPos::new(common.min.x, y, z);
                 let (to, at) = (self.index(row), from.index(row));
-                self.material[to..to + width].copy_from_slice(&from.material[at..at + width]);
-                self.occupancy[to..to + width].copy_from_slice(&from.occupancy[at..at + width]);
+                copy_cells(&mut self.material[to..to + width], &from.material[at..at + width]);
+                copy_cells(&mut self.occupancy[to..to + width], &from.occupancy[at..at + width]);
             }
         }
         let mut water = std::mem::take(&mut self.water);
@@ -218,6 +221,18 @@ impl DenseBox {
     pub(crate) fn row_start(&self, y: i32, z: i32) -> usize {
         let [sx, _, sz] = self.region.size();
         sx * ((z - self.region.min.z) as usize + sz * (y - self.region.min.y) as usize)
+    }
+}
+
+/// `to.copy_from_slice(from)`, for parts of rows: those at the sides of a box are so short that
+/// the call costs more than the copy.
+#[inline]
+pub(crate) fn copy_cells(to: &mut [u8], from: &[u8]) {
+    if to.len() > 4 {
+        return to.copy_from_slice(from);
+    }
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
     }
 }
 

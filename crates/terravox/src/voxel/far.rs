@@ -6,7 +6,7 @@
 //! write after a snapshot copies a few hundred pointers and the group that it touches.
 
 use super::cell::{AIR, ROW_CELLS, Row, UNIFORM_ROWS};
-use super::dense::DenseBox;
+use super::dense::{DenseBox, copy_cells};
 use super::gather::gather_updates;
 use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
@@ -83,8 +83,8 @@ impl FarCells {
                 let row = self.line(ROW_CELLS * y as usize + z as usize);
                 let to = out.row_start(origin.y + y, origin.z + z) + in_row;
                 let (material, occupancy) = out.arrays_mut();
-                material[to..to + width].copy_from_slice(&row.material[x0..x0 + width]);
-                occupancy[to..to + width].copy_from_slice(&row.occupancy[x0..x0 + width]);
+                copy_cells(&mut material[to..to + width], &row.material[x0..x0 + width]);
+                copy_cells(&mut occupancy[to..to + width], &row.occupancy[x0..x0 + width]);
             }
         }
         let FarCells::Mixed(lines) = self else { return };

@@ -26,7 +26,6 @@ pub enum Known {
 #[derive(Default)]
 struct Scratch {
     read: DenseBox,
-    finer: DenseBox,
 }
 
 impl Snapshot {
@@ -91,8 +90,7 @@ impl Snapshot {
         if let Some((over, far)) = coarser {
             let shift = u32::from(over.mip - block.mip);
             far.read(over.cells().min, part.coarser(shift), &mut scratch.read);
-            repeat_finer(&scratch.read, shift, part, &mut scratch.finer);
-            out.append_from(&scratch.finer);
+            append_repeated(&scratch.read, shift, part, out);
         }
         let finest_far = coarser.map_or(u8::MAX, |(over, _)| over.mip);
         let (at_mip, at_coarser) = match block.mip {
@@ -129,8 +127,8 @@ impl Snapshot {
             } else if held < finest_far {
                 let shift = u32::from(held - mip);
                 if self.read(common.coarser(shift), held, &mut scratch.read).is_ok() {
-                    repeat_finer(&scratch.read, shift, common, &mut scratch.finer);
-                    out.copy_from(&scratch.finer);
+                    out.retain_water(|pos| !common.contains(pos));
+                    append_repeated(&scratch.read, shift, common, out);
                     at_coarser += common.volume();
                 }
             }
@@ -225,29 +223,28 @@ fn chunk_at(p: VoxelPos) -> ChunkPos {
     ChunkPos::new(p.x, p.y, p.z)
 }
 
-/// Makes `out` the cells of `region`, each like the cell `shift` mips coarser that covers it.
-pub(crate) fn repeat_finer(coarse: &DenseBox, shift: u32, region: Region, out: &mut DenseBox) {
-    out.resize(region);
-    let mut water = std::mem::take(out.water_mut());
-    let (material, occupancy) = out.arrays_mut();
-    let xs = region.min.x..region.max.x;
-    let (first, mut to) = (coarse.region().min.x, 0);
-    for (y, z) in
-        (region.min.y..region.max.y).flat_map(|y| (region.min.z..region.max.z).map(move |z| (y, z)))
-    {
-        let row = coarse.row_start(y >> shift, z >> shift);
-        for x in xs.clone() {
-            let from = row + ((x >> shift) - first) as usize;
-            material[to] = coarse.materials()[from];
-            occupancy[to] = coarse.occupancies()[from];
-            to += 1;
+/// Writes the cells of a part of `out`, each like the cell `shift` mips coarser that covers it.
+/// The part holds no water before; the list of water is left unsorted.
+pub(crate) fn append_repeated(coarse: &DenseBox, shift: u32, part: Region, out: &mut DenseBox) {
+    let x = |x: i32| ((x >> shift) - coarse.region().min.x) as usize;
+    let width = (part.max.x - part.min.x) as usize;
+    for y in part.min.y..part.max.y {
+        for z in part.min.z..part.max.z {
+            let row = coarse.row_start(y >> shift, z >> shift);
+            let to = out.index(VoxelPos::new(part.min.x, y, z));
+            let (material, occupancy) = out.arrays_mut();
+            let cells = material[to..to + width].iter_mut().zip(&mut occupancy[to..to + width]);
+            for (at, (material, occupancy)) in (part.min.x..).zip(cells) {
+                *material = coarse.materials()[row + x(at)];
+                *occupancy = coarse.occupancies()[row + x(at)];
+            }
         }
     }
-    if !coarse.water().is_empty() {
-        let held = |(i, pos): (usize, VoxelPos)| {
-            coarse.water_at(pos.coarser(shift)).map(|held| (i as u32, held))
-        };
-        water.extend(region.voxels().enumerate().filter_map(held));
+    for &(i, held) in coarse.water() {
+        let finer = Region::one(coarse.position(i)).finer(shift).intersect(part);
+        for pos in finer.voxels() {
+            let index = out.index(pos) as u32;
+            out.water_mut().push((index, held));
+        }
     }
-    *out.water_mut() = water;
 }

@@ -36,6 +36,6 @@ pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
 pub use snapshot::{Memory, NotHeld, Snapshot};
 
-pub(crate) use known::repeat_finer;
+pub(crate) use known::append_repeated;
 pub(crate) use lines::Group;
 pub(crate) use page::{PAGE_EDGE, page_of};
