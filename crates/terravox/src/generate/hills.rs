@@ -67,8 +67,8 @@ const ROUGHNESS: f64 = 1.6;
 /// Cave and ground blend where their distances differ by less, in voxels.
 const BLEND: f64 = 4.0;
 
-/// Half the diagonal of a cube of 8³ cells, in cells: for such, caves are looked for together.
-const HALF_DIAGONAL: f64 = 6.93;
+/// Half the diagonal of a cube of 4³ cells, in cells: for such, caves are looked for together.
+const HALF_DIAGONAL: f64 = 3.47;
 
 /// Height of the ground, how it leans, and what it is made of, at one column.
 #[derive(Clone, Copy, Default)]
@@ -115,13 +115,14 @@ impl Capsule {
         dot(off, off).sqrt() - self.radius
     }
 
-    /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of
-    /// `edge` voxels. Where its wall, rough as it is, is four voxels and half a cell farther
-    /// than the blend of cave and ground reaches, it does not: either the ground is nearer by
-    /// more than they blend over, or a cell is full with the cave and without.
-    fn matters(&self, middle: [f64; 3], reach: f64, edge: f64) -> bool {
-        let distance = self.distance(middle);
-        distance < BLEND + 1.0 + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
+    /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of `edge`
+    /// voxels. Where its wall, rough as it is, is four voxels and half a cell farther than the
+    /// blend of cave and ground reaches, it does not: either the ground is nearer by more than
+    /// they blend over, or a cell is full with the cave and without. Where the ground alone
+    /// fills all cells and a voxel more, being full with the cave is enough.
+    fn matters(&self, middle: [f64; 3], reach: f64, edge: f64, deep: bool) -> bool {
+        let blend = if deep { 1.0 } else { BLEND + 1.0 };
+        self.distance(middle) < blend + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
     }
 }
 
@@ -294,11 +295,13 @@ impl Hills {
         cells.reset(region);
         let mut fill = Fill { columns, edge, walls: Noise3::new(self.seed ^ 7), water: Vec::new() };
         let mut near = Vec::new();
-        for cube in region.blocks::<3>().map(|cube| cube.region().intersect(region)) {
+        for cube in region.blocks::<2>().map(|cube| cube.region().intersect(region)) {
             let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
             let middle = [0, 1, 2].map(|i| 0.5 * (min[i] + max[i]) * edge);
             near.clear();
-            near.extend(caves.iter().filter(|cave| cave.matters(middle, HALF_DIAGONAL, edge)));
+            let deep = fill.depth(cells.region(), cube) > 0.5 * edge + 1.0;
+            let matters = |cave: &&Capsule| cave.matters(middle, HALF_DIAGONAL, edge, deep);
+            near.extend(caves.iter().filter(matters));
             fill.cube(cells, cube, &near);
         }
         cells.set_all_water(fill.water);
@@ -316,6 +319,17 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
+    /// How deep below the ground, or how little, the middles of a cube's cells lie at least.
+    fn depth(&self, region: Region, cube: Region) -> f64 {
+        let [width, ..] = region.size();
+        let top = (f64::from(cube.max.y) - 0.5) * self.edge;
+        let (from, to) = (cube.min - region.min, cube.max - region.min);
+        let rows = (from.z..to.z).map(|z| z as usize * width);
+        let columns =
+            rows.flat_map(|row| &self.columns[row + from.x as usize..row + to.x as usize]);
+        columns.map(|column| (column.height - top) * column.upright).fold(f64::INFINITY, f64::min)
+    }
+
     /// Fills a cube of cells that are air; `caves` are all that matter there.
     fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Capsule]) {
         let Region { min, .. } = cells.region();
