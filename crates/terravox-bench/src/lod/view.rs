@@ -19,8 +19,8 @@ pub const DETAIL: f32 = 2.0;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// Edge of the smaller stored world; the larger one has 8 × 8 of it.
-const SMALL: i32 = 256;
+/// Edge of the smaller stored world, which holds all of the view; the larger one has 8 × 8 of it.
+const SMALL: i32 = 512;
 const COPIES: i32 = 8;
 
 /// Measures `view_16km_*` and `world_growth`.
@@ -122,7 +122,7 @@ fn stored_views(folder: &Path) -> Result<[f64; 2], Box<dyn std::error::Error>> {
     Ok([large / small, bytes[1] as f64 / bytes[0] as f64])
 }
 
-/// Hills of 256 × 256 voxels, `copies` × `copies` times side by side, as a stored world
+/// Hills of 512 × 512 voxels, `copies` × `copies` times side by side, as a stored world
 /// with air around.
 fn store_world(path: &Path, copies: i32) -> Result<Store, Box<dyn std::error::Error>> {
     let mut grid = VoxelGrid::new(GridOptions::default());
@@ -145,7 +145,7 @@ fn store_world(path: &Path, copies: i32) -> Result<Store, Box<dyn std::error::Er
 fn view(store: &Store) -> usize {
     let lod = LodOptions { detail: 1.0, max_mip: 2, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
-    let viewer = Viewer { position_m: [128.0, 40.0, 128.0], distance_m: 120.0 };
+    let viewer = Viewer { position_m: [256.0, 40.0, 256.0], distance_m: 120.0 };
     terrain.update(&[viewer], Budget::Unlimited, |part| {
         let block = part.block();
         if store.cells(block.cells(), block.mip, part.cells()).is_err() {
