@@ -23,14 +23,14 @@ mod surface;
 mod thin;
 mod vertex;
 
-pub(crate) use blend::{blend, dominant};
+pub(crate) use blend::{BYTES, blend, dominant};
 pub(crate) use corner::{CORNERS, SIDE};
 pub(crate) use fast::ActiveCorner;
 #[cfg(test)]
 pub(crate) use mixed::tests::Welded;
 pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
 pub use morph::{MorphTargets, morphed, morphed_normal};
-pub(crate) use place::unit_normal;
+pub(crate) use place::{dot, solved, unit_normal};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 

@@ -169,28 +169,29 @@ fn sum_side(planes: &[Plane; 8], sheet: &Sheet, side: u8) -> Sums {
 /// The regularised minimum; from `middle` to the mean of the planes, then on toward
 /// their intersection.
 fn solve(sums: &Sums, middle: [f32; 3], softness_third: Option<f32>) -> [f32; 3] {
-    let [xx, xy, xz, yy, yz, zz] = sums.a;
+    let [xx, _, _, yy, _, zz] = sums.a;
     let trace = (xx + yy) + zz;
     let r = residual(sums, middle);
     let inverse = 1.0 / larger(trace, LEAST_TRACE);
     let q = [middle[0] + r[0] * inverse, middle[1] + r[1] * inverse, middle[2] + r[2] * inverse];
     let Some(third) = softness_third else { return q };
-    let r = residual(sums, q);
-    let soft = trace * third;
-    let (mx, my, mz) = (xx + soft, yy + soft, zz + soft);
-    let c00 = my * mz - yz * yz;
-    let c01 = xz * yz - xy * mz;
-    let c02 = xy * yz - xz * my;
-    let c11 = mx * mz - xz * xz;
-    let c12 = xy * xz - mx * yz;
-    let c22 = mx * my - xy * xy;
-    let determinant = (mx * c00 + xy * c01) + xz * c02;
-    let inverse = 1.0 / larger(determinant, LEAST_DETERMINANT);
-    [
-        q[0] + dot([c00, c01, c02], r) * inverse,
-        q[1] + dot([c01, c11, c12], r) * inverse,
-        q[2] + dot([c02, c12, c22], r) * inverse,
-    ]
+    let step = solved(sums.a, trace * third, residual(sums, q));
+    [q[0] + step[0], q[1] + step[1], q[2] + step[2]]
+}
+
+/// The solution x of `(A + soft) x = r`, for the symmetric A of xx, xy, xz, yy, yz, zz.
+#[inline]
+pub(crate) fn solved([xx, xy, xz, yy, yz, zz]: [f32; 6], soft: f32, r: [f32; 3]) -> [f32; 3] {
+    let (sx, sy, sz) = (xx + soft, yy + soft, zz + soft);
+    let c00 = sy * sz - yz * yz;
+    let c01 = xz * yz - xy * sz;
+    let c02 = xy * yz - xz * sy;
+    let c11 = sx * sz - xz * xz;
+    let c12 = xy * xz - sx * yz;
+    let c22 = sx * sy - xy * xy;
+    let determinant = (sx * c00 + xy * c01) + xz * c02;
+    let over = 1.0 / larger(determinant, LEAST_DETERMINANT);
+    [dot([c00, c01, c02], r), dot([c01, c11, c12], r), dot([c02, c12, c22], r)].map(|v| v * over)
 }
 
 /// `b − A x`.
@@ -203,7 +204,8 @@ fn residual(sums: &Sums, x: [f32; 3]) -> [f32; 3] {
     ]
 }
 
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+#[inline]
+pub(crate) fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     (a[0] * b[0] + a[1] * b[1]) + a[2] * b[2]
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Octants and corners are numbered as everywhere: bit 0, 1, 2 for the high side of x, z, y.
 
-use crate::mesh::{SIDE, dominant};
+use crate::mesh::{BYTES, SIDE, dominant};
 
 /// Parts of a node's edge in which its vertex's place is kept.
 const PARTS: f32 = 4096.0;
@@ -85,23 +85,6 @@ fn unfolded(folded: [i16; 2]) -> [f32; 3] {
         if y < 0.0 { ((1.0 - v.abs()) * sign(u), (1.0 - u.abs()) * sign(v)) } else { (u, v) };
     crate::mesh::unit_normal([x, y, z], [0.0; 3])
 }
-
-/// All bits of the bytes of some corners.
-static BYTES: [u64; 256] = {
-    let mut bytes = [0; 256];
-    let mut corners = 0;
-    while corners < 256 {
-        let mut corner = 0;
-        while corner < 8 {
-            if corners >> corner & 1 == 1 {
-                bytes[corners] |= 255 << (8 * corner);
-            }
-            corner += 1;
-        }
-        corners += 1;
-    }
-    bytes
-};
 
 /// The same material at some corners, and air (0) at others.
 #[inline]

@@ -4,11 +4,10 @@
 //! vertices are, so that a flat patch keeps its mean point. Relative to the centre of the
 //! node that the planes belong to, in cells, so that f32 is exact enough.
 
+use crate::mesh::{dot, solved};
+
 /// Softness: how much the least point is drawn toward the mean of the points.
 const SOFTNESS: f32 = 0.05;
-
-/// Least determinant to divide by.
-const LEAST_DETERMINANT: f32 = 1e-30;
 
 /// Planes with unit normals and a point on each, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -87,19 +86,9 @@ impl Qef {
         let r: [f32; 3] = std::array::from_fn(|i| b[i] - turned[i]);
         let [xx, xy, xz, yy, yz, zz, ..] = self.sums;
         let soft = weight * (SOFTNESS / 3.0);
-        let (sx, sy, sz) = (xx + soft, yy + soft, zz + soft);
-        let c00 = sy * sz - yz * yz;
-        let c01 = xz * yz - xy * sz;
-        let c02 = xy * yz - xz * sy;
-        let c11 = sx * sz - xz * xz;
-        let c12 = xy * xz - sx * yz;
-        let c22 = sx * sy - xy * xy;
-        let determinant = (sx * c00 + xy * c01) + xz * c02;
-        let over =
-            1.0 / if determinant > LEAST_DETERMINANT { determinant } else { LEAST_DETERMINANT };
-        let step = [dot([c00, c01, c02], r), dot([c01, c11, c12], r), dot([c02, c12, c22], r)];
+        let step = solved([xx, xy, xz, yy, yz, zz], soft, r);
         std::array::from_fn(|i| {
-            let x = mean[i] + step[i] * over;
+            let x = mean[i] + step[i];
             if x > reach {
                 reach
             } else if x >= -reach {
@@ -127,11 +116,6 @@ impl Qef {
         let sum = sum + self.sums[C];
         if sum > 0.0 { sum } else { 0.0 }
     }
-}
-
-#[inline]
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
-    (a[0] * b[0] + a[1] * b[1]) + a[2] * b[2]
 }
 
 #[cfg(test)]
