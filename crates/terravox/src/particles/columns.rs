@@ -68,6 +68,12 @@ impl Columns {
         Vec3::from([0, 1, 2].map(|i| self.position[i].get(at)))
     }
 
+    pub fn set_position(&mut self, at: usize, position: Vec3) {
+        for (i, column) in self.position.iter_mut().enumerate() {
+            column.set(at, position[i]);
+        }
+    }
+
     pub fn velocity(&self, at: usize) -> Vec3 {
         Vec3::from([0, 1, 2].map(|i| self.velocity[i].get(at)))
     }

@@ -3,7 +3,7 @@
 use super::cache::PlaneCache;
 use super::columns::{Column, Columns, LANES};
 use super::emit::Emitter;
-use super::find::{LONGEST_LOOK_SECONDS, SHORTEST_LOOK_SECONDS, chord_seconds};
+use super::find::{LONGEST_LOOK_SECONDS, chord_seconds};
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use super::random::Random;
 use super::step::{Event, Path, Step, step};
@@ -150,6 +150,9 @@ pub struct Effect {
     pub(super) chord_seconds: f32,
     /// Rays saved up; below 0 if the last particle took more.
     pub(super) saved_rays: f32,
+    /// Where particles started in this update, off the planes that they touch; if each has
+    /// its own rays.
+    pub(super) starts: Vec<Vec3>,
     /// Particles of streams saved up.
     saved_particles: f32,
     /// The first particle that has not looked for a plane yet.
@@ -177,6 +180,7 @@ impl Effect {
             clock: 0.0,
             chord_seconds: chord_seconds(options.gravity),
             saved_rays: 0.0,
+            starts: Vec::new(),
             saved_particles: 0.0,
             fresh: 0,
             stats: EffectStats::default(),
@@ -317,17 +321,25 @@ impl Effect {
             self.columns.rewind(self.clock);
             self.clock = 0.0;
         }
+        let mut each = false;
         if let PlaneSource::Rays { per_update, .. } = self.options.planes {
-            self.spend_rays(per_update, seconds, cache, &mut ray);
-            for particle in self.fresh..self.columns.count {
-                self.look_up(particle, cache);
+            each = per_update >= self.columns.count as f32;
+            if each {
+                self.ask_for_each(seconds, cache, &mut ray);
+            } else {
+                self.spend_rays(per_update, cache, &mut ray);
+                (self.fresh..self.columns.count).for_each(|fresh| self.look_up(fresh, cache));
             }
         }
         self.clock += seconds;
         self.events.clear();
         let same = self.step(seconds);
         step(&mut self.columns, &same, self.path, &mut self.events);
-        self.follow_up(cache);
+        if each {
+            self.check_each(cache, &mut ray);
+            self.saved_rays = 0.0;
+        }
+        self.follow_up(cache, each);
         self.fresh = self.columns.count;
     }
 
@@ -353,21 +365,9 @@ impl Effect {
     fn spend_rays(
         &mut self,
         per_update: f32,
-        seconds: f32,
         cache: &mut PlaneCache,
         ray: &mut impl FnMut(&ParticleRay) -> Option<ParticleHit>,
     ) {
-        let count = self.columns.count;
-        if count == 0 {
-            return;
-        }
-        if per_update >= count as f32 {
-            // Each has a turn again soon, so a short look is enough.
-            let horizon = SHORTEST_LOOK_SECONDS.max(4.0 * seconds);
-            (0..count).for_each(|particle| self.cast(particle, horizon, cache, ray));
-            self.saved_rays = 0.0;
-            return;
-        }
         self.saved_rays = (self.saved_rays + per_update).min(per_update + 1.0);
         while self.saved_rays >= 1.0 {
             let particle = self.neediest(cache);
@@ -375,8 +375,9 @@ impl Effect {
         }
     }
 
-    /// Looks up planes of those that bounced or have one that is old; removes the dead.
-    fn follow_up(&mut self, cache: &PlaneCache) {
+    /// Looks up planes of those that bounced or have one that is old, unless each has its own
+    /// rays; removes the dead.
+    fn follow_up(&mut self, cache: &PlaneCache, each: bool) {
         let events = std::mem::take(&mut self.events);
         let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
         for event in &events {
@@ -389,7 +390,9 @@ impl Effect {
                 if event.awake >> lane & 1 == 1 {
                     self.drop_moving(particle);
                 }
-                self.look_up(particle, cache);
+                if !each {
+                    self.look_up(particle, cache);
+                }
             }
         }
         // From the end, so that the last one, which takes the place, is not to be removed.

@@ -34,7 +34,7 @@ const CONTACT_M: f32 = 0.05;
 const LIFT_M: f32 = 0.02;
 
 /// A plane is not taken by a particle that is farther inside: it lies behind it, metres.
-const INSIDE_M: f32 = 0.25;
+pub(super) const INSIDE_M: f32 = 0.25;
 
 /// Planes of about the same normal whose distances differ by less are the same, metres.
 const ALIKE_M: f32 = 0.1;
@@ -77,13 +77,13 @@ const SAMPLES: usize = 6;
 const AROUND: [Vec3; 6] = [Vec3::X, Vec3::NEG_X, Vec3::Y, Vec3::NEG_Y, Vec3::Z, Vec3::NEG_Z];
 
 /// Where a ray met something.
-struct Met {
-    hit: ParticleHit,
-    plane: CollisionPlane,
+pub(super) struct Met {
+    pub hit: ParticleHit,
+    pub plane: CollisionPlane,
     /// Seconds until the particle is there.
-    seconds: f32,
+    pub seconds: f32,
     /// Whether it was met from outside.
-    outside: bool,
+    pub outside: bool,
 }
 
 /// How long the first chord is under such a gravity, seconds.
@@ -226,7 +226,7 @@ impl Effect {
 
     /// Gives a particle a plane, `own` if its own ray found it: in place of one much like it,
     /// else of none, else of the one that it is farthest from.
-    fn put_plane(
+    pub(super) fn put_plane(
         &mut self,
         particle: usize,
         plane: CollisionPlane,
@@ -260,6 +260,14 @@ impl Effect {
         self.columns.found_at[particle][best.0] = found_at;
     }
 
+    /// What takes a particle off the planes that it touches.
+    pub(super) fn lift(&self, particle: usize) -> Vec3 {
+        let position = self.columns.position(particle);
+        let touches = |plane: &CollisionPlane| plane.distance_m(position).abs() < CONTACT_M;
+        let touched = self.planes(particle).filter(touches);
+        touched.map(|plane| Vec3::from(plane.normal)).sum::<Vec3>() * LIFT_M
+    }
+
     /// Casts a ray along the way that a particle will take within `horizon` seconds.
     pub(super) fn cast(
         &mut self,
@@ -269,10 +277,10 @@ impl Effect {
         ray: &mut impl FnMut(&ParticleRay) -> Option<ParticleHit>,
     ) {
         let position = self.columns.position(particle);
-        let lies_on = |plane: &CollisionPlane| plane.distance_m(position).abs() < CONTACT_M;
-        let touched = self.planes(particle).filter(lies_on);
-        let lift = touched.map(|plane| Vec3::from(plane.normal)).sum::<Vec3>() * LIFT_M;
-        if lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
+        let lift = self.lift(particle);
+        // Who asks again soon need not ask far ahead.
+        let far = horizon == LONGEST_LOOK_SECONDS;
+        if far && lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
             return;
         }
         let (met, end) = self.follow_chords(particle, lift, horizon, ray);
@@ -285,7 +293,7 @@ impl Effect {
             return;
         }
         let mut held = self.refute(particle, from, seen, ray);
-        if met.is_none() && !held && horizon == LONGEST_LOOK_SECONDS {
+        if met.is_none() && !held && far {
             // No ground far and wide: perhaps the particle is in it.
             if let Some((hit, plane)) = self.ask_upwards(particle, ray) {
                 self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving, true);
@@ -385,7 +393,7 @@ impl Effect {
     }
 
     /// Asks one ray. Answers that are no numbers are none.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         origin: Vec3,
         direction: Vec3,
@@ -456,7 +464,7 @@ impl Effect {
     }
 
     /// Remembers what was met, for the cells along the way.
-    fn remember(&self, particle: usize, met: &Met, cache: &mut PlaneCache) {
+    pub(super) fn remember(&self, particle: usize, met: &Met, cache: &mut PlaneCache) {
         let position = self.columns.position(particle);
         let velocity = self.columns.velocity(particle);
         let gravity = Vec3::from(self.options.gravity);
