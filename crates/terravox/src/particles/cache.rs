@@ -11,6 +11,8 @@
 //! truncates, which makes cells at 0 twice as large.
 
 use super::plane::CollisionPlane;
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::simd::prefetch;
 use glam::Vec3;
 
 /// How a [`PlaneCache`] is made.
@@ -84,6 +86,8 @@ const TABLE_BYTES: usize = 4 * size_of::<Place>();
 pub struct PlaneCache {
     options: PlaneCacheOptions,
     capacity: usize,
+    /// Cells a metre across and up, by level.
+    per_m: [[f32; 2]; 2],
     entries: Vec<Entry>,
     table: Vec<Place>,
     oldest: u32,
@@ -92,15 +96,18 @@ pub struct PlaneCache {
     len: usize,
 }
 
+/// Says that an item will be read soon.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn prefetch<T>(_: &[T], _: usize) {}
+
 /// Which of ±X, ±Y, ±Z a direction follows most; `None` for what is none.
 pub(super) fn direction_of(direction: [f32; 3]) -> Option<u8> {
-    let magnitude = direction.map(f32::abs);
-    let axis = match magnitude {
-        [x, y, z] if x >= y && x >= z => 0,
-        [_, y, z] if y >= z => 1,
-        _ => 2,
-    };
-    (magnitude[axis] > 0.0).then(|| 2 * axis as u8 + u8::from(direction[axis] < 0.0))
+    let [x, y, z] = direction.map(f32::abs);
+    // Selections rather than branches, which nobody could foretell.
+    let (yz, yz_axis) = if y >= z { (y, 1) } else { (z, 2) };
+    let (most, axis) = if x >= y && x >= z { (x, 0) } else { (yz, yz_axis) };
+    let [x, y, z] = direction.map(|v| u8::from(v < 0.0));
+    (most > 0.0).then_some(2 * axis + ((x | y << 1 | z << 2) >> axis & 1))
 }
 
 impl Default for PlaneCache {
@@ -119,8 +126,10 @@ impl PlaneCache {
             assert!(size > 0.0 && size.is_finite(), "cells of {size} metres");
         }
         let capacity = options.max_bytes / (size_of::<Entry>() + TABLE_BYTES);
+        let [wide, high] = [options.cell_m, options.cell_height_m].map(f32::recip);
         PlaneCache {
             options,
+            per_m: [[wide, high], [wide / COARSER, high / COARSER]],
             // Numbers of entries have 31 bits, so that the table's size has 32.
             capacity: capacity.min(1 << 30),
             entries: Vec::new(),
@@ -163,7 +172,7 @@ impl PlaneCache {
         position_m: impl Into<[f32; 3]>,
         direction: impl Into<[f32; 3]>,
     ) -> Option<CachedPlane> {
-        self.get(&self.key(position_m.into(), direction.into(), 0)?)
+        self.get_at(position_m.into().into(), direction_of(direction.into()), 0)
     }
 
     /// As [`PlaneCache::look_up`], from cells four times as large: about right, for those who
@@ -173,7 +182,7 @@ impl PlaneCache {
         position_m: impl Into<[f32; 3]>,
         direction: impl Into<[f32; 3]>,
     ) -> Option<CachedPlane> {
-        self.get(&self.key(position_m.into(), direction.into(), 1)?)
+        self.get_at(position_m.into().into(), direction_of(direction.into()), 1)
     }
 
     /// Remembers what was found from a place, world metres, in a direction of any length,
@@ -184,12 +193,23 @@ impl PlaneCache {
         direction: impl Into<[f32; 3]>,
         found: CachedPlane,
     ) {
-        let (position, direction) = (position_m.into(), direction.into());
+        let (position, direction) = (position_m.into().into(), direction.into().into());
+        (0..2).for_each(|level| self.insert_at(position, direction, found, level));
+    }
+
+    /// As [`PlaneCache::insert`], for the cells of one level: those of a cell's size, or the
+    /// coarse ones.
+    pub(super) fn insert_at(
+        &mut self,
+        position: Vec3,
+        direction: Vec3,
+        found: CachedPlane,
+        level: u8,
+    ) {
         let valid = found.plane.is_valid() && Vec3::from(found.point_m).is_finite();
-        for level in 0..2 {
-            if let Some(key) = self.key(position, direction, level).filter(|_| valid) {
-                self.put_nearer(key, found);
-            }
+        let key = self.key(position, direction_of(direction.into()), level);
+        if let Some(key) = key.filter(|_| valid) {
+            self.put_nearer(key, found);
         }
     }
 
@@ -245,15 +265,41 @@ impl PlaneCache {
     }
 
     /// None for what has no place or no direction.
-    pub(super) fn key(&self, position: [f32; 3], direction: [f32; 3], level: u8) -> Option<Key> {
-        let direction = direction_of(direction)?;
-        let valid = (0..3).all(|i| position[i].is_finite());
-        valid.then(|| Key {
-            // The casts saturate.
-            cell: [0, 1, 2].map(|i| (position[i] / self.size(i, level)).floor() as i32),
-            direction,
-            level,
+    pub(super) fn key(&self, position: Vec3, direction: Option<u8>, level: u8) -> Option<Key> {
+        let direction = direction?;
+        let [wide, high] = self.per_m[usize::from(level)];
+        let [x, y, z] = position.to_array();
+        let cell = [floor(x * wide), floor(y * high), floor(z * wide)];
+        (x + y + z).is_finite().then_some(Key { cell, direction, level })
+    }
+
+    /// What is known in a direction.
+    pub(super) fn get_at(
+        &self,
+        position: Vec3,
+        direction: Option<u8>,
+        level: u8,
+    ) -> Option<CachedPlane> {
+        self.get(&self.key(position, direction, level)?)
+    }
+
+    /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
+    /// where in the table that begins.
+    pub(super) fn fetch_places(&self, position: Vec3, heading: Vec3) -> [usize; 2] {
+        let direction = direction_of(heading.into());
+        [0, 1].map(|level| {
+            let key = self.key(position, direction, level).unwrap_or_default();
+            let home = hash(&key) as usize & self.table.len().wrapping_sub(1);
+            prefetch(&self.table, home);
+            home
         })
+    }
+
+    /// As above, for the entries of those places.
+    pub(super) fn fetch_entries(&self, homes: &[usize; 2]) {
+        for place in homes.iter().filter_map(|home| self.table.get(*home)) {
+            prefetch(&self.entries, place.number as usize);
+        }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<CachedPlane> {
@@ -368,6 +414,13 @@ impl PlaneCache {
         }
         self.newest = number;
     }
+}
+
+/// The next lower whole number; saturates.
+fn floor(value: f32) -> i32 {
+    // Cheaper than the function where the processor has no instruction for it.
+    let whole = value as i32;
+    whole.saturating_sub(i32::from(whole as f32 > value))
 }
 
 fn hash(key: &Key) -> u32 {

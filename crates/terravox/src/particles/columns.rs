@@ -53,15 +53,16 @@ pub(super) struct Columns {
     pub known_until: Vec<f32>,
     /// Bit per slot: its plane belongs to something that moves; if there are planes.
     pub moving: Vec<u8>,
-    /// Where its planes were found, world metres, by slot; if there are planes.
-    pub found_at: Vec<[Vec3; 3]>,
+    /// Where its planes were found, world metres, slot by slot.
+    pub found_at: Vec<Vec<Vec3>>,
 }
 
 impl Columns {
     /// None, of the kind that has so many planes and may have an end.
     pub fn new(slots: usize, mortal: bool) -> Columns {
         let planes = (0..slots).map(|_| Default::default()).collect();
-        Columns { planes, ends: mortal.then(Column::default), ..Columns::default() }
+        let found_at = vec![Vec::new(); slots];
+        Columns { planes, found_at, ends: mortal.then(Column::default), ..Columns::default() }
     }
 
     pub fn position(&self, at: usize) -> Vec3 {
@@ -111,7 +112,7 @@ impl Columns {
             self.wakes.push(count, f32::INFINITY);
             self.known_until.push(f32::NEG_INFINITY);
             self.moving.push(0);
-            self.found_at.push([Vec3::ZERO; 3]);
+            self.found_at.iter_mut().for_each(|places| places.push(Vec3::ZERO));
         }
         self.count += 1;
     }
@@ -127,7 +128,9 @@ impl Columns {
             self.wakes.move_last(last, at);
             self.known_until.swap_remove(at);
             self.moving.swap_remove(at);
-            self.found_at.swap_remove(at);
+            for places in &mut self.found_at {
+                places.swap_remove(at);
+            }
         }
     }
 

@@ -15,6 +15,9 @@ const LONGEST_SECONDS: f32 = 60.0;
 /// The clock is turned back when it has run for so long, so that f32 tells 0.1 ms apart.
 const REWIND_SECONDS: f32 = 1024.0;
 
+/// Blocks that are moved before those of them that have to look for planes: what is at hand.
+const BLOCKS: usize = 64;
+
 /// Where particles have their planes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlaneSource {
@@ -144,6 +147,10 @@ pub struct Effect {
     pub(super) random: Random,
     pub(super) path: Path,
     events: Vec<Event>,
+    /// Who looks for planes.
+    pub(super) lookers: Vec<usize>,
+    /// Who died in this update, in order.
+    dead: Vec<usize>,
     /// Seconds since the start or since it was turned back.
     pub(super) clock: f32,
     /// How long the first chord of a ray is.
@@ -177,6 +184,8 @@ impl Effect {
             random: Random(options.seed),
             path: Path::widest(),
             events: Vec::new(),
+            lookers: Vec::new(),
+            dead: Vec::new(),
             clock: 0.0,
             chord_seconds: chord_seconds(options.gravity),
             saved_rays: 0.0,
@@ -328,18 +337,18 @@ impl Effect {
                 self.ask_for_each(seconds, cache, &mut ray);
             } else {
                 self.spend_rays(per_update, cache, &mut ray);
-                (self.fresh..self.columns.count).for_each(|fresh| self.look_up(fresh, cache));
+                self.lookers.clear();
+                self.lookers.extend(self.fresh..self.columns.count);
+                self.look_up_all(cache);
             }
         }
         self.clock += seconds;
-        self.events.clear();
-        let same = self.step(seconds);
-        step(&mut self.columns, &same, self.path, &mut self.events);
+        self.move_all(seconds, cache, each);
         if each {
             self.check_each(cache, &mut ray);
             self.saved_rays = 0.0;
         }
-        self.follow_up(cache, each);
+        self.bury();
         self.fresh = self.columns.count;
     }
 
@@ -375,34 +384,46 @@ impl Effect {
         }
     }
 
-    /// Looks up planes of those that bounced or have one that is old, unless each has its own
-    /// rays; removes the dead.
-    fn follow_up(&mut self, cache: &PlaneCache, each: bool) {
-        let events = std::mem::take(&mut self.events);
-        let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
-        for event in &events {
-            self.stats.bounces += u64::from(event.bounced.count_ones());
-            if self.columns.planes.is_empty() {
-                continue;
+    /// Moves particles, a few blocks at a time, so that those that have to look for planes do
+    /// so while they are at hand. Notes who died.
+    fn move_all(&mut self, seconds: f32, cache: &PlaneCache, each: bool) {
+        let (same, mut events) = (self.step(seconds), std::mem::take(&mut self.events));
+        let blocks = self.columns.count.div_ceil(LANES);
+        for first in (0..blocks).step_by(BLOCKS) {
+            events.clear();
+            let some = first..blocks.min(first + BLOCKS);
+            step(&mut self.columns, &same, some, self.path, &mut events);
+            self.lookers.clear();
+            for event in &events {
+                self.note(event, each);
             }
-            for lane in lanes((event.bounced | event.awake) & !event.dead) {
-                let particle = event.block * LANES + lane;
-                if event.awake >> lane & 1 == 1 {
-                    self.drop_moving(particle);
-                }
-                if !each {
-                    self.look_up(particle, cache);
-                }
-            }
-        }
-        // From the end, so that the last one, which takes the place, is not to be removed.
-        for event in events.iter().rev() {
-            for lane in lanes(event.dead).rev() {
-                self.columns.remove(event.block * LANES + lane);
-                self.stats.died += 1;
-            }
+            self.look_up_all(cache);
         }
         self.events = events;
+    }
+
+    /// Notes who died and who looks for planes: those that wake and, if they keep several, so
+    /// that they lie in a corner, those that bounced. None do if each has its own rays.
+    fn note(&mut self, event: &Event, each: bool) {
+        let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
+        let particle = |lane| event.block * LANES + lane;
+        self.stats.bounces += u64::from(event.bounced.count_ones());
+        self.dead.extend(lanes(event.dead).map(particle));
+        lanes(event.awake).for_each(|lane| self.drop_moving(particle(lane)));
+        if !each && !self.columns.planes.is_empty() {
+            let several = self.columns.planes.len() > 1;
+            let bits = event.awake | if several { event.bounced } else { 0 };
+            self.lookers.extend(lanes(bits & !event.dead).map(particle));
+        }
+    }
+
+    /// Removes who died.
+    fn bury(&mut self) {
+        // From the end, so that the last one, which takes the place, is not to be removed.
+        while let Some(particle) = self.dead.pop() {
+            self.columns.remove(particle);
+            self.stats.died += 1;
+        }
     }
 
     /// Forgets planes that a change in a box, world metres, may have made wrong: of every

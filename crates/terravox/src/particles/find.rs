@@ -8,7 +8,7 @@
 //! plane that the particle lies on is dropped, a ray out of the plane asks whether the
 //! particle is inside the ground, where rays along its way are blind.
 
-use super::cache::{CachedPlane, PlaneCache, direction_of};
+use super::cache::{CachedPlane, PlaneCache, direction_of, prefetch};
 use super::effect::Effect;
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use glam::Vec3;
@@ -64,17 +64,30 @@ const BESIDE: i32 = 2;
 /// How long the plane of a moving thing holds, seconds.
 const MOVING_SECONDS: f32 = 0.25;
 
-/// Seconds for which a particle without a plane waits at least.
-const SHORTEST_SLEEP_SECONDS: f32 = 0.06;
+/// Seconds after which a particle without a plane looks again.
+const UNKNOWING_SECONDS: f32 = 0.1;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
 
 /// The most cells along its way for which a ray is remembered, the last one aside.
-const SAMPLES: usize = 6;
+const SAMPLES: usize = 3;
 
-/// One direction of each kind that the cache tells apart.
-const AROUND: [Vec3; 6] = [Vec3::X, Vec3::NEG_X, Vec3::Y, Vec3::NEG_Y, Vec3::Z, Vec3::NEG_Z];
+/// So many particles look at once.
+const RUN: usize = 32;
+
+/// A particle that looks for a plane.
+struct Look {
+    particle: usize,
+    /// World metres.
+    position: Vec3,
+    /// Where it gets from there in the time of the first chord, metres.
+    heading: Vec3,
+    /// What share of that lies before the first of its planes; may be infinite.
+    share: f32,
+    /// How far from there that plane was found, metres; may be infinite.
+    off: f32,
+}
 
 /// Where a ray met something.
 pub(super) struct Met {
@@ -101,53 +114,78 @@ impl Effect {
         velocity * seconds + Vec3::from(self.options.gravity) * (0.5 * seconds * seconds)
     }
 
+    /// Looks up planes for all of `lookers`, a run at a time: what a run will read is fetched
+    /// first, for memory is slow and the cache has no order.
+    pub(super) fn look_up_all(&mut self, cache: &PlaneCache) {
+        let lookers = std::mem::take(&mut self.lookers);
+        for run in lookers.chunks(RUN) {
+            let mut homes = [[0; 2]; RUN];
+            for (&particle, homes) in run.iter().zip(&mut homes) {
+                let heading = self.heading(self.columns.velocity(particle));
+                *homes = cache.fetch_places(self.columns.position(particle), heading);
+                prefetch(&self.columns.found_at[0], particle);
+            }
+            homes[..run.len()].iter().for_each(|homes| cache.fetch_entries(homes));
+            run.iter().for_each(|&particle| self.look_up(particle, cache));
+        }
+        self.lookers = lookers;
+    }
+
     /// Takes the plane that the cache has for a particle, if it is better.
     pub(super) fn look_up(&mut self, particle: usize, cache: &PlaneCache) {
         if self.columns.moving[particle] != 0 {
             return;
         }
-        let position = self.columns.position(particle);
-        let heading = self.heading(self.columns.velocity(particle));
+        let mut look = self.look(particle);
         // What lies in a corner needs what was found in other directions, too.
         if self.columns.planes.len() > 1 {
-            for direction in AROUND {
-                self.take(particle, cache.look_up(position, direction), heading);
+            for direction in 0..6 {
+                let found = cache.get_at(look.position, Some(direction), 0);
+                self.take(&mut look, found);
             }
         }
-        self.look_towards(particle, heading, heading, cache);
-        let down = Vec3::from(self.options.gravity);
-        let elsewhere = direction_of(down.into()) != direction_of(heading.into());
-        if elsewhere && self.distance_off(particle, heading) > NEAR_M {
-            self.look_towards(particle, down, heading, cache);
+        let heading = direction_of(look.heading.into());
+        self.look_towards(&mut look, heading, cache);
+        let down = direction_of(self.options.gravity);
+        if down != heading && look.off > NEAR_M {
+            self.look_towards(&mut look, down, cache);
         }
-        self.sleep(particle, cache.options().cell_m);
+        self.sleep(&look, cache.options().cell_m);
+    }
+
+    /// Where a particle is, where it goes, and what it meets there.
+    fn look(&self, particle: usize) -> Look {
+        let position = self.columns.position(particle);
+        let heading = self.heading(self.columns.velocity(particle));
+        let (share, off) = self.first_met(particle, position, heading);
+        Look { particle, position, heading, share, off }
     }
 
     /// Takes what was found in one direction: from its cell, else from the coarse one. Where
     /// that has nothing, the other has nothing either.
-    fn look_towards(
-        &mut self,
-        particle: usize,
-        direction: Vec3,
-        heading: Vec3,
-        cache: &PlaneCache,
-    ) {
-        let position = self.columns.position(particle);
-        let Some(coarse) = cache.look_up_coarsely(position, direction) else {
-            self.stats.look_ups += 1;
-            return;
-        };
-        self.take(particle, cache.look_up(position, direction), heading);
-        if self.distance_off(particle, heading) > NEAR_M {
-            self.take(particle, Some(coarse), heading);
+    fn look_towards(&mut self, look: &mut Look, direction: Option<u8>, cache: &PlaneCache) {
+        let mut coarse = None;
+        if look.off > NEAR_M {
+            coarse = cache.get_at(look.position, direction, 1);
+            if coarse.is_none() {
+                self.stats.look_ups += 1;
+                return;
+            }
+        }
+        let fine = cache.get_at(look.position, direction, 0);
+        self.take(look, fine);
+        if look.off > NEAR_M {
+            self.take(look, coarse);
         }
     }
 
     /// Takes an answer of the cache, if it is better than what the particle has.
-    fn take(&mut self, particle: usize, found: Option<CachedPlane>, heading: Vec3) {
+    fn take(&mut self, look: &mut Look, found: Option<CachedPlane>) {
         self.stats.look_ups += 1;
-        if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
+        if let Some(found) = found.filter(|found| self.is_better(look, found)) {
+            let particle = look.particle;
             self.put_plane(particle, found.plane, Vec3::from(found.point_m), false, false);
+            (look.share, look.off) = self.first_met(particle, look.position, look.heading);
             self.stats.taken += 1;
         }
     }
@@ -155,64 +193,46 @@ impl Effect {
     /// Whether a particle should take a plane that others found: if it was found nearer to
     /// where the particle would meet it than the plane that the particle has, or is met
     /// before that one near where it was found.
-    fn is_better(&self, particle: usize, found: &CachedPlane, heading: Vec3) -> bool {
-        let position = self.columns.position(particle);
-        let share = found.plane.share_before(position, heading);
-        if !share.is_finite() || found.plane.distance_m(position) < -INSIDE_M {
+    fn is_better(&self, look: &Look, found: &CachedPlane) -> bool {
+        let share = found.plane.share_before(look.position, look.heading);
+        if !share.is_finite() || found.plane.distance_m(look.position) < -INSIDE_M {
             return false;
         }
-        let meets = position + share * heading;
+        let meets = look.position + share * look.heading;
         let off = meets.distance(Vec3::from(found.point_m));
         // Who keeps several loses none that matters.
         let beside = self.columns.planes.len() > 1
-            && Vec3::from(found.point_m).distance_squared(position) < NEAR_M * NEAR_M;
-        beside
-            || off < self.distance_off(particle, heading)
-            || off < NEAR_M && share < self.share_before_planes(particle, heading)
-    }
-
-    /// How far from where it was found a particle would meet the first of its planes, metres;
-    /// infinite if it meets none.
-    fn distance_off(&self, particle: usize, heading: Vec3) -> f32 {
-        self.first_met(particle, heading).1
-    }
-
-    /// What share of the way ahead lies before the first plane that a particle has.
-    fn share_before_planes(&self, particle: usize, heading: Vec3) -> f32 {
-        self.first_met(particle, heading).0
+            && Vec3::from(found.point_m).distance_squared(look.position) < NEAR_M * NEAR_M;
+        beside || off < look.off || off < NEAR_M && share < look.share
     }
 
     /// What share of the way ahead lies before the first plane that a particle has, and how
     /// many metres that is from where the plane was found; both infinite if it meets none.
-    pub(super) fn first_met(&self, particle: usize, heading: Vec3) -> (f32, f32) {
-        let position = self.columns.position(particle);
-        let (mut least, mut found_at) = (f32::INFINITY, Vec3::ZERO);
-        for slot in 0..self.columns.planes.len() {
-            let share = self.columns.plane(slot, particle).share_before(position, heading);
+    pub(super) fn first_met(&self, particle: usize, position: Vec3, heading: Vec3) -> (f32, f32) {
+        let (mut least, mut slot) = (f32::INFINITY, 0);
+        for other in 0..self.columns.planes.len() {
+            let share = self.columns.plane(other, particle).share_before(position, heading);
             if share < least {
-                (least, found_at) = (share, self.columns.found_at[particle][slot]);
+                (least, slot) = (share, other);
             }
         }
+        if least == f32::INFINITY {
+            return (least, least);
+        }
         let meets = position + least * heading;
-        (least, if least.is_finite() { meets.distance(found_at) } else { f32::INFINITY })
+        (least, meets.distance(self.columns.found_at[slot][particle]))
     }
 
-    /// Says when a particle looks again: without a plane, when it may have come to cells that
-    /// know one; with one, half way to it, for what is known there is known better.
-    fn sleep(&mut self, particle: usize, cell_m: f32) {
-        let velocity = self.columns.velocity(particle);
-        let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { 1.0 };
-        let cell_seconds = cell_m / velocity.length();
-        let share = self.share_before_planes(particle, self.heading(velocity));
-        let seconds = match share.is_finite() {
-            true => (0.5 * share * self.chord_seconds).max(cells * cell_seconds),
-            // It may fall sooner than fly.
-            false => {
-                let gravity = Vec3::from(self.options.gravity).length();
-                (0.5 * cell_seconds).min((cell_m / gravity).sqrt()).max(SHORTEST_SLEEP_SECONDS)
-            }
-        };
-        self.columns.wakes.set(particle, self.clock + seconds.min(LONGEST_SLEEP_SECONDS));
+    /// Says when a particle looks again: soon without a plane; with one, half way to it, for
+    /// what is known there is known better.
+    fn sleep(&mut self, look: &Look, cell_m: f32) {
+        let mut seconds = UNKNOWING_SECONDS;
+        if look.share.is_finite() {
+            let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { 1.0 };
+            let cell_seconds = cell_m / self.columns.velocity(look.particle).length();
+            seconds = (0.5 * look.share * self.chord_seconds).max(cells * cell_seconds);
+        }
+        self.columns.wakes.set(look.particle, self.clock + seconds.min(LONGEST_SLEEP_SECONDS));
     }
 
     /// Drops planes of moving things.
@@ -242,7 +262,7 @@ impl Effect {
             let old_distance = old.distance_m(position);
             let alike = normal.dot(Vec3::from(old.normal)) > 0.98
                 && (old_distance - distance).abs() < ALIKE_M;
-            let old_at = self.columns.found_at[particle][slot];
+            let old_at = self.columns.found_at[slot][particle];
             if alike && !own && position.distance(old_at) <= position.distance(found_at) {
                 // Or a particle at rest would sink, little by little, as they take turns.
                 return;
@@ -257,7 +277,7 @@ impl Effect {
             }
         }
         self.columns.set_plane(best.0, particle, plane, moving);
-        self.columns.found_at[particle][best.0] = found_at;
+        self.columns.found_at[best.0][particle] = found_at;
     }
 
     /// What takes a particle off the planes that it touches.
@@ -488,12 +508,14 @@ impl Effect {
         let found = CachedPlane { plane: met.plane, point_m: met.hit.point_m };
         let into = -Vec3::from(met.plane.normal);
         let both = direction_of(into.into()) != direction_of(heading.into());
-        for x in -BESIDE..=BESIDE {
-            for z in -BESIDE..=BESIDE {
-                let place = point_m + size * Vec3::new(x as f32, 0.0, z as f32);
-                cache.insert(place, heading, found);
+        // Of coarse cells no more than two lie side by side.
+        for (level, stride) in [(0, 1), (1, 2 * BESIDE as usize)] {
+            let beside = || (-BESIDE..=BESIDE).step_by(stride).map(|at| size * at as f32);
+            for (x, z) in beside().flat_map(|x| beside().map(move |z| (x, z))) {
+                let place = point_m + Vec3::new(x, 0.0, z);
+                cache.insert_at(place, heading, found, level);
                 if both {
-                    cache.insert(place, into, found);
+                    cache.insert_at(place, into, found, level);
                 }
             }
         }

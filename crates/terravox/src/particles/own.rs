@@ -7,6 +7,7 @@
 //! elsewhere. Rays start and end off the planes that particles touch, where the ray before
 //! has shown that there is air.
 
+use super::FAR_M;
 use super::cache::PlaneCache;
 use super::effect::Effect;
 use super::find::{INSIDE_M, Met, SHORTEST_LOOK_SECONDS};
@@ -65,7 +66,8 @@ impl Effect {
             let position = self.columns.position(particle);
             let (direction, length) =
                 (position + self.lift(particle) - start).normalize_and_length();
-            if !(length > STILL_M) {
+            // Who is too far away dies.
+            if !(length > STILL_M && length < FAR_M) {
                 return;
             }
             let Some((hit, plane)) = self.ask(start, direction, length, ray) else { return };
