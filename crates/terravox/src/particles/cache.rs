@@ -5,7 +5,8 @@
 //! better: most of a burst, where nobody has flown before. The
 //! cache has a bound in bytes; when it is full, the entry that was written longest ago goes.
 //! Entries lie in one array, chained by age; a table of their numbers finds them (linear
-//! probing, deletion by moving back).
+//! probing, deletion by moving back). Most particles that look are where nothing is known; a
+//! small table that counts the entries of coarse cells says so, and the rest is not read.
 //!
 //! Source: Frykholm, "Hack Day Report" (2012). Cells floor, where the published code
 //! truncates, which makes cells at 0 twice as large.
@@ -75,6 +76,9 @@ struct Place {
 /// A place that names none.
 const EMPTY: Place = Place { number: NONE, hash: 0 };
 
+/// How many counts of coarse cells there are: few enough to stay at hand.
+const KNOWN: usize = 1 << 15;
+
 /// No entry.
 const NONE: u32 = u32::MAX;
 
@@ -88,6 +92,8 @@ pub struct PlaneCache {
     capacity: usize,
     /// Cells a metre across and up, by level.
     per_m: [[f32; 2]; 2],
+    /// Number of coarse entries, by hash of the cell.
+    known: Vec<u32>,
     entries: Vec<Entry>,
     table: Vec<Place>,
     oldest: u32,
@@ -130,6 +136,7 @@ impl PlaneCache {
         PlaneCache {
             options,
             per_m: [[wide, high], [wide / COARSER, high / COARSER]],
+            known: Vec::new(),
             // Numbers of entries have 31 bits, so that the table's size has 32.
             capacity: capacity.min(1 << 30),
             entries: Vec::new(),
@@ -255,6 +262,7 @@ impl PlaneCache {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.table.fill(EMPTY);
+        self.known.fill(0);
         (self.oldest, self.newest, self.free, self.len) = (NONE, NONE, NONE, 0);
     }
 
@@ -265,6 +273,7 @@ impl PlaneCache {
     }
 
     /// None for what has no place or no direction.
+    #[inline]
     pub(super) fn key(&self, position: Vec3, direction: Option<u8>, level: u8) -> Option<Key> {
         let direction = direction?;
         let [wide, high] = self.per_m[usize::from(level)];
@@ -274,6 +283,7 @@ impl PlaneCache {
     }
 
     /// What is known in a direction.
+    #[inline]
     pub(super) fn get_at(
         &self,
         position: Vec3,
@@ -283,25 +293,43 @@ impl PlaneCache {
         self.get(&self.key(position, direction, level)?)
     }
 
+    /// Whether anything may be known here, in any direction.
+    pub(super) fn may_know(&self, position: Vec3) -> bool {
+        self.len > 0
+            && self.key(position, Some(0), 1).is_some_and(|key| self.known[known(&key)] > 0)
+    }
+
+    /// Says that [`PlaneCache::may_know`] will be asked here.
+    pub(super) fn fetch_known(&self, position: Vec3) {
+        if let Some(key) = self.key(position, Some(0), 1) {
+            prefetch(&self.known, known(&key));
+        }
+    }
+
     /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
     /// where in the table that begins.
-    pub(super) fn fetch_places(&self, position: Vec3, heading: Vec3) -> [usize; 2] {
-        let direction = direction_of(heading.into());
-        [0, 1].map(|level| {
-            let key = self.key(position, direction, level).unwrap_or_default();
-            let home = hash(&key) as usize & self.table.len().wrapping_sub(1);
-            prefetch(&self.table, home);
-            home
-        })
+    pub(super) fn fetch_places(&self, position: Vec3, direction: Option<u8>) -> [usize; 2] {
+        [self.fetch_place(position, direction, 0), self.fetch_place(position, direction, 1)]
+    }
+
+    #[inline]
+    pub(super) fn fetch_place(&self, position: Vec3, direction: Option<u8>, level: u8) -> usize {
+        let key = self.key(position, direction, level).unwrap_or_default();
+        let home = hash(&key) as usize & self.table.len().wrapping_sub(1);
+        prefetch(&self.table, home);
+        home
     }
 
     /// As above, for the entries of those places.
     pub(super) fn fetch_entries(&self, homes: &[usize; 2]) {
         for place in homes.iter().filter_map(|home| self.table.get(*home)) {
+            // An entry may lie across two lines of memory.
             prefetch(&self.entries, place.number as usize);
+            prefetch(&self.entries, place.number as usize + 1);
         }
     }
 
+    #[inline]
     pub(super) fn get(&self, key: &Key) -> Option<CachedPlane> {
         let place = self.place(key)?;
         Some(self.entries[self.table[place].number as usize].found)
@@ -326,6 +354,9 @@ impl PlaneCache {
         let number = self.take_free(Entry { key, found, older: NONE, newer: NONE });
         self.chain(number);
         self.len += 1;
+        if key.level > 0 {
+            self.known[known(&key)] += 1;
+        }
         let (hash, mask) = (hash(&key), self.table.len() - 1);
         let mut place = hash as usize & mask;
         while self.table[place].number != NONE {
@@ -339,6 +370,7 @@ impl PlaneCache {
         if self.table.is_empty() {
             self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
             self.entries.reserve_exact(self.capacity);
+            self.known = vec![0; KNOWN];
         }
         if self.free == NONE {
             self.entries.push(entry);
@@ -351,6 +383,7 @@ impl PlaneCache {
     }
 
     /// Where the table names the entry of a key.
+    #[inline]
     fn place(&self, key: &Key) -> Option<usize> {
         if self.len == 0 {
             return None;
@@ -386,6 +419,9 @@ impl PlaneCache {
             }
         }
         self.table[hole] = EMPTY;
+        if key.level > 0 {
+            self.known[known(&key)] -= 1;
+        }
         self.unchain(number);
         self.entries[number as usize].older = self.free;
         self.free = number;
@@ -417,12 +453,19 @@ impl PlaneCache {
 }
 
 /// The next lower whole number; saturates.
+#[inline]
 fn floor(value: f32) -> i32 {
     // Cheaper than the function where the processor has no instruction for it.
     let whole = value as i32;
     whole.saturating_sub(i32::from(whole as f32 > value))
 }
 
+/// Where a coarse cell is counted, whatever the direction.
+fn known(key: &Key) -> usize {
+    hash(&Key { direction: 0, ..*key }) as usize % KNOWN
+}
+
+#[inline]
 fn hash(key: &Key) -> u32 {
     let [x, y, z] = key.cell.map(|v| u64::from(v as u32));
     let mut hash = (x | y << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);

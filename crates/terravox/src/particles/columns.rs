@@ -12,6 +12,7 @@ pub(super) const LANES: usize = 8;
 pub(super) struct Column(pub Vec<[f32; LANES]>);
 
 impl Column {
+    #[inline(always)]
     pub fn get(&self, at: usize) -> f32 {
         self.0[at / LANES][at % LANES]
     }
@@ -33,6 +34,10 @@ impl Column {
         self.set(to, self.get(last));
         self.0.truncate(last.div_ceil(LANES));
     }
+}
+
+fn vector([x, y, z]: &[Column; 3], at: usize) -> Vec3 {
+    Vec3::new(x.get(at), y.get(at), z.get(at))
 }
 
 /// All that is known of particles. Columns that an effect does not use are absent.
@@ -66,7 +71,7 @@ impl Columns {
     }
 
     pub fn position(&self, at: usize) -> Vec3 {
-        Vec3::from([0, 1, 2].map(|i| self.position[i].get(at)))
+        vector(&self.position, at)
     }
 
     pub fn set_position(&mut self, at: usize, position: Vec3) {
@@ -76,12 +81,13 @@ impl Columns {
     }
 
     pub fn velocity(&self, at: usize) -> Vec3 {
-        Vec3::from([0, 1, 2].map(|i| self.velocity[i].get(at)))
+        vector(&self.velocity, at)
     }
 
     pub fn plane(&self, slot: usize, at: usize) -> CollisionPlane {
-        let [x, y, z, offset_m] = [0, 1, 2, 3].map(|i| self.planes[slot][i].get(at));
-        CollisionPlane { normal: [x, y, z], offset_m }
+        let [x, y, z, offset] = &self.planes[slot];
+        let normal = [x.get(at), y.get(at), z.get(at)];
+        CollisionPlane { normal, offset_m: offset.get(at) }
     }
 
     pub fn set_plane(&mut self, slot: usize, at: usize, plane: CollisionPlane, moving: bool) {

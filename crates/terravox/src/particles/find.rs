@@ -54,8 +54,10 @@ const AHEAD_SECONDS: f32 = 0.4;
 /// But not farther away, metres.
 const FARTHEST_AHEAD_M: f32 = 3.0;
 
-/// A particle that keeps several planes looks again when it has gone so many cells, one that
-/// keeps one after a cell.
+/// A particle that has a plane looks again when it has gone so many cells, at the soonest.
+const CELLS: f32 = 2.0;
+
+/// One that keeps several planes lies in corners, and looks more often.
 const CLOSE_CELLS: f32 = 0.25;
 
 /// What was met is kept for cells so many to each side of where it was met.
@@ -77,12 +79,15 @@ const SAMPLES: usize = 3;
 const RUN: usize = 32;
 
 /// A particle that looks for a plane.
+#[derive(Clone, Copy, Default)]
 struct Look {
     particle: usize,
     /// World metres.
     position: Vec3,
     /// Where it gets from there in the time of the first chord, metres.
     heading: Vec3,
+    /// As the cache tells them apart.
+    direction: Option<u8>,
     /// What share of that lies before the first of its planes; may be infinite.
     share: f32,
     /// How far from there that plane was found, metres; may be infinite.
@@ -118,25 +123,38 @@ impl Effect {
     /// first, for memory is slow and the cache has no order.
     pub(super) fn look_up_all(&mut self, cache: &PlaneCache) {
         let lookers = std::mem::take(&mut self.lookers);
+        let (mut looks, mut homes) = ([Look::default(); RUN], [[0; 2]; RUN]);
         for run in lookers.chunks(RUN) {
-            let mut homes = [[0; 2]; RUN];
-            for (&particle, homes) in run.iter().zip(&mut homes) {
-                let heading = self.heading(self.columns.velocity(particle));
-                *homes = cache.fetch_places(self.columns.position(particle), heading);
+            for &particle in run {
+                cache.fetch_known(self.columns.position(particle));
                 prefetch(&self.columns.found_at[0], particle);
             }
-            homes[..run.len()].iter().for_each(|homes| cache.fetch_entries(homes));
-            run.iter().for_each(|&particle| self.look_up(particle, cache));
+            let mut count = 0;
+            for &particle in run {
+                let look = self.look(particle);
+                if !cache.may_know(look.position) {
+                    self.sleep(&look, cache.options().cell_m);
+                    continue;
+                }
+                homes[count] = cache.fetch_places(look.position, look.direction);
+                looks[count] = look;
+                count += 1;
+            }
+            homes[..count].iter().for_each(|homes| cache.fetch_entries(homes));
+            looks[..count].iter().for_each(|look| self.look_up_from(*look, cache));
         }
         self.lookers = lookers;
     }
 
     /// Takes the plane that the cache has for a particle, if it is better.
     pub(super) fn look_up(&mut self, particle: usize, cache: &PlaneCache) {
-        if self.columns.moving[particle] != 0 {
+        self.look_up_from(self.look(particle), cache);
+    }
+
+    fn look_up_from(&mut self, mut look: Look, cache: &PlaneCache) {
+        if self.columns.moving[look.particle] != 0 {
             return;
         }
-        let mut look = self.look(particle);
         // What lies in a corner needs what was found in other directions, too.
         if self.columns.planes.len() > 1 {
             for direction in 0..6 {
@@ -144,10 +162,10 @@ impl Effect {
                 self.take(&mut look, found);
             }
         }
-        let heading = direction_of(look.heading.into());
-        self.look_towards(&mut look, heading, cache);
+        let direction = look.direction;
+        self.look_towards(&mut look, direction, cache);
         let down = direction_of(self.options.gravity);
-        if down != heading && look.off > NEAR_M {
+        if down != direction && look.off > NEAR_M {
             self.look_towards(&mut look, down, cache);
         }
         self.sleep(&look, cache.options().cell_m);
@@ -157,8 +175,9 @@ impl Effect {
     fn look(&self, particle: usize) -> Look {
         let position = self.columns.position(particle);
         let heading = self.heading(self.columns.velocity(particle));
+        let direction = direction_of(heading.into());
         let (share, off) = self.first_met(particle, position, heading);
-        Look { particle, position, heading, share, off }
+        Look { particle, position, heading, direction, share, off }
     }
 
     /// Takes what was found in one direction: from its cell, else from the coarse one. Where
@@ -228,7 +247,7 @@ impl Effect {
     fn sleep(&mut self, look: &Look, cell_m: f32) {
         let mut seconds = UNKNOWING_SECONDS;
         if look.share.is_finite() {
-            let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { 1.0 };
+            let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { CELLS };
             let cell_seconds = cell_m / self.columns.velocity(look.particle).length();
             seconds = (0.5 * look.share * self.chord_seconds).max(cells * cell_seconds);
         }
@@ -507,12 +526,16 @@ impl Effect {
         let (point_m, size) = (Vec3::from(met.hit.point_m), cache.options().cell_m);
         let found = CachedPlane { plane: met.plane, point_m: met.hit.point_m };
         let into = -Vec3::from(met.plane.normal);
-        let both = direction_of(into.into()) != direction_of(heading.into());
+        let towards = direction_of(heading.into());
+        let both = direction_of(into.into()) != towards;
         // Of coarse cells no more than two lie side by side.
         for (level, stride) in [(0, 1), (1, 2 * BESIDE as usize)] {
             let beside = || (-BESIDE..=BESIDE).step_by(stride).map(|at| size * at as f32);
-            for (x, z) in beside().flat_map(|x| beside().map(move |z| (x, z))) {
-                let place = point_m + Vec3::new(x, 0.0, z);
+            let places = || beside().flat_map(|x| beside().map(move |z| Vec3::new(x, 0.0, z)));
+            for place in places() {
+                cache.fetch_place(point_m + place, towards, level);
+            }
+            for place in places().map(|place| point_m + place) {
                 cache.insert_at(place, heading, found, level);
                 if both {
                     cache.insert_at(place, into, found, level);
