@@ -76,14 +76,11 @@ struct Place {
 /// A place that names none.
 const EMPTY: Place = Place { number: NONE, hash: 0 };
 
-/// How many counts of coarse cells there are: few enough to stay at hand.
-const KNOWN: usize = 1 << 15;
-
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// The most bytes of the table for each entry: at most four places.
-const TABLE_BYTES: usize = 4 * size_of::<Place>();
+/// The most bytes of the tables for each entry: four places and a count.
+const TABLE_BYTES: usize = 4 * size_of::<Place>() + size_of::<u32>();
 
 /// The planes that rays found in a world.
 #[derive(Clone, Debug)]
@@ -170,7 +167,9 @@ impl PlaneCache {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.table.capacity() * size_of::<Place>()
+        self.entries.capacity() * size_of::<Entry>()
+            + self.table.capacity() * size_of::<Place>()
+            + self.known.capacity() * size_of::<u32>()
     }
 
     /// What was found from about this place, world metres, in about this direction.
@@ -296,13 +295,18 @@ impl PlaneCache {
     /// Whether anything may be known here, in any direction.
     pub(super) fn may_know(&self, position: Vec3) -> bool {
         self.len > 0
-            && self.key(position, Some(0), 1).is_some_and(|key| self.known[known(&key)] > 0)
+            && self.key(position, Some(0), 1).is_some_and(|key| self.known[self.known_at(&key)] > 0)
+    }
+
+    /// Where a coarse cell is counted, whatever the direction.
+    fn known_at(&self, key: &Key) -> usize {
+        hash(&Key { direction: 0, ..*key }) as usize & self.known.len().wrapping_sub(1)
     }
 
     /// Says that [`PlaneCache::may_know`] will be asked here.
     pub(super) fn fetch_known(&self, position: Vec3) {
         if let Some(key) = self.key(position, Some(0), 1) {
-            prefetch(&self.known, known(&key));
+            prefetch(&self.known, self.known_at(&key));
         }
     }
 
@@ -355,7 +359,8 @@ impl PlaneCache {
         self.chain(number);
         self.len += 1;
         if key.level > 0 {
-            self.known[known(&key)] += 1;
+            let count = self.known_at(&key);
+            self.known[count] += 1;
         }
         let (hash, mask) = (hash(&key), self.table.len() - 1);
         let mut place = hash as usize & mask;
@@ -370,7 +375,8 @@ impl PlaneCache {
         if self.table.is_empty() {
             self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
             self.entries.reserve_exact(self.capacity);
-            self.known = vec![0; KNOWN];
+            // Few enough to stay at hand.
+            self.known = vec![0; (self.capacity.next_power_of_two() / 4).max(1)];
         }
         if self.free == NONE {
             self.entries.push(entry);
@@ -420,7 +426,8 @@ impl PlaneCache {
         }
         self.table[hole] = EMPTY;
         if key.level > 0 {
-            self.known[known(&key)] -= 1;
+            let count = self.known_at(&key);
+            self.known[count] -= 1;
         }
         self.unchain(number);
         self.entries[number as usize].older = self.free;
@@ -458,11 +465,6 @@ fn floor(value: f32) -> i32 {
     // Cheaper than the function where the processor has no instruction for it.
     let whole = value as i32;
     whole.saturating_sub(i32::from(whole as f32 > value))
-}
-
-/// Where a coarse cell is counted, whatever the direction.
-fn known(key: &Key) -> usize {
-    hash(&Key { direction: 0, ..*key }) as usize % KNOWN
 }
 
 #[inline]

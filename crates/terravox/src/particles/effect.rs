@@ -28,7 +28,8 @@ pub enum PlaneSource {
     /// From rays, and from the cache of what other rays found.
     Rays {
         /// Rays that the effect may cast in an update; a fraction is saved up. From one for
-        /// each particle on, each casts one in every update.
+        /// each particle on, each is traced in every update, with up to three rays or so, and
+        /// passes nothing that they meet.
         per_update: f32,
         /// Planes that a particle keeps, 1 to 3: one is enough to bounce, to lie in a V takes
         /// two, in a corner three.
@@ -311,7 +312,7 @@ impl Effect {
     }
 
     /// Moves all particles by so many seconds: spends the rays of this update, looks up planes
-    /// of new particles, moves and bounces, looks up planes of those that bounced.
+    /// of new particles, moves and bounces, looks up planes of those whose time has come.
     ///
     /// `ray` answers the first surface along a ray. `cache` is shared by all effects of a
     /// world. Seconds that are not positive do nothing; a minute is the most.

@@ -1,5 +1,5 @@
 //! Finds planes for particles: by a ray along the way that a particle will take, and from
-//! what other rays found.
+//! what other rays found, for many particles at once.
 //!
 //! The way is a parabola, so a ray is a chain of up to three chords, each counted as a ray;
 //! one that slides asks from above its plane what it comes to. What is met is remembered for

@@ -157,7 +157,7 @@ proptest! {
         capacity in 0usize..12,
         writes in proptest::collection::vec(([-3i32..3, -2i32..2, -3i32..3], 0u8..6, any_plane(), 0u8..8), 1..80),
     ) {
-        let bytes = capacity * 84;
+        let bytes = capacity * 88;
         let mut cache = PlaneCache::new(PlaneCacheOptions { max_bytes: bytes, ..Default::default() });
         prop_assert_eq!(cache.capacity(), capacity);
         let mut naive = naive::Cache { capacity, planes: HashMap::new(), order: Default::default() };
@@ -539,16 +539,22 @@ fn looking_in_runs_is_looking_one_by_one() {
 
 #[test]
 fn the_cache_says_where_it_may_know_something() {
-    let mut cache = PlaneCache::new(PlaneCacheOptions { max_bytes: 84 * 50, ..Default::default() });
     let places = (0..200).map(|at| Vec3::new(7.3 * at as f32, 1.0, -3.1 * at as f32));
-    assert!(places.clone().all(|place| !cache.may_know(place)));
-    for place in places.clone() {
-        let plane = CollisionPlane::through(place, UP);
-        cache.insert(place, [0.3, -1.0, 0.0], CachedPlane { plane, point_m: place.into() });
-        assert!(cache.may_know(place));
+    let down = [0.3, -1.0, 0.0];
+    for (capacity, told) in [(10_000, 200..201), (100, 50..201)] {
+        let options = PlaneCacheOptions { max_bytes: 88 * capacity, ..Default::default() };
+        let mut cache = PlaneCache::new(options);
+        let count = |cache: &PlaneCache| places.clone().filter(|p| cache.may_know(*p)).count();
+        assert_eq!(count(&cache), 0);
+        for (at, place) in places.clone().enumerate() {
+            let plane = CollisionPlane::through(place, UP);
+            cache.insert(place, down, CachedPlane { plane, point_m: place.into() });
+            let known = |place: &Vec3| cache.look_up_coarsely(*place, down).is_some();
+            assert!(places.clone().filter(known).all(|place| cache.may_know(place)));
+            assert!(at != 20 || capacity < 200 || count(&cache) < 50, "{}", count(&cache));
+        }
+        assert!(told.contains(&count(&cache)), "{} of {capacity}", count(&cache));
+        cache.forget([-1e6; 3], [1e6; 3]);
+        assert!(cache.is_empty() && count(&cache) == 0);
     }
-    let told = |cache: &PlaneCache| places.clone().filter(|p| cache.may_know(*p)).count();
-    assert!((25..50).contains(&told(&cache)), "the oldest went: {}", told(&cache));
-    cache.forget([-1e6; 3], [1e6; 3]);
-    assert!(cache.is_empty() && told(&cache) == 0);
 }
