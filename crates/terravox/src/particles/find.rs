@@ -132,6 +132,9 @@ impl Effect {
             let mut count = 0;
             for &particle in run {
                 let look = self.look(particle);
+                if self.columns.moving[particle] != 0 {
+                    continue;
+                }
                 if !cache.may_know(look.position) {
                     self.sleep(&look, cache.options().cell_m);
                     continue;
