@@ -94,7 +94,7 @@ impl Pattern {
                 let layer = self.noise(bent, 4, 22) + 0.6 * self.noise(bent, 6, 61);
                 let ledge = self.noise(bent, 10, 30).abs();
                 let crack = -0.5 * (1.0 - 8.0 * ledge).max(0.0);
-                tone(0.15 * layer + 0.2 * self.waves(place, 36) + 0.6 * crack)
+                tone(0.1 * layer + 0.2 * self.waves(place, 36) + 0.6 * crack)
             }
             PatternKind::Cracks(count, depth) => {
                 let bent =
