@@ -56,13 +56,19 @@ impl Textures {
         let [flat, steep] = ["Grass", "Rock"].map(|name| materials.find(name).unwrap_or(unset));
         let slope = Slope { unset, flat, steep, ..Slope::default() };
         let mut shading = Shading { slope, ..Shading::new(materials) };
-        // Three layers for each material that is listed, and for one that stands for all others.
+        // Of each material that is listed, and of one that stands for all others.
         let last = materials.materials().len().min(255) as u8;
-        let mut layers = Vec::new();
+        let mut layers: Vec<Pattern> = Vec::new();
         for id in 0..=last {
-            let at = layers.len() as u32;
-            shading.layers.set(id, at, at + 1, at + 2);
-            layers.extend(patterns(&materials.name(id), colour(id), earth, id.into()));
+            let own = patterns(&materials.name(id), colour(id), earth, id.into());
+            let [side, top, bottom] = own.map(|pattern| {
+                let known = layers.iter().position(|layer| *layer == pattern);
+                known.unwrap_or_else(|| {
+                    layers.push(pattern);
+                    layers.len() - 1
+                }) as u32
+            });
+            shading.layers.set(id, side, top, bottom);
         }
         for id in last..=255 {
             shading.layers.layers[usize::from(id)] = shading.layers.layers[usize::from(last)];
