@@ -45,8 +45,9 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
     let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
+    let unset = unset(&info.materials, args.unset.as_deref())?;
     if textured(args) {
-        scene.set_textures(unset(&info.materials, args.unset.as_deref())?);
+        scene.set_textures(unset);
     }
     report.time("open_ms", "open", start.elapsed());
     // Before the work, so that a place that cannot be written costs none.

@@ -22,6 +22,9 @@ const REPEAT: f64 = 8.0;
 /// Waves of a texture that come fewer times than this along its edge are taken out.
 const SLOW: usize = 16;
 
+/// Linear colour of bare ground where no material is called so.
+const EARTH: Vec3 = Vec3::new(0.156, 0.093, 0.045);
+
 /// What shows less than this is not looked up.
 const LEAST: f32 = 0.02;
 
@@ -52,7 +55,7 @@ impl Textures {
     pub fn new(materials: &MaterialTable, unset: u8) -> Textures {
         let linear: [f32; 256] = std::array::from_fn(|byte| linear_from_srgb(byte as u8));
         let colour = |id: u8| Vec3::from(materials.colour(id).map(|v| linear[usize::from(v)]));
-        let earth = colour(materials.find("Ground").unwrap_or(0));
+        let earth = materials.find("Ground").map_or(EARTH, colour);
         let [flat, steep] = ["Grass", "Rock"].map(|name| materials.find(name).unwrap_or(unset));
         let slope = Slope { unset, flat, steep, ..Slope::default() };
         let mut shading = Shading { slope, ..Shading::new(materials) };
@@ -250,6 +253,18 @@ mod tests {
         let between = far(Vec3::new(x, y, 0.0), UNSET);
         assert!(between != far(Vec3::new(x, y, 0.0), GRASS));
         assert!(between != far(Vec3::new(x, y, 0.0), ROCK));
+    }
+
+    #[test]
+    fn a_table_without_ground_has_brown_earth_under_its_grass() {
+        let few = MaterialTable::default().materials()[..3].to_vec();
+        let textures = Textures::new(&MaterialTable::new(few), UNSET);
+        let below = textures.colour(DVec3::ZERO, -Vec3::Y, 1e6, &of(GRASS));
+        assert!(below.x > below.y && below.y > below.z && below.z > 0.02, "{below}");
+        // Neither grass nor rock is needed: then unset ground is even.
+        let none = Textures::new(&MaterialTable::new(Vec::new()), UNSET);
+        let [flat, steep] = [Vec3::Y, Vec3::X].map(|n| none.colour(DVec3::ZERO, n, 1e6, &of(9)));
+        assert!(flat.abs_diff_eq(steep, 1e-3) && flat.min_element() > 0.1, "{flat} {steep}");
     }
 
     #[test]
