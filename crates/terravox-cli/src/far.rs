@@ -114,7 +114,7 @@ pub fn show(
     let lod = terrain.lod();
     let mesh = |block| {
         let mut mesh = lod.mesh(block)?.clone();
-        if let Some(by) = levels.morph {
+        if let Some(by) = levels.morph.filter(|by| *by != Morph::Targets) {
             move_vertices(Arc::make_mut(&mut mesh), block.mip, by, lod.morph(), viewpoint.eye);
         }
         Some(ShownMesh { block, mip: block.mip, mesh })
@@ -137,6 +137,7 @@ fn move_vertices(mesh: &mut BlockMesh, mip: u8, by: Morph, ways: Ways, eye: DVec
     let size = f64::from(1_u32 << mip);
     let factor = |_, position: [f32; 3], step: u8| match by {
         Morph::All(factor) => factor,
+        Morph::Targets => 0.0,
         Morph::ByDistance => {
             let voxel = (min + DVec3::from(position.map(f64::from))) * size;
             ways.factor(mip + step, voxel.distance(eye) as f32)
