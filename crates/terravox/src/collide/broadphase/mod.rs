@@ -182,7 +182,7 @@ impl Broadphase {
         maker: &mut MaskMaker,
     ) {
         let position = page_of(chunk);
-        if snapshot.page(position).is_none() && self.pages.get(position).is_none() {
+        if snapshot.page(position).is_none() {
             return;
         }
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
