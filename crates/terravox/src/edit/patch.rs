@@ -209,6 +209,7 @@ pub(super) struct PatchScratch {
     pub material: Vec<u8>,
     pub occupancy: Vec<u8>,
     pub water: Vec<(u32, u8)>,
+    pub partial: Vec<u8>,
     pub bytes: Vec<u8>,
     pub runs: Vec<Run>,
     pub cells: DenseBox,
@@ -299,7 +300,7 @@ fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Box<[u8]> {
         s.occupancy.extend_from_slice(&cells.occupancies()[part]);
     }
     s.bytes.clear();
-    encode_cells(&s.material, &mut s.occupancy, &s.water, &mut s.bytes);
+    encode_cells(&s.material, &mut s.occupancy, &s.water, &mut s.partial, &mut s.bytes);
     s.bytes.as_slice().into()
 }
 
@@ -308,17 +309,40 @@ const PARTIAL: u8 = 0;
 
 /// Writes cells: the occupancies of those that are neither full nor air one after the
 /// other, and runs in which one value stands for all of them. At a surface nearly every
-/// cell has an occupancy of its own, which would be a run of its own.
-fn encode_cells(material: &[u8], occupancy: &mut [u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
-    let mut partial = Vec::new();
-    for (&m, o) in material.iter().zip(&mut *occupancy) {
-        if m != AIR && *o != 255 {
-            partial.push(std::mem::replace(o, PARTIAL));
+/// cell has an occupancy of its own, which would be a run of its own. `partial` is a buffer.
+fn encode_cells(
+    material: &[u8],
+    occupancy: &mut [u8],
+    water: &[(u32, u8)],
+    partial: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    partial.clear();
+    partial.resize(material.len(), 0);
+    let mut count = 0;
+    for (m, o) in material.chunks(8).zip(occupancy.chunks_mut(8)) {
+        if all_are(m, AIR) || all_are(o, 255) {
+            continue;
+        }
+        for (&m, o) in m.iter().zip(o) {
+            let is_partial = m != AIR && *o != 255;
+            partial[count] = *o;
+            count += usize::from(is_partial);
+            *o = if is_partial { PARTIAL } else { *o };
         }
     }
-    put_varint(partial.len() as u64, out);
-    out.extend_from_slice(&partial);
+    put_varint(count as u64, out);
+    out.extend_from_slice(&partial[..count]);
     RLE.encode(material, occupancy, water, out);
+}
+
+/// Whether eight bytes, or the fewer at the end, are all `value`.
+#[inline(always)]
+fn all_are(bytes: &[u8], value: u8) -> bool {
+    match bytes.try_into() {
+        Ok(word) => u64::from_le_bytes(word) == u64::from_le_bytes([value; 8]),
+        Err(_) => bytes.iter().all(|&byte| byte == value),
+    }
 }
 
 /// Reads what [`encode_cells`] wrote, all of `bytes`.
@@ -336,13 +360,19 @@ pub(super) fn decode_cells(
     let start = offset + count;
     let read =
         RLE.decode(runs, material, occupancy, water).map_err(|error| start + error.offset)?;
-    let mut partial = partial.iter();
-    for (&m, o) in material.iter().zip(occupancy) {
-        if m != AIR && *o != 255 {
-            *o = *partial.next().ok_or(0usize)?;
+    let mut next = 0;
+    for (m, o) in material.chunks(8).zip(occupancy.chunks_mut(8)) {
+        if all_are(m, AIR) || all_are(o, 255) {
+            continue;
+        }
+        for (&m, o) in m.iter().zip(o) {
+            if m != AIR && *o != 255 {
+                *o = *partial.get(next).ok_or(0usize)?;
+                next += 1;
+            }
         }
     }
-    let all = read == runs.len() && partial.next().is_none();
+    let all = read == runs.len() && next == partial.len();
     if all { Ok(()) } else { Err(start + read) }
 }
 

@@ -104,7 +104,7 @@ impl VoxelGrid {
             && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
         self.edit_pages(region, |page, part, kinds, updates| {
             part.blocks::<5>().for_each(|chunk| page.write(chunk, cells, kinds, updates));
-            page.refresh_mips(part.coarser(5), kinds, updates);
+            page.refresh_mips(part, kinds, updates);
         });
         self.raise_chunks(if fresh { region.coarser(5).finer(5) } else { region }, 0);
         Ok(())

@@ -173,6 +173,12 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         }
     }
 
+    /// Whether no cell holds water, before and after `updates` are written.
+    #[inline]
+    pub fn is_dry_after(&self, updates: &LineUpdates) -> bool {
+        self.water.is_empty() && updates.water.is_empty()
+    }
+
     /// Water of the cells `first..first + cells` of one line, as it will be once `updates`
     /// are written.
     pub fn water_after<'a>(
@@ -318,21 +324,34 @@ impl<const LINES: usize, const GROUPS: usize> PackedLines<LINES, GROUPS> {
         self.stored[group] |= 1 << (line % 32);
     }
 
-    fn replace_water(&mut self, updates: &LineUpdates) {
+    fn replace_water(&mut self, updates: &mut LineUpdates) {
         let (Some(&first), Some(&last)) = (updates.lines.first(), updates.lines.last()) else {
             return;
         };
         if self.water.is_empty() && updates.water.is_empty() {
             return;
         }
+        if !updates.water.is_sorted_by_key(|entry| entry.0) {
+            updates.water.sort_unstable_by_key(|entry| entry.0);
+        }
         // Lakes have long lists; what lies before and after the lines stays as it is.
         let line_of = |entry: &(u16, u8)| entry.0 / ROW_CELLS as u16;
         let from = self.water.partition_point(|entry| line_of(entry) < first);
         let to = self.water.partition_point(|entry| line_of(entry) <= last);
-        let between = self.water[from..to].iter().copied();
-        let kept = between.filter(|entry| updates.lines.binary_search(&line_of(entry)).is_err());
-        let mut between: Vec<_> = kept.chain(updates.water.iter().copied()).collect();
-        between.sort_unstable_by_key(|entry| entry.0);
+        let mut lines = updates.lines.iter().copied().peekable();
+        let mut fresh = updates.water.iter().copied().peekable();
+        let mut between = Vec::with_capacity(to - from + updates.water.len());
+        for held in &self.water[from..to] {
+            while lines.next_if(|&line| line < line_of(held)).is_some() {}
+            if lines.peek() == Some(&line_of(held)) {
+                continue;
+            }
+            while let Some(fresh) = fresh.next_if(|fresh| fresh.0 < held.0) {
+                between.push(fresh);
+            }
+            between.push(*held);
+        }
+        between.extend(fresh);
         if between != self.water[from..to] {
             self.water = [&self.water[..from], &between, &self.water[to..]].concat();
         }

@@ -8,6 +8,7 @@ use super::cell::{AIR, Cell, ROW_CELLS, Row};
 use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
 use super::position::Region;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// One mip inside a [`PackedLines`]: `edge`³ cells from cell index `first` on, x fastest,
@@ -78,24 +79,19 @@ pub(crate) fn coarser_cell(children: &Octet, kinds: &[Kind; 256]) -> (Cell, Opti
     }
 }
 
-/// The material with the largest sum of occupancy among the children that count.
+/// The material with the largest sum of occupancy among the children that count, the
+/// lowest of those.
 fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
-    let mut counted = children.iter().map(|child| child.0).filter(|&cell| counts(cell));
-    let first = counted.next().map_or(AIR, |cell| cell.material);
-    // Nearly always there is only one.
-    if counted.all(|cell| cell.material == first) {
-        return first;
+    // Nearly always there are one or two.
+    let (mut sums, mut found) = ([(AIR, 0); 8], 0);
+    for &(cell, _) in children.iter().filter(|child| counts(child.0)) {
+        let known = sums[..found].iter().position(|sum| sum.0 == cell.material);
+        let at = known.unwrap_or(found);
+        found += usize::from(known.is_none());
+        sums[at] = (cell.material, sums[at].1 + cell.units());
     }
-    let mut best = (0, AIR);
-    for &(candidate, _) in children.iter().filter(|child| counts(child.0)) {
-        let material = candidate.material;
-        let same = children.iter().filter(|child| child.0.material == material);
-        let sum: u32 = same.map(|child| child.0.units()).sum();
-        if sum > best.0 || (sum == best.0 && material < best.1) {
-            best = (sum, material);
-        }
-    }
-    best.1
+    let best = sums[..found].iter().max_by_key(|(material, sum)| (*sum, Reverse(*material)));
+    best.map_or(AIR, |best| best.0)
 }
 
 /// Adds to `updates` the cells `dirty` of the level `coarse`, made from the level `fine`
@@ -185,7 +181,10 @@ impl<'a> Below<'a> {
             let at = first % ROW_CELLS;
             [&row.material[at..at + fine.edge], &row.occupancy[at..at + fine.edge]]
         });
-        let wet = first.map(|first| lines.water_after(updates, first, fine.edge));
+        let wet = match lines.is_dry_after(updates) {
+            true => [&[][..]; 4],
+            false => first.map(|first| lines.water_after(updates, first, fine.edge)),
+        };
         Below { first, rows, wet }
     }
 

@@ -85,17 +85,13 @@ fn slot_index(chunk: ChunkPos) -> usize {
     local(chunk.x) + 8 * (local(chunk.z) + 8 * local(chunk.y))
 }
 
-/// The region of one chunk, in chunks.
-fn one_chunk(chunk: ChunkPos) -> Region {
-    Region::one(VoxelPos::new(chunk.x, chunk.y, chunk.z))
-}
-
-/// The cells of mip 4 or 5 of a region of chunks, from the lowest of their page.
-fn cells_of(chunks: Region, mip: u8) -> Region {
-    let local = |v: i32| v & (PAGE_EDGE - 1);
-    let [x, y, z] = chunks.min.to_array().map(local);
-    let min = VoxelPos::new(x, y, z);
-    Region { min, max: min + (chunks.max - chunks.min) }.finer(5 - u32::from(mip))
+/// The cells of mip 4 or 5 that hold any voxel of a region of one page, from the lowest of
+/// the page.
+fn cells_of(region: Region, mip: u8) -> Region {
+    let cells = region.coarser(mip.into());
+    let edge = PAGE_EDGE << (5 - mip);
+    let min = VoxelPos::from(cells.min.to_array().map(|v| v & (edge - 1)));
+    Region { min, max: min + (cells.max - cells.min) }
 }
 
 /// The page that holds a chunk.
@@ -198,10 +194,10 @@ impl Page {
             let stored = Arc::make_mut(&mut self.chunks[index]);
             stored.finest = mip;
             stored.write_mip(mip, origin, source, kinds, updates);
-            return self.refresh_mips(one_chunk(chunk), kinds, updates);
+            return self.refresh_mips(chunk.region(), kinds, updates);
         }
         self.set_slot(chunk, Slot::Coarse(mip));
-        let cells = cells_of(one_chunk(chunk), mip);
+        let cells = cells_of(chunk.region(), mip);
         let read = |at: VoxelPos| {
             let at = origin + at - cells.min;
             (source.cell(at), source.water_at(at))
@@ -213,7 +209,7 @@ impl Page {
     /// Makes a chunk unlisted.
     pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
         self.set_slot(chunk, Slot::Unlisted);
-        self.refresh_mips(one_chunk(chunk), kinds, updates);
+        self.refresh_mips(chunk.region(), kinds, updates);
     }
 
     /// Index of the stored chunk of a slot, made if the slot has none.
@@ -243,9 +239,9 @@ impl Page {
         self.slots[at] = SlotWord::new(slot);
     }
 
-    /// Recomputes the page's mips over a region of its chunks, in chunks.
-    pub fn refresh_mips(&mut self, chunks: Region, kinds: &[Kind; 256], updates: &mut LineUpdates) {
-        let cells = cells_of(chunks, FIRST_PAGE_MIP);
+    /// Recomputes the page's mips over a region of it, in voxels.
+    pub fn refresh_mips(&mut self, region: Region, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+        let cells = cells_of(region, FIRST_PAGE_MIP);
         let read = |at: VoxelPos| self.coarse_cell(at, kinds);
         self.stage_cells(cells, FIRST_PAGE_MIP, read, kinds, updates);
         self.coarsen_above(cells, FIRST_PAGE_MIP, kinds, updates);
