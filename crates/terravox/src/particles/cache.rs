@@ -3,9 +3,9 @@
 //! A cell is 0.5 × 2 × 0.5 m; a direction is the one of ±X, ±Y, ±Z that it follows most. What
 //! is found is kept for a cell four times as large as well, for particles that know nothing
 //! better: most of a burst, where nobody has flown before. The
-//! cache has a bound in bytes; when it is full, the entry that was written longest ago goes.
-//! Entries lie in one array, chained by age; a table of their numbers finds them (linear
-//! probing, deletion by moving back). Most particles that look are where nothing is known; a
+//! cache has a bound in bytes; when it is full, the entry that was made longest ago goes.
+//! Entries lie in one array, which is written round and round; a table of their numbers finds
+//! them (linear probing, deletion by moving back). Most particles that look are where nothing is known; a
 //! small table that counts the entries of coarse cells says so, and the rest is not read.
 //!
 //! Source: Frykholm, "Hack Day Report" (2012). Cells floor, where the published code
@@ -43,6 +43,12 @@ pub struct CachedPlane {
     pub point_m: [f32; 3],
 }
 
+impl CachedPlane {
+    fn is_valid(&self) -> bool {
+        self.plane.is_valid() && Vec3::from(self.point_m).is_finite()
+    }
+}
+
 /// Cell and direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -54,13 +60,13 @@ pub(super) struct Key {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// [`FORGOTTEN`] if there is none.
     key: Key,
     found: CachedPlane,
-    /// Numbers of the entries that were written before and after; of free ones, `older` is
-    /// the next free one.
-    older: u32,
-    newer: u32,
 }
+
+/// The key of an entry that was forgotten.
+const FORGOTTEN: Key = Key { cell: [0; 3], direction: u8::MAX, level: u8::MAX };
 
 /// How much larger coarse cells are, on every axis.
 const COARSER: f32 = 4.0;
@@ -79,6 +85,9 @@ const EMPTY: Place = Place { number: NONE, hash: 0 };
 /// No entry.
 const NONE: u32 = u32::MAX;
 
+/// Entries are fetched so many before they go.
+const SOON: usize = 8;
+
 /// The most bytes of the tables for each entry: four places and a count.
 const TABLE_BYTES: usize = 4 * size_of::<Place>() + size_of::<u32>();
 
@@ -93,9 +102,8 @@ pub struct PlaneCache {
     known: Vec<u32>,
     entries: Vec<Entry>,
     table: Vec<Place>,
-    oldest: u32,
-    newest: u32,
-    free: u32,
+    /// Where the next entry goes.
+    next: usize,
     len: usize,
 }
 
@@ -138,9 +146,7 @@ impl PlaneCache {
             capacity: capacity.min(1 << 30),
             entries: Vec::new(),
             table: Vec::new(),
-            oldest: NONE,
-            newest: NONE,
-            free: NONE,
+            next: 0,
             len: 0,
         }
     }
@@ -199,31 +205,50 @@ impl PlaneCache {
         direction: impl Into<[f32; 3]>,
         found: CachedPlane,
     ) {
-        let (position, direction) = (position_m.into().into(), direction.into().into());
-        (0..2).for_each(|level| self.insert_at(position, direction, found, level));
+        let (position, direction) = (position_m.into().into(), direction_of(direction.into()));
+        for level in 0..2 {
+            let key = self.key(position, direction, level).filter(|_| found.is_valid());
+            if let Some(key) = key {
+                self.put_nearer(key, found);
+            }
+        }
     }
 
-    /// As [`PlaneCache::insert`], for the cells of one level: those of a cell's size, or the
-    /// coarse ones.
-    pub(super) fn insert_at(
-        &mut self,
-        position: Vec3,
-        direction: Vec3,
-        found: CachedPlane,
-        level: u8,
-    ) {
-        let valid = found.plane.is_valid() && Vec3::from(found.point_m).is_finite();
-        let key = self.key(position, direction_of(direction.into()), level);
-        if let Some(key) = key.filter(|_| valid) {
-            self.put_nearer(key, found);
+    /// Remembers what was found in a direction for the cells around the place where it is, so
+    /// many to each side, and for coarse cells around it.
+    pub(super) fn insert_around(&mut self, direction: Vec3, found: CachedPlane, beside: i32) {
+        let (point, direction) = (Vec3::from(found.point_m), direction_of(direction.into()));
+        let Some(middle) = self.key(point, direction, 0).filter(|_| found.is_valid()) else {
+            return;
+        };
+        let [x, y, z] = middle.cell;
+        let row = |z: i32| (-beside..=beside).map(move |off| [x.saturating_add(off), y, z]);
+        let rows = (-beside..=beside).map(|off| z.saturating_add(off));
+        let keys = rows.flat_map(row).map(|cell| Key { cell, ..middle });
+        // Memory is slow, and the table has no order.
+        for key in keys.clone() {
+            self.fetch_place(&key);
+        }
+        keys.for_each(|key| self.put_nearer(key, found));
+        // Of coarse cells no more than two lie side by side.
+        let off = beside as f32 * self.options.cell_m;
+        for (x, z) in [(-off, -off), (off, -off), (-off, off), (off, off)] {
+            if let Some(key) = self.key(point + Vec3::new(x, 0.0, z), direction, 1) {
+                self.put_nearer(key, found);
+            }
         }
     }
 
     /// Keeps the one that was found nearer to the cell; of two in it, the newer.
     fn put_nearer(&mut self, key: Key, found: CachedPlane) {
         let off = |found: &CachedPlane| self.off_cell(&key, found.point_m);
-        if self.get(&key).is_none_or(|old| off(&found) <= off(&old)) {
-            self.put(key, found);
+        match self.number(&key) {
+            None => self.add(key, found),
+            Some(number) => {
+                if off(&found) <= off(&self.entries[number].found) {
+                    self.entries[number].found = found;
+                }
+            }
         }
     }
 
@@ -241,19 +266,17 @@ impl PlaneCache {
     /// cell, or the way from there to the plane, touches it.
     pub fn forget(&mut self, min_m: impl Into<[f32; 3]>, max_m: impl Into<[f32; 3]>) {
         let (min, max) = (min_m.into(), max_m.into());
-        let mut number = self.oldest;
-        while number != NONE {
-            let Entry { key, found, newer, .. } = self.entries[number as usize];
+        for number in 0..self.entries.len() {
+            let Entry { key, found } = self.entries[number];
             let apart = (0..3).any(|i| {
                 let size = self.size(i, key.level);
                 let low = key.cell[i] as f32 * size;
                 let high = low + size;
                 low.min(found.point_m[i]) > max[i] || high.max(found.point_m[i]) < min[i]
             });
-            if !apart {
+            if !apart && key != FORGOTTEN {
                 self.remove(number);
             }
-            number = newer;
         }
     }
 
@@ -262,7 +285,7 @@ impl PlaneCache {
         self.entries.clear();
         self.table.fill(EMPTY);
         self.known.fill(0);
-        (self.oldest, self.newest, self.free, self.len) = (NONE, NONE, NONE, 0);
+        (self.next, self.len) = (0, 0);
     }
 
     /// Edge of a cell along an axis, metres.
@@ -313,13 +336,13 @@ impl PlaneCache {
     /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
     /// where in the table that begins.
     pub(super) fn fetch_places(&self, position: Vec3, direction: Option<u8>) -> [usize; 2] {
-        [self.fetch_place(position, direction, 0), self.fetch_place(position, direction, 1)]
+        let key = |level| self.key(position, direction, level).unwrap_or_default();
+        [0, 1].map(|level| self.fetch_place(&key(level)))
     }
 
     #[inline]
-    pub(super) fn fetch_place(&self, position: Vec3, direction: Option<u8>, level: u8) -> usize {
-        let key = self.key(position, direction, level).unwrap_or_default();
-        let home = hash(&key) as usize & self.table.len().wrapping_sub(1);
+    fn fetch_place(&self, key: &Key) -> usize {
+        let home = hash(key) as usize & self.table.len().wrapping_sub(1);
         prefetch(&self.table, home);
         home
     }
@@ -335,28 +358,41 @@ impl PlaneCache {
 
     #[inline]
     pub(super) fn get(&self, key: &Key) -> Option<CachedPlane> {
-        let place = self.place(key)?;
-        Some(self.entries[self.table[place].number as usize].found)
+        Some(self.entries[self.number(key)?].found)
     }
 
+    /// Sets what is known for a key.
+    #[cfg(test)]
     pub(super) fn put(&mut self, key: Key, found: CachedPlane) {
+        match self.number(&key) {
+            None => self.add(key, found),
+            Some(number) => self.entries[number].found = found,
+        }
+    }
+
+    /// Adds an entry for a key that has none.
+    fn add(&mut self, key: Key, found: CachedPlane) {
         if self.capacity == 0 {
             return;
         }
-        if let Some(place) = self.place(&key) {
-            let number = self.table[place].number;
-            self.entries[number as usize].found = found;
-            if number != self.newest {
-                self.unchain(number);
-                self.chain(number);
+        if self.table.is_empty() {
+            self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
+            self.entries.reserve_exact(self.capacity);
+            // Few enough to stay at hand.
+            self.known = vec![0; (self.capacity.next_power_of_two() / 4).max(1)];
+        }
+        let (number, entry) = (self.next, Entry { key, found });
+        self.next = (number + 1) % self.capacity;
+        match self.entries.get(number) {
+            None => self.entries.push(entry),
+            Some(old) => {
+                if old.key != FORGOTTEN {
+                    self.remove(number);
+                }
+                self.entries[number] = entry;
+                self.fetch_oldest();
             }
-            return;
         }
-        if self.len == self.capacity {
-            self.remove(self.oldest);
-        }
-        let number = self.take_free(Entry { key, found, older: NONE, newer: NONE });
-        self.chain(number);
         self.len += 1;
         if key.level > 0 {
             let count = self.known_at(&key);
@@ -367,25 +403,20 @@ impl PlaneCache {
         while self.table[place].number != NONE {
             place = (place + 1) & mask;
         }
-        self.table[place] = Place { number, hash };
+        self.table[place] = Place { number: number as u32, hash };
     }
 
-    /// A number for an entry, and room in the table.
-    fn take_free(&mut self, entry: Entry) -> u32 {
-        if self.table.is_empty() {
-            self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
-            self.entries.reserve_exact(self.capacity);
-            // Few enough to stay at hand.
-            self.known = vec![0; (self.capacity.next_power_of_two() / 4).max(1)];
+    /// Says that an entry will have to go soon.
+    fn fetch_oldest(&self) {
+        if let Some(entry) = self.entries.get(self.next + SOON) {
+            prefetch(&self.table, hash(&entry.key) as usize & (self.table.len() - 1));
         }
-        if self.free == NONE {
-            self.entries.push(entry);
-            return self.entries.len() as u32 - 1;
-        }
-        let number = self.free;
-        self.free = self.entries[number as usize].older;
-        self.entries[number as usize] = entry;
-        number
+    }
+
+    /// The number of the entry of a key.
+    #[inline]
+    fn number(&self, key: &Key) -> Option<usize> {
+        Some(self.table[self.place(key)?].number as usize)
     }
 
     /// Where the table names the entry of a key.
@@ -406,8 +437,8 @@ impl PlaneCache {
         None
     }
 
-    fn remove(&mut self, number: u32) {
-        let key = self.entries[number as usize].key;
+    fn remove(&mut self, number: usize) {
+        let key = self.entries[number].key;
         let Some(mut hole) = self.place(&key) else { unreachable!("entries are in the table") };
         let mask = self.table.len() - 1;
         let mut place = hole;
@@ -429,33 +460,8 @@ impl PlaneCache {
             let count = self.known_at(&key);
             self.known[count] -= 1;
         }
-        self.unchain(number);
-        self.entries[number as usize].older = self.free;
-        self.free = number;
+        self.entries[number].key = FORGOTTEN;
         self.len -= 1;
-    }
-
-    fn unchain(&mut self, number: u32) {
-        let Entry { older, newer, .. } = self.entries[number as usize];
-        match older {
-            NONE => self.oldest = newer,
-            _ => self.entries[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            _ => self.entries[newer as usize].older = older,
-        }
-    }
-
-    /// Makes it the newest.
-    fn chain(&mut self, number: u32) {
-        let entry = &mut self.entries[number as usize];
-        (entry.older, entry.newer) = (self.newest, NONE);
-        match self.newest {
-            NONE => self.oldest = number,
-            newest => self.entries[newest as usize].newer = number,
-        }
-        self.newest = number;
     }
 }
 

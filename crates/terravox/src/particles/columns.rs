@@ -1,5 +1,6 @@
 //! Particles as a structure of arrays, in blocks of eight.
 
+use super::cache::prefetch;
 use super::plane::CollisionPlane;
 use glam::Vec3;
 
@@ -96,6 +97,22 @@ impl Columns {
             column.set(at, value);
         }
         self.moving[at] = self.moving[at] & !(1 << slot) | u8::from(moving) << slot;
+    }
+
+    /// Says that what tells the ways of some particles, `at` the first of them, will be read
+    /// soon.
+    pub fn fetch(&self, at: usize, count: usize) {
+        let last = at + count - 1;
+        let columns = self.position.iter().chain(&self.velocity);
+        for column in columns.chain(self.planes.iter().flatten()) {
+            prefetch(&column.0, at / LANES);
+            prefetch(&column.0, last / LANES);
+        }
+        prefetch(&self.known_until, at);
+        for places in &self.found_at {
+            prefetch(places, at);
+            prefetch(places, last);
+        }
     }
 
     /// Adds a particle without planes, which ends at `end` if particles do.

@@ -4,6 +4,7 @@ use super::cache::PlaneCache;
 use super::columns::{Column, Columns, LANES};
 use super::emit::Emitter;
 use super::find::{LONGEST_LOOK_SECONDS, chord_seconds};
+use super::need::RUNS;
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use super::random::Random;
 use super::step::{Event, Path, Step, step};
@@ -161,6 +162,8 @@ pub struct Effect {
     /// Where particles started in this update, off the planes that they touch; if each has
     /// its own rays.
     pub(super) starts: Vec<Vec3>,
+    /// Where the next contest for a ray is, as shares of all particles.
+    pub(super) next_runs: Option<[f32; RUNS]>,
     /// Particles of streams saved up.
     saved_particles: f32,
     /// The first particle that has not looked for a plane yet.
@@ -191,6 +194,7 @@ impl Effect {
             chord_seconds: chord_seconds(options.gravity),
             saved_rays: 0.0,
             starts: Vec::new(),
+            next_runs: None,
             saved_particles: 0.0,
             fresh: 0,
             stats: EffectStats::default(),
@@ -406,15 +410,21 @@ impl Effect {
     /// Notes who died and who looks for planes: those that wake and, if they keep several, so
     /// that they lie in a corner, those that bounced. None do if each has its own rays.
     fn note(&mut self, event: &Event, each: bool) {
-        let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
-        let particle = |lane| event.block * LANES + lane;
+        let particles = |bits: u8| {
+            let mut bits = u32::from(bits);
+            std::iter::from_fn(move || {
+                let lane = bits.trailing_zeros() as usize;
+                bits &= bits.wrapping_sub(1);
+                (lane < LANES).then_some(event.block * LANES + lane)
+            })
+        };
         self.stats.bounces += u64::from(event.bounced.count_ones());
-        self.dead.extend(lanes(event.dead).map(particle));
-        lanes(event.awake).for_each(|lane| self.drop_moving(particle(lane)));
+        self.dead.extend(particles(event.dead));
+        particles(event.awake).for_each(|particle| self.drop_moving(particle));
         if !each && !self.columns.planes.is_empty() {
             let several = self.columns.planes.len() > 1;
             let bits = event.awake | if several { event.bounced } else { 0 };
-            self.lookers.extend(lanes(bits & !event.dead).map(particle));
+            self.lookers.extend(particles(bits & !event.dead));
         }
     }
 

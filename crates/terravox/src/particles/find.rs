@@ -67,7 +67,7 @@ const BESIDE: i32 = 2;
 const MOVING_SECONDS: f32 = 0.25;
 
 /// Seconds after which a particle without a plane looks again.
-const UNKNOWING_SECONDS: f32 = 0.1;
+const UNKNOWING_SECONDS: f32 = 0.15;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
@@ -131,11 +131,17 @@ impl Effect {
             }
             let mut count = 0;
             for &particle in run {
-                let look = self.look(particle);
                 if self.columns.moving[particle] != 0 {
                     continue;
                 }
-                if !cache.may_know(look.position) {
+                let known = cache.may_know(self.columns.position(particle));
+                // Nearly all of a burst that has not met anything yet.
+                if !known && self.planes(particle).next().is_none() {
+                    self.columns.wakes.set(particle, self.clock + UNKNOWING_SECONDS);
+                    continue;
+                }
+                let look = self.look(particle);
+                if !known {
                     self.sleep(&look, cache.options().cell_m);
                     continue;
                 }
@@ -259,6 +265,9 @@ impl Effect {
 
     /// Drops planes of moving things.
     pub(super) fn drop_moving(&mut self, particle: usize) {
+        if self.columns.moving[particle] == 0 {
+            return;
+        }
         for slot in 0..self.columns.planes.len() {
             if self.columns.moving[particle] >> slot & 1 == 1 {
                 self.columns.set_plane(slot, particle, CollisionPlane::NONE, false);
@@ -526,24 +535,11 @@ impl Effect {
     /// Remembers what was met for those who come down beside it, and for those who go into it
     /// from other directions.
     fn remember_around(&self, met: &Met, heading: Vec3, cache: &mut PlaneCache) {
-        let (point_m, size) = (Vec3::from(met.hit.point_m), cache.options().cell_m);
         let found = CachedPlane { plane: met.plane, point_m: met.hit.point_m };
         let into = -Vec3::from(met.plane.normal);
-        let towards = direction_of(heading.into());
-        let both = direction_of(into.into()) != towards;
-        // Of coarse cells no more than two lie side by side.
-        for (level, stride) in [(0, 1), (1, 2 * BESIDE as usize)] {
-            let beside = || (-BESIDE..=BESIDE).step_by(stride).map(|at| size * at as f32);
-            let places = || beside().flat_map(|x| beside().map(move |z| Vec3::new(x, 0.0, z)));
-            for place in places() {
-                cache.fetch_place(point_m + place, towards, level);
-            }
-            for place in places().map(|place| point_m + place) {
-                cache.insert_at(place, heading, found, level);
-                if both {
-                    cache.insert_at(place, into, found, level);
-                }
-            }
+        cache.insert_around(heading, found, BESIDE);
+        if direction_of(into.into()) != direction_of(heading.into()) {
+            cache.insert_around(into, found, BESIDE);
         }
     }
 }

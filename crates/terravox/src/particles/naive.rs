@@ -86,23 +86,27 @@ fn respond(particle: &mut Particle, plane: &CollisionPlane, step: &Step) -> bool
 pub(super) struct Cache {
     pub capacity: usize,
     pub planes: HashMap<Key, CachedPlane>,
-    /// In the order of writes.
-    pub order: VecDeque<Key>,
+    /// In the order in which they were made; none for those that were forgotten.
+    pub order: VecDeque<Option<Key>>,
 }
 
 impl Cache {
     pub fn put(&mut self, key: Key, found: CachedPlane) {
-        self.order.retain(|other| *other != key);
-        self.order.push_back(key);
-        self.planes.insert(key, found);
-        if self.planes.len() > self.capacity {
-            let oldest = self.order.pop_front();
-            self.planes.remove(&oldest.expect("it is not empty"));
+        if self.capacity == 0 || self.planes.insert(key, found).is_some() {
+            return;
         }
+        if self.order.len() == self.capacity
+            && let Some(oldest) = self.order.pop_front().flatten()
+        {
+            self.planes.remove(&oldest);
+        }
+        self.order.push_back(Some(key));
     }
 
     pub fn forget(&mut self, gone: impl Fn(&Key, &CachedPlane) -> bool) {
         self.planes.retain(|key, found| !gone(key, found));
-        self.order.retain(|key| self.planes.contains_key(key));
+        for made in &mut self.order {
+            *made = made.filter(|key| self.planes.contains_key(key));
+        }
     }
 }

@@ -8,9 +8,10 @@
 
 use super::cache::PlaneCache;
 use super::effect::Effect;
+use super::random::Random;
 
 /// Runs in a contest, and the particles of each: those beside each other are read at once.
-const RUNS: usize = 2;
+pub(super) const RUNS: usize = 2;
 const RUN: usize = 8;
 
 /// The most contests for one ray.
@@ -40,11 +41,17 @@ impl Effect {
         winner
     }
 
-    /// The neediest particle of a few runs, and its need.
+    /// The neediest particle of a few runs, and its need. The runs of the next contest are
+    /// drawn and fetched before these are looked at.
     fn contest(&mut self) -> (usize, f32) {
         let (count, mut best) = (self.columns.count, (0, f32::NEG_INFINITY));
-        for _ in 0..RUNS {
-            let first = self.random.below(count as u32) as usize;
+        let draw = |random: &mut Random| [0; RUNS].map(|_| random.unit());
+        let next = draw(&mut self.random);
+        let now = self.next_runs.replace(next).unwrap_or_else(|| draw(&mut self.random));
+        // The numbers are below 1, but products round.
+        let first = |drawn: f32| ((drawn * count as f32) as usize).min(count - 1);
+        next.iter().for_each(|&drawn| self.columns.fetch(first(drawn), RUN));
+        for first in now.map(first) {
             for particle in (first..first + RUN.min(count)).map(|at| at % count) {
                 let need = self.need(particle);
                 if need > best.1 {

@@ -1,8 +1,7 @@
 //! Seeded random numbers.
 //!
 //! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014):
-//! the SplitMix64 finaliser over a counter; whole numbers below a bound by Lemire, "Fast
-//! random integer generation in an interval" (2019).
+//! the SplitMix64 finaliser over a counter.
 
 use glam::Vec3;
 
@@ -18,18 +17,6 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
-    }
-
-    /// A whole number below `end`, which is not 0; every one equally likely.
-    pub fn below(&mut self, end: u32) -> u32 {
-        let end = u64::from(end);
-        loop {
-            let product = (self.bits() >> 32) * end;
-            // Of 2³² values the first few would come once too often.
-            if product & 0xffff_ffff >= (1 << 32) % end {
-                return (product >> 32) as u32;
-            }
-        }
     }
 
     /// A number in 0..1.
@@ -66,16 +53,6 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whole_numbers_are_equally_likely() {
-        let mut random = Random(3);
-        let mut counts = [0; 7];
-        (0..70_000).for_each(|_| counts[random.below(7) as usize] += 1);
-        // Five standard deviations.
-        assert!(counts.iter().all(|count| (9540..10_460).contains(count)), "{counts:?}");
-        assert_eq!(random.below(1), 0);
-    }
 
     #[test]
     fn points_lie_in_ball_and_disc_on_all_sides() {
