@@ -12,6 +12,7 @@ pub use closed::World;
 pub use ours::read;
 pub use seam::{ground, quantile};
 pub use states::Flight;
+pub use view::horizon_view;
 
 use crate::report::Report;
 

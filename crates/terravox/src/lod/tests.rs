@@ -266,3 +266,124 @@ fn fly_and_dig(
     scene.assert_balanced();
     scene.assert_rebuilt();
 }
+
+#[cfg(feature = "simplify")]
+mod simplified {
+    use super::*;
+
+    impl Scene {
+        /// So many calls for meshes that rest, and jobs that were out when they came.
+        fn rest(&mut self, calls: usize, out: &mut Vec<SimplifyJob>) {
+            let mut simplifier = Simplifier::new();
+            for _ in 0..calls {
+                let jobs = std::mem::replace(out, self.lod.plan_simplified(3));
+                let done = jobs.into_iter().map(|job| job.run(&mut simplifier)).collect();
+                let swap = self.lod.publish_simplified(done);
+                self.draw(swap);
+            }
+        }
+
+        fn drawn_triangles(&self) -> usize {
+            self.drawn.values().map(|mesh| triangle_count(mesh)).sum()
+        }
+
+        /// Vertices of different meshes that are one are one at every factor, too: the weld
+        /// compares their targets.
+        fn assert_simplified(&self, morph: bool) {
+            self.assert_closed();
+            let solid = self.drawn.values().filter(|mesh| !mesh.solid.is_empty());
+            assert!(solid.clone().all(|mesh| mesh.solid.targets.is_empty() != morph));
+            let [few, all] = [self.drawn_triangles(), self.lod.triangles()];
+            assert!(few * 10 < all * 9, "{few} of {all}");
+        }
+    }
+
+    #[test]
+    fn meshes_that_rest_are_simplified_and_edits_show_at_once() {
+        for morph in [false, true] {
+            let mut scene =
+                Scene::new(LodOptions { simplify: Some(0.3), morph, max_mip: 3, ..small() });
+            let eye = viewer(10.0, 30.0, -20.0);
+            scene.settle(eye);
+            let mut out = Vec::new();
+            scene.rest(59, &mut out);
+            assert_eq!(scene.drawn_triangles(), scene.lod.triangles());
+            while !scene.lod.is_at_rest() || !out.is_empty() {
+                scene.rest(1, &mut out);
+            }
+            scene.assert_simplified(morph);
+            let before = scene.drawn.clone();
+            scene.dig([10, 10, -20], 4, Cell::AIR);
+            scene.settle(eye);
+            scene.assert_closed();
+            let dug = MipBlock::holding(VoxelPos::new(10, 10, -20), 0);
+            assert!(Arc::ptr_eq(&scene.drawn[&dug], scene.lod.mesh(dug).unwrap()));
+            // Far from it nothing changed.
+            let same = |(block, mesh): &(&MipBlock, &Arc<BlockMesh>)| {
+                before.get(block).is_some_and(|before| Arc::ptr_eq(before, mesh))
+            };
+            assert!(scene.drawn.iter().filter(same).count() > before.len() / 3);
+            while !scene.lod.is_at_rest() || !out.is_empty() {
+                scene.rest(1, &mut out);
+            }
+            scene.assert_simplified(morph);
+        }
+    }
+
+    #[test]
+    fn jobs_of_meshes_that_changed_meanwhile_change_nothing() {
+        let mut scene = Scene::new(LodOptions { simplify: Some(0.3), ..small() });
+        let eye = viewer(10.0, 30.0, -20.0);
+        scene.settle(eye);
+        let mut jobs = Vec::new();
+        while jobs.is_empty() {
+            jobs = scene.lod.plan_simplified(1000);
+        }
+        scene.dig([10, 10, -20], 4, Cell::AIR);
+        scene.settle(eye);
+        let dug = MipBlock::holding(VoxelPos::new(10, 10, -20), 0);
+        let mesh = scene.drawn[&dug].clone();
+        let mut simplifier = Simplifier::new();
+        let done = jobs.into_iter().map(|job| job.run(&mut simplifier)).collect();
+        let swap = scene.lod.publish_simplified(done);
+        assert!(!swap.is_empty());
+        scene.draw(swap);
+        assert!(Arc::ptr_eq(&scene.drawn[&dug], &mesh));
+        scene.assert_closed();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1))]
+
+        #[test]
+        fn flying_and_digging_among_simplified_meshes_is_always_closed_slow(
+            start in prop::array::uniform3(-100.0..100.0f64),
+            moves in prop::collection::vec(prop::array::uniform3(-60.0..60.0f64), 4..6),
+            digs in prop::collection::vec(
+                (prop::array::uniform3(-60i32..60), 1i32..6, any::<bool>()), 6),
+            morph in any::<bool>(),
+        ) {
+            let options = LodOptions { jobs_per_plan: 20, morph, ..small() };
+            let mut scene = Scene::new(LodOptions { simplify: Some(0.4), ..options });
+            let (mut at, mut out) = (start, Vec::new());
+            for (&step, &(dig, reach, fill)) in moves.iter().zip(&digs) {
+                for _ in 0..6 {
+                    at = [0, 1, 2].map(|i| at[i] + step[i] / 6.0);
+                    scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), 30);
+                    scene.rest(12, &mut out);
+                    scene.assert_closed();
+                }
+                let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
+                scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
+                scene.step(viewer(at[0], at[1] * 0.2 + 20.0, at[2]), 30);
+                scene.rest(30, &mut out);
+                scene.assert_closed();
+            }
+            scene.settle(viewer(at[0], at[1] * 0.2 + 20.0, at[2]));
+            while !scene.lod.is_at_rest() || !out.is_empty() {
+                scene.rest(1, &mut out);
+            }
+            scene.assert_simplified(morph);
+        }
+    }
+}
