@@ -19,6 +19,8 @@ const MAX_CELLS: f32 = 2e6;
 #[derive(Default)]
 pub(super) struct Deviation {
     error: f32,
+    /// Whether of the vertices that are far only the farthest are locked, not all.
+    pub peaks_only: bool,
     /// The input, where its vertices are and where they arrive.
     all: [Grid; 2],
     /// What is kept of it.
@@ -141,8 +143,8 @@ impl Deviation {
         true
     }
 
-    /// Locks those of the vertices that are far from what is kept which are farther than all
-    /// around them. Says whether any is far.
+    /// Locks the vertices that are far from what is kept, or those of them which are farther
+    /// than all around them. Says whether any is far.
     fn lock_far_vertices(
         &mut self,
         positions: &[[f32; 3]],
@@ -162,7 +164,7 @@ impl Deviation {
         self.far.resize(positions.len(), false);
         for &(_, v) in &all {
             self.far[v as usize] = true;
-            if !self.covered[v as usize] {
+            if !self.peaks_only || !self.covered[v as usize] {
                 rings.of(v).for_each(|v| self.covered[v as usize] = true);
                 locked[v as usize] = true;
             }

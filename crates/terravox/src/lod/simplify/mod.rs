@@ -29,10 +29,14 @@ use deviation::Deviation;
 const FIRST: f32 = 0.6;
 
 /// Tries at the first error; then it is halved for each.
-const FULL_TRIES: u32 = 8;
+const FULL_TRIES: u32 = 16;
+
+/// Tries in which of the vertices that are far only those are kept that are farther than all
+/// around them.
+const PEAKS_ONLY: u32 = 5;
 
 /// Tries before the input is given back.
-const TRIES: u32 = 12;
+const TRIES: u32 = 20;
 
 /// What a simplified surface has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,6 +108,7 @@ impl Simplifier {
                 asked *= 0.5;
             }
             self.collapse.run(surface, &self.locked, asked, &mut self.kept);
+            self.deviation.peaks_only = round < PEAKS_ONLY;
             if self.is_fine(surface, how, block) {
                 return collapse::kept(surface, &self.kept, &self.deviation);
             }
@@ -136,6 +141,6 @@ impl Simplifier {
         }
         let about = torn.iter().flat_map(|&vertex| rings.of(vertex));
         about.for_each(|v| locked[v as usize] = true);
-        torn.is_empty() && deviation.is_near(surface, kept, rings, locked)
+        deviation.is_near(surface, kept, rings, locked) && torn.is_empty()
     }
 }
