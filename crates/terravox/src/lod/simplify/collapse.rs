@@ -22,6 +22,9 @@ const ATTRIBUTES: usize = 3 + MATERIALS + 3;
 #[derive(Default)]
 pub(super) struct Collapse {
     indices: Vec<u32>,
+    /// Triangles with two corners at one place: the collapse would drop them, and where blocks
+    /// of different mips meet they are what closes the surface.
+    fixed: Vec<[u32; 3]>,
     attributes: Vec<[f32; ATTRIBUTES]>,
     weights: [f32; ATTRIBUTES],
 }
@@ -30,7 +33,15 @@ impl Collapse {
     /// Of a surface.
     pub fn read(&mut self, surface: &Surface) {
         self.indices.clear();
-        self.indices.extend(&surface.indices);
+        self.fixed.clear();
+        for t in surface.triangles() {
+            let [a, b, c] = t.map(|v| surface.positions[v as usize]);
+            if a == b || b == c || c == a {
+                self.fixed.push(t);
+            } else {
+                self.indices.extend(t);
+            }
+        }
         self.attributes.clear();
         if surface.is_empty() {
             return;
@@ -62,6 +73,11 @@ impl Collapse {
         self.attributes.extend((0..surface.vertex_count()).map(attributes));
     }
 
+    /// Locks what the collapse is not told of.
+    pub fn lock_fixed(&self, locked: &mut [bool]) {
+        self.fixed.as_flattened().iter().for_each(|&v| locked[v as usize] = true);
+    }
+
     /// Collapses edges of the surface that was read as long as that costs less than `error`.
     pub fn run(&self, surface: &Surface, locked: &[bool], error: f32, kept: &mut Vec<[u32; 3]>) {
         kept.clear();
@@ -81,6 +97,7 @@ impl Collapse {
             None,
         );
         kept.extend(indices.chunks_exact(3).map(|t| [t[0], t[1], t[2]]));
+        kept.extend(&self.fixed);
     }
 }
 

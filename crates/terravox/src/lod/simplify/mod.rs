@@ -101,6 +101,7 @@ impl Simplifier {
             self.rings.lock_border(surface, &mut self.locked);
         }
         self.collapse.read(surface);
+        self.collapse.lock_fixed(&mut self.locked);
         self.deviation.read(surface, error);
         let mut asked = error * FIRST;
         for round in 0..TRIES {
