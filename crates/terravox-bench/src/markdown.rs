@@ -28,6 +28,22 @@ pub fn update(document: &str, reports: &[Report], machine: &Machine) -> Result<S
     Ok(text)
 }
 
+/// `document` with the lines of the figures that `report` has a value of replaced: the rest
+/// of the tables stays as another run left it.
+///
+/// # Errors
+/// If the table has no line of such a figure.
+pub fn update_measured(document: &str, report: &Report) -> Result<String, String> {
+    let mut lines: Vec<String> = document.lines().map(String::from).collect();
+    for cells in report.measured_lines() {
+        let start = format!("| {} |", cells[0]);
+        let place = lines.iter_mut().find(|line| line.starts_with(&start));
+        let place = place.ok_or_else(|| format!("it has no line of the figure {}", cells[0]))?;
+        *place = table_line(&cells);
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
 /// Replaces what stands between the marks of section `name`.
 fn replace(document: &str, name: &str, content: &str) -> Result<String, String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
@@ -42,14 +58,16 @@ fn replace(document: &str, name: &str, content: &str) -> Result<String, String> 
 }
 
 fn table(table: &Table) -> String {
-    let line = |cells: &Vec<String>| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
+    let line = |cells: &Vec<String>| table_line(cells) + "\n";
     let mut text = line(&table[0]);
     text += &format!("|{}\n", "---|".repeat(table[0].len()));
     text.extend(table[1..].iter().map(line));
     text
+}
+
+fn table_line(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |", cells.join(" | "))
 }
 
 #[cfg(test)]
@@ -75,6 +93,18 @@ mod tests {
         let line = new.lines().find(|line| line.starts_with("| mesh_open_edges")).unwrap();
         assert!(line.contains("| 7 |") && line.contains("a \\| b"), "{line}");
         assert_eq!(update(&new, &reports, &machine).unwrap(), new);
+    }
+
+    #[test]
+    fn measured_lines_change_alone_and_one_that_is_not_there_is_named() {
+        let mut report = Report::new(Area::Mesh);
+        report.set("mesh_open_edges", 7.0, "a | b");
+        let old = "# A\n| mesh_open_edges | 8 | old |\n| mesh_reversed_share | 1 |\nend\n";
+        let new = update_measured(old, &report).unwrap();
+        let lines: Vec<&str> = new.lines().collect();
+        assert!(lines[1].starts_with("| mesh_open_edges | 7 |") && lines[1].contains("a \\| b"));
+        assert_eq!((lines[0], lines[2], lines[3]), ("# A", "| mesh_reversed_share | 1 |", "end"));
+        assert!(update_measured("nothing", &report).unwrap_err().contains("mesh_open_edges"));
     }
 
     #[test]

@@ -139,6 +139,12 @@ impl Report {
         table
     }
 
+    /// The lines of the figures that have a value.
+    pub fn measured_lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let measured = self.figures().filter(|figure| self.row(figure.id).is_some());
+        measured.map(|figure| self.figure_cells(figure))
+    }
+
     /// The tables of details, each with its title as the first head.
     pub fn detail_tables(&self) -> Vec<Table> {
         let table = |(title, rows): &(String, Vec<Row>)| {

@@ -260,6 +260,9 @@ pub struct Triangles {
     /// Triangles: units of the file per metre
     #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "UNITS")]
     pub scale: f64,
+    /// .glb: write the materials of vertices and their weights, for shaders
+    #[arg(long)]
+    pub materials: bool,
     /// Triangles: cells of 2^MIP voxels, 0 is the finest
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
     pub mip: u8,
@@ -300,6 +303,9 @@ pub struct Lod {
     /// Colour each mesh by its level
     #[arg(long)]
     pub colours: bool,
+    /// Write the materials of vertices and their weights, for shaders
+    #[arg(long)]
+    pub materials: bool,
     #[command(flatten)]
     pub levels: Levels,
     #[command(flatten)]
@@ -316,7 +322,8 @@ pub struct Levels {
     #[arg(long, default_value_t = 3.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
     /// Level of detail: how far vertices are on their way to the next coarser level, from 0
-    /// to 1; or distance, as far as games show them from the camera [default: 0]
+    /// to 1; or distance, as far as games show them from the camera; or targets (lod), as
+    /// morph targets of the model [default: 0]
     #[arg(long, value_parser = morph, value_name = "F")]
     pub morph: Option<Morph>,
     /// Level of detail: as few triangles as keep each mesh within so many of its cells of
@@ -332,6 +339,8 @@ pub enum Morph {
     All(f32),
     /// Each by its distance from the camera.
     ByDistance,
+    /// None; a model says where they would go.
+    Targets,
 }
 
 /// Arguments of `raycast`.
@@ -384,6 +393,14 @@ pub struct Render {
     /// Colour the ground by its level
     #[arg(long, requires = "lod")]
     pub lod_colours: bool,
+    /// Textures on the ground; without, materials have even colours [default: on, but for
+    /// charts: --lod-colours, --wire and --draw]
+    #[arg(long, value_enum)]
+    pub textures: Option<Switch>,
+    /// Textures: a material that nobody chose; it is shown as grass where it is flat, and as
+    /// rock where it is steep
+    #[arg(long, value_name = "NAME")]
+    pub unset: Option<String>,
     #[command(flatten)]
     pub levels: Levels,
     #[command(flatten)]
@@ -477,14 +494,16 @@ fn positive(text: &str) -> Result<f64, String> {
     let value = number(text)?;
     if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 or more".to_owned()) }
 }
-/// `distance`, or a share.
+/// `distance`, `targets`, or a share.
 fn morph(text: &str) -> Result<Morph, String> {
-    if text == "distance" {
-        return Ok(Morph::ByDistance);
+    match text {
+        "distance" => return Ok(Morph::ByDistance),
+        "targets" => return Ok(Morph::Targets),
+        _ => {}
     }
     match text.parse() {
         Ok(factor) if (0.0..=1.0).contains(&factor) => Ok(Morph::All(factor)),
-        _ => Err("give a number from 0 to 1, or distance".to_string()),
+        _ => Err("give a number from 0 to 1, distance, or targets".to_string()),
     }
 }
 

@@ -134,7 +134,7 @@ pub fn show(
             move_vertices(mesh, shown.mip, by, lod.morph(), viewpoint.eye);
         }
     };
-    levels.morph.into_iter().for_each(move_by);
+    levels.morph.filter(|by| *by != Morph::Targets).into_iter().for_each(move_by);
     Ok(Far {
         meshes: drawn.into_values().collect(),
         blocks: lod.blocks().len(),
@@ -164,6 +164,7 @@ fn move_vertices(mesh: &mut BlockMesh, mip: u8, by: Morph, ways: Ways, eye: DVec
     let size = f64::from(1_u32 << mip);
     let factor = |_, position: [f32; 3], step: u8| match by {
         Morph::All(factor) => factor,
+        Morph::Targets => 0.0,
         Morph::ByDistance => {
             let voxel = (min + DVec3::from(position.map(f64::from))) * size;
             ways.factor(mip + step, voxel.distance(eye) as f32)

@@ -89,6 +89,9 @@ pub fn check_triangles_path(path: &Path, options: &Triangles) -> Outcome<()> {
         "glb" if options.up == Up::Z => {
             Err(Failure::of(path, "glTF is always y up; leave --up out or write an .obj"))
         }
+        "obj" if options.materials => {
+            Err(Failure::of(path, "an .obj has no attributes of vertices; write a .glb"))
+        }
         "glb" | "obj" => Ok(()),
         _ => Err(Failure::of(path, "unknown extension; triangles go to .glb or .obj")),
     }
@@ -126,7 +129,11 @@ pub fn write(
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
     let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
     match extension(path).as_str() {
-        "glb" => write_glb(world, path, frame, meshed),
+        "glb" => {
+            let materials = options.materials;
+            let options = GlbOptions { frame, materials, ..GlbOptions::default() };
+            write_glb(world, path, options, meshed)
+        }
         _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
     }
 }
@@ -152,11 +159,10 @@ type MeshedTile = (String, Vec<BlockMesh>);
 fn write_glb(
     world: &World,
     path: &Path,
-    frame: Frame,
+    options: GlbOptions,
     tiles: impl Iterator<Item = Outcome<MeshedTile>>,
 ) -> Outcome<Written> {
     let mut output = Output::create(path)?;
-    let options = GlbOptions { frame, ..GlbOptions::default() };
     let mut writer = GlbWriter::new(options, world.grid.materials());
     for tile in tiles {
         let (name, meshes) = tile?;

@@ -39,3 +39,8 @@ struct BodiesGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/particles.md")]
 struct ParticlesPage;
+
+/// And that in the page about materials.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/materials.md")]
+struct MaterialsPage;

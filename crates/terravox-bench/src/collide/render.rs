@@ -5,6 +5,7 @@ use std::hint::black_box;
 
 use cpu_time::ThreadTime;
 use terravox::collide::{Collider, Filter, Ray};
+use terravox::mesh::shade::UNSET;
 use terravox_cli::render::{self, Camera, FAR, FOV_DEGREES, PictureOptions, RenderStats, Scene};
 
 use crate::report::{Report, Row};
@@ -45,13 +46,20 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 /// Millions a second of primary and shadow rays, and the details.
 fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     // A scene of its own: the camera's search has built blocks of the other.
-    let Ok(scene) = Scene::new(&world.grid, Some(0)) else { unreachable!("it was made before") };
+    let Ok(mut scene) = Scene::new(&world.grid, Some(0)) else {
+        unreachable!("it was made before")
+    };
+    let picture = |scene: &Scene| render::render(scene, camera, &OPTIONS, &|| ()).stats;
+    let again = |scene: &Scene| {
+        (0..ROUNDS).map(|_| picture(scene)).min_by_key(|stats| stats.cpu).unwrap_or_default()
+    };
+    let cold = picture(&scene);
+    let built = scene.collider().map(Collider::stats).unwrap_or_default();
+    let warm = again(&scene);
+    scene.set_textures(UNSET);
+    let textured = again(&scene);
     let Some(collider) = scene.collider() else { unreachable!("it is at one mip") };
-    let picture = || render::render(&scene, camera, &OPTIONS, &|| ()).stats;
-    let cold = picture();
-    let built = collider.stats();
-    let warm = (0..ROUNDS).map(|_| picture()).min_by_key(|stats| stats.cpu).unwrap_or(cold);
-    let [cold_rate, rate] = [cold, warm].map(|stats| mrays(&stats));
+    let [cold_rate, rate, textured_rate] = [cold, warm, textured].map(|stats| mrays(&stats));
     let rays = render::recorded_rays(&scene, camera, &OPTIONS);
     let query = |ray: &render::Ray| Ray::new(ray.origin, ray.direction, FAR);
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
@@ -89,6 +97,7 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
         row("water rays", warm.rays.water as f64, "rays", "mirrored and refracted"),
         row("picture, first", cold_rate, "M/s", "primary and shadow rays; builds the blocks"),
         row("picture, again", rate, "M/s", "primary and shadow rays, shading included"),
+        row("picture, textured", textured_rate, "M/s", "the same, textures on the ground"),
         row("rays alone", count / (closest + shadows) / 1e6, "M/s", "primary and shadow"),
         row("primary rays alone", primary.len() as f64 / closest / 1e6, "M/s", ""),
         row("shadow rays alone", shadow.len() as f64 / shadows / 1e6, "M/s", ""),

@@ -4,6 +4,7 @@
 //! Every other measure of closedness welds by key. Here edges are matched by the bits of where
 //! their ends are, at each of 11 factors that all vertices have, and at one of their own.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use glam::DVec3;
@@ -21,10 +22,11 @@ use crate::report::{Report, detail};
 /// Pieces of ground.
 const GROUNDS: u64 = 3;
 
-/// Worlds of blocks of up to 8:1, and flights with states of each.
-const WORLDS: u64 = 20;
-const FLIGHTS: u64 = 3;
-const STATES: usize = 5;
+/// Worlds of blocks of up to 8:1, and flights with states of each: as many as are judged
+/// without morphing.
+const WORLDS: u64 = 600;
+const FLIGHTS: u64 = 8;
+const STATES: usize = 160;
 
 /// Of so many points on the ground one is measured.
 const POINTS: usize = 31;
@@ -141,8 +143,7 @@ fn measure_edges(report: &mut Report) {
     for seed in 0..FLIGHTS {
         let mut flight = Flight::new(seed, true);
         for state in 0..STATES {
-            // Some of the steps on the way are left out.
-            while flight.published < 4 * (state + 1) {
+            while flight.published <= state {
                 flight.step();
             }
             let drawn: Vec<_> = flight
@@ -173,8 +174,10 @@ fn open_edges(
     rim: impl Fn(&VertexKey) -> bool,
 ) -> usize {
     let mut open = 0;
-    let at_rim: FxHashSet<VertexKey> =
+    let keys: FxHashSet<VertexKey> =
         drawn.iter().flat_map(|(_, raw)| &raw.keys).filter(|key| rim(key)).copied().collect();
+    let of_mesh = |raw: &Raw| raw.keys.iter().map(|key| keys.contains(key)).collect();
+    let at_rim: Vec<Vec<bool>> = drawn.iter().map(|(_, raw)| of_mesh(raw)).collect();
     for tenth in 0..=10 {
         open += open_at(drawn, &at_rim, |_, _, _| tenth as f32 / 10.0);
     }
@@ -188,45 +191,88 @@ fn open_edges(
     open
 }
 
+/// Where a vertex is, in 32768ths of a voxel, of which all are whole.
+type Place = [i64; 3];
+
 fn open_at(
     drawn: &[(MipBlock, &Raw)],
-    rim: &FxHashSet<VertexKey>,
+    at_rim: &[Vec<bool>],
     factor: impl Fn(MipBlock, [f32; 3], u8) -> f32,
 ) -> usize {
-    let mut numbers: FxHashMap<[i64; 3], u32> = FxHashMap::default();
-    let mut edges = Vec::new();
-    for &(block, raw) in drawn {
-        let mut moved = raw.clone();
-        moved.morph(|_, p, step| factor(block, p, step));
-        let min = block.voxels().min.to_array();
-        // All are whole 1/32768 of a voxel.
-        let number = |p: &[f32; 3]| {
-            let place = [0, 1, 2].map(|a| {
-                let offset = f64::from(p[a]) * f64::from(32768 << block.mip);
-                assert!(offset.fract() == 0.0, "{p:?} is off the lattice");
-                i64::from(min[a]) * 32768 + offset as i64
-            });
-            let next = numbers.len() as u32;
-            *numbers.entry(place).or_insert(next)
-        };
-        let places: Vec<u32> = moved.positions.iter().map(number).collect();
-        let at_rim: Vec<bool> = raw.keys.iter().map(|key| rim.contains(key)).collect();
-        for t in raw.triangles() {
-            for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
-                let [p, q] = [places[a as usize], places[b as usize]];
-                let rim = at_rim[a as usize] && at_rim[b as usize];
-                if p != q {
-                    edges.push((p.min(q), p.max(q), if p < q { 1 } else { -1 }, rim));
-                }
-            }
+    let places: Vec<Vec<Place>> = drawn
+        .iter()
+        .map(|&(block, raw)| {
+            let mut moved = raw.clone();
+            moved.morph(|_, p, step| factor(block, p, step));
+            let min = block.voxels().min.to_array();
+            let place = |p: &[f32; 3]| {
+                [0, 1, 2].map(|a| {
+                    let offset = f64::from(p[a]) * f64::from(32768 << block.mip);
+                    assert!(offset.fract() == 0.0, "{p:?} is off the lattice");
+                    i64::from(min[a]) * 32768 + offset as i64
+                })
+            };
+            moved.positions.iter().map(place).collect()
+        })
+        .collect();
+    if is_balanced(drawn, &places, at_rim) { 0 } else { count_open(drawn, &places, at_rim) }
+}
+
+/// Whether edges that are not at the rim have as many uses one way as the other: the sum of
+/// a random number for each edge, with the sign of its direction, is zero. That it is so by
+/// chance has a probability of 2⁻⁶⁴.
+fn is_balanced(drawn: &[(MipBlock, &Raw)], places: &[Vec<Place>], at_rim: &[Vec<bool>]) -> bool {
+    let mut sum = 0u64;
+    for (((_, raw), places), at_rim) in drawn.iter().zip(places).zip(at_rim) {
+        let hashes: Vec<u64> = places.iter().map(hash).collect();
+        for [p, q] in edges(raw).filter(|&[p, q]| !(at_rim[p] && at_rim[q])) {
+            let (a, b) = (hashes[p], hashes[q]);
+            let edge = mix(a.min(b) ^ mix(a.max(b)));
+            sum = match a.cmp(&b) {
+                Ordering::Less => sum.wrapping_add(edge),
+                Ordering::Equal => sum,
+                Ordering::Greater => sum.wrapping_sub(edge),
+            };
         }
     }
-    edges.sort_unstable();
-    let uses = edges.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-    let open = |uses: &&[(u32, u32, i32, bool)]| {
-        uses.iter().map(|edge| edge.2).sum::<i32>() != 0 && !uses.iter().any(|edge| edge.3)
-    };
-    uses.filter(open).count()
+    sum == 0
+}
+
+fn hash(place: &Place) -> u64 {
+    place.iter().fold(0, |hash, &v| mix(hash ^ v as u64))
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
+fn mix(v: u64) -> u64 {
+    let v = v.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let v = (v ^ (v >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let v = (v ^ (v >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    v ^ (v >> 31)
+}
+
+/// The ends of all triangles' edges, each in its direction.
+fn edges(raw: &Raw) -> impl Iterator<Item = [usize; 2]> {
+    let triangles = raw.triangles().map(|t| t.map(|v| v as usize));
+    triangles.flat_map(|t| [[t[0], t[1]], [t[1], t[2]], [t[2], t[0]]])
+}
+
+/// Edges that have more uses one way than the other, none of them at the rim.
+fn count_open(drawn: &[(MipBlock, &Raw)], places: &[Vec<Place>], at_rim: &[Vec<bool>]) -> usize {
+    let mut uses: FxHashMap<[Place; 2], (i32, bool)> = FxHashMap::default();
+    for (((_, raw), places), at_rim) in drawn.iter().zip(places).zip(at_rim) {
+        for [a, b] in edges(raw) {
+            let (p, q) = (places[a], places[b]);
+            let (sum, rim) = uses.entry([p.min(q), p.max(q)]).or_default();
+            *sum += match p.cmp(&q) {
+                Ordering::Less => 1,
+                Ordering::Equal => 0,
+                Ordering::Greater => -1,
+            };
+            *rim |= at_rim[a] && at_rim[b];
+        }
+    }
+    uses.values().filter(|(sum, rim)| *sum != 0 && !rim).count()
 }
 
 #[cfg(test)]
@@ -249,6 +295,7 @@ mod tests {
         let (block, _) = fewer.swap_remove(most);
         assert!(open_edges(&fewer, None, |_| false) > 0);
         let alone = |b: MipBlock, _, _| if b == block { 0.5 } else { 0.0 };
-        assert!(open_at(&drawn, &FxHashSet::default(), alone) > 0);
+        let inner: Vec<_> = drawn.iter().map(|(_, raw)| vec![false; raw.keys.len()]).collect();
+        assert!(open_at(&drawn, &inner, alone) > 0);
     }
 }

@@ -1,7 +1,7 @@
 //! `lod`: what is seen of a world from a place, as a model.
 
 use super::import::add_notes;
-use crate::args::Lod;
+use crate::args::{Lod, Morph};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::far::{self, Far};
@@ -10,7 +10,6 @@ use crate::report::{Report, grouped};
 use crate::world::extension;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MipBlock, VoxelPos};
@@ -29,7 +28,7 @@ pub fn run(args: &Lod, console: &Console) -> Outcome<Report> {
     let start = Instant::now();
     let far = far::show(&args.world, args.camera, args.levels, args.reading, console)?;
     let shown = start.elapsed();
-    let (stats, file_bytes) = write(&far, &args.out, args.colours)?;
+    let (stats, file_bytes) = write(&far, args)?;
     let mut report = Report::new("lod");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.out.display().to_string());
@@ -62,16 +61,19 @@ pub fn add_shown(far: &Far, report: &mut Report) {
 }
 
 /// Writes the meshes, blocks that lie together and are of one mip as one object.
-fn write(far: &Far, path: &Path, colours: bool) -> Outcome<(GlbStats, u64)> {
+fn write(far: &Far, args: &Lod) -> Outcome<(GlbStats, u64)> {
+    let path = &args.out;
     let mut output = Output::create(path)?;
     // Near the eye, where cells are small, positions are to be exact.
     let near = far.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
     let frame = Frame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
-    let options = GlbOptions { frame, ..GlbOptions::default() };
+    let targets = args.levels.morph == Some(Morph::Targets);
+    let materials = args.materials;
+    let options = GlbOptions { frame, materials, targets, ..GlbOptions::default() };
     let mut writer = GlbWriter::new(options, far.snapshot.materials());
     let mut objects: BTreeMap<MipBlock, Vec<GlbBlock<'_>>> = BTreeMap::new();
     for ShownMesh { block, mip, mesh } in &far.meshes {
-        let tint = colours.then(|| tint(*mip));
+        let tint = args.colours.then(|| tint(*mip));
         let object = block.over(mip + OBJECT_LOG2);
         objects.entry(object).or_default().push(GlbBlock { mesh, mip: *mip, tint });
     }

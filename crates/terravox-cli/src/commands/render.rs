@@ -3,7 +3,7 @@
 use super::import::add_notes;
 use super::lod::add_shown;
 use super::wire;
-use crate::args::{Draw, Render, Switch, View};
+use crate::args::{Draw, Morph, Render, Switch, View};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::far;
@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use terravox::math::{Aabb, DebugLines};
 use terravox::mesh::BlockMesh;
+use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
-use terravox::voxel::{MipBlock, NotHeld, Region, Snapshot};
+use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
 use terravox_cli::render::{
     self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene, Viewpoint,
 };
@@ -33,12 +34,21 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     if extension(&args.file) != "png" {
         return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
     }
+    if args.levels.morph == Some(Morph::Targets) {
+        return Err(Failure::new(
+            "pictures have no morph targets; give --morph 0 to 1, or distance",
+        ));
+    }
     check_not_input(&args.world, &args.file)?;
     let start = Instant::now();
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
-    let Subject { scene, info, notes, meshes } = subject(args, console, &mut report)?;
+    let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
+    let unset = unset(&info.materials, args.unset.as_deref())?;
+    if textured(args) {
+        scene.set_textures(unset);
+    }
     report.time("open_ms", "open", start.elapsed());
     // Before the work, so that a place that cannot be written costs none.
     let output = Output::create(&args.file)?;
@@ -67,6 +77,24 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     report.time("render_ms", "render", start.elapsed());
     add_notes(&notes, &mut report);
     Ok(report)
+}
+
+/// Whether the ground is to have textures: not in charts, unless asked for.
+fn textured(args: &Render) -> bool {
+    let chart = args.lod_colours || args.wire || !args.draw.is_empty();
+    args.textures.map_or(!chart, |textures| textures == Switch::On)
+}
+
+/// The material that counts as one that nobody chose.
+///
+/// # Errors
+/// If it is named and there is no such material.
+fn unset(materials: &MaterialTable, name: Option<&str>) -> Outcome<u8> {
+    let Some(name) = name else { return Ok(UNSET) };
+    materials.find(name).ok_or_else(|| {
+        let known: Vec<&str> = materials.materials().iter().map(|m| m.name.as_str()).collect();
+        Failure::new(format!("no material {name:?}; there are: {}", known.join(", ")))
+    })
 }
 
 /// What a picture is taken of.

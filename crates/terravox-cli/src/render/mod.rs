@@ -15,12 +15,14 @@ mod lines;
 #[cfg(test)]
 mod naive;
 mod occlusion;
+mod pattern;
 mod scene;
 mod shade;
 mod sky;
 mod solids;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod tree;
 mod vertices;
 mod water;

@@ -6,6 +6,7 @@ use super::chunks;
 use super::far::{FarGround, FarHit, Viewpoint};
 use super::shade;
 use super::solids::{Solid, SolidHit, Solids};
+use super::texture::Textures;
 use super::vertices::{MeshScratch, Vertex, Vertices};
 use glam::{DVec3, IVec3, Vec3};
 use terravox::collide::{self, Collider, Filter};
@@ -32,6 +33,8 @@ pub struct Scene {
     solids: Solids,
     /// Linear colours by material id.
     palette: [Vec3; 256],
+    /// What covers the ground in place of the colours.
+    textures: Option<Box<Textures>>,
     mip: u8,
     bounds: Region,
 }
@@ -72,6 +75,8 @@ pub(super) struct Face<'a> {
     pub weights: [f32; 3],
     /// Linear colour if the corners are not known.
     pub colour: Vec3,
+    /// Material if the corners are not known.
+    pub material: u8,
 }
 
 impl Scene {
@@ -97,7 +102,8 @@ impl Scene {
         let snapshot = collider.snapshot().clone();
         let palette = shade::palette(snapshot.materials());
         let ground = Ground::Even { collider: Box::new(collider), vertices: Vertices::new(listed) };
-        Ok(Scene { snapshot, ground, solids: Solids::default(), palette, mip: at, bounds })
+        let (solids, textures) = (Solids::default(), None);
+        Ok(Scene { snapshot, ground, solids, palette, textures, mip: at, bounds })
     }
 
     /// What is shown of a world from a viewpoint, in voxels. With `tinted` the ground is
@@ -116,6 +122,7 @@ impl Scene {
             ground,
             solids,
             palette,
+            textures: None,
             mip: 0,
             bounds: all.intersect(seen),
         }
@@ -124,6 +131,17 @@ impl Scene {
     /// Puts solids into the picture, in place of those that were there.
     pub fn set_solids(&mut self, solids: &[Solid]) {
         self.solids = Solids::new(solids, |colour| Vec3::from(colour.map(shade::linear_from_srgb)));
+    }
+
+    /// Covers the ground with textures in the place of even colours: the material `unset` by
+    /// its slope with grass and rock. The mips of a tinted scene do not show then.
+    pub fn set_textures(&mut self, unset: u8) {
+        self.textures = Some(Box::new(Textures::new(self.snapshot.materials(), unset)));
+    }
+
+    /// What covers the ground, if not even colours.
+    pub(super) fn textures(&self) -> Option<&Textures> {
+        self.textures.as_deref()
     }
 
     /// The cells that the picture shows, those of its mip as mip 0; of a far view the world's.
@@ -205,11 +223,12 @@ impl Scene {
                 corners: vertices.corners(hit, &self.snapshot, &self.palette, scratch),
                 weights: hit.weights,
                 colour: self.palette[usize::from(hit.material)],
+                material: hit.material,
             },
             (Ground::Far(far), Place::Far(hit)) => {
                 let (origin, corners) = far.corners(hit);
                 let (corners, weights) = (Some(corners), hit.weights);
-                Face { origin, corners, weights, colour: Vec3::ZERO }
+                Face { origin, corners, weights, colour: Vec3::ZERO, material: 0 }
             }
             _ => unreachable!("a hit is asked of the scene that it comes from"),
         }

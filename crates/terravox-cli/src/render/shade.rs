@@ -11,6 +11,7 @@ use super::occlusion::Bricks;
 use super::scene::{Face, Hit, Scene};
 use super::sky::Sky;
 use super::solids::SolidHit;
+use super::texture::{Shares, Textures};
 use super::vertices::{MeshScratch, Vertex};
 use glam::{DVec3, Vec3};
 use terravox::collide::Filter;
@@ -25,6 +26,9 @@ const LIFT: f32 = 0.02;
 /// And so much farther where it grazes the ground: what rises less than this over even
 /// ground throws no shadow, which would be the shadow of single triangles.
 const GRAZING_LIFT: f32 = 0.35;
+
+/// Ground that is seen at a flatter angle than of this sine is textured as if it were not.
+const FLATTEST: f32 = 0.06;
 
 /// A scene under a sky, seen by pixels of a size.
 pub(super) struct Look<'a> {
@@ -142,10 +146,12 @@ impl Look<'_> {
 
     /// What the surface is like where a ray meets it.
     pub fn spot(&self, ray: &Ray, hit: &Hit, scratch: &mut Scratch) -> Spot {
-        let Face { origin, corners, weights, colour } = self.scene.face(hit, &mut scratch.meshing);
+        let Face { origin, corners, weights, colour, material } =
+            self.scene.face(hit, &mut scratch.meshing);
         let face = Vec3::from(hit.normal);
         let here = ray.at(hit.distance);
-        let flat = Vertex::new((here - origin).as_vec3(), face, colour);
+        let flat = Vertex::new((here - origin).as_vec3(), face, colour)
+            .of_materials([material, 0, 0, 0], [255, 0, 0, 0]);
         let corners = corners.unwrap_or([&flat; 3]);
         let cell = self.scene.level(here).exp2();
         let blend =
@@ -155,8 +161,8 @@ impl Look<'_> {
         let side = if from_behind { -1.0 } else { 1.0 };
         let local = blend(|vertex| vertex.position);
         let face = face * side;
-        let normal = blend(|vertex| vertex.normal) * side;
-        let normal = towards(normal.normalize_or(face), face);
+        let outward = blend(|vertex| vertex.normal).normalize_or(face * side);
+        let normal = towards(outward * side, face);
         let square = normal.dot(self.sky.sun).clamp(0.0, 1.0);
         let lift = cell as f32 * (LIFT + GRAZING_LIFT * (1.0 - square) * (1.0 - square));
         let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < cell;
@@ -168,17 +174,43 @@ impl Look<'_> {
             let [a, b, c] = corners;
             sky(a) * weights[0] + sky(b) * weights[1] + sky(c) * weights[2]
         });
+        let point = origin + local.as_dvec3();
+        let colour = match self.scene.textures() {
+            Some(textures) if !hit.liquid => {
+                let width = hit.distance * self.pixel_edge;
+                let along = f64::from(face.dot(direction).abs().max(FLATTEST).sqrt());
+                self.textured(textures, point, outward, width / along, (&corners, weights))
+            }
+            _ => blend(|vertex| vertex.colour),
+        };
         let curved = curved_point(&corners, weights, local, side, cell as f32);
         Spot {
-            point: origin + local.as_dvec3(),
+            point,
             normal,
             face,
             shadow_origin: origin + (curved + normal * lift).as_dvec3(),
-            colour: blend(|vertex| vertex.colour),
+            colour,
             from_behind,
             open,
             plain: false,
         }
+    }
+
+    /// The colour of textured ground at a point of a triangle, in pixels of a width in cells.
+    fn textured(
+        &self,
+        textures: &Textures,
+        point: DVec3,
+        normal: Vec3,
+        width: f64,
+        (corners, weights): (&[&Vertex; 3], [f32; 3]),
+    ) -> Vec3 {
+        let mut shares = Shares::default();
+        for (corner, weight) in corners.iter().zip(weights) {
+            shares.add(corner.materials, corner.weights, weight);
+        }
+        let voxels = f64::from(1_u32 << self.scene.mip());
+        textures.colour(point * voxels, normal, width * voxels, &shares)
     }
 
     /// Ground lit by sun and sky; `filter` is what is left of light that came through

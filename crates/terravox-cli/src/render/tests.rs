@@ -417,3 +417,58 @@ fn a_far_view_at_mip_0_has_the_surface_of_the_world() {
     }
     assert!(hits > 300, "{hits}");
 }
+
+/// Colours that a picture's rays find on textured ground.
+fn colours(scene: &Scene, camera: &Camera, size: f64) -> Vec<(DVec3, Vec3)> {
+    let look = look(scene, camera, &options(64, 64));
+    let mut scratch = Scratch::default();
+    let colour = |i: u32| {
+        let at = DVec2::new(f64::from(i % 32), f64::from(i / 32)) / 32.0;
+        let ray = camera.ray(at, 1.0);
+        let hit = scene.closest(&ray, FAR, &Filter::SOLID)?;
+        let spot = look.spot(&ray, &hit, &mut scratch);
+        Some((spot.point * size, spot.colour))
+    };
+    (0..32 * 32).filter_map(colour).collect()
+}
+
+#[test]
+fn textures_lie_at_the_same_place_at_every_mip_and_in_far_views() {
+    let region = Region::new([-32, 0, -32], [32, 32, 32]);
+    let grid = world(region, |p| 8.0 - p.y, 8);
+    let Ok(mut coarse) = Scene::new(&grid, Some(1)) else { panic!("the world is held") };
+    let mut fine = scene(&grid);
+    let mut terrain = Terrain::from_grid(grid, Placement::default());
+    terrain.update(&[], Budget::Unlimited, |_| {});
+    let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
+    let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
+    let mut far = Scene::far(terrain.grid(), &shown, viewpoint, false);
+    let eye = DVec3::new(2.0, 20.0, 3.0);
+    let camera = |scale: f64| Camera::bearing(eye / scale, 20.0, -70.0, 40.0);
+    let even = colours(&fine, &camera(1.0), 1.0);
+    for scene in [&mut fine, &mut coarse, &mut far] {
+        scene.set_textures(terravox::mesh::shade::UNSET);
+    }
+    let seen = colours(&fine, &camera(1.0), 1.0);
+    let varied = seen.iter().filter(|spot| !spot.1.abs_diff_eq(even[0].1, 0.01)).count();
+    assert!(seen.len() == 32 * 32 && varied > 200, "{varied}");
+    for others in [colours(&coarse, &camera(2.0), 2.0), colours(&far, &camera(1.0), 1.0)] {
+        for (a, b) in seen.iter().zip(others) {
+            assert!(a.0.distance(b.0) < 1e-3, "{} and {}", a.0, b.0);
+            assert!(a.1.abs_diff_eq(b.1, 2e-3), "{} and {} at {}", a.1, b.1, a.0);
+        }
+    }
+}
+
+#[test]
+fn textured_pictures_do_not_depend_on_the_number_of_threads() {
+    let grid = hills();
+    let camera = Camera::looking_at(DVec3::new(20.0, 34.0, 20.0), DVec3::Y * 20.0, 50.0);
+    let on = |threads| {
+        let mut scene = scene(&grid);
+        scene.set_textures(GRASS);
+        let options = PictureOptions { threads: Some(threads), ..options(70, 50) };
+        render(&scene, &camera, &options, &|| ()).image
+    };
+    assert!(on(1) == on(3));
+}

@@ -21,6 +21,10 @@ pub struct Vertex {
     pub normal: Vec3,
     /// Linear.
     pub colour: Vec3,
+    /// Up to four, by their weights, which sum to 255.
+    pub materials: [u8; 4],
+    /// Of the materials.
+    pub weights: [u8; 4],
     /// The share of the sky that it sees: 0 while nobody asked, else 1 to 255.
     sky: AtomicU8,
 }
@@ -28,7 +32,13 @@ pub struct Vertex {
 impl Vertex {
     /// A vertex whose sky nobody asked for.
     pub fn new(position: Vec3, normal: Vec3, colour: Vec3) -> Vertex {
-        Vertex { position, normal, colour, sky: AtomicU8::new(0) }
+        let [materials, weights] = [[0; 4]; 2];
+        Vertex { position, normal, colour, materials, weights, sky: AtomicU8::new(0) }
+    }
+
+    /// It, of some materials.
+    pub fn of_materials(self, materials: [u8; 4], weights: [u8; 4]) -> Vertex {
+        Vertex { materials, weights, ..self }
     }
 
     /// The share of the sky that it sees, 0 to 1, found by `look` the first time. Threads
@@ -119,7 +129,8 @@ pub(super) fn of(surface: &Surface, palette: &[Vec3; 256]) -> Box<[Vertex]> {
     };
     let vertex = |i: usize| {
         let [position, normal] = [surface.positions[i], surface.normals[i]].map(Vec3::from);
-        Vertex::new(position, normal, colour(i))
+        let vertex = Vertex::new(position, normal, colour(i));
+        vertex.of_materials(surface.materials[i], surface.weights[i])
     };
     (0..surface.vertex_count()).map(vertex).collect()
 }

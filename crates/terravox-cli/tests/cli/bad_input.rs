@@ -252,6 +252,7 @@ fn extensions_that_mean_nothing() {
     folder.refused(&["mesh", "in.smoothgrid", "w.rbxm"], &["w.rbxm", ".glb"]);
     folder.refused(&["render", "in.smoothgrid", "w.jpg"], &["w.jpg", ".png"]);
     folder.refused(&["mesh", "in.smoothgrid", "w.glb", "--up", "z"], &["w.glb", "--up"]);
+    folder.refused(&["mesh", "in.smoothgrid", "w.obj", "--materials"], &["w.obj", ".glb"]);
     // Swapped arguments must not cost the file.
     folder.refused(&["import", "w.tvx", "in.smoothgrid"], &["in.smoothgrid", ".tvx"]);
 }
@@ -285,5 +286,8 @@ fn far_views_that_cannot_be() {
     folder.refused(&["lod", "hills:1", "--camera", "0,9,0", "--out", "a.obj"], &[".glb"]);
     folder.refused(&["lod", "hills:x", "--camera", "0,9,0", "--out", "a.glb"], &["seed"]);
     folder.refused(&["render", "hills:1", "out.png", "--lod"], &["--camera"]);
+    let far = ["render", "hills:1", "out.png", "--lod", "--camera", "0,9,0"];
+    folder.refused(&[&far[..], &["--morph", "targets"]].concat(), &["--morph", "0 to 1"]);
+    folder.refused(&[&far[..], &["--morph", "2"]].concat(), &["--morph", "targets"]);
     folder.refused(&["render", "hills:1", "out.png", "--camera", "0,9,0"], &["hills:1"]);
 }

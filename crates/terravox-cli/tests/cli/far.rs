@@ -6,6 +6,11 @@ use std::collections::HashMap;
 
 /// Triangles of the ground, as the bits of their corners; liquids are left out.
 fn ground(file: &[u8]) -> Vec<[[u32; 3]; 3]> {
+    morphed_ground(file, 0.0)
+}
+
+/// The same, so far on its way to the morph target of each mesh.
+fn morphed_ground(file: &[u8], factor: f32) -> Vec<[[u32; 3]; 3]> {
     let word = |bytes: &[u8], at: usize| {
         u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
     };
@@ -30,13 +35,17 @@ fn ground(file: &[u8]) -> Vec<[[u32; 3]; 3]> {
             }
             let (at, vertices, stride) = accessor(&primitive["attributes"]["POSITION"]);
             let (first, count, _) = accessor(&primitive["indices"]);
+            let way = primitive["targets"].get(0).map(|target| accessor(&target["POSITION"]));
+            assert!(factor == 0.0 || way.is_some_and(|way| way.1 == vertices), "{primitive}");
             let corner = |i: usize| {
                 let vertex = word(binary, first + 4 * i) as usize;
                 assert!(vertex < vertices, "an index has its vertex");
                 // One zero, not two.
                 let axis = |axis: usize| {
-                    let value = f32::from_bits(word(binary, at + vertex * stride + 4 * axis));
-                    (value + 0.0).to_bits()
+                    let value =
+                        |at, stride| f32::from_bits(word(binary, at + vertex * stride + 4 * axis));
+                    let way = way.map_or(0.0, |(at, _, stride)| value(at, stride));
+                    (value(at, stride) + factor * way + 0.0).to_bits()
                 };
                 [axis(0), axis(1), axis(2)]
             };
@@ -84,6 +93,18 @@ fn what_is_seen_of_a_stored_world_is_closed_across_its_levels() {
     let coloured = read(folder.path("b.glb"));
     assert_eq!(ground(&coloured), triangles);
     assert_ne!(coloured, file);
+    lod("w.tvx", "c.glb", &["--morph", "targets", "--materials"]);
+    let morphing = read(folder.path("c.glb"));
+    assert_eq!(ground(&morphing), triangles);
+    for factor in [0.37, 1.0] {
+        let moved = morphed_ground(&morphing, factor);
+        assert_closed(&moved);
+        let same = moved.iter().zip(&triangles).filter(|(a, b)| a == b).count();
+        assert!(same < triangles.len() / 2, "{same} of {}", triangles.len());
+    }
+    let names = ["_MATERIALS", "_WEIGHTS", "targetNames"];
+    let says = |name: &str| morphing.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    assert!(names.into_iter().all(says));
 }
 
 #[test]
@@ -100,5 +121,7 @@ fn hills_are_seen_from_a_seed_or_a_sparse_world_alike() {
     picture("w.tvx", "b.png", &[]);
     assert_eq!(read(folder.path("a.png")), read(folder.path("b.png")));
     picture("hills:5", "c.png", &["--lod-colours"]);
-    assert_ne!(read(folder.path("a.png")), read(folder.path("c.png")));
+    picture("hills:5", "d.png", &["--textures", "off"]);
+    assert_ne!(read(folder.path("c.png")), read(folder.path("d.png")));
+    assert_ne!(read(folder.path("a.png")), read(folder.path("d.png")));
 }

@@ -105,7 +105,7 @@ fn what_the_collider_holds_is_drawn_and_rays_are_counted() {
     let folder = Folder::new();
     folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "9"]);
     let plain = ["render", "w.tvx", "a.png", "--size", "64x36", "--samples", "1", "--threads", "1"];
-    let report = folder.report(&plain);
+    let report = folder.report(&[&plain[..], &["--textures", "off"]].concat());
     assert_eq!(report["rays"]["primary"], 64 * 36, "{report}");
     assert!(report["rays"]["mrays_per_second_a_core"].as_f64() > Some(0.0), "{report}");
     let drawn = ["--draw", "masks,blocks,trees", "--draw-radius", "12"];
@@ -114,6 +114,26 @@ fn what_the_collider_holds_is_drawn_and_rays_are_counted() {
     );
     assert_ne!(read(folder.path("a.png")), read(folder.path("b.png")));
     folder.refused(&["render", "w.tvx", "c.png", "--draw", "ghosts"], &["ghosts", "masks"]);
+}
+
+#[test]
+fn ground_has_textures_and_unset_material_goes_by_its_slope() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "9"]);
+    let picture = |out: &str, more: &[&str]| {
+        let plain = ["render", "w.tvx", out, "--size", "64x36", "--samples", "1"];
+        folder.report(&[&plain[..], more].concat());
+        read(folder.path(out))
+    };
+    let textured = picture("a.png", &[]);
+    assert_eq!(textured, picture("b.png", &["--textures", "on"]));
+    let even = picture("c.png", &["--textures", "off"]);
+    assert_ne!(textured, even);
+    // Charts have even colours.
+    assert_eq!(picture("d.png", &["--wire"]), picture("e.png", &["--wire", "--textures", "off"]));
+    assert_ne!(textured, picture("f.png", &["--unset", "Rock"]));
+    let refused = ["render", "w.tvx", "g.png", "--unset", "Cheese"];
+    folder.refused(&refused, &["Cheese", "Grass", "Rock"]);
 }
 
 #[test]

@@ -11,17 +11,22 @@
 //! Source: the glTF 2.0 specification (Khronos, 2021), "GLB File Format" and "Meshes".
 
 mod colours;
+mod targets;
 
 use crate::tiles::{ByMaterial, Frame, unit};
 use colours::{LinearColours, tinted};
 use serde_json::{Value, json};
 use std::io::Write;
+use targets::TARGET;
 use terravox::mesh::{BlockMesh, Surface};
 use terravox::voxel::MaterialTable;
 
 /// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
 const VERTEX: usize = 32;
+/// And its materials and their weights (4 u8 each).
+const MATERIALS: usize = 8;
 const FLOAT: u32 = 5126;
+const UNSIGNED_BYTE: u32 = 5121;
 const UNSIGNED_SHORT: u32 = 5123;
 const UNSIGNED_INT: u32 = 5125;
 const ARRAY_BUFFER: u32 = 34962;
@@ -34,12 +39,21 @@ pub struct GlbOptions {
     pub frame: Frame,
     /// Opacity of liquids, 0 to 1.
     pub liquid_alpha: f32,
+    /// Whether vertices have the attributes `_MATERIALS` and `_WEIGHTS`, as in
+    /// [`Surface::materials`] and [`Surface::weights`], for shaders that cover the ground
+    /// with textures ([`terravox::mesh::shade`]).
+    pub materials: bool,
+    /// Whether meshes have a morph target, at first of weight 0: the next coarser level of
+    /// detail, where blocks know it ([`Surface::targets`]).
+    pub targets: bool,
 }
 
 impl Default for GlbOptions {
-    /// One metre a voxel, from the origin of the world; liquids two thirds opaque.
+    /// One metre a voxel, from the origin of the world; liquids two thirds opaque; no
+    /// materials or targets.
     fn default() -> GlbOptions {
-        GlbOptions { frame: Frame::default(), liquid_alpha: 0.66 }
+        let frame = Frame::default();
+        GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false }
     }
 }
 
@@ -179,7 +193,12 @@ impl GlbWriter {
         self.add_surfaces(Part::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
         self.add_surfaces(Part::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
         if !primitives.is_empty() {
-            self.meshes.push(json!({ "name": name, "primitives": primitives }));
+            let mut mesh = json!({ "name": name, "primitives": primitives });
+            if self.options.targets {
+                mesh["weights"] = json!([0.0]);
+                mesh["extras"] = json!({ "targetNames": ["next level"] });
+            }
+            self.meshes.push(mesh);
             self.names.push(name.to_owned());
             self.stats.tiles += 1;
         }
@@ -198,23 +217,32 @@ impl GlbWriter {
         if indices == 0 {
             return Ok(());
         }
-        self.check_size(VERTEX as u64 * vertices + 4 * indices)?;
+        let targets = if self.options.targets { TARGET } else { 0 };
+        self.check_size((self.vertex_bytes() + targets) as u64 * vertices + 4 * indices)?;
         self.stats.vertices += vertices;
         self.stats.triangles += indices / 3;
-        let attributes = self.add_vertices(surfaces, vertices);
+        let mut primitive = json!({ "attributes": self.add_vertices(surfaces, vertices) });
+        if self.options.targets {
+            primitive["targets"] = json!([self.add_target(surfaces)]);
+        }
         self.by_material.clear();
         let mut first = 0;
         for (_, surface) in surfaces {
             self.by_material.add(surface, first);
             first += surface.vertex_count() as u32;
         }
-        self.add_indices(part, &attributes, primitives);
+        self.add_indices(part, &primitive, primitives);
         Ok(())
+    }
+
+    fn vertex_bytes(&self) -> usize {
+        VERTEX + if self.options.materials { MATERIALS } else { 0 }
     }
 
     /// Adds a view of interleaved vertices; answers the attributes of a primitive.
     fn add_vertices(&mut self, surfaces: &[(GlbBlock<'_>, &Surface)], vertices: u64) -> Value {
-        let mut bytes = Vec::with_capacity(VERTEX * vertices as usize);
+        let stride = self.vertex_bytes();
+        let mut bytes = Vec::with_capacity(stride * vertices as usize);
         let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
         let frame = self.options.frame;
         for (block, surface) in surfaces {
@@ -230,9 +258,13 @@ impl GlbWriter {
                 let colour = self.colours.blend(surface.materials[i], surface.weights[i]);
                 let colour = block.tint.map_or(colour, |tint| tinted(colour, tint));
                 bytes.extend(colour.iter().flat_map(|v| v.to_le_bytes()));
+                if self.options.materials {
+                    bytes.extend(surface.materials[i]);
+                    bytes.extend(surface.weights[i]);
+                }
             }
         }
-        let view = self.add_view(bytes, json!({ "byteStride": VERTEX, "target": ARRAY_BUFFER }));
+        let view = self.add_view(bytes, json!({ "byteStride": stride, "target": ARRAY_BUFFER }));
         let accessor = |offset: usize, kind: u32, shape: &str| {
             json!({
                 "bufferView": view, "byteOffset": offset, "count": vertices,
@@ -245,13 +277,21 @@ impl GlbWriter {
         let normal = accessor(12, FLOAT, "VEC3");
         let mut colour = accessor(24, UNSIGNED_SHORT, "VEC4");
         colour["normalized"] = json!(true);
+        let [materials, mut weights] =
+            [0, 4].map(|at| accessor(VERTEX + at, UNSIGNED_BYTE, "VEC4"));
+        weights["normalized"] = json!(true);
         let [position, normal, colour] =
             [position, normal, colour].map(|accessor| self.add_accessor(accessor));
-        json!({ "POSITION": position, "NORMAL": normal, "COLOR_0": colour })
+        let mut all = json!({ "POSITION": position, "NORMAL": normal, "COLOR_0": colour });
+        if self.options.materials {
+            all["_MATERIALS"] = json!(self.add_accessor(materials));
+            all["_WEIGHTS"] = json!(self.add_accessor(weights));
+        }
+        all
     }
 
     /// Adds a view of the sorted indices and a primitive a material.
-    fn add_indices(&mut self, part: Part, attributes: &Value, primitives: &mut Vec<Value>) {
+    fn add_indices(&mut self, part: Part, vertices: &Value, primitives: &mut Vec<Value>) {
         let lists = std::mem::take(&mut self.by_material);
         let count: usize = lists.iter().map(|(_, list)| list.len()).sum();
         let mut bytes = Vec::with_capacity(4 * count);
@@ -262,10 +302,10 @@ impl GlbWriter {
                 "componentType": UNSIGNED_INT, "type": "SCALAR",
             }));
             bytes.extend(list.iter().flat_map(|index| index.to_le_bytes()));
-            let material = self.material(part, material);
-            primitives.push(json!({
-                "attributes": attributes, "indices": indices, "material": material,
-            }));
+            let mut primitive = vertices.clone();
+            primitive["indices"] = json!(indices);
+            primitive["material"] = json!(self.material(part, material));
+            primitives.push(primitive);
         }
         self.add_view(bytes, json!({ "target": ELEMENT_ARRAY_BUFFER }));
         self.by_material = lists;

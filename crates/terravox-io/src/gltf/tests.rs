@@ -3,8 +3,10 @@
 use super::*;
 use crate::tiles::tiles;
 use terravox::generate::fill_sdf;
-use terravox::mesh::{Mesher, PAD};
-use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+use terravox::mesh::{Around, Mesher, PAD};
+use terravox::voxel::{
+    Cell, ChunkPos, DenseBox, GridOptions, MipBlock, Region, VoxelGrid, VoxelPos,
+};
 
 /// A pond in a hill of two materials, over the corner of eight chunks at `at`.
 fn world(at: VoxelPos) -> VoxelGrid {
@@ -81,6 +83,7 @@ fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8
     let size = match (accessor["componentType"].as_u64(), accessor["type"].as_str()) {
         (Some(5126), Some("VEC3")) => 12,
         (Some(5123), Some("VEC4")) => 8,
+        (Some(5121), Some("VEC4")) => 4,
         (Some(5125), Some("SCALAR")) => 4,
         other => panic!("{other:?}"),
     };
@@ -280,4 +283,116 @@ fn blocks_of_coarser_mips_lie_where_those_of_mip_0_do() {
     for (a, b) in bounds(&fine).as_flattened().iter().zip(coarse.as_flattened()) {
         assert!((a - b).abs() < 1.0 && a.abs() > 10.0, "{a} and {b}");
     }
+}
+
+#[test]
+fn materials_and_weights_are_those_of_the_mesh() {
+    let grid = world(VoxelPos::ZERO);
+    let meshes = meshes(&grid);
+    let plain = written(GlbOptions::default(), &grid, &meshes, 4);
+    let options = GlbOptions { materials: true, ..GlbOptions::default() };
+    let (file, stats) = written(options, &grid, &meshes, 4);
+    assert_eq!(stats.vertices, plain.1.vertices);
+    let (json, binary) = parsed(&file);
+    assert!(triangles(&json, &binary) == expected(options.frame, &grid, &meshes));
+    let mut found = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for mesh in json["meshes"].as_array().unwrap() {
+        for primitive in mesh["primitives"].as_array().unwrap() {
+            let of = &primitive["attributes"];
+            if seen.insert(number(&of["POSITION"])) {
+                let weights = &of["_WEIGHTS"];
+                assert_eq!(json["accessors"][number(weights)]["normalized"], true);
+                let materials = elements(&json, &binary, &of["_MATERIALS"]);
+                let weights = elements(&json, &binary, weights);
+                found.extend(materials.into_iter().zip(weights).map(|(m, w)| [m, w].concat()));
+            }
+        }
+    }
+    let of = |surface: &Surface| -> Vec<Vec<u8>> {
+        let all = surface.materials.iter().zip(&surface.weights);
+        all.map(|(m, w)| [*m, *w].concat()).collect()
+    };
+    let mut all: Vec<_> = meshes.iter().flat_map(|(_, mesh)| of(&mesh.solid)).collect();
+    all.extend(meshes.iter().flat_map(|(_, mesh)| of(&mesh.liquid)));
+    found.sort();
+    all.sort();
+    assert!(all == found && all.iter().any(|vertex| vertex[5] > 0));
+}
+
+/// The meshes with targets, of those chunks that `knows`.
+fn morphing(grid: &VoxelGrid, knows: impl Fn(ChunkPos) -> bool) -> Vec<(ChunkPos, BlockMesh)> {
+    let mut mesher = Mesher::new();
+    let mut all = meshes(grid);
+    for (chunk, mesh) in all.iter_mut().filter(|entry| knows(entry.0)) {
+        let block = MipBlock { mip: 0, pos: VoxelPos::new(chunk.x, chunk.y, chunk.z) };
+        let read = |mip: u8, region: Region, cells: &mut DenseBox| {
+            grid.read(region, mip, cells).unwrap();
+        };
+        let around = Around::same(0);
+        mesher.mesh_morphing(block, &around, read, grid.materials(), 4, false, mesh);
+    }
+    all
+}
+
+#[test]
+fn a_morph_target_leads_to_the_next_level() {
+    let at = VoxelPos::new(64, 0, -96);
+    let grid = world(at);
+    let frame = Frame { voxel_size_m: 0.5, origin: at };
+    let options = GlbOptions { frame, targets: true, ..GlbOptions::default() };
+    // Some blocks do not know where they go.
+    let meshes = morphing(&grid, |chunk| chunk.x != 2 || chunk.y != 0);
+    let (file, stats) = written(options, &grid, &meshes, 4);
+    let (json, binary) = parsed(&file);
+    assert!(triangles(&json, &binary) == expected(frame, &grid, &meshes));
+    let mut found = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for mesh in json["meshes"].as_array().unwrap() {
+        assert_eq!(mesh["weights"], json!([0.0]));
+        for primitive in mesh["primitives"].as_array().unwrap() {
+            assert_eq!(primitive["targets"].as_array().map(Vec::len), Some(1));
+            let (base, target) = (&primitive["attributes"], &primitive["targets"][0]);
+            if !seen.insert(number(&target["POSITION"])) {
+                continue;
+            }
+            let read = |accessor: &Value| -> Vec<[f32; 3]> {
+                elements(&json, &binary, accessor).into_iter().map(vector).collect()
+            };
+            let [from, way] = [&base["POSITION"], &target["POSITION"]].map(read);
+            let [normal, turn] = [&base["NORMAL"], &target["NORMAL"]].map(read);
+            let accessor = &json["accessors"][number(&target["POSITION"])];
+            for axis in 0..3 {
+                let values = || way.iter().map(|v| f64::from(v[axis]));
+                assert_eq!(accessor["min"][axis].as_f64(), values().reduce(f64::min));
+                assert_eq!(accessor["max"][axis].as_f64(), values().reduce(f64::max));
+            }
+            let sum = |a: [f32; 3], b: [f32; 3]| [0, 1, 2].map(|axis| a[axis] + b[axis]);
+            assert_eq!([way.len(), normal.len(), turn.len()], [from.len(); 3]);
+            for i in 0..from.len() {
+                found.push((from[i], sum(from[i], way[i]), sum(normal[i], turn[i])));
+            }
+        }
+    }
+    assert_eq!(found.len() as u64, stats.vertices);
+    let mut moved = 0;
+    for (chunk, mesh) in &meshes {
+        let surfaces = [&mesh.solid, &mesh.liquid].into_iter();
+        for (surface, i) in surfaces.flat_map(|s| (0..s.vertex_count()).map(move |i| (s, i))) {
+            let place = |p: [f32; 3]| frame.position(chunk.region(), p);
+            let from = place(surface.positions[i]);
+            let (to, normal) = match surface.targets.is_empty() {
+                true => (from, surface.normals[i]),
+                false => (place(surface.targets.positions[i]), surface.targets.normals[i]),
+            };
+            let near =
+                |a: [f32; 3], b: [f32; 3]| (0..3).all(|axis| (a[axis] - b[axis]).abs() < 1e-5);
+            let is = |v: &([f32; 3], [f32; 3], [f32; 3])| {
+                v.0 == from && near(v.1, to) && near(v.2, normal)
+            };
+            assert!(found.iter().any(is), "{from:?} to {to:?}");
+            moved += usize::from(from != to);
+        }
+    }
+    assert!(moved > 200, "{moved}");
 }

@@ -7,7 +7,7 @@
 use super::cellwise::{self, CellScratch, padding};
 use super::clip::put;
 use super::patch::{Patch, PatchScratch, Run, bounds_of, changed_runs, tally};
-use super::rows::{self, RowAction, RowScratch};
+use super::rows::{self, Liquids, RowAction, RowScratch};
 use super::stamp::{Cover, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, Place, Volume};
@@ -155,12 +155,15 @@ impl Editor {
             Job::Paste(clip, place) => {
                 put(clip, place.at.into(), place.blend, &mut self.new, kinds);
             }
-            Job::Brush(op, stamp) => match row_action(op, kinds) {
-                Some(action) if rows::is_dry(&self.old, kinds) => {
-                    rows::apply(action, stamp, &mut self.new, &mut self.rows);
+            Job::Brush(op, stamp) => {
+                let action = row_action(op, kinds);
+                match action.and_then(|action| Some((action, Liquids::of(&self.old, kinds)?))) {
+                    Some((action, liquids)) => {
+                        rows::apply(action, stamp, &mut self.new, liquids, &mut self.rows);
+                    }
+                    None => cellwise::apply(op, stamp, &mut self.new, kinds, &mut self.cells),
                 }
-                _ => cellwise::apply(op, stamp, &mut self.new, kinds, &mut self.cells),
-            },
+            }
         }
     }
 

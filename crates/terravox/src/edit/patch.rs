@@ -147,26 +147,45 @@ pub(super) fn bounds_of(runs: &[Run], whole: Region) -> Region {
 
 /// Counts what the runs change.
 pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[Run], tally: &mut Tally) {
-    let wet = !old.water().is_empty() || !new.water().is_empty();
+    let mut water = [old.water(), new.water()];
     for run in runs {
-        let cells = run.at..run.at + run.cells;
-        let arrays = |b| -> [&[u8]; 2] {
-            let b: &DenseBox = b;
-            [&b.materials()[cells.clone()], &b.occupancies()[cells.clone()]]
-        };
-        let held = wet && [old, new].iter().any(|b| !water_between(b, cells.clone()).is_empty());
-        if !held {
-            tally.row(arrays(old), arrays(new));
-            continue;
+        let end = run.at + run.cells;
+        let mut from = run.at;
+        water.iter_mut().for_each(|list| skip(list, run.at));
+        while let Some(cell) = first_held(water).filter(|&cell| cell < end) {
+            tally_cells(old, new, from..cell, tally);
+            let [old, new] = [(old, water[0]), (new, water[1])].map(|(cells, water)| {
+                let held = water.first().filter(|w| w.0 as usize == cell).map(|w| w.1);
+                let (m, o) = (cells.materials()[cell], cells.occupancies()[cell]);
+                (Cell { material: m, occupancy: o }, held)
+            });
+            wet_cell(old, new, tally);
+            from = cell + 1;
+            water.iter_mut().for_each(|list| skip(list, from));
         }
-        for i in cells.clone() {
-            let part = |b: &DenseBox| {
-                let cell = Cell { material: b.materials()[i], occupancy: b.occupancies()[i] };
-                (cell, water_between(b, i..i + 1).first().map(|entry| entry.1))
-            };
-            wet_cell(part(old), part(new), tally);
-        }
+        tally_cells(old, new, from..end, tally);
     }
+}
+
+/// Leaves out the entries of the cells before `cell`.
+fn skip(water: &mut &[(u32, u8)], cell: usize) {
+    while water.first().is_some_and(|entry| (entry.0 as usize) < cell) {
+        *water = &water[1..];
+    }
+}
+
+/// The first cell that has an entry.
+fn first_held(water: [&[(u32, u8)]; 2]) -> Option<usize> {
+    water.into_iter().filter_map(|list| list.first()).map(|entry| entry.0 as usize).min()
+}
+
+/// Counts cells of which none holds water.
+fn tally_cells(old: &DenseBox, new: &DenseBox, cells: std::ops::Range<usize>, tally: &mut Tally) {
+    let arrays = |b| -> [&[u8]; 2] {
+        let b: &DenseBox = b;
+        [&b.materials()[cells.clone()], &b.occupancies()[cells.clone()]]
+    };
+    tally.row(arrays(old), arrays(new));
 }
 
 /// Counts a cell of which one state holds water: water that only moves between a solid

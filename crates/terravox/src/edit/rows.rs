@@ -1,10 +1,11 @@
-//! Fill, dig and paint on boxes without liquid: whole rows, without a branch a cell.
+//! Fill, dig and paint without a mask: whole rows, without a branch a cell.
 //!
 //! What is here gives what [`super::cellwise`] gives, which tests compare; it only does
-//! so faster. Units are 256ths of a cell.
+//! so faster. Liquid is set aside before a row is changed, so that the rows know solid
+//! cells and air alone. Units are 256ths of a cell.
 
 use super::stamp::Stamp;
-use crate::voxel::{AIR, DenseBox, Kind, Region};
+use crate::voxel::{AIR, DenseBox, Kind, Region, WATER};
 
 /// What a fast row can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,40 @@ pub(super) struct RowScratch {
     above: Vec<u8>,
 }
 
-/// Whether no cell is liquid and none holds any.
-pub(super) fn is_dry(cells: &DenseBox, kinds: &[Kind; 256]) -> bool {
-    let liquids = (0..=255u8).filter(|&id| kinds[usize::from(id)] == Kind::Liquid);
-    cells.water().is_empty()
-        && liquids.take(5).enumerate().all(|(i, liquid)| {
-            // With many liquids the rows are slower than the cells.
-            i < 4 && !contains(cells.materials(), liquid)
-        })
+/// More materials that are liquid than this, and the rows are slower than the cells.
+const MAX_LIQUIDS: usize = 4;
+
+/// The liquid materials of a box.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Liquids {
+    ids: [u8; MAX_LIQUIDS],
+    count: usize,
+}
+
+impl Liquids {
+    /// Those among `cells`; `None` if too many materials are liquid for rows.
+    pub fn of(cells: &DenseBox, kinds: &[Kind; 256]) -> Option<Liquids> {
+        let mut found = Liquids::default();
+        let liquid = |id: &u8| kinds[usize::from(*id)] == Kind::Liquid;
+        for (at, id) in (0..=255u8).filter(liquid).enumerate() {
+            if at == MAX_LIQUIDS {
+                return None;
+            }
+            if contains(cells.materials(), id) {
+                found.ids[found.count] = id;
+                found.count += 1;
+            }
+        }
+        Some(found)
+    }
+
+    fn ids(&self) -> &[u8] {
+        &self.ids[..self.count]
+    }
+
+    fn are_in(&self, materials: &[u8]) -> bool {
+        self.ids().iter().any(|&id| contains(materials, id))
+    }
 }
 
 fn contains(bytes: &[u8], byte: u8) -> bool {
@@ -40,8 +67,23 @@ fn contains(bytes: &[u8], byte: u8) -> bool {
     bytes.chunks(256).any(found)
 }
 
-/// Applies `action` to a dry box.
-pub(super) fn apply(action: RowAction, stamp: &Stamp, cells: &mut DenseBox, s: &mut RowScratch) {
+/// The cells of a row that the brush reaches, and how far it does.
+struct Part<'a> {
+    /// Index of the first in the box.
+    first: usize,
+    brush: &'a mut [u16],
+    material: &'a mut [u8],
+    occupancy: &'a mut [u8],
+}
+
+/// Applies `action` to a box and the liquids in it.
+pub(super) fn apply(
+    action: RowAction,
+    stamp: &Stamp,
+    cells: &mut DenseBox,
+    liquids: Liquids,
+    s: &mut RowScratch,
+) {
     let region = cells.region().intersect(stamp.region);
     if region.is_empty() {
         return;
@@ -51,14 +93,25 @@ pub(super) fn apply(action: RowAction, stamp: &Stamp, cells: &mut DenseBox, s: &
     s.brush.resize(width, 0);
     s.band.clear();
     s.band.resize(if action == RowAction::Dig { cells.len() } else { 0 }, 0);
+    // What solid cells hold: before, and after.
+    let before = std::mem::take(cells.water_mut());
+    let (mut before, mut water) = (before.iter().copied().peekable(), Vec::new());
     for y in region.min.y..region.max.y {
         for z in region.min.z..region.max.z {
             let part = stamp.row(y, z, min.x, &mut s.brush);
             let first = width * ((z - min.z) as usize + depth * (y - min.y) as usize);
-            let brush = &s.brush[part.clone()];
             let at = first + part.start..first + part.end;
             let (material, occupancy) = cells.arrays_mut();
             let (material, occupancy) = (&mut material[at.clone()], &mut occupancy[at.clone()]);
+            let mut part = Part { first: at.start, brush: &mut s.brush[part], material, occupancy };
+            if liquids.are_in(part.material) {
+                part.set_liquids_aside(action, liquids, &mut water);
+            }
+            if let RowAction::Fill(_) = action {
+                let of_row = std::iter::from_fn(|| before.next_if(|w| (w.0 as usize) < at.end));
+                water.extend(of_row.filter(|w| part.holds(w.0 as usize)));
+            }
+            let Part { brush, material, occupancy, .. } = part;
             match action {
                 RowAction::Fill(with) => fill(with, brush, material, occupancy),
                 RowAction::Dig => dig(brush, material, occupancy, &mut s.band[at]),
@@ -66,9 +119,58 @@ pub(super) fn apply(action: RowAction, stamp: &Stamp, cells: &mut DenseBox, s: &
             }
         }
     }
+    water.extend(before);
     if action == RowAction::Dig {
-        clear_film(cells, region, s);
+        clear_film(cells, region, liquids, s);
+        free_water(cells, &mut water);
     }
+    if !water.is_empty() {
+        cells.set_all_water(water);
+    }
+}
+
+impl Part<'_> {
+    /// Sees to it that the row may be changed as if no cell were liquid: the brush spares
+    /// liquid cells, or they become air, and what is filled in there holds the liquid.
+    fn set_liquids_aside(
+        &mut self,
+        action: RowAction,
+        liquids: Liquids,
+        water: &mut Vec<(u32, u8)>,
+    ) {
+        for (x, b) in self.brush.iter_mut().enumerate() {
+            if *b == 0 || !liquids.ids().contains(&self.material[x]) {
+                continue;
+            }
+            let RowAction::Fill(_) = action else {
+                *b = 0;
+                continue;
+            };
+            self.material[x] = AIR;
+            if *b < 256 {
+                water.push(((self.first + x) as u32, self.occupancy[x]));
+            }
+        }
+    }
+
+    /// Whether a cell of the box still holds its water after a fill: not if that fills it up.
+    fn holds(&self, cell: usize) -> bool {
+        let Some(x) = cell.checked_sub(self.first) else { return true };
+        self.brush[x] < 256 || units(self.material[x], self.occupancy[x]) == 256
+    }
+}
+
+/// Makes what is held by cells that were dug away liquid.
+fn free_water(cells: &mut DenseBox, water: &mut Vec<(u32, u8)>) {
+    let (material, occupancy) = cells.arrays_mut();
+    water.retain(|&(cell, held)| {
+        let cell = cell as usize;
+        let freed = material[cell] == AIR;
+        if freed {
+            (material[cell], occupancy[cell]) = (WATER, held);
+        }
+        !freed
+    });
 }
 
 #[inline(always)]
@@ -103,7 +205,7 @@ fn paint(with: u8, brush: &[u16], material: &mut [u8]) {
 
 /// Clears the cells of the band that are at or below ½ and have no face neighbour above
 /// it. What is cleared is below ½, so the order does not matter.
-fn clear_film(cells: &mut DenseBox, region: Region, s: &mut RowScratch) {
+fn clear_film(cells: &mut DenseBox, region: Region, liquids: Liquids, s: &mut RowScratch) {
     let whole = cells.region();
     let inner = whole.grow(-1).intersect(region);
     if inner.is_empty() {
@@ -113,6 +215,11 @@ fn clear_film(cells: &mut DenseBox, region: Region, s: &mut RowScratch) {
     let [row, slice] = [width, width * depth];
     s.above.clear();
     s.above.extend_from_slice(cells.occupancies());
+    for &liquid in liquids.ids() {
+        for (above, &material) in s.above.iter_mut().zip(cells.materials()) {
+            *above &= u8::from(material != liquid).wrapping_neg();
+        }
+    }
     let count = (inner.max.x - inner.min.x) as usize;
     let (material, occupancy) = cells.arrays_mut();
     for y in inner.min.y..inner.max.y {
@@ -124,16 +231,15 @@ fn clear_film(cells: &mut DenseBox, region: Region, s: &mut RowScratch) {
                 continue;
             }
             let near = |from: usize| &s.above[from..from + count];
-            let sides = [at - 1, at + 1, at - row, at + row, at - slice, at + slice].map(near);
-            let own = near(at);
-            let (material, occupancy) =
-                (&mut material[at..at + count], &mut occupancy[at..at + count]);
-            for i in 0..count {
-                let high = sides[0][i] | sides[1][i] | sides[2][i] | sides[3][i] | sides[4][i];
-                let stays = ((high | sides[5][i] | own[i]) & 0x80 != 0) | (band[i] == 0);
-                let stays = u8::from(stays).wrapping_neg();
-                material[i] &= stays;
-                occupancy[i] &= stays;
+            let beside = near(at - 1).iter().zip(near(at + 1)).zip(near(at - row));
+            let beside = beside.zip(near(at + row)).zip(near(at - slice)).zip(near(at + slice));
+            let own = near(at).iter().zip(band).zip(beside);
+            let cells = material[at..at + count].iter_mut().zip(&mut occupancy[at..at + count]);
+            for ((m, o), ((own, band), (((((a, b), c), d), e), f))) in cells.zip(own) {
+                let high = own | a | b | c | d | e | f;
+                let stays = u8::from((high & 0x80 != 0) | (*band == 0)).wrapping_neg();
+                *m &= stays;
+                *o &= stays;
             }
         }
     }

@@ -19,6 +19,7 @@ mod morph;
 pub mod naive;
 mod place;
 mod plane;
+pub mod shade;
 mod surface;
 mod thin;
 mod vertex;

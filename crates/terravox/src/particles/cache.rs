@@ -5,12 +5,15 @@
 //! better: most of a burst, where nobody has flown before. The
 //! cache has a bound in bytes; when it is full, the entry that was written longest ago goes.
 //! Entries lie in one array, chained by age; a table of their numbers finds them (linear
-//! probing, deletion by moving back).
+//! probing, deletion by moving back). Most particles that look are where nothing is known; a
+//! small table that counts the entries of coarse cells says so, and the rest is not read.
 //!
 //! Source: Frykholm, "Hack Day Report" (2012). Cells floor, where the published code
 //! truncates, which makes cells at 0 twice as large.
 
 use super::plane::CollisionPlane;
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::simd::prefetch;
 use glam::Vec3;
 
 /// How a [`PlaneCache`] is made.
@@ -76,14 +79,18 @@ const EMPTY: Place = Place { number: NONE, hash: 0 };
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// The most bytes of the table for each entry: at most four places.
-const TABLE_BYTES: usize = 4 * size_of::<Place>();
+/// The most bytes of the tables for each entry: four places and a count.
+const TABLE_BYTES: usize = 4 * size_of::<Place>() + size_of::<u32>();
 
 /// The planes that rays found in a world.
 #[derive(Clone, Debug)]
 pub struct PlaneCache {
     options: PlaneCacheOptions,
     capacity: usize,
+    /// Cells a metre across and up, by level.
+    per_m: [[f32; 2]; 2],
+    /// Number of coarse entries, by hash of the cell.
+    known: Vec<u32>,
     entries: Vec<Entry>,
     table: Vec<Place>,
     oldest: u32,
@@ -92,15 +99,18 @@ pub struct PlaneCache {
     len: usize,
 }
 
+/// Says that an item will be read soon.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn prefetch<T>(_: &[T], _: usize) {}
+
 /// Which of ±X, ±Y, ±Z a direction follows most; `None` for what is none.
 pub(super) fn direction_of(direction: [f32; 3]) -> Option<u8> {
-    let magnitude = direction.map(f32::abs);
-    let axis = match magnitude {
-        [x, y, z] if x >= y && x >= z => 0,
-        [_, y, z] if y >= z => 1,
-        _ => 2,
-    };
-    (magnitude[axis] > 0.0).then(|| 2 * axis as u8 + u8::from(direction[axis] < 0.0))
+    let [x, y, z] = direction.map(f32::abs);
+    // Selections rather than branches, which nobody could foretell.
+    let (yz, yz_axis) = if y >= z { (y, 1) } else { (z, 2) };
+    let (most, axis) = if x >= y && x >= z { (x, 0) } else { (yz, yz_axis) };
+    let [x, y, z] = direction.map(|v| u8::from(v < 0.0));
+    (most > 0.0).then_some(2 * axis + ((x | y << 1 | z << 2) >> axis & 1))
 }
 
 impl Default for PlaneCache {
@@ -119,8 +129,11 @@ impl PlaneCache {
             assert!(size > 0.0 && size.is_finite(), "cells of {size} metres");
         }
         let capacity = options.max_bytes / (size_of::<Entry>() + TABLE_BYTES);
+        let [wide, high] = [options.cell_m, options.cell_height_m].map(f32::recip);
         PlaneCache {
             options,
+            per_m: [[wide, high], [wide / COARSER, high / COARSER]],
+            known: Vec::new(),
             // Numbers of entries have 31 bits, so that the table's size has 32.
             capacity: capacity.min(1 << 30),
             entries: Vec::new(),
@@ -154,7 +167,9 @@ impl PlaneCache {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.table.capacity() * size_of::<Place>()
+        self.entries.capacity() * size_of::<Entry>()
+            + self.table.capacity() * size_of::<Place>()
+            + self.known.capacity() * size_of::<u32>()
     }
 
     /// What was found from about this place, world metres, in about this direction.
@@ -163,7 +178,7 @@ impl PlaneCache {
         position_m: impl Into<[f32; 3]>,
         direction: impl Into<[f32; 3]>,
     ) -> Option<CachedPlane> {
-        self.get(&self.key(position_m.into(), direction.into(), 0)?)
+        self.get_at(position_m.into().into(), direction_of(direction.into()), 0)
     }
 
     /// As [`PlaneCache::look_up`], from cells four times as large: about right, for those who
@@ -173,7 +188,7 @@ impl PlaneCache {
         position_m: impl Into<[f32; 3]>,
         direction: impl Into<[f32; 3]>,
     ) -> Option<CachedPlane> {
-        self.get(&self.key(position_m.into(), direction.into(), 1)?)
+        self.get_at(position_m.into().into(), direction_of(direction.into()), 1)
     }
 
     /// Remembers what was found from a place, world metres, in a direction of any length,
@@ -184,12 +199,23 @@ impl PlaneCache {
         direction: impl Into<[f32; 3]>,
         found: CachedPlane,
     ) {
-        let (position, direction) = (position_m.into(), direction.into());
+        let (position, direction) = (position_m.into().into(), direction.into().into());
+        (0..2).for_each(|level| self.insert_at(position, direction, found, level));
+    }
+
+    /// As [`PlaneCache::insert`], for the cells of one level: those of a cell's size, or the
+    /// coarse ones.
+    pub(super) fn insert_at(
+        &mut self,
+        position: Vec3,
+        direction: Vec3,
+        found: CachedPlane,
+        level: u8,
+    ) {
         let valid = found.plane.is_valid() && Vec3::from(found.point_m).is_finite();
-        for level in 0..2 {
-            if let Some(key) = self.key(position, direction, level).filter(|_| valid) {
-                self.put_nearer(key, found);
-            }
+        let key = self.key(position, direction_of(direction.into()), level);
+        if let Some(key) = key.filter(|_| valid) {
+            self.put_nearer(key, found);
         }
     }
 
@@ -235,6 +261,7 @@ impl PlaneCache {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.table.fill(EMPTY);
+        self.known.fill(0);
         (self.oldest, self.newest, self.free, self.len) = (NONE, NONE, NONE, 0);
     }
 
@@ -245,17 +272,68 @@ impl PlaneCache {
     }
 
     /// None for what has no place or no direction.
-    pub(super) fn key(&self, position: [f32; 3], direction: [f32; 3], level: u8) -> Option<Key> {
-        let direction = direction_of(direction)?;
-        let valid = (0..3).all(|i| position[i].is_finite());
-        valid.then(|| Key {
-            // The casts saturate.
-            cell: [0, 1, 2].map(|i| (position[i] / self.size(i, level)).floor() as i32),
-            direction,
-            level,
-        })
+    #[inline]
+    pub(super) fn key(&self, position: Vec3, direction: Option<u8>, level: u8) -> Option<Key> {
+        let direction = direction?;
+        let [wide, high] = self.per_m[usize::from(level)];
+        let [x, y, z] = position.to_array();
+        let cell = [floor(x * wide), floor(y * high), floor(z * wide)];
+        (x + y + z).is_finite().then_some(Key { cell, direction, level })
     }
 
+    /// What is known in a direction.
+    #[inline]
+    pub(super) fn get_at(
+        &self,
+        position: Vec3,
+        direction: Option<u8>,
+        level: u8,
+    ) -> Option<CachedPlane> {
+        self.get(&self.key(position, direction, level)?)
+    }
+
+    /// Whether anything may be known here, in any direction.
+    pub(super) fn may_know(&self, position: Vec3) -> bool {
+        self.len > 0
+            && self.key(position, Some(0), 1).is_some_and(|key| self.known[self.known_at(&key)] > 0)
+    }
+
+    /// Where a coarse cell is counted, whatever the direction.
+    fn known_at(&self, key: &Key) -> usize {
+        hash(&Key { direction: 0, ..*key }) as usize & self.known.len().wrapping_sub(1)
+    }
+
+    /// Says that [`PlaneCache::may_know`] will be asked here.
+    pub(super) fn fetch_known(&self, position: Vec3) {
+        if let Some(key) = self.key(position, Some(0), 1) {
+            prefetch(&self.known, self.known_at(&key));
+        }
+    }
+
+    /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
+    /// where in the table that begins.
+    pub(super) fn fetch_places(&self, position: Vec3, direction: Option<u8>) -> [usize; 2] {
+        [self.fetch_place(position, direction, 0), self.fetch_place(position, direction, 1)]
+    }
+
+    #[inline]
+    pub(super) fn fetch_place(&self, position: Vec3, direction: Option<u8>, level: u8) -> usize {
+        let key = self.key(position, direction, level).unwrap_or_default();
+        let home = hash(&key) as usize & self.table.len().wrapping_sub(1);
+        prefetch(&self.table, home);
+        home
+    }
+
+    /// As above, for the entries of those places.
+    pub(super) fn fetch_entries(&self, homes: &[usize; 2]) {
+        for place in homes.iter().filter_map(|home| self.table.get(*home)) {
+            // An entry may lie across two lines of memory.
+            prefetch(&self.entries, place.number as usize);
+            prefetch(&self.entries, place.number as usize + 1);
+        }
+    }
+
+    #[inline]
     pub(super) fn get(&self, key: &Key) -> Option<CachedPlane> {
         let place = self.place(key)?;
         Some(self.entries[self.table[place].number as usize].found)
@@ -280,6 +358,10 @@ impl PlaneCache {
         let number = self.take_free(Entry { key, found, older: NONE, newer: NONE });
         self.chain(number);
         self.len += 1;
+        if key.level > 0 {
+            let count = self.known_at(&key);
+            self.known[count] += 1;
+        }
         let (hash, mask) = (hash(&key), self.table.len() - 1);
         let mut place = hash as usize & mask;
         while self.table[place].number != NONE {
@@ -293,6 +375,8 @@ impl PlaneCache {
         if self.table.is_empty() {
             self.table = vec![EMPTY; (2 * self.capacity).next_power_of_two()];
             self.entries.reserve_exact(self.capacity);
+            // Few enough to stay at hand.
+            self.known = vec![0; (self.capacity.next_power_of_two() / 4).max(1)];
         }
         if self.free == NONE {
             self.entries.push(entry);
@@ -305,6 +389,7 @@ impl PlaneCache {
     }
 
     /// Where the table names the entry of a key.
+    #[inline]
     fn place(&self, key: &Key) -> Option<usize> {
         if self.len == 0 {
             return None;
@@ -340,6 +425,10 @@ impl PlaneCache {
             }
         }
         self.table[hole] = EMPTY;
+        if key.level > 0 {
+            let count = self.known_at(&key);
+            self.known[count] -= 1;
+        }
         self.unchain(number);
         self.entries[number as usize].older = self.free;
         self.free = number;
@@ -370,6 +459,15 @@ impl PlaneCache {
     }
 }
 
+/// The next lower whole number; saturates.
+#[inline]
+fn floor(value: f32) -> i32 {
+    // Cheaper than the function where the processor has no instruction for it.
+    let whole = value as i32;
+    whole.saturating_sub(i32::from(whole as f32 > value))
+}
+
+#[inline]
 fn hash(key: &Key) -> u32 {
     let [x, y, z] = key.cell.map(|v| u64::from(v as u32));
     let mut hash = (x | y << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -12,6 +12,7 @@ pub(super) const LANES: usize = 8;
 pub(super) struct Column(pub Vec<[f32; LANES]>);
 
 impl Column {
+    #[inline(always)]
     pub fn get(&self, at: usize) -> f32 {
         self.0[at / LANES][at % LANES]
     }
@@ -35,6 +36,10 @@ impl Column {
     }
 }
 
+fn vector([x, y, z]: &[Column; 3], at: usize) -> Vec3 {
+    Vec3::new(x.get(at), y.get(at), z.get(at))
+}
+
 /// All that is known of particles. Columns that an effect does not use are absent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -53,28 +58,36 @@ pub(super) struct Columns {
     pub known_until: Vec<f32>,
     /// Bit per slot: its plane belongs to something that moves; if there are planes.
     pub moving: Vec<u8>,
-    /// Where its planes were found, world metres, by slot; if there are planes.
-    pub found_at: Vec<[Vec3; 3]>,
+    /// Where its planes were found, world metres, slot by slot.
+    pub found_at: Vec<Vec<Vec3>>,
 }
 
 impl Columns {
     /// None, of the kind that has so many planes and may have an end.
     pub fn new(slots: usize, mortal: bool) -> Columns {
         let planes = (0..slots).map(|_| Default::default()).collect();
-        Columns { planes, ends: mortal.then(Column::default), ..Columns::default() }
+        let found_at = vec![Vec::new(); slots];
+        Columns { planes, found_at, ends: mortal.then(Column::default), ..Columns::default() }
     }
 
     pub fn position(&self, at: usize) -> Vec3 {
-        Vec3::from([0, 1, 2].map(|i| self.position[i].get(at)))
+        vector(&self.position, at)
+    }
+
+    pub fn set_position(&mut self, at: usize, position: Vec3) {
+        for (i, column) in self.position.iter_mut().enumerate() {
+            column.set(at, position[i]);
+        }
     }
 
     pub fn velocity(&self, at: usize) -> Vec3 {
-        Vec3::from([0, 1, 2].map(|i| self.velocity[i].get(at)))
+        vector(&self.velocity, at)
     }
 
     pub fn plane(&self, slot: usize, at: usize) -> CollisionPlane {
-        let [x, y, z, offset_m] = [0, 1, 2, 3].map(|i| self.planes[slot][i].get(at));
-        CollisionPlane { normal: [x, y, z], offset_m }
+        let [x, y, z, offset] = &self.planes[slot];
+        let normal = [x.get(at), y.get(at), z.get(at)];
+        CollisionPlane { normal, offset_m: offset.get(at) }
     }
 
     pub fn set_plane(&mut self, slot: usize, at: usize, plane: CollisionPlane, moving: bool) {
@@ -105,7 +118,7 @@ impl Columns {
             self.wakes.push(count, f32::INFINITY);
             self.known_until.push(f32::NEG_INFINITY);
             self.moving.push(0);
-            self.found_at.push([Vec3::ZERO; 3]);
+            self.found_at.iter_mut().for_each(|places| places.push(Vec3::ZERO));
         }
         self.count += 1;
     }
@@ -121,7 +134,9 @@ impl Columns {
             self.wakes.move_last(last, at);
             self.known_until.swap_remove(at);
             self.moving.swap_remove(at);
-            self.found_at.swap_remove(at);
+            for places in &mut self.found_at {
+                places.swap_remove(at);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::cache::PlaneCache;
 use super::columns::{Column, Columns, LANES};
 use super::emit::Emitter;
-use super::find::{LONGEST_LOOK_SECONDS, SHORTEST_LOOK_SECONDS, chord_seconds};
+use super::find::{LONGEST_LOOK_SECONDS, chord_seconds};
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use super::random::Random;
 use super::step::{Event, Path, Step, step};
@@ -15,6 +15,9 @@ const LONGEST_SECONDS: f32 = 60.0;
 /// The clock is turned back when it has run for so long, so that f32 tells 0.1 ms apart.
 const REWIND_SECONDS: f32 = 1024.0;
 
+/// Blocks that are moved before those of them that have to look for planes: what is at hand.
+const BLOCKS: usize = 64;
+
 /// Where particles have their planes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlaneSource {
@@ -25,7 +28,8 @@ pub enum PlaneSource {
     /// From rays, and from the cache of what other rays found.
     Rays {
         /// Rays that the effect may cast in an update; a fraction is saved up. From one for
-        /// each particle on, each casts one in every update.
+        /// each particle on, each is traced in every update, with up to three rays or so, and
+        /// passes nothing that they meet.
         per_update: f32,
         /// Planes that a particle keeps, 1 to 3: one is enough to bounce, to lie in a V takes
         /// two, in a corner three.
@@ -144,12 +148,19 @@ pub struct Effect {
     pub(super) random: Random,
     pub(super) path: Path,
     events: Vec<Event>,
+    /// Who looks for planes.
+    pub(super) lookers: Vec<usize>,
+    /// Who died in this update, in order.
+    dead: Vec<usize>,
     /// Seconds since the start or since it was turned back.
     pub(super) clock: f32,
     /// How long the first chord of a ray is.
     pub(super) chord_seconds: f32,
     /// Rays saved up; below 0 if the last particle took more.
     pub(super) saved_rays: f32,
+    /// Where particles started in this update, off the planes that they touch; if each has
+    /// its own rays.
+    pub(super) starts: Vec<Vec3>,
     /// Particles of streams saved up.
     saved_particles: f32,
     /// The first particle that has not looked for a plane yet.
@@ -174,9 +185,12 @@ impl Effect {
             random: Random(options.seed),
             path: Path::widest(),
             events: Vec::new(),
+            lookers: Vec::new(),
+            dead: Vec::new(),
             clock: 0.0,
             chord_seconds: chord_seconds(options.gravity),
             saved_rays: 0.0,
+            starts: Vec::new(),
             saved_particles: 0.0,
             fresh: 0,
             stats: EffectStats::default(),
@@ -298,7 +312,7 @@ impl Effect {
     }
 
     /// Moves all particles by so many seconds: spends the rays of this update, looks up planes
-    /// of new particles, moves and bounces, looks up planes of those that bounced.
+    /// of new particles, moves and bounces, looks up planes of those whose time has come.
     ///
     /// `ray` answers the first surface along a ray. `cache` is shared by all effects of a
     /// world. Seconds that are not positive do nothing; a minute is the most.
@@ -317,17 +331,25 @@ impl Effect {
             self.columns.rewind(self.clock);
             self.clock = 0.0;
         }
+        let mut each = false;
         if let PlaneSource::Rays { per_update, .. } = self.options.planes {
-            self.spend_rays(per_update, seconds, cache, &mut ray);
-            for particle in self.fresh..self.columns.count {
-                self.look_up(particle, cache);
+            each = per_update >= self.columns.count as f32;
+            if each {
+                self.ask_for_each(seconds, cache, &mut ray);
+            } else {
+                self.spend_rays(per_update, cache, &mut ray);
+                self.lookers.clear();
+                self.lookers.extend(self.fresh..self.columns.count);
+                self.look_up_all(cache);
             }
         }
         self.clock += seconds;
-        self.events.clear();
-        let same = self.step(seconds);
-        step(&mut self.columns, &same, self.path, &mut self.events);
-        self.follow_up(cache);
+        self.move_all(seconds, cache, each);
+        if each {
+            self.check_each(cache, &mut ray);
+            self.saved_rays = 0.0;
+        }
+        self.bury();
         self.fresh = self.columns.count;
     }
 
@@ -353,21 +375,9 @@ impl Effect {
     fn spend_rays(
         &mut self,
         per_update: f32,
-        seconds: f32,
         cache: &mut PlaneCache,
         ray: &mut impl FnMut(&ParticleRay) -> Option<ParticleHit>,
     ) {
-        let count = self.columns.count;
-        if count == 0 {
-            return;
-        }
-        if per_update >= count as f32 {
-            // Each has a turn again soon, so a short look is enough.
-            let horizon = SHORTEST_LOOK_SECONDS.max(4.0 * seconds);
-            (0..count).for_each(|particle| self.cast(particle, horizon, cache, ray));
-            self.saved_rays = 0.0;
-            return;
-        }
         self.saved_rays = (self.saved_rays + per_update).min(per_update + 1.0);
         while self.saved_rays >= 1.0 {
             let particle = self.neediest(cache);
@@ -375,31 +385,46 @@ impl Effect {
         }
     }
 
-    /// Looks up planes of those that bounced or have one that is old; removes the dead.
-    fn follow_up(&mut self, cache: &PlaneCache) {
-        let events = std::mem::take(&mut self.events);
-        let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
-        for event in &events {
-            self.stats.bounces += u64::from(event.bounced.count_ones());
-            if self.columns.planes.is_empty() {
-                continue;
+    /// Moves particles, a few blocks at a time, so that those that have to look for planes do
+    /// so while they are at hand. Notes who died.
+    fn move_all(&mut self, seconds: f32, cache: &PlaneCache, each: bool) {
+        let (same, mut events) = (self.step(seconds), std::mem::take(&mut self.events));
+        let blocks = self.columns.count.div_ceil(LANES);
+        for first in (0..blocks).step_by(BLOCKS) {
+            events.clear();
+            let some = first..blocks.min(first + BLOCKS);
+            step(&mut self.columns, &same, some, self.path, &mut events);
+            self.lookers.clear();
+            for event in &events {
+                self.note(event, each);
             }
-            for lane in lanes((event.bounced | event.awake) & !event.dead) {
-                let particle = event.block * LANES + lane;
-                if event.awake >> lane & 1 == 1 {
-                    self.drop_moving(particle);
-                }
-                self.look_up(particle, cache);
-            }
-        }
-        // From the end, so that the last one, which takes the place, is not to be removed.
-        for event in events.iter().rev() {
-            for lane in lanes(event.dead).rev() {
-                self.columns.remove(event.block * LANES + lane);
-                self.stats.died += 1;
-            }
+            self.look_up_all(cache);
         }
         self.events = events;
+    }
+
+    /// Notes who died and who looks for planes: those that wake and, if they keep several, so
+    /// that they lie in a corner, those that bounced. None do if each has its own rays.
+    fn note(&mut self, event: &Event, each: bool) {
+        let lanes = |bits: u8| (0..LANES).filter(move |lane| bits >> lane & 1 == 1);
+        let particle = |lane| event.block * LANES + lane;
+        self.stats.bounces += u64::from(event.bounced.count_ones());
+        self.dead.extend(lanes(event.dead).map(particle));
+        lanes(event.awake).for_each(|lane| self.drop_moving(particle(lane)));
+        if !each && !self.columns.planes.is_empty() {
+            let several = self.columns.planes.len() > 1;
+            let bits = event.awake | if several { event.bounced } else { 0 };
+            self.lookers.extend(lanes(bits & !event.dead).map(particle));
+        }
+    }
+
+    /// Removes who died.
+    fn bury(&mut self) {
+        // From the end, so that the last one, which takes the place, is not to be removed.
+        while let Some(particle) = self.dead.pop() {
+            self.columns.remove(particle);
+            self.stats.died += 1;
+        }
     }
 
     /// Forgets planes that a change in a box, world metres, may have made wrong: of every

@@ -1,5 +1,5 @@
 //! Finds planes for particles: by a ray along the way that a particle will take, and from
-//! what other rays found.
+//! what other rays found, for many particles at once.
 //!
 //! The way is a parabola, so a ray is a chain of up to three chords, each counted as a ray;
 //! one that slides asks from above its plane what it comes to. What is met is remembered for
@@ -8,7 +8,7 @@
 //! plane that the particle lies on is dropped, a ray out of the plane asks whether the
 //! particle is inside the ground, where rays along its way are blind.
 
-use super::cache::{CachedPlane, PlaneCache, direction_of};
+use super::cache::{CachedPlane, PlaneCache, direction_of, prefetch};
 use super::effect::Effect;
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use glam::Vec3;
@@ -34,7 +34,7 @@ const CONTACT_M: f32 = 0.05;
 const LIFT_M: f32 = 0.02;
 
 /// A plane is not taken by a particle that is farther inside: it lies behind it, metres.
-const INSIDE_M: f32 = 0.25;
+pub(super) const INSIDE_M: f32 = 0.25;
 
 /// Planes of about the same normal whose distances differ by less are the same, metres.
 const ALIKE_M: f32 = 0.1;
@@ -54,8 +54,10 @@ const AHEAD_SECONDS: f32 = 0.4;
 /// But not farther away, metres.
 const FARTHEST_AHEAD_M: f32 = 3.0;
 
-/// A particle that keeps several planes looks again when it has gone so many cells, one that
-/// keeps one after a cell.
+/// A particle that has a plane looks again when it has gone so many cells, at the soonest.
+const CELLS: f32 = 2.0;
+
+/// One that keeps several planes lies in corners, and looks more often.
 const CLOSE_CELLS: f32 = 0.25;
 
 /// What was met is kept for cells so many to each side of where it was met.
@@ -64,26 +66,42 @@ const BESIDE: i32 = 2;
 /// How long the plane of a moving thing holds, seconds.
 const MOVING_SECONDS: f32 = 0.25;
 
-/// Seconds for which a particle without a plane waits at least.
-const SHORTEST_SLEEP_SECONDS: f32 = 0.06;
+/// Seconds after which a particle without a plane looks again.
+const UNKNOWING_SECONDS: f32 = 0.1;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
 
 /// The most cells along its way for which a ray is remembered, the last one aside.
-const SAMPLES: usize = 6;
+const SAMPLES: usize = 3;
 
-/// One direction of each kind that the cache tells apart.
-const AROUND: [Vec3; 6] = [Vec3::X, Vec3::NEG_X, Vec3::Y, Vec3::NEG_Y, Vec3::Z, Vec3::NEG_Z];
+/// So many particles look at once.
+const RUN: usize = 32;
+
+/// A particle that looks for a plane.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    particle: usize,
+    /// World metres.
+    position: Vec3,
+    /// Where it gets from there in the time of the first chord, metres.
+    heading: Vec3,
+    /// As the cache tells them apart.
+    direction: Option<u8>,
+    /// What share of that lies before the first of its planes; may be infinite.
+    share: f32,
+    /// How far from there that plane was found, metres; may be infinite.
+    off: f32,
+}
 
 /// Where a ray met something.
-struct Met {
-    hit: ParticleHit,
-    plane: CollisionPlane,
+pub(super) struct Met {
+    pub hit: ParticleHit,
+    pub plane: CollisionPlane,
     /// Seconds until the particle is there.
-    seconds: f32,
+    pub seconds: f32,
     /// Whether it was met from outside.
-    outside: bool,
+    pub outside: bool,
 }
 
 /// How long the first chord is under such a gravity, seconds.
@@ -101,53 +119,95 @@ impl Effect {
         velocity * seconds + Vec3::from(self.options.gravity) * (0.5 * seconds * seconds)
     }
 
+    /// Looks up planes for all of `lookers`, a run at a time: what a run will read is fetched
+    /// first, for memory is slow and the cache has no order.
+    pub(super) fn look_up_all(&mut self, cache: &PlaneCache) {
+        let lookers = std::mem::take(&mut self.lookers);
+        let (mut looks, mut homes) = ([Look::default(); RUN], [[0; 2]; RUN]);
+        for run in lookers.chunks(RUN) {
+            for &particle in run {
+                cache.fetch_known(self.columns.position(particle));
+                prefetch(&self.columns.found_at[0], particle);
+            }
+            let mut count = 0;
+            for &particle in run {
+                let look = self.look(particle);
+                if self.columns.moving[particle] != 0 {
+                    continue;
+                }
+                if !cache.may_know(look.position) {
+                    self.sleep(&look, cache.options().cell_m);
+                    continue;
+                }
+                homes[count] = cache.fetch_places(look.position, look.direction);
+                looks[count] = look;
+                count += 1;
+            }
+            homes[..count].iter().for_each(|homes| cache.fetch_entries(homes));
+            looks[..count].iter().for_each(|look| self.look_up_from(*look, cache));
+        }
+        self.lookers = lookers;
+    }
+
     /// Takes the plane that the cache has for a particle, if it is better.
     pub(super) fn look_up(&mut self, particle: usize, cache: &PlaneCache) {
-        if self.columns.moving[particle] != 0 {
+        self.look_up_from(self.look(particle), cache);
+    }
+
+    fn look_up_from(&mut self, mut look: Look, cache: &PlaneCache) {
+        if self.columns.moving[look.particle] != 0 {
             return;
         }
-        let position = self.columns.position(particle);
-        let heading = self.heading(self.columns.velocity(particle));
         // What lies in a corner needs what was found in other directions, too.
         if self.columns.planes.len() > 1 {
-            for direction in AROUND {
-                self.take(particle, cache.look_up(position, direction), heading);
+            for direction in 0..6 {
+                let found = cache.get_at(look.position, Some(direction), 0);
+                self.take(&mut look, found);
             }
         }
-        self.look_towards(particle, heading, heading, cache);
-        let down = Vec3::from(self.options.gravity);
-        let elsewhere = direction_of(down.into()) != direction_of(heading.into());
-        if elsewhere && self.distance_off(particle, heading) > NEAR_M {
-            self.look_towards(particle, down, heading, cache);
+        let direction = look.direction;
+        self.look_towards(&mut look, direction, cache);
+        let down = direction_of(self.options.gravity);
+        if down != direction && look.off > NEAR_M {
+            self.look_towards(&mut look, down, cache);
         }
-        self.sleep(particle, cache.options().cell_m);
+        self.sleep(&look, cache.options().cell_m);
+    }
+
+    /// Where a particle is, where it goes, and what it meets there.
+    fn look(&self, particle: usize) -> Look {
+        let position = self.columns.position(particle);
+        let heading = self.heading(self.columns.velocity(particle));
+        let direction = direction_of(heading.into());
+        let (share, off) = self.first_met(particle, position, heading);
+        Look { particle, position, heading, direction, share, off }
     }
 
     /// Takes what was found in one direction: from its cell, else from the coarse one. Where
     /// that has nothing, the other has nothing either.
-    fn look_towards(
-        &mut self,
-        particle: usize,
-        direction: Vec3,
-        heading: Vec3,
-        cache: &PlaneCache,
-    ) {
-        let position = self.columns.position(particle);
-        let Some(coarse) = cache.look_up_coarsely(position, direction) else {
-            self.stats.look_ups += 1;
-            return;
-        };
-        self.take(particle, cache.look_up(position, direction), heading);
-        if self.distance_off(particle, heading) > NEAR_M {
-            self.take(particle, Some(coarse), heading);
+    fn look_towards(&mut self, look: &mut Look, direction: Option<u8>, cache: &PlaneCache) {
+        let mut coarse = None;
+        if look.off > NEAR_M {
+            coarse = cache.get_at(look.position, direction, 1);
+            if coarse.is_none() {
+                self.stats.look_ups += 1;
+                return;
+            }
+        }
+        let fine = cache.get_at(look.position, direction, 0);
+        self.take(look, fine);
+        if look.off > NEAR_M {
+            self.take(look, coarse);
         }
     }
 
     /// Takes an answer of the cache, if it is better than what the particle has.
-    fn take(&mut self, particle: usize, found: Option<CachedPlane>, heading: Vec3) {
+    fn take(&mut self, look: &mut Look, found: Option<CachedPlane>) {
         self.stats.look_ups += 1;
-        if let Some(found) = found.filter(|found| self.is_better(particle, found, heading)) {
+        if let Some(found) = found.filter(|found| self.is_better(look, found)) {
+            let particle = look.particle;
             self.put_plane(particle, found.plane, Vec3::from(found.point_m), false, false);
+            (look.share, look.off) = self.first_met(particle, look.position, look.heading);
             self.stats.taken += 1;
         }
     }
@@ -155,64 +215,46 @@ impl Effect {
     /// Whether a particle should take a plane that others found: if it was found nearer to
     /// where the particle would meet it than the plane that the particle has, or is met
     /// before that one near where it was found.
-    fn is_better(&self, particle: usize, found: &CachedPlane, heading: Vec3) -> bool {
-        let position = self.columns.position(particle);
-        let share = found.plane.share_before(position, heading);
-        if !share.is_finite() || found.plane.distance_m(position) < -INSIDE_M {
+    fn is_better(&self, look: &Look, found: &CachedPlane) -> bool {
+        let share = found.plane.share_before(look.position, look.heading);
+        if !share.is_finite() || found.plane.distance_m(look.position) < -INSIDE_M {
             return false;
         }
-        let meets = position + share * heading;
+        let meets = look.position + share * look.heading;
         let off = meets.distance(Vec3::from(found.point_m));
         // Who keeps several loses none that matters.
         let beside = self.columns.planes.len() > 1
-            && Vec3::from(found.point_m).distance_squared(position) < NEAR_M * NEAR_M;
-        beside
-            || off < self.distance_off(particle, heading)
-            || off < NEAR_M && share < self.share_before_planes(particle, heading)
-    }
-
-    /// How far from where it was found a particle would meet the first of its planes, metres;
-    /// infinite if it meets none.
-    fn distance_off(&self, particle: usize, heading: Vec3) -> f32 {
-        self.first_met(particle, heading).1
-    }
-
-    /// What share of the way ahead lies before the first plane that a particle has.
-    fn share_before_planes(&self, particle: usize, heading: Vec3) -> f32 {
-        self.first_met(particle, heading).0
+            && Vec3::from(found.point_m).distance_squared(look.position) < NEAR_M * NEAR_M;
+        beside || off < look.off || off < NEAR_M && share < look.share
     }
 
     /// What share of the way ahead lies before the first plane that a particle has, and how
     /// many metres that is from where the plane was found; both infinite if it meets none.
-    pub(super) fn first_met(&self, particle: usize, heading: Vec3) -> (f32, f32) {
-        let position = self.columns.position(particle);
-        let (mut least, mut found_at) = (f32::INFINITY, Vec3::ZERO);
-        for slot in 0..self.columns.planes.len() {
-            let share = self.columns.plane(slot, particle).share_before(position, heading);
+    pub(super) fn first_met(&self, particle: usize, position: Vec3, heading: Vec3) -> (f32, f32) {
+        let (mut least, mut slot) = (f32::INFINITY, 0);
+        for other in 0..self.columns.planes.len() {
+            let share = self.columns.plane(other, particle).share_before(position, heading);
             if share < least {
-                (least, found_at) = (share, self.columns.found_at[particle][slot]);
+                (least, slot) = (share, other);
             }
         }
+        if least == f32::INFINITY {
+            return (least, least);
+        }
         let meets = position + least * heading;
-        (least, if least.is_finite() { meets.distance(found_at) } else { f32::INFINITY })
+        (least, meets.distance(self.columns.found_at[slot][particle]))
     }
 
-    /// Says when a particle looks again: without a plane, when it may have come to cells that
-    /// know one; with one, half way to it, for what is known there is known better.
-    fn sleep(&mut self, particle: usize, cell_m: f32) {
-        let velocity = self.columns.velocity(particle);
-        let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { 1.0 };
-        let cell_seconds = cell_m / velocity.length();
-        let share = self.share_before_planes(particle, self.heading(velocity));
-        let seconds = match share.is_finite() {
-            true => (0.5 * share * self.chord_seconds).max(cells * cell_seconds),
-            // It may fall sooner than fly.
-            false => {
-                let gravity = Vec3::from(self.options.gravity).length();
-                (0.5 * cell_seconds).min((cell_m / gravity).sqrt()).max(SHORTEST_SLEEP_SECONDS)
-            }
-        };
-        self.columns.wakes.set(particle, self.clock + seconds.min(LONGEST_SLEEP_SECONDS));
+    /// Says when a particle looks again: soon without a plane; with one, half way to it, for
+    /// what is known there is known better.
+    fn sleep(&mut self, look: &Look, cell_m: f32) {
+        let mut seconds = UNKNOWING_SECONDS;
+        if look.share.is_finite() {
+            let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { CELLS };
+            let cell_seconds = cell_m / self.columns.velocity(look.particle).length();
+            seconds = (0.5 * look.share * self.chord_seconds).max(cells * cell_seconds);
+        }
+        self.columns.wakes.set(look.particle, self.clock + seconds.min(LONGEST_SLEEP_SECONDS));
     }
 
     /// Drops planes of moving things.
@@ -226,7 +268,7 @@ impl Effect {
 
     /// Gives a particle a plane, `own` if its own ray found it: in place of one much like it,
     /// else of none, else of the one that it is farthest from.
-    fn put_plane(
+    pub(super) fn put_plane(
         &mut self,
         particle: usize,
         plane: CollisionPlane,
@@ -242,7 +284,7 @@ impl Effect {
             let old_distance = old.distance_m(position);
             let alike = normal.dot(Vec3::from(old.normal)) > 0.98
                 && (old_distance - distance).abs() < ALIKE_M;
-            let old_at = self.columns.found_at[particle][slot];
+            let old_at = self.columns.found_at[slot][particle];
             if alike && !own && position.distance(old_at) <= position.distance(found_at) {
                 // Or a particle at rest would sink, little by little, as they take turns.
                 return;
@@ -257,7 +299,15 @@ impl Effect {
             }
         }
         self.columns.set_plane(best.0, particle, plane, moving);
-        self.columns.found_at[particle][best.0] = found_at;
+        self.columns.found_at[best.0][particle] = found_at;
+    }
+
+    /// What takes a particle off the planes that it touches.
+    pub(super) fn lift(&self, particle: usize) -> Vec3 {
+        let position = self.columns.position(particle);
+        let touches = |plane: &CollisionPlane| plane.distance_m(position).abs() < CONTACT_M;
+        let touched = self.planes(particle).filter(touches);
+        touched.map(|plane| Vec3::from(plane.normal)).sum::<Vec3>() * LIFT_M
     }
 
     /// Casts a ray along the way that a particle will take within `horizon` seconds.
@@ -269,10 +319,10 @@ impl Effect {
         ray: &mut impl FnMut(&ParticleRay) -> Option<ParticleHit>,
     ) {
         let position = self.columns.position(particle);
-        let lies_on = |plane: &CollisionPlane| plane.distance_m(position).abs() < CONTACT_M;
-        let touched = self.planes(particle).filter(lies_on);
-        let lift = touched.map(|plane| Vec3::from(plane.normal)).sum::<Vec3>() * LIFT_M;
-        if lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
+        let lift = self.lift(particle);
+        // Who asks again soon need not ask far ahead.
+        let far = horizon == LONGEST_LOOK_SECONDS;
+        if far && lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
             return;
         }
         let (met, end) = self.follow_chords(particle, lift, horizon, ray);
@@ -285,7 +335,7 @@ impl Effect {
             return;
         }
         let mut held = self.refute(particle, from, seen, ray);
-        if met.is_none() && !held && horizon == LONGEST_LOOK_SECONDS {
+        if met.is_none() && !held && far {
             // No ground far and wide: perhaps the particle is in it.
             if let Some((hit, plane)) = self.ask_upwards(particle, ray) {
                 self.put_plane(particle, plane, Vec3::from(hit.point_m), hit.moving, true);
@@ -385,7 +435,7 @@ impl Effect {
     }
 
     /// Asks one ray. Answers that are no numbers are none.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         origin: Vec3,
         direction: Vec3,
@@ -456,7 +506,7 @@ impl Effect {
     }
 
     /// Remembers what was met, for the cells along the way.
-    fn remember(&self, particle: usize, met: &Met, cache: &mut PlaneCache) {
+    pub(super) fn remember(&self, particle: usize, met: &Met, cache: &mut PlaneCache) {
         let position = self.columns.position(particle);
         let velocity = self.columns.velocity(particle);
         let gravity = Vec3::from(self.options.gravity);
@@ -479,13 +529,19 @@ impl Effect {
         let (point_m, size) = (Vec3::from(met.hit.point_m), cache.options().cell_m);
         let found = CachedPlane { plane: met.plane, point_m: met.hit.point_m };
         let into = -Vec3::from(met.plane.normal);
-        let both = direction_of(into.into()) != direction_of(heading.into());
-        for x in -BESIDE..=BESIDE {
-            for z in -BESIDE..=BESIDE {
-                let place = point_m + size * Vec3::new(x as f32, 0.0, z as f32);
-                cache.insert(place, heading, found);
+        let towards = direction_of(heading.into());
+        let both = direction_of(into.into()) != towards;
+        // Of coarse cells no more than two lie side by side.
+        for (level, stride) in [(0, 1), (1, 2 * BESIDE as usize)] {
+            let beside = || (-BESIDE..=BESIDE).step_by(stride).map(|at| size * at as f32);
+            let places = || beside().flat_map(|x| beside().map(move |z| Vec3::new(x, 0.0, z)));
+            for place in places() {
+                cache.fetch_place(point_m + place, towards, level);
+            }
+            for place in places().map(|place| point_m + place) {
+                cache.insert_at(place, heading, found, level);
                 if both {
-                    cache.insert(place, into, found);
+                    cache.insert_at(place, into, found, level);
                 }
             }
         }

@@ -20,6 +20,7 @@ mod find;
 #[cfg(test)]
 mod naive;
 mod need;
+mod own;
 mod plane;
 mod presets;
 mod random;

@@ -59,7 +59,7 @@ impl Effect {
     /// found to where it meets it, by how soon that is and by how long it went without a ray.
     fn need(&self, particle: usize) -> f32 {
         let heading = self.heading(self.columns.velocity(particle));
-        let (share, off) = self.first_met(particle, heading);
+        let (share, off) = self.first_met(particle, self.columns.position(particle), heading);
         let unknown = (self.clock - self.columns.known_until[particle]).min(1.0);
         off.min(UNKNOWN_M) * unknown / (1.0 + share.clamp(0.0, LATEST))
     }

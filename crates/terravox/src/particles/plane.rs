@@ -37,6 +37,11 @@ impl CollisionPlane {
         (0.99..=1.01).contains(&square) && self.offset_m.is_finite()
     }
 
+    /// Whether a direction leads from the outside to the inside.
+    pub(super) fn leads_inside(&self, direction: Vec3) -> bool {
+        Vec3::from(self.normal).dot(direction) < 0.0
+    }
+
     /// How much of the way from `point` along `leg` lies before the plane; infinite if the
     /// leg does not lead inside.
     pub(super) fn share_before(&self, point: Vec3, leg: Vec3) -> f32 {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::columns::{Columns, LANES};
 use super::step::{Event, Lanes, Step, step_blocks};
@@ -21,15 +22,33 @@ impl Avx2 {
     }
 
     /// As [`step_blocks`] of plain arrays.
-    pub(super) fn step_blocks(self, columns: &mut Columns, step: &Step, events: &mut Vec<Event>) {
+    pub(super) fn step_blocks(
+        self,
+        columns: &mut Columns,
+        step: &Step,
+        blocks: Range<usize>,
+        events: &mut Vec<Event>,
+    ) {
         // SAFETY: an Avx2 exists only where AVX2 was detected.
-        unsafe { step_blocks_avx2(columns, step, events) }
+        unsafe { step_blocks_avx2(columns, step, blocks, events) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn step_blocks_avx2(columns: &mut Columns, step: &Step, events: &mut Vec<Event>) {
-    step_blocks::<Avx8>(columns, step, events);
+fn step_blocks_avx2(
+    columns: &mut Columns,
+    step: &Step,
+    blocks: Range<usize>,
+    events: &mut Vec<Event>,
+) {
+    step_blocks::<Avx8>(columns, step, blocks, events);
+}
+
+/// Says that an item will be read soon; one that there is not may be named.
+pub(super) fn prefetch<T>(items: &[T], at: usize) {
+    let item = items.as_ptr().wrapping_add(at);
+    // SAFETY: no memory is read, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(item.cast()) }
 }
 
 macro_rules! binary {

@@ -10,6 +10,7 @@
 use super::FAR_M;
 use super::columns::{Column, Columns, LANES};
 use super::plane::CollisionPlane;
+use std::ops::Range;
 
 /// Eight f32. Comparisons give masks: all bits of a lane set, or none.
 pub(super) trait Lanes: Copy {
@@ -88,12 +89,18 @@ impl Path {
     }
 }
 
-/// Moves all particles; what they need comes in the order of blocks.
-pub(super) fn step(columns: &mut Columns, step: &Step, path: Path, events: &mut Vec<Event>) {
+/// Moves the particles of some blocks; what they need comes in the order of blocks.
+pub(super) fn step(
+    columns: &mut Columns,
+    step: &Step,
+    blocks: Range<usize>,
+    path: Path,
+    events: &mut Vec<Event>,
+) {
     match path {
-        Path::Plain => step_blocks::<Plain>(columns, step, events),
+        Path::Plain => step_blocks::<Plain>(columns, step, blocks, events),
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2(avx2) => avx2.step_blocks(columns, step, events),
+        Path::Avx2(avx2) => avx2.step_blocks(columns, step, blocks, events),
     }
     let unused = columns.count.wrapping_neg() % LANES;
     if let Some(event) = events.last_mut().filter(|event| event.block == columns.count / LANES) {
@@ -114,13 +121,18 @@ struct Moved<L> {
 
 // Inlined into what has the features of the lanes; free of closures that would stay calls.
 #[inline(always)]
-pub(super) fn step_blocks<L: Lanes>(columns: &mut Columns, step: &Step, events: &mut Vec<Event>) {
-    let blocks = columns.count.div_ceil(LANES);
+pub(super) fn step_blocks<L: Lanes>(
+    columns: &mut Columns,
+    step: &Step,
+    blocks: Range<usize>,
+    events: &mut Vec<Event>,
+) {
+    let end = blocks.end;
     let Columns { position: [x, y, z], velocity: [u, v, w], planes, ends, wakes, .. } = columns;
-    let (x, y, z) = (&mut x.0[..blocks], &mut y.0[..blocks], &mut z.0[..blocks]);
-    let (u, v, w) = (&mut u.0[..blocks], &mut v.0[..blocks], &mut w.0[..blocks]);
+    let (x, y, z) = (&mut x.0[..end], &mut y.0[..end], &mut z.0[..end]);
+    let (u, v, w) = (&mut u.0[..end], &mut v.0[..end], &mut w.0[..end]);
     let clock = L::splat(step.clock);
-    for block in 0..blocks {
+    for block in blocks {
         let mut moved = Moved {
             position: [L::load(&x[block]), L::load(&y[block]), L::load(&z[block])],
             velocity: [L::load(&u[block]), L::load(&v[block]), L::load(&w[block])],

@@ -100,7 +100,7 @@ proptest! {
         let before = columns_of(slots, &particles);
         for path in [Path::Plain, Path::widest()] {
             let (mut after, mut events) = (before.clone(), Vec::new());
-            step(&mut after, &same, path, &mut events);
+            step(&mut after, &same, 0..particles.len().div_ceil(LANES), path, &mut events);
             for at in 0..particles.len() {
                 let mut naive = naive::particle(&before, at);
                 let became = naive::step(&mut naive, &same);
@@ -157,7 +157,7 @@ proptest! {
         capacity in 0usize..12,
         writes in proptest::collection::vec(([-3i32..3, -2i32..2, -3i32..3], 0u8..6, any_plane(), 0u8..8), 1..80),
     ) {
-        let bytes = capacity * 84;
+        let bytes = capacity * 88;
         let mut cache = PlaneCache::new(PlaneCacheOptions { max_bytes: bytes, ..Default::default() });
         prop_assert_eq!(cache.capacity(), capacity);
         let mut naive = naive::Cache { capacity, planes: HashMap::new(), order: Default::default() };
@@ -191,18 +191,18 @@ proptest! {
 #[test]
 fn cells_floor_on_both_sides_of_the_origin() {
     let cache = PlaneCache::default();
-    let cell = |p: [f32; 3]| cache.key(p, [0.0, -1.0, 0.0], 0).unwrap().cell;
+    let cell = |p: [f32; 3]| cache.key(p.into(), Some(3), 0).unwrap().cell;
     assert_eq!(cell([0.1, 0.1, 0.6]), [0, 0, 1]);
     assert_eq!(cell([-0.1, -0.1, -0.6]), [-1, -1, -2]);
     assert_eq!(cell([-0.5, -2.0, 0.5]), [-1, -1, 1]);
     let directions = [[1.0, 0.5, 0.5], [-1.0, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, -1.0, 0.5]];
     let rest = [[0.5, 0.5, 1.0], [0.5, 0.5, -1.0]];
-    let number = |d: &[f32; 3]| cache.key([0.0; 3], *d, 0).unwrap().direction;
+    let number = |d: &[f32; 3]| cache::direction_of(*d).unwrap();
     let numbers: Vec<u8> = directions.iter().chain(&rest).map(number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
-    assert!(cache.key([0.0; 3], [0.0; 3], 0).is_none());
-    assert!(cache.key([f32::NAN, 0.0, 0.0], UP, 0).is_none());
-    assert!(cache.key([0.0; 3], [f32::NAN, 0.0, 0.0], 0).is_none());
+    assert_eq!(cache::direction_of([0.0; 3]), None);
+    assert!(cache.key(Vec3::new(f32::NAN, 0.0, 0.0), Some(2), 0).is_none());
+    assert_eq!(cache::direction_of([f32::NAN, 0.0, 0.0]), None);
 }
 
 #[test]
@@ -459,4 +459,102 @@ fn rays_go_to_who_needs_them() {
     let told = (100..200).filter(|&i| effect.planes(i).next().is_some()).count();
     let rays = effect.stats().rays - before.rays;
     assert!(rays <= 110 && told >= 35, "{told} told by {rays} rays");
+}
+
+/// Metres that a point lies outside a floor at height 0 with balls on it.
+fn off_balls(point: Vec3) -> f32 {
+    BALLS.iter().map(|(at, r)| (point - *at).length() - r).fold(point.y, f32::min)
+}
+
+const BALLS: [(Vec3, f32); 5] = [
+    (Vec3::new(0.0, 0.3, 0.0), 0.9),
+    (Vec3::new(1.2, -0.2, 0.4), 1.0),
+    (Vec3::new(-0.4, 0.9, 1.0), 0.6),
+    (Vec3::new(-1.3, 0.2, -0.2), 0.7),
+    (Vec3::new(0.3, -0.5, -1.6), 1.3),
+];
+
+/// The floor and the balls: crests everywhere, and creases between them.
+fn balls(ray: &ParticleRay) -> Option<ParticleHit> {
+    let (origin, direction) = (Vec3::from(ray.origin_m), Vec3::from(ray.direction));
+    let mut crossings = vec![(-origin.y / direction.y, Vec3::Y)];
+    for (at, radius) in BALLS {
+        let (to, along) = (origin - at, (origin - at).dot(direction));
+        let square = along * along - to.length_squared() + radius * radius;
+        for t in [-along - square.sqrt(), -along + square.sqrt()] {
+            crossings.push((t, (to + t * direction) / radius));
+        }
+    }
+    let seen = |(t, _): &(f32, Vec3)| {
+        (0.0..=ray.length_m).contains(t) && off_balls(origin + *t * direction) > -1e-3
+    };
+    let (t, normal) = crossings.into_iter().filter(seen).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let point_m = (origin + t * direction).to_array();
+    Some(ParticleHit { point_m, normal: normal.normalize().to_array(), moving: false })
+}
+
+#[test]
+fn who_has_rays_enough_passes_nothing() {
+    for (planes, seed) in (1..=3).flat_map(|planes| (0..60).map(move |seed| (planes, seed))) {
+        let options =
+            EffectOptions { seed, planes: rays(2.0, planes), ..EffectOptions::shell_casings() };
+        let mut effect = Effect::new(options);
+        let from = Emitter { radius_m: 1.5, speed: [0.0, 6.0], ..Emitter::at([0.0, 3.2, 0.0]) };
+        effect.burst(&from, 2);
+        let mut cache = PlaneCache::default();
+        for update in 0..300 {
+            effect.update(STEP, &mut cache, balls);
+            for at in 0..2 {
+                let point = effect.columns.position(at);
+                assert!(off_balls(point) > -0.02, "{planes} {seed}: {point} in update {update}");
+            }
+        }
+        assert!(effect.stats().rays < 3 * 600, "{} rays", effect.stats().rays);
+    }
+}
+
+#[test]
+fn looking_in_runs_is_looking_one_by_one() {
+    for planes in 1..=3 {
+        let options = EffectOptions { planes: rays(40.0, planes), ..Default::default() };
+        let mut effect = Effect::new(options);
+        let from = Emitter { radius_m: 4.0, ..Emitter::at([0.0, 5.0, 0.0]) };
+        let mut cache = PlaneCache::default();
+        effect.burst(&from, 100);
+        (0..40).for_each(|_| effect.update(STEP, &mut cache, balls));
+        effect.burst(&from, 100);
+        let mut single = effect.clone();
+        effect.lookers = (0..200).collect();
+        effect.look_up_all(&cache);
+        (0..200).for_each(|particle| single.look_up(particle, &cache));
+        let all = |effect: &Effect| {
+            let planes = |at| effect.planes(at).collect::<Vec<_>>();
+            let wakes = (0..200).map(|at| effect.columns.wakes.get(at)).collect::<Vec<_>>();
+            ((0..200).map(planes).collect::<Vec<_>>(), wakes)
+        };
+        assert_eq!(all(&effect), all(&single));
+        assert!((100..200).any(|at| effect.planes(at).next().is_some()));
+    }
+}
+
+#[test]
+fn the_cache_says_where_it_may_know_something() {
+    let places = (0..200).map(|at| Vec3::new(7.3 * at as f32, 1.0, -3.1 * at as f32));
+    let down = [0.3, -1.0, 0.0];
+    for (capacity, told) in [(10_000, 200..201), (100, 50..201)] {
+        let options = PlaneCacheOptions { max_bytes: 88 * capacity, ..Default::default() };
+        let mut cache = PlaneCache::new(options);
+        let count = |cache: &PlaneCache| places.clone().filter(|p| cache.may_know(*p)).count();
+        assert_eq!(count(&cache), 0);
+        for (at, place) in places.clone().enumerate() {
+            let plane = CollisionPlane::through(place, UP);
+            cache.insert(place, down, CachedPlane { plane, point_m: place.into() });
+            let known = |place: &Vec3| cache.look_up_coarsely(*place, down).is_some();
+            assert!(places.clone().filter(known).all(|place| cache.may_know(place)));
+            assert!(at != 20 || capacity < 200 || count(&cache) < 50, "{}", count(&cache));
+        }
+        assert!(told.contains(&count(&cache)), "{} of {capacity}", count(&cache));
+        cache.forget([-1e6; 3], [1e6; 3]);
+        assert!(cache.is_empty() && count(&cache) == 0);
+    }
 }

@@ -8,7 +8,7 @@ use super::dense::DenseBox;
 use super::lines::LineUpdates;
 use super::material::{Kind, MaterialTable};
 use super::mip_block::MipBlock;
-use super::page::Page;
+use super::page::{Page, page_of};
 use super::position::{ChunkPos, Region};
 use super::snapshot::{NotHeld, Snapshot};
 use std::ops::Deref;
@@ -139,6 +139,11 @@ impl VoxelGrid {
         self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);
         });
+        // A viewer who goes on and on leaves no empty pages behind.
+        let (pages, page) = (self.state.pages_mut(), page_of(chunk));
+        if pages.get(&page).is_some_and(|page| page.is_unlisted()) {
+            pages.remove(&page);
+        }
         self.raise_forgotten(chunk, held);
     }
 

@@ -153,6 +153,14 @@ pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
     Below::new(lines, &LineUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
 }
 
+/// Coarse cells as they are if each stands for one material and air.
+struct Means {
+    material: [u8; 16],
+    occupancy: [u8; 16],
+    /// Whether it does.
+    sure: [bool; 16],
+}
+
 /// The four rows of fine cells under one row of coarse ones.
 struct Below<'a> {
     /// Index of the first cell of each.
@@ -190,8 +198,8 @@ impl<'a> Below<'a> {
     /// in the line of `row`.
     ///
     /// Where all cells below that are not air are of one material, the coarse cell is of
-    /// that material and their mean, whatever kind it is; such cells are found without a
-    /// branch, the others looked at one by one.
+    /// that material and their mean, whatever kind it is. Such cells are made without a
+    /// branch; the others are looked at one by one.
     fn coarsen(
         &self,
         kinds: &[Kind; 256],
@@ -202,6 +210,26 @@ impl<'a> Below<'a> {
     ) {
         let x0 = start % ROW_CELLS;
         let dry = self.wet.iter().all(|water| water.is_empty());
+        if !(dry && water.is_empty()) {
+            water.retain(|held| !(start + xs.start..start + xs.end).contains(&held.0.into()));
+        }
+        let Means { material, occupancy, sure } = self.means();
+        let (to, from) = (x0 + xs.start..x0 + xs.end, xs.clone());
+        row.material[to.clone()].copy_from_slice(&material[from.clone()]);
+        row.occupancy[to].copy_from_slice(&occupancy[from.clone()]);
+        if dry && sure[from].iter().fold(true, |all, &sure| all & sure) {
+            return;
+        }
+        for x in xs.filter(|&x| !(dry && sure[x])) {
+            let (cell, held) = coarser_cell(&self.octet(x), kinds);
+            row.material[x0 + x] = cell.material;
+            row.occupancy[x0 + x] = cell.occupancy;
+            water.extend(held.map(|held| ((start + x) as u16, held)));
+        }
+    }
+
+    /// What the coarse cells are where all cells below that are not air are of one material.
+    fn means(&self) -> Means {
         let (mut sum, mut high, mut low) = ([0u16; 32], [0u8; 32], [255u8; 32]);
         for [material, occupancy] in self.rows {
             let sums = sum.iter_mut().zip(&mut high).zip(&mut low);
@@ -212,22 +240,16 @@ impl<'a> Below<'a> {
                 *low = m.wrapping_sub(1).min(*low);
             }
         }
-        if !(dry && water.is_empty()) {
-            water.retain(|held| !(start + xs.start..start + xs.end).contains(&held.0.into()));
-        }
-        for x in xs {
+        let mut means = Means { material: [AIR; 16], occupancy: [0; 16], sure: [true; 16] };
+        for x in 0..16 {
             let [a, b] = [2 * x, 2 * x + 1];
             let (most, least) = (high[a].max(high[b]), low[a].min(low[b]).wrapping_add(1));
-            let (cell, held) = if dry && (most == least || most == AIR) {
-                let units = (sum[a] + sum[b]).div_ceil(8);
-                (Cell::new(most, units.wrapping_sub(1) as u8), None)
-            } else {
-                coarser_cell(&self.octet(x), kinds)
-            };
-            row.material[x0 + x] = cell.material;
-            row.occupancy[x0 + x] = cell.occupancy;
-            water.extend(held.map(|held| ((start + x) as u16, held)));
+            let units = (sum[a] + sum[b]).div_ceil(8);
+            means.material[x] = most;
+            means.occupancy[x] = units.saturating_sub(1) as u8;
+            means.sure[x] = (most == least) | (most == AIR);
         }
+        means
     }
 
     fn octet(&self, x: usize) -> Octet {

@@ -260,6 +260,26 @@ fn unknown_chunks_are_refused_until_they_are_held() {
 }
 
 #[test]
+fn what_is_forgotten_leaves_no_page_behind() {
+    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let chunks = [0, 1, 7, 8].map(|x| ChunkPos::new(x, -1, 3));
+    for chunk in chunks {
+        let mut cells = DenseBox::new(chunk.region());
+        cells.fill(2);
+        cells.set(chunk.min_voxel(), Cell::AIR);
+        grid.write(&cells).unwrap();
+    }
+    assert_eq!(grid.memory().pages, 2);
+    let before = grid.snapshot();
+    for (chunk, pages) in chunks.into_iter().zip([2, 2, 1, 0]) {
+        grid.forget(chunk);
+        assert_eq!(grid.memory().pages, pages, "after {chunk}");
+    }
+    assert_eq!(before.memory().pages, 2);
+}
+
+#[test]
 fn a_chunk_held_coarsely_answers_coarse_reads_only() {
     let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);

@@ -109,6 +109,11 @@ impl Page {
         Page { slots: [SlotWord::UNLISTED; 512], chunks: Vec::new(), mips: PageLines::uniform(AIR) }
     }
 
+    /// Whether no chunk is listed.
+    pub fn is_unlisted(&self) -> bool {
+        self.slots.iter().all(|&word| word == SlotWord::UNLISTED)
+    }
+
     pub fn slot(&self, chunk: ChunkPos) -> Slot {
         self.slots[slot_index(chunk)].slot()
     }

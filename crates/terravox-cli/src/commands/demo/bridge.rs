@@ -11,6 +11,7 @@ use glam::DVec3;
 use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
 use terravox::bodies::{LooseBody, LooseOptions};
 use terravox::edit::EditOp;
+use terravox::mesh::shade::UNSET;
 use terravox::terrain::{Part, Terrain, TerrainError, TerrainOptions};
 use terravox::voxel::{DenseBox, GridOptions, NotHeld, VoxelGrid};
 use terravox_cli::render::{Camera, Image, PictureOptions, Scene};
@@ -65,7 +66,8 @@ fn four(
 ) -> Outcome<Image> {
     let mut whole = Image::new(2 * width, 2 * height);
     for (number, grid) in grids.iter().enumerate() {
-        let scene = Scene::new(grid, Some(0)).map_err(Failure::new)?;
+        let mut scene = Scene::new(grid, Some(0)).map_err(Failure::new)?;
+        scene.set_textures(UNSET);
         let options = PictureOptions { width, height, ..PictureOptions::default() };
         let picture = take(&scene, camera, &options, console);
         put(&picture.image, &mut whole, [number % 2, number / 2]);

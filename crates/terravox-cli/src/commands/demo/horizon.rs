@@ -9,6 +9,7 @@ use crate::failure::Outcome;
 use crate::far::{self, Far};
 use crate::output::Output;
 use std::path::PathBuf;
+use terravox::mesh::shade::UNSET;
 use terravox_cli::render::{Camera, FOV_DEGREES, PictureOptions, Scene};
 
 /// Above the highest hill, metres.
@@ -50,7 +51,10 @@ fn save(
     let options = PictureOptions { width, height, rays_an_edge, ..PictureOptions::default() };
     let path = args.out.join(file);
     let output = Output::create(&path)?;
-    let scene = Scene::far(&far.snapshot, &far.meshes, far.viewpoint, tinted);
+    let mut scene = Scene::far(&far.snapshot, &far.meshes, far.viewpoint, tinted);
+    if !tinted {
+        scene.set_textures(UNSET);
+    }
     let eye = cells_from_metres(&far.info, &scene, CAMERA);
     let camera = Camera::bearing(eye, BEARING[0], BEARING[1], FOV_DEGREES);
     let picture = times.step(step, || take(&scene, &camera, &options, console));

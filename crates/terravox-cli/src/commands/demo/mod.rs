@@ -24,6 +24,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use terravox::mesh::shade::UNSET;
 use terravox_cli::render::{PictureOptions, Scene};
 use views::View;
 
@@ -71,10 +72,12 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let saved = times.step("save", || world.save(&saved_as, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
-    let options = Triangles { up: Up::Y, scale: 1.0, mip: 0, simplify: None };
+    let options =
+        Triangles { up: Up::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
-    let scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
+    let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
+    scene.set_textures(UNSET);
     let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
     if args.file.is_none() {
         pictures.extend(horizon::show(args, console, &mut times)?);

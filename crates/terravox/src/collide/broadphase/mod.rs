@@ -141,7 +141,7 @@ impl Broadphase {
             self.update_chunk(snapshot, chunk, layers, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
-            if self.pages.get_mut(page).is_some_and(|page| page.is_empty()) {
+            if self.pages.get_mut(page).is_some_and(|page| page.is_all(self.unlisted)) {
                 self.pages.remove(page);
             }
         }
@@ -166,7 +166,7 @@ impl Broadphase {
                 }
             }
             page.shrink();
-            if !page.is_empty() {
+            if !page.is_all(self.unlisted) {
                 self.pages.get_or_insert(position, || page);
             }
         }
@@ -182,7 +182,7 @@ impl Broadphase {
         maker: &mut MaskMaker,
     ) {
         let position = page_of(chunk);
-        if snapshot.page(position).is_none() {
+        if snapshot.page(position).is_none() && self.pages.get_mut(position).is_none() {
             return;
         }
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));

@@ -48,10 +48,18 @@ fn set(bits: &mut ChunkBits, (word, bit): (usize, u32), value: bool) {
     bits[word] = bits[word] & !(1 << bit) | u64::from(value) << bit;
 }
 
+/// A word of `unknown` of a page of which nothing is listed.
+fn unknown_word(unlisted: Unlisted) -> u64 {
+    match unlisted {
+        Unlisted::Air => 0,
+        Unlisted::Unknown => u64::MAX,
+    }
+}
+
 impl PageBlocks {
     /// A page before any of its chunks is looked at.
     pub(super) fn new(snapshot: &Snapshot) -> PageBlocks {
-        let unknown = if snapshot.unlisted() == Unlisted::Unknown { u64::MAX } else { 0 };
+        let unknown = unknown_word(snapshot.unlisted());
         PageBlocks {
             stored: [0; 8],
             all_solid: [0; 8],
@@ -161,10 +169,11 @@ impl PageBlocks {
         Some(record)
     }
 
-    /// Whether nothing is here but air that is known.
-    pub(super) fn is_empty(&self) -> bool {
-        let bits = [&self.stored, &self.all_solid, &self.all_liquid, &self.unknown];
-        bits.into_iter().flatten().all(|&word| word == 0)
+    /// Whether all of it is as unlisted chunks are: air, or unknown.
+    pub(super) fn is_all(&self, unlisted: Unlisted) -> bool {
+        let kept = [&self.stored, &self.all_solid, &self.all_liquid];
+        self.unknown == [unknown_word(unlisted); 8]
+            && kept.into_iter().flatten().all(|&word| word == 0)
     }
 
     /// Gives back room that is not used.

@@ -28,7 +28,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// The page at `page`.
+    /// The page at `page`; pages that came or went since [`Pages::tabulate`] may be missed.
     #[inline(always)]
     pub fn get(&self, page: PagePos) -> Option<&PageBlocks> {
         let min = self.bounds.min;
@@ -48,7 +48,7 @@ impl Pages {
         self.index.get(&page).map(|&place| &*self.list[place as usize].1)
     }
 
-    /// The page at `page`, to be written.
+    /// The page at `page`, to be written; found before [`Pages::tabulate`] too.
     pub fn get_mut(&mut self, page: PagePos) -> Option<&mut PageBlocks> {
         self.index.get(&page).map(|&place| &mut *self.list[place as usize].1)
     }
@@ -86,8 +86,7 @@ impl Pages {
         *self = Pages::default();
     }
 
-    /// Brings bounds and table up to date if pages came or went; look-ups may miss them
-    /// before.
+    /// Brings bounds and table up to date if pages came or went.
     pub fn tabulate(&mut self) {
         if !std::mem::take(&mut self.stale) {
             return;

@@ -412,6 +412,22 @@ fn unknown_neighbours_leave_faces_open_and_unknown_chunks_say_so() {
 }
 
 #[test]
+fn a_page_of_known_air_is_not_taken_for_unknown() {
+    let mut grid = new_grid(true);
+    let page = Region::new([-1, 0, 0], [0, 1, 1]).finer(8);
+    let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
+    broadphase.update(&grid, &grid.changes_since(&mut cursor));
+    let mut cells = DenseBox::new(page);
+    cells.fill(0);
+    assert_eq!(grid.write(&cells), Ok(()));
+    broadphase.update(&grid, &grid.changes_since(&mut cursor));
+    for of in [&broadphase, &rebuilt(&grid)] {
+        assert!(page.blocks::<5>().all(|chunk| !of.is_unknown(chunk)));
+        assert!(of.is_unknown(ChunkPos::new(0, 0, 0)));
+    }
+}
+
+#[test]
 fn chunks_that_are_forgotten_leave_nothing() {
     let mut grid = filled(Region::new([-3; 3], [3; 3]), 8);
     let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());

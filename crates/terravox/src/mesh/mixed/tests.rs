@@ -17,6 +17,8 @@ pub(crate) struct Welded {
     /// In 1/4096 of a voxel.
     positions: Vec<[i64; 3]>,
     normals: Vec<[u32; 3]>,
+    /// And their weights.
+    materials: Vec<[[u8; 4]; 2]>,
     /// Where vertices lie one level up, and their levels; of all or of none.
     targets: Vec<Target>,
     triangles: Vec<[u32; 3]>,
@@ -32,16 +34,19 @@ impl Welded {
                 let key = surface.keys[i];
                 let position = quanta(min_voxel, mip, surface.positions[i]);
                 let normal = surface.normals[i].map(f32::to_bits);
+                let materials = [surface.materials[i], surface.weights[i]];
                 let target = target(min_voxel, mip, surface, i);
                 let number = *self.numbers.entry(key).or_insert_with(|| {
                     self.keys.push(key);
                     self.positions.push(position);
                     self.normals.push(normal);
+                    self.materials.push(materials);
                     self.targets.extend(target);
                     self.positions.len() as u32 - 1
                 });
                 assert_eq!(self.positions[number as usize], position, "{key:?}");
                 assert_eq!(self.normals[number as usize], normal, "{key:?}");
+                assert_eq!(self.materials[number as usize], materials, "{key:?}");
                 assert_eq!(self.targets.get(number as usize).copied(), target, "{key:?}");
                 number
             })

@@ -8,6 +8,7 @@ use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::report::Report;
 use crate::world::World;
+use terravox::mesh::shade::UNSET;
 use terravox::voxel::VoxelGrid;
 use terravox_cli::render::Scene;
 
@@ -49,6 +50,7 @@ pub fn show(
     let Some(dropped) = dropped else { return Ok((None, taken)) };
     let mip = before.mip();
     let mut after = Scene::new(dropped.terrain.grid(), Some(mip)).map_err(Failure::new)?;
+    after.set_textures(UNSET);
     let [width, height] = args.size;
     let camera = dropped.camera([&before, &after], width as f64 / height as f64);
     for (i, (step, file)) in PICTURES.into_iter().enumerate() {

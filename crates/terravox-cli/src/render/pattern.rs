@@ -1,0 +1,258 @@
+//! What the textures of materials look like: squares of noise, cells and courses that repeat
+//! without a seam, in the colours of a material table. No image is read.
+//!
+//! Sources: value noise on a lattice that repeats; Worley, "A Cellular Texture Basis
+//! Function" (1996) for stones and cracks.
+
+use glam::{Vec2, Vec3};
+
+/// One texture: how bright each place is, around a colour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pattern {
+    /// Linear; the mean of the texture.
+    pub colour: Vec3,
+    /// What it is made of.
+    pub kind: PatternKind,
+    /// Textures of one kind differ by this.
+    pub seed: u32,
+}
+
+/// What a texture is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PatternKind {
+    /// Grains, so many along the edge, brighter and darker by so much.
+    Grains(u32, f32),
+    /// Leaves of grass from above.
+    Grass,
+    /// The side of turf: earth, of this linear colour, under what hangs down.
+    Turf(Vec3),
+    /// Layers of rock, one on the other.
+    Strata,
+    /// Plates with cracks between, so many along the edge; the cracks so dark.
+    Cracks(u32, f32),
+    /// Round stones, so many along the edge.
+    Cobbles(u32),
+    /// Bricks in mortar.
+    Courses,
+    /// Square slabs.
+    Slabs,
+    /// Boards.
+    Planks,
+}
+
+/// Patterns from the side, from above and from below for a material of the name; `earth` is
+/// the linear colour of bare ground.
+pub fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pattern; 3] {
+    use PatternKind::*;
+    let of = |kind| Pattern { colour, kind, seed };
+    let same = |kind| [of(kind); 3];
+    match name.to_ascii_lowercase().as_str() {
+        "grass" | "leafygrass" => {
+            let side = colour.lerp(earth, 0.55);
+            let bottom = Pattern { colour: earth, kind: Grains(40, 0.3), seed };
+            [Pattern { colour: side, ..of(Turf(earth)) }, of(Grass), bottom]
+        }
+        "rock" | "slate" | "sandstone" | "limestone" | "basalt" => {
+            [of(Strata), of(Cracks(9, 0.4)), of(Cracks(9, 0.4))]
+        }
+        "glacier" | "ice" => same(Cracks(7, 0.15)),
+        "crackedlava" => same(Cracks(9, 0.75)),
+        "cobblestone" => same(Cobbles(24)),
+        "brick" => same(Courses),
+        "pavement" => same(Slabs),
+        "woodplanks" => same(Planks),
+        "sand" | "snow" | "salt" => same(Grains(56, 0.14)),
+        "concrete" | "asphalt" => same(Grains(64, 0.2)),
+        _ => same(Grains(40, 0.3)),
+    }
+}
+
+impl Pattern {
+    /// Linear light at a place, 0 to 1 across the texture from left to right and from the
+    /// top down, but for a factor that makes the mean that of [`Pattern::colour`].
+    pub fn at(&self, place: Vec2) -> Vec3 {
+        let tone = |value: f32| self.colour * (1.0 + value);
+        let noise = |across: u32, down: u32| self.noise(place, across, down);
+        match self.kind {
+            PatternKind::Grains(count, contrast) => {
+                let fine = self.waves(place, count) + 0.5 * noise(8, 8);
+                tone(contrast * fine)
+            }
+            PatternKind::Grass => {
+                let leaf = noise(116, 80) + 0.7 * noise(52, 76) + 0.5 * noise(20, 20);
+                let dry = 0.06 * noise(12, 12);
+                tone(0.3 * leaf) * Vec3::new(1.0 + dry, 1.0, 1.0 - dry)
+            }
+            PatternKind::Turf(earth) => {
+                let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.waves(place, 22);
+                let green = self.colour + (self.colour - earth) * 0.8;
+                let light = 1.0 + 0.25 * self.waves(place, 48);
+                earth.lerp(green.max(Vec3::ZERO), (0.5 + hangs).clamp(0.0, 1.0)) * light
+            }
+            PatternKind::Strata => {
+                let bent = place + Vec2::new(0.0, 0.04 * noise(4, 4) + 0.008 * noise(24, 24));
+                let layer = self.noise(bent, 4, 22) + 0.6 * self.noise(bent, 6, 61);
+                let ledge = self.noise(bent, 10, 30).abs();
+                let crack = -0.5 * (1.0 - 8.0 * ledge).max(0.0);
+                tone(0.1 * layer + 0.2 * self.waves(place, 36) + 0.6 * crack)
+            }
+            PatternKind::Cracks(count, depth) => {
+                let bent =
+                    place + 0.015 * Vec2::new(noise(15, 15), self.shifted(7).noise(place, 15, 15));
+                let [near, next, plate] = self.stones(bent, count);
+                let crack = (1.0 - 9.0 * (next - near)).max(0.0);
+                tone(0.14 * plate + 0.22 * self.waves(place, 32) - depth * crack)
+            }
+            PatternKind::Cobbles(count) => {
+                let [near, next, stone] = self.stones(place, count);
+                let joint = (1.0 - 4.0 * (next - near)).max(0.0);
+                tone(0.15 * stone + 0.25 * (0.4 - near) - 0.5 * joint + 0.1 * self.waves(place, 64))
+            }
+            PatternKind::Courses => self.laid(place, [16, 32], 0.5, 0.35),
+            PatternKind::Slabs => self.laid(place, [8, 8], 0.0, -0.35),
+            PatternKind::Planks => {
+                let grain = 0.16 * noise(12, 192) + 0.1 * noise(6, 80);
+                self.laid(place, [2, 32], 0.37, -0.5) * (1.0 + grain)
+            }
+        }
+    }
+
+    /// Pieces in rows, each row shifted by a share of a piece beside the one above; the
+    /// joints brighter or darker by `joint`.
+    fn laid(&self, place: Vec2, [across, down]: [u32; 2], shift: f32, joint: f32) -> Vec3 {
+        let y = place.y * down as f32;
+        let row = y.floor().rem_euclid(down as f32);
+        let x = (place.x * across as f32 + shift * row).rem_euclid(across as f32);
+        let inside = |v: f32| (v - v.floor() - 0.5).abs();
+        // Of the texture's edge.
+        let gap = [inside(x) / across as f32, inside(y) / down as f32];
+        let edge = [0.5 / across as f32, 0.5 / down as f32];
+        let joined = (0..2).any(|axis| edge[axis] - gap[axis] < 0.0025);
+        let piece = self.hash(x.floor() as u32, row as u32);
+        let value = if joined { joint } else { 0.14 * piece };
+        self.colour * (1.0 + value + 0.14 * self.waves(place, 64))
+    }
+
+    /// The distances to the nearest two of `count`² points, in their mean distance, and a
+    /// number in -1..1 that is the nearest one's.
+    fn stones(&self, place: Vec2, count: u32) -> [f32; 3] {
+        let (low, part) = lattice(place, [count; 2]);
+        let [mut near, mut next, mut own] = [f32::MAX, f32::MAX, 0.0];
+        for i in 0..9 {
+            let step = [i % 3, i / 3];
+            let [x, y] = [0, 1].map(|axis| (low[axis] + count + step[axis] - 1) % count);
+            let corner = Vec2::new(step[0] as f32 - 1.0, step[1] as f32 - 1.0);
+            let offset = Vec2::new(self.hash(x, y), self.shifted(1).hash(x, y)) * 0.42 + 0.5;
+            let distance = (corner + offset).distance_squared(part);
+            if distance < near {
+                (near, next, own) = (distance, near, self.shifted(2).hash(x, y));
+            } else {
+                next = next.min(distance);
+            }
+        }
+        [near.sqrt(), next.sqrt(), own]
+    }
+
+    /// Noise of three sizes, the largest with `count` waves along the edge.
+    fn waves(&self, place: Vec2, count: u32) -> f32 {
+        let noise = |by: u32| self.shifted(by).noise(place, by * count, by * count);
+        0.6 * noise(1) + 0.4 * noise(2) + 0.25 * noise(4)
+    }
+
+    /// Smooth noise in -1..1 that repeats at 1, with so many values along each edge.
+    fn noise(&self, place: Vec2, across: u32, down: u32) -> f32 {
+        let ([x, y], part) = lattice(place, [across, down]);
+        let s = part * part * (3.0 - 2.0 * part);
+        let [right, below] = [(x + 1) % across, (y + 1) % down];
+        let mix = |a: f32, b: f32, by: f32| a + (b - a) * by;
+        let top = mix(self.hash(x, y), self.hash(right, y), s.x);
+        mix(top, mix(self.hash(x, below), self.hash(right, below), s.x), s.y)
+    }
+
+    /// The same with other noise.
+    fn shifted(&self, by: u32) -> Pattern {
+        Pattern { seed: self.seed.wrapping_add(by.wrapping_mul(0x9E37_79B9)), ..*self }
+    }
+
+    /// A number in -1..1 for a lattice point.
+    fn hash(&self, x: u32, y: u32) -> f32 {
+        let mut h = x.wrapping_mul(0x85EB_CA6B) ^ y.wrapping_mul(0xC2B2_AE35) ^ self.seed;
+        h = (h ^ (h >> 16)).wrapping_mul(0x7FEB_352D);
+        h = (h ^ (h >> 15)).wrapping_mul(0x846C_A68B);
+        h ^= h >> 16;
+        (h & 0xFFFF) as f32 * (1.0 / 32_767.5) - 1.0
+    }
+}
+
+/// The lattice point at or before a place, and how far the place is beyond it. The lattice
+/// has so many points along each edge, and repeats; the place is 8 edges before the first at
+/// most.
+fn lattice(place: Vec2, [across, down]: [u32; 2]) -> ([u32; 2], Vec2) {
+    // Positive, so that a conversion rounds down.
+    let at = (place + 8.0) * Vec2::new(across as f32, down as f32);
+    let [x, y] = at.to_array().map(|v| v as u32);
+    ([x % across, y % down], at - Vec2::new(x as f32, y as f32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 10] = [
+        "Grass",
+        "Rock",
+        "Ice",
+        "CrackedLava",
+        "Cobblestone",
+        "Brick",
+        "Pavement",
+        "WoodPlanks",
+        "Sand",
+        "material 99",
+    ];
+
+    #[test]
+    fn textures_repeat_without_a_seam_and_are_not_even() {
+        let earth = Vec3::new(0.16, 0.09, 0.04);
+        for (seed, name) in NAMES.into_iter().enumerate() {
+            for pattern in patterns(name, Vec3::new(0.2, 0.3, 0.1), earth, seed as u32) {
+                let mut darkest = f32::MAX;
+                let mut brightest = 0.0_f32;
+                for i in 0..400 {
+                    // Beside where joints begin.
+                    let place = Vec2::new(i as f32, (i * 7 % 401) as f32) + 0.37;
+                    let place = place / 401.0;
+                    let light = pattern.at(place);
+                    for over in [Vec2::X, Vec2::Y, -Vec2::ONE] {
+                        let again = pattern.at(place + over);
+                        assert!(
+                            light.abs_diff_eq(again, 0.04),
+                            "{name} at {place}: {light} {again}"
+                        );
+                    }
+                    assert!(light.is_finite() && light.min_element() > -0.05, "{name}: {light}");
+                    darkest = darkest.min(light.element_sum());
+                    brightest = brightest.max(light.element_sum());
+                }
+                assert!(brightest > 1.1 * darkest, "{name} is even");
+            }
+        }
+    }
+
+    #[test]
+    fn rock_lies_in_layers_and_turf_has_earth_under_it() {
+        let earth = Vec3::new(0.16, 0.09, 0.04);
+        let change = |pattern: &Pattern, way: Vec2| -> f32 {
+            let at = |i: i32| Vec2::new((i * 13 % 101) as f32, (i * 29 % 101) as f32) / 101.0;
+            let light = |place| pattern.at(place).element_sum();
+            (0..300).map(|i| (light(at(i) + way * 0.03) - light(at(i))).abs()).sum()
+        };
+        let [side, top, _] = patterns("Rock", Vec3::splat(0.15), earth, 3);
+        let level = change(&side, Vec2::Y) / change(&side, Vec2::X);
+        let even = change(&top, Vec2::Y) / change(&top, Vec2::X);
+        assert!(level > 1.2 * even && (0.8..1.25).contains(&even), "{level} and {even}");
+        let [side, top, bottom] = patterns("grass", Vec3::new(0.12, 0.23, 0.05), earth, 3);
+        let redness = |p: Pattern| p.colour.x / p.colour.y;
+        assert!(redness(top) < redness(side) && redness(side) < redness(bottom));
+    }
+}
