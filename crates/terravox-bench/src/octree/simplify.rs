@@ -30,7 +30,7 @@ const GROUPS: usize = 200;
 /// Points of a surface that are looked at are at most so many voxels apart.
 const STEP: f64 = 0.25;
 
-/// Measures `simplify_deviation`, `simplify_kept_quarter_voxel` and `lock_cost`.
+/// Measures `simplify_deviation` and `simplify_kept_quarter_voxel`.
 pub fn run(report: &mut Report) {
     match places::all() {
         Ok(real) => accuracy(report, &real),
@@ -39,7 +39,6 @@ pub fn run(report: &mut Report) {
             report.not_measured("simplify_kept_quarter_voxel", why);
         }
     }
-    borders(report);
 }
 
 /// Simplifies groups of real places and, to make up their number, of the generated world.
@@ -159,8 +158,8 @@ fn farthest(from: &Surface, to: &Surface) -> f64 {
     worst
 }
 
-/// Simplifies a view to the horizon with its borders, and without.
-fn borders(report: &mut Report) {
+/// Measures `lock_cost`: a view to the horizon, simplified with its borders, and without.
+pub fn run_borders(report: &mut Report) {
     let terrain = horizon_view();
     let meshes = drawn(&terrain);
     let mut simplifier = Simplifier::new();
