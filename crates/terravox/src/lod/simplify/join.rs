@@ -1,7 +1,7 @@
 //! Meshes of blocks that touch as one, whose vertices between blocks are one, too: what was
 //! border between them is not any more.
 
-use super::collapse::with_used_vertices;
+use super::left::with_used_vertices;
 use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::Region;
 use rustc_hash::FxHashMap;

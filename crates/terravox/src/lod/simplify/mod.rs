@@ -1,42 +1,32 @@
 //! Meshes of fewer triangles: border-locked edge collapse, its deviation verified.
 //!
-//! Edges collapse in the order of the error that quadrics and attributes promise (Garland and
-//! Heckbert, "Surface Simplification Using Quadric Error Metrics", 1997; Hoppe, "New Quadric
-//! Metric for Simplifying Meshes with Appearance Attributes", 1999; by meshoptimizer). A
-//! quadric's error is a mean, often half of the true one, and no collapse is asked whether
-//! the mesh stays manifold. So what comes out is looked at: if a point of either surface is
-//! too far from the other, or an edge is not used as it ought to be, the vertices about are
-//! kept in another try; in the later tries the error is halved, too.
+//! A collapse that would lose more than it may is not done, judged by vertices. What comes
+//! out is then looked at everywhere; where a point of either surface is too far from the
+//! other, the vertices about stay in another try.
 
-mod border;
+mod attributes;
 mod collapse;
 mod deviation;
+mod fans;
+mod grid;
 mod join;
+mod left;
+mod linked;
 #[cfg(test)]
 mod naive;
+mod quadric;
 #[cfg(test)]
 mod tests;
+mod triangle;
 
 pub use join::joined;
 
 use crate::mesh::{BlockMesh, Surface};
-use border::Rings;
-use collapse::Collapse;
-use deviation::Deviation;
-
-/// What is asked for at first, as a share of the error: with all of it, too much would have to
-/// be kept in the next try.
-const FIRST: f32 = 0.6;
-
-/// Tries at the first error; then it is halved for each.
-const FULL_TRIES: u32 = 16;
-
-/// Tries in which of the vertices that are far only those are kept that are farther than all
-/// around them.
-const PEAKS_ONLY: u32 = 5;
+use collapse::{Collapse, Limits};
+use deviation::{Deviation, Far};
 
 /// Tries before the input is given back.
-const TRIES: u32 = 20;
+const TRIES: u32 = 12;
 
 /// What a simplified surface has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,12 +49,9 @@ impl Simplify {
 #[derive(Default)]
 pub struct Simplifier {
     collapse: Collapse,
-    rings: Rings,
     deviation: Deviation,
-    /// Vertices that stay.
-    locked: Vec<bool>,
     kept: Vec<[u32; 3]>,
-    torn: Vec<u32>,
+    far: Far,
 }
 
 impl Simplifier {
@@ -94,25 +81,15 @@ impl Simplifier {
         assert!(error.is_finite() && error > 0.0, "an error of {error} cells");
         let finite = surface.positions.as_flattened().iter().all(|p| p.is_finite());
         assert!(finite, "a vertex whose place is not finite");
-        self.rings.read(surface);
-        self.locked.clear();
-        self.locked.resize(surface.vertex_count(), false);
-        if !how.free_border {
-            self.rings.lock_border(surface, &mut self.locked);
-        }
-        self.collapse.read(surface);
-        self.collapse.lock_fixed(&mut self.locked);
-        self.deviation.read(surface, error);
-        let mut asked = error * FIRST;
+        let Simplifier { collapse, deviation, kept, far } = self;
+        collapse.read(surface, error, how.free_border);
+        deviation.read(surface, error);
         for round in 0..TRIES {
-            if round >= FULL_TRIES {
-                asked *= 0.5;
+            collapse.run(Limits { error, block }, &deviation.all, kept);
+            if deviation.is_near(surface, kept, far) {
+                return left::left(surface, kept, deviation);
             }
-            self.collapse.run(surface, &self.locked, asked, &mut self.kept);
-            self.deviation.peaks_only = round < PEAKS_ONLY;
-            if self.is_fine(surface, how, block) {
-                return collapse::kept(surface, &self.kept, &self.deviation);
-            }
+            collapse.forbid(far, round > 0);
         }
         surface.clone()
     }
@@ -130,18 +107,5 @@ impl Simplifier {
             solid: self.run(&mesh.solid, how, size),
             liquid: self.run(&mesh.liquid, how, size),
         }
-    }
-
-    /// Whether what is kept is all that it must be; if not, vertices about are locked.
-    fn is_fine(&mut self, surface: &Surface, how: Simplify, block: Option<[f32; 3]>) -> bool {
-        let Simplifier { rings, deviation, locked, kept, torn, .. } = self;
-        torn.clear();
-        rings.find_torn(kept, how.free_border, torn);
-        if let Some(size) = block {
-            rings.find_chords(surface, size, torn);
-        }
-        let about = torn.iter().flat_map(|&vertex| rings.of(vertex));
-        about.for_each(|v| locked[v as usize] = true);
-        deviation.is_near(surface, kept, rings, locked) && torn.is_empty()
     }
 }

@@ -141,16 +141,14 @@ proptest! {
         let surface = Surface { positions: points, indices, ..Surface::default() };
         let kept: Vec<[u32; 3]> = surface.triangles().take(2).collect();
         let few = Surface { indices: kept.concat(), ..surface.clone() };
-        let (mut near, mut rings) = (Deviation::default(), Rings::default());
-        rings.read(&surface);
+        let (mut near, mut far) = (Deviation::default(), Far::default());
         near.read(&surface, error);
-        let mut locked = vec![false; surface.vertex_count()];
-        let is_near = near.is_near(&surface, &kept, &rings, &mut locked);
+        let is_near = near.is_near(&surface, &kept, &mut far);
         let off = deviation(&surface, &few, 24);
         prop_assert!(!is_near || off <= f64::from(error), "{off} of {error}");
         // Points of the twin are up to a quarter apart here, and pieces have a size.
-        prop_assert!(is_near || off > f64::from(error) * 0.87 - 0.45, "{off} of {error}");
-        prop_assert_eq!(is_near, locked.iter().all(|locked| !locked));
+        prop_assert!(is_near || off > f64::from(error) * 0.92 - 0.25, "{off} of {error}");
+        prop_assert_eq!(is_near, far.all.is_empty() && far.few.is_empty());
     }
 }
 
@@ -170,7 +168,7 @@ fn where_vertices_arrive_is_near_too() {
     assert!(!all.targets.is_empty());
     let few = Simplifier::new().simplify(&all, Simplify::within(0.4));
     let kept = assert_promised(&all, &few, 0.4);
-    assert!(kept < 0.95, "{kept} kept");
+    assert!(kept < 0.6, "{kept} kept");
     let arrived = |surface: &Surface| {
         let mut surface = surface.clone();
         surface.morph(|_, _, _| 1.0);
