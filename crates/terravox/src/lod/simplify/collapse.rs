@@ -44,6 +44,9 @@ const SHARP: f32 = 0.3;
 const MOST_UNDER: u32 = 12;
 const LITTLE: f32 = 0.1;
 
+/// Around what is far, so many rings of vertices stay nearer in the next run.
+const RINGS: u32 = 2;
+
 /// Vertices that one is tried to be drawn onto.
 const TRIED: usize = 3;
 
@@ -78,8 +81,12 @@ pub(super) struct Collapse {
     /// Vertices that stay, and of those the ones that others may share.
     locked: Vec<bool>,
     border: Vec<bool>,
+    /// How far each point may be from the triangle that it lies under: squared cells.
+    allowed: Vec<f32>,
     /// Triangles that are not to be made, [`sorted`].
     forbidden: FxHashSet<[u32; 3]>,
+    /// Those that were found near the surface that was read, sorted.
+    passed: FxHashSet<[u32; 3]>,
     /// What each vertex costs by which it is queued; infinite if it is not.
     costs: Vec<f32>,
     /// Bits of costs, and vertices.
@@ -142,7 +149,10 @@ impl Collapse {
         }
         self.lock_fixed(surface, free_border);
         self.forbidden.clear();
+        self.passed.clear();
         self.find_sharp(error);
+        self.allowed.clear();
+        self.allowed.resize(self.start.len(), (error * OF_ERROR) * (error * OF_ERROR));
     }
 
     /// Locks vertices of the border, those whose triangles touch in another way than those of
@@ -190,16 +200,27 @@ impl Collapse {
         }
     }
 
-    /// Has later runs not make those triangles that are far, and keep the vertices of those
-    /// that something is far from; with all around both if that was not enough.
-    pub fn forbid(&mut self, far: &Far, with_rings: bool) {
+    /// Has later runs not make those triangles that are far, and stay nearer around both: at
+    /// half the distance, or where they were if that was too far, too.
+    pub fn forbid(&mut self, far: &Far, stay: bool) {
         self.forbidden.extend(far.few.iter().map(|t| sorted(*t)));
-        let Collapse { whole, locked, .. } = self;
-        far.all.as_flattened().iter().for_each(|&v| locked[v as usize] = true);
-        if with_rings {
-            let ring = |&v: &u32| whole.edges(v).flatten();
-            let both = far.all.as_flattened().iter().chain(far.few.as_flattened());
-            both.flat_map(ring).for_each(|v| locked[v as usize] = true);
+        let mut found: Vec<u32> = far.all.iter().chain(&far.few).flatten().copied().collect();
+        for _ in 0..RINGS {
+            let around = found.iter().flat_map(|&v| self.whole.edges(v).flatten());
+            found = around.collect();
+            found.sort_unstable();
+            found.dedup();
+        }
+        for &v in &found {
+            self.allowed[v as usize] *= 0.25;
+            self.locked[v as usize] |= stay;
+        }
+        let (_, middles) = self.allowed.split_at_mut(self.vertex_count);
+        for (allowed, &t) in middles.iter_mut().zip(&self.sharp) {
+            let corners = &self.whole.triangles[t as usize];
+            if corners.iter().any(|v| found.binary_search(v).is_ok()) {
+                *allowed *= 0.25;
+            }
         }
     }
 
@@ -289,15 +310,15 @@ impl Collapse {
     fn can_collapse(&mut self, u: u32, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
         self.keeps_links(u, v, limits)
             && self.keeps_turns(u, v)
-            && self.keeps_near(u, limits)
+            && self.keeps_near(u)
             && self.is_near(v, limits, all)
     }
 
     /// Whether triangles that change are near the surface that was read: in their middle and
     /// that of new edges.
-    fn is_near(&self, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
+    fn is_near(&mut self, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
         let most = limits.error * limits.error;
-        let Attempt { changed, arrive, .. } = &self.attempt;
+        let Collapse { attempt: Attempt { changed, arrive, .. }, passed, .. } = self;
         let near = |grid: &Grid, p: Vec3| grid.distance_squared(p, most) <= most;
         let holds = |grid: &Grid, numbers: &[u32; 3], triangle: &Triangle| {
             let [a, b, c] = triangle.corners;
@@ -305,8 +326,13 @@ impl Collapse {
             let (own, next) = (triangle.corners[at], triangle.corners[(at + 1) % 3]);
             near(grid, (own + next) * 0.5) && near(grid, (a + b + c) / 3.0)
         };
-        changed.iter().all(|c| holds(&all[0], &c.corners, &c.triangle))
-            && changed.iter().zip(arrive).all(|(c, t)| holds(&all[1], &c.corners, t))
+        changed.iter().enumerate().all(|(at, c)| {
+            let known = sorted(c.corners);
+            passed.contains(&known)
+                || holds(&all[0], &c.corners, &c.triangle)
+                    && arrive.get(at).is_none_or(|t| holds(&all[1], &c.corners, t))
+                    && passed.insert(known)
+        })
     }
 
     /// Whether only what closes up becomes the same: `u` and `v` have edges to both vertices
@@ -378,13 +404,11 @@ impl Collapse {
 
     /// Finds under which triangles those vertices will lie that lie under what changes or
     /// goes; whether all are near.
-    fn keeps_near(&mut self, u: u32, limits: Limits) -> bool {
-        let most = limits.error * OF_ERROR;
-        let most = most * most;
+    fn keeps_near(&mut self, u: u32) -> bool {
         let mut under = std::mem::take(&mut self.attempt.under);
         under.clear();
         let mut add = |p: u32| {
-            let found = self.find_over(p, most);
+            let found = self.find_over(p);
             let is_near = found.is_some();
             under.extend(found);
             is_near
@@ -402,8 +426,8 @@ impl Collapse {
     }
 
     /// Which of the triangles that change a vertex lies under, if it is near enough.
-    fn find_over(&self, p: u32, most: f32) -> Option<Under> {
-        let place = self.start[p as usize];
+    fn find_over(&self, p: u32) -> Option<Under> {
+        let (place, most) = (self.start[p as usize], self.allowed[p as usize]);
         let (mut distance, mut found) = (most, None);
         for (at, changed) in self.attempt.changed.iter().enumerate() {
             let own = changed.triangle.distance_squared(place, distance);

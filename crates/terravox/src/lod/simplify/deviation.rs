@@ -56,8 +56,10 @@ impl Deviation {
         for (at, all) in self.all.iter().enumerate() {
             let Some(positions) = positions(surface, at) else { continue };
             self.few.fill(kept.iter().map(|t| corners(positions, *t)), self.error);
-            let is_far =
-                |grid: &Grid, t: &[u32; 3]| !grid.has_near(corners(positions, *t), self.error);
+            let mut last = 0;
+            let mut is_far = |grid: &Grid, t: &[u32; 3]| {
+                !grid.has_near(corners(positions, *t), self.error, &mut last)
+            };
             far.all.extend(surface.triangles().filter(|t| is_far(&self.few, t)));
             let near = &mut self.near[at];
             for t in kept {

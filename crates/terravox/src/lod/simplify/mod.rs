@@ -1,8 +1,8 @@
 //! Meshes of fewer triangles: border-locked edge collapse, its deviation verified.
 //!
-//! A collapse that would lose more than it may is not done, judged by vertices. What comes
-//! out is then looked at everywhere; where a point of either surface is too far from the
-//! other, the vertices about stay in another try.
+//! A collapse that would lose more than it may is not done, judged by points. What comes out
+//! is then looked at everywhere; where a point of either surface is too far from the other,
+//! all about has to stay nearer in another try.
 
 mod attributes;
 mod collapse;
@@ -25,8 +25,9 @@ use crate::mesh::{BlockMesh, Surface};
 use collapse::{Collapse, Limits};
 use deviation::{Deviation, Far};
 
-/// Tries before the input is given back.
+/// Tries before the input is given back, and those after which vertices about stay.
 const TRIES: u32 = 12;
+const STAY_AFTER: u32 = 3;
 
 /// What a simplified surface has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +90,7 @@ impl Simplifier {
             if deviation.is_near(surface, kept, far) {
                 return left::left(surface, kept, deviation);
             }
-            collapse.forbid(far, round > 0);
+            collapse.forbid(far, round > STAY_AFTER);
         }
         surface.clone()
     }
