@@ -4,8 +4,7 @@
 //! away and rebuilt from it. [`terrain::Terrain`] is the front door: it owns a grid
 //! and its views and speaks world metres.
 //!
-//! The crate does no I/O, starts no thread and calls no C, but for C++ with feature
-//! `simplify`.
+//! The crate does no I/O, starts no thread and calls no C.
 
 pub mod bodies;
 pub mod codec;
