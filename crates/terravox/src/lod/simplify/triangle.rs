@@ -16,6 +16,7 @@ pub(super) struct Triangle {
 }
 
 impl Triangle {
+    /// Of these corners.
     pub fn new(corners: [Vec3; 3]) -> Triangle {
         let [a, b, c] = corners;
         let normal = (b - a).cross(c - a).normalize_or_zero();
@@ -48,11 +49,11 @@ impl Triangle {
         if height + beyond * beyond > most {
             return f32::INFINITY;
         }
-        self.from_edges(p)
+        self.distance_from_edges(p)
     }
 
-    #[inline(never)]
-    fn from_edges(&self, p: Vec3) -> f32 {
+    /// Squared distance of a point that is not right above or below.
+    fn distance_from_edges(&self, p: Vec3) -> f32 {
         let side = |a: Vec3, b: Vec3| {
             let (ab, ap) = (b - a, p - a);
             let length = ab.length_squared();
