@@ -150,7 +150,7 @@ impl Collapse {
         self.lock_fixed(surface, free_border);
         self.forbidden.clear();
         self.passed.clear();
-        self.find_sharp(error);
+        self.find_sharp(error, free_border);
         self.allowed.clear();
         self.allowed.resize(self.start.len(), (error * OF_ERROR) * (error * OF_ERROR));
     }
@@ -176,20 +176,24 @@ impl Collapse {
         self.border.clone_from(&self.locked);
     }
 
-    /// Adds points in the middle of edges that are sharp: all vertices about may be near
-    /// though such an edge is not.
-    fn find_sharp(&mut self, error: f32) {
+    /// Adds points in the middle of edges that are sharp, and of the border if it may go: all
+    /// vertices about may be near though such an edge is not.
+    fn find_sharp(&mut self, error: f32, free_border: bool) {
         self.sharp.clear();
         let Collapse { start, arrive, whole, sharp, .. } = self;
         for (at, t) in (0..).zip(&whole.triangles) {
             for k in 0..3 {
                 let [a, b] = [t[k], t[(k + 1) % 3]];
                 let beyond = |edge: [u32; 2]| (edge[1] == b).then_some(edge[0]);
-                // Each edge once.
-                let beyond = if a < b { whole.edges(a).find_map(beyond) } else { None };
-                let Some(beyond) = beyond else { continue };
-                let way = start[beyond as usize] - start[a as usize];
-                if whole.normals[at as usize].dot(way).abs() > SHARP * error {
+                let is_sharp = match whole.edges(a).find_map(beyond) {
+                    // Each edge once.
+                    Some(beyond) => {
+                        let way = start[beyond as usize] - start[a as usize];
+                        a < b && whole.normals[at as usize].dot(way).abs() > SHARP * error
+                    }
+                    None => free_border,
+                };
+                if is_sharp {
                     sharp.push(at);
                     start.push((start[a as usize] + start[b as usize]) * 0.5);
                     if !arrive.is_empty() {
