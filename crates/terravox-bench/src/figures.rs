@@ -198,6 +198,9 @@ pub const FIGURES: &[Figure] = {
         figure(Octree, "morph_median", "voxels", AtMost(0.02), Some(0.01)),
         figure(Octree, "morph_p99", "voxels", AtMost(0.7), Some(0.3)),
         figure(Octree, "morph_open_edges", "edges", AtMost(0.0), None),
+        figure(Octree, "simplify_deviation", "×", AtMost(1.0), None),
+        figure(Octree, "simplify_kept_quarter_voxel", "share", AtMost(0.13), Some(0.1)),
+        figure(Octree, "lock_cost", "×", AtMost(1.7), Some(1.25)),
         figure(Bodies, "connectivity_us", "µs", AtMost(300.0), Some(50.0)),
         figure(Bodies, "detach_ms", "ms", AtMost(50.0), Some(10.0)),
     ]

@@ -26,12 +26,13 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
-       terravox-bench lod --only view|fly|far|speed|seam|closed [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies or all. Prints tables;
---json writes the same rows to FILE; --update puts the tables into a Markdown DOCUMENT, such as
-docs/benchmarks.md; with --only, the lines of the figures that were measured.
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies or all. PART is view,
+fly, far, speed, seam or closed of lod; speed, cluster, error, morph, simplify or borders of octree.
+Prints tables; --json writes the same rows to FILE; --update puts the tables into a Markdown
+DOCUMENT, such as docs/benchmarks.md; with --only, the lines of the figures that were measured.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
 soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
 and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
@@ -44,8 +45,20 @@ struct Request {
     json: Option<PathBuf>,
     /// A document whose tables are to be brought up to date.
     update: Option<PathBuf>,
-    /// The one part of the area `lod` to measure.
+    /// The one part of the area to measure.
     only: Option<String>,
+}
+
+/// A part of an area, by name.
+type Part = (&'static str, fn(&mut Report));
+
+/// What can be measured by itself.
+fn parts(area: Area) -> &'static [Part] {
+    match area {
+        Area::Lod => lod::PARTS,
+        Area::Octree => octree::PARTS,
+        _ => &[],
+    }
 }
 
 fn main() -> ExitCode {
@@ -107,9 +120,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
                 *target = Some(PathBuf::from(file));
             }
             "--only" => {
-                let part = rest.next().filter(|part| lod::NAMES.contains(&part.as_str()));
-                let which = || format!("--only takes one of {}", lod::NAMES.join(", "));
-                only = Some(part.ok_or_else(which)?.clone());
+                only = Some(rest.next().ok_or("--only needs the name of a part")?.clone());
             }
             other => match Area::ALL.into_iter().find(|area| area.name() == other) {
                 Some(area) => areas.push(area),
@@ -121,8 +132,14 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if areas.is_empty() {
         return Err("which area?".to_string());
     }
-    if only.is_some() && areas != [Area::Lod] {
-        return Err("--only is for the area lod".to_string());
+    if let Some(only) = &only {
+        let names: Vec<&str> = parts(areas[0]).iter().map(|(name, _)| *name).collect();
+        if areas.len() > 1 || names.is_empty() {
+            return Err("--only is for one area, lod or octree".to_string());
+        }
+        if !names.contains(&only.as_str()) {
+            return Err(format!("--only takes one of {}", names.join(", ")));
+        }
     }
     Ok(Request { areas, json, update, only })
 }
@@ -139,9 +156,12 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod => lod::run(&mut report, request.only.as_deref()),
+            Area::Lod | Area::Octree => {
+                let wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
+                let parts = parts(area).iter().filter(|(name, _)| wanted(name));
+                parts.for_each(|(_, measure)| measure(&mut report));
+            }
             Area::Particles => particles::run(&mut report),
-            Area::Octree => octree::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
         }
         print!("\n{}", report.text());
@@ -188,6 +208,9 @@ mod tests {
     fn what_is_not_understood_is_named() {
         assert_eq!(parse(&words("mesh --jsn x")), Err("unknown argument --jsn".to_string()));
         assert!(parse(&words("mesh --json")).is_err());
+        assert!(parse(&words("octree --only fly")).is_err());
+        assert!(parse(&words("mesh --only speed")).is_err());
+        assert!(parse(&words("octree --only simplify")).is_ok());
         assert!(parse(&[]).is_err());
     }
 }

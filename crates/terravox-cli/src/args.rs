@@ -266,6 +266,9 @@ pub struct Triangles {
     /// Triangles: cells of 2^MIP voxels, 0 is the finest
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
     pub mip: u8,
+    /// Triangles: as few as keep the surface within so many cells of where it is
+    #[arg(long, value_parser = positive, value_name = "CELLS")]
+    pub simplify: Option<f64>,
 }
 
 /// An axis that points up.
@@ -323,6 +326,10 @@ pub struct Levels {
     /// morph targets of the model [default: 0]
     #[arg(long, value_parser = morph, value_name = "F")]
     pub morph: Option<Morph>,
+    /// Level of detail: as few triangles as keep each mesh within so many of its cells of
+    /// where it is
+    #[arg(long, value_parser = positive, value_name = "CELLS")]
+    pub simplify: Option<f64>,
 }
 
 /// How far vertices are on their way to the next coarser level.

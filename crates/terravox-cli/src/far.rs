@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::world::{self, store_failure};
 use glam::DVec3;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use terravox::generate::Hills;
 use terravox::lod::{LodOptions, Morph as Ways};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, Part, ShownMesh, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{GridOptions, LIMIT, MAX_MIP, Snapshot, Unlisted};
+use terravox::voxel::{GridOptions, LIMIT, MAX_MIP, MipBlock, Snapshot, Unlisted};
 use terravox_cli::render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
@@ -90,6 +91,7 @@ pub fn show(
             detail: levels.detail,
             max_mip,
             morph: levels.morph.is_some(),
+            simplify: levels.simplify.map(|error| error as f32),
             ..LodOptions::default()
         },
         ..TerrainOptions::default()
@@ -97,30 +99,44 @@ pub fn show(
     let position_m = viewpoint.eye.as_vec3().to_array();
     let viewer = Viewer { position_m, distance_m: viewpoint.distance as f32 };
     let bar = console.counter("showing", "blocks");
-    loop {
+    let update = |terrain: &mut Terrain| {
         let before = filled.load(Ordering::Relaxed);
         terrain.update(&[viewer], Budget::Blocks(AT_ONCE), |part| {
             source.fill(part, reading, &faults);
             filled.fetch_add(1, Ordering::Relaxed);
             bar.step();
         });
-        let idle = filled.load(Ordering::Relaxed) == before && !terrain.lod().is_planned();
-        if faults.fail(reading) || (idle && terrain.mesh_swaps().next().is_none()) {
+        filled.load(Ordering::Relaxed) == before && !terrain.lod().is_planned()
+    };
+    let mut drawn = BTreeMap::new();
+    loop {
+        let idle = update(&mut terrain);
+        let changed = take_swaps(&mut terrain, &mut drawn);
+        let rests = levels.simplify.is_none() || terrain.lod().is_at_rest();
+        if faults.fail(reading) || (idle && !changed && rests) {
             break;
         }
     }
     drop(bar);
     notes.extend(faults.answer(path, reading)?);
     let lod = terrain.lod();
-    let mesh = |block| {
-        let mut mesh = lod.mesh(block)?.clone();
-        if let Some(by) = levels.morph.filter(|by| *by != Morph::Targets) {
-            move_vertices(Arc::make_mut(&mut mesh), block.mip, by, lod.morph(), viewpoint.eye);
+    if levels.simplify.is_none() {
+        // Block by block, however many updates it took.
+        let shown = |block: MipBlock| {
+            let mesh = lod.mesh(block)?.clone();
+            Some((block, ShownMesh { block, mip: block.mip, mesh }))
+        };
+        drawn = lod.meshed_blocks().into_iter().filter_map(shown).collect();
+    }
+    let move_by = |by: Morph| {
+        for shown in drawn.values_mut() {
+            let mesh = Arc::make_mut(&mut shown.mesh);
+            move_vertices(mesh, shown.mip, by, lod.morph(), viewpoint.eye);
         }
-        Some(ShownMesh { block, mip: block.mip, mesh })
     };
+    levels.morph.filter(|by| *by != Morph::Targets).into_iter().for_each(move_by);
     Ok(Far {
-        meshes: lod.meshed_blocks().into_iter().filter_map(mesh).collect(),
+        meshes: drawn.into_values().collect(),
         blocks: lod.blocks().len(),
         filled: filled.into_inner(),
         snapshot: terrain.grid().snapshot(),
@@ -128,6 +144,17 @@ pub fn show(
         viewpoint,
         notes,
     })
+}
+
+/// Brings what is drawn up to date; says whether it changed.
+fn take_swaps(terrain: &mut Terrain, drawn: &mut BTreeMap<MipBlock, ShownMesh>) -> bool {
+    let mut changed = false;
+    for swap in terrain.mesh_swaps() {
+        swap.removed.iter().for_each(|block| drop(drawn.remove(block)));
+        drawn.extend(swap.added.into_iter().map(|shown| (shown.block, shown)));
+        changed = true;
+    }
+    changed
 }
 
 /// Moves the vertices of a mesh toward the next coarser level as they are seen from `eye`,

@@ -8,8 +8,9 @@ use crate::world::{World, extension};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
+use terravox::lod::{Simplifier, Simplify, joined};
 use terravox::mesh::{BlockMesh, Mesher, PAD};
-use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Snapshot, VoxelPos};
+use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
 use terravox_io::tiles::{Frame, Tile, tiles};
@@ -57,7 +58,7 @@ pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockM
 
 /// Whether a chunk and all around it are of one kind, so that no face is there.
 fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
-    let around = terravox::voxel::Region::new([-1; 3], [2; 3]);
+    let around = Region::new([-1; 3], [2; 3]);
     let mut kinds = around.voxels().map(|step| -> Option<Kind> {
         let at = ChunkPos::new(chunk.x + step.x, chunk.y + step.y, chunk.z + step.z);
         let material = snapshot.chunk(at).ok()?.uniform_material()?;
@@ -120,9 +121,10 @@ pub fn write(
         if only_liquid {
             meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
         }
-        Ok((tile.name(), meshes))
+        Ok((tile.name(), simplified(meshes, options.simplify)))
     });
-    let ground = ground.map(|mesh| Ok(("ground".to_owned(), vec![mesh])));
+    let ground = ground.map(|mesh| simplified(vec![mesh], options.simplify));
+    let ground = ground.map(|meshes| Ok(("ground".to_owned(), meshes)));
     let meshed = ground.into_iter().chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
     let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
@@ -134,6 +136,15 @@ pub fn write(
         }
         _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
     }
+}
+
+/// Meshes as one, of fewer triangles if that is asked for.
+fn simplified(meshes: Vec<BlockMesh>, error: Option<f64>) -> Vec<BlockMesh> {
+    let regions = meshes.iter().map(|mesh| mesh.block);
+    let (Some(error), Some(all)) = (error, regions.reduce(Region::union)) else { return meshes };
+    let how = Simplify::within(error as f32);
+    let one = joined(all, &meshes.iter().collect::<Vec<_>>());
+    vec![Simplifier::new().simplify_block(&one, how)]
 }
 
 fn up(up: Up) -> obj::Up {

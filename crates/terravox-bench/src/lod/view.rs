@@ -62,13 +62,19 @@ fn mesh_bytes(mesh: &BlockMesh) -> usize {
     size_of::<BlockMesh>() + surface(&mesh.solid) + surface(&mesh.liquid)
 }
 
-fn horizon(report: &mut Report) {
+/// 16 km of hills as they are shown.
+pub fn horizon_view() -> Terrain {
     let world = Hills::new(7);
     let lod = LodOptions { detail: DETAIL, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     let viewer = Viewer { position_m: [8.0, 60.0, 8.0], distance_m: 8192.0 };
-    let start = Instant::now();
     terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    terrain
+}
+
+fn horizon(report: &mut Report) {
+    let start = Instant::now();
+    let terrain = horizon_view();
     let seconds = start.elapsed().as_secs_f64();
     let blocks = terrain.lod().blocks();
     let settings = format!("detail {DETAIL}, {} blocks", blocks.len());

@@ -3,16 +3,17 @@
 mod cluster;
 mod error;
 mod morph;
+mod simplify;
 mod speed;
 
-use crate::report::Report;
+use crate::Part;
 
 /// What is measured, one after the other.
-const MEASURES: &[fn(&mut Report)] = &[speed::run, cluster::run, error::run, morph::run];
-
-/// Measures the whole area.
-pub fn run(report: &mut Report) {
-    for measure in MEASURES {
-        measure(report);
-    }
-}
+pub const PARTS: &[Part] = &[
+    ("speed", speed::run),
+    ("cluster", cluster::run),
+    ("error", error::run),
+    ("morph", morph::run),
+    ("simplify", simplify::run),
+    ("borders", simplify::run_borders),
+];

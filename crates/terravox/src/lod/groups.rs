@@ -22,17 +22,24 @@ pub(crate) struct Groups {
     /// Parents of groups that are drawn as one.
     joined: FxHashSet<MipBlock>,
     /// Parents of blocks that changed, and when they last did.
-    changed: FxHashMap<MipBlock, u64>,
-    round: u64,
+    pub(super) changed: FxHashMap<MipBlock, u64>,
+    pub(super) round: u64,
+    /// Blocks that are drawn by themselves and simplified.
+    #[cfg(feature = "simplify")]
+    pub(super) simplified: FxHashSet<MipBlock>,
 }
 
 /// The meshes that are shown, by block.
-type Shown = FxHashMap<MipBlock, Arc<BlockMesh>>;
+pub(super) type Shown = FxHashMap<MipBlock, Arc<BlockMesh>>;
 
 impl Groups {
     /// Turns a change of what is shown into one of what is drawn: groups that it touches
     /// come apart. `shown` is what is shown after it.
     pub fn apply(&mut self, mut swap: MeshSwap, shown: &Shown) -> MeshSwap {
+        #[cfg(feature = "simplify")]
+        for block in swap.removed.iter().chain(swap.added.iter().map(|s| &s.block)) {
+            self.simplified.remove(block);
+        }
         let touched = swap.removed.iter().copied().chain(swap.added.iter().map(|s| s.block));
         let mut parents: Vec<MipBlock> = touched.map(MipBlock::parent).collect();
         parents.sort_unstable();
@@ -62,32 +69,55 @@ impl Groups {
     /// Joins a few groups of which no block changed for a while; `whole` says whether all
     /// eight blocks of a parent are shown.
     pub fn join(&mut self, shown: &Shown, whole: impl Fn(MipBlock) -> bool) -> MeshSwap {
-        self.round += 1;
-        let mut old: Vec<MipBlock> = self
-            .changed
-            .iter()
-            .filter(|(_, round)| **round + ROUNDS <= self.round)
-            .map(|(&parent, _)| parent)
-            .collect();
-        old.sort_unstable();
-        old.truncate(JOINED_AT_ONCE);
         let mut swap = MeshSwap::default();
-        for parent in old {
-            self.changed.remove(&parent);
-            let drawn = |block: &MipBlock| shown.contains_key(block);
-            let blocks: Vec<_> = parent.children().into_iter().filter(drawn).collect();
+        for parent in self.take_resting(JOINED_AT_ONCE) {
+            let blocks = drawn_below(parent, shown);
             if blocks.len() < 2 || !whole(parent) {
                 continue;
             }
             let meshes: Vec<_> = blocks.iter().map(|block| &*shown[block]).collect();
             let mesh = Arc::new(joined(parent, &meshes));
-            self.joined.insert(parent);
-            swap.removed.extend(blocks);
-            swap.added.push(ShownMesh { block: parent, mip: parent.mip - 1, mesh });
+            self.draw_as_one(parent, blocks, mesh, &mut swap);
         }
         swap.removed.sort_unstable();
         swap
     }
+
+    /// Parents of blocks of which none changed for a while, some of them, sorted; each only
+    /// once. The while is counted in calls.
+    pub(super) fn take_resting(&mut self, most: usize) -> Vec<MipBlock> {
+        self.round += 1;
+        let rests = |round: &u64| *round + ROUNDS <= self.round;
+        let mut resting: Vec<MipBlock> =
+            self.changed.iter().filter(|(_, round)| rests(round)).map(|(&p, _)| p).collect();
+        resting.sort_unstable();
+        resting.truncate(most);
+        self.changed.retain(|parent, _| resting.binary_search(parent).is_err());
+        resting
+    }
+
+    /// Whether all that changed was taken.
+    pub fn is_at_rest(&self) -> bool {
+        self.changed.is_empty()
+    }
+
+    /// Draws one mesh in the place of those of blocks of a parent.
+    pub(super) fn draw_as_one(
+        &mut self,
+        parent: MipBlock,
+        blocks: Vec<MipBlock>,
+        mesh: Arc<BlockMesh>,
+        swap: &mut MeshSwap,
+    ) {
+        self.joined.insert(parent);
+        swap.removed.extend(blocks);
+        swap.added.push(ShownMesh { block: parent, mip: parent.mip - 1, mesh });
+    }
+}
+
+/// Children of a block that have a mesh.
+pub(super) fn drawn_below(parent: MipBlock, shown: &Shown) -> Vec<MipBlock> {
+    parent.children().into_iter().filter(|block| shown.contains_key(block)).collect()
 }
 
 /// The meshes of children of a block as one; positions are cells of their mip from the

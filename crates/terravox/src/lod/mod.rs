@@ -16,12 +16,20 @@ mod pick;
 mod plan;
 mod quiet;
 mod residency;
+#[cfg(feature = "simplify")]
+mod rest;
+#[cfg(feature = "simplify")]
+mod simplify;
 mod tiling;
 
 pub use clusters::{Clusters, MAX_CLUSTER_MIP};
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
+#[cfg(feature = "simplify")]
+pub use rest::{SimplifiedMesh, SimplifyJob};
+#[cfg(feature = "simplify")]
+pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
 use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, VoxelGrid};
@@ -59,6 +67,11 @@ pub struct LodOptions {
     /// where all their cells are held at mip 0 when they are meshed; 0 for none. Nearer to
     /// the fine surface, at several times the work.
     pub cluster_mips: u8,
+    /// Meshes that did not change for 60 updates are drawn by as few triangles as may be
+    /// within so many cells of their blocks ([`Simplify::error`]), at several times the work
+    /// of meshing them. Finite and above 0; none for all triangles.
+    #[cfg(feature = "simplify")]
+    pub simplify: Option<f32>,
 }
 
 impl Default for LodOptions {
@@ -73,6 +86,8 @@ impl Default for LodOptions {
             jobs_per_plan: 48,
             morph: false,
             cluster_mips: 0,
+            #[cfg(feature = "simplify")]
+            simplify: None,
         }
     }
 }
@@ -147,6 +162,10 @@ impl Lod {
         assert!(options.detail >= 1.0, "a detail of {}; the least is 1", options.detail);
         assert!(options.hysteresis >= 0.0, "a hysteresis of {}", options.hysteresis);
         assert!(options.max_mip <= MAX_MIP, "mip {}; the coarsest is {MAX_MIP}", options.max_mip);
+        #[cfg(feature = "simplify")]
+        if let Some(error) = options.simplify {
+            assert!(error.is_finite() && error > 0.0, "simplified to {error} cells");
+        }
         Lod {
             options,
             tiling: Tiling::default(),
@@ -219,9 +238,17 @@ impl Lod {
     /// a frame by those who like fewer meshes better.
     pub fn join(&mut self) -> MeshSwap {
         let tiling = &self.tiling;
-        self.groups.join(&self.shown, |parent| {
-            parent.children().into_iter().all(|child| tiling.is_leaf(child))
-        })
+        self.groups.join(&self.shown, |parent| is_whole(tiling, parent))
+    }
+
+    /// Whether all meshes that rest are joined, or simplified if they are to be.
+    pub fn is_at_rest(&self) -> bool {
+        self.groups.is_at_rest()
+    }
+
+    #[cfg(feature = "simplify")]
+    fn is_whole(&self, parent: MipBlock) -> bool {
+        is_whole(&self.tiling, parent)
     }
 
     fn hide(&mut self, block: MipBlock, swap: &mut MeshSwap) {
@@ -338,6 +365,11 @@ impl Lod {
     pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
         self.residency.saved(chunks);
     }
+}
+
+/// Whether all eight children of a block are shown.
+fn is_whole(tiling: &Tiling, parent: MipBlock) -> bool {
+    parent.children().into_iter().all(|child| tiling.is_leaf(child))
 }
 
 fn triangle_count(mesh: &BlockMesh) -> usize {

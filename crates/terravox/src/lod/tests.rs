@@ -266,3 +266,141 @@ fn fly_and_dig(
     scene.assert_balanced();
     scene.assert_rebuilt();
 }
+
+#[cfg(feature = "simplify")]
+mod simplified {
+    use super::*;
+
+    impl Scene {
+        /// So many calls for meshes that rest, and jobs that were out when they came.
+        fn rest(&mut self, calls: usize, out: &mut Vec<SimplifyJob>) {
+            let mut simplifier = Simplifier::new();
+            for _ in 0..calls {
+                let jobs = std::mem::replace(out, self.lod.plan_simplified(3));
+                let done = jobs.into_iter().map(|job| job.run(&mut simplifier)).collect();
+                let swap = self.lod.publish_simplified(done);
+                self.draw(swap);
+            }
+        }
+
+        /// Calls until nothing is left to be simplified.
+        fn rest_all(&mut self, out: &mut Vec<SimplifyJob>) {
+            while !self.lod.is_at_rest() || !out.is_empty() {
+                self.rest(1, out);
+            }
+        }
+
+        fn drawn_triangles(&self) -> usize {
+            self.drawn.values().map(|mesh| triangle_count(mesh)).sum()
+        }
+
+        /// Vertices of different meshes that are one are one at every factor, too: the weld
+        /// compares their targets.
+        fn assert_simplified(&self, morph: bool) {
+            self.assert_closed();
+            let solid = self.drawn.values().filter(|mesh| !mesh.solid.is_empty());
+            assert!(solid.clone().all(|mesh| mesh.solid.targets.is_empty() != morph));
+            let [few, all] = [self.drawn_triangles(), self.lod.triangles()];
+            assert!(few * 5 < all, "{few} of {all}");
+            let mips = |mip: u8| self.lod.blocks().iter().filter(|b| b.mip == mip).count();
+            assert!(mips(0) > 0 && mips(1) > 0);
+        }
+    }
+
+    /// Sees less than the others, of less.
+    fn near(x: f64, y: f64, z: f64) -> LodViewer {
+        LodViewer { distance_voxels: 40.0, ..viewer(x, y, z) }
+    }
+
+    fn near_scene(error: f32, morph: bool) -> Scene {
+        let simplify = Some(error);
+        Scene::new(LodOptions { simplify, morph, max_mip: 1, jobs_per_plan: 20, ..small() })
+    }
+
+    #[test]
+    fn meshes_that_rest_are_simplified_and_edits_show_at_once() {
+        for morph in [false, true] {
+            let mut scene = near_scene(0.3, morph);
+            let eye = near(10.0, 30.0, -20.0);
+            scene.settle(eye);
+            let mut out = Vec::new();
+            scene.rest(59, &mut out);
+            assert_eq!(scene.drawn_triangles(), scene.lod.triangles());
+            scene.rest_all(&mut out);
+            scene.assert_simplified(morph);
+            let before = scene.drawn.clone();
+            scene.dig([10, 10, -20], 4, Cell::AIR);
+            scene.settle(eye);
+            scene.assert_closed();
+            let dug = MipBlock::holding(VoxelPos::new(10, 10, -20), 0);
+            assert!(Arc::ptr_eq(&scene.drawn[&dug], scene.lod.mesh(dug).unwrap()));
+            // Far from it nothing changed.
+            let same = |(block, mesh): &(&MipBlock, &Arc<BlockMesh>)| {
+                before.get(block).is_some_and(|before| Arc::ptr_eq(before, mesh))
+            };
+            assert!(scene.drawn.iter().filter(same).count() > before.len() / 3);
+            scene.rest_all(&mut out);
+            scene.assert_simplified(morph);
+        }
+    }
+
+    #[test]
+    fn jobs_of_meshes_that_changed_meanwhile_change_nothing() {
+        let mut scene = near_scene(0.3, false);
+        let eye = near(10.0, 30.0, -20.0);
+        scene.settle(eye);
+        let mut jobs = Vec::new();
+        while jobs.is_empty() {
+            jobs = scene.lod.plan_simplified(1000);
+        }
+        scene.dig([10, 10, -20], 4, Cell::AIR);
+        scene.settle(eye);
+        let dug = MipBlock::holding(VoxelPos::new(10, 10, -20), 0);
+        let mesh = scene.drawn[&dug].clone();
+        let mut simplifier = Simplifier::new();
+        let done = jobs.into_iter().map(|job| job.run(&mut simplifier)).collect();
+        let swap = scene.lod.publish_simplified(done);
+        assert!(!swap.is_empty());
+        scene.draw(swap);
+        assert!(Arc::ptr_eq(&scene.drawn[&dug], &mesh));
+        scene.assert_closed();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1))]
+
+        #[test]
+        fn flying_and_digging_among_simplified_meshes_is_always_closed_slow(
+            start in prop::array::uniform3(-100.0..100.0f64),
+            moves in prop::collection::vec(prop::array::uniform3(-30.0..30.0f64), 3),
+            digs in prop::collection::vec(
+                (prop::array::uniform3(-30i32..30), 1i32..6, any::<bool>()), 3),
+            morph in any::<bool>(),
+        ) {
+            let mut scene = near_scene(0.4, morph);
+            let (mut at, mut out) = (start, Vec::new());
+            let eye = |at: [f64; 3]| near(at[0], at[1] * 0.2 + 20.0, at[2]);
+            scene.settle(eye(at));
+            scene.rest_all(&mut out);
+            scene.assert_simplified(morph);
+            for (&step, &(dig, reach, fill)) in moves.iter().zip(&digs) {
+                for _ in 0..3 {
+                    at = [0, 1, 2].map(|i| at[i] + step[i] / 3.0);
+                    scene.step(eye(at), 30);
+                    scene.rest(25, &mut out);
+                    scene.assert_closed();
+                    prop_assert!(scene.drawn_triangles() < scene.lod.triangles());
+                }
+                let near = [0, 1, 2].map(|i| at[i] as i32 * i32::from(i != 1) + dig[i]);
+                scene.dig(near, reach, if fill { Cell::full(4) } else { Cell::AIR });
+                scene.step(eye(at), 30);
+                scene.rest(10, &mut out);
+                scene.assert_closed();
+                prop_assert!(scene.drawn_triangles() < scene.lod.triangles());
+            }
+            scene.settle(eye(at));
+            scene.rest_all(&mut out);
+            scene.assert_simplified(morph);
+        }
+    }
+}

@@ -3,6 +3,8 @@
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
+#[cfg(feature = "simplify")]
+use crate::lod::{SimplifiedMesh, Simplifier, SimplifyJob};
 use crate::voxel::{ChunkPos, DenseBox, MipBlock};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,6 +44,8 @@ pub(super) struct Flight {
     done: Vec<MeshedBlock>,
     /// One for each job that runs at a time.
     scratch: Mutex<Vec<MeshScratch>>,
+    #[cfg(feature = "simplify")]
+    simplifiers: Mutex<Vec<Simplifier>>,
 }
 
 /// A budget that is being spent.
@@ -79,7 +83,10 @@ impl Terrain {
     /// is meshed; what changed meanwhile comes after. Without viewers all chunks that are
     /// held are shown at mip 0, and `fill` is not asked. Nor is it in a world of which
     /// everything is known ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip
-    /// that did not change for 60 updates are drawn as one mesh.
+    /// that did not change for 60 updates are drawn as one mesh; where
+    /// `LodOptions::simplify` asks for fewer triangles, meshes get those then, if nothing else
+    /// is to be done within the budget; with a budget of time other threads have to do that
+    /// (`Terrain::plan_simplified`).
     ///
     /// `fill` must give a block the same cells each time it is asked, edits aside: those
     /// that were [saved](Terrain::edited_chunks) it has to know.
@@ -89,14 +96,38 @@ impl Terrain {
         budget: Budget,
         fill: impl Fn(&mut Part<'_>) + Sync,
     ) {
-        self.work(viewers, Meter::new(budget), fill);
-        let swap = self.lod.join();
+        let mut meter = Meter::new(budget);
+        self.work(viewers, &mut meter, fill);
+        let swap = self.rest(&meter);
         if !swap.is_empty() {
             self.swaps.push(swap);
         }
     }
 
-    fn work(&mut self, viewers: &[Viewer], mut meter: Meter, fill: impl Fn(&mut Part<'_>) + Sync) {
+    /// Draws meshes that rest by fewer meshes, or triangles.
+    #[cfg(not(feature = "simplify"))]
+    fn rest(&mut self, _: &Meter) -> MeshSwap {
+        self.lod.join()
+    }
+
+    /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
+    /// when nothing is to be meshed. A group takes many times a frame, so a budget of time
+    /// leaves it to other threads.
+    #[cfg(feature = "simplify")]
+    fn rest(&mut self, meter: &Meter) -> MeshSwap {
+        if self.lod.options().simplify.is_none() {
+            return self.lod.join();
+        }
+        if matches!(meter.budget, Budget::Millis(_)) {
+            return MeshSwap::default();
+        }
+        let most = if self.lod.is_planned() { 0 } else { meter.left().min(at_once()) };
+        let jobs = self.lod.plan_simplified(most);
+        let done = self.flight.simplify(jobs);
+        self.lod.publish_simplified(done)
+    }
+
+    fn work(&mut self, viewers: &[Viewer], meter: &mut Meter, fill: impl Fn(&mut Part<'_>) + Sync) {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         loop {
             if !self.lod.is_planned() {
@@ -215,6 +246,23 @@ impl Terrain {
         self.lod.supply(block, cells);
     }
 
+    /// Jobs that simplify meshes that rest ([`Lod::plan_simplified`](crate::lod::Lod)), to run
+    /// on any threads: to be asked for once a frame, of so many groups of eight blocks at
+    /// most, where [`Terrain::update`] is given a budget of time, or not called.
+    #[cfg(feature = "simplify")]
+    pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
+        self.lod.plan_simplified(most)
+    }
+
+    /// Draws what such jobs made, of any calls, where it is not out of date.
+    #[cfg(feature = "simplify")]
+    pub fn publish_simplified(&mut self, results: Vec<SimplifiedMesh>) {
+        let swap = self.lod.publish_simplified(results);
+        if !swap.is_empty() {
+            self.swaps.push(swap);
+        }
+    }
+
     /// Takes the changes to what is drawn since the last call, oldest first.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         std::mem::take(&mut self.swaps).into_iter()
@@ -286,6 +334,30 @@ impl Flight {
         use rayon::prelude::*;
         self.done.par_extend(jobs.par_iter().map(|job| run(job, &self.scratch)));
     }
+}
+
+#[cfg(feature = "simplify")]
+impl Flight {
+    #[cfg(not(feature = "parallel"))]
+    fn simplify(&mut self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
+        jobs.into_iter().map(|job| simplify(job, &self.simplifiers)).collect()
+    }
+
+    #[cfg(feature = "parallel")]
+    fn simplify(&mut self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
+        use rayon::prelude::*;
+        jobs.into_par_iter().map(|job| simplify(job, &self.simplifiers)).collect()
+    }
+}
+
+/// Runs a job in memory that no other job uses just then.
+#[cfg(feature = "simplify")]
+fn simplify(job: SimplifyJob, spare: &Mutex<Vec<Simplifier>>) -> SimplifiedMesh {
+    let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut simplifier = lock().pop().unwrap_or_default();
+    let done = job.run(&mut simplifier);
+    lock().push(simplifier);
+    done
 }
 
 /// Runs a job in memory that no other job uses just then.

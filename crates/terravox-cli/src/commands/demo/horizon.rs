@@ -19,7 +19,7 @@ const CAMERA: [f64; 3] = [0.0, 140.0, 0.0];
 const BEARING: [f64; 2] = [40.0, -8.0];
 
 /// What is shown: half the usual detail, as the picture is to be taken in seconds.
-const LEVELS: Levels = Levels { distance: 8192.0, detail: 1.5, morph: None };
+const LEVELS: Levels = Levels { distance: 8192.0, detail: 1.5, morph: None, simplify: None };
 
 /// Takes both pictures.
 ///

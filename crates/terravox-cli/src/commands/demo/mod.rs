@@ -72,7 +72,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let saved = times.step("save", || world.save(&saved_as, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
-    let options = Triangles { up: Up::Y, scale: 1.0, materials: false, mip: 0 };
+    let options = Triangles { up: Up::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;

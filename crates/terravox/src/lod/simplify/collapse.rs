@@ -1,0 +1,521 @@
+//! Edge collapse, cheapest first, each only if nothing is lost by it.
+//!
+//! A vertex is drawn onto one that it has an edge to; the order is that of quadrics. Every
+//! vertex that is gone keeps the triangle that it lies under, with those that came with it
+//! (Cohen et al., "Simplification Envelopes", 1996, and Klein et al., "Mesh Reduction with
+//! Error Control", 1996, bound what is lost in this way); a collapse that would take one of
+//! them too far from its triangle, in place or in what is said of it, is not done. Nor is one
+//! that turns a triangle over or joins what did not touch (the link condition of Dey et al.,
+//! "Topology Preserving Edge Contraction", 1999): so a manifold stays one.
+
+use super::attributes::Attributes;
+use super::deviation::Far;
+use super::fans::Around;
+use super::grid::Grid;
+use super::linked::{Linked, NONE};
+use super::triangle::Triangle;
+use crate::mesh::Surface;
+use glam::Vec3;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Of what is allowed, what vertices that are gone may use: points between them may be a
+/// little farther.
+const OF_ERROR: f32 = 0.95;
+
+/// The cosine by which a collapse may turn a triangle.
+const TURN: f32 = 0.25;
+
+/// What the square of an edge's length adds to its cost: of edges that cost nothing the
+/// shortest goes first.
+const LENGTH: f32 = 1e-5;
+
+/// Triangles around the two ends of an edge, together, with which it may collapse: around one
+/// with many everything is slow, and thin.
+const MOST_AROUND: usize = 20;
+
+/// An edge is sharp if the vertex beyond is farther from the plane of the triangle before it
+/// than this share of the error.
+const SHARP: f32 = 0.3;
+
+/// Points that a triangle keeps in any case, and the share of the squared error beyond which it
+/// keeps all.
+const MOST_UNDER: u32 = 12;
+const LITTLE: f32 = 0.1;
+
+/// Around what is far, so many rings of vertices stay nearer in the next run.
+const RINGS: u32 = 2;
+
+/// Vertices that one is tried to be drawn onto.
+const TRIED: usize = 3;
+
+/// How far a vertex may lie from the side of its block that it belongs to, in cells, where
+/// blocks of mips that differ by one touch.
+const FROM_SIDE: f32 = 1.5;
+
+/// What a collapse may not change.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// In cells.
+    pub error: f32,
+    /// The size of a block that others touch, if it is one.
+    pub block: Option<[f32; 3]>,
+}
+
+/// A surface while its edges collapse. Vertices keep their numbers.
+#[derive(Default)]
+pub(super) struct Collapse {
+    /// Where vertices are, then points in the middle of sharp edges.
+    start: Vec<Vec3>,
+    /// Where they arrive; none if they do not move.
+    arrive: Vec<Vec3>,
+    vertex_count: usize,
+    /// A triangle of each sharp edge.
+    sharp: Vec<u32>,
+    attributes: Attributes,
+    /// The surface that was read, and as it is.
+    whole: Linked,
+    now: Linked,
+    around: Vec<Around>,
+    /// Vertices that stay, and of those the ones that others may share.
+    locked: Vec<bool>,
+    border: Vec<bool>,
+    /// How far each point may be from the triangle that it lies under: squared cells.
+    allowed: Vec<f32>,
+    /// Triangles that are not to be made, [`sorted`].
+    forbidden: FxHashSet<[u32; 3]>,
+    /// Those that were found near the surface that was read, sorted.
+    passed: FxHashSet<[u32; 3]>,
+    /// What each vertex costs by which it is queued; infinite if it is not.
+    costs: Vec<f32>,
+    /// Bits of costs, and vertices.
+    queue: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The first point that lies under each triangle, and the next one after each point.
+    first_under: Vec<u32>,
+    next_under: Vec<u32>,
+    attempt: Attempt,
+    /// A vertex at each place.
+    places: FxHashMap<[u32; 3], u32>,
+}
+
+/// A collapse that is looked at.
+#[derive(Default)]
+struct Attempt {
+    /// What a vertex may be drawn onto, and the cost.
+    targets: Vec<(f32, u32)>,
+    /// Triangles that change, as they will be.
+    changed: Vec<Changed>,
+    /// Where they arrive.
+    arrive: Vec<Triangle>,
+    /// Points that lie under triangles that change or go, and under which they will.
+    under: Vec<Under>,
+    /// Triangles around a vertex.
+    fan: Vec<u32>,
+}
+
+/// Which triangle a point lies under, by its place among those that change.
+struct Under {
+    point: u32,
+    over: usize,
+    /// Squared, with what is said of them.
+    distance: f32,
+}
+
+/// A triangle that changes: its number, what it will be, and the points that it will keep.
+struct Changed {
+    number: u32,
+    corners: [u32; 3],
+    triangle: Triangle,
+    under: u32,
+}
+
+impl Collapse {
+    /// Begins with a surface.
+    pub fn read(&mut self, surface: &Surface, error: f32, free_border: bool) {
+        self.start.clear();
+        self.start.extend(surface.positions.iter().map(|p| Vec3::from(*p)));
+        self.arrive.clear();
+        self.arrive.extend(surface.targets.positions.iter().map(|p| Vec3::from(*p)));
+        self.vertex_count = self.start.len();
+        self.attributes.read(surface);
+        self.whole.read(surface, &self.start);
+        let vertices = 0..self.vertex_count as u32;
+        self.around.clear();
+        self.around.extend(vertices.clone().map(|v| self.whole.around(v)));
+        if free_border {
+            let open = |v: &u32| self.around[*v as usize] == Around::Open;
+            vertices.filter(open).for_each(|v| self.whole.add_rim(v, &self.start));
+        }
+        self.lock_fixed(surface, free_border);
+        self.forbidden.clear();
+        self.passed.clear();
+        self.find_sharp(error, free_border);
+        self.allowed.clear();
+        self.allowed.resize(self.start.len(), (error * OF_ERROR) * (error * OF_ERROR));
+    }
+
+    /// Locks vertices of the border, those whose triangles touch in another way than those of
+    /// a manifold, and those that are where another one is.
+    fn lock_fixed(&mut self, surface: &Surface, free_border: bool) {
+        let stays = |around: &Around| match around {
+            Around::Closed => false,
+            Around::Open => !free_border,
+            Around::Mixed => true,
+        };
+        self.locked.clear();
+        self.locked.extend(self.around.iter().map(stays));
+        self.places.clear();
+        for (v, place) in (0..).zip(&surface.positions) {
+            let first = *self.places.entry(place.map(f32::to_bits)).or_insert(v);
+            if first != v {
+                self.locked[first as usize] = true;
+                self.locked[v as usize] = true;
+            }
+        }
+        self.border.clone_from(&self.locked);
+    }
+
+    /// Adds points in the middle of edges that are sharp, and of the border if it may go: all
+    /// vertices about may be near though such an edge is not.
+    fn find_sharp(&mut self, error: f32, free_border: bool) {
+        self.sharp.clear();
+        let Collapse { start, arrive, whole, sharp, .. } = self;
+        for (at, t) in (0..).zip(&whole.triangles) {
+            for k in 0..3 {
+                let [a, b] = [t[k], t[(k + 1) % 3]];
+                let beyond = |edge: [u32; 2]| (edge[1] == b).then_some(edge[0]);
+                let is_sharp = match whole.edges(a).find_map(beyond) {
+                    // Each edge once.
+                    Some(beyond) => {
+                        let way = start[beyond as usize] - start[a as usize];
+                        a < b && whole.normals[at as usize].dot(way).abs() > SHARP * error
+                    }
+                    None => free_border,
+                };
+                if is_sharp {
+                    sharp.push(at);
+                    start.push((start[a as usize] + start[b as usize]) * 0.5);
+                    if !arrive.is_empty() {
+                        arrive.push((arrive[a as usize] + arrive[b as usize]) * 0.5);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has later runs not make those triangles that are far, and stay nearer around both: at
+    /// half the distance, or where they were if that was too far, too.
+    pub fn forbid(&mut self, far: &Far, stay: bool) {
+        self.forbidden.extend(far.few.iter().map(|t| sorted(*t)));
+        let mut found: Vec<u32> = far.all.iter().chain(&far.few).flatten().copied().collect();
+        for _ in 0..RINGS {
+            let around = found.iter().flat_map(|&v| self.whole.edges(v).flatten());
+            found = around.collect();
+            found.sort_unstable();
+            found.dedup();
+        }
+        for &v in &found {
+            self.allowed[v as usize] *= 0.25;
+            self.locked[v as usize] |= stay;
+        }
+        let (_, middles) = self.allowed.split_at_mut(self.vertex_count);
+        for (allowed, &t) in middles.iter_mut().zip(&self.sharp) {
+            let corners = &self.whole.triangles[t as usize];
+            if corners.iter().any(|v| found.binary_search(v).is_ok()) {
+                *allowed *= 0.25;
+            }
+        }
+    }
+
+    /// Collapses what can be; the triangles that are left.
+    pub fn run(&mut self, limits: Limits, all: &[Grid; 2], kept: &mut Vec<[u32; 3]>) {
+        self.begin(limits);
+        while let Some(Reverse((cost, u))) = self.queue.pop() {
+            let cost = f32::from_bits(cost);
+            if self.costs[u as usize] != cost {
+                continue;
+            }
+            self.costs[u as usize] = f32::INFINITY;
+            self.find_targets(u, limits);
+            let Some(&(least, _)) = self.attempt.targets.first() else { continue };
+            if least > cost {
+                self.push(u, least);
+                continue;
+            }
+            for at in 0..self.attempt.targets.len().min(TRIED) {
+                let target = self.attempt.targets[at].1;
+                if self.can_collapse(u, target, limits, all) {
+                    self.collapse(u, target, limits);
+                    break;
+                }
+            }
+        }
+        kept.clear();
+        kept.extend(self.now.triangles.iter().filter(|t| t[0] != NONE));
+    }
+
+    /// As the surface was, with all that may go queued.
+    fn begin(&mut self, limits: Limits) {
+        self.now.clone_from(&self.whole);
+        self.first_under.clear();
+        self.first_under.resize(self.now.triangles.len(), NONE);
+        self.next_under.clear();
+        self.next_under.resize(self.start.len(), NONE);
+        self.costs.clear();
+        self.costs.resize(self.start.len(), f32::INFINITY);
+        self.queue.clear();
+        for (p, &t) in (self.vertex_count as u32..).zip(&self.sharp) {
+            self.next_under[p as usize] = self.first_under[t as usize];
+            self.first_under[t as usize] = p;
+        }
+        for u in 0..self.vertex_count as u32 {
+            self.enqueue(u, limits);
+        }
+    }
+
+    fn push(&mut self, u: u32, cost: f32) {
+        self.costs[u as usize] = cost;
+        self.queue.push(Reverse((cost.to_bits(), u)));
+    }
+
+    fn enqueue(&mut self, u: u32, limits: Limits) {
+        self.find_targets(u, limits);
+        if let Some(&(cost, _)) = self.attempt.targets.first() {
+            self.push(u, cost);
+        }
+    }
+
+    /// What it costs to draw a vertex onto another: squared cells.
+    fn cost(&self, u: u32, v: u32) -> f32 {
+        let [from, to] = [u, v].map(|v| self.start[v as usize]);
+        let mean = self.now.quadrics[u as usize].mean(&self.now.quadrics[v as usize], to);
+        mean + LENGTH * from.distance_squared(to)
+    }
+
+    /// Lists what a vertex may be drawn onto, cheapest first.
+    fn find_targets(&mut self, u: u32, limits: Limits) {
+        let mut targets = std::mem::take(&mut self.attempt.targets);
+        targets.clear();
+        if !self.locked[u as usize] {
+            if self.around[u as usize] == Around::Closed {
+                targets.extend(self.now.edges(u).map(|[v, _]| (self.cost(u, v), v)));
+            } else {
+                targets.extend(self.now.ends(u).map(|v| (self.cost(u, v), v)));
+            }
+            let most = limits.error * limits.error;
+            targets.retain(|target| target.0 <= most);
+            targets.sort_unstable_by_key(|&(cost, v)| (cost.to_bits(), v));
+        }
+        self.attempt.targets = targets;
+    }
+
+    /// Whether `u` can be drawn onto `v`; what then changes is noted.
+    fn can_collapse(&mut self, u: u32, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
+        self.keeps_links(u, v, limits)
+            && self.keeps_turns(u, v)
+            && self.keeps_near(u)
+            && self.is_near(v, limits, all)
+    }
+
+    /// Whether triangles that change are near the surface that was read: in their middle and
+    /// that of new edges.
+    fn is_near(&mut self, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
+        let most = limits.error * limits.error;
+        let Collapse { attempt: Attempt { changed, arrive, .. }, passed, .. } = self;
+        let near = |grid: &Grid, p: Vec3| grid.distance_squared(p, most) <= most;
+        let holds = |grid: &Grid, numbers: &[u32; 3], triangle: &Triangle| {
+            let [a, b, c] = triangle.corners;
+            let at = numbers.iter().position(|w| *w == v).unwrap_or(0);
+            let (own, next) = (triangle.corners[at], triangle.corners[(at + 1) % 3]);
+            near(grid, (own + next) * 0.5) && near(grid, (a + b + c) / 3.0)
+        };
+        changed.iter().enumerate().all(|(at, c)| {
+            let known = sorted(c.corners);
+            passed.contains(&known)
+                || holds(&all[0], &c.corners, &c.triangle)
+                    && arrive.get(at).is_none_or(|t| holds(&all[1], &c.corners, t))
+                    && passed.insert(known)
+        })
+    }
+
+    /// Whether only what closes up becomes the same: `u` and `v` have edges to both vertices
+    /// across their edge, and to no other one. And whether new edges are between vertices
+    /// that may have one.
+    fn keeps_links(&self, u: u32, v: u32, limits: Limits) -> bool {
+        let other = self.now.fans.of(v);
+        if self.now.fans.of(u).len() + other.len() > MOST_AROUND {
+            return false;
+        }
+        let has = |t: &u32, w: u32| self.now.triangles[*t as usize].contains(&w);
+        let is_closed = self.around[u as usize] == Around::Closed;
+        let last = if is_closed { u } else { self.now.ends(u)[1] };
+        let mut common = 0;
+        for w in self.now.edges(u).map(|edge| edge[0]).chain([last]) {
+            if w == v || w == u {
+                continue;
+            }
+            if other.iter().any(|t| has(t, w)) {
+                common += 1;
+            } else if self.is_chord(v, w, limits) {
+                return false;
+            }
+        }
+        // Of three triangles one would be left: is it there already, from the other side?
+        let mut across = self.now.edges(u).filter(|edge| !edge.contains(&v));
+        let is_same = |[a, b]: [u32; 2]| other.iter().any(|t| has(t, a) && has(t, b));
+        let folds = self.now.fans.of(u).len() == 3 && across.any(is_same);
+        !folds && common == if is_closed { 2 } else { 1 }
+    }
+
+    /// Whether an edge would lie along a side of the block from border to border: the block
+    /// beyond may have the same one, and it would be used by four triangles.
+    fn is_chord(&self, v: u32, w: u32, limits: Limits) -> bool {
+        let Some(block) = limits.block else { return false };
+        if !self.border[v as usize] || !self.border[w as usize] {
+            return false;
+        }
+        let [p, q] = [v, w].map(|v| self.start[v as usize]);
+        let (low, high) = (p.min(q), p.max(q));
+        (0..3).any(|axis| high[axis] <= FROM_SIDE || block[axis] - low[axis] <= FROM_SIDE)
+    }
+
+    /// Lists the triangles that change; whether none turns far.
+    fn keeps_turns(&mut self, u: u32, v: u32) -> bool {
+        let Attempt { changed, arrive, .. } = &mut self.attempt;
+        changed.clear();
+        arrive.clear();
+        for &number in self.now.fans.of(u) {
+            let old = self.now.triangles[number as usize];
+            if old.contains(&v) {
+                continue;
+            }
+            let corners = old.map(|corner| if corner == u { v } else { corner });
+            if !self.forbidden.is_empty() && self.forbidden.contains(&sorted(corners)) {
+                return false;
+            }
+            let triangle = Triangle::new(corners.map(|v| self.start[v as usize]));
+            if triangle.normal.dot(self.now.normals[number as usize]) < TURN {
+                return false;
+            }
+            changed.push(Changed { number, corners, triangle, under: 0 });
+            if !self.arrive.is_empty() {
+                arrive.push(Triangle::new(corners.map(|v| self.arrive[v as usize])));
+            }
+        }
+        !changed.is_empty()
+    }
+
+    /// Finds under which triangles those vertices will lie that lie under what changes or
+    /// goes; whether all are near.
+    fn keeps_near(&mut self, u: u32) -> bool {
+        let mut under = std::mem::take(&mut self.attempt.under);
+        under.clear();
+        let mut add = |p: u32| {
+            let found = self.find_over(p);
+            let is_near = found.is_some();
+            under.extend(found);
+            is_near
+        };
+        let mut all_near = add(u);
+        for &t in self.now.fans.of(u) {
+            let mut p = self.first_under[t as usize];
+            while all_near && p != NONE {
+                all_near = add(p);
+                p = self.next_under[p as usize];
+            }
+        }
+        self.attempt.under = under;
+        all_near
+    }
+
+    /// Which of the triangles that change a vertex lies under, if it is near enough.
+    fn find_over(&self, p: u32) -> Option<Under> {
+        let (place, most) = (self.start[p as usize], self.allowed[p as usize]);
+        let (mut distance, mut found) = (most, None);
+        for (at, changed) in self.attempt.changed.iter().enumerate() {
+            let own = changed.triangle.distance_squared(place, distance);
+            if own <= distance {
+                (distance, found) = (own, Some(at));
+                if changed.triangle.is_over(place) {
+                    break;
+                }
+            }
+        }
+        let over = found?;
+        let Changed { corners, triangle, .. } = &self.attempt.changed[over];
+        if (p as usize) < self.vertex_count {
+            distance += self.attributes.difference(p, corners, triangle.weights(place));
+        }
+        let arrived = self.arrive.get(p as usize).is_none_or(|place| {
+            let near = |t: &Triangle| t.distance_squared(*place, most) <= most;
+            self.attempt.arrive.iter().any(near)
+        });
+        (distance <= most && arrived).then_some(Under { point: p, over, distance })
+    }
+
+    /// Draws `u` onto `v`, as it was looked at last.
+    fn collapse(&mut self, u: u32, v: u32, limits: Limits) {
+        let Attempt { changed, under, fan, .. } = &mut self.attempt;
+        let Linked { triangles, normals, fans, quadrics } = &mut self.now;
+        fan.clear();
+        fan.extend_from_slice(fans.of(u));
+        for &t in fan.iter() {
+            self.first_under[t as usize] = NONE;
+            let corners = triangles[t as usize];
+            if corners.contains(&v) {
+                triangles[t as usize] = [NONE; 3];
+                corners.iter().filter(|w| **w != u).for_each(|&w| fans.remove(w, t));
+            }
+        }
+        fans.set(u, &[]);
+        for Changed { number, corners, triangle, .. } in changed.iter() {
+            triangles[*number as usize] = *corners;
+            normals[*number as usize] = triangle.normal;
+        }
+        let little = limits.error * limits.error * LITTLE;
+        for &Under { point, over, distance } in under.iter() {
+            let Changed { number, under, .. } = &mut changed[over];
+            if *under < MOST_UNDER || distance > little {
+                *under += 1;
+                self.next_under[point as usize] = self.first_under[*number as usize];
+                self.first_under[*number as usize] = point;
+            }
+        }
+        fan.clear();
+        fan.extend_from_slice(fans.of(v));
+        fan.extend(changed.iter().map(|changed| changed.number));
+        fans.set(v, fan);
+        let gone = quadrics[u as usize];
+        quadrics[v as usize].add(&gone);
+        self.look_again(v, limits);
+    }
+
+    /// Queues what may cost less now.
+    fn look_again(&mut self, v: u32, limits: Limits) {
+        let mut fan = std::mem::take(&mut self.attempt.fan);
+        let most = limits.error * limits.error;
+        for &t in &fan {
+            for w in self.now.triangles[t as usize] {
+                let cost = self.cost(w, v);
+                if w != v && !self.locked[w as usize] && cost < self.costs[w as usize].min(most) {
+                    self.push(w, cost);
+                }
+            }
+        }
+        fan.clear();
+        self.attempt.fan = fan;
+        self.enqueue(v, limits);
+    }
+}
+
+/// The same corners, the lowest first.
+fn sorted([a, b, c]: [u32; 3]) -> [u32; 3] {
+    if a < b && a < c {
+        [a, b, c]
+    } else if b < c {
+        [b, c, a]
+    } else {
+        [c, a, b]
+    }
+}

@@ -1,0 +1,94 @@
+//! Whether two surfaces are near each other everywhere, and where they are not.
+//!
+//! Distance to a triangle is a convex function, so a piece of one surface whose corners are
+//! all near one triangle of the other is near it as a whole; pieces for which that cannot be
+//! said are cut in halves (the bound of Tang, Lee and Kim, "Interactive Hausdorff Distance
+//! Computation for General Polygonal Models", 2009). Triangles are found in a grid of cells.
+
+use super::grid::Grid;
+use crate::mesh::Surface;
+use glam::Vec3;
+use rustc_hash::FxHashSet;
+
+/// Triangles that are far.
+#[derive(Default)]
+pub(super) struct Far {
+    /// Of the input, from what is kept.
+    pub all: Vec<[u32; 3]>,
+    /// Of what is kept, from the input.
+    pub few: Vec<[u32; 3]>,
+}
+
+/// Looks at two surfaces over the same vertices.
+#[derive(Default)]
+pub(super) struct Deviation {
+    error: f32,
+    /// The input, where its vertices are and where they arrive; empty if they stay.
+    pub all: [Grid; 2],
+    /// What is kept of it.
+    few: Grid,
+    /// Triangles that were kept and are near the input.
+    near: [FxHashSet<[u32; 3]>; 2],
+}
+
+impl Deviation {
+    /// Of this surface others are looked at.
+    pub fn read(&mut self, surface: &Surface, error: f32) {
+        // Less by far more than rounding is worth.
+        self.error = error * 0.9995;
+        self.near.iter_mut().for_each(FxHashSet::clear);
+        for (at, grid) in self.all.iter_mut().enumerate() {
+            match positions(surface, at) {
+                Some(positions) => {
+                    grid.fill(surface.triangles().map(|t| corners(positions, t)), error);
+                }
+                None => grid.fill(std::iter::empty(), error),
+            }
+        }
+    }
+
+    /// Whether no point of the surface is farther than the error from the triangles, nor one
+    /// of them from it; lists those that are. Triangles that were near in an earlier try are
+    /// not looked at again.
+    pub fn is_near(&mut self, surface: &Surface, kept: &[[u32; 3]], far: &mut Far) -> bool {
+        far.all.clear();
+        far.few.clear();
+        for (at, all) in self.all.iter().enumerate() {
+            let Some(positions) = positions(surface, at) else { continue };
+            self.few.fill(kept.iter().map(|t| corners(positions, *t)), self.error);
+            let mut last = 0;
+            let mut is_far = |grid: &Grid, t: &[u32; 3]| {
+                !grid.has_near(corners(positions, *t), self.error, &mut last)
+            };
+            far.all.extend(surface.triangles().filter(|t| is_far(&self.few, t)));
+            let near = &mut self.near[at];
+            for t in kept {
+                if near.contains(t) {
+                    continue;
+                }
+                if is_far(all, t) {
+                    far.few.push(*t);
+                } else {
+                    near.insert(*t);
+                }
+            }
+        }
+        far.all.is_empty() && far.few.is_empty()
+    }
+
+    /// The triangle of the surface that is nearest to the middle of three of its vertices.
+    pub fn triangle_under(&self, surface: &Surface, t: [u32; 3]) -> usize {
+        let [a, b, c] = corners(&surface.positions, t);
+        self.all[0].nearest((a + b + c) / 3.0).unwrap_or(0)
+    }
+}
+
+/// Where vertices are at first, and where they arrive.
+fn positions(surface: &Surface, at: usize) -> Option<&[[f32; 3]]> {
+    let positions = [&surface.positions, &surface.targets.positions][at];
+    (!positions.is_empty()).then_some(positions.as_slice())
+}
+
+fn corners(positions: &[[f32; 3]], t: [u32; 3]) -> [Vec3; 3] {
+    t.map(|v| Vec3::from(positions[v as usize]))
+}

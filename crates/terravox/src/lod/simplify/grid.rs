@@ -1,0 +1,171 @@
+//! Triangles by the cells that they are near.
+
+use super::triangle::{Triangle, halves, longest_edge};
+use glam::Vec3;
+
+/// A piece whose longest edge is this share of the error is not cut any further.
+const SMALLEST: f32 = 0.08;
+
+/// Cells that a grid may have.
+const MAX_CELLS: f32 = 2e6;
+
+/// The triangles that are near each cell.
+#[derive(Default)]
+pub(super) struct Grid {
+    triangles: Vec<Triangle>,
+    min: Vec3,
+    edge: f32,
+    size: [usize; 3],
+    /// First entry of each cell in `near`; then their number.
+    starts: Vec<u32>,
+    near: Vec<u32>,
+    /// Longest edge of a triangle.
+    longest: f32,
+    pairs: Vec<[u32; 2]>,
+}
+
+impl Grid {
+    /// Lists triangles by cells that are no farther than `reach`.
+    pub fn fill(&mut self, triangles: impl Iterator<Item = [Vec3; 3]>, reach: f32) {
+        self.triangles.clear();
+        self.triangles.extend(triangles.map(Triangle::new));
+        self.longest = 0.0;
+        let (mut min, mut max) = (Vec3::MAX, Vec3::MIN);
+        for triangle in &self.triangles {
+            self.longest = self.longest.max(longest_edge(&triangle.corners).0);
+            for corner in triangle.corners {
+                (min, max) = (min.min(corner), max.max(corner));
+            }
+        }
+        self.longest = self.longest.sqrt();
+        if self.triangles.is_empty() {
+            (min, max) = (Vec3::ZERO, Vec3::ZERO);
+        }
+        self.min = min - reach;
+        let span = max - min + 2.0 * reach;
+        self.edge = 1.0;
+        let count = |edge: f32| ((span / edge).floor() + 1.0).element_product();
+        while count(self.edge) > MAX_CELLS {
+            self.edge *= 2.0;
+        }
+        self.size = (span / self.edge).to_array().map(|v| v as usize + 1);
+        self.pairs.clear();
+        for at in 0..self.triangles.len() {
+            let first = self.pairs.len();
+            self.list(at as u32, self.triangles[at].corners, reach);
+            self.pairs[first..].sort_unstable();
+        }
+        self.pairs.dedup();
+        self.sort();
+    }
+
+    /// Lists a piece of a triangle in the cells that its box touches; cuts it first while
+    /// those are many.
+    fn list(&mut self, triangle: u32, piece: [Vec3; 3], reach: f32) {
+        let (low, high) =
+            (piece[0].min(piece[1]).min(piece[2]), piece[0].max(piece[1]).max(piece[2]));
+        if (high - low).max_element() > 4.0 * self.edge {
+            let halves = halves(&piece, longest_edge(&piece).1);
+            halves.into_iter().for_each(|half| self.list(triangle, half, reach));
+            return;
+        }
+        let (low, high) = (self.cell(low - reach), self.cell(high + reach));
+        // From the middle of a cell to its corner and on.
+        let own = self.triangles[triangle as usize];
+        let most = reach + 0.8661 * self.edge;
+        for y in low[1]..=high[1] {
+            for z in low[2]..=high[2] {
+                for x in low[0]..=high[0] {
+                    let middle =
+                        self.min + (Vec3::new(x as f32, y as f32, z as f32) + 0.5) * self.edge;
+                    if own.may_be_near(middle, most) {
+                        self.pairs.push([self.index([x, y, z]), triangle]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sorts what was listed by cell.
+    fn sort(&mut self) {
+        self.starts.clear();
+        self.starts.resize(self.size.iter().product::<usize>() + 1, 0);
+        for pair in &self.pairs {
+            self.starts[pair[0] as usize] += 1;
+        }
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += *start;
+            *start = end;
+        }
+        self.near.clear();
+        self.near.resize(self.pairs.len(), 0);
+        for &[cell, triangle] in self.pairs.iter().rev() {
+            let start = &mut self.starts[cell as usize];
+            *start -= 1;
+            self.near[*start as usize] = triangle;
+        }
+    }
+
+    /// The cell of a point; the nearest if it is beyond.
+    fn cell(&self, p: Vec3) -> [usize; 3] {
+        let at = ((p - self.min) / self.edge).to_array();
+        [0, 1, 2].map(|i| (at[i].max(0.0) as usize).min(self.size[i] - 1))
+    }
+
+    fn index(&self, [x, y, z]: [usize; 3]) -> u32 {
+        (x + self.size[0] * (z + self.size[2] * y)) as u32
+    }
+
+    /// Triangles that are listed where a point is.
+    fn near(&self, p: Vec3) -> &[u32] {
+        let cell = self.index(self.cell(p)) as usize;
+        &self.near[self.starts[cell] as usize..self.starts[cell + 1] as usize]
+    }
+
+    /// The triangle nearest to a point, of those that are listed there.
+    pub fn nearest(&self, p: Vec3) -> Option<usize> {
+        let each = self
+            .near(p)
+            .iter()
+            .map(|&t| (self.triangles[t as usize].distance_squared(p, f32::INFINITY), t as usize));
+        each.min_by(|a, b| a.0.total_cmp(&b.0)).map(|found| found.1)
+    }
+
+    /// The squared distance of the nearest triangle, or of any that is not more than `enough`;
+    /// infinite beyond reach.
+    pub fn distance_squared(&self, p: Vec3, enough: f32) -> f32 {
+        let mut least = f32::INFINITY;
+        for &t in self.near(p) {
+            least = least.min(self.triangles[t as usize].distance_squared(p, least));
+            if least <= enough {
+                break;
+            }
+        }
+        least
+    }
+
+    /// Whether no point of a piece is farther than `error` from all triangles. Looks at
+    /// triangle `last` first, and sets it to the one that some part of the piece was near.
+    pub fn has_near(&self, piece: [Vec3; 3], error: f32, last: &mut u32) -> bool {
+        let (length, opposite) = longest_edge(&piece);
+        // Larger pieces are hardly ever near one triangle.
+        let fits = 0.5 * self.longest + error;
+        if length <= fits * fits {
+            let is_near = |t: &u32| self.triangles[*t as usize].is_near(&piece, error * error);
+            if (*last as usize) < self.triangles.len() && is_near(last) {
+                return true;
+            }
+            let near = self.near((piece[0] + piece[1] + piece[2]) / 3.0);
+            if let Some(found) = near.iter().find(|t| is_near(t)) {
+                *last = *found;
+                return true;
+            }
+            let smallest = SMALLEST * error;
+            if near.is_empty() || length < smallest * smallest {
+                return false;
+            }
+        }
+        halves(&piece, opposite).into_iter().all(|half| self.has_near(half, error, last))
+    }
+}

@@ -1,0 +1,51 @@
+//! Quadrics: the sum of squared distances from planes (Garland and Heckbert, "Surface
+//! Simplification Using Quadric Error Metrics", 1997).
+
+use glam::{DVec3, Vec3};
+
+/// A sum over planes, each with a weight.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Quadric {
+    /// Of the products of axes: those of an axis with itself, then xy, yz, zx.
+    squares: DVec3,
+    mixed: DVec3,
+    linear: DVec3,
+    constant: f64,
+    weight: f64,
+}
+
+impl Quadric {
+    /// Of the plane through a point with a unit normal.
+    pub fn of_plane(point: Vec3, normal: Vec3, weight: f32) -> Quadric {
+        let (n, w) = (normal.as_dvec3(), f64::from(weight));
+        let d = -n.dot(point.as_dvec3());
+        Quadric {
+            squares: n * n * w,
+            mixed: n * DVec3::new(n.y, n.z, n.x) * w,
+            linear: n * (d * w),
+            constant: d * d * w,
+            weight: w,
+        }
+    }
+
+    /// The planes of both.
+    pub fn add(&mut self, other: &Quadric) {
+        self.squares += other.squares;
+        self.mixed += other.mixed;
+        self.linear += other.linear;
+        self.constant += other.constant;
+        self.weight += other.weight;
+    }
+
+    /// The mean squared distance of a point from the planes of both.
+    pub fn mean(&self, other: &Quadric, point: Vec3) -> f32 {
+        let sum = self.at(point) + other.at(point);
+        (sum.max(0.0) / (self.weight + other.weight).max(f64::MIN_POSITIVE)) as f32
+    }
+
+    fn at(&self, point: Vec3) -> f64 {
+        let p = point.as_dvec3();
+        let mixed = self.mixed.dot(p * DVec3::new(p.y, p.z, p.x));
+        self.squares.dot(p * p) + 2.0 * (mixed + self.linear.dot(p)) + self.constant
+    }
+}

@@ -1,0 +1,272 @@
+//! Random fields and awkward surfaces: near, closed, the border as it was.
+
+use super::naive::deviation;
+use super::*;
+use crate::mesh::{Around, MAX_EDGE, Mesher, VertexKey, Welded};
+use crate::voxel::{AIR, Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelPos, WATER};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const TABLE: fn() -> MaterialTable = MaterialTable::default;
+
+/// Cells of waves and pebbles of two materials, with water below a level.
+fn field(region: Region, seed: [f32; 4]) -> DenseBox {
+    let mut cells = DenseBox::new(region);
+    for at in region.voxels() {
+        let [x, y, z] = at.to_array().map(|v| v as f32 + 0.5);
+        let [a, b, c, d] = seed;
+        let wave = |v: f32| 1.0 - 4.0 * (v - v.floor() - 0.5).powi(2);
+        let ground = 5.0 * wave(0.05 * x + a) + 4.0 * wave(0.07 * z + 0.04 * x + b) + 4.0 - y;
+        let pebble = 2.0 - 6.0 * (1.0 - wave(0.1 * (x + y) + c) * wave(0.1 * (y - z) + d));
+        let units = ((0.5 + ground.max(pebble)) * 256.0).clamp(0.0, 256.0) as u32;
+        let material = if wave(0.06 * z + d) > 0.3 { 3 } else { 8 };
+        if units > 0 {
+            cells.set(at, Cell { material, occupancy: (units - 1) as u8 });
+        } else if y < 7.0 {
+            cells.set(at, Cell::full(WATER));
+        }
+    }
+    cells
+}
+
+fn mesh(cells: &DenseBox, block: Region) -> BlockMesh {
+    let mut mesh = BlockMesh::new();
+    let mut own = DenseBox::new(block.grow(crate::mesh::PAD));
+    for at in own.region().voxels().filter(|at| cells.region().contains(*at)) {
+        own.set(at, cells.cell(at));
+    }
+    Mesher::new().mesh_keyed(&own, &TABLE(), &mut mesh);
+    mesh
+}
+
+/// The two blocks of 16³ cells of a field.
+fn blocks(seed: [f32; 4]) -> Vec<BlockMesh> {
+    let region = Region::new([0; 3], [32, 16, 16]);
+    let cells = field(region, seed);
+    region.blocks::<4>().map(|block| mesh(&cells, block.region())).collect()
+}
+
+fn assert_whole(surface: &Surface) {
+    let count = surface.vertex_count();
+    let targets = &surface.targets;
+    assert!([surface.normals.len(), surface.materials.len()].iter().all(|n| *n == count));
+    assert!(surface.weights.len() == count && surface.keys.len() == count);
+    assert!(
+        [targets.normals.len(), targets.steps.len()].iter().all(|n| *n == targets.positions.len())
+    );
+    assert!(targets.is_empty() || targets.steps.len() == count);
+    assert!(surface.indices.iter().all(|&v| (v as usize) < count));
+    assert_eq!(surface.triangle_materials().count(), surface.triangle_count());
+}
+
+/// All that is said of a vertex.
+type Vertex = ([u32; 3], [u32; 3], [u8; 4], [u8; 4]);
+
+fn vertices(surface: &Surface) -> BTreeMap<VertexKey, Vertex> {
+    let vertex = |i: usize| {
+        let [p, n] = [surface.positions[i], surface.normals[i]].map(|v| v.map(f32::to_bits));
+        (surface.keys[i], (p, n, surface.materials[i], surface.weights[i]))
+    };
+    (0..surface.vertex_count()).map(vertex).collect()
+}
+
+/// Directed edges that have none in the opposite direction.
+fn border(surface: &Surface) -> BTreeMap<[VertexKey; 2], u32> {
+    let mut uses = BTreeMap::new();
+    for t in surface.triangles() {
+        for k in 0..3 {
+            let edge = [t[k], t[(k + 1) % 3]].map(|v| surface.keys[v as usize]);
+            *uses.entry(edge).or_insert(0) += 1;
+        }
+    }
+    let all = uses.clone();
+    uses.retain(|[a, b], _| !all.contains_key(&[*b, *a]));
+    uses
+}
+
+/// Asserts what is promised of `few`, which came from `all`; answers the share that is kept.
+fn assert_promised(all: &Surface, few: &Surface, error: f32) -> f64 {
+    assert_whole(few);
+    assert!(few.triangle_count() <= all.triangle_count());
+    assert!(few.positions.is_empty() == all.positions.is_empty());
+    let (before, after) = (vertices(all), vertices(few));
+    assert!(after.iter().all(|(key, vertex)| before.get(key) == Some(vertex)));
+    assert_eq!(border(few), border(all));
+    if !all.is_empty() {
+        let off = deviation(all, few, 3);
+        assert!(off <= f64::from(error), "{off} of {error}");
+    }
+    few.triangle_count() as f64 / all.triangle_count().max(1) as f64
+}
+
+fn weld(meshes: &[BlockMesh]) -> Welded {
+    let mut welded = Welded::default();
+    meshes.iter().for_each(|mesh| welded.add(mesh.block.min, 0, &mesh.solid));
+    welded
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+
+    #[test]
+    fn random_fields_stay_near_and_closed_and_keep_their_borders_slow(
+        seed in prop::array::uniform4(0.0..1.0f32),
+        error in 0.02..1.5f32,
+    ) {
+        let blocks = blocks(seed);
+        weld(&blocks).assert_manifold(|_| false);
+        let mut simplifier = Simplifier::new();
+        let few: Vec<BlockMesh> =
+            blocks.iter().map(|b| simplifier.simplify_block(b, Simplify::within(error))).collect();
+        for (all, few) in blocks.iter().zip(&few) {
+            assert_promised(&all.solid, &few.solid, error);
+            assert_promised(&all.liquid, &few.liquid, error);
+        }
+        weld(&few).assert_manifold(|_| false);
+        let one = joined(Region::new([0; 3], [32, 16, 16]), &blocks.iter().collect::<Vec<_>>());
+        prop_assert!(border(&one.solid).is_empty());
+        let few_of_one = simplifier.simplify_block(&one, Simplify::within(error));
+        assert_promised(&one.solid, &few_of_one.solid, error);
+        assert_promised(&one.liquid, &few_of_one.liquid, error);
+        weld(&[few_of_one]).assert_manifold(|_| false);
+    }
+
+    #[test]
+    fn what_is_called_near_is_near(
+        points in prop::collection::vec(prop::array::uniform3(0.0..6.0f32), 9..24),
+        error in 0.2..3.0f32,
+    ) {
+        let count = points.len() as u32 / 3;
+        let indices: Vec<u32> = (0..3 * count).collect();
+        let surface = Surface { positions: points, indices, ..Surface::default() };
+        let kept: Vec<[u32; 3]> = surface.triangles().take(2).collect();
+        let few = Surface { indices: kept.concat(), ..surface.clone() };
+        let (mut near, mut far) = (Deviation::default(), Far::default());
+        near.read(&surface, error);
+        let is_near = near.is_near(&surface, &kept, &mut far);
+        let off = deviation(&surface, &few, 24);
+        prop_assert!(!is_near || off <= f64::from(error), "{off} of {error}");
+        // Points of the twin are up to a quarter apart here, and pieces have a size.
+        prop_assert!(is_near || off > f64::from(error) * 0.92 - 0.25, "{off} of {error}");
+        prop_assert_eq!(is_near, far.all.is_empty() && far.few.is_empty());
+    }
+}
+
+#[test]
+fn where_vertices_arrive_is_near_too() {
+    let region = Region::new([6; 3], [22; 3]);
+    let cells = field(region, [0.1, 0.4, 0.2, 0.7]);
+    let mut grid = crate::voxel::VoxelGrid::new(Default::default());
+    grid.write(&cells).unwrap();
+    let block = MipBlock::new(0, [0; 3]);
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let ask = |mip: u8, region: Region, out: &mut DenseBox| {
+        grid.read_known(region, mip, out);
+    };
+    mesher.mesh_morphing(block, &Around::same(0), ask, &TABLE(), 3, true, &mut mesh);
+    let all = mesh.solid;
+    assert!(!all.targets.is_empty());
+    let few = Simplifier::new().simplify(&all, Simplify::within(0.4));
+    let kept = assert_promised(&all, &few, 0.4);
+    assert!(kept < 0.6, "{kept} kept");
+    let arrived = |surface: &Surface| {
+        let mut surface = surface.clone();
+        surface.morph(|_, _, _| 1.0);
+        surface
+    };
+    let off = deviation(&arrived(&all), &arrived(&few), 3);
+    assert!(off <= 0.4, "{off}");
+}
+
+#[test]
+fn an_empty_surface_stays_empty() {
+    let none = Surface::default();
+    assert_eq!(Simplifier::new().simplify(&none, Simplify::within(1.0)), none);
+}
+
+/// A flat grid of so many quads along its edges.
+fn sheet(edge: u32) -> Surface {
+    let side = edge + 1;
+    let point = |i: u32| [(i % side) as f32, 0.0, (i / side) as f32];
+    let key = |i: u32| VertexKey { corner: VoxelPos::new(i as i32, 0, 0), ..VertexKey::default() };
+    let mut sheet = Surface::default();
+    for i in 0..side * side {
+        sheet.positions.push(point(i));
+        sheet.normals.push([0.0, 1.0, 0.0]);
+        sheet.materials.push([WATER, 0, 0, 0]);
+        sheet.weights.push([255, 0, 0, 0]);
+        sheet.keys.push(key(i));
+    }
+    for (x, z) in (0..edge).flat_map(|z| (0..edge).map(move |x| (x, z))) {
+        let at = x + side * z;
+        sheet.indices.extend([at, at + side, at + side + 1, at, at + side + 1, at + 1]);
+        sheet.quad_materials.push(WATER);
+        sheet.quad_faces.push([x as u8, 0, z as u8, 3]);
+    }
+    sheet
+}
+
+#[test]
+fn one_quad_is_two_triangles() {
+    let quad = sheet(1);
+    let few = Simplifier::new().simplify(&quad, Simplify::within(5.0));
+    assert_promised(&quad, &few, 5.0);
+    assert_eq!((few.triangle_count(), few.vertex_count()), (2, 4));
+    assert_eq!((few.quad_count(), few.loose_materials), (0, vec![WATER; 2]));
+}
+
+#[test]
+fn an_open_sheet_of_liquid_keeps_its_rim() {
+    let all = sheet(16);
+    let few = Simplifier::new().simplify(&all, Simplify::within(0.1));
+    assert_promised(&all, &few, 0.1);
+    // A polygon of 64 sides.
+    assert!((62..80).contains(&few.triangle_count()), "{}", few.triangle_count());
+    let free = Simplify { free_border: true, ..Simplify::within(0.1) };
+    let free = Simplifier::new().simplify(&all, free);
+    assert!(free.triangle_count() < 8 && deviation(&all, &free, 4) <= 0.1);
+}
+
+#[test]
+fn triangles_without_area_and_vertices_that_nothing_uses_are_fine() {
+    let mut all = sheet(8);
+    all.indices.truncate(6 * all.quad_count());
+    all.indices.extend([0, 1, 2, 3, 3, 4]);
+    all.loose_materials.extend([WATER; 2]);
+    let lone = all.positions[5];
+    all.positions.push(lone);
+    all.normals.push([0.0, 1.0, 0.0]);
+    all.materials.push([WATER, 0, 0, 0]);
+    all.weights.push([255, 0, 0, 0]);
+    all.keys.push(VertexKey { part: 9, ..VertexKey::default() });
+    let few = Simplifier::new().simplify(&all, Simplify::within(0.5));
+    assert_whole(&few);
+    assert!(few.triangle_count() <= all.triangle_count());
+    assert!(deviation(&all, &few, 2) <= 0.5);
+}
+
+#[test]
+fn a_flat_block_keeps_little_and_its_material() {
+    let region = Region::new([0; 3], [MAX_EDGE, 8, MAX_EDGE]);
+    let mut cells = DenseBox::new(region);
+    for at in region.voxels().filter(|at| at.y < 4) {
+        cells.set(at, Cell::full(if at.x < 30 { 3 } else { 8 }));
+    }
+    let all = mesh(&cells, region).solid;
+    let few = Simplifier::new().simplify(&all, Simplify::within(0.25));
+    assert!(few.triangle_count() * 20 < all.triangle_count(), "{} left", few.triangle_count());
+    let materials: Vec<u8> = few.triangle_materials().collect();
+    assert!(materials.contains(&3) && materials.contains(&8) && !materials.contains(&AIR));
+}
+
+#[test]
+#[should_panic(expected = "an error of 0 cells")]
+fn an_error_of_nothing_is_a_callers_bug() {
+    Simplifier::new().simplify(&Surface::default(), Simplify::within(0.0));
+}
+
+#[test]
+#[should_panic(expected = "an error of inf cells")]
+fn an_infinite_error_is_a_callers_bug() {
+    Simplifier::new().simplify(&Surface::default(), Simplify::within(f32::INFINITY));
+}
