@@ -25,7 +25,6 @@ pub(crate) struct Groups {
     pub(super) changed: FxHashMap<MipBlock, u64>,
     pub(super) round: u64,
     /// Blocks that are drawn by themselves and simplified.
-    #[cfg(feature = "simplify")]
     pub(super) simplified: FxHashSet<MipBlock>,
 }
 
@@ -36,7 +35,6 @@ impl Groups {
     /// Turns a change of what is shown into one of what is drawn: groups that it touches
     /// come apart. `shown` is what is shown after it.
     pub fn apply(&mut self, mut swap: MeshSwap, shown: &Shown) -> MeshSwap {
-        #[cfg(feature = "simplify")]
         for block in swap.removed.iter().chain(swap.added.iter().map(|s| &s.block)) {
             self.simplified.remove(block);
         }

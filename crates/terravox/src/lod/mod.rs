@@ -16,9 +16,7 @@ mod pick;
 mod plan;
 mod quiet;
 mod residency;
-#[cfg(feature = "simplify")]
 mod rest;
-#[cfg(feature = "simplify")]
 mod simplify;
 mod tiling;
 
@@ -26,9 +24,7 @@ pub use clusters::{Clusters, MAX_CLUSTER_MIP};
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
-#[cfg(feature = "simplify")]
 pub use rest::{SimplifiedMesh, SimplifyJob};
-#[cfg(feature = "simplify")]
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
@@ -70,7 +66,6 @@ pub struct LodOptions {
     /// Meshes that did not change for 60 updates are drawn by as few triangles as may be
     /// within so many cells of their blocks ([`Simplify::error`]), at several times the work
     /// of meshing them. Finite and above 0; none for all triangles.
-    #[cfg(feature = "simplify")]
     pub simplify: Option<f32>,
 }
 
@@ -86,7 +81,6 @@ impl Default for LodOptions {
             jobs_per_plan: 48,
             morph: false,
             cluster_mips: 0,
-            #[cfg(feature = "simplify")]
             simplify: None,
         }
     }
@@ -162,7 +156,6 @@ impl Lod {
         assert!(options.detail >= 1.0, "a detail of {}; the least is 1", options.detail);
         assert!(options.hysteresis >= 0.0, "a hysteresis of {}", options.hysteresis);
         assert!(options.max_mip <= MAX_MIP, "mip {}; the coarsest is {MAX_MIP}", options.max_mip);
-        #[cfg(feature = "simplify")]
         if let Some(error) = options.simplify {
             assert!(error.is_finite() && error > 0.0, "simplified to {error} cells");
         }
@@ -246,7 +239,6 @@ impl Lod {
         self.groups.is_at_rest()
     }
 
-    #[cfg(feature = "simplify")]
     fn is_whole(&self, parent: MipBlock) -> bool {
         is_whole(&self.tiling, parent)
     }

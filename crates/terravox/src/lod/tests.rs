@@ -267,7 +267,6 @@ fn fly_and_dig(
     scene.assert_rebuilt();
 }
 
-#[cfg(feature = "simplify")]
 mod simplified {
     use super::*;
 

@@ -3,7 +3,6 @@
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
-#[cfg(feature = "simplify")]
 use crate::lod::{SimplifiedMesh, Simplifier, SimplifyJob};
 use crate::voxel::{ChunkPos, DenseBox, MipBlock};
 use std::sync::{Mutex, PoisonError};
@@ -44,7 +43,6 @@ pub(super) struct Flight {
     done: Vec<MeshedBlock>,
     /// One for each job that runs at a time.
     scratch: Mutex<Vec<MeshScratch>>,
-    #[cfg(feature = "simplify")]
     simplifiers: Mutex<Vec<Simplifier>>,
 }
 
@@ -104,16 +102,9 @@ impl Terrain {
         }
     }
 
-    /// Draws meshes that rest by fewer meshes, or triangles.
-    #[cfg(not(feature = "simplify"))]
-    fn rest(&mut self, _: &Meter) -> MeshSwap {
-        self.lod.join()
-    }
-
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
     /// when nothing is to be meshed. A group takes many times a frame, so a budget of time
     /// leaves it to other threads.
-    #[cfg(feature = "simplify")]
     fn rest(&mut self, meter: &Meter) -> MeshSwap {
         if self.lod.options().simplify.is_none() {
             return self.lod.join();
@@ -249,13 +240,11 @@ impl Terrain {
     /// Jobs that simplify meshes that rest ([`Lod::plan_simplified`](crate::lod::Lod)), to run
     /// on any threads: to be asked for once a frame, of so many groups of eight blocks at
     /// most, where [`Terrain::update`] is given a budget of time, or not called.
-    #[cfg(feature = "simplify")]
     pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
         self.lod.plan_simplified(most)
     }
 
     /// Draws what such jobs made, of any calls, where it is not out of date.
-    #[cfg(feature = "simplify")]
     pub fn publish_simplified(&mut self, results: Vec<SimplifiedMesh>) {
         let swap = self.lod.publish_simplified(results);
         if !swap.is_empty() {
@@ -336,7 +325,6 @@ impl Flight {
     }
 }
 
-#[cfg(feature = "simplify")]
 impl Flight {
     #[cfg(not(feature = "parallel"))]
     fn simplify(&mut self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
@@ -351,7 +339,6 @@ impl Flight {
 }
 
 /// Runs a job in memory that no other job uses just then.
-#[cfg(feature = "simplify")]
 fn simplify(job: SimplifyJob, spare: &Mutex<Vec<Simplifier>>) -> SimplifiedMesh {
     let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     let mut simplifier = lock().pop().unwrap_or_default();
