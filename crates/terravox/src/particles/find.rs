@@ -55,7 +55,7 @@ const AHEAD_SECONDS: f32 = 0.4;
 const FARTHEST_AHEAD_M: f32 = 3.0;
 
 /// A particle that has a plane looks again when it has gone so many cells, at the soonest.
-const CELLS: f32 = 3.0;
+const CELLS: f32 = 2.0;
 
 /// One that keeps several planes lies in corners, and looks more often.
 const CLOSE_CELLS: f32 = 0.25;
