@@ -29,11 +29,16 @@ use deviation::{Deviation, Far};
 const TRIES: u32 = 12;
 const STAY_AFTER: u32 = 3;
 
+/// A larger error counts as this, cells: beside borders that stay it would gain little, for
+/// many times the work.
+const MOST_ERROR: f32 = 2.0;
+
 /// What a simplified surface has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simplify {
     /// How far any point of the simplified surface may lie from the surface that it came
-    /// from, and any of that from it: in cells of the block. Finite and above 0.
+    /// from, and any of that from it: in cells of the block. Finite and above 0; more than 2
+    /// counts as 2.
     pub error: f32,
     /// Whether vertices and edges of the border may go, too. Blocks then no longer fit.
     pub free_border: bool,
@@ -80,6 +85,7 @@ impl Simplifier {
     fn run(&mut self, surface: &Surface, how: Simplify, block: Option<[f32; 3]>) -> Surface {
         let error = how.error;
         assert!(error.is_finite() && error > 0.0, "an error of {error} cells");
+        let error = error.min(MOST_ERROR);
         let finite = surface.positions.as_flattened().iter().all(|p| p.is_finite());
         assert!(finite, "a vertex whose place is not finite");
         let Simplifier { collapse, deviation, kept, far } = self;

@@ -260,6 +260,15 @@ fn a_flat_block_keeps_little_and_its_material() {
 }
 
 #[test]
+fn an_enormous_error_is_that_of_two_cells() {
+    let all = &blocks([0.1, 0.2, 0.3, 0.4])[0];
+    let few = |error: f32| Simplifier::new().simplify_block(all, Simplify::within(error)).solid;
+    assert_eq!(few(f32::MAX), few(2.0));
+    assert!(few(2.0).triangle_count() < few(0.25).triangle_count());
+    assert!(assert_promised(&all.solid, &few(f32::MAX), 2.0) <= 2.0);
+}
+
+#[test]
 #[should_panic(expected = "an error of 0 cells")]
 fn an_error_of_nothing_is_a_callers_bug() {
     Simplifier::new().simplify(&Surface::default(), Simplify::within(0.0));
