@@ -13,12 +13,13 @@ use std::ops::Range;
 
 use crate::mesh::CORNERS;
 
-use super::node::{Link, NEVER, Node, material_of, usual_materials};
+use super::links::Links;
+use super::node::{NEVER, Node, material_of, usual_materials};
 use super::qef::Qef;
 use super::{Leaf, Mixed, Octree};
 
-/// All levels while they are built; one entry a node in all but `links`, which leaves of
-/// the finest level do not have.
+/// All levels while they are built; one entry a node in all but `octants` and `errors`,
+/// which leaves of the finest level do not have.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     /// Morton codes, counted in nodes of their level.
@@ -28,9 +29,29 @@ pub(super) struct Draft {
     pub materials: Vec<[u8; 8]>,
     /// Planes, seen from the parent's centre.
     pub qefs: Vec<Qef>,
-    links: Vec<Link>,
+    /// Octants that have a child; none of a leaf.
+    octants: Vec<u8>,
+    errors: Vec<u16>,
     /// First node of each level.
     starts: Vec<u32>,
+}
+
+/// Room for the finest leaves.
+pub(super) struct Leaves<'a> {
+    keys: &'a [u32],
+    nodes: &'a mut [Node],
+    materials: &'a mut [[u8; 8]],
+    qefs: &'a mut [Qef],
+}
+
+impl Leaves<'_> {
+    /// Puts a leaf in its place, its planes seen from its own centre.
+    #[inline]
+    pub fn set(&mut self, place: usize, node: Node, materials: [u8; 8], qef: &Qef) {
+        self.nodes[place] = node;
+        self.materials[place] = materials;
+        self.qefs[place] = qef.seen_from(from_parent(self.keys[place], 0));
+    }
 }
 
 /// A leaf that is larger than the finest: its level, Morton code, and what it has.
@@ -43,8 +64,25 @@ impl Draft {
         self.nodes.clear();
         self.materials.clear();
         self.qefs.clear();
-        self.links.clear();
+        self.octants.clear();
+        self.errors.clear();
         self.starts.clear();
+    }
+
+    /// Forgets all nodes and makes room for finest leaves of these codes, in their order.
+    pub fn leaves(&mut self, keys: impl Iterator<Item = u32>) -> Leaves<'_> {
+        self.clear();
+        self.keys.extend(keys);
+        let count = self.keys.len();
+        self.nodes.resize(count, Node::default());
+        self.materials.resize(count, [0; 8]);
+        self.qefs.resize(count, Qef::default());
+        Leaves {
+            keys: &self.keys,
+            nodes: &mut self.nodes,
+            materials: &mut self.materials,
+            qefs: &mut self.qefs,
+        }
     }
 
     /// Appends a finest leaf, its planes seen from its parent's centre; they come in the order
@@ -64,7 +102,8 @@ impl Draft {
     /// If a leaf lies in another.
     pub fn build(&mut self, levels: u8, mut larger: &[Larger]) {
         self.starts.clear();
-        self.links.clear();
+        self.octants.clear();
+        self.errors.clear();
         self.starts.push(0);
         for level in 1..=levels {
             let count = larger.iter().take_while(|leaf| leaf.0 == level).count();
@@ -103,7 +142,7 @@ impl Draft {
                 leaves = rest;
             }
             assert!(leaves.first().is_none_or(|leaf| leaf.1 != key), "a leaf lies in another");
-            self.parent(level, key, first, at..next);
+            self.parent(level, key, at..next);
             at = next;
         }
         leaves.iter().for_each(|leaf| self.push_larger(leaf));
@@ -111,14 +150,15 @@ impl Draft {
 
     fn push_larger(&mut self, (level, key, leaf): &Larger) {
         let error = if CORNERS[usize::from(leaf.inside)].special() { NEVER } else { 0 };
-        self.links.push(Link { first: 0, error, children: 0 });
+        self.octants.push(0);
+        self.errors.push(error);
         let qef = leaf.qef.seen_from(from_parent(*key, *level));
         self.push(*key, leaf.node(*level), leaf.materials, qef);
     }
 
-    /// Makes one node from its children; `first` is the first node of their level.
+    /// Makes one node from its children.
     #[inline]
-    fn parent(&mut self, level: u8, key: u32, first: usize, range: Range<usize>) {
+    fn parent(&mut self, level: u8, key: u32, range: Range<usize>) {
         let edge = (1u32 << level) as f32;
         // What has no child is all of one side, that of the middle, which every child has as
         // its inmost corner.
@@ -141,7 +181,7 @@ impl Draft {
             worst = worst.max(match level {
                 1 if CORNERS[usize::from(node.inside)].special() => NEVER,
                 1 => 0,
-                _ => self.links[child - self.starts[1] as usize].error,
+                _ => self.errors[child - self.starts[1] as usize],
             });
         }
         let offset = qef.least(0.5 * edge);
@@ -153,7 +193,8 @@ impl Draft {
         let other = self.nodes[range.start].material;
         let material = material_of(inside, materials).unwrap_or(other);
         let node = Node::new(offset, edge, qef.normal(), inside, material);
-        self.links.push(Link { first: (range.start - first) as u32, error, children });
+        self.octants.push(children);
+        self.errors.push(error);
         self.push(key, node, materials, qef.seen_from(from_parent(key, level)));
     }
 
@@ -168,7 +209,8 @@ impl Draft {
             levels,
             starts: self.starts.as_slice().into(),
             nodes: self.nodes.as_slice().into(),
-            links: self.links.as_slice().into(),
+            links: Links::new(&self.octants),
+            errors: self.errors.as_slice().into(),
             mixed: mixed.collect(),
             ..Octree::default()
         }

@@ -109,13 +109,10 @@ impl Octree {
     /// Whether a node is shown as a whole.
     #[inline]
     pub(super) fn is_shown(&self, place: Place, size: u32, error: Option<u16>) -> bool {
-        if place.level == 0 {
-            return true;
-        }
-        let link = self.link(place.node);
-        link.children == 0
+        let error_of = |node: u32| self.errors[(node - self.starts[1]) as usize];
+        self.is_leaf(place.node)
             || place.level <= self.shown
-                && (1 << place.level <= size || error.is_some_and(|error| link.error <= error))
+                && (1 << place.level <= size || error.is_some_and(|e| error_of(place.node) <= e))
     }
 
     /// Calls for every node that is shown.

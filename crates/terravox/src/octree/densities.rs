@@ -10,7 +10,7 @@
 use crate::mesh::{SIDE, unit_normal};
 use crate::voxel::{AIR, VoxelPos};
 
-use super::build::{from_parent, morton, sort_by_code};
+use super::build::{Leaves, morton, sort_by_code};
 use super::node::{Node, material_of, only_inside};
 use super::qef::Qef;
 use super::{Octree, OctreeBuilder};
@@ -31,7 +31,8 @@ pub(super) struct Samples {
     /// Numbers of crossings of one layer by their low end: along x and along z at its lower
     /// points, the same at its upper points, along y between; others are stale.
     numbers: [Vec<u32>; 5],
-    leaves: Vec<Sampled>,
+    /// Where leaves belong in Morton order, in the order in which they are found.
+    places: Vec<u32>,
 }
 
 /// Where an edge crosses the surface: from the lower end, 0 to 1, and the unit normal.
@@ -39,14 +40,6 @@ pub(super) struct Samples {
 struct Crossing {
     share: f32,
     normal: [f32; 3],
-}
-
-/// A leaf in the order in which it was found.
-#[derive(Clone, Copy, Debug)]
-struct Sampled {
-    node: Node,
-    materials: [u8; 8],
-    qef: Qef,
 }
 
 /// An edge of a cube.
@@ -59,9 +52,13 @@ struct Edge {
     list: usize,
     /// Its low end, cells from the cube's centre.
     from: [f32; 3],
+    /// The way to its high end.
+    along: [f32; 3],
 }
 
 const fn edge(axis: usize, low: u8, list: usize) -> Edge {
+    let mut along = [0.0; 3];
+    along[axis] = 1.0;
     let mut from = [-0.5; 3];
     let mut i = 0;
     while i < 3 {
@@ -70,7 +67,7 @@ const fn edge(axis: usize, low: u8, list: usize) -> Edge {
         }
         i += 1;
     }
-    Edge { axis, low, list, from }
+    Edge { axis, low, list, from, along }
 }
 
 const EDGES: [Edge; 12] = [
@@ -136,16 +133,10 @@ impl OctreeBuilder {
         let min = min.into();
         let OctreeBuilder { samples, order, spare, draft, .. } = self;
         samples.take(min, (1 << levels) + 1, sample);
-        order.clear();
         samples.find(order);
         sort_by_code(order, spare, levels);
-        draft.clear();
-        for &entry in order.iter() {
-            let leaf = &samples.leaves[entry as u32 as usize];
-            let key = (entry >> 32) as u32;
-            let qef = leaf.qef.seen_from(from_parent(key, 0));
-            draft.push(key, leaf.node, leaf.materials, qef);
-        }
+        samples.place(order);
+        samples.fill(draft.leaves(order.iter().map(|entry| (entry >> 32) as u32)));
         draft.build(levels, &[]);
         Octree { min, shown: levels, ..draft.finish(levels) }
     }
@@ -177,24 +168,62 @@ impl Samples {
         }
     }
 
-    /// Finds all leaves and lists them with their Morton codes.
-    fn find(&mut self, order: &mut Vec<u64>) {
+    /// Lists the Morton codes of all leaves, and in the low half how many were found before.
+    fn find(&self, order: &mut Vec<u64>) {
+        let cubes = self.points - 1;
+        order.clear();
+        for (y, z) in (0..cubes).flat_map(|y| (0..cubes).map(move |z| (y, z))) {
+            let row_code = morton([0, y as u32, z as u32]);
+            let mut active = self.active(y, z);
+            while active != 0 {
+                let code = row_code | morton([active.trailing_zeros(), 0, 0]);
+                active &= active - 1;
+                order.push(u64::from(code) << 32 | order.len() as u64);
+            }
+        }
+    }
+
+    /// Keeps where the leaves belong by their sorted codes.
+    fn place(&mut self, order: &[u64]) {
+        self.places.resize(order.len(), 0);
+        for (place, &entry) in order.iter().enumerate() {
+            self.places[entry as u32 as usize] = place as u32;
+        }
+    }
+
+    /// Makes all leaves.
+    fn fill(&mut self, mut leaves: Leaves<'_>) {
         let points = self.points;
-        self.leaves.clear();
         self.crossings.clear();
         for numbers in &mut self.numbers {
             numbers.resize(points * points, 0);
         }
         self.cross_level(0);
+        let mut made = 0;
         for y in 0..points - 1 {
             self.numbers.swap(0, 2);
             self.numbers.swap(1, 3);
             self.cross_level(y + 1);
             self.cross_upward(y);
             for z in 0..points - 1 {
-                self.leaves_of_row(y, z, order);
+                made += self.fill_row(y, z, &self.places[made..], &mut leaves);
             }
         }
+    }
+
+    /// The four rows of points around a row of cubes.
+    fn around(&self, y: usize, z: usize) -> [usize; 4] {
+        let first = y * self.points + z;
+        [first, first + 1, first + self.points, first + self.points + 1]
+    }
+
+    /// The cubes of a row that are leaves.
+    fn active(&self, y: usize, z: usize) -> u128 {
+        let rows = self.around(y, z).map(|row| self.rows[row]);
+        let any = (rows[0] | rows[1]) | (rows[2] | rows[3]);
+        let all = (rows[0] & rows[1]) & (rows[2] & rows[3]);
+        let inner = (1u128 << (self.points - 1)) - 1;
+        (any | any >> 1) & !(all & all >> 1) & inner
     }
 
     /// Crossings along x and z of the points at height `y`, as upper ones.
@@ -242,11 +271,11 @@ impl Samples {
     fn crossing(&self, axis: usize, at: [usize; 3]) -> Crossing {
         let mut next = at;
         next[axis] += 1;
-        let [low, high] = [at, next].map(|at| self.densities[self.index(at)]);
+        let (low, high) = (self.densities[self.index(at)], self.densities[self.index(next)]);
         let share = low / (low - high);
         let share = if (0.0..=1.0).contains(&share) { share } else { 0.5 };
-        let [from, to] = [at, next].map(|at| self.rise(at));
-        let normal = std::array::from_fn(|i| -(from[i] + (to[i] - from[i]) * share));
+        let (from, to) = (self.rise(at), self.rise(next));
+        let normal = [0, 1, 2].map(|i| -(from[i] + (to[i] - from[i]) * share));
         let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
         let mut along = [0.0; 3];
         along[axis] = if low > 0.0 { 1.0 } else { -1.0 };
@@ -259,9 +288,10 @@ impl Samples {
     fn rise(&self, at: [usize; 3]) -> [f32; 3] {
         let (i, last, steps) = (self.index(at), self.points - 1, self.steps());
         if at.iter().all(|at| at.wrapping_sub(1) < last - 1) {
-            let around = &self.densities[i - steps[1]..=i + steps[1]];
-            let middle = steps[1];
-            return steps.map(|step| around[middle + step] - around[middle - step]);
+            let [x, y, z] = steps;
+            let around = &self.densities[i - y..=i + y];
+            let rise = |step: usize| around[y + step] - around[y - step];
+            return [rise(x), rise(y), rise(z)];
         }
         std::array::from_fn(|axis| {
             let (down, up) = (at[axis] > 0, at[axis] < last);
@@ -271,23 +301,18 @@ impl Samples {
         })
     }
 
-    /// The leaves of a row of cubes.
-    fn leaves_of_row(&mut self, y: usize, z: usize, order: &mut Vec<u64>) {
-        let points = self.points;
-        let first = y * points + z;
-        let rows = [0, 1, points, points + 1].map(|step| self.rows[first + step]);
-        let any = (rows[0] | rows[1]) | (rows[2] | rows[3]);
-        let all = (rows[0] & rows[1]) & (rows[2] & rows[3]);
-        let inner = (1u128 << (points - 1)) - 1;
-        let mut active = (any | any >> 1) & !(all & all >> 1) & inner;
-        let row_code = morton([0, y as u32, z as u32]);
+    /// Makes the leaves of a row of cubes; answers how many.
+    fn fill_row(&self, y: usize, z: usize, places: &[u32], leaves: &mut Leaves<'_>) -> usize {
+        let around = self.around(y, z);
+        let mut active = self.active(y, z);
+        let mut made = 0;
         while active != 0 {
             let x = active.trailing_zeros() as usize;
             active &= active - 1;
             let (mut inside, mut materials) = (0, [0; 8]);
-            for j in 0..4 {
-                inside |= (((rows[j] >> x) & 3) as u8) << (2 * j);
-                let i = (first + [0, 1, points, points + 1][j]) * points + x;
+            for (j, &row) in around.iter().enumerate() {
+                inside |= (((self.rows[row] >> x) & 3) as u8) << (2 * j);
+                let i = row * self.points + x;
                 materials[2 * j..2 * j + 2].copy_from_slice(&self.materials[i..i + 2]);
             }
             let materials = only_inside(inside, materials);
@@ -295,11 +320,10 @@ impl Samples {
             let offset = qef.least(0.5);
             let material = material_of(inside, materials).unwrap_or(AIR);
             let node = Node::new(offset, 1.0, qef.normal(), inside, material);
-            order.push(
-                u64::from(row_code | morton([x as u32, 0, 0])) << 32 | self.leaves.len() as u64,
-            );
-            self.leaves.push(Sampled { node, materials, qef });
+            leaves.set(places[made] as usize, node, materials, &qef);
+            made += 1;
         }
+        made
     }
 
     /// The planes at the crossings of a cube's edges, seen from its centre.
@@ -309,12 +333,11 @@ impl Samples {
         let first = z * self.points + x;
         let mut qef = Qef::default();
         while crossed != 0 {
-            let Edge { axis, low, list, from } = EDGES[crossed.trailing_zeros() as usize % 12];
+            let Edge { low, list, from, along, .. } = EDGES[crossed.trailing_zeros() as usize % 12];
             crossed &= crossed - 1;
             let at = first + usize::from(low >> 1 & 1) * self.points + usize::from(low & 1);
             let Crossing { share, normal } = self.crossings[self.numbers[list][at] as usize];
-            let mut point = from;
-            point[axis] = share - 0.5;
+            let point = [0, 1, 2].map(|i| from[i] + along[i] * share);
             qef.add(&Qef::plane(point, normal));
         }
         qef

@@ -6,7 +6,8 @@
 use crate::voxel::VoxelPos;
 
 use super::Octree;
-use super::node::{Link, NEVER, Node};
+use super::links::Links;
+use super::node::{NEVER, Node};
 
 impl Octree {
     /// One octree over many of the same edge that do not overlap and lie whole edges apart, in
@@ -48,7 +49,8 @@ impl Octree {
             shown: levels,
             starts: joined.starts.into(),
             nodes: joined.nodes.into(),
-            links: joined.links.into(),
+            links: Links::new(&joined.octants),
+            errors: joined.errors.into(),
             mixed: joined.mixed.into(),
         }
     }
@@ -59,7 +61,8 @@ impl Octree {
 struct Joined {
     starts: Vec<u32>,
     nodes: Vec<Node>,
-    links: Vec<Link>,
+    octants: Vec<u8>,
+    errors: Vec<u16>,
     mixed: Vec<super::Mixed>,
 }
 
@@ -67,8 +70,6 @@ impl Joined {
     /// Appends the nodes of one level of all parts.
     fn copy_level(&mut self, parts: &[(u64, &Octree)], level: usize) {
         self.starts.push(self.nodes.len() as u32);
-        // Nodes of the level below that came before those of a part.
-        let mut below = 0;
         for (_, part) in parts {
             let [start, end] = [part.starts[level], part.starts[level + 1]];
             let range = start as usize..end as usize;
@@ -79,9 +80,9 @@ impl Joined {
             );
             self.nodes.extend_from_slice(&part.nodes[range.clone()]);
             if level > 0 {
-                let links = range.map(|node| *part.link(node as u32));
-                self.links.extend(links.map(|link| Link { first: link.first + below, ..link }));
-                below += part.starts[level] - part.starts[level - 1];
+                let [first, end] = [start, end].map(|node| node - part.starts[1]);
+                self.octants.extend((first..end).map(|node| part.links.octants(node)));
+                self.errors.extend_from_slice(&part.errors[first as usize..end as usize]);
             }
         }
     }
@@ -90,13 +91,12 @@ impl Joined {
     fn parents(&mut self, keys: &[u64]) -> Vec<u64> {
         self.starts.push(self.nodes.len() as u32);
         let mut parents = Vec::new();
-        let mut first = 0;
         for children in keys.chunk_by(|a, b| a >> 3 == b >> 3) {
             let octants = children.iter().map(|key| 1u8 << (key & 7)).sum();
-            self.links.push(Link { first, error: NEVER, children: octants });
+            self.octants.push(octants);
+            self.errors.push(NEVER);
             self.nodes.push(Node::default());
             parents.push(children[0] >> 3);
-            first += children.len() as u32;
         }
         parents
     }

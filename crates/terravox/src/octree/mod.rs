@@ -35,6 +35,7 @@ mod contour;
 mod densities;
 mod emit;
 mod join;
+mod links;
 #[cfg(test)]
 mod naive;
 mod node;
@@ -55,7 +56,8 @@ use crate::mesh::{BlockMesh, Mesher};
 use crate::voxel::{Region, VoxelPos};
 
 use build::{Draft, from_parent, morton, sort_by_code};
-use node::{Link, Node, side, usual_materials};
+use links::Links;
+use node::{Node, side, usual_materials};
 
 /// Most levels above the leaves of an octree that is built of leaves: 1024 cells an edge.
 pub const MAX_LEVELS: u8 = 10;
@@ -75,8 +77,10 @@ pub struct Octree {
     starts: Box<[u32]>,
     /// Level by level, in Morton order.
     nodes: Box<[Node]>,
-    /// Of all nodes but those of the finest level.
-    links: Box<[Link]>,
+    /// Of all nodes but those of the finest level: their children, and their errors if they
+    /// are shown whole, in 1/256 cells, rounded up; [`node::NEVER`] if they must not be.
+    links: Links,
+    errors: Box<[u16]>,
     /// Of nodes whose corners are not one material and air, sorted.
     mixed: Box<[Mixed]>,
 }
@@ -198,7 +202,7 @@ impl Octree {
     /// Number of leaves.
     pub fn leaf_count(&self) -> usize {
         let finest = self.starts.get(1).map_or(0, |&end| end as usize);
-        finest + self.links.iter().filter(|link| link.children == 0).count()
+        finest + self.links.octants_from(0).filter(|&octants| octants == 0).count()
     }
 
     /// Number of leaves and inner nodes.
@@ -211,7 +215,8 @@ impl Octree {
         size_of::<Octree>()
             + size_of_val(&*self.starts)
             + size_of_val(&*self.nodes)
-            + size_of_val(&*self.links)
+            + self.links.memory()
+            + size_of_val(&*self.errors)
             + size_of_val(&*self.mixed)
     }
 
@@ -288,10 +293,10 @@ impl Octree {
         }
     }
 
-    /// What an inner node, or a leaf that is not of the finest level, has besides.
+    /// Whether a node has no children.
     #[inline]
-    fn link(&self, node: u32) -> &Link {
-        &self.links[(node - self.starts[1]) as usize]
+    fn is_leaf(&self, node: u32) -> bool {
+        node < self.starts[1] || self.links.octants(node - self.starts[1]) == 0
     }
 
     /// Corner materials of nodes from one on.
@@ -299,16 +304,13 @@ impl Octree {
         MixedFrom(&self.mixed[self.mixed.partition_point(|mixed| mixed.node < node)..])
     }
 
-    /// A child of a node that has children.
+    /// A child of a node that is above the finest level.
     #[inline]
     fn child(&self, place: Place, octant: u8) -> Place {
-        let link = self.link(place.node);
-        if link.children >> octant & 1 == 0 {
+        let Some(node) = self.links.child(place.node - self.starts[1], octant) else {
             return NONE;
-        }
+        };
         let level = place.level - 1;
-        let before = (link.children & ((1 << octant) - 1)).count_ones();
-        let node = self.starts[usize::from(level)] + link.first + before;
         let min = [0, 1, 2].map(|axis| place.min[axis] + (side(octant, axis) << level));
         Place { node, level, min }
     }

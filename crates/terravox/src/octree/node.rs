@@ -27,17 +27,6 @@ pub(super) struct Node {
     pub material: u8,
 }
 
-/// What an inner node has besides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Link {
-    /// First child, counted from the first node of the level below.
-    pub first: u32,
-    /// Error if it is shown whole, in 1/256 cells, rounded up; [`NEVER`] if it must not be.
-    pub error: u16,
-    /// Octants that have a child; none of a leaf.
-    pub children: u8,
-}
-
 /// Error of a node that would change how the surface hangs together.
 pub(super) const NEVER: u16 = u16::MAX;
 
@@ -157,7 +146,6 @@ mod tests {
             assert_eq!(Node::new([16.0 * x, 0.0, 0.0], 16.0, [1.0; 3], 1, 1).offset[0], part);
         }
         assert_eq!(size_of::<Node>(), 12);
-        assert_eq!(size_of::<Link>(), 8);
     }
 
     #[test]

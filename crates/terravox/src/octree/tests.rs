@@ -149,7 +149,7 @@ fn nodes_of(octree: &Octree) -> BTreeMap<(u8, [u32; 3]), Node> {
         }
         let node = octree.nodes[place.node as usize];
         assert!(all.insert((place.level, place.min.map(|m| m as u32)), node).is_none());
-        if place.level > 0 && octree.link(place.node).children != 0 {
+        if !octree.is_leaf(place.node) {
             open.extend((0..8).map(|octant| octree.child(place, octant)));
         }
     }
@@ -184,7 +184,7 @@ fn random_cut(octree: &Octree, seed: u64) -> impl Fn(Place) -> bool {
     move |place: Place| {
         let [x, y, z] = place.min;
         let at = VoxelPos::new(x, y, z);
-        let leaf = place.level == 0 || octree.link(place.node).children == 0;
+        let leaf = octree.is_leaf(place.node);
         leaf || place.level <= 4 && hash(seed ^ u64::from(place.level) << 32, at).is_multiple_of(3)
     }
 }

@@ -70,9 +70,8 @@ fn places(octree: &Octree, level: u8, corners: &mut Vec<u32>, spare: &mut Vec<u3
     corners.extend((!octree.is_empty()).then_some(0));
     for above in (level + 1..=octree.levels).rev() {
         spare.clear();
-        let first = (octree.starts[usize::from(above)] - octree.starts[1]) as usize;
-        for (link, corner) in octree.links[first..].iter().zip(corners.iter()) {
-            let mut children = link.children;
+        let first = octree.starts[usize::from(above)] - octree.starts[1];
+        for (mut children, corner) in octree.links.octants_from(first).zip(corners.iter()) {
             if children == 0 {
                 return false;
             }
