@@ -13,7 +13,8 @@ use super::deviation::Far;
 use super::fans::Around;
 use super::grid::Grid;
 use super::linked::{Linked, NONE};
-use super::triangle::Triangle;
+use super::log::{Log, Step};
+use super::triangle::{Triangle, normal_of};
 use crate::mesh::Surface;
 use glam::Vec3;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -75,7 +76,7 @@ pub(super) struct Collapse {
     sharp: Vec<u32>,
     attributes: Attributes,
     /// The surface that was read, and as it is.
-    whole: Linked,
+    pub whole: Linked,
     now: Linked,
     around: Vec<Around>,
     /// Vertices that stay, and of those the ones that others may share.
@@ -95,6 +96,10 @@ pub(super) struct Collapse {
     first_under: Vec<u32>,
     next_under: Vec<u32>,
     attempt: Attempt,
+    /// What the last run did.
+    log: Log,
+    /// Vertices that may not be used as they were in the last run.
+    stale: Vec<bool>,
     /// A vertex at each place.
     places: FxHashMap<[u32; 3], u32>,
 }
@@ -112,6 +117,8 @@ struct Attempt {
     under: Vec<Under>,
     /// Triangles around a vertex.
     fan: Vec<u32>,
+    /// Points that lie under triangles then.
+    points: Vec<[u32; 2]>,
 }
 
 /// Which triangle a point lies under, by its place among those that change.
@@ -150,6 +157,9 @@ impl Collapse {
         self.lock_fixed(surface, free_border);
         self.forbidden.clear();
         self.passed.clear();
+        self.log.clear();
+        self.stale.clear();
+        self.stale.resize(self.vertex_count, true);
         self.find_sharp(error, free_border);
         self.allowed.clear();
         self.allowed.resize(self.start.len(), (error * OF_ERROR) * (error * OF_ERROR));
@@ -215,7 +225,9 @@ impl Collapse {
             found.sort_unstable();
             found.dedup();
         }
+        self.stale.fill(false);
         for &v in &found {
+            self.stale[v as usize] = true;
             self.allowed[v as usize] *= 0.25;
             self.locked[v as usize] |= stay;
         }
@@ -223,6 +235,7 @@ impl Collapse {
         for (allowed, &t) in middles.iter_mut().zip(&self.sharp) {
             let corners = &self.whole.triangles[t as usize];
             if corners.iter().any(|v| found.binary_search(v).is_ok()) {
+                corners.iter().for_each(|v| self.stale[*v as usize] = true);
                 *allowed *= 0.25;
             }
         }
@@ -269,8 +282,27 @@ impl Collapse {
             self.next_under[p as usize] = self.first_under[t as usize];
             self.first_under[t as usize] = p;
         }
+        self.replay();
         for u in 0..self.vertex_count as u32 {
-            self.enqueue(u, limits);
+            let is_stale = |v: &u32| self.stale[*v as usize];
+            if is_stale(&u) || self.now.edges(u).flatten().any(|v| is_stale(&v)) {
+                self.enqueue(u, limits);
+            }
+        }
+    }
+
+    /// Does again what the last run did, but for what began with other vertices or triangles
+    /// around: those are stale, and from then on what is around them.
+    fn replay(&mut self) {
+        let last = std::mem::take(&mut self.log);
+        for (Step { gone, onto, .. }, points) in last.steps() {
+            if self.stale[gone as usize] || self.stale[onto as usize] {
+                let around = self.now.edges(gone).flatten().chain([gone, onto]);
+                around.for_each(|v| self.stale[v as usize] = true);
+            } else {
+                self.draw(gone, onto, points);
+                self.log.push(gone, onto, points);
+            }
         }
     }
 
@@ -456,44 +488,55 @@ impl Collapse {
 
     /// Draws `u` onto `v`, as it was looked at last.
     fn collapse(&mut self, u: u32, v: u32, limits: Limits) {
-        let Attempt { changed, under, fan, .. } = &mut self.attempt;
-        let Linked { triangles, normals, fans, quadrics } = &mut self.now;
-        fan.clear();
-        fan.extend_from_slice(fans.of(u));
-        for &t in fan.iter() {
-            self.first_under[t as usize] = NONE;
-            let corners = triangles[t as usize];
-            if corners.contains(&v) {
-                triangles[t as usize] = [NONE; 3];
-                corners.iter().filter(|w| **w != u).for_each(|&w| fans.remove(w, t));
-            }
-        }
-        fans.set(u, &[]);
-        for Changed { number, corners, triangle, .. } in changed.iter() {
-            triangles[*number as usize] = *corners;
-            normals[*number as usize] = triangle.normal;
-        }
+        let mut points = std::mem::take(&mut self.attempt.points);
+        points.clear();
         let little = limits.error * limits.error * LITTLE;
+        let Attempt { changed, under, .. } = &mut self.attempt;
         for &Under { point, over, distance } in under.iter() {
             let Changed { number, under, .. } = &mut changed[over];
             if *under < MOST_UNDER || distance > little {
                 *under += 1;
-                self.next_under[point as usize] = self.first_under[*number as usize];
-                self.first_under[*number as usize] = point;
+                points.push([point, *number]);
             }
         }
+        self.draw(u, v, &points);
+        self.log.push(u, v, &points);
+        self.attempt.points = points;
+        self.look_again(v, limits);
+    }
+
+    /// Draws `u` onto `v`; these points then lie under these triangles.
+    fn draw(&mut self, u: u32, v: u32, points: &[[u32; 2]]) {
+        let Linked { triangles, normals, fans, quadrics } = &mut self.now;
+        let fan = &mut self.attempt.fan;
         fan.clear();
+        fan.extend_from_slice(fans.of(u));
+        for &t in fan.iter() {
+            self.first_under[t as usize] = NONE;
+            let corners = &mut triangles[t as usize];
+            if corners.contains(&v) {
+                let gone = std::mem::replace(corners, [NONE; 3]);
+                gone.iter().filter(|w| **w != u).for_each(|&w| fans.remove(w, t));
+            } else {
+                *corners = corners.map(|corner| if corner == u { v } else { corner });
+                normals[t as usize] = normal_of(corners.map(|corner| self.start[corner as usize]));
+            }
+        }
+        fan.retain(|t| triangles[*t as usize][0] != NONE);
         fan.extend_from_slice(fans.of(v));
-        fan.extend(changed.iter().map(|changed| changed.number));
+        fans.set(u, &[]);
         fans.set(v, fan);
+        for &[point, over] in points {
+            self.next_under[point as usize] = self.first_under[over as usize];
+            self.first_under[over as usize] = point;
+        }
         let gone = quadrics[u as usize];
         quadrics[v as usize].add(&gone);
-        self.look_again(v, limits);
     }
 
     /// Queues what may cost less now.
     fn look_again(&mut self, v: u32, limits: Limits) {
-        let mut fan = std::mem::take(&mut self.attempt.fan);
+        let fan = std::mem::take(&mut self.attempt.fan);
         let most = limits.error * limits.error;
         for &t in &fan {
             for w in self.now.triangles[t as usize] {
@@ -503,7 +546,6 @@ impl Collapse {
                 }
             }
         }
-        fan.clear();
         self.attempt.fan = fan;
         self.enqueue(v, limits);
     }

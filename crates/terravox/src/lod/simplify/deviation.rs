@@ -4,8 +4,12 @@
 //! all near one triangle of the other is near it as a whole; pieces for which that cannot be
 //! said are cut in halves (the bound of Tang, Lee and Kim, "Interactive Hausdorff Distance
 //! Computation for General Polygonal Models", 2009). Triangles are found in a grid of cells.
+//! Most of what is kept is near in a simpler way: see [`cover`](super::cover).
 
+use super::cover::Cover;
 use super::grid::Grid;
+use super::linked::{Linked, NONE};
+use super::triangle::Triangle;
 use crate::mesh::Surface;
 use glam::Vec3;
 use rustc_hash::FxHashSet;
@@ -29,6 +33,9 @@ pub(super) struct Deviation {
     few: Grid,
     /// Triangles that were kept and are near the input.
     near: [FxHashSet<[u32; 3]>; 2],
+    /// The kept triangle that each triangle of the input is near as a whole, if one is known.
+    under: [Vec<[u32; 3]>; 2],
+    cover: Cover,
 }
 
 impl Deviation {
@@ -37,39 +44,57 @@ impl Deviation {
         // Less by far more than rounding is worth.
         self.error = error * 0.9995;
         self.near.iter_mut().for_each(FxHashSet::clear);
+        self.cover.read(surface.triangle_count());
         for (at, grid) in self.all.iter_mut().enumerate() {
-            match positions(surface, at) {
-                Some(positions) => {
-                    grid.fill(surface.triangles().map(|t| corners(positions, t)), error);
-                }
-                None => grid.fill(std::iter::empty(), error),
-            }
+            let positions = positions(surface, at);
+            let triangles = positions
+                .into_iter()
+                .flat_map(|positions| surface.triangles().map(|t| corners(positions, t)));
+            grid.fill(triangles, error);
+            self.under[at].clear();
+            self.under[at].resize(grid.triangles.len(), [NONE; 3]);
         }
     }
 
     /// Whether no point of the surface is farther than the error from the triangles, nor one
-    /// of them from it; lists those that are. Triangles that were near in an earlier try are
-    /// not looked at again.
-    pub fn is_near(&mut self, surface: &Surface, kept: &[[u32; 3]], far: &mut Far) -> bool {
+    /// of them from it; lists those that are. `linked` is the surface's. Triangles that were
+    /// near in an earlier try are not looked at again.
+    pub fn is_near(
+        &mut self,
+        surface: &Surface,
+        linked: &Linked,
+        kept: &[[u32; 3]],
+        far: &mut Far,
+    ) -> bool {
         far.all.clear();
         far.few.clear();
-        for (at, all) in self.all.iter().enumerate() {
+        let Deviation { error, all, few, near, under, cover } = self;
+        for (at, all) in all.iter().enumerate() {
             let Some(positions) = positions(surface, at) else { continue };
-            self.few.fill(kept.iter().map(|t| corners(positions, *t)), self.error);
+            let (near, under) = (&mut near[at], &mut under[at]);
             let mut last = 0;
-            let mut is_far = |grid: &Grid, t: &[u32; 3]| {
-                !grid.has_near(corners(positions, *t), self.error, &mut last)
-            };
-            far.all.extend(surface.triangles().filter(|t| is_far(&self.few, t)));
-            let near = &mut self.near[at];
-            for t in kept {
-                if near.contains(t) {
+            for &t in kept {
+                if near.contains(&t) {
                     continue;
                 }
-                if is_far(all, t) {
-                    far.few.push(*t);
+                let corners = corners(positions, t);
+                let own = Triangle::new(corners);
+                let within = |below: u32| under[below as usize] = t;
+                if cover.covers(&all.triangles, linked, t[0], &own, *error, within)
+                    || all.has_near(corners, *error, &mut last)
+                {
+                    near.insert(t);
                 } else {
-                    near.insert(*t);
+                    far.few.push(t);
+                }
+            }
+            let kept_again: FxHashSet<[u32; 3]> = kept.iter().copied().collect();
+            few.fill(kept.iter().map(|t| corners(positions, *t)), *error);
+            for (t, under) in surface.triangles().zip(under) {
+                if !kept_again.contains(under)
+                    && !few.has_near(corners(positions, t), *error, &mut last)
+                {
+                    far.all.push(t);
                 }
             }
         }

@@ -12,7 +12,7 @@ const MAX_CELLS: f32 = 2e6;
 /// The triangles that are near each cell.
 #[derive(Default)]
 pub(super) struct Grid {
-    triangles: Vec<Triangle>,
+    pub triangles: Vec<Triangle>,
     min: Vec3,
     edge: f32,
     size: [usize; 3],

@@ -2,6 +2,7 @@
 
 use super::fans::{Around, Fans, opposite};
 use super::quadric::Quadric;
+use super::triangle::normal_of;
 use crate::mesh::Surface;
 use glam::Vec3;
 
@@ -31,10 +32,9 @@ impl Linked {
         self.quadrics.resize(places.len(), Quadric::default());
         for &corners in &self.triangles {
             let [a, b, c] = corners.map(|v| places[v as usize]);
-            let cross = (b - a).cross(c - a);
-            let normal = cross.normalize_or_zero();
+            let normal = normal_of([a, b, c]);
             self.normals.push(normal);
-            let quadric = Quadric::of_plane(a, normal, cross.length());
+            let quadric = Quadric::of_plane(a, normal, (b - a).cross(c - a).length());
             corners.iter().for_each(|&v| self.quadrics[v as usize].add(&quadric));
         }
     }
@@ -47,6 +47,14 @@ impl Linked {
     /// The edges of a vertex' triangles that it is not an end of.
     pub fn edges(&self, vertex: u32) -> impl Iterator<Item = [u32; 2]> + Clone + '_ {
         self.fans.of(vertex).iter().map(move |&t| opposite(self.triangles[t as usize], vertex))
+    }
+
+    /// The triangle beyond an edge of one, from its corner `k` to the next.
+    pub fn beyond(&self, triangle: u32, k: usize) -> Option<u32> {
+        let corners = self.triangles[triangle as usize];
+        let [a, b] = [corners[k], corners[(k + 1) % 3]];
+        let is_beyond = |t: &u32| opposite(self.triangles[*t as usize], a)[1] == b;
+        self.fans.of(a).iter().copied().find(is_beyond)
     }
 
     /// The two vertices that a vertex of the border has edges of the border to.

@@ -6,12 +6,14 @@
 
 mod attributes;
 mod collapse;
+mod cover;
 mod deviation;
 mod fans;
 mod grid;
 mod join;
 mod left;
 mod linked;
+mod log;
 #[cfg(test)]
 mod naive;
 mod quadric;
@@ -93,7 +95,7 @@ impl Simplifier {
         deviation.read(surface, error);
         for round in 0..TRIES {
             collapse.run(Limits { error, block }, &deviation.all, kept);
-            if deviation.is_near(surface, kept, far) {
+            if deviation.is_near(surface, &collapse.whole, kept, far) {
                 return left::left(surface, kept, deviation);
             }
             collapse.forbid(far, round > STAY_AFTER);

@@ -9,7 +9,8 @@ pub(super) fn deviation(a: &Surface, b: &Surface, steps: u32) -> f64 {
     farthest(a, b, steps).max(farthest(b, a, steps))
 }
 
-fn farthest(from: &Surface, to: &Surface, steps: u32) -> f64 {
+/// The largest distance of points of a surface, `steps` along an edge, from another.
+pub(super) fn farthest(from: &Surface, to: &Surface, steps: u32) -> f64 {
     let [from, to] = [from, to].map(corners);
     let mut worst = 0.0_f64;
     for t in &from {

@@ -1,9 +1,13 @@
 //! Random fields and awkward surfaces: near, closed, the border as it was.
 
-use super::naive::deviation;
+use super::cover::Cover;
+use super::linked::Linked;
+use super::naive::{self, deviation};
+use super::triangle::Triangle;
 use super::*;
 use crate::mesh::{Around, MAX_EDGE, Mesher, VertexKey, Welded};
 use crate::voxel::{AIR, Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelPos, WATER};
+use glam::Vec3;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -143,13 +147,111 @@ proptest! {
         let few = Surface { indices: kept.concat(), ..surface.clone() };
         let (mut near, mut far) = (Deviation::default(), Far::default());
         near.read(&surface, error);
-        let is_near = near.is_near(&surface, &kept, &mut far);
+        let is_near = near.is_near(&surface, &linked(&surface), &kept, &mut far);
         let off = deviation(&surface, &few, 24);
         prop_assert!(!is_near || off <= f64::from(error), "{off} of {error}");
         // Points of the twin are up to a quarter apart here, and pieces have a size.
         prop_assert!(is_near || off > f64::from(error) * 0.92 - 0.25, "{off} of {error}");
         prop_assert_eq!(is_near, far.all.is_empty() && far.few.is_empty());
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn what_is_called_covered_is_near(
+        heights in prop::collection::vec(-1.0..1.0f32, 49),
+        shifts in prop::collection::vec(-1.0..1.0f32, 49),
+        steep in 0.0..1.2f32,
+        askew in prop_oneof![Just(0.0), 0.0..1.2f32],
+        gone in prop::option::of(0..72usize),
+        error in 0.2..1.5f32,
+    ) {
+        let mut surface = sheet(6);
+        for ((p, height), shift) in surface.positions.iter_mut().zip(heights).zip(shifts) {
+            *p = [p[0] + askew * shift, steep * height, p[2]];
+        }
+        if let Some(gone) = gone {
+            surface.indices.drain(3 * gone..3 * gone + 3);
+        }
+        let corners = |t: [u32; 3]| t.map(|v| Vec3::from(surface.positions[v as usize]));
+        let all: Vec<Triangle> = surface.triangles().map(|t| Triangle::new(corners(t))).collect();
+        let (linked, mut cover) = (linked(&surface), Cover::default());
+        cover.read(all.len());
+        // Of corners of the sheet; the last is one of its own triangles.
+        for t in [[8, 38, 12], [0, 45, 6], [2, 30, 25], [24, 31, 32]] {
+            let mut within = Vec::new();
+            let own = Triangle::new(corners(t));
+            let found = |t| within.push(t);
+            let covers = cover.covers(&all, &linked, t[0], &own, error, found);
+            let only = |indices: Vec<u32>| Surface { indices, ..surface.clone() };
+            let (from, to) = (only(t.to_vec()), only(surface.indices.clone()));
+            let off = naive::farthest(&from, &to, 24);
+            prop_assert!(!covers || off <= f64::from(error), "{t:?}: {off} of {error}");
+            for below in within {
+                let from = only(surface.triangles().nth(below as usize).unwrap().to_vec());
+                let off = naive::farthest(&from, &only(t.to_vec()), 4);
+                prop_assert!(off <= f64::from(error) * 1.001, "{below}: {off} of {error}");
+            }
+            // Seen from a triangle that slopes the rim may lie over another one.
+            let rim = t.contains(&0) || t.contains(&2);
+            let even = steep < 0.25 * error.min(1.0) && askew == 0.0 && gone.is_none();
+            prop_assert!(covers || rim || !even, "{t:?} is not covered");
+        }
+    }
+}
+
+fn linked(surface: &Surface) -> Linked {
+    let places: Vec<Vec3> = surface.positions.iter().map(|p| Vec3::from(*p)).collect();
+    let mut linked = Linked::default();
+    linked.read(surface, &places);
+    linked
+}
+
+#[test]
+fn a_level_sheet_covers_what_lies_within_its_rim() {
+    let surface = sheet(6);
+    let corners = |t: [u32; 3]| t.map(|v| Vec3::from(surface.positions[v as usize]));
+    let all: Vec<Triangle> = surface.triangles().map(|t| Triangle::new(corners(t))).collect();
+    let mut cover = Cover::default();
+    cover.read(all.len());
+    let mut covers = |linked: &Linked, t: [u32; 3]| {
+        let mut within = 0;
+        let own = Triangle::new(corners(t));
+        (cover.covers(&all, linked, t[0], &own, 0.1, |_| within += 1), within)
+    };
+    let whole = linked(&surface);
+    assert!(covers(&whole, [8, 38, 12]).0);
+    // From rim to rim, and turned over.
+    assert!(covers(&whole, [0, 48, 6]).0);
+    assert_eq!(covers(&whole, [8, 12, 38]), (false, 0));
+    // A triangle in the middle is gone.
+    let mut holed = surface.clone();
+    holed.indices[3 * 28..3 * 29].fill(0);
+    assert!(!covers(&linked(&holed), [8, 38, 12]).0);
+}
+
+#[test]
+fn what_was_collapsed_is_collapsed_again() {
+    let all = &blocks([0.3, 0.8, 0.1, 0.6])[0].solid;
+    let (mut collapse, mut deviation) = (Collapse::default(), Deviation::default());
+    let [mut first, mut again, mut apart] = [const { Vec::new() }; 3];
+    collapse.read(all, 0.3, false);
+    deviation.read(all, 0.3);
+    let limits = Limits { error: 0.3, block: None };
+    collapse.run(limits, &deviation.all, &mut first);
+    assert!(first.len() < all.triangle_count() / 2);
+    collapse.forbid(&Far::default(), false);
+    collapse.run(limits, &deviation.all, &mut again);
+    assert_eq!(first, again);
+    // Where one may not be made all about it is done anew; little else changes.
+    let far = Far { few: vec![first[first.len() / 2]], ..Far::default() };
+    collapse.forbid(&far, false);
+    collapse.run(limits, &deviation.all, &mut apart);
+    assert!(!apart.contains(&far.few[0]));
+    let kept = apart.iter().filter(|t| first.contains(t)).count();
+    assert!(kept > first.len() / 2 && kept < first.len(), "{kept} of {}", first.len());
 }
 
 #[test]

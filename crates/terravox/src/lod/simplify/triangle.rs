@@ -1,82 +1,82 @@
 //! A triangle that is asked for distances, and how it is cut.
 
-use glam::Vec3;
+use glam::{Mat4, Vec3, Vec4};
 
 /// A triangle, ready to be asked for distances.
 #[derive(Clone, Copy)]
 pub(super) struct Triangle {
+    /// Four planes as rows: its own, and in its plane across each edge, out of it.
+    planes: Mat4,
     pub corners: [Vec3; 3],
     /// Unit; 0 without area.
     pub normal: Vec3,
-    /// In its plane, out of it across the edge from each corner; unit, 0 without area.
-    outward: [Vec3; 3],
-    /// How far the plane, and those of the edges, are from the origin.
-    plane: f32,
-    edges: [f32; 3],
 }
 
 impl Triangle {
     /// Of these corners.
     pub fn new(corners: [Vec3; 3]) -> Triangle {
         let [a, b, c] = corners;
-        let normal = (b - a).cross(c - a).normalize_or_zero();
-        let out = |from: Vec3, to: Vec3| (to - from).cross(normal).normalize_or_zero();
-        let outward = [out(a, b), out(b, c), out(c, a)];
-        let edges = [outward[0].dot(a), outward[1].dot(b), outward[2].dot(c)];
-        Triangle { corners, normal, outward, plane: normal.dot(a), edges }
+        let normal = normal_of(corners);
+        let plane = |normal: Vec3, at: Vec3| normal.extend(-normal.dot(at));
+        let out = |from: Vec3, to: Vec3| plane((to - from).cross(normal).normalize_or_zero(), from);
+        let planes = [plane(normal, a), out(a, b), out(b, c), out(c, a)];
+        let [x, y, z, w] = planes;
+        Triangle { planes: Mat4::from_cols(x, y, z, w).transpose(), corners, normal }
     }
 
-    /// The squared distance of a point from the plane, and how far it is out of each edge.
+    /// How far a point is above the plane, and out of each edge.
     #[inline(always)]
-    pub fn over(&self, p: Vec3) -> (f32, [f32; 3]) {
-        let height = self.normal.dot(p) - self.plane;
-        let [a, b, c] = self.outward;
-        let [d, e, f] = self.edges;
-        (height * height, [a.dot(p) - d, b.dot(p) - e, c.dot(p) - f])
+    pub fn over(&self, p: Vec3) -> Vec4 {
+        self.planes * p.extend(1.0)
     }
 
     /// Squared distance of a point; may be any larger number where it is more than `most`.
     #[inline(always)]
     pub fn distance_squared(&self, p: Vec3, most: f32) -> f32 {
-        let (height, over) = self.over(p);
-        let beyond = over[0].max(over[1]).max(over[2]);
+        let over = self.over(p);
+        let height = over.x * over.x;
         if height > most {
             return f32::INFINITY;
         }
+        let beyond = beyond(over);
         if beyond <= 0.0 && self.normal != Vec3::ZERO {
             return height;
         }
         if height + beyond * beyond > most {
             return f32::INFINITY;
         }
-        self.distance_from_edges(p)
+        self.distance_from_edges(p, over)
     }
 
-    /// Squared distance of a point that is not right above or below.
-    fn distance_from_edges(&self, p: Vec3) -> f32 {
-        let side = |a: Vec3, b: Vec3| {
-            let (ab, ap) = (b - a, p - a);
-            let length = ab.length_squared();
-            let along = if length > 0.0 { (ab.dot(ap) / length).clamp(0.0, 1.0) } else { 0.0 };
-            (ap - ab * along).length_squared()
-        };
-        let [a, b, c] = self.corners;
-        side(a, b).min(side(b, c)).min(side(c, a))
+    /// Squared distance of a point that is not right above or below: that of the nearest of
+    /// the edges that it is out of.
+    fn distance_from_edges(&self, p: Vec3, over: Vec4) -> f32 {
+        let mut least = f32::INFINITY;
+        for k in 0..3 {
+            if over[k + 1] >= 0.0 {
+                let (a, b) = (self.corners[k], self.corners[(k + 1) % 3]);
+                let (ab, ap) = (b - a, p - a);
+                let length = ab.length_squared();
+                let along = if length > 0.0 { (ab.dot(ap) / length).clamp(0.0, 1.0) } else { 0.0 };
+                least = least.min((ap - ab * along).length_squared());
+            }
+        }
+        least
     }
 
     /// Whether a point is right above or below it.
     #[inline(always)]
     pub fn is_over(&self, p: Vec3) -> bool {
-        let over = self.over(p).1;
-        over[0].max(over[1]).max(over[2]) <= 0.0
+        beyond(self.over(p)) <= 0.0
     }
 
     /// What each corner weighs at a point, or near there if it is not over the triangle.
     pub fn weights(&self, p: Vec3) -> [f32; 3] {
+        let over = self.over(p);
         let weight = |k: usize| {
-            let (from, outward) = (self.corners[(k + 1) % 3], self.outward[(k + 1) % 3]);
-            let height = outward.dot(from - self.corners[k]).max(f32::MIN_POSITIVE);
-            (outward.dot(from - p) / height).max(0.0)
+            let across = 1 + (k + 1) % 3;
+            let height = self.over(self.corners[k])[across].min(-f32::MIN_POSITIVE);
+            (over[across] / height).max(0.0)
         };
         let weights = [0, 1, 2].map(weight);
         let sum = (weights[0] + weights[1] + weights[2]).max(f32::MIN_POSITIVE);
@@ -85,14 +85,25 @@ impl Triangle {
 
     /// Whether a point may be no farther than `most`.
     pub fn may_be_near(&self, p: Vec3, most: f32) -> bool {
-        let (height, over) = self.over(p);
-        height <= most * most && over[0].max(over[1]).max(over[2]) <= most
+        let over = self.over(p);
+        over.x.abs() <= most && beyond(over) <= most
     }
 
     /// Whether all corners of a piece are no farther than the root of `most`.
     pub fn is_near(&self, piece: &[Vec3; 3], most: f32) -> bool {
         piece.iter().all(|&p| self.distance_squared(p, most) <= most)
     }
+}
+
+/// How far a point is out of the edge that it is farthest out of.
+#[inline(always)]
+fn beyond(over: Vec4) -> f32 {
+    over.y.max(over.z).max(over.w)
+}
+
+/// Unit normal of a triangle; 0 without area.
+pub(super) fn normal_of([a, b, c]: [Vec3; 3]) -> Vec3 {
+    (b - a).cross(c - a).normalize_or_zero()
 }
 
 /// Square of the longest edge and the corner opposite to it.
