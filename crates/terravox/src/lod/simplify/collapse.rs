@@ -10,7 +10,7 @@
 
 use super::attributes::Attributes;
 use super::deviation::Far;
-use super::fans::Around;
+use super::fans::{Around, opposite};
 use super::grid::Grid;
 use super::linked::{Linked, NONE};
 use super::log::{Log, Step};
@@ -44,6 +44,10 @@ const SHARP: f32 = 0.3;
 /// keeps all.
 const MOST_UNDER: u32 = 12;
 const LITTLE: f32 = 0.1;
+
+/// The share of the squared error up to which a cost is that of even ground, where nothing is
+/// far between points that are near.
+const FLAT: f32 = 0.1;
 
 /// Around what is far, so many rings of vertices stay nearer in the next run.
 const RINGS: u32 = 2;
@@ -88,6 +92,8 @@ pub(super) struct Collapse {
     forbidden: FxHashSet<[u32; 3]>,
     /// Those that were found near the surface that was read, sorted.
     passed: FxHashSet<[u32; 3]>,
+    /// What each vertex' quadric is where it is.
+    at_home: Vec<f64>,
     /// What each vertex costs by which it is queued; infinite if it is not.
     costs: Vec<f32>,
     /// Bits of costs, and vertices.
@@ -257,8 +263,8 @@ impl Collapse {
                 continue;
             }
             for at in 0..self.attempt.targets.len().min(TRIED) {
-                let target = self.attempt.targets[at].1;
-                if self.can_collapse(u, target, limits, all) {
+                let (cost, target) = self.attempt.targets[at];
+                if self.can_collapse(u, target, cost, limits, all) {
                     self.collapse(u, target, limits);
                     break;
                 }
@@ -275,6 +281,8 @@ impl Collapse {
         self.first_under.resize(self.now.triangles.len(), NONE);
         self.next_under.clear();
         self.next_under.resize(self.start.len(), NONE);
+        self.at_home.clear();
+        self.at_home.extend(self.now.quadrics.iter().zip(&self.start).map(|(q, p)| q.at(*p)));
         self.costs.clear();
         self.costs.resize(self.start.len(), f32::INFINITY);
         self.queue.clear();
@@ -321,8 +329,10 @@ impl Collapse {
     /// What it costs to draw a vertex onto another: squared cells.
     fn cost(&self, u: u32, v: u32) -> f32 {
         let [from, to] = [u, v].map(|v| self.start[v as usize]);
-        let mean = self.now.quadrics[u as usize].mean(&self.now.quadrics[v as usize], to);
-        mean + LENGTH * from.distance_squared(to)
+        let [own, other] = [u, v].map(|v| &self.now.quadrics[v as usize]);
+        let sum = (own.at(to) + self.at_home[v as usize]).max(0.0);
+        let mean = sum / (own.weight + other.weight).max(f64::MIN_POSITIVE);
+        mean as f32 + LENGTH * from.distance_squared(to)
     }
 
     /// Lists what a vertex may be drawn onto, cheapest first.
@@ -342,12 +352,12 @@ impl Collapse {
         self.attempt.targets = targets;
     }
 
-    /// Whether `u` can be drawn onto `v`; what then changes is noted.
-    fn can_collapse(&mut self, u: u32, v: u32, limits: Limits, all: &[Grid; 2]) -> bool {
+    /// Whether `u` can be drawn onto `v` at a cost; what then changes is noted.
+    fn can_collapse(&mut self, u: u32, v: u32, cost: f32, limits: Limits, all: &[Grid; 2]) -> bool {
         self.keeps_links(u, v, limits)
             && self.keeps_turns(u, v)
             && self.keeps_near(u)
-            && self.is_near(v, limits, all)
+            && (cost <= limits.error * limits.error * FLAT || self.is_near(v, limits, all))
     }
 
     /// Whether triangles that change are near the surface that was read: in their middle and
@@ -532,17 +542,22 @@ impl Collapse {
         }
         let gone = quadrics[u as usize];
         quadrics[v as usize].add(&gone);
+        self.at_home[v as usize] = quadrics[v as usize].at(self.start[v as usize]);
     }
 
     /// Queues what may cost less now.
     fn look_again(&mut self, v: u32, limits: Limits) {
         let fan = std::mem::take(&mut self.attempt.fan);
         let most = limits.error * limits.error;
+        let both = self.around[v as usize] != Around::Closed;
         for &t in &fan {
-            for w in self.now.triangles[t as usize] {
-                let cost = self.cost(w, v);
-                if w != v && !self.locked[w as usize] && cost < self.costs[w as usize].min(most) {
-                    self.push(w, cost);
+            let ends = opposite(self.now.triangles[t as usize], v);
+            for &w in if both { &ends[..] } else { &ends[..1] } {
+                if !self.locked[w as usize] {
+                    let cost = self.cost(w, v);
+                    if cost < self.costs[w as usize].min(most) {
+                        self.push(w, cost);
+                    }
                 }
             }
         }

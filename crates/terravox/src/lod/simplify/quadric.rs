@@ -11,7 +11,7 @@ pub(super) struct Quadric {
     mixed: DVec3,
     linear: DVec3,
     constant: f64,
-    weight: f64,
+    pub weight: f64,
 }
 
 impl Quadric {
@@ -37,13 +37,8 @@ impl Quadric {
         self.weight += other.weight;
     }
 
-    /// The mean squared distance of a point from the planes of both.
-    pub fn mean(&self, other: &Quadric, point: Vec3) -> f32 {
-        let sum = self.at(point) + other.at(point);
-        (sum.max(0.0) / (self.weight + other.weight).max(f64::MIN_POSITIVE)) as f32
-    }
-
-    fn at(&self, point: Vec3) -> f64 {
+    /// The sum for a point.
+    pub fn at(&self, point: Vec3) -> f64 {
         let p = point.as_dvec3();
         let mixed = self.mixed.dot(p * DVec3::new(p.y, p.z, p.x));
         self.squares.dot(p * p) + 2.0 * (mixed + self.linear.dot(p)) + self.constant
