@@ -37,17 +37,29 @@ impl Nearest {
     /// Distance from `point` to the nearest triangle; infinite if none lies within
     /// 64 voxels.
     pub fn distance(&self, point: DVec3) -> f64 {
+        self.find(point).0
+    }
+
+    /// The nearest point of a triangle; `point` itself if none lies within 64 voxels.
+    pub fn closest(&self, point: DVec3) -> DVec3 {
+        self.find(point).1
+    }
+
+    fn find(&self, point: DVec3) -> (f64, DVec3) {
         let home = point.floor().as_ivec3();
-        let mut best = f64::INFINITY;
+        let mut best = (f64::INFINITY, point);
         for shell in 0..=MAX_SHELLS {
             // All that a shell holds is at least this far from the point.
-            if best <= f64::from(shell - 1).max(0.0) {
+            if best.0 <= f64::from(shell - 1).max(0.0) {
                 break;
             }
             for cell in hull(home, shell) {
                 for &at in self.cells.get(&cell).map_or(&[][..], |list| list) {
                     let near = closest_point(point, self.triangles[at as usize]);
-                    best = best.min(near.distance(point));
+                    let distance = near.distance(point);
+                    if distance < best.0 {
+                        best = (distance, near);
+                    }
                 }
             }
         }
@@ -151,6 +163,7 @@ mod tests {
             let all = surface.triangles.iter().map(|&t| closest_point(p, surface.corners(t)));
             let best = all.map(|q| q.distance(p)).fold(f64::INFINITY, f64::min);
             assert!((nearest.distance(p) - best).abs() < 1e-12);
+            assert!((nearest.closest(p).distance(p) - best).abs() < 1e-12);
         }
     }
 

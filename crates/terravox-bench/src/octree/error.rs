@@ -14,6 +14,7 @@ use crate::mesh::surface::{Accumulator, Spread, Surface};
 use crate::report::{Report, Row, detail};
 use crate::worlds::{generated, rough};
 
+use super::fit::fitted;
 use super::speed::set_worst;
 
 /// The mip that is shown.
@@ -29,25 +30,29 @@ pub fn run(report: &mut Report) {
     let mut ratios = Vec::new();
     for world in [generated::world(), rough::world()] {
         let grid = &world.grid;
-        let [mut by_mip, mut by_clusters] = [[Accumulator::default(); 2]; 2];
+        let [mut by_mip, mut by_clusters, mut anywhere] = [[Accumulator::default(); 2]; 3];
         let blocks = blocks(grid);
         let mut place = Clusters::new();
-        let (mut moved, mut vertices) = (0, 0);
+        let (mut count, mut vertices) = (0, 0);
         for &block in &blocks {
             let fine = Nearest::new(&fine(grid, block.voxels()));
             let mut solid = mesh(grid, block);
-            measure(&solid, block, &fine, &mut by_mip);
-            moved += place.place(grid, block, &mut solid);
+            measure(&surface(&solid, block), &fine, &mut by_mip);
+            count += place.place(grid, block, &mut solid);
             vertices += solid.vertex_count();
-            measure(&solid, block, &fine, &mut by_clusters);
+            let moved = surface(&solid, block);
+            measure(&moved, &fine, &mut by_clusters);
+            measure(&fitted(&moved, &fine), &fine, &mut anywhere);
         }
-        let [mip, clusters] = [by_mip, by_clusters].map(|found| found.map(Accumulator::finish));
+        let [mip, clusters, anywhere] =
+            [by_mip, by_clusters, anywhere].map(|found| found.map(Accumulator::finish));
         ratios.push((world.name, clusters[0].rms / mip[0].rms));
         let [plain, placed] = time(grid, &blocks);
-        let share = moved as f64 / vertices as f64;
+        let share = count as f64 / vertices as f64;
         let lines = vec![
             line("mip", mip[0]),
             line("clusters", clusters[0]).beside(mip[0].rms),
+            line("vertices anywhere", anywhere[0]).beside(mip[0].rms),
             line("vertices, mip", mip[1]),
             line("vertices, clusters", clusters[1]).beside(mip[1].rms),
             detail("vertices that move", share, "share"),
@@ -104,17 +109,21 @@ fn fine(grid: &VoxelGrid, voxels: Region) -> Surface {
     all
 }
 
-/// Adds the distances of a block's surface, and of its vertices, from the fine one.
-fn measure(solid: &Mesh, block: MipBlock, fine: &Nearest, into: &mut [Accumulator; 2]) {
+/// The surface of a block, in voxels.
+fn surface(solid: &Mesh, block: MipBlock) -> Surface {
     let VoxelPos { x, y, z } = block.voxels().min;
     let min = DVec3::new(x.into(), y.into(), z.into());
     let size = f64::from(1_u32 << block.mip);
     let place = |p: &[f32; 3]| min + size * DVec3::from(p.map(f64::from));
-    let surface = Surface {
+    Surface {
         positions: solid.positions.iter().map(place).collect(),
         triangles: solid.triangles().collect(),
         ..Surface::default()
-    };
+    }
+}
+
+/// Adds the distances of a surface, and of its vertices, from the fine one.
+fn measure(surface: &Surface, fine: &Nearest, into: &mut [Accumulator; 2]) {
     surface.sample(|point, area| into[0].add(fine.distance(point), area));
     surface.positions.iter().for_each(|&point| into[1].add(fine.distance(point), 1.0));
 }

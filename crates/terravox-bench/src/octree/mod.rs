@@ -2,6 +2,7 @@
 
 mod cluster;
 mod error;
+mod fit;
 mod morph;
 mod simplify;
 mod speed;

@@ -6,7 +6,7 @@ use crate::mesh::Surface;
 const NORMAL_CELLS: f32 = 0.1;
 
 /// What another material counts like, in cells.
-const MATERIAL_CELLS: f32 = 0.2;
+const MATERIAL_CELLS: f32 = 0.4;
 
 /// Materials of a surface that count, those with most weight.
 const MATERIALS: usize = 6;

@@ -22,6 +22,7 @@ pub(super) struct Grid {
     /// Longest edge of a triangle.
     longest: f32,
     pairs: Vec<[u32; 2]>,
+    cells: Vec<u32>,
 }
 
 impl Grid {
@@ -51,27 +52,31 @@ impl Grid {
         self.size = (span / self.edge).to_array().map(|v| v as usize + 1);
         self.pairs.clear();
         for at in 0..self.triangles.len() {
-            let first = self.pairs.len();
-            self.list(at as u32, self.triangles[at].corners, reach);
-            self.pairs[first..].sort_unstable();
+            self.cells.clear();
+            if self.list(at, self.triangles[at].corners, reach) {
+                self.cells.sort_unstable();
+                self.cells.dedup();
+            }
+            self.pairs.extend(self.cells.iter().map(|&cell| [cell, at as u32]));
         }
-        self.pairs.dedup();
         self.sort();
     }
 
-    /// Lists a piece of a triangle in the cells that its box touches; cuts it first while
-    /// those are many.
-    fn list(&mut self, triangle: u32, piece: [Vec3; 3], reach: f32) {
+    /// Lists the cells that the box of a piece of a triangle touches. Cuts it first while
+    /// those are many; then some may be listed twice, and this answers so.
+    fn list(&mut self, triangle: usize, piece: [Vec3; 3], reach: f32) -> bool {
         let (low, high) =
             (piece[0].min(piece[1]).min(piece[2]), piece[0].max(piece[1]).max(piece[2]));
         if (high - low).max_element() > 4.0 * self.edge {
             let halves = halves(&piece, longest_edge(&piece).1);
-            halves.into_iter().for_each(|half| self.list(triangle, half, reach));
-            return;
+            for half in halves {
+                self.list(triangle, half, reach);
+            }
+            return true;
         }
         let (low, high) = (self.cell(low - reach), self.cell(high + reach));
         // From the middle of a cell to its corner and on.
-        let own = self.triangles[triangle as usize];
+        let own = self.triangles[triangle];
         let most = reach + 0.8661 * self.edge;
         for y in low[1]..=high[1] {
             for z in low[2]..=high[2] {
@@ -79,11 +84,12 @@ impl Grid {
                     let middle =
                         self.min + (Vec3::new(x as f32, y as f32, z as f32) + 0.5) * self.edge;
                     if own.may_be_near(middle, most) {
-                        self.pairs.push([self.index([x, y, z]), triangle]);
+                        self.cells.push(self.index([x, y, z]));
                     }
                 }
             }
         }
+        false
     }
 
     /// Sorts what was listed by cell.
