@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Smooth, editable voxel terrain: make it, import it, mesh it, look at it.
@@ -18,6 +18,25 @@ pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// What was typed.
+    ///
+    /// # Errors
+    /// If it cannot be read, or help was asked for.
+    pub fn typed() -> Result<Cli, clap::Error> {
+        Cli::from_arg_matches(&Cli::command_line().try_get_matches()?)
+    }
+
+    /// A number below 0 is a value, to be refused as such, and no option.
+    fn command_line() -> clap::Command {
+        let number = |arg: clap::Arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        Cli::command().mut_subcommands(|command| command.mut_args(number))
+    }
 }
 
 /// The commands.
@@ -548,11 +567,10 @@ fn pixels(text: &str) -> Result<[usize; 2], String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed_and_every_command_has_an_example() {
-        let command = Cli::command();
+        let command = Cli::command_line();
         command.clone().debug_assert();
         for sub in command.get_subcommands() {
             let help = sub.get_after_help().map(|help| help.to_string()).unwrap_or_default();

@@ -16,7 +16,6 @@ mod report;
 mod triangles;
 mod world;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,7 +25,7 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     silence_caught_panics();
-    let cli = match args::Cli::try_parse() {
+    let cli = match args::Cli::typed() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -60,9 +60,12 @@ impl Kept {
     pub fn report(&self, report: &mut Report) {
         report.count("leaves", "leaves", self.leaves as u64);
         let share = self.triangles as f64 / self.fine_triangles.max(1) as f64;
-        let text =
-            format!("{:.1} % of {} triangles", share * 100.0, grouped(self.fine_triangles as u64));
+        let text = format!(
+            "keep {:.1} % of {} triangles",
+            share * 100.0,
+            grouped(self.fine_triangles as u64)
+        );
         let value = json!({ "share": share, "fine_triangles": self.fine_triangles });
-        report.line("kept", "kept", text, value);
+        report.line("kept", "nodes", text, value);
     }
 }

@@ -114,7 +114,7 @@ pub fn write(
     let tiles = tiles_of(&snapshot, options.mip);
     let bar = console.bar("meshing", tiles.len());
     let only_liquid = ground.is_some();
-    let meshed = tiles.iter().map(|tile| {
+    let mesh = |tile: &Tile| {
         let meshes = mesh_tile(&snapshot, tile, options.mip);
         bar.step();
         let mut meshes = meshes.map_err(Failure::at(path))?;
@@ -122,7 +122,11 @@ pub fn write(
             meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
         }
         Ok((tile.name(), simplified(meshes, options.simplify)))
-    });
+    };
+    // So many at a time: a world's triangles need not fit in memory.
+    let meshed = tiles
+        .chunks(rayon::current_num_threads())
+        .flat_map(|tiles| tiles.par_iter().map(mesh).collect::<Vec<_>>());
     let ground = ground.map(|mesh| simplified(vec![mesh], options.simplify));
     let ground = ground.map(|meshes| Ok(("ground".to_owned(), meshes)));
     let meshed = ground.into_iter().chain(meshed);

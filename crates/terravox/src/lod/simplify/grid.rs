@@ -1,13 +1,17 @@
 //! Triangles by the cells that they are near.
 
+use super::linked::NONE;
 use super::triangle::{Triangle, halves, longest_edge};
 use glam::Vec3;
 
 /// A piece whose longest edge is this share of the error is not cut any further.
 const SMALLEST: f32 = 0.08;
 
-/// Cells that a grid may have.
-const MAX_CELLS: f32 = 2e6;
+/// Pages that a grid may have.
+const MAX_PAGES: f32 = 4e6;
+
+/// Cells along the edge of a page: only pages that something is near are listed.
+const PAGE: usize = 8;
 
 /// The triangles that are near each cell.
 #[derive(Default)]
@@ -15,8 +19,13 @@ pub(super) struct Grid {
     pub triangles: Vec<Triangle>,
     min: Vec3,
     edge: f32,
+    /// Size in cells, and in pages.
     size: [usize; 3],
-    /// First entry of each cell in `near`; then their number.
+    paged: [usize; 3],
+    /// Which one each page is of those that are listed; x fastest, then z, then y.
+    pages: Vec<u32>,
+    page_count: u32,
+    /// First entry of each cell of listed pages in `near`; then their number.
     starts: Vec<u32>,
     near: Vec<u32>,
     /// Longest edge of a triangle.
@@ -45,11 +54,15 @@ impl Grid {
         self.min = min - reach;
         let span = max - min + 2.0 * reach;
         self.edge = 1.0;
-        let count = |edge: f32| ((span / edge).floor() + 1.0).element_product();
-        while count(self.edge) > MAX_CELLS {
+        let count = |edge: f32| (span / (edge * PAGE as f32)).ceil().element_product();
+        while count(self.edge) > MAX_PAGES {
             self.edge *= 2.0;
         }
         self.size = (span / self.edge).to_array().map(|v| v as usize + 1);
+        self.paged = self.size.map(|cells| cells.div_ceil(PAGE));
+        self.pages.clear();
+        self.pages.resize(self.paged.iter().product(), NONE);
+        self.page_count = 0;
         self.pairs.clear();
         for at in 0..self.triangles.len() {
             self.cells.clear();
@@ -84,7 +97,8 @@ impl Grid {
                     let middle =
                         self.min + (Vec3::new(x as f32, y as f32, z as f32) + 0.5) * self.edge;
                     if own.may_be_near(middle, most) {
-                        self.cells.push(self.index([x, y, z]));
+                        let cell = self.listed([x, y, z]);
+                        self.cells.push(cell);
                     }
                 }
             }
@@ -95,7 +109,7 @@ impl Grid {
     /// Sorts what was listed by cell.
     fn sort(&mut self) {
         self.starts.clear();
-        self.starts.resize(self.size.iter().product::<usize>() + 1, 0);
+        self.starts.resize(self.page_count as usize * PAGE.pow(3) + 1, 0);
         for pair in &self.pairs {
             self.starts[pair[0] as usize] += 1;
         }
@@ -119,14 +133,36 @@ impl Grid {
         [0, 1, 2].map(|i| (at[i].max(0.0) as usize).min(self.size[i] - 1))
     }
 
-    fn index(&self, [x, y, z]: [usize; 3]) -> u32 {
-        (x + self.size[0] * (z + self.size[2] * y)) as u32
+    /// The page of a cell, and which of its cells that is.
+    #[inline]
+    fn page(&self, [x, y, z]: [usize; 3]) -> (usize, u32) {
+        let along =
+            |[x, y, z]: [usize; 3], [width, _, depth]: [usize; 3]| x + width * (z + depth * y);
+        let page = along([x, y, z].map(|at| at / PAGE), self.paged);
+        (page, along([x, y, z].map(|at| at % PAGE), [PAGE; 3]) as u32)
+    }
+
+    /// A cell by its number, in a page that is listed from now on.
+    fn listed(&mut self, cell: [usize; 3]) -> u32 {
+        let (page, cell) = self.page(cell);
+        let number = &mut self.pages[page];
+        if *number == NONE {
+            *number = self.page_count;
+            self.page_count += 1;
+        }
+        *number * PAGE.pow(3) as u32 + cell
     }
 
     /// Triangles that are listed where a point is.
     fn near(&self, p: Vec3) -> &[u32] {
-        let cell = self.index(self.cell(p)) as usize;
-        &self.near[self.starts[cell] as usize..self.starts[cell + 1] as usize]
+        let (page, cell) = self.page(self.cell(p));
+        match self.pages[page] {
+            NONE => &[],
+            number => {
+                let cell = number as usize * PAGE.pow(3) + cell as usize;
+                &self.near[self.starts[cell] as usize..self.starts[cell + 1] as usize]
+            }
+        }
     }
 
     /// The triangle nearest to a point, of those that are listed there.
