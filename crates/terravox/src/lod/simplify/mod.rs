@@ -13,7 +13,6 @@ mod grid;
 mod join;
 mod left;
 mod linked;
-mod log;
 #[cfg(test)]
 mod naive;
 mod quadric;
