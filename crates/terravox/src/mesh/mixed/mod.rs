@@ -19,6 +19,7 @@
 mod around;
 mod border;
 mod boxes;
+mod corners;
 mod frame;
 mod levels;
 #[cfg(test)]
