@@ -332,13 +332,15 @@ impl<C: Cells> Border<'_, C> {
     /// Number of the border's corner at a place.
     fn corner(&mut self, at: [i32; 3]) -> usize {
         let feature = feature_of(at, self.view.frame.edge());
-        let corners = &mut self.scratch.corners;
-        let number = corners.number(at, feature);
-        if number == corners.all.len() {
-            let corner = self.new_corner(at, feature);
-            self.scratch.corners.all.push(corner);
+        let count = self.scratch.corners.all.len() as u32;
+        let number = self.scratch.corners.number(at, feature);
+        if *number != u32::MAX {
+            return *number as usize;
         }
-        number
+        *number = count;
+        let corner = self.new_corner(at, feature);
+        self.scratch.corners.all.push(corner);
+        count as usize
     }
 
     /// Looks up what is shown around a corner.

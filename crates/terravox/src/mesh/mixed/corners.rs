@@ -72,20 +72,16 @@ impl Corners {
         table.resize(count as usize, u32::MAX);
     }
 
-    /// Number of the corner at a place, which lies on a feature. If that is how many there are,
-    /// it is new, and must be appended.
+    /// Where the number of the corner at a place is, which lies on a feature; [`u32::MAX`] if
+    /// it was not asked for before.
     #[inline]
-    pub(super) fn number(&mut self, at: [i32; 3], feature: usize) -> usize {
+    pub(super) fn number(&mut self, at: [i32; 3], feature: usize) -> &mut u32 {
         let SideTable { first, shift, width } = self.sides[feature];
-        let number = if let (Some((axis, _)), true) = (side_of(feature), width > 0) {
+        if let (Some((axis, _)), true) = (side_of(feature), width > 0) {
             let [u, v] = ROWS[axis].map(|axis| at[axis] as u32 >> shift);
             &mut self.table[(first + v * width + u) as usize]
         } else {
             self.others.entry(packed(at)).or_insert(u32::MAX)
-        };
-        if *number == u32::MAX {
-            *number = self.all.len() as u32;
         }
-        *number as usize
     }
 }
