@@ -3,26 +3,12 @@
 use glam::Vec3;
 
 use super::{BuildScratch, QuadTree};
-use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
+use crate::mesh::{BlockMesh, Mesher, Numbers, PAD, Surface};
 use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 
 const BLOCK: [i32; 3] = [-8, 16, -24];
 
-/// Xorshift.
-pub(super) struct Numbers(u64);
-
 impl Numbers {
-    pub(super) fn new(seed: u64) -> Numbers {
-        Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
     /// In `low..high`.
     pub(super) fn within(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * (self.next() as f64 / (1u64 << 53) as f64) as f32

@@ -8,7 +8,7 @@ use super::node::{Child, UNUSED, WIDTH};
 use super::surfaces::*;
 use super::walk::MAX_DEPTH;
 use super::*;
-use crate::mesh::Surface;
+use crate::mesh::{Numbers, Surface};
 use crate::voxel::Cell;
 
 /// A triangle's share by which fast and naive may differ at its edges.
