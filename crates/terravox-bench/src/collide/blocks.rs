@@ -9,6 +9,7 @@ use crate::mesh::ours::table_of;
 use crate::mesh::peers::FsnBlock;
 use crate::mesh::speed::blocks_of_8;
 use crate::worlds::World;
+use crate::worlds::random::Lcg;
 
 /// Segments, and boxes, that a block is asked.
 pub const QUERIES: usize = 96;
@@ -45,7 +46,7 @@ pub struct Block {
 pub fn of(world: &World) -> Vec<Block> {
     let table = table_of(Shape::Default);
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
-    let mut random = Random(0x5eed);
+    let mut random = Lcg(0x5eed);
     let block = |cells: DenseBox| {
         mesher.mesh(&cells, &table, &mut mesh);
         let surface = mesh.solid.clone();
@@ -76,7 +77,7 @@ impl Block {
 }
 
 /// Through the block, from one point of its hull to one of another side.
-fn segment(random: &mut Random) -> [[f32; 3]; 2] {
+fn segment(random: &mut Lcg) -> [[f32; 3]; 2] {
     let from = random.below(6);
     let to = (from + 1 + random.below(5)) % 6;
     [from, to].map(|side| {
@@ -87,27 +88,11 @@ fn segment(random: &mut Random) -> [[f32; 3]; 2] {
 }
 
 /// Half a voxel or so from a vertex, and about as large.
-fn box_near(surface: &Surface, random: &mut Random) -> [[f32; 3]; 2] {
+fn box_near(surface: &Surface, random: &mut Lcg) -> [[f32; 3]; 2] {
     let vertex = surface.positions[random.below(surface.positions.len())];
     let centre = vertex.map(|v| v + random.unit() * 2.0 - 1.0);
     let half = [0; 3].map(|_| 0.3 + 0.7 * random.unit());
     [-1.0, 1.0].map(|sign| [0, 1, 2].map(|i| centre[i] + sign * half[i]))
-}
-
-/// The same numbers in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    /// From 0 to 1.
-    pub fn unit(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 40) as f32 / (1 << 24) as f32
-    }
-
-    /// One of the numbers below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
-        ((self.unit() * end as f32) as usize).min(end - 1)
-    }
 }
 
 #[cfg(test)]
@@ -116,7 +101,7 @@ mod tests {
 
     #[test]
     fn segments_cross_the_block_from_side_to_side() {
-        let mut random = Random(1);
+        let mut random = Lcg(1);
         for _ in 0..200 {
             let ends = segment(&mut random);
             let hull = -BEYOND..=EDGE + BEYOND;

@@ -6,7 +6,7 @@
 
 use fast_surface_nets::SurfaceNetsBuffer;
 
-use super::blocks::{self, Block, QUERIES, Random};
+use super::blocks::{self, Block, QUERIES};
 #[cfg(cpp_peers)]
 use super::peers::{Bullet, Embree};
 use super::peers::{
@@ -15,6 +15,7 @@ use super::peers::{
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::report::{Better, Report, Row, detail};
 use crate::worlds::World;
+use crate::worlds::random::Lcg;
 
 /// Blocks in an item: one alone is too short for the clock.
 const GROUP: usize = 64;
@@ -169,7 +170,7 @@ impl Questions {
 
     fn shuffled(blocks: &[Block]) -> Questions {
         let mut all = Questions::by_block(blocks);
-        let mut random = Random(7);
+        let mut random = Lcg(7);
         for list in [&mut all.segments, &mut all.boxes] {
             for i in (1..list.len()).rev() {
                 list.swap(i, random.below(i + 1));

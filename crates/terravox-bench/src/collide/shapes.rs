@@ -8,6 +8,7 @@ use terravox::collide::{Shape, ShapeCore};
 
 use crate::harness::{Budget, Entrant, contest};
 use crate::report::{Report, detail};
+use crate::worlds::random::Lcg;
 
 /// Triangles a kind of shape is asked about.
 const PAIRS: usize = 2000;
@@ -26,34 +27,26 @@ struct Pair {
 /// Whether the answer about a pair is yes.
 type Question<'a> = &'a dyn Fn(&Pair) -> bool;
 
-/// Numbers from -1 to 1.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-
-    fn three(&mut self, reach: f32) -> [f32; 3] {
-        [self.next() * reach, self.next() * reach, self.next() * reach]
-    }
+/// Three numbers from `-reach` to `reach`.
+fn three(numbers: &mut Lcg, reach: f32) -> [f32; 3] {
+    [0; 3].map(|_| numbers.signed() * reach)
 }
 
 /// Halves of quads about a voxel wide, in any direction, whose box meets the shape's.
 fn pairs(shape: &ShapeCore) -> Vec<Pair> {
-    let mut numbers = Numbers(7);
+    let mut numbers = Lcg(7);
     let (min, max) = shape.bounds();
     let mut pairs = Vec::new();
     while pairs.len() < PAIRS {
         let turn = Quat::from_axis_angle(
-            Vec3::from(numbers.three(1.0)).normalize_or(Vec3::Y),
-            numbers.next() * 3.0,
+            Vec3::from(three(&mut numbers, 1.0)).normalize_or(Vec3::Y),
+            numbers.signed() * 3.0,
         );
-        let middle = Vec3::from(numbers.three(1.5));
+        let middle = Vec3::from(three(&mut numbers, 1.5));
         let corners = [[-0.5, 0.0, -0.5], [0.5, 0.0, -0.5], [0.5, 0.0, 0.5]];
-        let triangle = corners
-            .map(|p| (middle + turn * (Vec3::from(p) + Vec3::from(numbers.three(0.2)))).to_array());
+        let triangle = corners.map(|p| {
+            (middle + turn * (Vec3::from(p) + Vec3::from(three(&mut numbers, 0.2)))).to_array()
+        });
         let meets = (0..3).all(|i| {
             let corners = triangle.map(|p| p[i]);
             let low = corners.into_iter().fold(f32::INFINITY, f32::min);
@@ -61,11 +54,11 @@ fn pairs(shape: &ShapeCore) -> Vec<Pair> {
             low - NEAR <= max[i] && high + NEAR >= min[i]
         });
         if meets {
-            let at = numbers.three(4.0);
+            let at = three(&mut numbers, 4.0);
             let triangle = triangle.map(|p| [0, 1, 2].map(|i| p[i] + at[i]));
             let [a, b, c] = triangle.map(Vec3::from);
             let face = parry::Triangle::new(a, b, c);
-            pairs.push(Pair { at, motion: numbers.three(2.0), triangle, face });
+            pairs.push(Pair { at, motion: three(&mut numbers, 2.0), triangle, face });
         }
     }
     pairs
@@ -135,9 +128,9 @@ pub fn run(report: &mut Report) {
     let half = [0.5, 0.4, 0.6];
     let ours = Shape::Box { half, rotation: turn.to_array() };
     ask(report, "box", &ours, &parry::Cuboid::new(Vec3::from(half)), turn);
-    let mut numbers = Numbers(3);
-    let points =
-        [0; 16].map(|_| (Vec3::from(numbers.three(1.0)).normalize_or(Vec3::Y) * 0.6).to_array());
+    let mut numbers = Lcg(3);
+    let points = [0; 16]
+        .map(|_| (Vec3::from(three(&mut numbers, 1.0)).normalize_or(Vec3::Y) * 0.6).to_array());
     let corners = points.map(Vec3::from);
     let peer = parry::ConvexPolyhedron::from_convex_hull(&corners).expect("the points have a hull");
     ask(report, "hull of 16 points", &Shape::Convex { points: &points }, &peer, none);

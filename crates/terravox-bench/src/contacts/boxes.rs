@@ -10,7 +10,7 @@ use terravox::voxel::{
 
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::report::{Report, detail};
-use crate::worlds::rough;
+use crate::worlds::{random::Lcg, rough};
 
 /// Edge of a cube of boxes, as a power of two: what the library advises.
 const CUBE_LOG2: u32 = 5;
@@ -48,11 +48,8 @@ impl Piece {
 
     /// Digs surface cells, and fills air beside the surface, in turns, at random.
     fn make_edits(&mut self, mut grid: VoxelGrid) {
-        let mut seed = 7u64;
-        let mut next = || {
-            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (seed >> 40) as i32 & 63
-        };
+        let mut numbers = Lcg(7);
+        let mut next = || numbers.bits() as i32 & 63;
         while self.edits.len() < EDITS {
             let at = VoxelPos::new(next(), next(), next());
             let solid = self.is_solid(at);

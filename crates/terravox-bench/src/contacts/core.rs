@@ -11,10 +11,10 @@ use terravox::generate::{Hills, fill_sdf};
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, WATER};
 
 use super::integrator::{GRAVITY, Integrator, Rigid, STEP};
-use crate::collide::blocks::Random;
 use crate::harness::{Budget, Entrant, contest};
 use crate::report::{Report, detail};
 use crate::worlds::generated;
+use crate::worlds::random::Lcg;
 
 const ROCK: u8 = 8;
 const UPRIGHT: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
@@ -168,7 +168,7 @@ fn ghosts(report: &mut Report) {
 /// Bodies that only move up and down, set on borders of blocks and on edges.
 fn support(report: &mut Report) {
     let mut integrator = Integrator::default();
-    let mut random = Random(11);
+    let mut random = Lcg(11);
     let (mut set, mut lost, mut worst) = (0, 0, 0.0_f64);
     let waves = [0.05, 0.3, 1.0, 2.5].into_iter().zip(0..).map(|(steep, seed)| hills(seed, steep));
     let worlds: Vec<_> = waves.chain([noise(4), noise(5)]).collect();
@@ -200,7 +200,7 @@ fn support(report: &mut Report) {
 }
 
 /// The middle of some side of the triangle that is below.
-fn on_edge(collider: &Collider, random: &mut Random, x: f64, z: f64) -> (f64, f64) {
+fn on_edge(collider: &Collider, random: &mut Lcg, x: f64, z: f64) -> (f64, f64) {
     let down = Ray::new([x, 40.0, z], [0.0, -1.0, 0.0], 90.0);
     let Some(hit) = collider.ray(&down, &Filter::SOLID).found else { return (x, z) };
     let Ok(Some(block)) = collider.block(hit.block, Default::default()) else { return (x, z) };
@@ -216,7 +216,7 @@ fn on_edge(collider: &Collider, random: &mut Random, x: f64, z: f64) -> (f64, f6
 /// Bodies that start 0.3 inside.
 fn inside(report: &mut Report) {
     let mut integrator = Integrator::default();
-    let mut random = Random(5);
+    let mut random = Lcg(5);
     let (mut started, mut out) = (0, 0);
     let mut lines = Vec::new();
     let waves = [0.0, 0.3, 1.0].into_iter().zip(20..).map(|(steep, seed)| hills(seed, steep));
@@ -302,7 +302,7 @@ fn floating(report: &mut Report) {
 fn cost(report: &mut Report) {
     let world = generated::world();
     let collider = collider_of(&world.grid);
-    let mut random = Random(3);
+    let mut random = Lcg(3);
     let mut poses = Vec::new();
     while poses.len() < 1000 {
         let [x, z] = [0; 2].map(|_| f64::from(random.unit()) * 600.0 - 300.0);

@@ -1,7 +1,8 @@
 //! Seeded random numbers, and random grids that are closed in their region.
 //!
-//! Source of the numbers: Steele, Lea and Flood, "Fast splittable pseudorandom
-//! number generators" (2014), the SplitMix64 finaliser over a counter.
+//! Sources of the numbers: Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators" (2014), the SplitMix64 finaliser over a counter; Knuth, "The Art of Computer
+//! Programming", volume 2, §3.3.4, the linear congruences of MMIX.
 
 use glam::{DQuat, DVec3};
 use terravox::voxel::{Cell, DenseBox, Region, VoxelPos};
@@ -60,6 +61,33 @@ impl Rng {
                 return q.normalize();
             }
         }
+    }
+}
+
+/// A seeded stream of numbers by linear congruences.
+#[derive(Clone, Debug)]
+pub struct Lcg(pub u64);
+
+impl Lcg {
+    /// The next 24 bits.
+    pub fn bits(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 40) as u32
+    }
+
+    /// A number in 0..1.
+    pub fn unit(&mut self) -> f32 {
+        self.bits() as f32 / (1 << 24) as f32
+    }
+
+    /// A number in -1..1.
+    pub fn signed(&mut self) -> f32 {
+        2.0 * self.unit() - 1.0
+    }
+
+    /// A whole number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        ((self.unit() * end as f32) as usize).min(end - 1)
     }
 }
 

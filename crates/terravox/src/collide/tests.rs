@@ -43,6 +43,13 @@ fn cell_at(seed: u64, at: VoxelPos) -> Cell {
     }
 }
 
+/// The next number of a stream, by the first half of SplitMix64's finaliser.
+pub(super) fn splitmix(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ (z >> 29)
+}
+
 fn hash(seed: u64, at: VoxelPos) -> u64 {
     let [x, y, z] = at.to_array().map(|v| v as u32 as u64);
     let mut h = seed ^ x << 40 ^ y << 20 ^ z;

@@ -1,25 +1,16 @@
 //! A small seeded world: hills, cliffs, lakes, and caves that open in the hillsides.
 //!
 //! The ground is a height field of gradient noise, its distance estimated from height and
-//! slope. Caves are capsules between jittered points of a lattice, roughened by noise, so
-//! they are true distances too. Lakes fill what lies below the sea level and above the
+//! slope; [`caves`] are true distances. Lakes fill what lies below the sea level and above the
 //! ground; caves keep away from lake beds.
 
-use super::noise::{Noise2, Noise3, unit};
+use super::caves::{self, Capsule, capsules, smooth_min};
+use super::noise::{MAX_NOISE, Noise2, Noise3};
 use super::sdf::{cell_centre, occupancy_units};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
 /// Height of the lakes' surface, in voxels.
 pub const SEA_LEVEL: f64 = 4.0;
-
-/// Voxels between the lattice points that caves connect.
-const CAVE_SPACING: i64 = 40;
-
-/// Caves lie between these lattice layers.
-const CAVE_LAYERS: std::ops::Range<i64> = -2..2;
-
-/// How far a cave's wall may lie from its axis, in voxels: radius and roughness.
-const CAVE_REACH: f64 = 16.0;
 
 /// Height below which all rock is the same.
 const LAST_LAYER: f64 = -34.0;
@@ -50,23 +41,6 @@ pub struct Hills {
     seed: u64,
 }
 
-/// Caves show in mips up to this one. They are some ten voxels wide: in a cell that is wider
-/// a distance to their wall says nothing about how full the cell is.
-const CAVE_MAX_MIP: u8 = 3;
-
-/// What [`noise_2d`] never leaves: each of its gradients has two components of at most 1, and
-/// the four corners weigh the distances on an axis with at most ½ together, times 1.5.
-const MAX_NOISE: f64 = 1.5;
-
-/// What [`noise_3d`] never leaves, likewise.
-const MAX_NOISE_3D: f64 = 1.95;
-
-/// How far noise moves the walls of caves, in voxels.
-const ROUGHNESS: f64 = 1.6;
-
-/// Cave and ground blend where their distances differ by less, in voxels.
-const BLEND: f64 = 4.0;
-
 /// Half the diagonal of a cube of 4³ cells, in cells: for such, caves are looked for together.
 const HALF_DIAGONAL: f64 = 3.47;
 
@@ -93,37 +67,6 @@ enum Whole {
     Air,
     /// Full cells below all strata but the last, and below the caves.
     Deep,
-}
-
-/// A piece of cave: all within `radius` voxels of the segment.
-struct Capsule {
-    from: [f64; 3],
-    to: [f64; 3],
-    /// From one end to the other, and the square of its length.
-    along: [f64; 3],
-    square: f64,
-    radius: f64,
-}
-
-impl Capsule {
-    /// Distance from the wall, positive outside.
-    #[inline]
-    fn distance(&self, p: [f64; 3]) -> f64 {
-        let off = minus(p, self.from);
-        let t = (dot(off, self.along) / self.square).clamp(0.0, 1.0);
-        let off = minus(off, self.along.map(|v| v * t));
-        dot(off, off).sqrt() - self.radius
-    }
-
-    /// Whether the cave changes any cell within `reach` cells of `middle`, in cells of `edge`
-    /// voxels. Where its wall, rough as it is, is four voxels and half a cell farther than the
-    /// blend of cave and ground reaches, it does not: either the ground is nearer by more than
-    /// they blend over, or a cell is full with the cave and without. Where the ground alone
-    /// fills all cells and a voxel more, being full with the cave is enough.
-    fn matters(&self, middle: [f64; 3], reach: f64, edge: f64, deep: bool) -> bool {
-        let blend = if deep { 1.0 } else { BLEND + 1.0 };
-        self.distance(middle) < blend + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
-    }
 }
 
 /// The height field.
@@ -238,10 +181,9 @@ impl Hills {
         // voxel less. Below 4.5 voxels there is rock, whose last layer is folded.
         let below = (heights[0] - highest) * upright;
         let fold = (7.0 + 1.2) * MAX_NOISE;
-        let caves = (CAVE_LAYERS.start * CAVE_SPACING) as f64 - CAVE_REACH;
         let deep = below > (0.5 * edge + 1.0).max(4.5)
             && highest < LAST_LAYER - fold
-            && highest < caves - 0.5 * edge - 1.0;
+            && highest < caves::LOWEST - 0.5 * edge - 1.0;
         deep.then_some(Whole::Deep)
     }
 
@@ -289,7 +231,7 @@ impl Hills {
         let region = cells.region();
         let edge = f64::from(1u32 << mip);
         let caves = match mip {
-            0..=CAVE_MAX_MIP => self.capsules(region, CAVE_REACH + 2.0 * edge, edge),
+            0..=caves::MAX_MIP => capsules(self.seed, region, caves::REACH + 2.0 * edge, edge),
             _ => Vec::new(),
         };
         cells.reset(region);
@@ -362,7 +304,7 @@ impl Fill<'_> {
         if depth > -edge && !caves.is_empty() {
             // Lake beds stay whole, and so do the shores.
             let keep = 2.0 * (SEA_LEVEL + 5.0 - column.height).max(0.0);
-            inside = smooth_min(depth, self.cave_distance(p, caves) + keep);
+            inside = smooth_min(depth, caves::distance(p, caves, &mut self.walls) + keep);
         }
         let solid = occupancy_units(inside / edge);
         // Water stands above the ground only: caves are dry.
@@ -379,61 +321,6 @@ impl Fill<'_> {
             0 => (Cell::AIR, None),
             units => (Cell { material: WATER, occupancy: stored(units) }, None),
         }
-    }
-
-    /// Distance to the nearest cave wall, positive outside the caves.
-    fn cave_distance(&mut self, p: [f64; 3], caves: &[&Capsule]) -> f64 {
-        let nearest = caves.iter().map(|cave| cave.distance(p)).fold(f64::INFINITY, f64::min);
-        match nearest < 8.0 {
-            true => nearest + ROUGHNESS * self.walls.at(p.map(|v| v / 9.0)),
-            false => nearest,
-        }
-    }
-}
-
-impl Hills {
-    /// The pieces of cave that come within `reach` voxels of a region.
-    fn capsules(&self, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
-        let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
-        let max = region.max.to_array().map(|v| f64::from(v) * edge + reach);
-        let lattice = |v: f64| (v / CAVE_SPACING as f64).floor() as i64;
-        let mut capsules = Vec::new();
-        for y in lattice(min[1]) - 1..=lattice(max[1]) {
-            for z in lattice(min[2]) - 1..=lattice(max[2]) {
-                for x in lattice(min[0]) - 1..=lattice(max[0]) {
-                    self.capsules_from([x, y, z], &mut capsules);
-                }
-            }
-        }
-        capsules.retain(|capsule| {
-            (0..3).all(|axis| {
-                let (a, b) = (capsule.from[axis], capsule.to[axis]);
-                a.min(b) < max[axis] && a.max(b) > min[axis]
-            })
-        });
-        capsules
-    }
-
-    fn capsules_from(&self, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
-        for (axis, [dx, dy, dz]) in [[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().enumerate() {
-            let within = CAVE_LAYERS.contains(&y) && CAVE_LAYERS.contains(&(y + dy));
-            let salt = self.seed ^ (20 + axis as u64);
-            let chance = unit(salt, x, y, z);
-            if within && chance < [0.34, 0.22, 0.34][axis] {
-                let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
-                let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| self.node(at));
-                let along = minus(to, from);
-                capsules.push(Capsule { from, to, along, square: dot(along, along), radius });
-            }
-        }
-    }
-
-    /// The jittered point that caves meet at, in voxels.
-    fn node(&self, at: [i64; 3]) -> [f64; 3] {
-        let [x, y, z] = at;
-        let jitter = |salt: u64| 0.15 + 0.7 * unit(self.seed ^ salt, x, y, z);
-        let jitters = [jitter(10), jitter(11), jitter(12)];
-        [0, 1, 2].map(|i| (at[i] as f64 + jitters[i]) * CAVE_SPACING as f64)
     }
 }
 
@@ -476,21 +363,6 @@ fn rounded_abs(v: f64) -> f64 {
     (v * v + 0.01).sqrt() - 0.1
 }
 
-/// The smaller distance, less where the two are alike: no thin shells between a cave and
-/// the open. Source: I. Quilez, "Smooth minimum" (the quadratic one).
-fn smooth_min(a: f64, b: f64) -> f64 {
-    let alike = (BLEND - (a - b).abs()).max(0.0) / BLEND;
-    a.min(b) - alike * alike * BLEND / 4.0
-}
-
-fn dot(u: [f64; 3], v: [f64; 3]) -> f64 {
-    u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
-}
-
-fn minus(u: [f64; 3], v: [f64; 3]) -> [f64; 3] {
-    [u[0] - v[0], u[1] - v[1], u[2] - v[2]]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -526,8 +398,9 @@ mod tests {
     fn naive(hills: Hills, region: Region, mip: u8) -> DenseBox {
         let edge = f64::from(1u32 << mip);
         let mut cells = DenseBox::new(region);
-        let caves = hills.capsules(region, 4.0 * (CAVE_REACH + edge), edge);
-        let caves: Vec<&Capsule> = if mip > CAVE_MAX_MIP { vec![] } else { caves.iter().collect() };
+        let caves = capsules(hills.seed, region, 4.0 * (caves::REACH + edge), edge);
+        let caves: Vec<&Capsule> =
+            if mip > caves::MAX_MIP { vec![] } else { caves.iter().collect() };
         for pos in region.voxels() {
             let mut column = hills.columns(Region::one(pos), edge);
             hills.dress(&mut column, Region::one(pos), edge);

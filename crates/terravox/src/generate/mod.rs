@@ -3,6 +3,7 @@
 //! Generators answer any region at any mip without making the finer cells, and the same
 //! cell is the same whatever is asked for around it or before it.
 
+mod caves;
 mod hills;
 mod noise;
 mod sdf;

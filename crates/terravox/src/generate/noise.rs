@@ -2,6 +2,13 @@
 //! and three dimensions. Only + − × and integer hashing, so that every platform gets the
 //! same bits.
 
+/// What [`Noise2`] never leaves: each of its gradients has two components of at most 1, and
+/// the four corners weigh the distances on an axis with at most ½ together, times 1.5.
+pub(super) const MAX_NOISE: f64 = 1.5;
+
+/// What [`Noise3`] never leaves, likewise.
+pub(super) const MAX_NOISE_3D: f64 = 1.95;
+
 /// A hash of a lattice point: 32 well mixed bits.
 #[inline]
 pub(super) fn hash(seed: u64, x: i64, y: i64, z: i64) -> u32 {

@@ -27,9 +27,9 @@ mod vertex;
 pub(crate) use blend::{BYTES, blend, dominant};
 pub(crate) use corner::{CORNERS, SIDE};
 pub(crate) use fast::ActiveCorner;
-#[cfg(test)]
-pub(crate) use mixed::tests::Welded;
 pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
+#[cfg(test)]
+pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
 pub(crate) use place::{dot, solved, unit_normal};
 pub use surface::{BlockMesh, Surface, VertexKey};

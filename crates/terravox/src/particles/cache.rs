@@ -1,15 +1,15 @@
 //! What rays found, shared by all particles of a world: (cell, direction) → plane.
 //!
-//! A cell is 0.5 × 2 × 0.5 m; a direction is the one of ±X, ±Y, ±Z that it follows most. What
-//! is found is kept for a cell four times as large as well, for particles that know nothing
-//! better: most of a burst, where nobody has flown before. The
-//! cache has a bound in bytes; when it is full, the entry that was made longest ago goes.
-//! Entries lie in one array, which is written round and round; a table of their numbers finds
-//! them (linear probing, deletion by moving back). Most particles that look are where nothing is known; a
-//! small table that counts the entries of coarse cells says so, and the rest is not read.
+//! A cell is 0.5 × 2 × 0.5 m; a direction is the one of ±X, ±Y, ±Z that it follows most. What is
+//! found is kept for a cell four times as large as well, for particles that know nothing better:
+//! most of a burst, where nobody has flown before. The cache has a bound in bytes; when it is full,
+//! the entry that was made longest ago goes. Entries lie in one array, which is written round and
+//! round; a table of their numbers finds them (linear probing, deletion by moving back). Most
+//! particles that look are where nothing is known; a small table that counts the entries of coarse
+//! cells says so, and the rest is not read.
 //!
-//! Source: Frykholm, "Hack Day Report" (2012). Cells floor, where the published code
-//! truncates, which makes cells at 0 twice as large.
+//! Source: Frykholm, "Hack Day Report" (2012). Cells floor, where the published code truncates,
+//! which makes cells at 0 twice as large.
 
 use super::plane::CollisionPlane;
 #[cfg(target_arch = "x86_64")]

@@ -41,9 +41,8 @@ pub enum Budget {
 pub(super) struct Flight {
     jobs: Vec<MeshJob>,
     done: Vec<MeshedBlock>,
-    /// One for each job that runs at a time.
-    scratch: Mutex<Vec<MeshScratch>>,
-    simplifiers: Mutex<Vec<Simplifier>>,
+    meshing: Spares<MeshScratch>,
+    simplifying: Spares<Simplifier>,
 }
 
 /// A budget that is being spent.
@@ -287,21 +286,12 @@ fn at_once() -> usize {
     2 * rayon::current_num_threads()
 }
 
-type Filled = Vec<(MipBlock, Option<DenseBox>)>;
-
-#[cfg(not(feature = "parallel"))]
-fn fill_all(blocks: Vec<MipBlock>, placement: Placement, fill: &impl Fn(&mut Part<'_>)) -> Filled {
-    blocks.into_iter().map(|block| (block, filled(block, placement, fill))).collect()
-}
-
-#[cfg(feature = "parallel")]
 fn fill_all(
     blocks: Vec<MipBlock>,
     placement: Placement,
     fill: &(impl Fn(&mut Part<'_>) + Sync),
-) -> Filled {
-    use rayon::prelude::*;
-    blocks.into_par_iter().map(|block| (block, filled(block, placement, fill))).collect()
+) -> Vec<(MipBlock, Option<DenseBox>)> {
+    each(blocks, |block| (block, filled(block, placement, fill)))
 }
 
 impl Flight {
@@ -309,49 +299,39 @@ impl Flight {
     fn step(&mut self, most: usize) -> usize {
         let count = at_once().min(self.jobs.len()).min(most);
         let jobs = self.jobs.split_off(self.jobs.len() - count);
-        self.run(&jobs);
+        self.done.extend(each(jobs, |job| self.meshing.lend(|scratch| job.run(scratch))));
         count
     }
 
-    #[cfg(not(feature = "parallel"))]
-    fn run(&mut self, jobs: &[MeshJob]) {
-        self.done.extend(jobs.iter().map(|job| run(job, &self.scratch)));
-    }
-
-    #[cfg(feature = "parallel")]
-    fn run(&mut self, jobs: &[MeshJob]) {
-        use rayon::prelude::*;
-        self.done.par_extend(jobs.par_iter().map(|job| run(job, &self.scratch)));
+    fn simplify(&self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
+        each(jobs, |job| self.simplifying.lend(|simplifier| job.run(simplifier)))
     }
 }
 
-impl Flight {
-    #[cfg(not(feature = "parallel"))]
-    fn simplify(&mut self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
-        jobs.into_iter().map(|job| simplify(job, &self.simplifiers)).collect()
-    }
-
-    #[cfg(feature = "parallel")]
-    fn simplify(&mut self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
-        use rayon::prelude::*;
-        jobs.into_par_iter().map(|job| simplify(job, &self.simplifiers)).collect()
-    }
+/// What `work` makes of each item, in their order.
+#[cfg(not(feature = "parallel"))]
+fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+    items.into_iter().map(work).collect()
 }
 
-/// Runs a job in memory that no other job uses just then.
-fn simplify(job: SimplifyJob, spare: &Mutex<Vec<Simplifier>>) -> SimplifiedMesh {
-    let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut simplifier = lock().pop().unwrap_or_default();
-    let done = job.run(&mut simplifier);
-    lock().push(simplifier);
-    done
+/// What `work` makes of each item, in their order.
+#[cfg(feature = "parallel")]
+fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
+    use rayon::prelude::*;
+    items.into_par_iter().map(work).collect()
 }
 
-/// Runs a job in memory that no other job uses just then.
-fn run(job: &MeshJob, spare: &Mutex<Vec<MeshScratch>>) -> MeshedBlock {
-    let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut scratch = lock().pop().unwrap_or_default();
-    let done = job.run(&mut scratch);
-    lock().push(scratch);
-    done
+/// Memory for jobs, reused: as many as ever ran at a time.
+#[derive(Default)]
+struct Spares<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Spares<T> {
+    /// Works in memory that no other job uses just then.
+    fn lend<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = lock().pop().unwrap_or_default();
+        let done = work(&mut spare);
+        lock().push(spare);
+        done
+    }
 }

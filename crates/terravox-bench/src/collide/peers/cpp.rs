@@ -70,10 +70,6 @@ impl Index for Embree {
         let t = unsafe { peer_embree_closest(self.scene, from.as_ptr(), direction.as_ptr()) };
         t.is_finite().then_some(t)
     }
-
-    fn boxed(&self, _: [f32; 3], _: [f32; 3], _: &mut Vec<Triangle>) {
-        unimplemented!("it has no walk by box")
-    }
 }
 
 impl Drop for Embree {

@@ -37,8 +37,8 @@ pub trait Index: Sized {
     /// Share of the way from `from` to `to` that is before the first hit.
     fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32>;
 
-    /// Adds the triangles whose boxes meet the box.
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>);
+    /// Adds the triangles whose boxes meet the box; those that cannot be asked add none.
+    fn boxed(&self, _min: [f32; 3], _max: [f32; 3], _out: &mut Vec<Triangle>) {}
 }
 
 /// `to - from`.

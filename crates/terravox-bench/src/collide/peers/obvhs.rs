@@ -107,8 +107,4 @@ impl Index for ObvhsWide {
         let triangle = |ray: &Ray, at: usize| self.triangles[at].intersect(ray);
         self.tree.ray_traverse(ray(from, to), &mut hit, triangle).then_some(hit.t)
     }
-
-    fn boxed(&self, _: [f32; 3], _: [f32; 3], _: &mut Vec<Triangle>) {
-        unimplemented!("it has no walk by box")
-    }
 }

@@ -94,8 +94,4 @@ impl Index for ParryCubes {
     fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32> {
         self.0.cast_local_ray(&ray(from, to), 1.0, false)
     }
-
-    fn boxed(&self, _: [f32; 3], _: [f32; 3], _: &mut Vec<Triangle>) {
-        unimplemented!("cubes have no triangles")
-    }
 }

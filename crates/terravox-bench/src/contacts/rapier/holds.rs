@@ -5,8 +5,9 @@ use rapier3d::prelude::*;
 use terravox::collide::{Block, Filter, Shape};
 use terravox::voxel::{Cell, DenseBox, Region};
 
-use super::scene::{Inside, Numbers, Scene, convex_edges, flat, rough, sine};
+use super::scene::{Inside, Scene, convex_edges, flat, rough, sine};
 use crate::report::{Report, detail};
+use crate::worlds::random::Lcg;
 
 /// Bodies set down on edges.
 const SUPPORTED: usize = 7200;
@@ -42,11 +43,11 @@ fn support(report: &mut Report) {
         let blocks: Vec<Block> = region.blocks::<3>().collect();
         let points = convex_edges(scene.collider(), &blocks);
         let (border, within): (Vec<_>, Vec<_>) = points.into_iter().partition(|point| point.1);
-        let mut numbers = Numbers(11);
+        let mut numbers = Lcg(11);
         let mut placed = Vec::new();
         while placed.len() < SUPPORTED / 2 {
             let from = if placed.len() % 2 == 0 { &border } else { &within };
-            let (at, is_border) = from[(numbers.next() * from.len() as f32) as usize];
+            let (at, is_border) = from[(numbers.unit() * from.len() as f32) as usize];
             let capsule = placed.len() % 4 >= 2;
             let shape = match capsule {
                 true => Shape::Capsule { a: [0.0, -0.4, 0.0], b: [0.0, 0.4, 0.0], radius: 0.3 },
@@ -87,14 +88,14 @@ fn fast(report: &mut Report) {
             true => Scene::ours(min, max, rough),
             false => Scene::one_mesh(min, max, rough),
         };
-        let mut numbers = Numbers(5);
+        let mut numbers = Lcg(5);
         let mut balls = Vec::new();
         for _ in 0..BALLS {
-            let [x, z] = [0, 0].map(|_: i32| numbers.next() * 70.0 - 35.0);
-            let lean = [0, 0].map(|_: i32| numbers.next() * 0.5 - 0.25);
+            let [x, z] = [0, 0].map(|_: i32| numbers.unit() * 70.0 - 35.0);
+            let lean = [0, 0].map(|_: i32| numbers.unit() * 0.5 - 0.25);
             let direction = Vector::new(lean[0], -1.0, lean[1]).normalize();
             let body = RigidBodyBuilder::dynamic()
-                .translation(Vector::new(x, 14.0 + 12.0 * numbers.next(), z))
+                .translation(Vector::new(x, 14.0 + 12.0 * numbers.unit(), z))
                 .linvel(direction * 300.0);
             balls.push(scene.add(body, ColliderBuilder::ball(0.25)));
         }
@@ -120,10 +121,10 @@ fn inside(report: &mut Report) {
                     true => Scene::ours(min, max, ground),
                     false => Scene::one_mesh(min, max, ground),
                 };
-                let mut numbers = Numbers(3);
+                let mut numbers = Lcg(3);
                 let mut bodies = Vec::new();
                 for i in 0..300 {
-                    let [x, z] = [0, 0].map(|_: i32| numbers.next() * 100.0 - 50.0);
+                    let [x, z] = [0, 0].map(|_: i32| numbers.unit() * 100.0 - 50.0);
                     let at = Vector::new(x, ground([x, 0.0, z]) - depth, z);
                     let collider = match i % 3 {
                         0 => ColliderBuilder::ball(0.5),
@@ -156,11 +157,11 @@ fn inside(report: &mut Report) {
 
 fn wake(report: &mut Report) {
     let mut scene = Scene::ours([-64.0, -16.0, -64.0], [64.0, 16.0, 64.0], sine);
-    let mut numbers = Numbers(17);
+    let mut numbers = Lcg(17);
     let mut bodies = Vec::new();
     for i in 0..64 {
         let [x, z] = [(i % 8) as f32 * 12.0 - 44.0, (i / 8) as f32 * 12.0 - 44.0];
-        let [x, z] = [x, z].map(|v| v + 3.0 * numbers.next());
+        let [x, z] = [x, z].map(|v| v + 3.0 * numbers.unit());
         let body =
             RigidBodyBuilder::dynamic().translation(Vector::new(x, sine([x, 0.0, z]) + 0.8, z));
         let collider = ColliderBuilder::cuboid(0.5, 0.3, 0.5).friction(1.0);

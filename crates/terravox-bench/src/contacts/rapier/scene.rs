@@ -97,16 +97,6 @@ fn merged(terrain: &mut Terrain) -> ColliderBuilder {
     mesh
 }
 
-/// Numbers from 0 to 1.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 40) as f32 / (1 << 24) as f32
-    }
-}
-
 /// Points of convex edges, metres, with whether they are at a block's border.
 pub fn convex_edges(collider: &Collider, blocks: &[Block]) -> Vec<([f32; 3], bool)> {
     let mut points = Vec::new();

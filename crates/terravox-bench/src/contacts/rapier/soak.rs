@@ -6,8 +6,9 @@ use terravox::collide::{ColliderOptions, Filter, Ray as VoxelRay};
 use terravox::terrain::TerrainOptions;
 use terravox::voxel::Cell;
 
-use super::scene::{Numbers, Scene, rough};
+use super::scene::{Scene, rough};
 use crate::report::{Report, detail};
+use crate::worlds::random::Lcg;
 
 const ROCK: u8 = 8;
 /// Steps of a second.
@@ -69,7 +70,7 @@ pub fn soak(seconds: usize, seed: u64) -> Soak {
         assert!(copied.is_ok() && written.is_ok(), "the world is held");
     }
     scene.terrain = terrain;
-    let mut random = Numbers(seed);
+    let mut random = Lcg(seed);
     let bodies: Vec<_> = (0..BODIES).map(|i| drop_body(&mut scene, i, &mut random)).collect();
     let mut found = Soak::default();
     let mut in_ground = vec![0; BODIES];
@@ -109,8 +110,8 @@ pub fn soak(seconds: usize, seed: u64) -> Soak {
     found
 }
 
-fn drop_body(scene: &mut Scene, number: usize, random: &mut Numbers) -> RigidBodyHandle {
-    let mut side = || (random.next() - 0.5) * 1.6 * HALF;
+fn drop_body(scene: &mut Scene, number: usize, random: &mut Lcg) -> RigidBodyHandle {
+    let mut side = || (random.unit() - 0.5) * 1.6 * HALF;
     let at = Vector::new(side(), 12.0 + (number % 7) as f32, side());
     let shape = match number % 5 {
         0 => ColliderBuilder::ball(0.5),
@@ -130,14 +131,14 @@ fn drop_body(scene: &mut Scene, number: usize, random: &mut Numbers) -> RigidBod
 fn edit(
     scene: &mut Scene,
     bodies: &[RigidBodyHandle],
-    random: &mut Numbers,
+    random: &mut Lcg,
     buries: bool,
     found: &mut Soak,
 ) -> Option<(Vector, Vector)> {
-    let near = bodies[(random.next() * bodies.len() as f32) as usize % bodies.len()];
-    let off = Vector::new(random.next() - 0.5, -random.next(), random.next() - 0.5) * 6.0;
-    let (centre, radius) = (scene.body(near).translation() + off, 1.5 + 2.0 * random.next());
-    let (dig, buries) = (random.next() < 0.6, random.next() < 0.5 && buries);
+    let near = bodies[(random.unit() * bodies.len() as f32) as usize % bodies.len()];
+    let off = Vector::new(random.unit() - 0.5, -random.unit(), random.unit() - 0.5) * 6.0;
+    let (centre, radius) = (scene.body(near).translation() + off, 1.5 + 2.0 * random.unit());
+    let (dig, buries) = (random.unit() < 0.6, random.unit() < 0.5 && buries);
     let inside = |at: Vector| at.x.abs() < HALF - 6.0 && at.z.abs() < HALF - 6.0 && at.y > -24.0;
     let free =
         |body: &RigidBodyHandle| scene.body(*body).translation().distance(centre) > radius + 2.0;

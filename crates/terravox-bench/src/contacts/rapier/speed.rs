@@ -7,9 +7,10 @@ use std::time::Instant;
 use terravox::voxel::{Cell, DenseBox, Region};
 use terravox_rapier::Holdings;
 
-use super::scene::{Numbers, Scene, flat, rough, sine};
+use super::scene::{Scene, flat, rough, sine};
 use crate::harness::median_of_sorted;
 use crate::report::{Report, detail};
+use crate::worlds::random::Lcg;
 
 /// Balls in a scene.
 const BALLS: usize = 1000;
@@ -40,10 +41,10 @@ fn scene(ours: bool, doing: Doing, inside: fn([f32; 3]) -> f32) -> Scene {
         true => Scene::ours(min, max, inside),
         false => Scene::one_mesh(min, max, inside),
     };
-    let mut numbers = Numbers(23);
+    let mut numbers = Lcg(23);
     for i in 0..BALLS {
         let [x, z] = [(i % 40) as f32 * 2.4, (i / 40) as f32 * 3.9];
-        let [x, z] = [x + numbers.next() * 0.5, z + numbers.next() * 0.5];
+        let [x, z] = [x + numbers.unit() * 0.5, z + numbers.unit() * 0.5];
         let at = Vector::new(x, inside([x, 0.0, z]) + 0.5, z);
         let mut body = RigidBodyBuilder::dynamic().translation(at).can_sleep(false);
         if doing == Doing::Roll {
@@ -112,13 +113,13 @@ fn steps(report: &mut Report) {
 /// From a dig of radius 4 under a body to the end of the step that finds the new ground.
 fn edits(report: &mut Report) {
     let mut scene = Scene::ours([-64.0, -32.0, -64.0], [64.0, 16.0, 64.0], sine);
-    let mut numbers = Numbers(29);
+    let mut numbers = Lcg(29);
     let mut times = [const { Vec::new() }; 4];
     let body = RigidBodyBuilder::dynamic().translation(Vector::new(0.0, 3.0, 0.0));
     let body = scene.add(body, ColliderBuilder::cuboid(0.5, 0.5, 0.5).friction(1.0));
     let mut cells = DenseBox::default();
     for _ in 0..100 {
-        let [x, z] = [0, 0].map(|_: i32| numbers.next() * 90.0 - 45.0);
+        let [x, z] = [0, 0].map(|_: i32| numbers.unit() * 90.0 - 45.0);
         let at = Vector::new(x, sine([x, 0.0, z]) + 0.6, z);
         scene.world.bodies[body].set_position(Pose::from_translation(at), true);
         scene.world.bodies[body].set_linvel(Vector::ZERO, true);

@@ -22,6 +22,8 @@ mod ray;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 #[cfg(test)]
+mod surfaces;
+#[cfg(test)]
 mod tests;
 mod walk;
 

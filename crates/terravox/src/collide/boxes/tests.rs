@@ -5,17 +5,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::collide::tests::splitmix;
 use crate::math::{Aabb, DebugLines};
 use crate::voxel::{
     Cell, ChangeCursor, ChunkPos, DenseBox, GridOptions, Kind, LIMIT, Material, MaterialTable,
     Region, Unlisted, VoxelGrid, VoxelPos,
 };
-
-fn splitmix(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 29)
-}
 
 /// A kind of ground to fill a region with.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::naive::{self, NaiveBlock};
 use super::*;
-use crate::collide::Surfaces;
+use crate::collide::{Surfaces, tests::splitmix};
 use crate::math::{Aabb, DebugLines};
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
 use crate::voxel::{
@@ -25,12 +25,6 @@ enum Edit {
     Forget([i32; 3]),
     /// A chunk is known coarsely only.
     Coarse([i32; 3], u8),
-}
-
-fn splitmix(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 29)
 }
 
 /// A box of random cells; a quarter of the solid ones hold water if water is in it.

@@ -276,6 +276,10 @@ pub(super) const fn side_of(feature: usize) -> Option<(usize, bool)> {
     }
 }
 
+/// The axes of the rows of a side, with its cells next to each other in memory or nearly
+/// so, and of its columns.
+pub(super) const ROWS: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
+
 /// Number of the feature of a block of edge `edge` on which a corner lies.
 #[inline]
 pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {

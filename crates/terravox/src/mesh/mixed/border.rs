@@ -17,10 +17,11 @@ use crate::mesh::surface::{Surface, VertexKey};
 use crate::mesh::vertex::{DIRECTIONS, face_corners};
 use crate::voxel::VoxelPos;
 
-use super::around::{Around, Features, INNER, MOST_STEPS, Neighbours, feature_of, side_of};
+use super::around::{Around, Features, INNER, MOST_STEPS, Neighbours, ROWS, feature_of, side_of};
 use super::boxes::{Seen, View};
+use super::corners::{BorderCorner, Corners, NONE_YET};
 use super::frame::{QUANTA, round};
-use super::levels::{Levels, Place, Point, packed};
+use super::levels::{Levels, Place, Point};
 use super::polygon::Ring;
 
 /// Vertices of a split side move into their cell by an eighth of the piece, each axis.
@@ -29,43 +30,11 @@ const PUSH: i64 = QUANTA as i64 / 8;
 /// Farthest that they may lie from the side, each axis, of the piece's length: ¾.
 const REACH: i64 = QUANTA as i64 * 3 / 4;
 
-/// No sheet has a vertex.
-const NONE_YET: [u32; 4] = [u32::MAX; 4];
-
-/// A corner of the border.
-#[derive(Clone, Copy, Debug)]
-struct BorderCorner {
-    at: [i32; 3],
-    corner: Corner,
-    /// If it touches another mip: the finest and the coarsest around it.
-    mips: [u8; 2],
-    /// And the materials of the inside octants, a byte each.
-    materials: u64,
-    /// Vertices of its sheets.
-    numbers: [u32; 4],
-}
-
-/// Where the numbers of the corners on a side are.
-#[derive(Clone, Copy, Debug, Default)]
-struct SideTable {
-    /// The first of them in the table of all; the table ends here if the side has none.
-    first: u32,
-    /// Units between corners, as a shift, and corners in a row.
-    shift: u32,
-    width: u32,
-}
-
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub levels: Levels,
-    /// Corners within sides, by place.
-    table: Vec<u32>,
-    /// By feature.
-    sides: [SideTable; 27],
-    /// Other corners by place, packed.
-    numbers: FxHashMap<u32, u32>,
-    corners: Vec<BorderCorner>,
+    corners: Corners,
     /// First of the two vertices of split pieces: by lowest corner, axis and quadrant.
     split: FxHashMap<([i32; 3], usize, u8), u32>,
     ring: Ring,
@@ -74,10 +43,6 @@ pub(super) struct Scratch {
     loose_materials: Vec<u8>,
     faces: Vec<(u32, u8)>,
 }
-
-/// The axes of the rows of a side, with its cells next to each other in memory or nearly
-/// so, and of its columns.
-const ROWS: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
 
 /// The inside cells of one place of a side: from `cell` on, in a row of the side across
 /// `axis`, with their indices.
@@ -134,9 +99,7 @@ struct Face {
 impl<C: Cells> Border<'_, C> {
     /// Writes all faces of the border.
     pub(super) fn write(&mut self) {
-        self.scratch.numbers.clear();
-        self.clear_table();
-        self.scratch.corners.clear();
+        self.scratch.corners.clear(&self.view.frame, self.foreign, &self.finest);
         self.scratch.split.clear();
         self.scratch.loose.clear();
         self.scratch.loose_materials.clear();
@@ -154,26 +117,6 @@ impl<C: Cells> Border<'_, C> {
         }
         self.out.indices.extend(self.scratch.loose.as_flattened());
         self.out.loose_materials.extend(&self.scratch.loose_materials);
-    }
-
-    /// Makes room for the numbers of the corners on sides that touch one mip only.
-    fn clear_table(&mut self) {
-        let Scratch { table, sides, .. } = &mut *self.scratch;
-        let frame = self.view.frame;
-        let mut count = 0;
-        for (feature, side) in sides.iter_mut().enumerate() {
-            *side = SideTable::default();
-            let finest = self.finest[feature];
-            if side_of(feature).is_some() && self.foreign.has(feature) && finest != Neighbours::MANY
-            {
-                let shift = frame.shift(frame.mip - finest);
-                let width = frame.edge() as u32 >> shift;
-                *side = SideTable { first: count, shift, width };
-                count += width * width;
-            }
-        }
-        table.clear();
-        table.resize(count as usize, u32::MAX);
     }
 
     /// Whether what lies across a side is of another mip.
@@ -316,7 +259,7 @@ impl<C: Cells> Border<'_, C> {
             }
         }
         let number = self.corner(at);
-        (self.face_vertex(number, face), self.scratch.corners[number].corner.pinched != 0)
+        (self.face_vertex(number, face), self.scratch.corners.all[number].corner.pinched != 0)
     }
 
     /// Whether the sides of a face are not cut.
@@ -329,12 +272,12 @@ impl<C: Cells> Border<'_, C> {
     /// Appends the vertices of a side of a face, from one corner up to, not including,
     /// the next; both are given by their number and vertex.
     fn ring_side(&mut self, face: &Face, ends: [(usize, u32); 2], ring: &mut Vec<u32>) {
-        let [from, to] = ends.map(|end| self.scratch.corners[end.0].at);
+        let [from, to] = ends.map(|end| self.scratch.corners.all[end.0].at);
         let along = (0..3).find(|&axis| from[axis] != to[axis]).unwrap_or(0);
         let up = to[along] > from[along];
         let mut at = ends[0];
         loop {
-            let mut next = self.scratch.corners[at.0].at;
+            let mut next = self.scratch.corners.all[at.0].at;
             let length = self.piece(next, along, up, face.size);
             next[along] += if up { length } else { -length };
             let next = if next == to {
@@ -346,10 +289,10 @@ impl<C: Cells> Border<'_, C> {
             ring.push(at.1);
             let (low, top) = if up { (at, next) } else { (next, at) };
             let pinched = |end: (usize, u32), side: usize| {
-                self.scratch.corners[end.0].corner.pinched >> (2 * along + side) & 1 == 1
+                self.scratch.corners.all[end.0].corner.pinched >> (2 * along + side) & 1 == 1
             };
             if pinched(low, 1) && pinched(top, 0) {
-                let low_at = self.scratch.corners[low.0].at;
+                let low_at = self.scratch.corners.all[low.0].at;
                 let first = self.split_piece(face, low_at, along, length, [low.1, top.1]);
                 ring.extend(if up { [first, first + 1] } else { [first + 1, first] });
             }
@@ -389,20 +332,14 @@ impl<C: Cells> Border<'_, C> {
     /// Number of the border's corner at a place.
     fn corner(&mut self, at: [i32; 3]) -> usize {
         let feature = feature_of(at, self.view.frame.edge());
-        let count = self.scratch.corners.len() as u32;
-        let SideTable { first, shift, width } = self.scratch.sides[feature];
-        let number = if let (Some((axis, _)), true) = (side_of(feature), width > 0) {
-            let [u, v] = ROWS[axis].map(|axis| at[axis] as u32 >> shift);
-            &mut self.scratch.table[(first + v * width + u) as usize]
-        } else {
-            self.scratch.numbers.entry(packed(at)).or_insert(u32::MAX)
-        };
+        let count = self.scratch.corners.all.len() as u32;
+        let number = self.scratch.corners.number(at, feature);
         if *number != u32::MAX {
             return *number as usize;
         }
         *number = count;
         let corner = self.new_corner(at, feature);
-        self.scratch.corners.push(corner);
+        self.scratch.corners.all.push(corner);
         count as usize
     }
 
@@ -430,7 +367,7 @@ impl<C: Cells> Border<'_, C> {
 
     /// The vertex of a face at one of its corners.
     fn face_vertex(&mut self, number: usize, face: &Face) -> u32 {
-        let BorderCorner { at, corner, .. } = &self.scratch.corners[number];
+        let BorderCorner { at, corner, .. } = &self.scratch.corners.all[number];
         let (axis, high) = face.direction;
         let mut octant = 0;
         for a in 0..3 {
@@ -438,17 +375,17 @@ impl<C: Cells> Border<'_, C> {
             octant |= if is_high { SIDE[a] } else { 0 };
         }
         let sheet = corner.face_sheet[usize::from(face_at(axis, octant))];
-        let vertex = self.scratch.corners[number].numbers[usize::from(sheet)];
+        let vertex = self.scratch.corners.all[number].numbers[usize::from(sheet)];
         if vertex != u32::MAX {
             return vertex;
         }
         let vertex = self.make_vertex(number, sheet);
-        self.scratch.corners[number].numbers[usize::from(sheet)] = vertex;
+        self.scratch.corners.all[number].numbers[usize::from(sheet)] = vertex;
         vertex
     }
 
     fn make_vertex(&mut self, number: usize, sheet: u8) -> u32 {
-        let BorderCorner { at, corner, .. } = self.scratch.corners[number];
+        let BorderCorner { at, corner, .. } = self.scratch.corners.all[number];
         let frame = self.view.frame;
         if self.foreign.has(feature_of(at, frame.edge())) {
             return self.foreign_vertex(number, at, &corner, sheet);
@@ -470,7 +407,7 @@ impl<C: Cells> Border<'_, C> {
     /// Makes the vertex of a sheet at a corner that touches another mip.
     fn foreign_vertex(&mut self, number: usize, at: [i32; 3], corner: &Corner, sheet: u8) -> u32 {
         let of = corner.sheet(sheet);
-        let BorderCorner { mips, materials, .. } = self.scratch.corners[number];
+        let BorderCorner { mips, materials, .. } = self.scratch.corners.all[number];
         let levels = &mut self.scratch.levels;
         let point = levels.point((self.view, self.flat), &self.place, at, mips, of.direction);
         self.push_target(at, mips, of.direction, point);

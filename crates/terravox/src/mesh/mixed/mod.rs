@@ -19,6 +19,7 @@
 mod around;
 mod border;
 mod boxes;
+mod corners;
 mod frame;
 mod levels;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod targets;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
-mod tilings;
+pub(crate) mod tilings;
 
 pub use around::{Around, MOST_STEPS};
 pub(crate) use around::{Features, feature_of};

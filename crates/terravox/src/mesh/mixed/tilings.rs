@@ -8,18 +8,23 @@ use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 use super::Around;
 
 /// Xorshift: numbers that are the same on every machine.
-pub(super) struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    pub(super) fn new(seed: u64) -> Numbers {
+    pub(crate) fn new(seed: u64) -> Numbers {
         Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(super) fn below(&mut self, n: u64) -> u64 {
+    /// 53 bits.
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % n
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
     }
 }
 

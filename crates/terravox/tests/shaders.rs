@@ -1,0 +1,52 @@
+//! The shaders that the documentation shows are whole and valid.
+
+use std::fs;
+use std::path::Path;
+
+use naga::front::wgsl;
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+/// What is wrong with a shader.
+fn fault(shader: &str) -> Option<String> {
+    let module = match wgsl::parse_str(shader) {
+        Ok(module) => module,
+        Err(error) => return Some(error.emit_to_string(shader)),
+    };
+    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
+    validator.validate(&module).err().map(|error| error.emit_to_string(shader))
+}
+
+/// The shaders in a page.
+fn shaders(page: &str) -> impl Iterator<Item = &str> {
+    let blocks = page.split("\n```wgsl\n").skip(1);
+    blocks.map(|block| block.split("\n```").next().unwrap_or(block))
+}
+
+#[test]
+fn every_shader_in_the_documentation_is_valid() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut count = 0;
+    for entry in fs::read_dir(docs).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let page = fs::read_to_string(&path).expect("pages are text");
+        for shader in shaders(&page) {
+            let fault = fault(shader);
+            assert!(fault.is_none(), "{}: {}", path.display(), fault.unwrap_or_default());
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "found only {count}");
+}
+
+#[test]
+fn a_shader_that_is_wrong_is_told() {
+    let page = "a\n\n```wgsl\nfn f() -> u32 { return 1u; }\n```\nb\n```wgsl\nfn f() {}\n```\n";
+    let found: Vec<&str> = shaders(page).collect();
+    assert_eq!(found, ["fn f() -> u32 { return 1u; }", "fn f() {}"]);
+    assert_eq!(fault(found[0]), None);
+    assert!(fault("fn f() -> u32 { return 1.0; }").is_some(), "types");
+    assert!(fault("fn f() -> u32 { return 1u }").is_some(), "words");
+}
