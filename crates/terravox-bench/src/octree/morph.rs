@@ -18,6 +18,7 @@ use crate::mesh::distance::Nearest;
 use crate::mesh::ours::table_of;
 use crate::mesh::surface::Surface;
 use crate::report::{Report, detail};
+use crate::worlds::random::Rng;
 
 /// Pieces of ground.
 const GROUNDS: u64 = 3;
@@ -242,13 +243,9 @@ fn hash(place: &Place) -> u64 {
     place.iter().fold(0, |hash, &v| mix(hash ^ v as u64))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators", 2014).
+/// A number for another one, as good as random.
 fn mix(v: u64) -> u64 {
-    let v = v.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let v = (v ^ (v >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let v = (v ^ (v >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    v ^ (v >> 31)
+    Rng::new(v).bits()
 }
 
 /// The ends of all triangles' edges, each in its direction.

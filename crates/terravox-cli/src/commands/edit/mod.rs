@@ -148,7 +148,7 @@ fn step_through_history(
     let stats = history.stats();
     for (asked, there, what) in [(args.undo, stats.undo, "undo"), (args.redo, stats.redo, "redo")] {
         if asked as usize > there {
-            let what = format!("--{what} {asked}: there are {there} operations to {what}");
+            let what = format!("--{what} {asked}: only {there} to {what}");
             return Err(Failure::of(&args.world, what));
         }
     }

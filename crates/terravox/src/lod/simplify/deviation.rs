@@ -8,7 +8,7 @@
 
 use super::cover::Cover;
 use super::grid::Grid;
-use super::linked::{Linked, NONE};
+use super::linked::Linked;
 use super::triangle::Triangle;
 use crate::mesh::Surface;
 use glam::Vec3;
@@ -33,9 +33,38 @@ pub(super) struct Deviation {
     few: Grid,
     /// Triangles that were kept and are near the input.
     near: [FxHashSet<[u32; 3]>; 2],
-    /// The kept triangle that each triangle of the input is near as a whole, if one is known.
-    under: [Vec<[u32; 3]>; 2],
+    /// What each triangle of the input was near.
+    under: [Under; 2],
     cover: Cover,
+    /// Numbers of kept triangles that parts of one are near.
+    found: Vec<u32>,
+}
+
+/// The kept triangles that each triangle of the input, or its parts, were found near.
+#[derive(Default)]
+struct Under {
+    spans: Vec<[u32; 2]>,
+    kept: Vec<[u32; 3]>,
+}
+
+impl Under {
+    fn read(&mut self, count: usize) {
+        self.kept.clear();
+        self.spans.clear();
+        self.spans.resize(count, [0; 2]);
+    }
+
+    fn set(&mut self, triangle: usize, kept: impl Iterator<Item = [u32; 3]>) {
+        let start = self.kept.len() as u32;
+        self.kept.extend(kept);
+        self.spans[triangle] = [start, self.kept.len() as u32];
+    }
+
+    /// Whether some are known, and kept.
+    fn is_kept(&self, triangle: usize, kept: &FxHashSet<[u32; 3]>) -> bool {
+        let [start, end] = self.spans[triangle].map(|at| at as usize);
+        start < end && self.kept[start..end].iter().all(|t| kept.contains(t))
+    }
 }
 
 impl Deviation {
@@ -51,14 +80,13 @@ impl Deviation {
                 .into_iter()
                 .flat_map(|positions| surface.triangles().map(|t| corners(positions, t)));
             grid.fill(triangles, error);
-            self.under[at].clear();
-            self.under[at].resize(grid.triangles.len(), [NONE; 3]);
+            self.under[at].read(grid.triangles.len());
         }
     }
 
     /// Whether no point of the surface is farther than the error from the triangles, nor one
-    /// of them from it; lists those that are. `linked` is the surface's. Triangles that were
-    /// near in an earlier try are not looked at again.
+    /// of them from it; lists those that are. `linked` is the surface's. What was near in an
+    /// earlier try is not looked at again.
     pub fn is_near(
         &mut self,
         surface: &Surface,
@@ -68,7 +96,7 @@ impl Deviation {
     ) -> bool {
         far.all.clear();
         far.few.clear();
-        let Deviation { error, all, few, near, under, cover } = self;
+        let Deviation { error, all, few, near, under, cover, found } = self;
         for (at, all) in all.iter().enumerate() {
             let Some(positions) = positions(surface, at) else { continue };
             let (near, under) = (&mut near[at], &mut under[at]);
@@ -79,21 +107,26 @@ impl Deviation {
                 }
                 let corners = corners(positions, t);
                 let own = Triangle::new(corners);
-                let within = |below: u32| under[below as usize] = t;
+                found.clear();
+                let within = |below: u32| under.set(below as usize, std::iter::once(t));
                 if cover.covers(&all.triangles, linked, t[0], &own, *error, within)
-                    || all.has_near(corners, *error, &mut last)
+                    || all.has_near(corners, *error, &mut last, found)
                 {
                     near.insert(t);
                 } else {
                     far.few.push(t);
                 }
             }
-            let kept_again: FxHashSet<[u32; 3]> = kept.iter().copied().collect();
+            let is_kept: FxHashSet<[u32; 3]> = kept.iter().copied().collect();
             few.fill(kept.iter().map(|t| corners(positions, *t)), *error);
-            for (t, under) in surface.triangles().zip(under) {
-                if !kept_again.contains(under)
-                    && !few.has_near(corners(positions, t), *error, &mut last)
-                {
+            for (at, t) in surface.triangles().enumerate() {
+                if under.is_kept(at, &is_kept) {
+                    continue;
+                }
+                found.clear();
+                if few.has_near(corners(positions, t), *error, &mut last, found) {
+                    under.set(at, found.iter().map(|&t| kept[t as usize]));
+                } else {
                     far.all.push(t);
                 }
             }

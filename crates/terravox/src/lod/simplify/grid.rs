@@ -188,19 +188,28 @@ impl Grid {
     }
 
     /// Whether no point of a piece is farther than `error` from all triangles. Looks at
-    /// triangle `last` first, and sets it to the one that some part of the piece was near.
-    pub fn has_near(&self, piece: [Vec3; 3], error: f32, last: &mut u32) -> bool {
+    /// triangle `last` first, and sets it to the one that some part of the piece was near;
+    /// adds to `found` all that parts of it were near.
+    pub fn has_near(
+        &self,
+        piece: [Vec3; 3],
+        error: f32,
+        last: &mut u32,
+        found: &mut Vec<u32>,
+    ) -> bool {
         let (length, opposite) = longest_edge(&piece);
         // Larger pieces are hardly ever near one triangle.
         let fits = 0.5 * self.longest + error;
         if length <= fits * fits {
             let is_near = |t: &u32| self.triangles[*t as usize].is_near(&piece, error * error);
             if (*last as usize) < self.triangles.len() && is_near(last) {
+                found.push(*last);
                 return true;
             }
             let near = self.near((piece[0] + piece[1] + piece[2]) / 3.0);
-            if let Some(found) = near.iter().find(|t| is_near(t)) {
-                *last = *found;
+            if let Some(t) = near.iter().find(|t| is_near(t)) {
+                *last = *t;
+                found.push(*t);
                 return true;
             }
             let smallest = SMALLEST * error;
@@ -208,6 +217,6 @@ impl Grid {
                 return false;
             }
         }
-        halves(&piece, opposite).into_iter().all(|half| self.has_near(half, error, last))
+        halves(&piece, opposite).into_iter().all(|half| self.has_near(half, error, last, found))
     }
 }
