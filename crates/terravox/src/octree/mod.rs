@@ -55,7 +55,7 @@ pub use view::{OctreePos, Octrees};
 use crate::mesh::{BlockMesh, Mesher};
 use crate::voxel::{Region, VoxelPos};
 
-use build::{Draft, from_parent, morton, sort_by_code};
+use build::{Draft, morton, sort_by_code};
 use links::Links;
 use node::{Node, side, usual_materials};
 
@@ -139,7 +139,6 @@ impl OctreeBuilder {
     pub fn leaves(&mut self, min: impl Into<VoxelPos>, levels: u8, leaves: &[Leaf]) -> Octree {
         assert!(levels <= MAX_LEVELS, "{levels} levels");
         let OctreeBuilder { draft, order, spare, .. } = self;
-        draft.clear();
         order.clear();
         let mut larger = Vec::new();
         for (at, leaf) in leaves.iter().enumerate() {
@@ -157,11 +156,10 @@ impl OctreeBuilder {
         assert!(!larger.windows(2).any(twice), "two leaves at one place");
         sort_by_code(order, spare, levels);
         assert!(order.windows(2).all(|a| a[0] >> 32 < a[1] >> 32), "two leaves at one place");
-        for &entry in order.iter() {
+        let mut finest = draft.leaves(order.iter().map(|entry| (entry >> 32) as u32));
+        for (place, &entry) in order.iter().enumerate() {
             let leaf = &leaves[entry as u32 as usize];
-            let key = (entry >> 32) as u32;
-            let qef = leaf.qef.seen_from(from_parent(key, 0));
-            draft.push(key, leaf.node(0), leaf.materials, qef);
+            finest.set(place, leaf.node(0), leaf.materials, &leaf.qef);
         }
         draft.build(levels, &larger);
         Octree { min: min.into(), shown: levels, ..draft.finish(levels) }

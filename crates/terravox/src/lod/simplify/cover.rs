@@ -81,7 +81,8 @@ impl Cover {
         own > 0.0 && covered >= COVERED * own
     }
 
-    /// Cuts off what is out of any edge, leaving a convex part or none; whether anything is.
+    /// Cuts off what is out of any edge, leaving a convex part or none, as Sutherland and
+    /// Hodgman ("Reentrant Polygon Clipping", 1974) do; whether anything is.
     fn cut(&mut self, corners: [Vec4; 3]) -> bool {
         let Cover { part, spare, .. } = self;
         part.clear();
