@@ -148,7 +148,8 @@ fn step_through_history(
     let stats = history.stats();
     for (asked, there, what) in [(args.undo, stats.undo, "undo"), (args.redo, stats.redo, "redo")] {
         if asked as usize > there {
-            let what = format!("--{what} {asked}: only {there} to {what}");
+            let all = if there == 1 { "1 operation".into() } else { format!("{there} operations") };
+            let what = format!("--{what} {asked}: {all} to {what}");
             return Err(Failure::of(&args.world, what));
         }
     }
