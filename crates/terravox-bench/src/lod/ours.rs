@@ -1,7 +1,7 @@
 //! Blocks of several mips of a grid, meshed as the metrics see them.
 
 use glam::DVec3;
-use terravox::mesh::{Around, BlockMesh, Mesher};
+use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
 
 use crate::mesh::ours::{doubled, table_of};
@@ -31,17 +31,20 @@ impl Shown {
         let around = Around::look(block, shown);
         let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
         self.mesher.mesh_mixed(block, &around, ask, &self.table, true, &mut self.mesh);
-        let min = block.voxels().min.to_array().map(f64::from);
-        let size = f64::from(1 << block.mip);
-        let solid = &self.mesh.solid;
-        let place =
-            |p: &[f32; 3]| DVec3::from_array([0, 1, 2].map(|a| min[a] + size * f64::from(p[a])));
-        Surface {
-            positions: solid.positions.iter().map(place).collect(),
-            normals: solid.normals.iter().map(|n| DVec3::from_array(n.map(f64::from))).collect(),
-            keys: solid.keys.iter().map(doubled).collect(),
-            triangles: solid.triangles().collect(),
-        }
+        in_voxels(&self.mesh.solid, block)
+    }
+}
+
+/// A surface of a block, in voxels.
+pub fn in_voxels(surface: &Raw, block: MipBlock) -> Surface {
+    let vector = |v: &[f32; 3]| DVec3::from_array(v.map(f64::from));
+    let min = DVec3::from_array(block.voxels().min.to_array().map(f64::from));
+    let size = f64::from(1 << block.mip);
+    Surface {
+        positions: surface.positions.iter().map(|p| min + size * vector(p)).collect(),
+        normals: surface.normals.iter().map(vector).collect(),
+        keys: surface.keys.iter().map(doubled).collect(),
+        triangles: surface.triangles().collect(),
     }
 }
 

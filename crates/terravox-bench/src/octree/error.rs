@@ -1,13 +1,12 @@
 //! How far blocks of mip 2 lie from the fine surface: shown by their mip's cells alone, and
 //! by clusters of the fine ones.
 
-use glam::DVec3;
 use terravox::lod::Clusters;
 use terravox::mesh::{Around, BlockMesh, Mesher, PAD, Surface as Mesh};
-use terravox::voxel::{DenseBox, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
+use terravox::voxel::{DenseBox, MipBlock, Region, Shape, VoxelGrid};
 
 use crate::harness::{Budget, Entrant, contest};
-use crate::lod::ours::read;
+use crate::lod::ours::{in_voxels, read};
 use crate::mesh::distance::Nearest;
 use crate::mesh::ours::{Keyed, blocks_of, cut, table_of};
 use crate::mesh::surface::{Accumulator, Spread, Surface};
@@ -37,10 +36,10 @@ pub fn run(report: &mut Report) {
         for &block in &blocks {
             let fine = Nearest::new(&fine(grid, block.voxels()));
             let mut solid = mesh(grid, block);
-            measure(&surface(&solid, block), &fine, &mut by_mip);
+            measure(&in_voxels(&solid, block), &fine, &mut by_mip);
             count += place.place(grid, block, &mut solid);
             vertices += solid.vertex_count();
-            let moved = surface(&solid, block);
+            let moved = in_voxels(&solid, block);
             measure(&moved, &fine, &mut by_clusters);
             measure(&fitted(&moved, &fine), &fine, &mut anywhere);
         }
@@ -107,19 +106,6 @@ fn fine(grid: &VoxelGrid, voxels: Region) -> Surface {
         all.append(&keyed.mesh(&cut(&cells, block.grow(PAD))));
     }
     all
-}
-
-/// The surface of a block, in voxels.
-fn surface(solid: &Mesh, block: MipBlock) -> Surface {
-    let VoxelPos { x, y, z } = block.voxels().min;
-    let min = DVec3::new(x.into(), y.into(), z.into());
-    let size = f64::from(1_u32 << block.mip);
-    let place = |p: &[f32; 3]| min + size * DVec3::from(p.map(f64::from));
-    Surface {
-        positions: solid.positions.iter().map(place).collect(),
-        triangles: solid.triangles().collect(),
-        ..Surface::default()
-    }
 }
 
 /// Adds the distances of a surface, and of its vertices, from the fine one.

@@ -13,6 +13,7 @@ use terravox::lod::Morph;
 use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw, VertexKey};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
 
+use crate::lod::ours::in_voxels;
 use crate::lod::{Flight, World, ground, quantile, read};
 use crate::mesh::distance::Nearest;
 use crate::mesh::ours::table_of;
@@ -68,14 +69,7 @@ impl Meshes {
 fn placed(block: MipBlock, raw: &Raw, factor: f32) -> Surface {
     let mut raw = raw.clone();
     raw.morph(|_, _, _| factor);
-    let min = DVec3::from_array(block.voxels().min.to_array().map(f64::from));
-    let size = f64::from(1 << block.mip);
-    let place = |p: &[f32; 3]| min + size * DVec3::from_array(p.map(f64::from));
-    Surface {
-        positions: raw.positions.iter().map(place).collect(),
-        triangles: raw.triangles().collect(),
-        ..Surface::default()
-    }
+    in_voxels(&raw, block)
 }
 
 fn measure_distance(report: &mut Report) {

@@ -72,7 +72,7 @@ impl Cover {
             }
             for k in 0..3 {
                 if passes(corners[k], corners[(k + 1) % 3]) {
-                    let Some(beyond) = linked.beyond(t, k) else { return false };
+                    let Some((beyond, _)) = linked.beyond(t, k) else { return false };
                     self.open.push(beyond);
                 }
             }

@@ -9,7 +9,6 @@
 use super::cover::Cover;
 use super::grid::Grid;
 use super::linked::Linked;
-use super::triangle::Triangle;
 use crate::mesh::Surface;
 use glam::Vec3;
 use rustc_hash::FxHashSet;
@@ -100,17 +99,16 @@ impl Deviation {
         for (at, all) in all.iter().enumerate() {
             let Some(positions) = positions(surface, at) else { continue };
             let (near, under) = (&mut near[at], &mut under[at]);
+            few.fill(kept.iter().map(|t| corners(positions, *t)), *error);
             let mut last = 0;
-            for &t in kept {
+            for (&t, own) in kept.iter().zip(&few.triangles) {
                 if near.contains(&t) {
                     continue;
                 }
-                let corners = corners(positions, t);
-                let own = Triangle::new(corners);
                 found.clear();
                 let within = |below: u32| under.set(below as usize, std::iter::once(t));
-                if cover.covers(&all.triangles, linked, t[0], &own, *error, within)
-                    || all.has_near(corners, *error, &mut last, found)
+                if cover.covers(&all.triangles, linked, t[0], own, *error, within)
+                    || all.has_near(own.corners, *error, &mut last, found)
                 {
                     near.insert(t);
                 } else {
@@ -118,7 +116,6 @@ impl Deviation {
                 }
             }
             let is_kept: FxHashSet<[u32; 3]> = kept.iter().copied().collect();
-            few.fill(kept.iter().map(|t| corners(positions, *t)), *error);
             for (at, t) in surface.triangles().enumerate() {
                 if under.is_kept(at, &is_kept) {
                     continue;

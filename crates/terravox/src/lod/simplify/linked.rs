@@ -49,12 +49,15 @@ impl Linked {
         self.fans.of(vertex).iter().map(move |&t| opposite(self.triangles[t as usize], vertex))
     }
 
-    /// The triangle beyond an edge of one, from its corner `k` to the next.
-    pub fn beyond(&self, triangle: u32, k: usize) -> Option<u32> {
+    /// The triangle beyond an edge of one, from its corner `k` to the next, and the corner
+    /// that it has there.
+    pub fn beyond(&self, triangle: u32, k: usize) -> Option<(u32, u32)> {
         let corners = self.triangles[triangle as usize];
         let [a, b] = [corners[k], corners[(k + 1) % 3]];
-        let is_beyond = |t: &u32| opposite(self.triangles[*t as usize], a)[1] == b;
-        self.fans.of(a).iter().copied().find(is_beyond)
+        self.fans.of(a).iter().find_map(|&t| {
+            let [corner, end] = opposite(self.triangles[t as usize], a);
+            (end == b).then_some((t, corner))
+        })
     }
 
     /// The two vertices that a vertex of the border has edges of the border to.

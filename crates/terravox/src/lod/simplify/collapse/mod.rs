@@ -189,10 +189,9 @@ impl Collapse {
         for (at, t) in (0..).zip(&whole.triangles) {
             for k in 0..3 {
                 let [a, b] = [t[k], t[(k + 1) % 3]];
-                let beyond = |edge: [u32; 2]| (edge[1] == b).then_some(edge[0]);
-                let is_sharp = match whole.edges(a).find_map(beyond) {
+                let is_sharp = match whole.beyond(at, k) {
                     // Each edge once.
-                    Some(beyond) => {
+                    Some((_, beyond)) => {
                         let way = start[beyond as usize] - start[a as usize];
                         a < b && whole.normals[at as usize].dot(way).abs() > SHARP * error
                     }
