@@ -6,6 +6,7 @@ mod collide;
 mod contacts;
 mod edit;
 mod figures;
+mod front;
 mod harness;
 mod lod;
 mod machine;
@@ -26,11 +27,12 @@ use report::Report;
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
-       terravox-bench lod|octree --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree|front --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies or all. PART is view,
-fly, far, speed, seam or closed of lod; speed, cluster, error, morph, simplify or borders of octree.
+AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front or all. PART is
+view, fly, far, speed, seam or closed of lod; speed, cluster, error, morph, simplify or borders of
+octree; frames, generators, bodies, saving, upload, place, shores or edit of front.
 Prints tables; --json writes the same rows to FILE; --update puts the tables into a Markdown
 DOCUMENT, such as docs/benchmarks.md; with --only, the lines of the figures that were measured.
 Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
@@ -57,6 +59,7 @@ fn parts(area: Area) -> &'static [Part] {
     match area {
         Area::Lod => lod::PARTS,
         Area::Octree => octree::PARTS,
+        Area::Front => front::PARTS,
         _ => &[],
     }
 }
@@ -135,7 +138,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|(name, _)| *name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err("--only is for one area, lod or octree".to_string());
+            return Err("--only is for one area: lod, octree or front".to_string());
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
@@ -156,7 +159,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree => {
+            Area::Lod | Area::Octree | Area::Front => {
                 let wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|(name, _)| wanted(name));
                 parts.for_each(|(_, measure)| measure(&mut report));

@@ -50,7 +50,7 @@ pub(super) mod plain {
     /// Byte `b` of each row, in the order of the rows: where the rows are eight in Z of
     /// 32 cells along X, the Y slices of the four blocks side by side.
     #[allow(dead_code)]
-    pub(in super::super) fn slices(rows: &[u32; 8]) -> [u64; 4] {
+    pub(in crate::collide) fn slices(rows: &[u32; 8]) -> [u64; 4] {
         let byte = |block: usize, z: usize| u64::from(rows[z] >> (8 * block) & 255) << (8 * z);
         [0, 1, 2, 3].map(|block| (0..8).map(|z| byte(block, z)).sum())
     }
