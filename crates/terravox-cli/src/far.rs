@@ -96,8 +96,8 @@ pub fn show(
         },
         ..TerrainOptions::default()
     });
-    let position_m = viewpoint.eye.as_vec3().to_array();
-    let viewer = Viewer { position_m, distance_m: viewpoint.distance as f32 };
+    let position_m = viewpoint.eye.to_array();
+    let viewer = Viewer { position_m, distance_m: viewpoint.distance };
     let bar = console.counter("showing", "blocks");
     let update = |terrain: &mut Terrain| {
         let before = filled.load(Ordering::Relaxed);

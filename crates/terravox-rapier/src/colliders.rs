@@ -192,9 +192,8 @@ impl TerrainColliders {
 
     /// Keeps ground ready in a box of the world, metres, at the next sync: for rays, shape
     /// casts and characters where no body is.
-    pub fn want(&mut self, min_m: impl Into<[f32; 3]>, max_m: impl Into<[f32; 3]>) {
-        let [min, max] =
-            [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world_f64(v));
+    pub fn want(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
+        let [min, max] = [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world(v));
         self.wanted.push(Aabb { min, max });
     }
 
@@ -302,7 +301,7 @@ impl TerrainColliders {
 
     /// Moves bodies that are in the ground towards the air.
     fn free(&mut self, bodies: &mut RigidBodySet, report: &mut SyncReport) {
-        let step_m = self.options.freed_voxels * self.placement.voxel_size_m;
+        let step_m = self.options.freed_voxels * self.placement.voxel_size_m as f32;
         let mut tries = FxHashMap::default();
         for buried in &self.buried {
             let before = self.tries.get(&buried.body).copied().unwrap_or(0);
@@ -411,8 +410,8 @@ impl TerrainColliders {
             for handle in self.interests.near(reached).collect::<Vec<_>>() {
                 let Some(body) = bodies.get(handle) else { continue };
                 let touches = |[low, high]: [Vector; 2]| {
-                    let [min, max] =
-                        [low, high].map(|v| self.placement.voxel_from_world_f64(v.to_array()));
+                    let [min, max] = [low, high]
+                        .map(|v| self.placement.voxel_from_world(v.to_array().map(f64::from)));
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
                 if body.is_sleeping() && bounds_m(body, colliders).is_some_and(touches) {
@@ -491,7 +490,7 @@ fn grounds_of(
         Ok(surfaces) => {
             let solid = surfaces.and_then(|surfaces| surfaces.solid);
             let made = solid.map(|tree| {
-                grounds(tree, block, ground.snapshot(), placement.voxel_size_m, scratch)
+                grounds(tree, block, ground.snapshot(), placement.voxel_size_m as f32, scratch)
             });
             (made.unwrap_or_default(), false)
         }
@@ -506,7 +505,7 @@ fn insert(
     colliders: &mut ColliderSet,
 ) -> Option<(Coefficients, Arc<BlockGround>, ColliderHandle)> {
     let corner = ground.block().min_voxel().to_array().map(f64::from);
-    let corner = Vector::from(placement.world_from_voxel_f64(corner));
+    let corner = Vector::from(placement.world_from_voxel(corner).map(|v| v as f32));
     let ground = Arc::new(ground);
     let collider = ColliderBuilder::new(GroundShape::new(ground.clone())?.shared())
         .translation(corner)

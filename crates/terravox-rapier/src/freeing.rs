@@ -50,7 +50,7 @@ impl Buried {
             let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
             each_middle(collider.shape(), |middle| {
                 let at = *body.position() * (local * middle);
-                let way = ground.way_out(placement.voxel_from_world_f64(at.to_array()));
+                let way = ground.way_out(placement.voxel_from_world(at.to_array().map(f64::from)));
                 if let Some(way) = way
                     && deepest.is_none_or(|deepest| way.distance > deepest.distance)
                 {
@@ -59,7 +59,7 @@ impl Buried {
             });
         }
         let WayOut { direction, distance, .. } = deepest?;
-        let distance_m = distance * placement.voxel_size_m;
+        let distance_m = distance * placement.voxel_size_m as f32;
         Some(Buried { body: handle, direction: direction.into(), distance_m })
     }
 

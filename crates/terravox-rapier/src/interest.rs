@@ -162,7 +162,7 @@ pub fn needed(
     let turned = turned * (body.angvel().length() * reach.ahead_s).min(1.0);
     let low = low + way.min(Vector::ZERO) - Vector::splat(turned);
     let high = high + way.max(Vector::ZERO) + Vector::splat(turned);
-    let [min, max] = [low, high].map(|v| placement.voxel_from_world_f64(v.to_array()));
+    let [min, max] = [low, high].map(|v| placement.voxel_from_world(v.to_array().map(f64::from)));
     let aabb = Aabb { min, max };
     aabb.is_valid().then_some(aabb)
 }

@@ -73,8 +73,8 @@ impl Buoyancy {
         colliders: &ColliderSet,
     ) -> Submersion {
         let Buoyancy { scratch, points } = self;
-        let voxels = 1.0 / placement.voxel_size_m;
-        let position = placement.voxel_from_world_f64(body.translation().to_array());
+        let voxels = (1.0 / placement.voxel_size_m) as f32;
+        let position = placement.voxel_from_world(body.translation().to_array().map(f64::from));
         let rotation = body.rotation().to_array();
         let mut sum = Submersion::default();
         let mut moment = Vector::ZERO;
@@ -164,7 +164,7 @@ fn push(
     dt: f32,
     options: &WaterOptions,
 ) {
-    let metres = placement.voxel_size_m;
+    let metres = placement.voxel_size_m as f32;
     let displaced = under.volume * metres.powi(3) * options.density;
     let point = body.translation() + Vector::from(under.centre) * metres;
     body.apply_impulse_at_point(Vector::from(options.gravity) * -displaced * dt, point, false);

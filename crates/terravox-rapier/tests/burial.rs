@@ -15,8 +15,10 @@ const SOON: usize = 60;
 /// Fills a ball of rock, as a brush does.
 fn fill(scene: &mut Scene, centre: Vector, radius: f32) {
     let reach = Vector::splat(radius + 1.0);
-    let (low, high) = ((centre - reach).to_array(), (centre + reach).to_array());
-    let brush = |at: [f32; 3], old: Cell| {
+    let (low, high) =
+        ((centre - reach).to_array().map(f64::from), (centre + reach).to_array().map(f64::from));
+    let brush = |at: [f64; 3], old: Cell| {
+        let at = at.map(|v| v as f32);
         let ball = (0.5 + radius - Vector::from(at).distance(centre)).clamp(0.0, 1.0);
         match (old.fraction().max(ball) * 256.0).round() as i32 {
             0 => Cell::AIR,

@@ -76,7 +76,7 @@ fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
             let at = [next() * 30.0 - 15.0, next() * 8.0 - 6.0, next() * 30.0 - 15.0];
             let end = [at[0] + 3.0, at[1] + 3.0, at[2] + 3.0];
             let new = if next() < 0.7 { Cell::AIR } else { Cell::full(ROCK) };
-            scene.terrain.edit_cells(at, end, |_, _| new).unwrap();
+            scene.terrain.edit_cells(at.map(f64::from), end.map(f64::from), |_, _| new).unwrap();
         }
         scene.step();
     }

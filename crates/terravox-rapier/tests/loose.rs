@@ -119,6 +119,6 @@ fn a_cut_table_falls_rests_and_is_written_back() {
 
 /// Height of the ground in the middle, metres.
 fn rigid_top(scene: &mut Scene) -> f32 {
-    let hit = scene.terrain.ray([0.1, 30.0, 0.1], [0.0, -1.0, 0.0], 60.0);
-    hit.expect("there is ground").point[1]
+    let hit = scene.terrain.ray([0.1, 30.0, 0.1], [0.0, -1.0, 0.0], 60.0).hit();
+    hit.expect("there is ground").point[1] as f32
 }

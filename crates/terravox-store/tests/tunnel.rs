@@ -24,7 +24,7 @@ fn fill(store: &Store, part: &mut Part<'_>) {
     }
 }
 
-fn at(x: f32) -> [Viewer; 1] {
+fn at(x: f64) -> [Viewer; 1] {
     [Viewer { position_m: [x, 30.0, 0.0], distance_m: 150.0 }]
 }
 
@@ -40,7 +40,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
         ..LodOptions::default()
     };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
-    let update = |terrain: &mut Terrain, x: f32| {
+    let update = |terrain: &mut Terrain, x: f64| {
         terrain.update(&at(x), Budget::Unlimited, |part| fill(&store, part));
     };
     update(&mut terrain, 0.0);
@@ -57,7 +57,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     let edited = terrain.edited_chunks();
     assert!(!edited.is_empty());
     for step in 1..8 {
-        update(&mut terrain, step as f32 * 100.0);
+        update(&mut terrain, f64::from(step) * 100.0);
     }
     assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)));
 
@@ -66,12 +66,12 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     terrain.chunks_saved(&edited);
     assert!(terrain.edited_chunks().is_empty());
     for step in 8..20 {
-        update(&mut terrain, step as f32 * 100.0);
+        update(&mut terrain, f64::from(step) * 100.0);
     }
     assert!(edited.iter().any(|&chunk| terrain.grid().held(chunk) == Held::Unknown));
 
     for step in (0..20).rev() {
-        update(&mut terrain, step as f32 * 100.0);
+        update(&mut terrain, f64::from(step) * 100.0);
     }
     assert_eq!(terrain.grid().cell(VoxelPos::new(3, 4, 0)), Ok(Cell::AIR));
     assert!(shown(&terrain) == before, "the tunnel looks as it did");

@@ -25,8 +25,9 @@ fn main() -> Result<(), EditError> {
 
     println!("dug {:.1} m³ of grass", dug.removed.voxels(GRASS));
     println!("laid {:.1} m³ of cobblestone", laid.added.voxels(COBBLESTONE));
-    let through =
-        |terrain: &mut Terrain| terrain.ray([-60.0, 4.0, 0.0], [60.0, -2.0, 10.0], 40.0).is_none();
+    let through = |terrain: &mut Terrain| {
+        terrain.ray([-60.0, 4.0, 0.0], [60.0, -2.0, 10.0], 40.0).hit().is_none()
+    };
     println!("light falls through: {}", through(&mut terrain));
     terrain.undo()?;
     println!("after undo: {}", through(&mut terrain));

@@ -11,14 +11,15 @@ use terravox::voxel::Cell;
 
 fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels: metres are voxels
-    let hills = |p: [f32; 3]| 5.0 * (p[0] * 0.07).sin() * (p[2] * 0.09).cos() - p[1];
+    let hills = |p: [f64; 3]| 5.0 * (p[0] * 0.07).sin() * (p[2] * 0.09).cos() - p[1];
     terrain.fill([-96.0; 3], [96.0; 3], |part| part.fill_sdf(8, hills))?;
     terrain.collider(); // masks of the whole world, once
 
     for step in 0..5 {
-        let x = 12.0 * step as f32 - 24.0;
+        let x = 12.0 * f64::from(step) - 24.0;
         let top = f64::from(hills([x, 0.0, 0.0]));
-        let (low, high) = ([x - 3.0, top as f32 - 4.0, -3.0], [x + 3.0, top as f32 + 6.0, 3.0]);
+        let (low, high) =
+            ([x - 3.0, f64::from(top) - 4.0, -3.0], [x + 3.0, f64::from(top) + 6.0, 3.0]);
         let start = Instant::now();
         terrain.edit_cells(low, high, |_, _| Cell::AIR)?;
         let dug = start.elapsed();

@@ -10,20 +10,20 @@ const GRASS: u8 = 2;
 
 fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels
-    let hills = |p: [f32; 3]| 6.0 * ((p[0] * 0.1).sin() + (p[2] * 0.08).cos()) - p[1];
-    let lake = move |p: [f32; 3]| f32::max(hills(p), -2.0 - p[1]); // water up to 2 m below 0
-    let material = move |p: [f32; 3]| if hills(p) > -0.5 { GRASS } else { WATER };
+    let hills = |p: [f64; 3]| 6.0 * ((p[0] * 0.1).sin() + (p[2] * 0.08).cos()) - p[1];
+    let lake = move |p: [f64; 3]| f64::max(hills(p), -2.0 - p[1]); // water up to 2 m below 0
+    let material = move |p: [f64; 3]| if hills(p) > -0.5 { GRASS } else { WATER };
     terrain.fill([-48.0; 3], [48.0; 3], |part| part.fill_sdf_with(lake, material))?;
 
     let down = [0.0, -1.0, 0.0];
-    show("down, onto a hill", terrain.ray([16.0, 40.0, 0.0], down, 100.0));
-    show("a shot over the hills", terrain.ray([-40.0, 14.0, 0.0], [1.0, -0.1, 0.2], 200.0));
-    show("up, into the sky", terrain.ray([16.0, 40.0, 0.0], [0.0, 1.0, 0.0], 100.0));
+    show("down, onto a hill", terrain.ray([16.0, 40.0, 0.0], down, 100.0).hit());
+    show("a shot over the hills", terrain.ray([-40.0, 14.0, 0.0], [1.0, -0.1, 0.2], 200.0).hit());
+    show("up, into the sky", terrain.ray([16.0, 40.0, 0.0], [0.0, 1.0, 0.0], 100.0).hit());
 
     // The same ray sees the water, or the bottom through it.
     let from = [-16.0, 20.0, 38.0];
-    let surface = terrain.ray_filtered(from, down, 100.0, &Filter::LIQUID);
-    let bottom = terrain.ray_filtered(from, down, 100.0, &Filter::SOLID);
+    let surface = terrain.ray_filtered(from, down, 100.0, &Filter::LIQUID).hit();
+    let bottom = terrain.ray_filtered(from, down, 100.0, &Filter::SOLID).hit();
     show("down, onto the lake", surface);
     show("and to its bottom", bottom);
     if let (Some(surface), Some(bottom)) = (surface, bottom) {

@@ -8,7 +8,7 @@ use terravox::terrain::{Terrain, TerrainError, TerrainOptions};
 /// Seconds.
 const STEP: f32 = 1.0 / 60.0;
 
-fn hills(p: [f32; 3]) -> f32 {
+fn hills(p: [f64; 3]) -> f64 {
     3.0 * (p[0] * 0.2).sin() * (p[2] * 0.15).cos() - p[1]
 }
 
@@ -16,11 +16,11 @@ fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default());
     terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, hills))?;
     let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0);
-    let hit = hit.expect("there are hills");
+    let hit = hit.hit().expect("there are hills");
 
     // A grinder throws 600 sparks a second for two seconds.
     let mut effects = [Effect::new(EffectOptions { seed: 7, ..EffectOptions::sparks() })];
-    let grinder = Emitter::sparks(hit.point, hit.normal);
+    let grinder = Emitter::sparks(hit.point.map(|v| v as f32), hit.normal);
     println!("second  sparks  bounces    rays  cached planes  below ground");
     for frame in 1..=180 {
         if frame <= 120 {

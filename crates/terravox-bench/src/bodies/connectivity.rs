@@ -82,7 +82,7 @@ struct Looks {
 impl Looks {
     /// Digs a ball and times the look; none if it freed something.
     fn look(&mut self, grid: &mut VoxelGrid, place: VoxelPos) -> Option<f64> {
-        let op = EditOp::dig_ball(place.to_array().map(|v| v as f32 + 0.4), RADIUS);
+        let op = EditOp::dig_ball(place.to_array().map(|v| f64::from(v) + 0.4), RADIUS.into());
         let dug = match self.editor.apply(grid, &op, None) {
             Ok(dug) => dug,
             Err(error) => panic!("{place}: {error}"),

@@ -53,11 +53,11 @@ pub fn run(report: &mut Report) {
 /// In turns: all balls are dug, and filled with what is no more than air then.
 fn dig_and_fill(grid: VoxelGrid, spots: &[VoxelPos]) -> [Timing; 2] {
     let state = RefCell::new((grid, Editor::default()));
-    let apply = |op: fn([f32; 3]) -> EditOp| {
+    let apply = |op: fn([f64; 3]) -> EditOp| {
         let (grid, editor) = &mut *state.borrow_mut();
         let mut cells = 0;
         for spot in spots {
-            let centre = spot.to_array().map(|v| v as f32 + 0.4);
+            let centre = spot.to_array().map(|v| f64::from(v) + 0.4);
             match editor.apply(grid, &op(centre), None) {
                 Ok(edited) => cells += edited.region.volume(),
                 Err(error) => panic!("{spot}: {error}"),
@@ -65,8 +65,8 @@ fn dig_and_fill(grid: VoxelGrid, spots: &[VoxelPos]) -> [Timing; 2] {
         }
         cells
     };
-    let dig = || apply(|centre| EditOp::dig_ball(centre, RADIUS));
-    let fill = || apply(|centre| EditOp::fill_ball(8, centre, RADIUS));
+    let dig = || apply(|centre| EditOp::dig_ball(centre, RADIUS.into()));
+    let fill = || apply(|centre| EditOp::fill_ball(8, centre, RADIUS.into()));
     let digging = repeat("dig", ROUNDS, &fill, |_| dig());
     let filling = repeat("fill", ROUNDS, &dig, |_| fill());
     [digging, filling]

@@ -13,8 +13,8 @@ use super::view::{DETAIL, hills, resident_bytes};
 use crate::report::Report;
 
 /// Metres a second, frames a second.
-const SPEED: f32 = 50.0;
-const RATE: f32 = 60.0;
+const SPEED: f64 = 50.0;
+const RATE: f64 = 60.0;
 
 /// What the worker may take of a frame, milliseconds.
 const BUDGET_MS: f32 = 6.0;
@@ -23,8 +23,8 @@ const BUDGET_MS: f32 = 6.0;
 const SECONDS: usize = 20;
 
 /// Metres of the long flight, and of one of its steps.
-const FAR: f32 = 100_000.0;
-const STRIDE: f32 = 32.0;
+const FAR: f64 = 100_000.0;
+const STRIDE: f64 = 32.0;
 
 /// Metres after which the ground of the long flight is the same again, so that memory is
 /// compared over like ground.
@@ -64,7 +64,7 @@ fn flight(report: &mut Report) {
         format!("{SECONDS} s at {SPEED} m/s, detail {DETAIL}, {triangles} triangles at most");
     report.set("fly_worker_ms", spent / frames as f64, note);
     let note = format!("at most {BUDGET_MS} ms of work a frame");
-    report.set("fly_late_ms", latest as f64 * 1e3 / f64::from(RATE), note);
+    report.set("fly_late_ms", latest as f64 * 1e3 / RATE, note);
 }
 
 /// Measures `fly_memory_growth`.
@@ -77,7 +77,7 @@ pub fn run_far(report: &mut Report) {
         viewer.position_m[0] += STRIDE;
         terrain.update(&[viewer], Budget::Unlimited, |part| periodic(&world, part));
         terrain.mesh_swaps().for_each(drop);
-        let period = (viewer.position_m[0] / PERIOD as f32) as usize;
+        let period = (viewer.position_m[0] / f64::from(PERIOD)) as usize;
         most.resize(period + 1, 0);
         most[period] = resident_bytes(&terrain).max(most[period]);
     }
@@ -114,10 +114,10 @@ fn stroke(report: &mut Report) {
     terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
     let mut millis = Vec::new();
     for i in 0..60 {
-        let [x, z] = [i % 8, i / 8].map(|v| 5.0 * v as f32 - 20.0);
-        let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0) else { continue };
+        let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
+        let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
         let [min, max] = [-4.0, 4.0].map(|reach| hit.point.map(|v| v + reach));
-        let ball = |p: [f32; 3], old: Cell| {
+        let ball = |p: [f64; 3], old: Cell| {
             let d = [0, 1, 2].map(|i| p[i] - hit.point[i]);
             if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < 16.0 { Cell::AIR } else { old }
         };

@@ -40,12 +40,13 @@ pub fn loose_builders(
     placement: Placement,
     options: &LooseShapeOptions,
 ) -> (RigidBodyBuilder, ColliderBuilder) {
-    let at = placement.world_from_voxel_f64(body.from.to_array().map(f64::from));
+    let at = placement.world_from_voxel(body.from.to_array().map(f64::from));
+    let voxel_size_m = placement.voxel_size_m as f32;
     let counts = Counts::of(body);
-    let shape = shape_of(body, placement.voxel_size_m, options, &counts);
+    let shape = shape_of(body, voxel_size_m, options, &counts);
     let rigid = RigidBodyBuilder::dynamic()
-        .translation(at.into())
-        .additional_mass_properties(mass_of(body, placement.voxel_size_m));
+        .translation(at.map(|v| v as f32).into())
+        .additional_mass_properties(mass_of(body, voxel_size_m));
     let material = body.grid.materials().get(counts.most);
     let [friction, restitution] =
         material.map_or([0.7, 0.0], |material| [material.friction, material.restitution]);
@@ -66,9 +67,9 @@ pub fn loose_shape(
 /// Where a body of [`loose_builders`] lies, as
 /// [`Terrain::write_back`](terravox::terrain::Terrain::write_back) takes it: its place in
 /// metres, and its rotation.
-pub fn loose_pose(body: &RigidBody) -> ([f32; 3], [f32; 4]) {
+pub fn loose_pose(body: &RigidBody) -> ([f64; 3], [f32; 4]) {
     let pose = body.position();
-    (pose.translation.to_array(), pose.rotation.to_array())
+    (pose.translation.to_array().map(f64::from), pose.rotation.to_array())
 }
 
 fn mass_of(body: &LooseBody, voxel_size_m: f32) -> MassProperties {

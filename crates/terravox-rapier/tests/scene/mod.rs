@@ -26,7 +26,9 @@ impl Scene {
         let grid = GridOptions::default();
         let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
-        let fill = |part: &mut terravox::terrain::Part<'_>| part.fill_sdf(ROCK, &inside_m);
+        let fill = |part: &mut terravox::terrain::Part<'_>| {
+            part.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into());
+        };
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
         let mut world = PhysicsWorld::new();
         world.gravity = Vector::new(0.0, -9.81, 0.0);
@@ -75,7 +77,8 @@ pub fn one_mesh(terrain: &mut Terrain) -> ColliderBuilder {
         let base = vertices.len() as u32;
         let placement = terrain.placement();
         vertices.extend(solid.positions.iter().map(|p| {
-            Vector::from(placement.world_from_voxel([0, 1, 2].map(|i| p[i] + corner[i])))
+            let at = [0, 1, 2].map(|i| f64::from(p[i] + corner[i]));
+            Vector::from(placement.world_from_voxel(at).map(|v| v as f32))
         }));
         indices.extend(solid.indices.chunks_exact(3).map(|i| [0, 1, 2].map(|k| base + i[k])));
     }

@@ -222,25 +222,23 @@ impl Action {
 
 impl EditOp {
     /// Digs a ball.
-    pub fn dig_ball(centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+    pub fn dig_ball(centre: impl Into<[f64; 3]>, radius: f64) -> EditOp {
         ball(centre, radius, Action::Dig)
     }
 
     /// Fills a ball with `material`.
-    pub fn fill_ball(material: u8, centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+    pub fn fill_ball(material: u8, centre: impl Into<[f64; 3]>, radius: f64) -> EditOp {
         ball(centre, radius, Action::Fill { material })
     }
 
     /// Paints the ground in a ball with `material`.
-    pub fn paint_ball(material: u8, centre: impl Into<[f32; 3]>, radius: f32) -> EditOp {
+    pub fn paint_ball(material: u8, centre: impl Into<[f64; 3]>, radius: f64) -> EditOp {
         ball(centre, radius, Action::Paint { material })
     }
 
     /// Smooths the ground in a ball, `strength` from 0 to 1.
-    pub fn smooth_ball(centre: impl Into<[f32; 3]>, radius: f32, strength: f32) -> EditOp {
-        let centre = centre.into().map(f64::from);
-        let brush = Brush::Ball { centre, radius: f64::from(radius) };
-        let strength = f64::from(strength);
+    pub fn smooth_ball(centre: impl Into<[f64; 3]>, radius: f64, strength: f64) -> EditOp {
+        let brush = Brush::Ball { centre: centre.into(), radius };
         BrushOp { strength, ..BrushOp::new(brush, Action::Smooth) }.into()
     }
 
@@ -273,7 +271,6 @@ impl EditOp {
     }
 }
 
-fn ball(centre: impl Into<[f32; 3]>, radius: f32, action: Action) -> EditOp {
-    let centre = centre.into().map(f64::from);
-    BrushOp::new(Brush::Ball { centre, radius: f64::from(radius) }, action).into()
+fn ball(centre: impl Into<[f64; 3]>, radius: f64, action: Action) -> EditOp {
+    BrushOp::new(Brush::Ball { centre: centre.into(), radius }, action).into()
 }

@@ -15,6 +15,7 @@ mod morph;
 mod pick;
 mod plan;
 mod quiet;
+mod ray;
 mod residency;
 mod rest;
 mod simplify;
@@ -24,6 +25,7 @@ pub use clusters::{Clusters, MAX_CLUSTER_MIP};
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
+pub use ray::{ShownHit, ShownSurfaces};
 pub use rest::{SimplifiedMesh, SimplifyJob};
 pub use simplify::{Simplifier, Simplify, joined};
 

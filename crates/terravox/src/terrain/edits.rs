@@ -8,14 +8,15 @@ impl Placement {
     /// An operation in world metres as one in voxels. What is in whole voxels (copies,
     /// pastes) stays.
     pub fn op_in_voxels(&self, op: &EditOp) -> EditOp {
-        let scale = 1.0 / f64::from(self.voxel_size_m);
-        op.scaled(scale, self.origin_m.map(|v| -f64::from(v) * scale))
+        let scale = 1.0 / self.voxel_size_m;
+        op.scaled(scale, self.origin_m.map(|v| -v * scale))
     }
 }
 
 impl Terrain {
-    /// Applies an operation in world metres; the views follow. Answers the voxels that
-    /// changed and what was removed and added. All that it reads must be held at mip 0, as
+    /// Applies an operation in world metres. Returns the voxels that changed and what was
+    /// removed and added. Rays and all other queries see it at once; meshes follow with the
+    /// next [`Terrain::update`]. All that it reads must be held at mip 0, as
     /// what is near a viewer is; elsewhere [`Terrain::hold`] comes first.
     ///
     /// ```
@@ -27,7 +28,7 @@ impl Terrain {
     /// let dug = terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
     /// assert!(dug.removed.voxels(8) > 90.0);
     /// terrain.undo()?;
-    /// let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 100.0).expect("ground");
+    /// let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 100.0).hit().expect("ground");
     /// assert!(hit.point[1].abs() < 0.1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -38,6 +39,7 @@ impl Terrain {
         let op = self.placement.op_in_voxels(op);
         let edited = self.editor.apply(&mut self.grid, &op, &mut self.history)?;
         self.loose.touch(edited.region);
+        self.follow_edits();
         Ok(edited)
     }
 
@@ -48,7 +50,9 @@ impl Terrain {
     /// # Errors
     /// [`EditError::NotHeld`]; nothing is then changed.
     pub fn undo(&mut self) -> Result<Option<Region>, EditError> {
-        self.history.undo(&mut self.grid)
+        let undone = self.history.undo(&mut self.grid);
+        self.follow_edits();
+        undone
     }
 
     /// Does the last stroke that was undone again; answers as [`Terrain::undo`].
@@ -56,7 +60,9 @@ impl Terrain {
     /// # Errors
     /// As [`Terrain::undo`].
     pub fn redo(&mut self) -> Result<Option<Region>, EditError> {
-        self.history.redo(&mut self.grid)
+        let redone = self.history.redo(&mut self.grid);
+        self.follow_edits();
+        redone
     }
 
     /// The strokes: to begin and end one, to set a budget, to save them.

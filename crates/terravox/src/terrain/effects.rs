@@ -8,13 +8,22 @@ use glam::Vec3;
 
 /// Voxels from a write to vertices that it may move: a vertex follows from cells as far as
 /// two from its corner, and leaves the corner by less than one.
-const REACH_VOXELS: f32 = 3.0;
+const REACH_VOXELS: f64 = 3.0;
 
 /// What effects share.
 #[derive(Default)]
 pub(super) struct EffectPlanes {
     cache: PlaneCache,
     cursor: ChangeCursor,
+    /// Where the f32 positions of effects are counted from, world metres.
+    origin_m: [f64; 3],
+}
+
+impl EffectPlanes {
+    /// Moves the origin with the ground, so that nothing moves relative to it.
+    pub(super) fn shift(&mut self, by_m: [f64; 3]) {
+        self.origin_m = [0, 1, 2].map(|i| self.origin_m[i] + by_m[i]);
+    }
 }
 
 impl Terrain {
@@ -35,15 +44,17 @@ impl Terrain {
     ) {
         self.forget_edited(effects);
         let placement = self.placement;
-        self.collider.update(&self.grid);
         let collider = &self.collider;
+        let base = self.effects.origin_m;
         for effect in effects {
             effect.update(seconds, &mut self.effects.cache, |ray| {
-                let voxels = f64::from(ray.length_m) / f64::from(placement.voxel_size_m);
-                let origin = placement.voxel_from_world_f64(ray.origin_m);
+                let voxels = f64::from(ray.length_m) / placement.voxel_size_m;
+                let from_m = [0, 1, 2].map(|i| f64::from(ray.origin_m[i]) + base[i]);
+                let origin = placement.voxel_from_world(from_m);
                 let line = Ray::new(origin, ray.direction.map(f64::from), voxels);
                 let ground = collider.ray(&line, &Filter::SOLID).found.map(|hit| {
-                    let point_m = placement.world_from_voxel_f64(hit.point);
+                    let point_m = placement.world_from_voxel(hit.point);
+                    let point_m = [0, 1, 2].map(|i| (point_m[i] - base[i]) as f32);
                     ParticleHit { point_m, normal: hit.normal, moving: false }
                 });
                 let from = Vec3::from(ray.origin_m);
@@ -51,6 +62,25 @@ impl Terrain {
                 ground.into_iter().chain(others(ray)).min_by(|a, b| far(a).total_cmp(&far(b)))
             });
         }
+    }
+
+    /// Sets where the f32 positions of effects are counted from, world metres: the origin at
+    /// first. Near the particles, wherever they are, f32 is fine enough. Planes that are
+    /// known are forgotten, and effects that are under way should end first: their particles
+    /// would be elsewhere.
+    ///
+    /// # Panics
+    /// If the origin is not finite.
+    pub fn set_effect_origin(&mut self, origin_m: impl Into<[f64; 3]>) {
+        let origin_m = origin_m.into();
+        assert!(origin_m.iter().all(|v| v.is_finite()), "effect origin {origin_m:?}: not finite");
+        self.effects.origin_m = origin_m;
+        self.effects.cache.forget([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+    }
+
+    /// Where the positions of effects are counted from, world metres.
+    pub fn effect_origin(&self) -> [f64; 3] {
+        self.effects.origin_m
     }
 
     /// The planes that effects share.
@@ -67,14 +97,15 @@ impl Terrain {
     }
 
     fn forget_edited(&mut self, effects: &mut [Effect]) {
-        let EffectPlanes { cache, cursor } = &mut self.effects;
+        let EffectPlanes { cache, cursor, origin_m } = &mut self.effects;
         let everywhere = ([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
         let boxes = match self.grid.changes_since(cursor) {
             Changes::Everything => vec![everywhere],
             Changes::Regions(regions) => {
                 let placement = self.placement;
-                let corner = |voxel: [i32; 3], by: f32| {
-                    placement.world_from_voxel(voxel.map(|v| v as f32 + by))
+                let corner = |voxel: [i32; 3], by: f64| {
+                    let corner = placement.world_from_voxel(voxel.map(|v| f64::from(v) + by));
+                    [0, 1, 2].map(|i| (corner[i] - origin_m[i]) as f32)
                 };
                 let metres = |region: crate::voxel::Region| {
                     let (min, max) = (region.min.to_array(), region.max.to_array());

@@ -36,7 +36,9 @@ impl Terrain {
     /// # Errors
     /// As [`Loose::cut`](crate::bodies::Loose::cut).
     pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, EditError> {
-        self.loose.cut(&mut self.grid, Some(&mut self.history), options)
+        let cut = self.loose.cut(&mut self.grid, Some(&mut self.history), options);
+        self.follow_edits();
+        cut
     }
 
     /// Has the voxels of a region looked at by the next [`Terrain::cut_loose`], as if they
@@ -54,17 +56,19 @@ impl Terrain {
     pub fn write_back(
         &mut self,
         body: &LooseBody,
-        position_m: impl Into<[f32; 3]>,
+        position_m: impl Into<[f64; 3]>,
         rotation: impl Into<[f32; 4]>,
     ) -> Result<WrittenBack, EditError> {
-        let position = self.placement.voxel_from_world_f64(position_m);
+        let position = self.placement.voxel_from_world(position_m);
         let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
-        body.write_back(&mut self.grid, &pose, Some(&mut self.history))
+        let written = body.write_back(&mut self.grid, &pose, Some(&mut self.history));
+        self.follow_edits();
+        written
     }
 
     /// Where the lowest corner of a body's voxel (0, 0, 0) was when it was cut loose, world
     /// metres; the body's own lengths are voxels from there.
-    pub fn cut_from(&self, body: &LooseBody) -> [f32; 3] {
-        self.placement.world_from_voxel_f64(body.from.to_array().map(f64::from))
+    pub fn cut_from(&self, body: &LooseBody) -> [f64; 3] {
+        self.placement.world_from_voxel(body.from.to_array().map(f64::from))
     }
 }

@@ -14,7 +14,7 @@ mod update;
 pub use crate::lod::{LodOptions, MeshJob, MeshScratch, MeshSwap, MeshedBlock, ShownMesh};
 pub use part::Part;
 pub use placement::Placement;
-pub use rays::RayHit;
+pub use rays::{RayHit, RayOutcome};
 pub use update::{Budget, Viewer};
 
 use crate::bodies::Loose;
@@ -28,6 +28,7 @@ use crate::voxel::{
 use effects::EffectPlanes;
 use part::filled;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use update::Flight;
 
@@ -104,7 +105,7 @@ impl From<NotHeld> for TerrainError {
 ///     .map(|shown| shown.mesh.solid.indices.len() / 3)
 ///     .sum();
 /// assert!(triangles > 5000);
-/// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).expect("there is ground");
+/// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).hit().expect("there is ground");
 /// assert_eq!(hit.material, 8);
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
@@ -121,6 +122,30 @@ pub struct Terrain {
     loose: Loose,
 }
 
+/// Writes to the cells of a [`Terrain`]; its queries see them when this is dropped.
+pub struct GridGuard<'a> {
+    terrain: &'a mut Terrain,
+}
+
+impl Deref for GridGuard<'_> {
+    type Target = VoxelGrid;
+    fn deref(&self) -> &VoxelGrid {
+        &self.terrain.grid
+    }
+}
+
+impl DerefMut for GridGuard<'_> {
+    fn deref_mut(&mut self) -> &mut VoxelGrid {
+        &mut self.terrain.grid
+    }
+}
+
+impl Drop for GridGuard<'_> {
+    fn drop(&mut self) {
+        self.terrain.follow_edits();
+    }
+}
+
 impl Default for Terrain {
     /// [`Terrain::new`] with the default options.
     fn default() -> Terrain {
@@ -132,27 +157,34 @@ impl Terrain {
     /// An empty world.
     ///
     /// # Panics
-    /// If the voxel size is not positive and finite.
+    /// If an option is out of its range; the message names it.
     pub fn new(options: TerrainOptions) -> Terrain {
-        let TerrainOptions { placement, grid, collider, lod } = options;
-        let mut terrain = Terrain::from_grid(VoxelGrid::new(grid), placement);
-        terrain.collider = Collider::new(collider);
-        terrain.lod = Lod::new(lod);
-        terrain
+        Terrain::with_grid(VoxelGrid::new(options.grid.clone()), options)
     }
 
-    /// A world around a grid that was loaded or imported.
+    /// A world around a grid that was loaded or imported, with default options.
     ///
     /// # Panics
-    /// If the voxel size is not positive and finite.
+    /// If the placement is invalid.
     pub fn from_grid(grid: VoxelGrid, placement: Placement) -> Terrain {
-        let size = placement.voxel_size_m;
-        assert!(size > 0.0 && size.is_finite(), "voxels of {size} metres");
+        Terrain::with_grid(grid, TerrainOptions { placement, ..TerrainOptions::default() })
+    }
+
+    /// A world around a grid that was loaded or imported. The grid has its own options;
+    /// [`TerrainOptions::grid`] is ignored.
+    ///
+    /// # Panics
+    /// As [`Terrain::new`].
+    pub fn with_grid(grid: VoxelGrid, options: TerrainOptions) -> Terrain {
+        let TerrainOptions { placement, grid: _, collider, lod } = options;
+        placement.assert_valid();
+        let mut collider = Collider::new(collider);
+        collider.update(&grid);
         Terrain {
             placement,
             grid,
-            lod: Lod::new(LodOptions::default()),
-            collider: Collider::default(),
+            lod: Lod::new(lod),
+            collider,
             effects: EffectPlanes::default(),
             flight: Flight::default(),
             swaps: Vec::new(),
@@ -172,9 +204,55 @@ impl Terrain {
         &self.grid
     }
 
-    /// The cells, to be written in voxels; the views follow.
-    pub fn grid_mut(&mut self) -> &mut VoxelGrid {
-        &mut self.grid
+    /// The cells, to be written in voxels: by tools of your own. When the guard is dropped,
+    /// rays and all other queries see what was written. It is not undone by
+    /// [`Terrain::undo`]; [`Terrain::edit_cells`] is.
+    ///
+    /// ```
+    /// use terravox::terrain::{Placement, Terrain};
+    /// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+    ///
+    /// let mut terrain = Terrain::from_grid(VoxelGrid::default(), Placement::default());
+    /// let mut rock = DenseBox::new(Region::new([-4, -4, -4], [4, 0, 4]));
+    /// rock.fill(8);
+    /// terrain.grid_mut().write(&rock)?;
+    /// assert!(terrain.ray([0.5, 9.0, 0.5], [0.0, -1.0, 0.0], 20.0).hit().is_some());
+    /// # Ok::<(), terravox::voxel::NotHeld>(())
+    /// ```
+    pub fn grid_mut(&mut self) -> GridGuard<'_> {
+        GridGuard { terrain: self }
+    }
+
+    /// Returns the cells; the views are dropped.
+    pub fn into_grid(self) -> VoxelGrid {
+        self.grid
+    }
+
+    /// The collider: for queries in voxels, from any number of threads. It has followed every
+    /// write.
+    pub fn collider(&self) -> &Collider {
+        &self.collider
+    }
+
+    /// Has the collider follow what was written.
+    fn follow_edits(&mut self) {
+        self.collider.update(&self.grid);
+    }
+
+    /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
+    /// Cells, meshes, history, options and the particles of effects stay as they are relative
+    /// to the ground, which is how a game with a floating origin moves it. Bodies and viewers
+    /// are the game's to move; meshes are drawn at the new place
+    /// ([`Terrain::placement`]).
+    ///
+    /// # Panics
+    /// If the origin is not finite.
+    pub fn set_origin(&mut self, origin_m: impl Into<[f64; 3]>) {
+        let old = self.placement.origin_m;
+        let placement = Placement { origin_m: origin_m.into(), ..self.placement };
+        placement.assert_valid();
+        self.placement = placement;
+        self.effects.shift([0, 1, 2].map(|i| placement.origin_m[i] - old[i]));
     }
 
     /// Fills the whole chunks that a box in world metres touches, chunk by chunk, from air.
@@ -183,8 +261,8 @@ impl Terrain {
     /// [`TerrainError::BeyondLimits`].
     pub fn fill(
         &mut self,
-        min_m: impl Into<[f32; 3]>,
-        max_m: impl Into<[f32; 3]>,
+        min_m: impl Into<[f64; 3]>,
+        max_m: impl Into<[f64; 3]>,
         fill: impl Fn(&mut Part<'_>),
     ) -> Result<(), TerrainError> {
         let region = self.placement.region(min_m, max_m);
@@ -196,6 +274,7 @@ impl Terrain {
                 self.grid.write(&cells)?;
             }
         }
+        self.follow_edits();
         Ok(())
     }
 
@@ -207,9 +286,9 @@ impl Terrain {
     /// [`TerrainError`]; nothing is then changed.
     pub fn edit_cells(
         &mut self,
-        min_m: impl Into<[f32; 3]>,
-        max_m: impl Into<[f32; 3]>,
-        edit: impl Fn([f32; 3], Cell) -> Cell,
+        min_m: impl Into<[f64; 3]>,
+        max_m: impl Into<[f64; 3]>,
+        edit: impl Fn([f64; 3], Cell) -> Cell,
     ) -> Result<Region, TerrainError> {
         let region = self.checked_region(min_m, max_m)?;
         let mut cells = DenseBox::default();
@@ -220,14 +299,15 @@ impl Terrain {
         }
         self.grid.write(&cells)?;
         self.loose.touch(region);
+        self.follow_edits();
         Ok(region)
     }
 
     /// The voxels that a box in world metres touches, if they are few enough for an edit.
     fn checked_region(
         &self,
-        min_m: impl Into<[f32; 3]>,
-        max_m: impl Into<[f32; 3]>,
+        min_m: impl Into<[f64; 3]>,
+        max_m: impl Into<[f64; 3]>,
     ) -> Result<Region, TerrainError> {
         let region = self.placement.region(min_m, max_m);
         if !region.within_limits() {

@@ -31,19 +31,20 @@ impl Part<'_> {
 
     /// Fills the part with one material where `distance_m(p)`, in metres for a point in
     /// world metres, is positive. Only values near the surface need be true distances.
-    pub fn fill_sdf(&mut self, material: u8, distance_m: impl Fn([f32; 3]) -> f32) {
+    pub fn fill_sdf(&mut self, material: u8, distance_m: impl Fn([f64; 3]) -> f64) {
         self.fill_sdf_with(distance_m, |_| material);
     }
 
     /// As [`Part::fill_sdf`], with a material for every point in world metres.
     pub fn fill_sdf_with(
         &mut self,
-        distance_m: impl Fn([f32; 3]) -> f32,
-        material: impl Fn([f32; 3]) -> u8,
+        distance_m: impl Fn([f64; 3]) -> f64,
+        material: impl Fn([f64; 3]) -> u8,
     ) {
         let placement = self.placement;
-        let distance = |p| distance_m(placement.world_from_voxel(p)) / placement.voxel_size_m;
-        let material = |p| material(placement.world_from_voxel(p));
+        let world = |p: [f32; 3]| placement.world_from_voxel(p.map(f64::from));
+        let distance = |p| (distance_m(world(p)) / placement.voxel_size_m) as f32;
+        let material = |p| material(world(p));
         fill_sdf(self.cells, self.block.mip, distance, material);
     }
 }

@@ -3,12 +3,20 @@
 use crate::voxel::{Region, VoxelPos};
 
 /// World metres from voxels: a scale and an offset, applied last and nowhere else.
+///
+/// ```
+/// use terravox::terrain::Placement;
+///
+/// let placement = Placement { voxel_size_m: 0.5, origin_m: [1e7, 0.0, 0.0] };
+/// assert_eq!(placement.voxel_from_world([1e7 + 1.0, 0.0, -0.5]), [2.0, 0.0, -1.0]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Placement {
     /// Edge of a voxel, metres. Positive and finite.
-    pub voxel_size_m: f32,
-    /// World position of the lowest corner of voxel (0, 0, 0), metres.
-    pub origin_m: [f32; 3],
+    pub voxel_size_m: f64,
+    /// World position of the lowest corner of voxel (0, 0, 0), metres. Finite.
+    pub origin_m: [f64; 3],
 }
 
 impl Default for Placement {
@@ -19,44 +27,33 @@ impl Default for Placement {
 }
 
 impl Placement {
-    /// A point in voxels as world metres.
-    pub fn world_from_voxel(&self, point: [f32; 3]) -> [f32; 3] {
+    /// Returns a point in voxels as world metres.
+    pub fn world_from_voxel(&self, point: impl Into<[f64; 3]>) -> [f64; 3] {
+        let point = point.into();
         [0, 1, 2].map(|i| point[i] * self.voxel_size_m + self.origin_m[i])
     }
 
-    /// World metres as a point in voxels.
-    pub fn voxel_from_world(&self, point: impl Into<[f32; 3]>) -> [f32; 3] {
+    /// Returns a point in world metres as voxels.
+    pub fn voxel_from_world(&self, point: impl Into<[f64; 3]>) -> [f64; 3] {
         let point = point.into();
         [0, 1, 2].map(|i| (point[i] - self.origin_m[i]) / self.voxel_size_m)
     }
 
-    /// A point in voxels as world metres, rounded to f32 at the end.
-    pub fn world_from_voxel_f64(&self, point: [f64; 3]) -> [f32; 3] {
-        let size = f64::from(self.voxel_size_m);
-        [0, 1, 2].map(|i| (point[i] * size + f64::from(self.origin_m[i])) as f32)
-    }
-
-    /// World metres as a point in voxels, without loss.
-    pub fn voxel_from_world_f64(&self, point: impl Into<[f32; 3]>) -> [f64; 3] {
-        let (point, size) = (point.into(), f64::from(self.voxel_size_m));
-        [0, 1, 2].map(|i| (f64::from(point[i]) - f64::from(self.origin_m[i])) / size)
-    }
-
-    /// The voxel that holds a world position; coordinates saturate, NaN gives 0.
-    pub fn voxel_at(&self, point: impl Into<[f32; 3]>) -> VoxelPos {
+    /// Returns the voxel that holds a world position. Coordinates saturate; NaN becomes 0.
+    pub fn voxel_at(&self, point: impl Into<[f64; 3]>) -> VoxelPos {
         // The cast saturates.
         let [x, y, z] = self.voxel_from_world(point).map(|v| v.floor() as i32);
         VoxelPos::new(x, y, z)
     }
 
-    /// Centre of a voxel in world metres.
-    pub fn voxel_centre(&self, voxel: VoxelPos) -> [f32; 3] {
-        self.world_from_voxel(voxel.to_array().map(|v| v as f32 + 0.5))
+    /// Returns the centre of a voxel in world metres.
+    pub fn voxel_centre(&self, voxel: VoxelPos) -> [f64; 3] {
+        self.world_from_voxel(voxel.to_array().map(|v| f64::from(v) + 0.5))
     }
 
-    /// The voxels that a box in world metres touches; empty where the box is inside out
-    /// or not a number.
-    pub fn region(&self, min_m: impl Into<[f32; 3]>, max_m: impl Into<[f32; 3]>) -> Region {
+    /// Returns the voxels that a box in world metres touches; empty if the box is inverted or
+    /// has a NaN.
+    pub fn region(&self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) -> Region {
         let (min_m, max_m) = (min_m.into(), max_m.into());
         let ordered = (0..3).all(|i| min_m[i] < max_m[i]);
         if !ordered {
@@ -64,6 +61,19 @@ impl Placement {
         }
         let [x, y, z] = self.voxel_from_world(max_m).map(|v| v.ceil() as i32);
         Region { min: self.voxel_at(min_m), max: VoxelPos::new(x, y, z) }
+    }
+
+    /// Panics unless the voxel size is positive and finite and the origin finite.
+    pub(super) fn assert_valid(&self) {
+        let Placement { voxel_size_m: size, origin_m } = self;
+        assert!(
+            *size > 0.0 && size.is_finite(),
+            "Placement::voxel_size_m is {size}; it must be positive and finite"
+        );
+        assert!(
+            origin_m.iter().all(|v| v.is_finite()),
+            "Placement::origin_m is {origin_m:?}; it must be finite"
+        );
     }
 }
 
@@ -82,10 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_are_no_boxes_are_empty() {
+    fn invalid_boxes_are_empty() {
         let placement = Placement::default();
-        assert!(placement.region([f32::NAN, 0.0, 0.0], [1.0; 3]).is_empty());
+        assert!(placement.region([f64::NAN, 0.0, 0.0], [1.0; 3]).is_empty());
         assert!(placement.region([1.0; 3], [0.0; 3]).is_empty());
-        assert!(!placement.region([0.0; 3], [f32::INFINITY; 3]).within_limits());
+        assert!(!placement.region([0.0; 3], [f64::INFINITY; 3]).within_limits());
     }
 }

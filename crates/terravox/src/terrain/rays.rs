@@ -1,71 +1,156 @@
 //! Rays in world metres.
 
 use super::{Placement, Terrain};
-use crate::collide::{Collider, Filter, Hit, Ray};
+use crate::collide::{Answer, Filter, Hit, Missing, Ray};
+use crate::lod::ShownSurfaces;
 use crate::voxel::VoxelPos;
 
-/// Where a ray in world metres meets a surface.
+/// Where a ray in world metres hits a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RayHit {
     /// Metres from the ray's origin.
-    pub distance_m: f32,
-    /// Where, world metres.
-    pub point: [f32; 3],
-    /// Unit, out of the ground or water.
+    pub distance_m: f64,
+    /// Position, world metres.
+    pub point: [f64; 3],
+    /// Unit normal, out of the ground or water.
     pub normal: [f32; 3],
-    /// Whether it is water or another liquid.
+    /// Whether it is the surface of water or another liquid.
     pub liquid: bool,
     /// Id of the material.
     pub material: u8,
-    /// The voxel that was hit.
+    /// The voxel that was hit; that of the lowest corner of the cell, at a coarser mip.
     pub voxel: VoxelPos,
+    /// The mip of the surface: 0 but for hits of [`Terrain::ray_shown`].
+    pub mip: u8,
+}
+
+/// What a ray found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub enum RayOutcome {
+    /// The first surface within reach.
+    Hit(RayHit),
+    /// All ground within reach is known, and nothing is in the way.
+    Miss,
+    /// The ray reaches ground that is not held at mip 0 before it hits anything, so nobody
+    /// can tell: [`Terrain::update`] with a viewer near by brings it, and so does
+    /// [`Terrain::hold`]. [`Terrain::ray_shown`] uses what is shown there meanwhile.
+    Unknown(Missing),
+}
+
+impl RayOutcome {
+    /// Returns the hit, if there is one.
+    pub fn hit(self) -> Option<RayHit> {
+        match self {
+            RayOutcome::Hit(hit) => Some(hit),
+            _ => None,
+        }
+    }
+
+    /// Returns whether ground that is not held decides what the ray hits.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, RayOutcome::Unknown(_))
+    }
 }
 
 impl RayHit {
     fn new(hit: &Hit, placement: Placement) -> RayHit {
         RayHit {
-            distance_m: (hit.distance * f64::from(placement.voxel_size_m)) as f32,
-            point: placement.world_from_voxel_f64(hit.point),
+            distance_m: hit.distance * placement.voxel_size_m,
+            point: placement.world_from_voxel(hit.point),
             normal: hit.normal,
             liquid: hit.liquid,
             material: hit.material,
             voxel: hit.voxel,
+            mip: 0,
         }
     }
 }
 
 impl Terrain {
-    /// The first ground that a ray meets within `max_distance_m`: from `origin_m` in world
-    /// metres along `direction`, of any length. Sees every edit made so far. A ray that is
-    /// none (not a number, infinite, without direction) meets nothing.
+    /// Returns the first ground that a ray hits within `max_distance_m`: from `origin_m` in
+    /// world metres along `direction`, of any length. Sees every edit made so far. Invalid
+    /// rays (NaN, infinite, zero direction) never hit.
+    ///
+    /// ```
+    /// use terravox::terrain::{RayOutcome, Terrain};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let down = |terrain: &Terrain| terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0);
+    /// assert!(down(&terrain).is_unknown(), "nothing is held yet");
+    /// terrain.hold([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
+    /// let RayOutcome::Hit(hit) = down(&terrain) else { panic!("there is ground") };
+    /// assert_eq!((hit.distance_m, hit.material), (20.0, 8));
+    /// # Ok::<(), terravox::terrain::TerrainError>(())
+    /// ```
     pub fn ray(
-        &mut self,
-        origin_m: impl Into<[f32; 3]>,
+        &self,
+        origin_m: impl Into<[f64; 3]>,
         direction: impl Into<[f32; 3]>,
-        max_distance_m: f32,
-    ) -> Option<RayHit> {
+        max_distance_m: f64,
+    ) -> RayOutcome {
         self.ray_filtered(origin_m, direction, max_distance_m, &Filter::SOLID)
     }
 
     /// As [`Terrain::ray`], seeing what `filter` says: ground, liquids, some materials.
     pub fn ray_filtered(
-        &mut self,
-        origin_m: impl Into<[f32; 3]>,
+        &self,
+        origin_m: impl Into<[f64; 3]>,
         direction: impl Into<[f32; 3]>,
-        max_distance_m: f32,
+        max_distance_m: f64,
         filter: &Filter,
-    ) -> Option<RayHit> {
-        let placement = self.placement;
-        let origin = placement.voxel_from_world_f64(origin_m);
-        let max_distance = f64::from(max_distance_m) / f64::from(placement.voxel_size_m);
-        let ray = Ray::new(origin, direction.into().map(f64::from), max_distance);
-        let hit = self.collider().ray(&ray, filter).found?;
-        Some(RayHit::new(&hit, placement))
+    ) -> RayOutcome {
+        let ray = self.voxel_ray(origin_m.into(), direction.into(), max_distance_m);
+        let Answer { found, missing } = self.collider.ray(&ray, filter);
+        match (found, missing) {
+            // What is missing lies before the hit.
+            (_, Some(missing)) => RayOutcome::Unknown(missing),
+            (Some(hit), None) => RayOutcome::Hit(RayHit::new(&hit, self.placement)),
+            (None, None) => RayOutcome::Miss,
+        }
     }
 
-    /// The collider, brought up to date: for queries in voxels, from any number of threads.
-    pub fn collider(&mut self) -> &Collider {
-        self.collider.update(&self.grid);
-        &self.collider
+    /// As [`Terrain::ray_filtered`], but where ground is not held at mip 0 the meshes that are
+    /// shown are hit in its place: [`RayHit::mip`] says how coarse. A miss then means that
+    /// nothing that is shown is in the way. Materials that `filter` leaves out are hit all the
+    /// same where a mesh is coarser than mip 0.
+    pub fn ray_shown(
+        &self,
+        origin_m: impl Into<[f64; 3]>,
+        direction: impl Into<[f32; 3]>,
+        max_distance_m: f64,
+        filter: &Filter,
+    ) -> Option<RayHit> {
+        let (origin_m, direction) = (origin_m.into(), direction.into());
+        match self.ray_filtered(origin_m, direction, max_distance_m, filter) {
+            RayOutcome::Hit(hit) => Some(hit),
+            RayOutcome::Miss => None,
+            RayOutcome::Unknown(_) => {
+                let ray = self.voxel_ray(origin_m, direction, max_distance_m);
+                let surfaces = ShownSurfaces {
+                    solid: filter.surfaces.solid(),
+                    liquid: filter.surfaces.liquid(),
+                };
+                let Ray { origin, direction, max_distance } = ray;
+                let hit = self.lod.ray(origin, direction, max_distance, surfaces)?;
+                let placement = self.placement;
+                Some(RayHit {
+                    distance_m: hit.distance * placement.voxel_size_m,
+                    point: placement.world_from_voxel(hit.point),
+                    normal: hit.normal,
+                    liquid: hit.liquid,
+                    material: hit.material,
+                    voxel: hit.voxel,
+                    mip: hit.mip,
+                })
+            }
+        }
+    }
+
+    fn voxel_ray(&self, origin_m: [f64; 3], direction: [f32; 3], max_distance_m: f64) -> Ray {
+        let origin = self.placement.voxel_from_world(origin_m);
+        let max_distance = max_distance_m / self.placement.voxel_size_m;
+        Ray::new(origin, direction.map(f64::from), max_distance)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const ROCK: u8 = 8;
 
-fn hills(p: [f32; 3]) -> f32 {
+fn hills(p: [f64; 3]) -> f64 {
     5.0 * (p[0] * 0.11).sin() * (p[2] * 0.07).sin() - p[1]
 }
 
@@ -47,7 +47,7 @@ proptest! {
         let mut terrain = small_world();
         let mut drawn: BTreeMap<MipBlock, BlockMesh> = BTreeMap::new();
         for ((x, y, z), radius, dig, budget) in edits {
-            let [centre, reach] = [[x, y, z].map(|v| v as f32), [radius as f32; 3]];
+            let [centre, reach] = [[x, y, z].map(f64::from), [f64::from(radius); 3]];
             let min = [0, 1, 2].map(|i| centre[i] - reach[i]);
             let max = [0, 1, 2].map(|i| centre[i] + reach[i]);
             let new = if dig { Cell::AIR } else { Cell::full(4) };
@@ -128,11 +128,11 @@ fn edits_beyond_the_limits_are_refused_by_name() {
     let before = terrain.grid().digest().unwrap();
     let error = terrain.edit_cells([2e9; 3], [2.1e9; 3], |_, cell| cell).unwrap_err();
     assert!(error.to_string().contains("beyond the limits"), "{error}");
-    let error = terrain.fill([-f32::INFINITY; 3], [0.0; 3], |_| {}).unwrap_err();
+    let error = terrain.fill([-f64::INFINITY; 3], [0.0; 3], |_| {}).unwrap_err();
     assert!(error.to_string().contains("beyond the limits"), "{error}");
     let error = terrain.edit_cells([0.0; 3], [1e6; 3], |_, cell| cell).unwrap_err();
     assert!(matches!(error, TerrainError::TooLarge(_)));
-    let nothing = terrain.edit_cells([f32::NAN; 3], [1.0; 3], |_, _| Cell::full(3)).unwrap();
+    let nothing = terrain.edit_cells([f64::NAN; 3], [1.0; 3], |_, _| Cell::full(3)).unwrap();
     assert!(nothing.is_empty());
     assert_eq!(terrain.grid().digest().unwrap(), before);
 }
@@ -149,14 +149,18 @@ fn metres_and_voxels_agree_at_other_sizes() {
     let placement = Placement { voxel_size_m: 0.25, origin_m: [100.0, 0.0, 0.0] };
     let options = TerrainOptions { placement, ..TerrainOptions::default() };
     let mut terrain = Terrain::new(options);
-    let floor = |p: [f32; 3]| 1.0 - p[1];
+    let floor = |p: [f64; 3]| 1.0 - p[1];
     terrain.fill([96.0, -8.0, -8.0], [104.0, 8.0, 8.0], |part| part.fill_sdf(ROCK, floor)).unwrap();
     let cell = |y| terrain.grid().cell(VoxelPos::new(0, y, 0)).unwrap();
     assert_eq!((cell(3), cell(4)), (Cell::full(ROCK), Cell::AIR), "a floor at 1 m, 4 voxels");
     terrain.update(&[], Budget::Unlimited, |_| {});
     let mesh = terrain.mesh(ChunkPos::new(0, 0, 0)).unwrap();
-    let heights = mesh.solid.positions.iter().map(|&p| terrain.placement().world_from_voxel(p)[1]);
-    assert_eq!(heights.fold(0.0, f32::max), 1.0);
+    let heights = mesh
+        .solid
+        .positions
+        .iter()
+        .map(|&p| terrain.placement().world_from_voxel(p.map(f64::from))[1]);
+    assert_eq!(heights.fold(0.0, f64::max), 1.0);
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn edits_in_metres_reach_the_views_and_are_undone() {
     assert!((rock.added.voxels(8) / ideal - 1.0).abs() < 0.01);
     let top = |terrain: &mut Terrain| {
         let hit = terrain.ray([100.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0);
-        hit.map(|hit| hit.point[1])
+        hit.hit().map(|hit| hit.point[1])
     };
     assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
     terrain.edit(&EditOp::dig_ball([100.0, 16.0, 0.0], 3.0)).expect("it is held");
@@ -202,7 +206,7 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
         (changed, drawn.clone())
     };
     let (_, before) = frame(&mut terrain);
-    let hit = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 50.0).expect("there is ground");
+    let hit = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 50.0).hit().expect("there is ground");
     let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("it is near");
     assert!(dug.removed.voxels(ROCK) > 50.0 && dug.added.total() == 0);
     let (changed, after) = frame(&mut terrain);
@@ -230,7 +234,7 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     let options = TerrainOptions { placement, ..TerrainOptions::default() };
     let mut terrain = Terrain::new(options);
     // A mushroom: stem and hat, metres.
-    let mushroom = |p: [f32; 3]| {
+    let mushroom = |p: [f64; 3]| {
         let off = (p[0] - 12.0).hypot(p[2]);
         (1.5 - off).min(8.0 - p[1]).max((6.0 - off).min(1.5 - (p[1] - 9.0).abs())).max(-p[1])
     };
@@ -246,10 +250,10 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     let hat = cut.bodies.pop().expect("the hat");
     assert!(cut.bodies.is_empty() && !cut.more);
     let from = terrain.cut_from(&hat);
-    let centre = [0, 1, 2].map(|i| from[i] + 0.5 * hat.mass.centre[i] as f32);
+    let centre = [0, 1, 2].map(|i| from[i] + 0.5 * hat.mass.centre[i]);
     assert!((centre[0] - 12.0).abs() < 0.1 && (centre[1] - 9.0).abs() < 0.3, "{centre:?}");
     let down = |terrain: &mut Terrain| {
-        terrain.ray([14.0, 15.0, 0.0], [0.0, -1.0, 0.0], 30.0).map(|hit| hit.point[1])
+        terrain.ray([14.0, 15.0, 0.0], [0.0, -1.0, 0.0], 30.0).hit().map(|hit| hit.point[1])
     };
     assert!(down(&mut terrain).is_some_and(|y| y < 1.0));
     terrain.undo().unwrap();

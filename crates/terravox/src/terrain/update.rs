@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewer {
     /// Where, in world metres.
-    pub position_m: [f32; 3],
+    pub position_m: [f64; 3],
     /// How far, in metres.
-    pub distance_m: f32,
+    pub distance_m: f64,
 }
 
 impl Viewer {
     /// A viewer who sees eight kilometres far.
-    pub fn at(position_m: impl Into<[f32; 3]>) -> Viewer {
+    pub fn at(position_m: impl Into<[f64; 3]>) -> Viewer {
         Viewer { position_m: position_m.into(), distance_m: 8192.0 }
     }
 }
@@ -99,6 +99,7 @@ impl Terrain {
         if !swap.is_empty() {
             self.swaps.push(swap);
         }
+        self.follow_edits();
     }
 
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
@@ -165,10 +166,9 @@ impl Terrain {
     }
 
     fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
-        let distance = f64::from(viewer.distance_m) / f64::from(self.placement.voxel_size_m);
         LodViewer {
-            position_voxels: self.placement.voxel_from_world_f64(viewer.position_m),
-            distance_voxels: distance,
+            position_voxels: self.placement.voxel_from_world(viewer.position_m),
+            distance_voxels: viewer.distance_m / self.placement.voxel_size_m,
         }
     }
 
@@ -180,8 +180,8 @@ impl Terrain {
     /// if `fill` does not have all of them.
     pub fn hold(
         &mut self,
-        min_m: impl Into<[f32; 3]>,
-        max_m: impl Into<[f32; 3]>,
+        min_m: impl Into<[f64; 3]>,
+        max_m: impl Into<[f64; 3]>,
         fill: impl Fn(&mut Part<'_>) + Sync,
     ) -> Result<(), TerrainError> {
         let region = self.checked_region(min_m, max_m)?;
@@ -192,6 +192,7 @@ impl Terrain {
                 }
             }
         }
+        self.follow_edits();
         for chunk in region.blocks::<5>() {
             self.grid.chunk(chunk)?;
         }

@@ -11,6 +11,7 @@ pub const LIMIT: i32 = 1 << 30;
 
 /// Integer position of a voxel, in voxels of the mip at hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct VoxelPos {
     /// East.
     pub x: i32,

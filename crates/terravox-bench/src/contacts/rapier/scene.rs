@@ -29,8 +29,11 @@ impl Scene {
         // Around what is filled there is air.
         let grid = GridOptions::default();
         let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
-        let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, &inside_m);
-        let Ok(()) = terrain.fill(min, max, fill) else { unreachable!("within the limits") };
+        let fill =
+            |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into());
+        let Ok(()) = terrain.fill(min.map(f64::from), max.map(f64::from), fill) else {
+            unreachable!("within the limits")
+        };
         let mut world = PhysicsWorld::new();
         world.gravity = Vector::new(0.0, -9.81, 0.0);
         Scene { terrain, ground: Some(TerrainColliders::default()), world }

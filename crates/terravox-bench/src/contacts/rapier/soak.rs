@@ -150,7 +150,9 @@ fn edit(
     found.burials += usize::from(!all_free);
     let reach = Vector::splat(radius + 1.0);
     let (low, high) = (centre - reach, centre + reach);
-    let written = scene.terrain.edit_cells(low.to_array(), high.to_array(), |at, old| {
+    let [min, max] = [low, high].map(|v| v.to_array().map(f64::from));
+    let written = scene.terrain.edit_cells(min, max, |at, old| {
+        let at = at.map(|v| v as f32);
         let ball = (0.5 + radius - Vector::from(at).distance(centre)).clamp(0.0, 1.0);
         let fill = if dig { old.fraction().min(1.0 - ball) } else { old.fraction().max(ball) };
         match (fill * 256.0).round() as i32 {

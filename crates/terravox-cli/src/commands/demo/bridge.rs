@@ -120,16 +120,20 @@ fn valley() -> Result<Terrain, TerrainError> {
     let grid = GridOptions::default(); // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
     let [min, max] = BOUNDS;
-    let material = |p: [f32; 3]| match bridge(p) {
+    let material = |p: [f64; 3]| match bridge(p.map(|v| v as f32)) {
         [_, deck] if deck > -0.8 => COBBLESTONE,
         [arch, _] if arch > -0.8 => BRICK,
         _ if p[1] > 3.5 => GRASS,
         _ => ROCK,
     };
     let fill = |part: &mut Part<'_>| {
-        part.fill_sdf_with(|p| bridge(p).into_iter().fold(gorge(p), f32::max), material);
+        let inside = |p: [f64; 3]| {
+            let p = p.map(|v| v as f32);
+            bridge(p).into_iter().fold(gorge(p), f32::max).into()
+        };
+        part.fill_sdf_with(inside, material);
     };
-    terrain.fill(min, max, fill)?;
+    terrain.fill(min.map(f64::from), max.map(f64::from), fill)?;
     Ok(terrain)
 }
 
@@ -162,7 +166,7 @@ fn bridge([x, y, z]: [f32; 3]) -> [f32; 2] {
 fn cut(terrain: &mut Terrain, along: f32) -> Outcome<()> {
     for number in 0..35u8 {
         let [across, up] = [number % 5, number / 5].map(|v| 3.0 * f32::from(v));
-        let centre = [along, up - 6.0, across - 6.0];
+        let centre = [along, up - 6.0, across - 6.0].map(f64::from);
         terrain.edit(&EditOp::dig_ball(centre, 3.1)).map_err(Failure::new)?;
     }
     Ok(())
@@ -179,11 +183,11 @@ fn with_bodies(
     for (body, handle) in bodies {
         let (position, rotation) = loose_pose(&world.bodies[*handle]);
         // What fell out of the world is not drawn.
-        if DVec3::from(position.map(f64::from)).length() < 200.0 {
+        if DVec3::from(position).length() < 200.0 {
             terrain.write_back(body, position, rotation).map_err(Failure::new)?;
         }
     }
-    Ok(std::mem::take(terrain.grid_mut()))
+    Ok(terrain.into_grid())
 }
 
 fn copy(grid: &VoxelGrid) -> Result<VoxelGrid, NotHeld> {

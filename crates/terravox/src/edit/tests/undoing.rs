@@ -117,7 +117,7 @@ fn the_budget_is_kept_by_dropping_the_oldest() {
     let mut editor = Editor::default();
     let mut digests = vec![digest(&grid)];
     for i in 0..50 {
-        let op = EditOp::fill_ball(8, [i as f32 * 3.0, 0.0, 0.0], 4.0);
+        let op = EditOp::fill_ball(8, [f64::from(i) * 3.0, 0.0, 0.0], 4.0);
         editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
         digests.push(digest(&grid));
         assert!(history.stats().bytes <= 4000);

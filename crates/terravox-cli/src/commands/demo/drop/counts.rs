@@ -104,8 +104,8 @@ impl Drop {
         }
         let box_m = self.world.colliders[body.collider].compute_aabb();
         let placement = self.terrain.placement();
-        let [low, high] =
-            [box_m.mins, box_m.maxs].map(|v| placement.voxel_from_world_f64(v.to_array())[1]);
+        let [low, high] = [box_m.mins, box_m.maxs]
+            .map(|v| placement.voxel_from_world(v.to_array().map(f64::from))[1]);
         let ground = self.terrain.collider();
         if is_below(ground, at) {
             return State::Below;

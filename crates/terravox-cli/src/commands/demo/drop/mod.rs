@@ -105,12 +105,12 @@ pub struct Dropped {
 /// If a chunk under them is not held at mip 0.
 pub fn drop_bodies(grid: VoxelGrid, count: usize, console: &Console) -> Outcome<Option<Dropped>> {
     let bounds = grid.bounds();
-    let mut terrain = Terrain::from_grid(grid, Placement::default());
+    let terrain = Terrain::from_grid(grid, Placement::default());
     let Some(middle) = site::find(terrain.collider(), bounds) else { return Ok(None) };
     // Rapier's places are f32: near the origin they are fine.
-    let origin_m = middle.round().to_array().map(|v| -v as f32);
+    let origin_m = middle.round().to_array().map(|v| -v);
     let placement = Placement { voxel_size_m: 1.0, origin_m };
-    let grid = std::mem::take(terrain.grid_mut());
+    let grid = terrain.into_grid();
     let mut drop = Drop::new(Terrain::from_grid(grid, placement), bounds);
     let bar = console.bar("dropping", STEPS.iter().sum());
     drop.add(middle, site::RADIUS, count);
@@ -150,10 +150,10 @@ impl Drop {
             let felt = site::feel(self.terrain.collider(), self.bounds, [x, z]);
             let (Some(felt), Some(collider)) = (felt, kinds::collider(number)) else { continue };
             let height = HEIGHTS[0] + HEIGHTS[1] * (number % LAYERS) as f64;
-            let at = placement.world_from_voxel_f64([x, felt.point.y + height, z]);
+            let at = placement.world_from_voxel([x, felt.point.y + height, z]);
             let turn = [20, 21, 22].map(|purpose| 6.0 * kinds::noise(number, purpose));
             let body = RigidBodyBuilder::dynamic()
-                .translation(at.into())
+                .translation(at.map(|v| v as f32).into())
                 .rotation(turn.into())
                 // In place of the ground's resistance to rolling, which Rapier does not know.
                 .angular_damping(3.0);
@@ -193,10 +193,11 @@ impl Drop {
 
     /// Stops what fell off the edge of the world.
     fn give_up_lost(&mut self) {
-        let floor = self.terrain.placement().world_from_voxel([0.0, self.bounds.min.y as f32, 0.0]);
+        let bottom = f64::from(self.bounds.min.y);
+        let floor = self.terrain.placement().world_from_voxel([0.0, bottom, 0.0]);
         for body in &self.bodies {
             let body = &mut self.world.bodies[body.handle];
-            if body.is_enabled() && body.translation().y < floor[1] - LOST {
+            if body.is_enabled() && body.translation().y < floor[1] as f32 - LOST {
                 body.set_enabled(false);
             }
         }
@@ -219,7 +220,7 @@ impl Drop {
             let radius = site::PIT - 0.5 * f64::from(ball);
             // The world's bottom stays closed.
             let y = (point.y - down).max(f64::from(bounds.min.y) + radius + 3.0);
-            dig_ball(self.terrain.grid_mut(), [point.x, y, point.z], radius, &mut cells)
+            dig_ball(&mut self.terrain.grid_mut(), [point.x, y, point.z], radius, &mut cells)
                 .map_err(Failure::new)?;
         }
         Ok(())
@@ -228,13 +229,14 @@ impl Drop {
     /// The middle of a body, voxels.
     fn place(&self, body: &Body) -> DVec3 {
         let at = self.world.bodies[body.handle].translation();
-        self.terrain.placement().voxel_from_world_f64(at.to_array()).into()
+        self.terrain.placement().voxel_from_world(at.to_array().map(f64::from)).into()
     }
 
     /// Where all bodies are now.
     fn moment(&self) -> Moment {
         let placement = self.terrain.placement();
-        let place = |at: Vector| DVec3::from(placement.voxel_from_world_f64(at.to_array()));
+        let place =
+            |at: Vector| DVec3::from(placement.voxel_from_world(at.to_array().map(f64::from)));
         let mut moment = Moment::default();
         let mut forms: Vec<Form> = Vec::new();
         for body in &self.bodies {
