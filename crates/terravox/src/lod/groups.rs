@@ -4,6 +4,7 @@
 //! them changed for a while, and come apart again when one of them does. Nothing is meshed
 //! for that: their meshes are written one after the other.
 
+use super::fills::Receipt;
 use super::{MeshSwap, ShownMesh};
 use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::MipBlock;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 const ROUNDS: u64 = 60;
 
 /// Groups that are joined in one round at most.
-const JOINED_AT_ONCE: usize = 4;
+const JOINED_AT_ONCE: usize = 1;
 
 /// What is drawn, as far as it differs from what is shown block by block.
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Groups {
     pub(super) round: u64,
     /// Blocks that are drawn by themselves and simplified.
     pub(super) simplified: FxHashSet<MipBlock>,
+    /// Parents of which somebody simplifies meshes.
+    pub(super) asked: Vec<(MipBlock, Receipt)>,
 }
 
 /// The meshes that are shown, by block.
@@ -92,6 +95,16 @@ impl Groups {
         resting.truncate(most);
         self.changed.retain(|parent, _| resting.binary_search(parent).is_err());
         resting
+    }
+
+    /// Has groups looked at again whose simplified meshes were dropped on the way.
+    pub fn begin_round(&mut self) {
+        for (parent, receipt) in std::mem::take(&mut self.asked) {
+            match receipt.is_lost() {
+                true => drop(self.changed.entry(parent).or_insert(0)),
+                false => self.asked.push((parent, receipt)),
+            }
+        }
     }
 
     /// Whether all that changed was taken.

@@ -1,13 +1,14 @@
 //! One block to mesh, among blocks of other mips: plain data, to be run on any thread.
 
 use super::clusters::Clusters;
+use super::fills::Ticket;
 use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, append_repeated};
 use std::sync::Arc;
 
 /// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MeshJob {
     pub(super) plan: u64,
     pub(super) block: MipBlock,
@@ -17,13 +18,17 @@ pub struct MeshJob {
     pub(super) snapshot: Snapshot,
     /// The coarsest mip that is shown, if vertices morph up to it.
     pub(super) morph_to: Option<u8>,
+    /// If somebody was given the job to bring back.
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// What a [`MeshJob`] made.
+#[derive(Debug)]
 pub struct MeshedBlock {
     pub(super) plan: u64,
     pub(super) block: MipBlock,
     pub(super) mesh: Option<Arc<BlockMesh>>,
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// Memory that jobs reuse; one a thread.
@@ -75,7 +80,7 @@ impl MeshJob {
         }
         let empty = mesh.solid.is_empty() && mesh.liquid.is_empty();
         let mesh = (!empty).then(|| Arc::new(mesh.clone()));
-        MeshedBlock { plan: self.plan, block: self.block, mesh }
+        MeshedBlock { plan: self.plan, block: self.block, mesh, ticket: self.ticket.clone() }
     }
 
     /// Cells of mip `mip`, but where a coarser mip is shown, of that: what finer cells the

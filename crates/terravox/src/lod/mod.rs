@@ -9,9 +9,11 @@
 //! is always the closed surface of one state of the world.
 
 mod clusters;
+mod fills;
 mod groups;
 mod job;
 mod morph;
+mod out;
 mod pick;
 mod plan;
 mod quiet;
@@ -22,6 +24,7 @@ mod simplify;
 mod tiling;
 
 pub use clusters::{Clusters, MAX_CLUSTER_MIP};
+pub(crate) use fills::Ticket as FillTicket;
 pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
@@ -30,9 +33,12 @@ pub use rest::{SimplifiedMesh, SimplifyJob};
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
-use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, VoxelGrid};
+use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
+use fills::{Fills, Ticket};
 use groups::Groups;
+use out::Out;
 use pick::{Picker, Step};
+use plan::Planning;
 use residency::Residency;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -88,6 +94,35 @@ impl Default for LodOptions {
     }
 }
 
+impl LodOptions {
+    /// Panics unless each option is in its range.
+    fn assert_valid(&self) {
+        let LodOptions { detail, hysteresis, near_voxels, max_mip, cluster_mips, .. } = *self;
+        let finite = |v: f32, least: f32| v.is_finite() && v >= least;
+        assert!(finite(detail, 1.0), "LodOptions::detail is {detail}; it must be 1 or more");
+        assert!(
+            finite(hysteresis, 0.0),
+            "LodOptions::hysteresis is {hysteresis}; it must be 0 or more"
+        );
+        assert!(
+            finite(near_voxels, 0.0),
+            "LodOptions::near_voxels is {near_voxels}; it must be 0 or more, and finite"
+        );
+        assert!(max_mip <= MAX_MIP, "LodOptions::max_mip is {max_mip}; it must be 0 to {MAX_MIP}");
+        assert!(
+            cluster_mips <= MAX_CLUSTER_MIP,
+            "LodOptions::cluster_mips is {cluster_mips}; it must be 0 to {MAX_CLUSTER_MIP}"
+        );
+        assert!(self.jobs_per_plan > 0, "LodOptions::jobs_per_plan is 0; it must be 1 or more");
+        if let Some(error) = self.simplify {
+            assert!(
+                error.is_finite() && error > 0.0,
+                "LodOptions::simplify is {error} cells; it must be finite and above 0"
+            );
+        }
+    }
+}
+
 /// A mesh that is shown.
 #[derive(Clone, Debug)]
 pub struct ShownMesh {
@@ -132,8 +167,16 @@ pub struct Lod {
     /// Regions that changed since the last plan; none for all.
     changed: Option<Vec<Region>>,
     plans: u64,
-    /// Leaves of the plan that is out, and blocks that are no longer shown after it.
+    /// A plan in the making.
+    planning: Option<Planning>,
     out: Option<Out>,
+    fills: Fills,
+    /// While `tiling` is an island near the viewers: what is to take its place.
+    coming: Option<Tiling>,
+    /// Whether it is shown for viewers, not all that is listed.
+    is_view: bool,
+    /// Whether `tiling` is just now the one that is coming: nothing of it is meshed.
+    is_unseen: bool,
     scratch: DenseBox,
 }
 
@@ -143,24 +186,13 @@ impl Default for Lod {
     }
 }
 
-#[derive(Default)]
-struct Out {
-    blocks: Vec<MipBlock>,
-    gone: Vec<MipBlock>,
-}
-
 impl Lod {
     /// Nothing is shown yet.
     ///
     /// # Panics
     /// If an option is out of its range.
     pub fn new(options: LodOptions) -> Lod {
-        assert!(options.detail >= 1.0, "a detail of {}; the least is 1", options.detail);
-        assert!(options.hysteresis >= 0.0, "a hysteresis of {}", options.hysteresis);
-        assert!(options.max_mip <= MAX_MIP, "mip {}; the coarsest is {MAX_MIP}", options.max_mip);
-        if let Some(error) = options.simplify {
-            assert!(error.is_finite() && error > 0.0, "simplified to {error} cells");
-        }
+        options.assert_valid();
         Lod {
             options,
             tiling: Tiling::default(),
@@ -172,7 +204,12 @@ impl Lod {
             chosen_for: None,
             changed: None,
             plans: 0,
+            planning: None,
             out: None,
+            fills: Fills::default(),
+            coming: None,
+            is_view: false,
+            is_unseen: false,
             scratch: DenseBox::default(),
         }
     }
@@ -205,13 +242,16 @@ impl Lod {
     /// # Panics
     /// If they are not the results of every job of the last plan, in any order.
     pub fn publish(&mut self, mut results: Vec<MeshedBlock>) -> MeshSwap {
+        let out = self.out.take();
+        let (blocks, gone, done) =
+            out.map_or_else(Default::default, |out| (out.blocks, out.gone, out.done));
+        results.extend(done);
         results.sort_unstable_by_key(|result| result.block);
-        let out = self.out.take().unwrap_or_default();
-        let complete = results.iter().map(|result| result.block).eq(out.blocks.iter().copied())
+        let complete = results.iter().map(|result| result.block).eq(blocks)
             && results.iter().all(|result| result.plan == self.plans);
         assert!(complete, "a plan is published whole: every job of the last plan once");
         let mut swap = MeshSwap::default();
-        for block in out.gone {
+        for block in gone {
             self.hide(block, &mut swap);
         }
         for MeshedBlock { block, mesh, .. } in results {
@@ -306,8 +346,57 @@ impl Lod {
 
     /// The next few blocks whose cells are missing, nearest first. They are to be given to
     /// [`Lod::supply`]; those that are not are asked for again.
-    pub fn take_wanted(&mut self, most: usize) -> Vec<MipBlock> {
-        self.residency.take_wanted(most)
+    pub fn take_wanted(&mut self, grid: &Snapshot, most: usize) -> Vec<MipBlock> {
+        self.fills.begin_round();
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some((block, _)) = self.take_near_fill(grid).or_else(|| self.take_far_fill(grid))
+        {
+            taken.push(block);
+        }
+        taken
+    }
+
+    /// Hands out the chunk near a viewer whose cells are asked for next.
+    pub(crate) fn take_near_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+        let residency = &self.residency;
+        self.fills.take_near(|block| residency.has(grid, block))
+    }
+
+    /// Hands out the block whose cells are asked for next by what is to be shown.
+    pub(crate) fn take_far_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+        let residency = &self.residency;
+        self.fills.take_wanted(|block| residency.has(grid, block))
+    }
+
+    /// Takes the cells of a block back that was handed out, none if they cannot be had now.
+    /// What comes too late, or twice, changes nothing.
+    pub(crate) fn finish_fill(
+        &mut self,
+        grid: &mut VoxelGrid,
+        block: MipBlock,
+        ticket: &Ticket,
+        cells: Option<DenseBox>,
+    ) {
+        match cells {
+            None => self.fills.refuse(block, ticket),
+            Some(cells) if self.fills.arrive(block, Some(ticket)) => {
+                self.residency.stage(block, cells);
+                if self.fills.is_near(block) {
+                    self.hold_staged(grid, block);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Holds chunks near the viewers that came before they were near.
+    fn hold_staged_near(&mut self, grid: &mut VoxelGrid) {
+        for block in self.residency.staged_chunks() {
+            if self.fills.is_near(block) {
+                self.hold_staged(grid, block);
+            }
+        }
     }
 
     /// Takes in the cells of a block, 32³ of its mip.
@@ -315,7 +404,8 @@ impl Lod {
     /// # Panics
     /// If they are not the block's.
     pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
-        self.residency.supply(block, cells);
+        self.fills.arrive(block, None);
+        self.residency.stage(block, cells);
     }
 
     /// Blocks whose cells are missing to hold `region`, in voxels, at mip 0: for each mip,
@@ -340,8 +430,12 @@ impl Lod {
     /// # Panics
     /// If they are not the block's.
     pub fn hold(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: DenseBox) {
+        self.residency.stage(block, cells);
+        self.hold_staged(grid, block);
+    }
+
+    fn hold_staged(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         self.read_changes(grid);
-        self.residency.supply(block, cells);
         self.residency.commit(grid, block);
         self.residency.forget_plain(block, self.tiling.top());
         self.residency.skip_own_changes(grid);

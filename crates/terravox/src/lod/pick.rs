@@ -138,37 +138,38 @@ impl Picker {
         !self.is_within(block, 1.0 + self.hysteresis, plain)
     }
 
-    fn steps_below(
+    /// Returns the step that a node of a tiling wants, and how many edges away it is. Without
+    /// one, the children of a node that is no leaf may want some.
+    pub fn step_at(
         &self,
         tiling: &Tiling,
         node: MipBlock,
-        plain: &mut impl FnMut(MipBlock) -> bool,
-        steps: &mut Vec<(f64, Step)>,
-    ) {
+        mut plain: impl FnMut(MipBlock) -> bool,
+    ) -> Option<(f64, Step)> {
         if tiling.is_leaf(node) {
-            if self.splits(node, || plain(node)) {
-                steps.push((self.edges(node), Step::Split(node)));
-            }
-            return;
+            let splits = self.splits(node, || plain(node));
+            return splits.then(|| (self.edges(node), Step::Split(node)));
         }
-        let children = node.children();
-        let whole = children.iter().all(|&child| tiling.is_leaf(child));
-        if whole && self.merges(node, || plain(node)) {
-            return steps.push((self.edges(node), Step::Merge(node)));
-        }
-        children.into_iter().for_each(|child| self.steps_below(tiling, child, plain, steps));
+        let whole = node.children().iter().all(|&child| tiling.is_leaf(child));
+        let merges = whole && self.merges(node, || plain(node));
+        merges.then(|| (self.edges(node), Step::Merge(node)))
     }
 
     /// Edges of a block from the nearest viewer to it: how large it looks.
-    fn edges(&self, block: MipBlock) -> f64 {
+    pub fn edges(&self, block: MipBlock) -> f64 {
         self.distance(block) / f64::from(block.edge_voxels())
     }
 
     /// All steps that the tiling wants below its roots, what looks largest first.
     pub fn steps(&self, tiling: &Tiling, mut plain: impl FnMut(MipBlock) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
-        for root in tiling.roots() {
-            self.steps_below(tiling, root, &mut plain, &mut steps);
+        let mut nodes: Vec<MipBlock> = tiling.roots().collect();
+        while let Some(node) = nodes.pop() {
+            match self.step_at(tiling, node, &mut plain) {
+                Some(step) => steps.push(step),
+                None if tiling.is_leaf(node) => {}
+                None => nodes.extend(node.children()),
+            }
         }
         steps.sort_unstable_by(|(a, x), (b, y)| a.total_cmp(b).then(x.block().cmp(&y.block())));
         steps.into_iter().map(|(_, step)| step).collect()

@@ -1,11 +1,18 @@
 //! What to do next: a plan takes the next few steps that the viewers ask for and whose cells
 //! are there, and what edits changed, and meshes all that looks different after it.
+//!
+//! Planning goes in slices: between any two pieces of it the caller may stop, and go on later
+//! where it was. What edits change meanwhile is added to the draft.
+//!
+//! The world near a viewer is shown before the first coarse blocks are there: an island of
+//! chunks, while the tiling that will cover all that is seen is chosen unseen.
 
+use super::out::Out;
 use super::pick::{Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
 use super::tiling::{Tiling, neighbours};
-use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob, Out};
+use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob};
 use crate::mesh::Around;
 use crate::voxel::{ChunkPos, MipBlock, Snapshot, Unlisted, VoxelGrid, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,8 +21,14 @@ use std::collections::BTreeSet;
 /// Blocks that are asked for before the choice is made anew.
 const WANTED_AT_ONCE: usize = 256;
 
+/// Passes of a choice within one plan: a pass goes one level down.
+const MOST_PASSES: usize = 16;
+
+/// Says whether there is time for more.
+pub(crate) type More<'a> = &'a mut dyn FnMut() -> bool;
+
 /// A plan in the making.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Draft {
     /// Leaves to mesh.
     pub rebuild: BTreeSet<MipBlock>,
@@ -39,6 +52,35 @@ impl Draft {
     }
 }
 
+/// A draft, and how far planning is.
+pub(super) struct Planning {
+    picker: Picker,
+    draft: Draft,
+    /// Of the tiling that is chosen unseen.
+    unseen: Draft,
+    stage: Stage,
+    passes: usize,
+}
+
+enum Stage {
+    Roots,
+    /// Looking for steps below these nodes.
+    Walk {
+        nodes: Vec<MipBlock>,
+        steps: Vec<(f64, Step)>,
+    },
+    /// Taking steps, those that look largest first.
+    Take {
+        steps: std::vec::IntoIter<(f64, Step)>,
+        stepped: bool,
+    },
+    /// Writing the cells of the tiling that was chosen unseen, the coarsest first, from the end.
+    Commit {
+        blocks: Vec<MipBlock>,
+    },
+    Done,
+}
+
 impl Lod {
     /// Jobs for what comes next, on a snapshot: none while another plan is out, or if all is
     /// as it should be, or waits for cells. Without viewers all listed chunks are shown at
@@ -47,32 +89,154 @@ impl Lod {
         if self.out.is_some() {
             return Vec::new();
         }
+        self.advance(grid, viewers, &mut || true);
+        self.jobs_of_plan()
+    }
+
+    /// Plans as long as there is time for `more`; [`Lod::is_planned`] says whether the plan is
+    /// whole. Returns whether planning came to its end, be it that there is nothing to do.
+    pub(crate) fn advance(
+        &mut self,
+        grid: &mut VoxelGrid,
+        viewers: &[LodViewer],
+        more: More<'_>,
+    ) -> bool {
+        if self.out.is_some() {
+            return true;
+        }
         let picker = self.picker(viewers, true);
-        let mut draft = Draft::default();
         let everything = picker.viewers.is_empty();
-        self.set_top(if everything { 0 } else { self.options.max_mip }, &mut draft);
-        self.take_changes(grid, everything, &mut draft);
+        let mut planning = match self.planning.take() {
+            Some(planning) if planning.picker.viewers.is_empty() == everything => planning,
+            other => {
+                let mut draft = other.map_or_else(Draft::default, |planning| planning.draft);
+                self.set_top(everything, &mut draft);
+                Planning {
+                    picker: picker.clone(),
+                    draft,
+                    unseen: Draft::default(),
+                    stage: Stage::Roots,
+                    passes: 0,
+                }
+            }
+        };
+        if !everything {
+            self.fills.list_near(grid, &picker);
+            self.hold_staged_near(grid);
+        }
+        // The last write before a draft is made whole.
+        self.take_changes(grid, everything, &mut planning.draft);
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
-        if everything || !(stale || self.residency.has_news()) {
-            return self.jobs(grid, draft);
+        let news = self.fills.has_news();
+        if matches!(planning.stage, Stage::Roots) && (everything || !(stale || news)) {
+            planning.stage = Stage::Done;
+        }
+        let whole = self.choose(grid, &mut planning, more);
+        self.residency.skip_own_changes(grid);
+        if whole {
+            self.set_out(grid, planning.draft, &planning.picker);
+        } else {
+            self.planning = Some(planning);
+        }
+        whole
+    }
+
+    /// Shows all listed chunks if there are no viewers, starting over; else what is shown
+    /// stays until another tiling covers what the viewers see.
+    fn set_top(&mut self, everything: bool, draft: &mut Draft) {
+        let max_mip = self.options.max_mip;
+        if everything && (self.tiling.top() != 0 || self.coming.is_some() || self.is_view) {
+            self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
+            self.tiling = Tiling::new(0);
+            self.coming = None;
+            self.chosen_for = None;
+            self.changed = None;
+        } else if !everything && !self.is_view {
+            self.coming = (max_mip > 0).then(|| Tiling::new(max_mip));
+            self.chosen_for = None;
+        }
+        self.is_view = !everything;
+    }
+
+    /// Chooses what to show, as long as there is time; returns whether it came to an end.
+    fn choose(&mut self, grid: &mut VoxelGrid, planning: &mut Planning, more: More<'_>) -> bool {
+        if self.coming.is_none() {
+            return self.choose_steps(grid, planning, more);
         }
         loop {
-            let stepped = self.choose(grid, &picker, &mut draft);
-            let jobs = self.jobs(grid, std::mem::take(&mut draft));
-            // Steps among blocks without a surface show nothing.
-            if self.is_planned() || !stepped {
-                return jobs;
+            match &mut planning.stage {
+                Stage::Commit { blocks } => {
+                    while let Some(block) = blocks.pop() {
+                        self.residency.commit(grid, block);
+                        if !more() {
+                            return false;
+                        }
+                    }
+                    self.replace_island(&mut planning.draft);
+                    planning.stage = Stage::Done;
+                    return true;
+                }
+                Stage::Done => {
+                    if !self.choose_island(grid, planning) {
+                        return true;
+                    }
+                    let coming = self.coming.iter().flat_map(Tiling::nodes);
+                    let mut blocks: Vec<MipBlock> = coming.collect();
+                    blocks.sort_unstable();
+                    planning.stage = Stage::Commit { blocks };
+                }
+                _ => {
+                    // Chosen unseen: nothing of it is meshed, or even in the grid, before it
+                    // covers what is near.
+                    self.swap_coming();
+                    std::mem::swap(&mut planning.draft, &mut planning.unseen);
+                    self.is_unseen = true;
+                    let whole = self.choose_steps(grid, planning, more);
+                    self.is_unseen = false;
+                    std::mem::swap(&mut planning.draft, &mut planning.unseen);
+                    self.swap_coming();
+                    if !whole {
+                        return false;
+                    }
+                }
             }
         }
     }
 
-    /// Starts over if the roots are of another mip.
-    fn set_top(&mut self, top: u8, draft: &mut Draft) {
-        if self.tiling.top() != top {
-            self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
-            self.tiling = Tiling::new(top);
-            self.chosen_for = None;
+    fn swap_coming(&mut self) {
+        if let Some(coming) = &mut self.coming {
+            std::mem::swap(&mut self.tiling, coming);
         }
+    }
+
+    /// Shows the chunks near the viewers that are held; returns whether the tiling that is
+    /// coming may take their place.
+    fn choose_island(&mut self, grid: &mut VoxelGrid, planning: &mut Planning) -> bool {
+        let Planning { picker, draft, .. } = planning;
+        let mut near = picker.clone();
+        for viewer in &mut near.viewers {
+            viewer.distance_voxels = viewer.distance_voxels.min(near.near);
+        }
+        for root in near.roots(0) {
+            if self.residency.has(grid, root) {
+                self.show_root(grid, root, draft);
+            }
+        }
+        let Some(coming) = &self.coming else { return false };
+        let listed = self.fills.is_near_listed() || grid.unlisted() == Unlisted::Air;
+        let covers = listed && self.tiling.leaves().all(|leaf| coming.has(leaf));
+        // Where near cells cannot be had, what is there is shown all the same.
+        let stuck = listed && !self.fills.is_asking();
+        coming.len() > 0 && (covers || stuck)
+    }
+
+    /// Shows the tiling that was chosen unseen in the place of the island.
+    fn replace_island(&mut self, draft: &mut Draft) {
+        self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
+        self.tiling = self.coming.take().unwrap_or_default();
+        self.tiling.leaves().for_each(|leaf| draft.add(leaf));
+        self.chosen_for = None;
+        self.residency.forget_all_plain();
     }
 
     /// Adds what others wrote to what changed.
@@ -105,15 +269,12 @@ impl Lod {
             };
             changed.into_iter().for_each(|chunk| self.list(grid, chunk, draft));
         }
-        let rebuild = &mut draft.rebuild;
         let coarser = 1 + u8::from(self.options.morph);
         match &changes {
             Some(regions) => regions.iter().for_each(|&region| {
-                self.tiling.reached_by(region, coarser, &mut |leaf| {
-                    rebuild.insert(leaf);
-                });
+                self.tiling.reached_by(region, coarser, &mut |leaf| draft.add(leaf));
             }),
-            None => rebuild.extend(self.tiling.leaves()),
+            None => self.tiling.leaves().for_each(|leaf| draft.add(leaf)),
         }
     }
 
@@ -133,34 +294,78 @@ impl Lod {
         self.touch(grid, Change { block: chunk, mip: 0, cells: true }, draft);
     }
 
-    /// Takes the next steps, as many as a plan may hold; says whether it took any.
-    fn choose(&mut self, grid: &mut VoxelGrid, picker: &Picker, draft: &mut Draft) -> bool {
-        self.choose_roots(grid, picker, draft);
-        let (mut done, mut stepped) = (true, false);
-        let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        let steps = picker.steps(&self.tiling, |block| residency.is_plain(grid, block, scratch));
-        for step in steps {
-            if draft.rebuild.len() >= self.options.jobs_per_plan {
-                done = false;
-                break;
+    /// Takes the next steps, as many as a plan may hold, as long as there is time; returns
+    /// whether it came to an end.
+    fn choose_steps(
+        &mut self,
+        grid: &mut VoxelGrid,
+        planning: &mut Planning,
+        more: More<'_>,
+    ) -> bool {
+        let Planning { picker, draft, stage, passes, .. } = planning;
+        loop {
+            match stage {
+                Stage::Roots => {
+                    self.choose_roots(grid, picker, draft);
+                    let nodes = self.tiling.roots().collect();
+                    *stage = Stage::Walk { nodes, steps: Vec::new() };
+                }
+                Stage::Walk { nodes, steps } => {
+                    let Some(node) = nodes.pop() else {
+                        let order = |(a, x): &(f64, Step), (b, y): &(f64, Step)| {
+                            a.total_cmp(b).then(x.block().cmp(&y.block()))
+                        };
+                        let mut steps = std::mem::take(steps);
+                        steps.sort_unstable_by(order);
+                        *stage = Stage::Take { steps: steps.into_iter(), stepped: false };
+                        continue;
+                    };
+                    let (residency, scratch) = (&mut self.residency, &mut self.scratch);
+                    // Unseen cells are not in the grid; what is near matters first.
+                    let unseen = self.is_unseen;
+                    let plain = |block| unseen || residency.is_plain(grid, block, scratch);
+                    match picker.step_at(&self.tiling, node, plain) {
+                        Some(step) => steps.push(step),
+                        None if self.tiling.is_leaf(node) => {}
+                        None => nodes.extend(node.children()),
+                    }
+                }
+                Stage::Take { steps, stepped } => {
+                    let full = !self.is_unseen && draft.rebuild.len() >= self.options.jobs_per_plan;
+                    // The nearest come first; farther ones are not looked at before they did.
+                    let asked = draft.wanted.len() >= WANTED_AT_ONCE;
+                    let next = if full || asked { None } else { steps.next() };
+                    if let Some((_, step)) = next {
+                        *stepped |= match step {
+                            Step::Split(leaf) => self.split(grid, leaf, draft),
+                            Step::Merge(inner) => self.merge(grid, inner, draft),
+                        };
+                    } else {
+                        let again = *stepped && !full && *passes < MOST_PASSES;
+                        // What was split may have to be split further.
+                        self.chosen_for = (!full && !*stepped).then(|| picker.clone());
+                        self.end_pass(grid, picker, draft);
+                        *passes += 1;
+                        *stage = if again { Stage::Roots } else { Stage::Done };
+                    }
+                }
+                Stage::Commit { .. } | Stage::Done => return true,
             }
-            // The nearest come first; farther ones are not looked at before they did.
-            if draft.wanted.len() >= WANTED_AT_ONCE {
-                break;
+            if !matches!(stage, Stage::Done) && !more() {
+                return false;
             }
-            stepped |= match step {
-                Step::Split(leaf) => self.split(grid, leaf, draft),
-                Step::Merge(inner) => self.merge(grid, inner, draft),
-            };
         }
+    }
+
+    /// Asks for what is missing, and lets go of what nothing shows.
+    fn end_pass(&mut self, grid: &mut VoxelGrid, picker: &Picker, draft: &mut Draft) {
         let mut seen = FxHashSet::default();
         draft.wanted.retain(|&block| seen.insert(block));
-        self.residency.want(std::mem::take(&mut draft.wanted));
-        self.residency.evict(grid, &self.tiling, picker, self.options.max_bytes);
-        self.residency.skip_own_changes(grid);
-        // What was split may have to be split further.
-        self.chosen_for = (done && !stepped).then(|| picker.clone());
-        stepped
+        self.fills.want(std::mem::take(&mut draft.wanted));
+        draft.ready.clear();
+        if self.coming.is_none() {
+            self.residency.evict(grid, &self.tiling, picker, self.options.max_bytes);
+        }
     }
 
     /// Shows the roots that are seen and takes those away that are no longer.
@@ -189,8 +394,11 @@ impl Lod {
             draft.wanted.push(root);
             return false;
         }
-        self.residency.commit(grid, root);
         self.tiling.insert(root);
+        if self.is_unseen {
+            return true;
+        }
+        self.residency.commit(grid, root);
         self.add(grid, root, draft);
         self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
         true
@@ -215,6 +423,9 @@ impl Lod {
         }
         self.tiling.split(leaf);
         draft.remove(leaf);
+        if self.is_unseen {
+            return true;
+        }
         leaf.children().into_iter().for_each(|child| self.residency.commit(grid, child));
         leaf.children().into_iter().for_each(|child| self.add(grid, child, draft));
         self.touch(grid, Change { block: leaf, mip: leaf.mip - 1, cells: true }, draft);
@@ -285,6 +496,9 @@ impl Lod {
     /// Has all leaves meshed anew that touch what changed and look different for it. What
     /// is shown of them must be of their cells as they are, or they be in the draft.
     fn touch(&mut self, grid: &Snapshot, change: Change, draft: &mut Draft) {
+        if self.is_unseen {
+            return;
+        }
         let (shown, scratch) = (&self.shown, &mut self.scratch);
         self.tiling.touching(change.block, |leaf| {
             let mesh = shown.get(&leaf).map(|mesh| &**mesh);
@@ -294,30 +508,50 @@ impl Lod {
         });
     }
 
-    pub(super) fn jobs(&mut self, grid: &VoxelGrid, mut draft: Draft) -> Vec<MeshJob> {
-        let scratch = &mut self.scratch;
-        let bare = draft.rebuild.extract_if(.., |block| is_bare(grid, *block, scratch));
-        draft.gone.extend(bare);
+    /// Makes a draft the plan, if there is anything to do in it.
+    pub(super) fn set_out(&mut self, grid: &VoxelGrid, mut draft: Draft, picker: &Picker) {
         draft.gone.retain(|block| self.shown.contains_key(block));
+        draft.rebuild.retain(|&block| self.tiling.is_leaf(block));
         if draft.rebuild.is_empty() && draft.gone.is_empty() {
-            return Vec::new();
+            return;
         }
         self.plans += 1;
-        let blocks: Vec<_> =
-            draft.rebuild.into_iter().filter(|&block| self.tiling.is_leaf(block)).collect();
-        let snapshot = grid.snapshot();
+        let blocks: Vec<MipBlock> = draft.rebuild.into_iter().collect();
+        let gone = draft.gone.into_iter().collect();
+        let mut todo: Vec<(f64, MipBlock)> =
+            blocks.iter().map(|&block| (picker.edges(block), block)).collect();
+        todo.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let todo = todo.into_iter().map(|(_, block)| block).collect();
+        self.out = Some(Out::new(self.plans, grid.snapshot(), blocks, gone, todo));
+    }
+
+    /// The job for a block of the plan that is out; `None` if it has no surface.
+    pub(super) fn job(&mut self, snapshot: &Snapshot, block: MipBlock) -> Option<MeshJob> {
+        if is_bare(snapshot, block, &mut self.scratch) {
+            return None;
+        }
         let known = snapshot.unlisted() == Unlisted::Air;
         let morph_to = self.options.morph.then(|| self.tiling.top());
         let most = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
-        let job = |&block: &MipBlock| {
-            let beyond = if known { block.mip } else { Around::NONE };
-            let around = self.tiling.around(block, beyond);
-            let clusters = (1..=most).contains(&block.mip);
-            let snapshot = snapshot.clone();
-            MeshJob { plan: self.plans, block, around, clusters, snapshot, morph_to }
-        };
-        let jobs = blocks.iter().map(job).collect();
-        self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });
+        let beyond = if known { block.mip } else { Around::NONE };
+        let around = self.tiling.around(block, beyond);
+        let clusters = (1..=most).contains(&block.mip);
+        let (plan, snapshot) = (self.plans, snapshot.clone());
+        Some(MeshJob { plan, block, around, clusters, snapshot, morph_to, ticket: None })
+    }
+
+    /// All jobs of the plan that is out, to be published together.
+    pub(super) fn jobs_of_plan(&mut self) -> Vec<MeshJob> {
+        let Some(mut out) = self.out.take() else { return Vec::new() };
+        let mut jobs = Vec::new();
+        for block in std::mem::take(&mut out.todo) {
+            match self.job(&out.snapshot, block) {
+                Some(job) => jobs.push(job),
+                None => out.finish_bare(block),
+            }
+        }
+        jobs.sort_unstable_by_key(MeshJob::block);
+        self.out = Some(out);
         jobs
     }
 }

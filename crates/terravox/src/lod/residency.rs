@@ -14,16 +14,11 @@ use crate::voxel::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Blocks that have to come for it to be worth a look what they allow.
-const NEWS: usize = 32;
-
 /// Blocks in memory.
 #[derive(Default)]
 pub(crate) struct Residency {
     /// Came, and wait to be shown.
     staged: FxHashMap<MipBlock, DenseBox>,
-    /// Asked for, nearest last.
-    wanted: Vec<MipBlock>,
     /// Chunks that came from outside and can come again.
     loaded: FxHashSet<ChunkPos>,
     /// Chunks that were written by others since they were last saved.
@@ -33,8 +28,6 @@ pub(crate) struct Residency {
     cursor: ChangeCursor,
     /// Blocks that came since blocks were last let go.
     arrivals: usize,
-    /// Blocks that came since blocks were last asked for.
-    news: usize,
 }
 
 impl Residency {
@@ -86,38 +79,19 @@ impl Residency {
             || is_known(grid, block)
     }
 
-    /// Asks for blocks, the first most of all.
-    pub fn want(&mut self, mut blocks: Vec<MipBlock>) {
-        blocks.reverse();
-        self.wanted = blocks;
-        self.news = 0;
-    }
-
-    /// Whether so many blocks came that something may be done with them.
-    pub fn has_news(&self) -> bool {
-        self.news > NEWS || (self.news > 0 && self.wanted.is_empty())
-    }
-
-    /// Takes the next few blocks that are asked for.
-    pub fn take_wanted(&mut self, most: usize) -> Vec<MipBlock> {
-        let rest = self.wanted.len().saturating_sub(most);
-        let mut taken = self.wanted.split_off(rest);
-        taken.reverse();
-        taken
-    }
-
-    /// Whether no block is asked for.
-    #[cfg(test)]
-    pub fn is_idle(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
     /// Takes in a block that was asked for.
-    pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
+    pub fn stage(&mut self, block: MipBlock, cells: DenseBox) {
         assert_eq!(cells.region(), block.cells(), "a block comes as it was asked for");
         self.arrivals += 1;
-        self.news += 1;
         self.staged.insert(block, cells);
+    }
+
+    /// Chunks that came and wait, sorted.
+    pub fn staged_chunks(&self) -> Vec<MipBlock> {
+        let chunks = self.staged.keys().filter(|block| block.mip == 0);
+        let mut chunks: Vec<MipBlock> = chunks.copied().collect();
+        chunks.sort_unstable();
+        chunks
     }
 
     /// Takes back a block that came and was not yet shown.
@@ -157,6 +131,11 @@ impl Residency {
         }
     }
 
+    /// Forgets of all blocks whether they are plain.
+    pub fn forget_all_plain(&mut self) {
+        self.plain.clear();
+    }
+
     /// Whether a block is known to have no surface.
     pub fn known_plain(&self, block: MipBlock) -> bool {
         self.plain.get(&block) == Some(&true)
@@ -181,7 +160,8 @@ impl Residency {
             let over = (0..=tiling.top()).rev().map(|mip| MipBlock::from(chunk).over(mip));
             unsaved.extend(over);
         }
-        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block);
+        let near = |block: MipBlock| block.mip == 0 && picker.distance(block) <= picker.near + 16.0;
+        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || near(block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
         let chunks = self.loaded.iter().map(|&chunk| MipBlock::from(chunk));

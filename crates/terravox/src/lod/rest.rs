@@ -4,6 +4,7 @@
 //! fewer edges are border; other blocks by themselves. What the meshes are of stays as it was,
 //! so an edit or another choice of blocks finds them unsimplified and replaces them.
 
+use super::fills::Ticket;
 use super::groups::{Groups, Shown, drawn_below};
 use super::simplify::{Simplifier, Simplify, joined};
 use super::{Lod, MeshSwap, ShownMesh};
@@ -12,25 +13,34 @@ use crate::voxel::MipBlock;
 use std::sync::Arc;
 
 /// Meshes to be simplified, as one if there are several. Plain data: run it on any thread.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SimplifyJob {
     /// What the result is drawn as: a block, or the parent of those that are joined.
     block: MipBlock,
     parts: Vec<(MipBlock, Arc<BlockMesh>)>,
     how: Simplify,
+    /// Tells that somebody works on it.
+    ticket: Ticket,
 }
 
 /// What a [`SimplifyJob`] made.
+#[derive(Debug)]
 pub struct SimplifiedMesh {
     block: MipBlock,
     parts: Vec<(MipBlock, Arc<BlockMesh>)>,
     mesh: Arc<BlockMesh>,
+    ticket: Ticket,
 }
 
 impl SimplifyJob {
+    /// What the result is drawn as: a block, or the parent of blocks that become one mesh.
+    pub fn block(&self) -> MipBlock {
+        self.block
+    }
+
     /// Simplifies the meshes.
     pub fn run(self, simplifier: &mut Simplifier) -> SimplifiedMesh {
-        let SimplifyJob { block, parts, how } = self;
+        let SimplifyJob { block, parts, how, ticket } = self;
         let mesh = match parts.as_slice() {
             [(own, mesh)] if *own == block => simplifier.simplify_block(mesh, how),
             _ => {
@@ -38,7 +48,7 @@ impl SimplifyJob {
                 simplifier.simplify_block(&joined(block.cells().finer(1), &meshes), how)
             }
         };
-        SimplifiedMesh { block, parts, mesh: Arc::new(mesh) }
+        SimplifiedMesh { block, parts, mesh: Arc::new(mesh), ticket }
     }
 }
 
@@ -55,10 +65,15 @@ impl Lod {
             let parts = |block: MipBlock| (block, self.shown[&block].clone());
             if blocks.len() > 1 && self.is_whole(parent) {
                 let parts = blocks.into_iter().map(parts).collect();
-                jobs.push(SimplifyJob { block: parent, parts, how });
+                let ticket = self.groups.ask(parent);
+                jobs.push(SimplifyJob { block: parent, parts, how, ticket });
             } else {
-                let new = blocks.into_iter().filter(|b| !self.groups.simplified.contains(b));
-                jobs.extend(new.map(|b| SimplifyJob { block: b, parts: vec![parts(b)], how }));
+                for block in blocks {
+                    if !self.groups.simplified.contains(&block) {
+                        let (parts, ticket) = (vec![parts(block)], self.groups.ask(parent));
+                        jobs.push(SimplifyJob { block, parts, how, ticket });
+                    }
+                }
             }
         }
         jobs
@@ -68,7 +83,12 @@ impl Lod {
     /// shown; what changed meanwhile comes again when it rests.
     pub fn publish_simplified(&mut self, results: Vec<SimplifiedMesh>) -> MeshSwap {
         let mut swap = MeshSwap::default();
-        for SimplifiedMesh { block, parts, mesh } in results {
+        for SimplifiedMesh { block, parts, mesh, ticket } in results {
+            let asked = self.groups.asked.len();
+            self.groups.asked.retain(|(_, receipt)| !receipt.is_of(&ticket));
+            if self.groups.asked.len() == asked {
+                continue; // it came before
+            }
             let alone = parts.len() == 1 && parts[0].0 == block;
             let parent = if alone { block.parent() } else { block };
             let whole = alone || self.is_whole(parent);
@@ -94,6 +114,13 @@ impl Lod {
 }
 
 impl Groups {
+    /// Notes that somebody simplifies meshes below a parent.
+    fn ask(&mut self, parent: MipBlock) -> Ticket {
+        let ticket = Ticket::default();
+        self.asked.push((parent, ticket.receipt()));
+        ticket
+    }
+
     /// Whether nothing below a parent changed since a job was made of `parts`.
     fn is_as_it_was(
         &self,

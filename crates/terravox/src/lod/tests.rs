@@ -55,7 +55,7 @@ impl Scene {
 
     /// Supplies `most` blocks and publishes one plan; says whether anything was done.
     fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
-        let wanted = self.lod.take_wanted(most);
+        let wanted = self.lod.take_wanted(&self.grid, most);
         let mut busy = !wanted.is_empty();
         for block in wanted {
             self.lod.supply(block, cells_of(block));
@@ -73,7 +73,7 @@ impl Scene {
                 self.assert_closed();
             }
         }
-        busy || !self.lod.residency.is_idle()
+        busy || !self.lod.fills.is_idle()
     }
 
     fn draw(&mut self, swap: MeshSwap) {
@@ -129,14 +129,16 @@ impl Scene {
         let leaves = self.lod.blocks();
         let mut draft = Draft::default();
         draft.rebuild.extend(leaves);
-        let jobs = self.lod.jobs(&self.grid, draft);
+        let out = (self.lod.out.take(), self.lod.plans);
+        let picker = self.lod.picker(&[], false);
+        self.lod.set_out(&self.grid, draft, &picker);
+        let jobs = self.lod.jobs_of_plan();
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;
             let drawn = self.drawn.get(&job.block);
             assert!(drawn == made.as_ref(), "{} is not what a rebuild shows", job.block);
         }
-        self.lod.out = None;
-        self.lod.plans += 1;
+        (self.lod.out, self.lod.plans) = out;
         assert!(self.drawn.keys().copied().eq(self.lod.meshed_blocks()));
     }
 
@@ -214,7 +216,7 @@ fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
                 scene.lod.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
                 continue;
             }
-            let wanted = scene.lod.take_wanted(8);
+            let wanted = scene.lod.take_wanted(&scene.grid, 8);
             if wanted.is_empty() {
                 break;
             }

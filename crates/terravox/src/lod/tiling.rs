@@ -60,6 +60,11 @@ impl Tiling {
         self.nodes.iter().filter(|(_, node)| **node == Node::Leaf).map(|(&block, _)| block)
     }
 
+    /// All leaves and inner nodes, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = MipBlock> {
+        self.nodes.keys().copied()
+    }
+
     /// All roots, in no order.
     pub fn roots(&self) -> impl Iterator<Item = MipBlock> {
         self.nodes.keys().filter(|block| block.mip == self.top).copied()

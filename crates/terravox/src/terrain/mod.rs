@@ -5,17 +5,19 @@
 
 mod edits;
 mod effects;
+mod jobs;
 mod loose;
 mod part;
 mod placement;
 mod rays;
 mod update;
 
-pub use crate::lod::{LodOptions, MeshJob, MeshScratch, MeshSwap, MeshedBlock, ShownMesh};
+pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
+pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
 pub use part::Part;
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
-pub use update::{Budget, Viewer};
+pub use update::{Budget, Clock, Viewer};
 
 use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
@@ -43,6 +45,9 @@ pub struct TerrainOptions {
     pub collider: ColliderOptions,
     /// How much is shown.
     pub lod: LodOptions,
+    /// What [`Budget::Millis`] is measured with where the standard library has no clock, as
+    /// on wasm32-unknown-unknown: `performance.now()`, say. Elsewhere it is not needed.
+    pub clock: Option<Clock>,
 }
 
 impl Default for TerrainOptions {
@@ -53,6 +58,7 @@ impl Default for TerrainOptions {
             grid: GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() },
             collider: ColliderOptions::default(),
             lod: LodOptions::default(),
+            clock: None,
         }
     }
 }
@@ -120,6 +126,7 @@ pub struct Terrain {
     editor: Editor,
     history: History,
     loose: Loose,
+    clock: Option<Clock>,
 }
 
 /// Writes to the cells of a [`Terrain`]; its queries see them when this is dropped.
@@ -176,7 +183,7 @@ impl Terrain {
     /// # Panics
     /// As [`Terrain::new`].
     pub fn with_grid(grid: VoxelGrid, options: TerrainOptions) -> Terrain {
-        let TerrainOptions { placement, grid: _, collider, lod } = options;
+        let TerrainOptions { placement, grid: _, collider, lod, clock } = options;
         placement.assert_valid();
         let mut collider = Collider::new(collider);
         collider.update(&grid);
@@ -191,6 +198,7 @@ impl Terrain {
             editor: Editor::default(),
             history: History::default(),
             loose: Loose::default(),
+            clock,
         }
     }
 

@@ -1,6 +1,8 @@
 //! The views against their rebuild, and what a user may do wrong.
 
 use super::*;
+use crate::collide::Filter;
+use crate::lod::ShownSurfaces;
 use crate::voxel::{ChunkPos, VoxelPos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -72,15 +74,13 @@ proptest! {
 #[test]
 fn a_set_is_published_whole_or_not_at_all() {
     let mut terrain = small_world();
-    let jobs = terrain.plan_meshes(&[]).unwrap().len();
-    assert!(jobs >= 8);
-    let mut terrain = small_world();
-    for _ in 1..jobs {
-        terrain.update(&[], Budget::Blocks(1), |_| {});
+    let mut jobs = 0;
+    while terrain.meshed_blocks().is_empty() {
         assert_eq!(terrain.mesh_swaps().count(), 0);
-        assert!(terrain.meshed_blocks().is_empty());
+        terrain.update(&[], Budget::Blocks(1), |_| {});
+        jobs += 1;
     }
-    terrain.update(&[], Budget::Blocks(1), |_| {});
+    assert!(jobs >= 8, "{jobs}");
     assert_eq!(terrain.mesh_swaps().count(), 1);
     assert_eq!(terrain.meshed_blocks().len(), 8);
     terrain.update(&[], Budget::Unlimited, |_| {});
@@ -102,24 +102,219 @@ fn edits_during_a_plan_come_after_it() {
 #[test]
 fn jobs_run_on_any_thread() {
     let mut terrain = small_world();
-    let jobs = terrain.plan_meshes(&[]).unwrap();
-    assert!(terrain.plan_meshes(&[]).is_none(), "one plan at a time");
-    let results = std::thread::scope(|scope| {
-        let run = |job: MeshJob| scope.spawn(move || job.run(&mut MeshScratch::default()));
+    let jobs = terrain.take_jobs(&[], Budget::Unlimited, usize::MAX);
+    assert!(jobs.len() >= 8 && jobs.iter().all(|job| job.kind() == JobKind::Mesh));
+    let again = terrain.take_jobs(&[], Budget::Unlimited, usize::MAX);
+    assert!(again.is_empty(), "nothing is handed out twice");
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let run = |job: Job| scope.spawn(move || job.run(&mut JobScratch::default(), |_| {}));
         let threads: Vec<_> = jobs.into_iter().map(run).collect();
         threads.into_iter().rev().map(|thread| thread.join().unwrap()).collect()
     });
-    terrain.publish_meshes(results);
+    results.into_iter().for_each(|done| terrain.finish_job(done));
     assert!(shown(&terrain) == rebuilt(&terrain));
 }
 
+/// A viewer in hills that come from a generator.
+fn streamed() -> (Terrain, [Viewer; 1]) {
+    let lod = LodOptions { max_mip: 3, near_voxels: 40.0, ..LodOptions::default() };
+    let terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    (terrain, [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 200.0 }])
+}
+
+fn fill_hills(part: &mut Part<'_>) {
+    part.fill_sdf(ROCK, hills);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Results come in any order, late, twice in effect or never; edits come between.
+    #[test]
+    fn late_and_lost_jobs_harm_nothing_slowly(
+        fates in proptest::collection::vec((0u8..6, 1usize..9), 60..120),
+        digs in proptest::collection::vec((-30..30i32, -30..30i32), 6),
+    ) {
+        let (mut terrain, viewers) = streamed();
+        let mut scratch = JobScratch::default();
+        let mut late = Vec::new();
+        for (i, &(fate, most)) in fates.iter().enumerate() {
+            let jobs = terrain.take_jobs(&viewers, Budget::Unlimited, most);
+            for (k, job) in jobs.into_iter().enumerate() {
+                match (fate, k % 3) {
+                    (0, 0) => drop(job),
+                    (1, _) => drop(job.run(&mut scratch, fill_hills)),
+                    (2 | 3, _) => late.push(job.run(&mut scratch, fill_hills)),
+                    (4, 1) => drop(job.run(&mut scratch, |part| part.set_missing())),
+                    _ => terrain.finish_job(job.run(&mut scratch, fill_hills)),
+                }
+            }
+            if fate == 5 {
+                late.drain(..).rev().for_each(|done| terrain.finish_job(done));
+            }
+            if i % 20 == 19 {
+                let (x, z) = digs[i / 20];
+                let dig = crate::edit::EditOp::dig_ball([f64::from(x), 0.0, f64::from(z)], 4.0);
+                let _ = terrain.edit(&dig); // refused where the ground has not come yet
+            }
+        }
+        let edited = terrain.grid().digest();
+        late.clear();
+        terrain.update(&viewers, Budget::Unlimited, fill_hills);
+        terrain.update(&viewers, Budget::Unlimited, fill_hills);
+        prop_assert!(terrain.late(&viewers).is_empty(), "all is shown as finely as it ought to be");
+        let down = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0);
+        prop_assert!(down.hit().is_some(), "{:?} {:?}", down, edited);
+    }
+}
+
 #[test]
-#[should_panic(expected = "published whole")]
-fn a_part_of_a_plan_is_the_callers_bug() {
+fn what_a_viewer_can_touch_comes_first() {
+    let (mut terrain, viewers) = streamed();
+    let down = |terrain: &Terrain| terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0);
+    assert!(down(&terrain).is_unknown());
+    let mut fills = 0;
+    while down(&terrain).hit().is_none() {
+        terrain.update(&viewers, Budget::Blocks(1), fill_hills);
+        fills += 1;
+        assert!(fills <= 12, "ground below a viewer comes with the first blocks");
+    }
+    // And it is shown before anything that is far.
+    while terrain.meshed_blocks().is_empty() {
+        terrain.update(&viewers, Budget::Blocks(1), fill_hills);
+    }
+    assert!(terrain.meshed_blocks().iter().all(|block| block.mip == 0));
+}
+
+#[test]
+fn a_far_view_takes_the_place_of_the_island_around_the_viewer() {
+    let (mut terrain, viewers) = streamed();
+    terrain.update(&viewers, Budget::Unlimited, fill_hills);
+    let blocks = terrain.lod().blocks();
+    assert!(blocks.iter().any(|block| block.mip == 3));
+    assert!(terrain.late(&viewers).is_empty());
+    // The same as a view that came step by step.
+    let (mut slow, _) = streamed();
+    while !slow.late(&viewers).is_empty() || slow.lod().blocks().iter().all(|b| b.mip == 0) {
+        slow.update(&viewers, Budget::Blocks(3), fill_hills);
+    }
+    slow.update(&viewers, Budget::Unlimited, fill_hills);
+    assert_eq!(slow.lod().blocks(), blocks);
+    assert!(shown(&slow) == shown(&terrain));
+}
+
+#[test]
+fn where_near_ground_cannot_be_had_the_rest_is_shown() {
+    let (mut terrain, viewers) = streamed();
+    let near = |part: &mut Part<'_>| match part.block().mip {
+        0 => part.set_missing(),
+        _ => fill_hills(part),
+    };
+    for _ in 0..4 {
+        terrain.update(&viewers, Budget::Unlimited, near);
+    }
+    assert!(terrain.meshed_blocks().iter().any(|block| block.mip > 0));
+    assert!(terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0).is_unknown());
+    let hit = terrain.ray_shown([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0, &Filter::SOLID);
+    let hit = hit.expect("coarse ground is shown");
+    assert!(hit.mip > 0 && hit.point[1].abs() < 5.0, "{hit:?}");
+}
+
+#[test]
+fn rays_at_shown_ground_agree_with_rays_at_held_ground() {
+    let (mut terrain, viewers) = streamed();
+    terrain.update(&viewers, Budget::Unlimited, fill_hills);
+    for i in 0..60 {
+        let origin = [f64::from(i % 8) * 3.7 - 12.0, 12.0, f64::from(i / 8) * 3.1 - 11.0];
+        let direction = [0.1 * (i % 5) as f32 - 0.2, -1.0, 0.13 * (i % 3) as f32];
+        let held = terrain.ray(origin, direction, 40.0).hit().expect("ground is near");
+        let placement = terrain.placement();
+        let surfaces = ShownSurfaces { solid: true, liquid: false };
+        let from = placement.voxel_from_world(origin);
+        let shown = terrain.lod().ray(from, direction.map(f64::from), 40.0, surfaces);
+        let shown = shown.expect("it is shown");
+        assert!((shown.distance - held.distance_m).abs() < 1e-3, "{shown:?} {held:?}");
+        assert_eq!((shown.mip, shown.material), (0, held.material));
+    }
+}
+
+#[test]
+fn far_from_the_origin_all_is_as_near_it() {
+    let at = |origin_m: [f64; 3]| {
+        let lod = LodOptions { max_mip: 3, near_voxels: 40.0, ..LodOptions::default() };
+        let placement = Placement { origin_m, ..Placement::default() };
+        let options = TerrainOptions { placement, lod, ..TerrainOptions::default() };
+        let mut terrain = Terrain::new(options);
+        let world = move |p: [f64; 3]| [0, 1, 2].map(|i| p[i] + origin_m[i]);
+        let viewers = [Viewer { position_m: world([3.0, 9.0, -2.0]), distance_m: 200.0 }];
+        let fill = move |part: &mut Part<'_>| {
+            part.fill_sdf(ROCK, |p| hills([0, 1, 2].map(|i| p[i] - origin_m[i])));
+        };
+        terrain.update(&viewers, Budget::Unlimited, fill);
+        let hit = terrain.ray(world([3.0, 9.0, -2.0]), [0.1, -1.0, 0.0], 50.0).hit().unwrap();
+        terrain.edit(&crate::edit::EditOp::dig_ball(hit.point, 4.0)).unwrap();
+        terrain.update(&viewers, Budget::Unlimited, fill);
+        let local = [0, 1, 2].map(|i| hit.point[i] - origin_m[i]);
+        (local, shown(&terrain), terrain)
+    };
+    let (near, meshes, mut terrain) = at([0.0; 3]);
+    // A multiple of what f64 holds exactly beside a voxel's parts.
+    let (far, far_meshes, _) = at([1e7, -2e6, 1e7]);
+    assert!((0..3).all(|i| (near[i] - far[i]).abs() < 1e-6), "{near:?} {far:?}");
+    assert!(meshes == far_meshes);
+    // The origin moves; nothing else does.
+    terrain.mesh_swaps().for_each(drop);
+    terrain.set_origin([1e7, 0.0, 5.0]);
+    assert!(shown(&terrain) == meshes);
+    assert_eq!(terrain.mesh_swaps().count(), 0, "nothing is drawn anew");
+    let hit = terrain.ray([1e7 + 3.0, 9.0, 3.0], [0.1, -1.0, 0.0], 50.0).hit().unwrap();
+    assert!((hit.point[0] - 1e7 - near[0]).abs() < 1.0 && hit.point[1] < near[1] - 1.0);
+    assert!(terrain.undo().unwrap().is_some());
+}
+
+#[test]
+fn rays_see_raw_writes_and_need_no_update() {
     let mut terrain = small_world();
-    let jobs = terrain.plan_meshes(&[]).unwrap();
-    let one = jobs[0].run(&mut MeshScratch::default());
-    terrain.publish_meshes(vec![one]);
+    let up = |terrain: &Terrain| terrain.ray([0.5, 30.0, 0.5], [0.0, -1.0, 0.0], 60.0).hit();
+    let before = up(&terrain).expect("ground").point[1];
+    let mut block = DenseBox::new(Region::new([-4, 20, -4], [4, 24, 4]));
+    block.fill(ROCK);
+    terrain.grid_mut().write(&block).unwrap();
+    assert!((up(&terrain).expect("ground").point[1] - 24.0).abs() < 0.1);
+    block.fill(0);
+    terrain.grid_mut().write(&block).unwrap();
+    assert_eq!(up(&terrain).expect("ground").point[1], before);
+}
+
+#[test]
+fn terrain_is_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Terrain>();
+    shared::<VoxelGrid>();
+    shared::<crate::voxel::Snapshot>();
+    shared::<Collider>();
+    sent::<Job>();
+    sent::<FinishedJob>();
+    sent::<JobScratch>();
+    shared::<MeshSwap>();
+}
+
+#[test]
+#[should_panic(expected = "LodOptions::detail is 0.5; it must be 1 or more")]
+fn options_out_of_range_are_named() {
+    let lod = LodOptions { detail: 0.5, ..LodOptions::default() };
+    Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+}
+
+#[test]
+fn a_budget_without_a_clock_does_one_job() {
+    let (mut terrain, viewers) = streamed();
+    terrain.clock = Some(|| f64::INFINITY);
+    for _ in 0..400 {
+        terrain.update(&viewers, Budget::Millis(3.0), fill_hills);
+    }
+    assert!(!terrain.meshed_blocks().is_empty());
 }
 
 #[test]

@@ -1,19 +1,20 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
+use super::jobs::{FinishedJob, Job, JobScratch};
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
-use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
-use crate::lod::{SimplifiedMesh, Simplifier, SimplifyJob};
+use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{ChunkPos, DenseBox, MipBlock};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Someone who looks at the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Viewer {
-    /// Where, in world metres.
+    /// Position, world metres.
     pub position_m: [f64; 3],
-    /// How far, in metres.
+    /// How far the viewer sees, metres.
     pub distance_m: f64,
 }
 
@@ -24,148 +25,172 @@ impl Viewer {
     }
 }
 
-/// How much work one [`Terrain::update`] may do. At least one block is always filled or
-/// meshed, so that every update gets further.
+/// How much work one [`Terrain::update`] may do.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Budget {
     /// Until all is done.
     Unlimited,
-    /// So many blocks, filled or meshed; the same on every machine.
+    /// This many blocks filled or meshed, at least one; the same on every machine.
     Blocks(usize),
-    /// So many milliseconds. Not on targets without a clock (wasm32-unknown-unknown).
+    /// This many milliseconds, and no longer than it takes to end the job that is under way.
+    /// NaN counts as none. Where there is no clock (wasm32-unknown-unknown) one job is done,
+    /// unless [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
 }
 
-/// The plan that [`Terrain::update`] works on, and how far it is.
-#[derive(Default)]
-pub(super) struct Flight {
-    jobs: Vec<MeshJob>,
-    done: Vec<MeshedBlock>,
-    meshing: Spares<MeshScratch>,
-    simplifying: Spares<Simplifier>,
-}
+/// Returns milliseconds since any moment; never goes back.
+pub type Clock = fn() -> f64;
 
 /// A budget that is being spent.
-struct Meter {
+pub(super) struct Meter {
     budget: Budget,
-    start: Option<Instant>,
+    start: Start,
     spent: usize,
 }
 
+enum Start {
+    Instant(Instant),
+    Clock(Clock, f64),
+    /// Time is not to be told.
+    Unknown,
+}
+
+/// Whether the target's standard library has a clock.
+const HAS_INSTANT: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
+
 impl Meter {
-    fn new(budget: Budget) -> Meter {
-        let start = matches!(budget, Budget::Millis(_)).then(Instant::now);
+    pub fn new(budget: Budget, clock: Option<Clock>) -> Meter {
+        let start = match clock {
+            _ if !matches!(budget, Budget::Millis(_)) => Start::Unknown,
+            Some(clock) => Start::Clock(clock, clock()),
+            None if HAS_INSTANT => Start::Instant(Instant::now()),
+            None => Start::Unknown,
+        };
         Meter { budget, start, spent: 0 }
     }
 
-    /// How many blocks may be worked on now.
-    fn left(&self) -> usize {
+    /// Returns milliseconds since the start.
+    fn elapsed(&self) -> f64 {
+        match self.start {
+            Start::Instant(start) => start.elapsed().as_secs_f64() * 1e3,
+            Start::Clock(clock, start) => clock() - start,
+            Start::Unknown => f64::INFINITY,
+        }
+    }
+
+    /// Whether there is time for what takes next to none.
+    pub fn has_time(&self) -> bool {
+        self.has_time_for(0.0)
+    }
+
+    fn has_time_for(&self, millis: f64) -> bool {
+        match self.budget {
+            Budget::Millis(most) => self.elapsed() + millis < f64::from(most),
+            _ => true,
+        }
+    }
+
+    /// How many jobs, that take so many milliseconds each, may be done now; one at least if
+    /// none was.
+    fn left(&self, millis: f64) -> usize {
         match self.budget {
             Budget::Unlimited => usize::MAX,
             Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
-            Budget::Millis(millis) => {
-                // NaN is no time at all.
-                let seconds = if millis > 0.0 { millis.min(3.6e6) / 1000.0 } else { 0.0 };
-                let limit = Duration::from_secs_f32(seconds);
-                let over = self.start.is_some_and(|start| start.elapsed() >= limit);
-                if over && self.spent > 0 { 0 } else { usize::MAX }
-            }
+            Budget::Millis(_) if self.spent == 0 || self.has_time_for(millis) => usize::MAX,
+            Budget::Millis(_) => 0,
         }
     }
 }
 
+/// What jobs of this thread cost and reuse.
+#[derive(Default)]
+pub(super) struct Flight {
+    spares: Spares<JobScratch>,
+    /// Milliseconds that a job may take: the longest of the last ones.
+    job_millis: f64,
+}
+
 impl Terrain {
-    /// Shows what the viewers are to see, within the budget: fills what is not in memory by
-    /// `fill`, nearest first, and meshes what changed. Changes show when all that they touch
-    /// is meshed; what changed meanwhile comes after. Without viewers all chunks that are
-    /// held are shown at mip 0, and `fill` is not asked. Nor is it in a world of which
-    /// everything is known ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip
-    /// that did not change for 60 updates are drawn as one mesh; where
-    /// `LodOptions::simplify` asks for fewer triangles, meshes get those then, if nothing else
-    /// is to be done within the budget; with a budget of time other threads have to do that
-    /// (`Terrain::plan_simplified`).
+    /// Shows what the viewers are to see, within the budget. What a viewer can touch
+    /// ([`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels)) is filled by `fill`
+    /// first, and can be hit by rays and edited from then on; then it is shown, then the rest,
+    /// what looks largest first. Changes show when all that they touch is meshed; what changed
+    /// meanwhile comes after.
     ///
-    /// `fill` must give a block the same cells each time it is asked, edits aside: those
-    /// that were [saved](Terrain::edited_chunks) it has to know.
+    /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not asked.
+    /// Nor is it in a world of which everything is known
+    /// ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip that did not change
+    /// for 60 updates are drawn as one mesh; where `LodOptions::simplify` asks for fewer
+    /// triangles, meshes get those then, if nothing else is to be done within the budget; with
+    /// a budget of time other threads have to do that ([`Terrain::take_jobs`]).
+    ///
+    /// `fill` must give a block the same cells each time it is asked, edits aside: those that
+    /// were saved it has to know.
+    ///
+    /// # Panics
+    /// If `fill` gives a part another region.
     pub fn update(
         &mut self,
         viewers: &[Viewer],
         budget: Budget,
         fill: impl Fn(&mut Part<'_>) + Sync,
     ) {
-        let mut meter = Meter::new(budget);
-        self.work(viewers, &mut meter, fill);
-        let swap = self.rest(&meter);
-        if !swap.is_empty() {
-            self.swaps.push(swap);
+        let mut meter = Meter::new(budget, self.clock);
+        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        self.begin_frame();
+        while self.advance(&viewers, &meter) {
+            let most = meter.left(self.flight.job_millis).min(at_once());
+            let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job()).take(most).collect();
+            if jobs.is_empty() {
+                if most > 0 && self.publish_whole() {
+                    continue;
+                }
+                break;
+            }
+            meter.spent += jobs.len();
+            let start = meter.elapsed();
+            for done in self.flight.run(jobs, &fill) {
+                self.finish_job(done);
+            }
+            let millis = meter.elapsed() - start;
+            // Forgets a long one after some twenty others.
+            self.flight.job_millis = (0.9 * self.flight.job_millis).max(millis);
         }
+        self.rest(&meter);
         self.follow_edits();
     }
 
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
     /// when nothing is to be meshed. A group takes many times a frame, so a budget of time
-    /// leaves it to other threads.
-    fn rest(&mut self, meter: &Meter) -> MeshSwap {
-        if self.lod.options().simplify.is_none() {
-            return self.lod.join();
-        }
-        if matches!(meter.budget, Budget::Millis(_)) {
-            return MeshSwap::default();
-        }
-        let most = if self.lod.is_planned() { 0 } else { meter.left().min(at_once()) };
-        let jobs = self.lod.plan_simplified(most);
-        let done = self.flight.simplify(jobs);
-        self.lod.publish_simplified(done)
+    /// leaves simplifying to other threads.
+    fn rest(&mut self, meter: &Meter) {
+        let swap = if self.lod.options().simplify.is_some() {
+            let timed = matches!(meter.budget, Budget::Millis(_));
+            let most = if timed || self.lod.is_planned() { 0 } else { meter.left(0.0) };
+            let jobs = self.lod.plan_simplified(most.min(at_once()));
+            let done = each(jobs, |job| self.flight.spares.lend(|scratch| scratch.simplify(job)));
+            self.lod.publish_simplified(done)
+        } else if meter.has_time_for(0.5) {
+            self.lod.join()
+        } else {
+            return;
+        };
+        self.show(swap);
     }
 
-    fn work(&mut self, viewers: &[Viewer], meter: &mut Meter, fill: impl Fn(&mut Part<'_>) + Sync) {
-        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        loop {
-            if !self.lod.is_planned() {
-                self.flight.jobs = self.lod.plan(&mut self.grid, &viewers);
-                // Taken from the end.
-                self.flight.jobs.reverse();
-            }
-            let planned = self.lod.is_planned();
-            if planned {
-                while !self.flight.jobs.is_empty() {
-                    match meter.left() {
-                        0 => return,
-                        left => meter.spent += self.flight.step(left),
-                    }
-                }
-                let done = std::mem::take(&mut self.flight.done);
-                self.publish_meshes(done);
-            }
-            // After every plan: one that waits for cells may be taken back by the next, and
-            // those two would take turns for ever.
-            let most = if planned { meter.left().max(1) } else { meter.left() };
-            let wanted = self.lod.take_wanted(most.min(at_once()));
-            meter.spent += wanted.len();
-            let further = if wanted.is_empty() { planned } else { self.fill_wanted(wanted, &fill) };
-            if !further || meter.left() == 0 {
-                return;
-            }
+    /// Begins a frame: what was dropped, or could not be had, is asked for again.
+    pub(super) fn begin_frame(&mut self) {
+        self.lod.begin_round();
+    }
+
+    pub(super) fn show(&mut self, swap: MeshSwap) {
+        if !swap.is_empty() {
+            self.swaps.push(swap);
         }
     }
 
-    /// Fills blocks; answers whether any could be had.
-    fn fill_wanted(
-        &mut self,
-        wanted: Vec<MipBlock>,
-        fill: &(impl Fn(&mut Part<'_>) + Sync),
-    ) -> bool {
-        let mut any = false;
-        for (block, cells) in fill_all(wanted, self.placement, fill) {
-            if let Some(cells) = cells {
-                self.lod.supply(block, cells);
-                any = true;
-            }
-        }
-        any
-    }
-
-    fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
+    pub(super) fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
         LodViewer {
             position_voxels: self.placement.voxel_from_world(viewer.position_m),
             distance_voxels: viewer.distance_m / self.placement.voxel_size_m,
@@ -199,65 +224,13 @@ impl Terrain {
         Ok(())
     }
 
-    /// Jobs that mesh what comes next, to run on any threads, and whether there is a plan:
-    /// none while the last plan has not been published, or while [`Terrain::update`] works
-    /// on one. A plan may have no jobs; it is published all the same.
-    pub fn plan_meshes(&mut self, viewers: &[Viewer]) -> Option<Vec<MeshJob>> {
-        if self.lod.is_planned() {
-            return None;
-        }
-        let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        let jobs = self.lod.plan(&mut self.grid, &viewers);
-        self.lod.is_planned().then_some(jobs)
-    }
-
-    /// Shows the results of all jobs of the last plan at once.
-    ///
-    /// # Panics
-    /// If they are not the results of every job of the last plan.
-    pub fn publish_meshes(&mut self, results: Vec<MeshedBlock>) {
-        let swap = self.lod.publish(results);
-        if !swap.is_empty() {
-            self.swaps.push(swap);
-        }
-    }
-
-    /// Blocks whose cells are missing for the next plan, nearest first: for those who fill
-    /// on threads of their own. What is taken and not [supplied](Terrain::supply) is asked
-    /// for again.
-    pub fn take_wanted(&mut self, most: usize) -> Vec<MipBlock> {
-        self.lod.take_wanted(most)
-    }
-
-    /// Takes in the cells of a block that was asked for.
-    ///
-    /// # Panics
-    /// If they are not the block's 32³ cells.
-    pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
-        self.lod.supply(block, cells);
-    }
-
-    /// Jobs that simplify meshes that rest ([`Lod::plan_simplified`](crate::lod::Lod)), to run
-    /// on any threads: to be asked for once a frame, of so many groups of eight blocks at
-    /// most, where [`Terrain::update`] is given a budget of time, or not called.
-    pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
-        self.lod.plan_simplified(most)
-    }
-
-    /// Draws what such jobs made, of any calls, where it is not out of date.
-    pub fn publish_simplified(&mut self, results: Vec<SimplifiedMesh>) {
-        let swap = self.lod.publish_simplified(results);
-        if !swap.is_empty() {
-            self.swaps.push(swap);
-        }
-    }
-
     /// Takes the changes to what is drawn since the last call, oldest first.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         std::mem::take(&mut self.swaps).into_iter()
     }
 
-    /// Blocks that are shown as a whole but ought to be shown in parts: what is late.
+    /// Returns the blocks that are shown as a whole but ought to be shown in parts: what is
+    /// late.
     pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.late(&viewers)
@@ -272,6 +245,13 @@ impl Terrain {
     /// Notes that chunks are saved as they are now.
     pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
         self.lod.chunks_saved(chunks);
+    }
+}
+
+impl Flight {
+    /// Runs jobs, in their order.
+    fn run(&self, jobs: Vec<Job>, fill: &(impl Fn(&mut Part<'_>) + Sync)) -> Vec<FinishedJob> {
+        each(jobs, |job| self.spares.lend(|scratch| job.run(scratch, fill)))
     }
 }
 
@@ -295,27 +275,13 @@ fn fill_all(
     each(blocks, |block| (block, filled(block, placement, fill)))
 }
 
-impl Flight {
-    /// Runs the next few jobs, at most `most`, and answers how many.
-    fn step(&mut self, most: usize) -> usize {
-        let count = at_once().min(self.jobs.len()).min(most);
-        let jobs = self.jobs.split_off(self.jobs.len() - count);
-        self.done.extend(each(jobs, |job| self.meshing.lend(|scratch| job.run(scratch))));
-        count
-    }
-
-    fn simplify(&self, jobs: Vec<SimplifyJob>) -> Vec<SimplifiedMesh> {
-        each(jobs, |job| self.simplifying.lend(|simplifier| job.run(simplifier)))
-    }
-}
-
-/// What `work` makes of each item, in their order.
+/// Returns what `work` makes of each item, in their order.
 #[cfg(not(feature = "parallel"))]
 fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
     items.into_iter().map(work).collect()
 }
 
-/// What `work` makes of each item, in their order.
+/// Returns what `work` makes of each item, in their order.
 #[cfg(feature = "parallel")]
 fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
     use rayon::prelude::*;

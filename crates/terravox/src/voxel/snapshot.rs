@@ -84,6 +84,18 @@ impl Memory {
     }
 }
 
+impl fmt::Debug for Snapshot {
+    /// Says how much it holds, not what: a world is large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("pages", &self.pages.len())
+            .field("far_blocks", &self.far.blocks().count())
+            .field("materials", &self.materials.materials().len())
+            .field("unlisted", &self.unlisted)
+            .finish()
+    }
+}
+
 impl Snapshot {
     pub(crate) fn new(options: GridOptions) -> Snapshot {
         Snapshot {
