@@ -17,6 +17,7 @@ mod plan;
 mod quiet;
 mod residency;
 mod rest;
+mod shown;
 mod simplify;
 mod tiling;
 
@@ -25,6 +26,7 @@ pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
 pub use rest::{SimplifiedMesh, SimplifyJob};
+pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;

@@ -9,6 +9,7 @@ mod loose;
 mod part;
 mod placement;
 mod rays;
+mod shown;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshJob, MeshScratch, MeshSwap, MeshedBlock, ShownMesh};
