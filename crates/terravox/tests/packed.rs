@@ -35,12 +35,13 @@ impl Vertices {
         let bits = |p: [f32; 3]| place.apply(p).map(f32::to_bits);
         let bounds = shown.bounds_voxels();
         for (part, surface) in [&shown.mesh.solid, &shown.mesh.liquid].into_iter().enumerate() {
-            surface.pack(&mut self.packed);
-            for (i, vertex) in self.packed.vertices.iter().enumerate() {
+            let mut packed = std::mem::take(&mut self.packed);
+            surface.pack(&mut packed);
+            for (i, vertex) in packed.vertices.iter().enumerate() {
                 assert_eq!(vertex.position(), surface.positions[i], "{}", shown.block);
                 assert_eq!(vertex.materials, surface.materials[i]);
                 assert_eq!(vertex.weights(), surface.weights[i]);
-                let target = self.packed.targets.get(i).map(|target| {
+                let target = packed.targets.get(i).map(|target| {
                     assert_eq!(target.position(), surface.targets.positions[i], "{}", shown.block);
                     assert_eq!(target.step(), surface.targets.steps[i]);
                     bits(target.position())
@@ -56,6 +57,7 @@ impl Vertices {
                 let drawn = Drawn { place: bits(vertex.position()), target, rest, materials };
                 self.agree(part, surface.keys[i], drawn, shown);
             }
+            self.packed = packed;
         }
     }
 

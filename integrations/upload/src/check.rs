@@ -6,8 +6,8 @@ use glam::{DMat4, DVec3, DVec4};
 use terravox::lod::{MeshTransform, ShownMesh};
 use terravox::voxel::VoxelPos;
 
-/// Most that a normal may be off, as the length of the difference: 0.2 degrees and rounding.
-const NORMAL_LIMIT: f32 = 0.0036;
+/// Most that a normal may be off, as the length of the difference: 0.24 degrees and rounding.
+const NORMAL_LIMIT: f32 = 0.0042;
 
 /// Share of pixels that may differ: those whose centre lies on an edge.
 const PIXEL_LIMIT: f64 = 0.001;

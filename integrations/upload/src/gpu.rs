@@ -116,7 +116,7 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
         let [colours, depths] = copies.map(|copy| self.read(&copy));
         drawn[1] -= drawn[0];
-        Picture { colours, depths: bytemuck::pod_collect_to_vec(&depths), drawn }
+        Picture { colours, depths: words(&depths), drawn }
     }
 
     /// Unpacks every vertex on the card.
@@ -155,7 +155,7 @@ impl Gpu {
         drop(pass);
         encoder.copy_buffer_to_buffer(&out, 0, &copy, 0, size);
         self.queue.submit([encoder.finish()]);
-        bytemuck::pod_collect_to_vec(&self.read(&copy))
+        words(&self.read(&copy))
     }
 
     fn pipeline(
@@ -272,6 +272,11 @@ impl Gpu {
         self.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device answers");
         buffer.get_mapped_range(..).expect("it is mapped").to_vec()
     }
+}
+
+/// Bytes, wherever they lie, as values.
+fn words<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
 fn begin<'a>(

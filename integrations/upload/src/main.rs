@@ -9,7 +9,7 @@ mod gpu;
 mod world;
 
 use buffers::Buffers;
-use glam::{Mat4, Vec3};
+use glam::{Mat4, Vec3, Vec4};
 use gpu::{Camera, Gpu, Picture};
 use std::time::Instant;
 use terravox::lod::ShownMesh;
@@ -19,6 +19,9 @@ use world::World;
 
 /// Pixels, twice those of the picture that is written.
 const SIZE: [u32; 2] = [1920, 1088];
+
+/// Voxels from the eye to the near plane.
+const NEAR: f32 = 0.5;
 
 /// Exit status where there is no device: nothing was checked.
 const NO_DEVICE: i32 = 77;
@@ -70,8 +73,18 @@ fn camera(world: &World, origin: VoxelPos) -> Camera {
     let origin = origin.to_array().map(f64::from);
     let eye = Vec3::from([0, 1, 2].map(|i| (world.eye_m.to_array()[i] - origin[i]) as f32));
     let aspect = SIZE[0] as f32 / SIZE[1] as f32;
-    let clip_from_view = Mat4::perspective_infinite_reverse_rh(55f32.to_radians(), aspect, 0.5);
-    let view = Mat4::look_to_rh(eye, world.forward, Vec3::Y);
+    let cot = 1.0 / (0.5 * 55f32.to_radians()).tan();
+    // Without a far plane, and depths from 1 at the near plane to 0: exact far away too.
+    let clip_from_view = Mat4::from_cols_array_2d(&[
+        [cot / aspect, 0.0, 0.0, 0.0],
+        [0.0, cot, 0.0, 0.0],
+        [0.0, 0.0, 0.0, -1.0],
+        [0.0, 0.0, NEAR, 0.0],
+    ]);
+    let right = world.forward.cross(Vec3::Y).normalize();
+    let [x, y, z] = [right, right.cross(world.forward), -world.forward];
+    let turned = Mat4::from_cols(x.extend(0.0), y.extend(0.0), z.extend(0.0), Vec4::W).transpose();
+    let view = turned * Mat4::from_translation(-eye);
     Camera { clip_from_voxel: clip_from_view * view, eye, size: SIZE }
 }
 

@@ -4,11 +4,8 @@ use glam::{DVec3, Vec3};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::ShownMesh;
-use terravox::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::MipBlock;
-
-/// How far the viewer sees, metres.
-const DISTANCE_M: f32 = 3000.0;
 
 /// Updates after which meshes that rest are joined.
 const UPDATES: usize = 80;
@@ -32,20 +29,15 @@ impl World {
         let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
         let mut shown = std::collections::BTreeMap::<MipBlock, ShownMesh>::new();
         let high = [0.5, 60.0, 0.5];
-        let viewer = Viewer { distance_m: DISTANCE_M, ..Viewer::at(high) };
-        let forward = Vec3::new(0.62, -0.3, -0.72).normalize();
-        let mut eye = None;
-        for update in 0..UPDATES + 2 {
-            let hills = Hills::new(7);
-            terrain.update(&[viewer], Budget::Unlimited, |part| {
-                let mip = part.block().mip;
-                hills.fill(part.cells(), mip);
-            });
+        let viewer = Viewer { distance_m: 3000.0, ..Viewer::at(high) };
+        let forward = Vec3::new(0.97, -0.3, 0.24).normalize();
+        let mut eye_m = DVec3::ZERO;
+        for update in 0..UPDATES {
+            terrain.update(&[viewer], Budget::Unlimited, fill);
             if update == 0 {
-                let ground = terrain.ray(high, [0.0, -1.0, 0.0], 200.0).expect("ground below");
-                let from = ground.point.map(|v| v as f32);
-                eye = Some(DVec3::new(from[0].into(), f64::from(from[1]) + 26.0, from[2].into()));
-                dig(&mut terrain, eye.expect("set above").as_vec3(), forward);
+                let down = terrain.ray(high, [0.0, -1.0, 0.0], 200.0).expect("ground below");
+                eye_m = DVec3::from(down.point.map(f64::from)) + DVec3::Y * 24.0;
+                dig(&mut terrain, eye_m.as_vec3(), forward);
             }
             for swap in terrain.mesh_swaps() {
                 swap.removed.iter().for_each(|block| drop(shown.remove(block)));
@@ -53,20 +45,24 @@ impl World {
             }
         }
         let shown = shown.into_values().collect();
-        World { terrain, shown, eye_m: eye.expect("set in the first update"), forward }
+        World { terrain, shown, eye_m, forward }
     }
 }
 
-/// Digs a pit, and a trench that leads to it, where the viewer looks.
+fn fill(part: &mut Part<'_>) {
+    let mip = part.block().mip;
+    Hills::new(7).fill(part.cells(), mip);
+}
+
+/// Digs a pit, and a trench beside it, where the viewer looks.
 fn dig(terrain: &mut Terrain, eye: Vec3, forward: Vec3) {
     let down = Vec3::new(forward.x, -0.62, forward.z).normalize();
-    let hit = terrain.ray(eye.to_array(), down.to_array(), 300.0).expect("ground ahead");
-    terrain.edit(&EditOp::dig_ball(hit.point, 9.0)).expect("held at mip 0");
-    let side = Vec3::new(-forward.z, 0.0, forward.x).normalize();
-    for step in 1..6 {
-        let from = eye + side * (4.0 * step as f32);
-        if let Some(hit) = terrain.ray(from.to_array(), down.to_array(), 300.0) {
-            terrain.edit(&EditOp::dig_ball(hit.point, 3.5)).expect("held at mip 0");
-        }
+    let side = Vec3::new(forward.z, 0.0, -forward.x).normalize();
+    for (offset, radius) in [(0.0, 9.0), (5.0, 4.0), (9.0, 4.0), (13.0, 3.5), (17.0, 3.0)] {
+        let from = (eye + side * offset).to_array();
+        let hit = terrain.ray(from, down.to_array(), 300.0).expect("ground ahead");
+        let (low, high) = (hit.point.map(|v| v - 10.0), hit.point.map(|v| v + 10.0));
+        terrain.hold(low, high, fill).expect("a small box");
+        terrain.edit(&EditOp::dig_ball(hit.point, radius)).expect("held at mip 0");
     }
 }

@@ -9,7 +9,7 @@
 //! round one vertex to different places, which is a crack.
 //!
 //! Weights are those of at most eight cells, so the numbers of cells say them exactly, in
-//! 10 bits. Normals are octahedral, 10 bits an axis, at most 0.2° off. All of it depends on
+//! 10 bits. Normals are octahedral, 10 bits an axis, at most 0.24° off. All of it depends on
 //! the vertex alone, so blocks that share one agree.
 //!
 //! Source: Cigolle et al., "A Survey of Efficient Representations for Independent Unit
@@ -106,8 +106,8 @@ pub struct PackedSurface {
 impl PackedVertex {
     /// A vertex of what [`Surface`] says of one. What a mesher wrote is kept exactly, but for
     /// the normal; other positions are rounded to 2⁻¹⁵ of a cell, other weights to those of
-    /// the eight cells or fewer that come nearest. Weights are taken to be sorted, largest
-    /// first. A normal without a direction counts as up.
+    /// eight cells or fewer that come near, each at most 32 of 255 off. Weights are taken to be
+    /// sorted, largest first. A normal without a direction counts as up.
     ///
     /// # Panics
     /// If the position is not within −32 to 96 cells.
@@ -358,28 +358,26 @@ fn cell_counts(weights: [u8; 4]) -> u32 {
     (a - 1) << 22 | b << 25 | c << 28 | d << 30
 }
 
-/// Of 2 to 8 cells, the fewest that come nearest.
+/// The fewest cells that have these weights; if no eight or fewer do, those that come nearest.
 fn nearest_counts(weights: [u8; 4]) -> [u32; 4] {
-    let mut best = ([1, 0, 0, 0], u32::MAX);
     for total in 2..=8 {
-        // Weights are rounded down by less than 1 of 255.
+        // Weights are rounded down, by less than 1 of 255.
         let [_, b, c, d] = weights.map(|w| (u32::from(w) * total + 127 + total / 2) / 255);
-        let (b, c, d) = (b.min(4), c.min(2), d.min(2));
-        let rest = b + c + d;
-        if rest >= total {
-            continue;
-        }
-        let counts = [total - rest, b, c, d];
-        let difference = |(a, b): (u8, u8)| u32::from(a.abs_diff(b));
-        let off = weights_of(counts).into_iter().zip(weights).map(difference).max().unwrap_or(0);
-        if off < best.1 {
-            best = (counts, off);
-        }
-        if off == 0 {
-            break;
+        let counts = [total.saturating_sub(b + c + d), b, c, d];
+        if counts[0] > 0 && c <= 2 && d <= 2 && weights_of(counts) == weights {
+            return counts;
         }
     }
-    best.0
+    let mut nearest = (u32::MAX, [1, 0, 0, 0]);
+    for code in 0..8 * 5 * 3 * 3 {
+        let counts = [code / 45 + 1, code / 9 % 5, code / 3 % 3, code % 3];
+        let off = |(a, b): (u8, u8)| u32::from(a.abs_diff(b)).pow(2);
+        let off = weights_of(counts).into_iter().zip(weights).map(off).sum();
+        if counts.iter().sum::<u32>() <= 8 && off < nearest.0 {
+            nearest = (off, counts);
+        }
+    }
+    nearest.1
 }
 
 #[cfg(test)]

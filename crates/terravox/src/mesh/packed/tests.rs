@@ -62,7 +62,7 @@ proptest! {
         let (slow, slow_normal, counts) = unpacked(&vertex.to_bytes());
         prop_assert_eq!(slow, position.map(f64::from));
         prop_assert!(degrees(slow_normal, vertex.normal().map(f64::from)) < 1e-4);
-        prop_assert!(degrees(slow_normal, normal.map(f64::from)) < 0.2, "{:?}", normal);
+        prop_assert!(degrees(slow_normal, normal.map(f64::from)) < 0.24, "{:?}", normal);
         let cells = [(counts & 7) + 1, counts >> 3 & 7, counts >> 6 & 3, counts >> 8];
         prop_assert_eq!(weights_of(cells), weights);
 
@@ -71,20 +71,27 @@ proptest! {
         prop_assert_eq!(target.normal(), vertex.normal());
         prop_assert_eq!(unpacked(&target.to_bytes()).2, u32::from(step));
     }
+}
 
-    #[test]
-    fn any_weights_sum_to_255_and_stay_near(parts in prop::array::uniform4(0..256u32)) {
-        let sum = parts.iter().sum::<u32>().max(1);
-        let mut weights = parts.map(|part| (255 * part / sum) as u8);
-        weights.sort_unstable_by(|a, b| b.cmp(a));
-        weights[0] = 255 - weights[1] - weights[2] - weights[3];
-        let vertex = PackedVertex::new([0.0; 3], [0.0; 3], [1, 2, 3, 4], weights);
-        let found = vertex.weights();
-        prop_assert_eq!(found.iter().map(|&w| u32::from(w)).sum::<u32>(), 255);
-        for (a, b) in found.into_iter().zip(weights) {
-            prop_assert!(a.abs_diff(b) <= 20, "{:?} became {:?}", weights, found);
+#[test]
+fn any_weights_sum_to_255_and_stay_near() {
+    let mut most = 0;
+    for (b, c, d) in (0..=127u8)
+        .flat_map(|b| (0..=b.min(85)).map(move |c| (b, c)))
+        .flat_map(|(b, c)| (0..=c.min(63)).map(move |d| (b, c, d)))
+    {
+        let rest = u32::from(b) + u32::from(c) + u32::from(d);
+        if 255 - rest.min(255) < u32::from(b) {
+            continue;
+        }
+        let weights = [(255 - rest) as u8, b, c, d];
+        let found = PackedVertex::new([0.0; 3], [0.0; 3], [1, 2, 3, 4], weights).weights();
+        assert_eq!(found.iter().map(|&w| u32::from(w)).sum::<u32>(), 255);
+        for (found, weight) in found.into_iter().zip(weights) {
+            most = most.max(found.abs_diff(weight));
         }
     }
+    assert!(most <= 32, "{most} of 255");
 }
 
 #[test]
@@ -99,7 +106,7 @@ fn all_weights_of_eight_cells_or_fewer_are_exact() {
 }
 
 #[test]
-fn normals_are_at_most_a_fifth_of_a_degree_off() {
+fn normals_are_at_most_a_quarter_of_a_degree_off() {
     let (mut most, steps) = (0.0f64, 600);
     for a in 0..=steps {
         for b in 0..2 * steps {
@@ -113,7 +120,7 @@ fn normals_are_at_most_a_fifth_of_a_degree_off() {
             most = most.max(degrees(packed.normal().map(f64::from), exact));
         }
     }
-    assert!(most < 0.2 && most > 0.1, "{most} degrees");
+    assert!(most < 0.24 && most > 0.2, "{most} degrees");
 }
 
 #[test]
