@@ -14,7 +14,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("mesh", &["voxel"]),
     ("collide", &["voxel", "math", "mesh"]),
     ("octree", &["voxel", "mesh"]),
-    ("lod", &["voxel", "mesh", "octree"]),
+    ("lod", &["voxel", "math", "mesh", "octree"]),
     ("particles", &[]),
     ("bodies", &["voxel", "mesh", "collide", "edit"]),
     (

@@ -1,7 +1,90 @@
-//! Bytes of a vertex on the graphics card.
+//! Bytes of a vertex on the graphics card, and what it takes to make them: all meshes of hills
+//! to the horizon, packed.
 
-use crate::report::Report;
+use std::sync::Arc;
+
+use crate::harness::{Budget, Entrant, contest};
+use crate::lod::horizon_view;
+use crate::report::{Report, detail};
+use terravox::mesh::{BlockMesh, PackedIndices, PackedSurface, PackedVertex, Surface};
+
+/// Bytes of a vertex in the arrays of a [`Surface`]: position, normal, materials, weights.
+const UNPACKED: f64 = 32.0;
 
 pub fn run(report: &mut Report) {
-    report.not_measured("vertex_bytes", "not measured yet");
+    let terrain = horizon_view();
+    let blocks = terrain.meshed_blocks();
+    let meshes: Vec<Arc<BlockMesh>> =
+        blocks.iter().filter_map(|&block| terrain.mesh(block).cloned()).collect();
+    let surfaces: Vec<&Surface> =
+        meshes.iter().flat_map(|mesh| [&mesh.solid, &mesh.liquid]).collect();
+    let vertices: usize = surfaces.iter().map(|surface| surface.vertex_count()).sum();
+    let filled = Filled::new(&surfaces);
+    assert_eq!(filled.vertices, vertices, "every vertex is packed");
+
+    let per_vertex = filled.vertex_bytes as f64 / vertices as f64;
+    let note = format!(
+        "{} bytes of {vertices} vertices of a 16 km view; the layout is of {}",
+        filled.vertex_bytes,
+        size_of::<PackedVertex>(),
+    );
+    report.set_beside("vertex_bytes", per_vertex, UNPACKED, note);
+
+    let mut packed = PackedSurface::default();
+    let pack = Entrant::new("pack", |_| {
+        let pack = |surface: &&Surface| {
+            surface.pack(&mut packed);
+            packed.vertices.len() as u64
+        };
+        surfaces.iter().map(pack).sum()
+    });
+    let timing = &contest(1, Budget::seconds(4.0), vec![pack])[0];
+    let [best, median] = [timing.min, timing.median].map(|s| s * 1e9 / vertices as f64);
+    let triangles: usize = surfaces.iter().map(|surface| surface.triangle_count()).sum();
+    let rows = vec![
+        detail("packing", best, "ns/vertex").note(format!("median {median:.1}, indices included")),
+        detail("indices", filled.index_bytes as f64 / triangles as f64, "B/triangle").beside(12.0),
+        detail("vertices and indices", filled.bytes() as f64 / triangles as f64, "B/triangle"),
+        detail("meshes with 2-byte indices", filled.narrow_share(), "share"),
+        detail("packing the view", best * vertices as f64 * 1e-6, "ms"),
+    ];
+    report.details(format!("{} meshes for the graphics card", meshes.len()), rows);
+}
+
+/// What a game would upload.
+#[derive(Default)]
+struct Filled {
+    vertices: usize,
+    vertex_bytes: usize,
+    index_bytes: usize,
+    narrow: usize,
+    surfaces: usize,
+}
+
+impl Filled {
+    fn new(surfaces: &[&Surface]) -> Filled {
+        let mut filled = Filled::default();
+        let (mut packed, mut bytes) = (PackedSurface::default(), Vec::new());
+        for surface in surfaces.iter().filter(|surface| !surface.is_empty()) {
+            surface.pack(&mut packed);
+            bytes.clear();
+            packed.indices.append_bytes(&mut bytes);
+            filled.index_bytes += bytes.len();
+            bytes.clear();
+            bytes.extend(packed.vertices.iter().flat_map(|vertex| vertex.to_bytes()));
+            filled.vertex_bytes += bytes.len();
+            filled.vertices += packed.vertices.len();
+            filled.narrow += usize::from(matches!(packed.indices, PackedIndices::U16(_)));
+            filled.surfaces += 1;
+        }
+        filled
+    }
+
+    fn bytes(&self) -> usize {
+        self.vertex_bytes + self.index_bytes
+    }
+
+    fn narrow_share(&self) -> f64 {
+        self.narrow as f64 / self.surfaces as f64
+    }
 }

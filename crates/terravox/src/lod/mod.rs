@@ -20,6 +20,7 @@ mod quiet;
 mod ray;
 mod residency;
 mod rest;
+mod shown;
 mod simplify;
 mod tiling;
 
@@ -30,6 +31,7 @@ pub use morph::Morph;
 pub use pick::LodViewer;
 pub use ray::{ShownHit, ShownSurfaces};
 pub use rest::{SimplifiedMesh, SimplifyJob};
+pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;

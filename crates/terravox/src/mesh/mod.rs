@@ -17,6 +17,7 @@ mod mixed;
 mod morph;
 #[doc(hidden)]
 pub mod naive;
+mod packed;
 mod place;
 mod plane;
 pub mod shade;
@@ -31,6 +32,7 @@ pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
 #[cfg(test)]
 pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
+pub use packed::{PackedIndices, PackedSurface, PackedTarget, PackedVertex, UNPACK_WGSL};
 pub(crate) use place::{dot, solved, unit_normal};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};

@@ -10,6 +10,7 @@ mod loose;
 mod part;
 mod placement;
 mod rays;
+mod shown;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
