@@ -14,7 +14,7 @@ const ROCK: u8 = 8;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let grid = GridOptions::default(); // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
-    let valley = |p: [f32; 3]| {
+    let valley = |p: [f64; 3]| {
         let ground = (p[0].abs() - 24.0).clamp(-16.0, 4.0) - p[1];
         let deck = (1.6 - (p[1] - 6.0 + p[0] * p[0] * 0.003).abs()).min(4.0 - p[2].abs());
         ground.max(deck)

@@ -13,7 +13,7 @@ const ROCK: u8 = 8;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let grid = GridOptions::default(); // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
-    let hills = |p: [f32; 3]| 2.0 * (p[0] * 0.2).sin() * (p[2] * 0.2).cos() - p[1];
+    let hills = |p: [f64; 3]| 2.0 * (p[0] * 0.2).sin() * (p[2] * 0.2).cos() - p[1];
     terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(ROCK, hills))?;
 
     let mut world = PhysicsWorld::new();

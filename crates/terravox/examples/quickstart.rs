@@ -10,7 +10,7 @@ const ROCK: u8 = 8;
 
 fn main() -> Result<(), EditError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels, no files, no threads
-    let hills = |p: [f32; 3]| 8.0 * (p[0] * 0.05).sin() - p[1]; // metres, inside positive
+    let hills = |p: [f64; 3]| 8.0 * (p[0] * 0.05).sin() - p[1]; // metres, inside positive
     let (mut camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);
     let mut cart = 0.0;
     for frame in 0..600 {

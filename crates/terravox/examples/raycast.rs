@@ -10,9 +10,9 @@ const GRASS: u8 = 2;
 
 fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels
-    let hills = |p: [f32; 3]| 6.0 * ((p[0] * 0.1).sin() + (p[2] * 0.08).cos()) - p[1];
-    let lake = move |p: [f32; 3]| f32::max(hills(p), -2.0 - p[1]); // water up to 2 m below 0
-    let material = move |p: [f32; 3]| if hills(p) > -0.5 { GRASS } else { WATER };
+    let hills = |p: [f64; 3]| 6.0 * ((p[0] * 0.1).sin() + (p[2] * 0.08).cos()) - p[1];
+    let lake = move |p: [f64; 3]| f64::max(hills(p), -2.0 - p[1]); // water up to 2 m below 0
+    let material = move |p: [f64; 3]| if hills(p) > -0.5 { GRASS } else { WATER };
     terrain.fill([-48.0; 3], [48.0; 3], |part| part.fill_sdf_with(lake, material))?;
 
     let down = [0.0, -1.0, 0.0];

@@ -8,7 +8,7 @@ use terravox::terrain::{Terrain, TerrainError, TerrainOptions};
 /// Seconds.
 const STEP: f32 = 1.0 / 60.0;
 
-fn hills(p: [f32; 3]) -> f32 {
+fn hills(p: [f64; 3]) -> f64 {
     3.0 * (p[0] * 0.2).sin() * (p[2] * 0.15).cos() - p[1]
 }
 

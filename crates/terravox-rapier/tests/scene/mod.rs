@@ -26,7 +26,9 @@ impl Scene {
         let grid = GridOptions::default();
         let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
-        let fill = |part: &mut terravox::terrain::Part<'_>| part.fill_sdf(ROCK, &inside_m);
+        let fill = |part: &mut terravox::terrain::Part<'_>| {
+            part.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));
+        };
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
         let mut world = PhysicsWorld::new();
         world.gravity = Vector::new(0.0, -9.81, 0.0);

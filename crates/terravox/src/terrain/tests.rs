@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const ROCK: u8 = 8;
 
-fn hills(p: [f32; 3]) -> f32 {
+fn hills(p: [f64; 3]) -> f64 {
     5.0 * (p[0] * 0.11).sin() * (p[2] * 0.07).sin() - p[1]
 }
 
@@ -149,7 +149,7 @@ fn metres_and_voxels_agree_at_other_sizes() {
     let placement = Placement { voxel_size_m: 0.25, origin_m: [100.0, 0.0, 0.0] };
     let options = TerrainOptions { placement, ..TerrainOptions::default() };
     let mut terrain = Terrain::new(options);
-    let floor = |p: [f32; 3]| 1.0 - p[1];
+    let floor = |p: [f64; 3]| 1.0 - p[1];
     terrain.fill([96.0, -8.0, -8.0], [104.0, 8.0, 8.0], |part| part.fill_sdf(ROCK, floor)).unwrap();
     let cell = |y| terrain.grid().cell(VoxelPos::new(0, y, 0)).unwrap();
     assert_eq!((cell(3), cell(4)), (Cell::full(ROCK), Cell::AIR), "a floor at 1 m, 4 voxels");
@@ -230,7 +230,7 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     let options = TerrainOptions { placement, ..TerrainOptions::default() };
     let mut terrain = Terrain::new(options);
     // A mushroom: stem and hat, metres.
-    let mushroom = |p: [f32; 3]| {
+    let mushroom = |p: [f64; 3]| {
         let off = (p[0] - 12.0).hypot(p[2]);
         (1.5 - off).min(8.0 - p[1]).max((6.0 - off).min(1.5 - (p[1] - 9.0).abs())).max(-p[1])
     };

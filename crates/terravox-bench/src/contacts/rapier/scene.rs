@@ -29,7 +29,9 @@ impl Scene {
         // Around what is filled there is air.
         let grid = GridOptions::default();
         let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
-        let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, &inside_m);
+        let fill = |part: &mut Part<'_>| {
+            part.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));
+        };
         let Ok(()) = terrain.fill(min, max, fill) else { unreachable!("within the limits") };
         let mut world = PhysicsWorld::new();
         world.gravity = Vector::new(0.0, -9.81, 0.0);
