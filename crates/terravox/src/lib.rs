@@ -43,3 +43,8 @@ struct ParticlesPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/materials.md")]
 struct MaterialsPage;
+
+/// And that in the page about generators.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/generators.md")]
+struct GeneratorsPage;

@@ -73,8 +73,8 @@ fn blocks_of_view() -> Vec<MipBlock> {
 fn check(blocks: &[MipBlock]) {
     let (mut bounded, mut plain) = (DenseBox::default(), DenseBox::default());
     for &block in blocks.iter().step_by(7) {
-        by_distance(&mut part(&mut bounded, block), Slope::Axes(SLOPE));
-        by_distance(&mut part(&mut plain, block), Slope::Any(f64::INFINITY));
+        fill(&mut bounded, block, |part| by_distance(part, Slope::Axes(SLOPE)));
+        fill(&mut plain, block, |part| by_distance(part, Slope::Any(f64::INFINITY)));
         assert!(bounded == plain, "{block:?} differs: the ground is steeper than {SLOPE:?}");
     }
 }
@@ -82,31 +82,30 @@ fn check(blocks: &[MipBlock]) {
 fn views(blocks: &[MipBlock]) -> Vec<Timing> {
     let budget = harness::Budget { min_rounds: 5, max_rounds: 15, seconds: 20.0, warm: false };
     let hills = Hills::new(SEED);
-    let fill = |name, fill: fn(&mut Part<'_>)| {
+    let by = |name, by: fn(&mut Part<'_>)| {
         let mut cells = DenseBox::default();
         Entrant::new(name, move |i| {
-            fill(&mut part(&mut cells, blocks[i]));
+            fill(&mut cells, blocks[i], by);
             u64::from(cells.materials()[0])
         })
     };
     let mut cells = DenseBox::default();
     let ours = Entrant::new("hills", move |i| {
-        let mut part = part(&mut cells, blocks[i]);
-        hills.fill(part.cells(), blocks[i].mip);
+        fill(&mut cells, blocks[i], |part| hills.fill(part.cells(), blocks[i].mip));
         u64::from(cells.materials()[0])
     });
     let entrants = vec![
         ours,
-        fill("heights", |part| by_height(part, true)),
-        fill("distances", |part| by_distance(part, Slope::Axes(SLOPE))),
-        fill("cells", |part| by_distance(part, Slope::Any(f64::INFINITY))).every(5),
-        fill("open", |part| by_height(part, false)),
+        by("heights", |part| by_height(part, true)),
+        by("distances", |part| by_distance(part, Slope::Axes(SLOPE))),
+        by("cells", |part| by_distance(part, Slope::Any(f64::INFINITY))).every(5),
+        by("open", |part| by_height(part, false)),
     ];
     contest(blocks.len(), budget, entrants)
 }
 
-fn part(cells: &mut DenseBox, block: MipBlock) -> Part<'_> {
-    Part::new(cells, block, Placement::default())
+fn fill(cells: &mut DenseBox, block: MipBlock, by: impl FnOnce(&mut Part<'_>)) {
+    assert!(Part::fill_block(cells, block, Placement::default(), by));
 }
 
 /// The ground by its height.
@@ -236,17 +235,15 @@ impl DressedColumn {
 fn uniform(report: &mut Report) {
     let wave = |x: f64, z: f64| 8.0 * (x * 0.05).sin() + 4.0 * (z * 0.05).cos();
     let [deep, high] = [-3, 2].map(|y| MipBlock::new(0, [5, y, -9]));
-    let fill = |name, block: MipBlock, by_slope: bool| {
+    let by = |name, block: MipBlock, by_slope: bool| {
         let mut cells = DenseBox::default();
         // Many a turn: the clock is coarse.
         Entrant::new(name, move |_| {
             for _ in 0..TURNS {
-                let mut part = part(&mut cells, std::hint::black_box(block));
-                if by_slope {
-                    part.fill_sdf_bounded(8, 1.1, |[x, y, z]| wave(x, z) - y);
-                } else {
-                    part.fill_height(8, -12.0..=12.0, wave);
-                }
+                fill(&mut cells, std::hint::black_box(block), |part| match by_slope {
+                    true => part.fill_sdf_bounded(8, 1.1, |[x, y, z]| wave(x, z) - y),
+                    false => part.fill_height(8, -12.0..=12.0, wave),
+                });
                 std::hint::black_box(&mut cells);
             }
             0
@@ -256,10 +253,10 @@ fn uniform(report: &mut Report) {
         1,
         harness::Budget::seconds(1.0),
         vec![
-            fill("deep ground by its height", deep, false),
-            fill("high air by its height", high, false),
-            fill("deep ground by a distance", deep, true),
-            fill("high air by a distance", high, true),
+            by("deep ground by its height", deep, false),
+            by("high air by its height", high, false),
+            by("deep ground by a distance", deep, true),
+            by("high air by a distance", high, true),
         ],
     );
     let micros = |timing: &Timing| timing.median * 1e6 / TURNS as f64;

@@ -33,32 +33,45 @@ pub struct Part<'a> {
     block: MipBlock,
     placement: Placement,
     missing: bool,
+    /// Whether the cells have been written; else they are unspecified.
+    is_written: bool,
 }
 
-impl<'a> Part<'a> {
-    /// A part to be filled outside of a [`Terrain`](super::Terrain), on any thread. `cells` become
-    /// the block's, all air; their memory is reused.
-    ///
-    /// # Panics
-    /// If the block's mip is above 31.
+impl Part<'_> {
+    /// Fills a block outside of a [`Terrain`](super::Terrain), on any thread, by what
+    /// [`Terrain::update`](super::Terrain::update) takes. `cells` become those of the block; their
+    /// memory is reused. Returns false if `fill` says that they cannot be had now
+    /// ([`Part::set_missing`]).
     ///
     /// ```
     /// use terravox::terrain::{Part, Placement};
     /// use terravox::voxel::{DenseBox, MipBlock};
     ///
-    /// let mut cells = DenseBox::default();
-    /// let mut part = Part::new(&mut cells, MipBlock::new(0, [0, -1, 0]), Placement::default());
-    /// part.fill_sdf(8, |p| -p[1]);
-    /// assert!(!part.is_missing());
+    /// let ground = |part: &mut Part<'_>| part.fill_height(8, 0.0..=0.0, |_, _| 0.0);
+    /// let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0, -1, 0]));
+    /// assert!(Part::fill_block(&mut cells, block, Placement::default(), ground));
     /// assert!(cells.materials().iter().all(|&material| material == 8));
     /// ```
-    pub fn new(cells: &'a mut DenseBox, block: MipBlock, placement: Placement) -> Part<'a> {
-        cells.reset(block.cells());
-        Part { cells, block, placement, missing: false }
+    ///
+    /// # Panics
+    /// If the block's mip is above 31, or `fill` moves the cells to another region.
+    pub fn fill_block(
+        cells: &mut DenseBox,
+        block: MipBlock,
+        placement: Placement,
+        fill: impl FnOnce(&mut Part<'_>),
+    ) -> bool {
+        // Not cleared: whatever fills a part writes every cell.
+        cells.resize(block.cells());
+        let mut part = Part { cells, block, placement, missing: false, is_written: false };
+        fill(&mut part);
+        let missing = part.missing;
+        part.cells();
+        // A fill may have made the box anew; its place is the block's all the same.
+        assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
+        !missing
     }
-}
 
-impl Part<'_> {
     /// Which block it is, and of which mip its cells are.
     pub fn block(&self) -> MipBlock {
         self.block
@@ -79,10 +92,15 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// let part = Part::new(&mut cells, MipBlock::new(3, [1, 0, -1]), Placement::default());
+    /// # Part::fill_block(
+    /// #     &mut DenseBox::default(),
+    /// #     MipBlock::new(3, [1, 0, -1]),
+    /// #     Placement::default(),
+    /// #     |part| {
+    /// // The part of MipBlock::new(3, [1, 0, -1]), in voxels of a metre:
     /// assert_eq!((part.mip(), part.cell_size_m()), (3, 8.0));
     /// assert_eq!(part.bounds_m(), ([256.0, 0.0, -256.0], [512.0, 256.0, 0.0]));
+    /// # });
     /// ```
     pub fn cell_size_m(&self) -> f64 {
         self.frame().edge()
@@ -96,6 +114,15 @@ impl Part<'_> {
 
     /// The cells to fill, air at first, in cells of the block's mip.
     pub fn cells(&mut self) -> &mut DenseBox {
+        if !std::mem::replace(&mut self.is_written, true) {
+            self.cells.reset(self.block.cells());
+        }
+        self.cells
+    }
+
+    /// The cells for a fill that writes all of them.
+    fn unwritten(&mut self) -> &mut DenseBox {
+        self.is_written = true;
         self.cells
     }
 
@@ -115,13 +142,14 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{Cell, DenseBox, MipBlock, VoxelPos};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// part.fill(8);
     /// assert_eq!(part.cells().cell(VoxelPos::ZERO), Cell::full(8));
+    /// # });
     /// ```
     pub fn fill(&mut self, material: u8) {
-        self.cells.fill(material);
+        self.unwritten().fill(material);
     }
 
     /// Fills the part with one material below `height_m(x, z)`, metres.
@@ -134,9 +162,10 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// part.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+    /// # });
     /// ```
     ///
     /// # Panics
@@ -147,7 +176,7 @@ impl Part<'_> {
         heights_m: impl RangeBounds<f64>,
         height_m: impl FnMut(f64, f64) -> f64,
     ) {
-        self.ground(&heights_m, None).fill_one(self.cells, material, height_m);
+        self.ground(&heights_m, None).fill_one(self.unwritten(), material, height_m);
     }
 
     /// As [`Part::fill_height`], with materials.
@@ -161,8 +190,8 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// # let height = |x: f64, z: f64| (x - z).clamp(-9.0, 9.0);
     /// use terravox::generate::Deep;
     ///
@@ -178,6 +207,7 @@ impl Part<'_> {
     ///         _ => ROCK,
     ///     }
     /// });
+    /// # });
     /// ```
     ///
     /// # Panics
@@ -190,7 +220,7 @@ impl Part<'_> {
         height_m: impl FnMut(f64, f64) -> f64,
         material: impl FnMut(GroundColumn) -> M,
     ) {
-        self.ground(&heights_m, deep).fill(self.cells, height_m, material);
+        self.ground(&heights_m, deep).fill(self.unwritten(), height_m, material);
     }
 
     /// Fills the part with one material where `distance_m(p)`, in metres for a point in
@@ -201,9 +231,10 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// part.fill_sdf(8, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt()); // a ball
+    /// # });
     /// ```
     pub fn fill_sdf(&mut self, material: u8, distance_m: impl FnMut([f64; 3]) -> f64) {
         self.fill_sdf_with(distance_m, |_| material);
@@ -215,7 +246,8 @@ impl Part<'_> {
         distance_m: impl FnMut([f64; 3]) -> f64,
         material: impl FnMut([f64; 3]) -> u8,
     ) {
-        placed::fill(self.cells, self.frame(), distance_m, material);
+        let frame = self.frame();
+        placed::fill(self.unwritten(), frame, distance_m, material);
     }
 
     /// As [`Part::fill_sdf`], to the bit, for a distance of a bounded slope: whole parts are
@@ -226,10 +258,11 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// part.fill_sdf_bounded(8, 1.0, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt());
     /// part.fill_sdf_bounded(8, [0.4, 1.0, 0.0], |[x, y, _]| 8.0 * (x * 0.05).sin() - y);
+    /// # });
     /// ```
     ///
     /// # Panics
@@ -250,13 +283,14 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// use terravox::generate::Deep;
     ///
     /// let ball = |[x, y, z]: [f64; 3]| 10.0 - (x * x + y * y + z * z).sqrt();
     /// let deep = Some(Deep { depth: 2.0, material: 8 });
     /// part.fill_sdf_bounded_with(1.0, deep, ball, |p| if ball(p) < 2.0 { 2 } else { 8 });
+    /// # });
     /// ```
     ///
     /// # Panics
@@ -270,7 +304,8 @@ impl Part<'_> {
         material: impl FnMut([f64; 3]) -> u8,
     ) {
         let frame = self.frame();
-        placed::fill_bounded(self.cells, frame, slope.into(), deep, distance_m, material);
+        let slope = slope.into();
+        placed::fill_bounded(self.unwritten(), frame, slope, deep, distance_m, material);
     }
 
     /// Fills the part by rows of 32 cells along x, for functions that use vectors.
@@ -283,8 +318,8 @@ impl Part<'_> {
     /// ```
     /// # use terravox::terrain::{Part, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # let mut cells = DenseBox::default();
-    /// # let mut part = Part::new(&mut cells, MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
     /// part.fill_rows(
     ///     |row, to| {
     ///         let [x, y, z] = row.first_m;
@@ -297,13 +332,15 @@ impl Part<'_> {
     ///     },
     ///     |_, to| *to = [8; 32],
     /// );
+    /// # });
     /// ```
     pub fn fill_rows(
         &mut self,
         distances_m: impl FnMut(RowPoints, &mut [f32; ROW]),
         materials: impl FnMut(RowPoints, &mut [u8; ROW]),
     ) {
-        placed::fill_rows(self.cells, self.frame(), distances_m, materials);
+        let frame = self.frame();
+        placed::fill_rows(self.unwritten(), frame, distances_m, materials);
     }
 
     fn frame(&self) -> Frame {
@@ -323,10 +360,74 @@ pub(super) fn filled(
     fill: &impl Fn(&mut Part<'_>),
 ) -> Option<DenseBox> {
     let mut cells = DenseBox::default();
-    let mut part = Part::new(&mut cells, block, placement);
-    fill(&mut part);
-    let missing = part.missing;
-    // A fill may have made the box anew; its place is the block's all the same.
-    assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
-    (!missing).then_some(cells)
+    Part::fill_block(&mut cells, block, placement, fill).then_some(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::{Cell, Region};
+
+    const FAR: f64 = 1e7;
+
+    /// A part of blocks of half a metre, ten thousand kilometres away.
+    fn far(fill: impl FnOnce(&mut Part<'_>)) -> DenseBox {
+        let placement = Placement { voxel_size_m: 0.5, origin_m: [0.0, 4.0, 0.0] };
+        let block = MipBlock::new(0, [625_000, 0, -625_000]);
+        let mut cells = DenseBox::new(Region::new([0; 3], [3; 3]));
+        cells.fill(99);
+        assert!(Part::fill_block(&mut cells, block, placement, fill));
+        cells
+    }
+
+    #[test]
+    fn points_far_away_are_as_exact_as_those_beside_the_origin() {
+        // A plane that a point in f32, whole metres there, could not follow.
+        let height = |x: f64, z: f64| 12.0 + 0.37 * (x - FAR) + 0.23 * (z + FAR);
+        let slope = 1.0 / f64::sqrt(1.0 + 0.37 * 0.37 + 0.23 * 0.23);
+        let distance = |[x, y, z]: [f64; 3]| (height(x, z) - y) * slope;
+        let all = [
+            far(|part| part.fill_height(8, .., height)),
+            far(|part| part.fill_sdf(8, distance)),
+            far(|part| part.fill_sdf_bounded(8, 1.0, distance)),
+            far(|part| {
+                assert_eq!(part.bounds_m(), ([FAR, 4.0, -FAR], [FAR + 16.0, 20.0, 16.0 - FAR]));
+                part.fill_rows(
+                    |row, to| {
+                        for (i, to) in to.iter_mut().enumerate() {
+                            *to = distance(row.point_m(i)) as f32;
+                        }
+                    },
+                    |_, to| to.fill(8),
+                );
+            }),
+        ];
+        let mut seen = std::collections::BTreeSet::new();
+        for pos in all[0].region().voxels() {
+            let [x, y, z] = pos.to_array().map(|v| (f64::from(v) + 0.5) * 0.5);
+            let expected = crate::generate::occupancy_units(distance([x, y + 4.0, z]) / 0.5);
+            for cells in &all {
+                assert!(cells.cell(pos).units().abs_diff(expected) <= 1, "{pos}");
+            }
+            seen.insert(expected);
+        }
+        assert!(seen.len() > 20, "{}", seen.len());
+    }
+
+    #[test]
+    fn a_part_that_nobody_fills_is_air_and_one_that_is_filled_is_of_one_material() {
+        assert!(far(|_| ()).materials().iter().all(|&material| material == 0));
+        let looked_at = far(|part| assert_eq!(part.cells().materials()[77], 0));
+        assert!(looked_at.materials().iter().all(|&material| material == 0));
+        let full = far(|part| part.fill(3));
+        assert!(full.region().voxels().all(|pos| full.cell(pos) == Cell::full(3)));
+    }
+
+    #[test]
+    fn a_part_that_is_missing_says_so() {
+        let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0; 3]));
+        let fill = |part: &mut Part<'_>| part.set_missing();
+        assert!(!Part::fill_block(&mut cells, block, Placement::default(), fill));
+        assert!(filled(block, Placement::default(), &fill).is_none());
+    }
 }
