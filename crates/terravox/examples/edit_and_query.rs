@@ -17,7 +17,7 @@ fn main() -> Result<(), TerrainError> {
 
     for step in 0..5 {
         let x = 12.0 * step as f32 - 24.0;
-        let top = f64::from(hills([x, 0.0, 0.0]));
+        let top = hills([f64::from(x), 0.0, 0.0]);
         let (low, high) = ([x - 3.0, top as f32 - 4.0, -3.0], [x + 3.0, top as f32 + 6.0, 3.0]);
         let start = Instant::now();
         terrain.edit_cells(low, high, |_, _| Cell::AIR)?;
