@@ -1,37 +1,71 @@
-//! A generator of one's own: a distance and a material in closures.
+//! A generator of one's own: hills of public noise with three materials, by their height and by
+//! their distance, and what they cost beside the built-in `Hills`.
 //!
 //! `cargo run --release -p terravox --example own_noise`
 
-use terravox::generate::fill_sdf;
-use terravox::voxel::{DenseBox, NotHeld, Region, VoxelGrid};
+use std::time::Instant;
 
-/// A cheap noise: sines that do not repeat together.
-fn noise(p: [f32; 3]) -> f32 {
-    let wave = |a: f32, b: f32| (a * 0.13).sin() * (b * 0.17 + 1.3).cos();
-    wave(p[0], p[2]) + 0.5 * wave(p[2] * 1.9, p[0] * 2.3)
+use terravox::generate::{Deep, Fractal, GroundColumn, Hills};
+use terravox::terrain::{Budget, Part, Terrain, TerrainOptions, Viewer};
+
+const GRASS: u8 = 2;
+const ROCK: u8 = 8;
+const SOIL: u8 = 14;
+
+/// From 5 m below the ground on there is nothing but rock.
+const DEEP: Deep = Deep { depth: 5.0, material: ROCK };
+
+/// The materials of one column, by the depth below its ground.
+fn layers(column: GroundColumn) -> impl Fn(f64, f64) -> u8 {
+    let top = if column.upright < 0.75 { ROCK } else { GRASS }; // cliffs are bare
+    move |_y, depth| match depth {
+        d if d < 1.0 => top,
+        d if d < 4.0 => SOIL,
+        _ => ROCK,
+    }
 }
 
-fn main() -> Result<(), NotHeld> {
-    let distance = |p: [f32; 3]| 6.0 * noise(p) - p[1];
-    let material = |p: [f32; 3]| if p[1] > 3.0 { 10 } else { 2 }; // snow on grass
-    let mut grid = VoxelGrid::default();
-    let mut cells = DenseBox::default();
-    for chunk in Region::new([-128, -32, -128], [128, 32, 128]).blocks::<5>() {
-        cells.reset(chunk.region());
-        fill_sdf(&mut cells, 0, distance, material);
-        grid.write(&cells)?;
-    }
-    // Far away, the same generator answers coarse cells without making the fine ones.
-    let mut far = DenseBox::new(Region::new([0, -1, 0], [32, 1, 32]));
-    fill_sdf(&mut far, 5, distance, material);
-    let solid = far.materials().iter().filter(|&&material| material != 0).count();
-    let memory = grid.memory();
+/// The whole view of a viewer on the hills; prints what it took.
+fn look(name: &str, fill: impl Fn(&mut Part<'_>) + Sync) {
+    let mut terrain = Terrain::new(TerrainOptions::default());
+    let viewer = Viewer { distance_m: 500.0, ..Viewer::at([0.0, 40.0, 0.0]) };
+    let blocks = std::sync::atomic::AtomicU32::new(0);
+    let nanos = std::sync::atomic::AtomicU64::new(0);
+    terrain.update(&[viewer], Budget::Unlimited, |part| {
+        let start = Instant::now();
+        fill(part);
+        let taken = start.elapsed().as_nanos() as u64;
+        nanos.fetch_add(taken, std::sync::atomic::Ordering::Relaxed);
+        blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let (blocks, nanos) = (blocks.into_inner(), nanos.into_inner());
     println!(
-        "{} chunks in {} bytes, digest {:032x}",
-        memory.chunks,
-        memory.total(),
-        grid.digest()?
+        "{name:<28} {blocks} blocks, {:>6.1} µs a block, {} triangles",
+        nanos as f64 / 1000.0 / f64::from(blocks),
+        terrain.lod().triangles()
     );
-    println!("{solid} of {} cells of mip 5 are solid", far.len());
-    Ok(())
+}
+
+fn main() {
+    // Plain data: the same hills on every machine and thread.
+    let hills = Fractal::new(7, 200.0, 24.0);
+    let most = hills.max_2d();
+    look("by height, with its range", |part| {
+        let mut near = hills.cursor_2d(); // remembers where it was asked last
+        part.fill_height_with(-most..=most, Some(DEEP), |x, z| near.at(x, z), layers);
+    });
+    look("by distance, with its slope", |part| {
+        let mut near = hills.cursor_2d();
+        let slope = hills.slope_2d();
+        part.fill_sdf_bounded(ROCK, [slope, 1.0, slope], |[x, y, z]| near.at(x, z) - y);
+    });
+    look("by distance, every cell", |part| {
+        let mut near = hills.cursor_2d();
+        part.fill_sdf(ROCK, |[x, y, z]| near.at(x, z) - y);
+    });
+    let built_in = Hills::new(7);
+    look("Hills", |part| {
+        let mip = part.mip();
+        built_in.fill(part.cells(), mip);
+    });
 }

@@ -48,3 +48,8 @@ struct MaterialsPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/gpu.md")]
 struct GpuPage;
+
+/// And that in the page about generators.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/generators.md")]
+struct GeneratorsPage;

@@ -11,7 +11,7 @@ use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid, WATER};
 fn hills() -> Collider {
     let mut grid = VoxelGrid::default();
     let mut cells = DenseBox::new(Region::new([-40, -32, -40], [40, 32, 40]));
-    let height = |p: [f32; 3]| 6.0 * (p[0] * 0.13).sin() * (p[2] * 0.11).cos() - p[1];
+    let height = |p: [f64; 3]| 6.0 * (p[0] * 0.13).sin() * (p[2] * 0.11).cos() - p[1];
     fill_sdf(&mut cells, 0, height, |_| 8);
     assert!(grid.write(&cells).is_ok());
     let mut collider = Collider::default();

@@ -15,7 +15,7 @@ use crate::report::{Report, detail};
 const ROUNDS: usize = 15;
 
 /// Half of the length between the cuts, and of the width, voxels.
-const HALF: [f32; 2] = [100.0, 24.0];
+const HALF: [f64; 2] = [100.0, 24.0];
 
 /// Measures `detach_ms`.
 pub fn run(report: &mut Report) {
@@ -68,7 +68,7 @@ fn cut_bridge() -> (VoxelGrid, Loose, History) {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::new(Region::new([-140, -32, -40], [140, 40, 40]));
     let [length, width] = HALF;
-    let world = |p: [f32; 3]| {
+    let world = |p: [f64; 3]| {
         let cliffs = (p[0].abs() - length - 8.0).min(-p[1] - 12.0);
         let deck = (5.5 - (p[1] - 8.0 + p[0] * p[0] / 1000.0).abs()).min(width - p[2].abs());
         cliffs.max(deck)
@@ -77,7 +77,7 @@ fn cut_bridge() -> (VoxelGrid, Loose, History) {
     let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
     let (mut loose, mut history) = (Loose::default(), History::default());
     for end in [-1.0, 1.0] {
-        let centre = [end * f64::from(length), 0.0, 0.0];
+        let centre = [end * length, 0.0, 0.0];
         let brush = Brush::Block { centre, half: [2.0, 30.0, 40.0], turn: NO_TURN };
         let op = EditOp::from(BrushOp::new(brush, Action::Dig));
         match Editor::default().apply(&mut grid, &op, &mut history) {

@@ -48,7 +48,7 @@ fn collider_of(grid: &VoxelGrid) -> Collider {
 fn ground(region: Region, distance: impl Fn([f32; 3]) -> f32) -> Collider {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::new(region);
-    fill_sdf(&mut cells, 0, distance, |_| ROCK);
+    fill_sdf(&mut cells, 0, |p| f64::from(distance(p.map(|v| v as f32))), |_| ROCK);
     let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
     collider_of(&grid)
 }

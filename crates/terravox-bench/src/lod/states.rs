@@ -43,8 +43,8 @@ pub fn measure() -> (Topology, usize) {
 
 /// Hills with a plate above them.
 fn cells_of(block: MipBlock) -> DenseBox {
-    let wave = |v: f32| (v - v.floor() - 0.5).abs();
-    let distance = |[x, y, z]: [f32; 3]| {
+    let wave = |v: f64| (v - v.floor() - 0.5).abs();
+    let distance = |[x, y, z]: [f64; 3]| {
         let hills = 4.0 + 22.0 * wave(x / 61.0 + z / 233.0) + 13.0 * wave(z / 37.0) - y;
         hills.max(1.2 - (y - 27.0 - 0.1 * x).abs())
     };

@@ -37,9 +37,10 @@ pub fn run(report: &mut Report) {
 fn ground(normals: &[[f32; 3]]) -> Ground {
     let mut cells = DenseBox::new(Region::new([-12, -4, -12], [12, 16, 12]));
     let middle = [0.3, 0.2, -0.4];
-    let inside = |p: [f32; 3]| {
-        let along = |n: &[f32; 3]| -(0..3).map(|i| n[i] * (p[i] - middle[i])).sum::<f32>();
-        normals.iter().map(along).fold(f32::NEG_INFINITY, f32::max)
+    let inside = |p: [f64; 3]| {
+        let along =
+            |n: &[f32; 3]| -(0..3).map(|i| f64::from(n[i]) * (p[i] - middle[i])).sum::<f64>();
+        normals.iter().map(along).fold(f64::NEG_INFINITY, f32::max)
     };
     fill_sdf(&mut cells, 0, inside, |_| 8);
     let mut grid = VoxelGrid::new(GridOptions::default());

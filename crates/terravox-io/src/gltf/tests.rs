@@ -12,7 +12,7 @@ use terravox::voxel::{
 fn world(at: VoxelPos) -> VoxelGrid {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::new(Region::new([-20; 3], [20; 3]));
-    let ball = |p: [f32; 3]| 14.0 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
+    let ball = |p: [f64; 3]| 14.0 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
     fill_sdf(&mut cells, 0, ball, |p| if p[0] > 3.0 { 8 } else { 2 });
     for y in 9..12 {
         cells.set(VoxelPos::new(0, y, 0), Cell::full(1));

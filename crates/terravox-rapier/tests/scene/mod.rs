@@ -27,7 +27,7 @@ impl Scene {
         let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
         let fill = |part: &mut terravox::terrain::Part<'_>| {
-            part.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into());
+            part.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));
         };
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
         let mut world = PhysicsWorld::new();

@@ -1,7 +1,7 @@
 //! Caves: capsules between jittered points of a lattice, roughened by noise. So the distance
 //! from a wall is a true one.
 
-use super::noise::{MAX_NOISE_3D, Noise3, unit};
+use super::noise::{Noise3, Noise3Cursor, unit};
 use crate::voxel::Region;
 
 /// Voxels between the lattice points that caves connect.
@@ -53,14 +53,14 @@ impl Capsule {
     /// fills all cells and a voxel more, being full with the cave is enough.
     pub(super) fn matters(&self, middle: [f64; 3], reach: f64, edge: f64, deep: bool) -> bool {
         let blend = if deep { 1.0 } else { BLEND + 1.0 };
-        self.distance(middle) < blend + ROUGHNESS * MAX_NOISE_3D + (reach + 0.5) * edge
+        self.distance(middle) < blend + ROUGHNESS * Noise3::MAX + (reach + 0.5) * edge
     }
 }
 
 /// Distance to the nearest wall of `caves`, positive outside them; `walls` is how rough they
 /// are.
 #[inline]
-pub(super) fn distance(p: [f64; 3], caves: &[&Capsule], walls: &mut Noise3) -> f64 {
+pub(super) fn distance(p: [f64; 3], caves: &[&Capsule], walls: &mut Noise3Cursor) -> f64 {
     let nearest = caves.iter().map(|cave| cave.distance(p)).fold(f64::INFINITY, f64::min);
     match nearest < 8.0 {
         true => nearest + ROUGHNESS * walls.at(p.map(|v| v / 9.0)),

@@ -5,8 +5,8 @@
 //! ground; caves keep away from lake beds.
 
 use super::caves::{self, Capsule, capsules, smooth_min};
-use super::noise::{MAX_NOISE, Noise2, Noise3};
-use super::sdf::{cell_centre, occupancy_units};
+use super::frame::occupancy_units;
+use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
 /// Height of the lakes' surface, in voxels.
@@ -69,22 +69,35 @@ enum Whole {
     Deep,
 }
 
-/// The height field.
-struct Relief {
+/// Heights of [`Hills`] for many columns near one another: [`Hills::height`] to the bit, at a
+/// third of its cost. Make one for each part that is filled.
+///
+/// ```
+/// use terravox::generate::Hills;
+///
+/// let hills = Hills::new(7);
+/// let mut relief = hills.relief();
+/// assert_eq!(relief.height(10.5, -3.5), hills.height(10.5, -3.5));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Relief {
     /// Of salt 1 to 8, then of the two by which the land is pushed about.
-    noises: [Noise2; 10],
+    noises: [Noise2Cursor; 10],
 }
 
 impl Relief {
     fn new(seed: u64) -> Relief {
-        Relief { noises: [1, 2, 3, 4, 5, 6, 7, 8, 30, 31].map(|salt| Noise2::new(seed ^ salt)) }
+        let salts = [1, 2, 3, 4, 5, 6, 7, 8, 30, 31];
+        Relief { noises: salts.map(|salt| Noise2::new(seed ^ salt).cursor()) }
     }
 
-    fn height(&mut self, x: f64, z: f64) -> f64 {
+    /// Height of the ground at a column, in voxels, caves aside.
+    pub fn height(&mut self, x: f64, z: f64) -> f64 {
         let [land, bumps, ridges, folds, waves, ripples, cliffs, steps, east, south] =
             &mut self.noises;
-        let noise =
-            |noise: &mut Noise2, period: f64, x: f64, z: f64| noise.at(x / period, z / period);
+        let noise = |noise: &mut Noise2Cursor, period: f64, x: f64, z: f64| {
+            noise.at(x / period, z / period)
+        };
         // Where the land lies, pushed about so that no lattice shows.
         let (east, south) =
             (x + 18.0 * noise(east, 90.0, x, z), z + 18.0 * noise(south, 90.0, x, z));
@@ -126,7 +139,12 @@ impl Hills {
 
     /// Height of the ground at a column, in voxels, caves aside.
     pub fn height(&self, x: f64, z: f64) -> f64 {
-        Relief::new(self.seed).height(x, z)
+        self.relief().height(x, z)
+    }
+
+    /// [`Hills::height`] for many columns.
+    pub fn relief(&self) -> Relief {
+        Relief::new(self.seed)
     }
 
     /// The columns of a region, x fastest, then z.
@@ -134,7 +152,7 @@ impl Hills {
         let [width, _, depth] = region.size();
         // One more column on every side, for the slopes.
         let mut heights = Vec::with_capacity((width + 2) * (depth + 2));
-        let mut relief = Relief::new(self.seed);
+        let mut relief = self.relief();
         for z in region.min.z - 1..=region.max.z {
             for x in region.min.x - 1..=region.max.x {
                 let [x, _, z] = cell_centre(VoxelPos::new(x, 0, z), edge);
@@ -156,7 +174,8 @@ impl Hills {
     fn dress(&self, columns: &mut [Column], region: Region, edge: f64) {
         let Region { min, max } = region;
         let flat = Region::new([min.x, 0, min.z], [max.x, 1, max.z]);
-        let mut noises = [40, 41, 42, 43, 44, 45].map(|salt| Noise2::new(self.seed ^ salt));
+        let mut noises =
+            [40, 41, 42, 43, 44, 45].map(|salt| Noise2::new(self.seed ^ salt).cursor());
         for (column, pos) in columns.iter_mut().zip(flat.voxels()) {
             let [x, _, z] = cell_centre(pos, edge);
             let mut patch = |i: usize, period: f64| noises[i].at(x / period, z / period);
@@ -180,7 +199,7 @@ impl Hills {
         // A full cell lies half an edge inside; where cave and ground are alike it may be one
         // voxel less. Below 4.5 voxels there is rock, whose last layer is folded.
         let below = (heights[0] - highest) * upright;
-        let fold = (7.0 + 1.2) * MAX_NOISE;
+        let fold = (7.0 + 1.2) * Noise2::MAX;
         let deep = below > (0.5 * edge + 1.0).max(4.5)
             && highest < LAST_LAYER - fold
             && highest < caves::LOWEST - 0.5 * edge - 1.0;
@@ -235,7 +254,8 @@ impl Hills {
             _ => Vec::new(),
         };
         cells.reset(region);
-        let mut fill = Fill { columns, edge, walls: Noise3::new(self.seed ^ 7), water: Vec::new() };
+        let walls = Noise3::new(self.seed ^ 7).cursor();
+        let mut fill = Fill { columns, edge, walls, water: Vec::new() };
         let mut near = Vec::new();
         for cube in region.blocks::<2>().map(|cube| cube.region().intersect(region)) {
             let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
@@ -256,7 +276,7 @@ struct Fill<'a> {
     /// Of a cell, in voxels.
     edge: f64,
     /// How rough the walls of caves are.
-    walls: Noise3,
+    walls: Noise3Cursor,
     water: Vec<(u32, u8)>,
 }
 
@@ -353,6 +373,11 @@ fn material(p: [f64; 3], depth: f64, column: &Column) -> u8 {
     }
 }
 
+/// Centre of a cell in voxels, where a cell is `edge` voxels wide.
+fn cell_centre(pos: VoxelPos, edge: f64) -> [f64; 3] {
+    pos.to_array().map(|v| (f64::from(v) + 0.5) * edge)
+}
+
 fn smooth_step(from: f64, to: f64, v: f64) -> f64 {
     let t = ((v - from) / (to - from)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
@@ -404,7 +429,7 @@ mod tests {
         for pos in region.voxels() {
             let mut column = hills.columns(Region::one(pos), edge);
             hills.dress(&mut column, Region::one(pos), edge);
-            let walls = Noise3::new(hills.seed ^ 7);
+            let walls = Noise3::new(hills.seed ^ 7).cursor();
             let mut fill = Fill { columns: &column, edge, walls, water: Vec::new() };
             let (cell, water) = fill.cell(cell_centre(pos, edge), &column[0], &caves);
             cells.set(pos, cell);

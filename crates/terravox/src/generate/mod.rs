@@ -1,13 +1,41 @@
-//! Cells from mathematics: signed distances, and a small seeded world.
+//! Cells from mathematics: heights, signed distances, noise, and a small seeded world.
 //!
-//! Generators answer any region at any mip without making the finer cells, and the same
-//! cell is the same whatever is asked for around it or before it.
+//! Generators fill any region at any mip without making the finer cells, and a cell is the same
+//! whatever is filled around it or before it. The ways to fill:
+//!
+//! | function | given | asks |
+//! |---|---|---|
+//! | [`fill_height`] | a height for each (x, z) | once a column; nothing outside a range |
+//! | [`fill_sdf_bounded`] | a distance for each point, and how steep it is | near the surface |
+//! | [`fill_sdf`] | a distance for each point | every cell |
+//!
+//! [`Part`](crate::terrain::Part) has the same in world metres. [`Noise2`], [`Noise3`] and
+//! [`Fractal`] are noise to build such functions of, the same on every machine; [`Hills`] is a
+//! world.
 
+mod bounded;
 mod caves;
+mod fractal;
+mod frame;
+mod height;
 mod hills;
 mod noise;
+mod noise_bounds;
 mod sdf;
 
-pub use hills::{Hills, SEA_LEVEL};
+pub use bounded::{Slope, fill_sdf_bounded, fill_sdf_bounded_with};
+pub use fractal::{Fractal, Fractal2Cursor, Fractal3Cursor};
+pub use frame::occupancy_units;
+pub use height::{Deep, GroundColumn, fill_height, fill_height_with};
+pub use hills::{Hills, Relief, SEA_LEVEL};
 pub(crate) use noise::noise_3d;
-pub use sdf::{fill_sdf, occupancy_units};
+pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
+pub use sdf::{RowPoints, fill_sdf};
+
+/// The ways to fill in the unit of a [`Part`](crate::terrain::Part).
+pub(crate) mod placed {
+    pub(crate) use super::bounded::fill as fill_bounded;
+    pub(crate) use super::frame::Frame;
+    pub(crate) use super::height::{Ground, range};
+    pub(crate) use super::sdf::{ROW, fill, fill_rows};
+}

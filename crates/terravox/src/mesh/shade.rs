@@ -24,7 +24,7 @@ use crate::voxel::MaterialTable;
 /// use terravox::voxel::{DenseBox, Region};
 ///
 /// // A shape without materials.
-/// let hills = |p: [f32; 3]| 4.0 + 0.3 * p[0] - p[1];
+/// let hills = |p: [f64; 3]| 4.0 + 0.3 * p[0] - p[1];
 /// let mut cells = DenseBox::new(Region::new([0; 3], [8; 3]));
 /// fill_sdf(&mut cells, 0, hills, |_| UNSET);
 /// ```

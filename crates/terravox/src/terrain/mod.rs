@@ -103,7 +103,7 @@ impl From<NotHeld> for TerrainError {
 /// use terravox::terrain::{Budget, Terrain, TerrainOptions};
 ///
 /// let mut terrain = Terrain::new(TerrainOptions::default());
-/// let hills = |p: [f32; 3]| 4.0 * (p[0] * 0.1).sin() - p[1];
+/// let hills = |p: [f64; 3]| 4.0 * (p[0] * 0.1).sin() - p[1];
 /// terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, hills))?;
 /// terrain.update(&[], Budget::Unlimited, |_| {});
 /// let triangles: usize = terrain

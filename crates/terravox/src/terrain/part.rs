@@ -1,65 +1,433 @@
 //! What a generator or a store is asked for: the cells of one block.
 
+use std::ops::RangeBounds;
+
 use super::Placement;
-use crate::generate::fill_sdf;
+use crate::generate::placed::{self, Frame, Ground, ROW};
+use crate::generate::{Deep, GroundColumn, RowPoints, Slope};
 use crate::voxel::{DenseBox, MipBlock};
 
 /// A part of the world that a generator fills: 32³ cells, those of mip n 2ⁿ voxels wide.
+///
+/// All points, lengths and distances are in world metres, f64, so that ground far from the origin
+/// is as exact as beside it. The functions that a fill is given may be `FnMut`, to keep caches
+/// such as [`Noise2::cursor`](crate::generate::Noise2::cursor), but must depend on their
+/// arguments only: a block is filled again when it comes back into view.
+///
+/// ```
+/// use terravox::generate::Fractal;
+/// use terravox::terrain::{Part, Terrain, TerrainOptions};
+///
+/// let hills = Fractal::new(7, 90.0, 6.0);
+/// let most = hills.max_2d();
+/// let fill = |part: &mut Part<'_>| {
+///     let mut near = hills.cursor_2d();
+///     part.fill_height(8, -most..=most, |x, z| near.at(x, z));
+/// };
+/// let mut terrain = Terrain::new(TerrainOptions::default());
+/// terrain.fill([-32.0; 3], [32.0; 3], fill)?;
+/// # Ok::<(), terravox::terrain::TerrainError>(())
+/// ```
 pub struct Part<'a> {
-    pub(super) cells: &'a mut DenseBox,
-    pub(super) block: MipBlock,
-    pub(super) placement: Placement,
-    pub(super) missing: bool,
+    cells: &'a mut DenseBox,
+    block: MipBlock,
+    placement: Placement,
+    missing: bool,
+    /// Whether the cells have been written; else they are unspecified.
+    is_written: bool,
 }
 
 impl Part<'_> {
+    /// Fills a block outside of a [`Terrain`](super::Terrain), on any thread, by what
+    /// [`Terrain::update`](super::Terrain::update) takes. `cells` become those of the block; their
+    /// memory is reused. Returns false if `fill` says that they cannot be had now
+    /// ([`Part::set_missing`]).
+    ///
+    /// ```
+    /// use terravox::terrain::{Part, Placement};
+    /// use terravox::voxel::{DenseBox, MipBlock};
+    ///
+    /// let ground = |part: &mut Part<'_>| part.fill_height(8, 0.0..=0.0, |_, _| 0.0);
+    /// let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0, -1, 0]));
+    /// assert!(Part::fill_block(&mut cells, block, Placement::default(), ground));
+    /// assert!(cells.materials().iter().all(|&material| material == 8));
+    /// ```
+    ///
+    /// # Panics
+    /// If the block's mip is above 31, or `fill` moves the cells to another region.
+    pub fn fill_block(
+        cells: &mut DenseBox,
+        block: MipBlock,
+        placement: Placement,
+        fill: impl FnOnce(&mut Part<'_>),
+    ) -> bool {
+        // Not cleared: whatever fills a part writes every cell.
+        cells.resize(block.cells());
+        let mut part = Part { cells, block, placement, missing: false, is_written: false };
+        fill(&mut part);
+        let missing = part.missing;
+        part.cells();
+        // A fill may have made the box anew; its place is the block's all the same.
+        assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
+        !missing
+    }
+
     /// Which block it is, and of which mip its cells are.
     pub fn block(&self) -> MipBlock {
         self.block
     }
 
+    /// The mip of its cells: they are 2ⁿ voxels wide.
+    pub fn mip(&self) -> u8 {
+        self.block.mip
+    }
+
+    /// Where the world's voxels lie.
+    pub fn placement(&self) -> Placement {
+        self.placement
+    }
+
+    /// Edge of a cell in metres.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # Part::fill_block(
+    /// #     &mut DenseBox::default(),
+    /// #     MipBlock::new(3, [1, 0, -1]),
+    /// #     Placement::default(),
+    /// #     |part| {
+    /// // The part of MipBlock::new(3, [1, 0, -1]), in voxels of a metre:
+    /// assert_eq!((part.mip(), part.cell_size_m()), (3, 8.0));
+    /// assert_eq!(part.bounds_m(), ([256.0, 0.0, -256.0], [512.0, 256.0, 0.0]));
+    /// # });
+    /// ```
+    pub fn cell_size_m(&self) -> f64 {
+        self.frame().edge()
+    }
+
+    /// Its lowest and highest corner in world metres.
+    pub fn bounds_m(&self) -> ([f64; 3], [f64; 3]) {
+        let (frame, cells) = (self.frame(), self.block.cells());
+        (frame.corner(cells.min), frame.corner(cells.max))
+    }
+
     /// The cells to fill, air at first, in cells of the block's mip.
     pub fn cells(&mut self) -> &mut DenseBox {
+        if !std::mem::replace(&mut self.is_written, true) {
+            self.cells.reset(self.block.cells());
+        }
         self.cells
     }
 
-    /// Says that the cells cannot be had now (a store failed, a server has not answered).
+    /// The cells for a fill that writes all of them.
+    fn unwritten(&mut self) -> &mut DenseBox {
+        self.is_written = true;
+        self.cells
+    }
+
+    /// Says that the cells cannot be had now (a store failed, a server has not replied).
     /// They are asked for again later; what is shown stays as it is.
     pub fn set_missing(&mut self) {
         self.missing = true;
     }
 
+    /// Whether the cells could not be had.
+    pub fn is_missing(&self) -> bool {
+        self.missing
+    }
+
+    /// Makes all of it full cells of one material; 0 is air.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{Cell, DenseBox, MipBlock, VoxelPos};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill(8);
+    /// assert_eq!(part.cells().cell(VoxelPos::ZERO), Cell::full(8));
+    /// # });
+    /// ```
+    pub fn fill(&mut self, material: u8) {
+        self.unwritten().fill(material);
+    }
+
+    /// Fills the part with one material below `height_m(x, z)`, metres.
+    ///
+    /// `height_m` is asked once for each column of cells and once for each column beside the
+    /// part, whose heights give the slopes; NaN is no ground at all. `heights_m` is the range
+    /// that it never leaves, or `..` if that is unknown: parts outside ask nothing, and cost a
+    /// microsecond. Builds with debug assertions check the range.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// With debug assertions, if a height outside of the range is found.
+    pub fn fill_height(
+        &mut self,
+        material: u8,
+        heights_m: impl RangeBounds<f64>,
+        height_m: impl FnMut(f64, f64) -> f64,
+    ) {
+        self.ground(&heights_m, None).fill_one(self.unwritten(), material, height_m);
+    }
+
+    /// As [`Part::fill_height`], with materials.
+    ///
+    /// `material(column)` is asked once a column and returns the function of that column that
+    /// gives the material at a height `y` and a depth straight below the ground, metres; below 0
+    /// in cells whose centre lies above it. It is asked only for cells that are not air, and not
+    /// for those known to be `deep`: [`Deep`] promises that from its depth on all is of one
+    /// material. Air (0) makes a cell air.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// # let height = |x: f64, z: f64| (x - z).clamp(-9.0, 9.0);
+    /// use terravox::generate::Deep;
+    ///
+    /// const GRASS: u8 = 2;
+    /// const ROCK: u8 = 8;
+    /// const SOIL: u8 = 14;
+    /// let deep = Some(Deep { depth: 4.0, material: ROCK });
+    /// part.fill_height_with(-9.0..=9.0, deep, height, |column| {
+    ///     let grass = if column.upright < 0.7 { ROCK } else { GRASS }; // cliffs are bare
+    ///     move |_y, depth| match depth {
+    ///         d if d < 1.0 => grass,
+    ///         d if d < 4.0 => SOIL,
+    ///         _ => ROCK,
+    ///     }
+    /// });
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Part::fill_height`]. With debug assertions also if a material is found that is not
+    /// that of `deep` at its depth.
+    pub fn fill_height_with<M: Fn(f64, f64) -> u8>(
+        &mut self,
+        heights_m: impl RangeBounds<f64>,
+        deep: Option<Deep>,
+        height_m: impl FnMut(f64, f64) -> f64,
+        material: impl FnMut(GroundColumn) -> M,
+    ) {
+        self.ground(&heights_m, deep).fill(self.unwritten(), height_m, material);
+    }
+
     /// Fills the part with one material where `distance_m(p)`, in metres for a point in
-    /// world metres, is positive. Only values near the surface need be true distances.
-    pub fn fill_sdf(&mut self, material: u8, distance_m: impl Fn([f64; 3]) -> f64) {
+    /// world metres, is positive. Only values near the surface need be true distances. It is
+    /// asked for each of the 32,768 cells; where its slope is bounded,
+    /// [`Part::fill_sdf_bounded`] asks for few.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill_sdf(8, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt()); // a ball
+    /// # });
+    /// ```
+    pub fn fill_sdf(&mut self, material: u8, distance_m: impl FnMut([f64; 3]) -> f64) {
         self.fill_sdf_with(distance_m, |_| material);
     }
 
-    /// As [`Part::fill_sdf`], with a material for every point in world metres.
+    /// As [`Part::fill_sdf`], with a material for every point that is not air.
     pub fn fill_sdf_with(
         &mut self,
-        distance_m: impl Fn([f64; 3]) -> f64,
-        material: impl Fn([f64; 3]) -> u8,
+        distance_m: impl FnMut([f64; 3]) -> f64,
+        material: impl FnMut([f64; 3]) -> u8,
     ) {
-        let placement = self.placement;
-        let world = |p: [f32; 3]| placement.world_from_voxel(p.map(f64::from));
-        let distance = |p| (distance_m(world(p)) / placement.voxel_size_m) as f32;
-        let material = |p| material(world(p));
-        fill_sdf(self.cells, self.block.mip, distance, material);
+        let frame = self.frame();
+        placed::fill(self.unwritten(), frame, distance_m, material);
+    }
+
+    /// As [`Part::fill_sdf`], to the bit, for a distance of a bounded slope: whole parts are
+    /// decided by one value. The [`Slope`] is 1.0 for a true distance, `[s, 1.0, s]` for
+    /// `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is steeper, which
+    /// builds with debug assertions check by sampling.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill_sdf_bounded(8, 1.0, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt());
+    /// part.fill_sdf_bounded(8, [0.4, 1.0, 0.0], |[x, y, _]| 8.0 * (x * 0.05).sin() - y);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If a slope is negative or NaN. With debug assertions, if a steeper slope is found.
+    pub fn fill_sdf_bounded(
+        &mut self,
+        material: u8,
+        slope: impl Into<Slope>,
+        distance_m: impl FnMut([f64; 3]) -> f64,
+    ) {
+        let deep = Some(Deep::all(material));
+        self.fill_sdf_bounded_with(slope, deep, distance_m, |_| material);
+    }
+
+    /// As [`Part::fill_sdf_bounded`], with a material for every point that is not air and not
+    /// known to be `deep`: [`Deep`] promises that from its distance on all is of one material.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// use terravox::generate::Deep;
+    ///
+    /// let ball = |[x, y, z]: [f64; 3]| 10.0 - (x * x + y * y + z * z).sqrt();
+    /// let deep = Some(Deep { depth: 2.0, material: 8 });
+    /// part.fill_sdf_bounded_with(1.0, deep, ball, |p| if ball(p) < 2.0 { 2 } else { 8 });
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Part::fill_sdf_bounded`]. With debug assertions also if a material is found that is
+    /// not that of `deep` at its distance.
+    pub fn fill_sdf_bounded_with(
+        &mut self,
+        slope: impl Into<Slope>,
+        deep: Option<Deep>,
+        distance_m: impl FnMut([f64; 3]) -> f64,
+        material: impl FnMut([f64; 3]) -> u8,
+    ) {
+        let frame = self.frame();
+        let slope = slope.into();
+        placed::fill_bounded(self.unwritten(), frame, slope, deep, distance_m, material);
+    }
+
+    /// Fills the part by rows of 32 cells along x, for functions that use vectors.
+    ///
+    /// `distances_m(row, to)` writes the distance at each centre of the row, cell after cell in
+    /// ascending x, as [`Part::fill_sdf`] has it. `materials(row, to)` writes their materials; it
+    /// is asked for rows that are not all air, and what it writes for cells of air is ignored.
+    /// Rows come in ascending z, then y: 1,024 of them.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill_rows(
+    ///     |row, to| {
+    ///         let [x, y, z] = row.first_m;
+    ///         let (x, step) = (x as f32, row.step_m as f32); // relative to a point nearby, if far
+    ///         let off = (y * y + z * z) as f32;
+    ///         for (i, to) in to.iter_mut().enumerate() {
+    ///             let x = x + i as f32 * step;
+    ///             *to = 10.0 - (x * x + off).sqrt();
+    ///         }
+    ///     },
+    ///     |_, to| *to = [8; 32],
+    /// );
+    /// # });
+    /// ```
+    pub fn fill_rows(
+        &mut self,
+        distances_m: impl FnMut(RowPoints, &mut [f32; ROW]),
+        materials: impl FnMut(RowPoints, &mut [u8; ROW]),
+    ) {
+        let frame = self.frame();
+        placed::fill_rows(self.unwritten(), frame, distances_m, materials);
+    }
+
+    fn frame(&self) -> Frame {
+        let Placement { voxel_size_m, origin_m } = self.placement;
+        Frame::placed(self.block.mip, f64::from(voxel_size_m), origin_m.map(f64::from))
+    }
+
+    fn ground(&self, heights_m: &impl RangeBounds<f64>, deep: Option<Deep>) -> Ground {
+        Ground { frame: self.frame(), range: placed::range(heights_m), deep }
     }
 }
 
-/// The cells of a block as `fill` has them; none if it cannot.
+/// The cells of a block as `fill` has them; `None` if it cannot.
 pub(super) fn filled(
     block: MipBlock,
     placement: Placement,
     fill: &impl Fn(&mut Part<'_>),
 ) -> Option<DenseBox> {
-    let mut cells = DenseBox::new(block.cells());
-    let mut part = Part { cells: &mut cells, block, placement, missing: false };
-    fill(&mut part);
-    let missing = part.missing;
-    // A fill may have made the box anew; its place is the block's all the same.
-    assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
-    (!missing).then_some(cells)
+    let mut cells = DenseBox::default();
+    Part::fill_block(&mut cells, block, placement, fill).then_some(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::{Cell, Region};
+
+    const FAR: f64 = 1e7;
+
+    /// A part of blocks of half a metre, ten thousand kilometres away.
+    fn far(fill: impl FnOnce(&mut Part<'_>)) -> DenseBox {
+        let placement = Placement { voxel_size_m: 0.5, origin_m: [0.0, 4.0, 0.0] };
+        let block = MipBlock::new(0, [625_000, 0, -625_000]);
+        let mut cells = DenseBox::new(Region::new([0; 3], [3; 3]));
+        cells.fill(99);
+        assert!(Part::fill_block(&mut cells, block, placement, fill));
+        cells
+    }
+
+    #[test]
+    fn points_far_away_are_as_exact_as_those_beside_the_origin() {
+        // A plane that a point in f32, whole metres there, could not follow.
+        let height = |x: f64, z: f64| 12.0 + 0.37 * (x - FAR) + 0.23 * (z + FAR);
+        let slope = 1.0 / f64::sqrt(1.0 + 0.37 * 0.37 + 0.23 * 0.23);
+        let distance = |[x, y, z]: [f64; 3]| (height(x, z) - y) * slope;
+        let all = [
+            far(|part| part.fill_height(8, .., height)),
+            far(|part| part.fill_sdf(8, distance)),
+            far(|part| part.fill_sdf_bounded(8, 1.0, distance)),
+            far(|part| {
+                assert_eq!(part.bounds_m(), ([FAR, 4.0, -FAR], [FAR + 16.0, 20.0, 16.0 - FAR]));
+                part.fill_rows(
+                    |row, to| {
+                        for (i, to) in to.iter_mut().enumerate() {
+                            *to = distance(row.point_m(i)) as f32;
+                        }
+                    },
+                    |_, to| to.fill(8),
+                );
+            }),
+        ];
+        let mut seen = std::collections::BTreeSet::new();
+        for pos in all[0].region().voxels() {
+            let [x, y, z] = pos.to_array().map(|v| (f64::from(v) + 0.5) * 0.5);
+            let expected = crate::generate::occupancy_units(distance([x, y + 4.0, z]) / 0.5);
+            for cells in &all {
+                assert!(cells.cell(pos).units().abs_diff(expected) <= 1, "{pos}");
+            }
+            seen.insert(expected);
+        }
+        assert!(seen.len() > 20, "{}", seen.len());
+    }
+
+    #[test]
+    fn a_part_that_nobody_fills_is_air_and_one_that_is_filled_is_of_one_material() {
+        assert!(far(|_| ()).materials().iter().all(|&material| material == 0));
+        let looked_at = far(|part| assert_eq!(part.cells().materials()[77], 0));
+        assert!(looked_at.materials().iter().all(|&material| material == 0));
+        let full = far(|part| part.fill(3));
+        assert!(full.region().voxels().all(|pos| full.cell(pos) == Cell::full(3)));
+    }
+
+    #[test]
+    fn a_part_that_is_missing_says_so() {
+        let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0; 3]));
+        let fill = |part: &mut Part<'_>| part.set_missing();
+        assert!(!Part::fill_block(&mut cells, block, Placement::default(), fill));
+        assert!(filled(block, Placement::default(), &fill).is_none());
+    }
 }

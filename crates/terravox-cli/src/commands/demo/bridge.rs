@@ -120,38 +120,34 @@ fn valley() -> Result<Terrain, TerrainError> {
     let grid = GridOptions::default(); // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
     let [min, max] = BOUNDS;
-    let material = |p: [f64; 3]| match bridge(p.map(|v| v as f32)) {
+    let material = |p: [f64; 3]| match bridge(p) {
         [_, deck] if deck > -0.8 => COBBLESTONE,
         [arch, _] if arch > -0.8 => BRICK,
         _ if p[1] > 3.5 => GRASS,
         _ => ROCK,
     };
     let fill = |part: &mut Part<'_>| {
-        let inside = |p: [f64; 3]| {
-            let p = p.map(|v| v as f32);
-            bridge(p).into_iter().fold(gorge(p), f32::max).into()
-        };
-        part.fill_sdf_with(inside, material);
+        part.fill_sdf_with(|p| bridge(p).into_iter().fold(gorge(p), f64::max), material);
     };
     terrain.fill(min.map(f64::from), max.map(f64::from), fill)?;
     Ok(terrain)
 }
 
 /// Distance to the ground, inside positive, metres.
-fn gorge([x, y, z]: [f32; 3]) -> f32 {
+fn gorge([x, y, z]: [f64; 3]) -> f64 {
     let bend = 2.0 * (z * 0.09).sin();
     let rough = 0.8 * (x * 0.31 + z * 0.17).sin() * (z * 0.37 - x * 0.11).cos();
     let side = (x - bend).abs() - 27.0 + rough;
     let top = 5.0 + 0.8 * (x * 0.07).sin() * (z * 0.08).cos() + 0.15 * rough;
     let floor = (-22.0 + 0.014 * (x - bend) * (x - bend)).min(-12.0) + rough;
     // Walls rise by two for one.
-    let wall = (2.0 * side - 4.0 - y) / 5f32.sqrt();
+    let wall = (2.0 * side - 4.0 - y) / 5f64.sqrt();
     wall.min(top - y).max(floor - y)
 }
 
 /// Distances to the arch and to the deck, inside positive, metres.
-fn bridge([x, y, z]: [f32; 3]) -> [f32; 2] {
-    let wide = |half: f32| half - z.abs();
+fn bridge([x, y, z]: [f64; 3]) -> [f64; 2] {
+    let wide = |half: f64| half - z.abs();
     let deck = 8.2 - 0.0022 * x * x;
     let arch = 6.0 - 0.014 * x * x;
     let ends = 38.0 - x.abs();
