@@ -1,11 +1,11 @@
 //! The edges of the triangles that a picture shows.
 
-use crate::triangles::{mesh_tile, tiles_of};
 use rustc_hash::FxHashSet;
 use terravox::math::DebugLines;
 use terravox::mesh::Surface;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{NotHeld, Snapshot, VoxelPos};
+use terravox_cli::meshing::{mesh_tile, tiles_of};
 
 /// Colours of edges of the ground and of liquids, sRGB.
 const COLOURS: [[u8; 3]; 2] = [[24, 20, 18], [24, 60, 110]];
