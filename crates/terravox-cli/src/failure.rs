@@ -64,7 +64,10 @@ mod tests {
         assert_eq!(failure.to_string(), "a b.tvx: odd [2J bytes");
         let value = failure.json(Some("info"), 2);
         assert_eq!((&value["command"], &value["exit_code"]), (&json!("info"), &json!(2)));
-        assert_eq!((&value["error"], &value["file"]), (&json!("a b.tvx: odd [2J bytes"), &json!("a\nb.tvx")));
+        assert_eq!(
+            (&value["error"], &value["file"]),
+            (&json!("a b.tvx: odd [2J bytes"), &json!("a\nb.tvx"))
+        );
         assert_eq!(Failure::new("x").json(None, 2)["file"], Value::Null);
     }
 }

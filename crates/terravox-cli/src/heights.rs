@@ -129,7 +129,8 @@ fn pieces(relief: &Relief) -> Vec<Vec<[i32; 2]>> {
     let mut columns = relief.chunk_columns();
     let order = |column: [i32; 2]| {
         let [x, z] = square(column).map(|v| v.wrapping_add(1 << 24) as u64);
-        (0..32).fold(0, |sum, bit| sum | (x >> bit & 1) << (2 * bit) | (z >> bit & 1) << (2 * bit + 1))
+        (0..32)
+            .fold(0, |sum, bit| sum | (x >> bit & 1) << (2 * bit) | (z >> bit & 1) << (2 * bit + 1))
     };
     columns.sort_by_cached_key(|&column| order(column));
     columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()
@@ -275,7 +276,9 @@ mod tests {
         assert!(deep.starts_with("--depth is 40000 m; give at most 32768 m"), "{deep}");
         let wide = explained(&HeightmapError::TooWide { voxels: 100_000 }, 0.25);
         assert!(wide.starts_with("the world would be 25000 m wide, at most 16384 m"), "{wide}");
-        assert!(wide.contains("--voxel-size 0.381470 or") || wide.contains("--voxel-size 0.38147 or"));
+        assert!(
+            wide.contains("--voxel-size 0.381470 or") || wide.contains("--voxel-size 0.38147 or")
+        );
     }
 
     #[test]

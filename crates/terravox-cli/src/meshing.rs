@@ -7,12 +7,14 @@ use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, tiles};
 
-/// Chunks along the edge of a tile.
+/// Chunks along the edge of a tile, and of one whose triangles are made fewer: its borders
+/// keep theirs, but what is larger falls out of the processor's caches.
 const TILE_EDGE: u16 = 4;
+const SIMPLIFIED_EDGE: u16 = 3;
 
 /// Tiles a thread that are made before they are written: enough that no thread waits long for
 /// another, and few enough that the triangles of a large world need not fit in memory.
-const TILES_A_THREAD: usize = 8;
+const TILES_A_THREAD: usize = 16;
 
 /// The name of a tile and its meshes.
 pub type MeshedTile = (String, Vec<BlockMesh>);
@@ -56,7 +58,7 @@ pub fn mesh_tiles<'a>(
     };
     let at_once = TILES_A_THREAD * rayon::current_num_threads();
     tiles.chunks(at_once).flat_map(move |tiles| {
-        let meshed = tiles.par_iter().with_max_len(1).map_init(Simplifier::new, mesh);
+        let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, mesh);
         meshed.collect::<Vec<_>>()
     })
 }
@@ -91,8 +93,9 @@ fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
     first.is_some() && kinds.all(|kind| kind == first)
 }
 
-/// The tiles of a world at a mip.
-pub fn tiles_of(snapshot: &Snapshot, mip: u8) -> Vec<Tile> {
+/// The tiles of a world.
+pub fn tiles_of(snapshot: &Snapshot, how: Meshing) -> Vec<Tile> {
+    let mip = how.mip;
     let not_air = |chunk: &ChunkPos| {
         snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
     };
@@ -100,7 +103,7 @@ pub fn tiles_of(snapshot: &Snapshot, mip: u8) -> Vec<Tile> {
     let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
     let coarser: BTreeSet<VoxelPos> = coarser.collect();
     let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
-    tiles(&chunks, TILE_EDGE)
+    tiles(&chunks, if how.simplify.is_some() { SIMPLIFIED_EDGE } else { TILE_EDGE })
 }
 
 /// Meshes that touch as one, of fewer triangles, none of whose points moves by more than

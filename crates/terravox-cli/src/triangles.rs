@@ -58,14 +58,14 @@ pub fn write(
 ) -> Outcome<Written> {
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
-    let tiles = tiles_of(&snapshot, options.mip);
     let doing = if options.simplify.is_some() { "simplifying" } else { "meshing" };
-    let bar = console.bar(doing, tiles.len());
     let how = Meshing {
         mip: options.mip,
         simplify: options.simplify.map(|error| error as f32),
         only_liquid: ground.is_some(),
     };
+    let tiles = tiles_of(&snapshot, how);
+    let bar = console.bar(doing, tiles.len());
     let ground = ground.map(|mesh| simplified(vec![mesh], how.simplify, &mut Simplifier::new()));
     let ground = ground.map(|meshes| Ok(("ground".to_owned(), meshes)));
     let step = || bar.step();

@@ -43,8 +43,8 @@ fn simplify() -> Result<Simplified, String> {
     let stats = pool.install(|| -> Result<GlbStats, String> {
         let world = places::world(PLACE)?;
         let snapshot = world.grid.snapshot();
-        let tiles = tiles_of(&snapshot, 0);
         let how = Meshing { simplify: Some(ERROR), ..Meshing::default() };
+        let tiles = tiles_of(&snapshot, how);
         let mut writer = GlbWriter::new(GlbOptions::default(), snapshot.materials());
         for tile in mesh_tiles(&snapshot, &tiles, how, &|| ()) {
             let (name, meshes) = tile.map_err(|error| error.to_string())?;

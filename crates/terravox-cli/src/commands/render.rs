@@ -21,7 +21,7 @@ use terravox::mesh::BlockMesh;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
-use terravox_cli::meshing::{mesh_tile, tiles_of};
+use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
 use terravox_cli::render::{
     self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene, Viewpoint,
 };
@@ -174,7 +174,7 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
 /// The liquid surfaces of a world, chunk by chunk.
 fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
     let mut all = Vec::new();
-    for tile in tiles_of(snapshot, 0) {
+    for tile in tiles_of(snapshot, Meshing::default()) {
         let mut meshes = mesh_tile(snapshot, &tile, 0)?;
         meshes.retain(|mesh| !mesh.liquid.is_empty());
         meshes.iter_mut().for_each(|mesh| mesh.solid.clear());

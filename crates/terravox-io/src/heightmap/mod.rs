@@ -199,7 +199,9 @@ pub enum HeightmapError {
     #[error("the heightmap is empty")]
     Empty,
     /// The world would be wider than [`MAX_EXTENT`].
-    #[error("the world would be {voxels} voxels wide, at most {MAX_EXTENT}; lower voxels_per_sample")]
+    #[error(
+        "the world would be {voxels} voxels wide, at most {MAX_EXTENT}; lower voxels_per_sample"
+    )]
     TooWide {
         /// Voxels along the longer side.
         voxels: u64,

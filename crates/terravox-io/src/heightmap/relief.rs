@@ -2,7 +2,7 @@
 
 use super::fill::ColumnFiller;
 use super::surface::Surface;
-use super::{Heights, HeightmapError, HeightmapOptions, check};
+use super::{HeightmapError, HeightmapOptions, Heights, check};
 use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
 
 /// Ground of a heightmap that is made where it is asked for. Holds the samples and nothing of

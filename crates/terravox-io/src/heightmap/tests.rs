@@ -180,7 +180,10 @@ fn options_that_make_no_sense_are_refused_by_name() {
     };
     is(HeightmapOptions { voxels_per_sample: f64::NAN, ..base() }, "voxels_per_sample is NaN");
     is(HeightmapOptions { voxels_per_sample: 0.0, ..base() }, "voxels_per_sample is 0");
-    is(HeightmapOptions { height_voxels: 1e9, ..base() }, "height_voxels is 1000000000; give -65536 to 65536");
+    is(
+        HeightmapOptions { height_voxels: 1e9, ..base() },
+        "height_voxels is 1000000000; give -65536 to 65536",
+    );
     is(HeightmapOptions { depth_voxels: -1.0, ..base() }, "depth_voxels is -1");
     is(HeightmapOptions { sea_level: Some(f64::INFINITY), ..base() }, "sea_level is inf");
     is(HeightmapOptions { sea_level: Some(1e8), ..base() }, "sea_level is 100000000; give");
