@@ -127,10 +127,11 @@ pub fn stream(
 fn pieces(relief: &Relief) -> Vec<Vec<[i32; 2]>> {
     let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE), z.div_euclid(PIECE)];
     let mut columns = relief.chunk_columns();
+    // The Morton number of the square.
     let order = |column: [i32; 2]| {
-        let [x, z] = square(column).map(|v| v.wrapping_add(1 << 24) as u64);
-        (0..32)
-            .fold(0, |sum, bit| sum | (x >> bit & 1) << (2 * bit) | (z >> bit & 1) << (2 * bit + 1))
+        let [x, z] = square(column).map(|v| (v + (1 << 24)) as u64);
+        let bit = |value: u64, bit: u32| (value >> bit) & 1;
+        (0..26).fold(0, |sum, i| sum | (bit(x, i) << (2 * i)) | (bit(z, i) << (2 * i + 1)))
     };
     columns.sort_by_cached_key(|&column| order(column));
     columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()

@@ -78,7 +78,7 @@ pub fn write(
         "glb" => {
             let materials = options.materials;
             let options = GlbOptions { frame, materials, ..GlbOptions::default() };
-            write_glb(world, path, options, meshed)
+            write_glb(world, path, options, meshed, console)
         }
         _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
     }
@@ -96,6 +96,7 @@ fn write_glb(
     path: &Path,
     options: GlbOptions,
     tiles: impl Iterator<Item = Outcome<MeshedTile>>,
+    console: &Console,
 ) -> Outcome<Written> {
     let mut output = Output::create(path)?;
     let mut writer = GlbWriter::new(options, world.grid.materials());
@@ -103,8 +104,10 @@ fn write_glb(
         let (name, meshes) = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
     }
+    let busy = console.busy("writing");
     let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;
     let file_bytes = output.finish()?;
+    drop(busy);
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
     Ok(Written { tiles, vertices, triangles, file_bytes })
 }

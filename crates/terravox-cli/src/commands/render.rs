@@ -61,6 +61,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
         render::draw_lines(&mut image, &scene, &camera, &lines);
     }
     if args.wire {
+        let _busy = console.busy("edges");
         let edges = match scene.collider() {
             Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
             None => wire::of_meshes(&meshes),
@@ -166,7 +167,9 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
         let scene = Scene::far(&snapshot, &meshes, from_anywhere(&snapshot), false);
         return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
     }
+    let busy = console.busy("preparing");
     let scene = Scene::new(&world.grid, args.view.mip);
+    drop(busy);
     let scene = scene.map_err(Failure::at(&args.world))?;
     Ok(Subject { scene, info: world.info, notes: world.notes, meshes: Vec::new() })
 }
