@@ -10,9 +10,12 @@ use std::path::PathBuf;
     A Roblox place to a picture and a model:\n  \
     terravox import place.rbxl world.tvx\n  \
     terravox render world.tvx world.png\n  \
-    terravox export world.tvx world.glb")]
+    terravox export world.tvx world.glb\n\n\
+    What cannot be done is one line on standard error and exit code 2. With --json there is\n\
+    exactly one JSON object on standard output, whether it worked or not: the report, or\n  \
+    {\"command\":\"mesh\",\"error\":\"w.tvx: …\",\"exit_code\":2,\"file\":\"w.tvx\"}")]
 pub struct Cli {
-    /// Reports as one JSON object on standard output
+    /// Report, or error, as one JSON object on standard output
     #[arg(long, global = true)]
     pub json: bool,
     /// What to do
@@ -84,8 +87,36 @@ pub enum Command {
     /// Take a picture of a world; needs no graphics card
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
-        terravox render hills:7 far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
+        terravox render hills:7 hills.png\n  \
+        terravox render world.tvx far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(Render),
+}
+
+impl Command {
+    /// The name of a command as it is typed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Demo(_) => "demo",
+            Command::Generate(_) => "generate",
+            Command::Import(_) => "import",
+            Command::Edit(_) => "edit",
+            Command::Export(_) => "export",
+            Command::Info(_) => "info",
+            Command::Mesh(_) => "mesh",
+            Command::Lod(_) => "lod",
+            Command::Raycast(_) => "raycast",
+            Command::Render(_) => "render",
+        }
+    }
+
+    /// The name of a command if a word is one.
+    pub fn known(word: &str) -> Option<&'static str> {
+        const NAMES: [&str; 10] = [
+            "demo", "generate", "import", "edit", "export", "info", "mesh", "lod", "raycast",
+            "render",
+        ];
+        NAMES.into_iter().find(|name| *name == word)
+    }
 }
 
 /// Arguments of `demo`.
@@ -167,6 +198,9 @@ pub struct Heightmap {
     /// Heightmaps: metres of ground below the lowest sample [default: 8 voxels]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub depth: Option<f64>,
+    /// Heightmaps: take the brightness of a picture in colours as its height
+    #[arg(long)]
+    pub luma: bool,
     /// Raw heightmaps: samples in a row
     #[arg(long, requires = "height", value_name = "SAMPLES")]
     pub width: Option<usize>,
@@ -398,19 +432,20 @@ pub enum Sees {
 }
 
 /// Arguments of `render`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Render {
-    /// A world, or any file that can be imported; with --lod also hills:SEED
+    /// A world, any file that can be imported, or hills:SEED, which is shown as with --lod
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,
     #[command(flatten)]
     pub view: View,
-    /// Show what a level of detail shows from the camera: fine nearby, coarse far away
-    #[arg(long, requires = "camera", conflicts_with_all = ["draw", "mip", "octree"])]
+    /// Show what a level of detail shows from the camera, which has to be given: fine nearby,
+    /// coarse far away
+    #[arg(long, conflicts_with_all = ["draw", "mip", "octree"])]
     pub lod: bool,
-    /// Colour the ground by its level
-    #[arg(long, requires = "lod")]
+    /// With --lod: colour the ground by its level
+    #[arg(long)]
     pub lod_colours: bool,
     /// Textures on the ground; without, materials have even colours [default: on, but for
     /// charts: --lod-colours, --wire and --draw]
@@ -454,7 +489,7 @@ pub enum Draw {
 /// Camera and light of a picture.
 #[derive(Clone, Debug, Args)]
 pub struct View {
-    /// Where the camera is, in metres [default: where the whole world is seen]
+    /// Where the camera is, in metres [default: where the whole world is seen; hills: above them]
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<[f64; 3]>,
     /// What it looks at, in metres
@@ -575,6 +610,7 @@ mod tests {
         for sub in command.get_subcommands() {
             let help = sub.get_after_help().map(|help| help.to_string()).unwrap_or_default();
             assert!(help.contains(&format!("terravox {}", sub.get_name())), "{help}");
+            assert_eq!(Command::known(sub.get_name()), Some(sub.get_name()));
         }
     }
 

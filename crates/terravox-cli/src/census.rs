@@ -23,7 +23,25 @@ pub struct Census {
     pub memory_bytes: u64,
 }
 
+impl Default for Census {
+    /// Of an empty world.
+    fn default() -> Census {
+        let materials = Box::new([0; 256]);
+        Census { chunks: 0, uniform_chunks: 0, cells: 0, wet_cells: 0, materials, memory_bytes: 0 }
+    }
+}
+
 impl Census {
+    /// Adds what another part of the world holds.
+    pub fn add(&mut self, other: &Census) {
+        self.chunks += other.chunks;
+        self.uniform_chunks += other.uniform_chunks;
+        self.cells += other.cells;
+        self.wet_cells += other.wet_cells;
+        self.memory_bytes += other.memory_bytes;
+        self.materials.iter_mut().zip(other.materials.iter()).for_each(|(sum, own)| *sum += own);
+    }
+
     /// Counts a world.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ use crate::report::Report;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Work that is done sooner shows no bar.
@@ -47,6 +49,12 @@ impl Console {
         Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
     }
 
+    /// A sign that work without steps goes on, such as bringing a file to disk; it shows when
+    /// that takes long.
+    pub fn busy(&self, what: &str) -> Option<Busy> {
+        self.bars.then(|| Busy::new(what.to_owned()))
+    }
+
     /// Prints the report of a command. A reader that went away is not an error.
     ///
     /// # Errors
@@ -63,6 +71,47 @@ impl Console {
     }
 }
 
+/// A sign that something goes on, of which nobody knows how far it is; it goes when it is
+/// dropped.
+pub struct Busy {
+    /// Dropped to end the thread that draws.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Busy {
+    fn new(what: String) -> Busy {
+        let (end, ended) = channel::<()>();
+        let draw = move || {
+            if ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let target = ProgressDrawTarget::stderr_with_hz(8);
+            let bar = ProgressBar::with_draw_target(None, target);
+            if let Ok(style) = ProgressStyle::with_template("{msg:10} {spinner} {elapsed}") {
+                bar.set_style(style);
+            }
+            bar.set_message(what);
+            while ended.recv_timeout(Duration::from_millis(125)) == Err(RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        };
+        let thread = std::thread::Builder::new().spawn(draw).ok();
+        Busy { end: Some(end), thread }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // A sign that could not be drawn is no reason to fail.
+            let _ = thread.join();
+        }
+    }
+}
+
 /// A progress bar that any thread may move.
 pub struct Bar {
     bar: ProgressBar,
@@ -75,6 +124,12 @@ impl Bar {
     /// One step further.
     pub fn step(&self) {
         self.bar.inc(1);
+        self.show_if_due();
+    }
+
+    /// So many steps further.
+    pub fn add(&self, steps: usize) {
+        self.bar.inc(steps as u64);
         self.show_if_due();
     }
 

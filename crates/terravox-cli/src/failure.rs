@@ -1,25 +1,38 @@
-//! The one line that a user sees when something cannot be done.
+//! The one line that a user sees when something cannot be done, and its JSON form.
 
+use serde_json::{Value, json};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a command failed: one line that names the file, says what is wrong and, where it
 /// is not plain, what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(String);
+pub struct Failure {
+    line: String,
+    /// The file that it is about.
+    file: Option<PathBuf>,
+}
 
-/// What a command answers.
+/// The result of a command or a step of one.
 pub type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
     /// A failure that is about a file.
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
-        Failure::new(format!("{}: {what}", path.display()))
+        let line = one_line(&format!("{}: {what}", path.display()));
+        Failure { line, file: Some(path.to_owned()) }
     }
 
     /// Any other failure.
     pub fn new(what: impl fmt::Display) -> Failure {
-        Failure(one_line(&what.to_string()))
+        Failure { line: one_line(&what.to_string()), file: None }
+    }
+
+    /// One JSON object: `command` (null if none was recognised), `error` (the line), `file`
+    /// (null if it is not about one) and `exit_code`.
+    pub fn json(&self, command: Option<&str>, exit_code: u8) -> Value {
+        let file = self.file.as_ref().map(|file| file.display().to_string());
+        json!({ "command": command, "error": self.line, "file": file, "exit_code": exit_code })
     }
 
     /// For `map_err`: a failure that is about `path`.
@@ -30,7 +43,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.line)
     }
 }
 
@@ -49,5 +62,12 @@ mod tests {
     fn a_failure_is_one_line_whatever_is_in_it() {
         let failure = Failure::of(Path::new("a\nb.tvx"), "odd\u{1b}[2J\r\n  bytes");
         assert_eq!(failure.to_string(), "a b.tvx: odd [2J bytes");
+        let value = failure.json(Some("info"), 2);
+        assert_eq!((&value["command"], &value["exit_code"]), (&json!("info"), &json!(2)));
+        assert_eq!(
+            (&value["error"], &value["file"]),
+            (&json!("a b.tvx: odd [2J bytes"), &json!("a\nb.tvx"))
+        );
+        assert_eq!(Failure::new("x").json(None, 2)["file"], Value::Null);
     }
 }

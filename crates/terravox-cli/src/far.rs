@@ -21,6 +21,12 @@ use terravox_store::{Store, StoreError, WorldInfo};
 /// What names a generated world without a file; a seed follows.
 pub const HILLS: &str = "hills:";
 
+/// Where hills are seen from if nobody says: above the highest one, metres.
+pub const CAMERA: [f64; 3] = [0.0, 140.0, 0.0];
+
+/// And which way: degrees clockwise from north, and above the horizon.
+pub const BEARING: [f64; 2] = [40.0, -8.0];
+
 /// Blocks that are filled or meshed between two looks at how far it is.
 const AT_ONCE: usize = 64;
 
@@ -77,7 +83,8 @@ pub fn show(
         detail: levels.detail.into(),
     };
     if viewpoint.eye.abs().max_element() >= f64::from(LIMIT) {
-        let what = format!("the camera is beyond the {LIMIT} voxels that a world reaches");
+        let reach = f64::from(LIMIT) * size;
+        let what = format!("--camera is beyond the world, which reaches {reach} m from its origin");
         return Err(Failure::new(what));
     }
     let faults = Faults::default();
@@ -191,6 +198,11 @@ fn source(
     }
     let world = world::open(path, &Default::default(), reading, console)?;
     Ok((Source::Grid(world.grid.snapshot()), world.info, world.notes))
+}
+
+/// Whether a path names hills without a file.
+pub fn is_hills(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with(HILLS))
 }
 
 /// The hills that a world grows from, if it grows.

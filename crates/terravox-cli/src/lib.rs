@@ -1,4 +1,6 @@
-//! What the `terravox` program shares with the benchmarks: pictures of worlds.
+//! What the `terravox` program shares with the benchmarks: pictures of worlds, and their
+//! surfaces as triangles.
 #![warn(missing_docs)]
 
+pub mod meshing;
 pub mod render;

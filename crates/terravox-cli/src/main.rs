@@ -2,7 +2,8 @@
 //!
 //! A command reads whole files into a world in memory, does its work and writes whole
 //! files: they appear complete or not at all. What goes wrong is one line on standard
-//! error and exit code 2.
+//! error and exit code 2; with `--json` it is one JSON object on standard output, where the
+//! report would be.
 
 mod args;
 mod census;
@@ -10,6 +11,7 @@ mod commands;
 mod console;
 mod failure;
 mod far;
+mod heights;
 mod octree;
 mod output;
 mod report;
@@ -17,6 +19,8 @@ mod triangles;
 mod world;
 
 use clap::error::ErrorKind;
+use failure::Failure;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -25,26 +29,25 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     silence_caught_panics();
-    let cli = match args::Cli::typed() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    match commands::run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => fail(&failure),
+    match args::Cli::typed() {
+        Ok(cli) => match commands::run(&cli) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => fail(&failure, cli.json, Some(cli.command.name())),
+        },
+        Err(error) => usage(&error),
     }
 }
 
-/// Help and version go to standard output; what was mistyped is one line.
+/// Help and version go to standard output; what was mistyped is a failure.
 fn usage(error: &clap::Error) -> ExitCode {
-    match error.kind() {
+    let failure = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A reader that went away is not an error.
             let _ = error.print();
-            ExitCode::SUCCESS
+            return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            fail(&failure::Failure::new("no command; try: terravox --help"))
+            Failure::new("no command; try: terravox --help")
         }
         _ => {
             let text = error.to_string();
@@ -54,14 +57,24 @@ fn usage(error: &clap::Error) -> ExitCode {
             let first = first.strip_prefix("error: ").unwrap_or(first);
             let rest = lines.filter(|line| !line.is_empty() && !line.starts_with("For more"));
             let rest: String = rest.map(|line| format!(" {line}")).collect();
-            fail(&failure::Failure::new(format!("{first}{rest}; --help shows what can be typed")))
+            Failure::new(format!("{first}{rest}; --help shows what can be typed"))
         }
-    }
+    };
+    // Nothing was parsed, so what was typed is searched for what matters here.
+    let words: Vec<OsString> =
+        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+    let json = words.iter().any(|word| word == "--json");
+    let command = words.iter().find_map(|word| args::Command::known(word.to_str()?));
+    fail(&failure, json, command)
 }
 
-fn fail(failure: &failure::Failure) -> ExitCode {
-    // If standard error is closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "terravox: {failure}");
+/// Says what went wrong: for people on standard error, for machines on standard output.
+fn fail(failure: &Failure, json: bool, command: Option<&str>) -> ExitCode {
+    // If nobody reads it there is nobody to tell.
+    let _ = match json {
+        true => writeln!(std::io::stdout(), "{}", failure.json(command, FAILED)),
+        false => writeln!(std::io::stderr(), "terravox: {failure}"),
+    };
     ExitCode::from(FAILED)
 }
 

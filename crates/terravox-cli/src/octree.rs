@@ -38,6 +38,8 @@ pub fn bake(
     };
     let octrees: Result<Vec<Octree>, NotHeld> =
         blocks.par_iter().map_init(Default::default, build).collect();
+    drop(bar);
+    let busy = console.busy("contouring");
     let octree = Octree::joined(&octrees?.iter().collect::<Vec<_>>());
     // The root may reach far beyond the world.
     let (min, max) = (octree.min(), octree.region().max.min(snapshot.bounds().max));
@@ -47,6 +49,7 @@ pub fn bake(
     contourer.contour(&octree, &Detail::size(1), &mut fine);
     let detail = Detail { size: clusters.cluster, error: clusters.error.map(|e| e as f32) };
     contourer.contour(&octree, &detail, &mut mesh.solid);
+    drop(busy);
     let kept = Kept {
         leaves: octree.leaf_count(),
         triangles: mesh.solid.triangle_count(),

@@ -5,18 +5,14 @@ use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, write_file};
 use crate::world::{World, extension};
-use rayon::prelude::*;
-use std::collections::BTreeSet;
 use std::path::Path;
-use terravox::lod::{Simplifier, Simplify, joined};
-use terravox::mesh::{BlockMesh, Mesher, PAD};
-use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
+use terravox::lod::Simplifier;
+use terravox::mesh::BlockMesh;
+use terravox::voxel::VoxelPos;
+use terravox_cli::meshing::{MeshedTile, Meshing, mesh_tiles, simplified, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
-use terravox_io::tiles::{Frame, Tile, tiles};
-
-/// Chunks along the edge of a tile.
-const TILE_EDGE: u16 = 4;
+use terravox_io::tiles::Frame;
 
 /// What a file of triangles holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,55 +25,6 @@ pub struct Written {
     pub triangles: u64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
-}
-
-/// Memory of one meshing thread.
-#[derive(Default)]
-struct Scratch {
-    mesher: Mesher,
-    cells: DenseBox,
-}
-
-/// Meshes a tile, chunk by chunk, on all threads; what has no surface is left out.
-///
-/// # Errors
-/// [`NotHeld`] if the world does not hold a cell that is needed.
-pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockMesh>, NotHeld> {
-    let mesh = |scratch: &mut Scratch, &chunk: &ChunkPos| {
-        if mip == 0 && is_inside(snapshot, chunk) {
-            return Ok(None);
-        }
-        snapshot.read(chunk.region().grow(PAD), mip, &mut scratch.cells)?;
-        let mut mesh = BlockMesh::new();
-        scratch.mesher.mesh(&scratch.cells, snapshot.materials(), &mut mesh);
-        Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
-    };
-    let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);
-    meshes.filter_map(Result::transpose).collect()
-}
-
-/// Whether a chunk and all around it are of one kind, so that no face is there.
-fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
-    let around = Region::new([-1; 3], [2; 3]);
-    let mut kinds = around.voxels().map(|step| -> Option<Kind> {
-        let at = ChunkPos::new(chunk.x + step.x, chunk.y + step.y, chunk.z + step.z);
-        let material = snapshot.chunk(at).ok()?.uniform_material()?;
-        Some(snapshot.materials().kind(material))
-    });
-    let first = kinds.next().flatten();
-    first.is_some() && kinds.all(|kind| kind == first)
-}
-
-/// The tiles of a world at a mip.
-pub fn tiles_of(snapshot: &Snapshot, mip: u8) -> Vec<Tile> {
-    let not_air = |chunk: &ChunkPos| {
-        snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
-    };
-    let chunks = snapshot.chunks().into_iter().filter(not_air);
-    let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
-    let coarser: BTreeSet<VoxelPos> = coarser.collect();
-    let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
-    tiles(&chunks, TILE_EDGE)
 }
 
 /// Refuses a name whose extension is not that of triangles.
@@ -111,24 +58,19 @@ pub fn write(
 ) -> Outcome<Written> {
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
-    let tiles = tiles_of(&snapshot, options.mip);
-    let bar = console.bar("meshing", tiles.len());
-    let only_liquid = ground.is_some();
-    let mesh = |tile: &Tile| {
-        let meshes = mesh_tile(&snapshot, tile, options.mip);
-        bar.step();
-        let mut meshes = meshes.map_err(Failure::at(path))?;
-        if only_liquid {
-            meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
-        }
-        Ok((tile.name(), simplified(meshes, options.simplify)))
+    let doing = if options.simplify.is_some() { "simplifying" } else { "meshing" };
+    let how = Meshing {
+        mip: options.mip,
+        simplify: options.simplify.map(|error| error as f32),
+        only_liquid: ground.is_some(),
     };
-    // So many at a time: a world's triangles need not fit in memory.
-    let meshed = tiles
-        .chunks(rayon::current_num_threads())
-        .flat_map(|tiles| tiles.par_iter().map(mesh).collect::<Vec<_>>());
-    let ground = ground.map(|mesh| simplified(vec![mesh], options.simplify));
+    let tiles = tiles_of(&snapshot, how);
+    let bar = console.bar(doing, tiles.len());
+    let ground = ground.map(|mesh| simplified(vec![mesh], how.simplify, &mut Simplifier::new()));
     let ground = ground.map(|meshes| Ok(("ground".to_owned(), meshes)));
+    let step = || bar.step();
+    let meshed = mesh_tiles(&snapshot, &tiles, how, &step);
+    let meshed = meshed.map(|tile| tile.map_err(Failure::at(path)));
     let meshed = ground.into_iter().chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
     let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
@@ -136,19 +78,10 @@ pub fn write(
         "glb" => {
             let materials = options.materials;
             let options = GlbOptions { frame, materials, ..GlbOptions::default() };
-            write_glb(world, path, options, meshed)
+            write_glb(world, path, options, meshed, console)
         }
         _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
     }
-}
-
-/// Meshes as one, of fewer triangles if that is asked for.
-fn simplified(meshes: Vec<BlockMesh>, error: Option<f64>) -> Vec<BlockMesh> {
-    let regions = meshes.iter().map(|mesh| mesh.block);
-    let (Some(error), Some(all)) = (error, regions.reduce(Region::union)) else { return meshes };
-    let how = Simplify::within(error as f32);
-    let one = joined(all, &meshes.iter().collect::<Vec<_>>());
-    vec![Simplifier::new().simplify_block(&one, how)]
 }
 
 fn up(up: Up) -> obj::Up {
@@ -158,13 +91,12 @@ fn up(up: Up) -> obj::Up {
     }
 }
 
-type MeshedTile = (String, Vec<BlockMesh>);
-
 fn write_glb(
     world: &World,
     path: &Path,
     options: GlbOptions,
     tiles: impl Iterator<Item = Outcome<MeshedTile>>,
+    console: &Console,
 ) -> Outcome<Written> {
     let mut output = Output::create(path)?;
     let mut writer = GlbWriter::new(options, world.grid.materials());
@@ -172,8 +104,10 @@ fn write_glb(
         let (name, meshes) = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
     }
+    let busy = console.busy("writing");
     let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;
     let file_bytes = output.finish()?;
+    drop(busy);
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
     Ok(Written { tiles, vertices, triangles, file_bytes })
 }

@@ -3,12 +3,13 @@
 use crate::args::{Heightmap, Reading};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::far::HILLS;
+use crate::heights;
 use crate::report::size;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::voxel::{GridOptions, VoxelGrid};
-use terravox_io::heightmap::{self, HeightmapOptions, Heights};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
@@ -61,20 +62,18 @@ pub fn open(
     if is_world(&kind, &start) {
         return load(path, reading, file_bytes, console);
     }
-    let png = kind == "png" || start.starts_with(b"\x89PNG\r\n\x1A\n");
-    let raw = matches!(kind.as_str(), "raw" | "r16");
+    let map = heights::Kind::of(&kind, &start);
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
-    let roblox = known || (!png && !raw && start.starts_with(b"<roblox"));
-    if !(png || raw || roblox) {
+    let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
+    if map.is_none() && !roblox {
         let what = "unknown kind of file; known are .tvx, .rbxm .rbxl .rbxmx .rbxlx \
                     .smoothgrid, .png, .raw .r16";
         return Err(Failure::of(path, what));
     }
     let bytes = read(path, file_bytes)?;
-    let mut world = if roblox {
-        import_roblox(path, &bytes, heightmap, console)?
-    } else {
-        import_heightmap(path, &bytes, png, heightmap, console)?
+    let mut world = match map.filter(|_| !known) {
+        Some(map) => heights::import(path, bytes, map, heightmap, console)?,
+        None => import_roblox(path, &bytes, heightmap, console)?,
     };
     world.file_bytes = file_bytes;
     Ok(world)
@@ -102,8 +101,14 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 /// # Errors
 /// If there is none, or it is a folder or empty.
 pub fn check_file(path: &Path) -> Outcome<u64> {
-    let metadata = fs::metadata(path)
-        .map_err(|error| Failure::of(path, format!("cannot be read: {error}; check the name")))?;
+    let metadata = fs::metadata(path).map_err(|error| {
+        if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS)) {
+            let what = "hills without a file are for render and lod; make a file of some: \
+                        terravox generate hills.tvx --seed";
+            return Failure::of(path, format!("{what} {seed}"));
+        }
+        Failure::of(path, format!("cannot be read: {error}; check the name"))
+    })?;
     if metadata.is_dir() {
         return Err(Failure::of(path, "this is a folder; name a file in it"));
     }
@@ -113,7 +118,11 @@ pub fn check_file(path: &Path) -> Outcome<u64> {
     Ok(metadata.len())
 }
 
-fn first_bytes(path: &Path) -> Outcome<Vec<u8>> {
+/// The first bytes of a file, which say what it is.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn first_bytes(path: &Path) -> Outcome<Vec<u8>> {
     let mut start = Vec::new();
     let file = File::open(path).map_err(Failure::at(path))?;
     file.take(64).read_to_end(&mut start).map_err(Failure::at(path))?;
@@ -121,7 +130,10 @@ fn first_bytes(path: &Path) -> Outcome<Vec<u8>> {
 }
 
 /// All bytes of a file that is not too long to import.
-fn read(path: &Path, length: u64) -> Outcome<Vec<u8>> {
+///
+/// # Errors
+/// If it is too long or empty, or cannot be read.
+pub fn read(path: &Path, length: u64) -> Outcome<Vec<u8>> {
     let too_long = |bytes: u64| {
         let [bytes, most] = [bytes, MAX_IMPORT_BYTES].map(size);
         Failure::of(path, format!("{bytes} are too long to import, at most {most}"))
@@ -195,59 +207,6 @@ fn import_roblox(
         file_bytes: 0,
         notes: imported.notes,
     })
-}
-
-fn import_heightmap(
-    path: &Path,
-    bytes: &[u8],
-    png: bool,
-    options: &Heightmap,
-    console: &Console,
-) -> Outcome<World> {
-    let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
-    let heights = match png {
-        true => heightmap::read_png(bytes),
-        false => heightmap::read_raw_u16(bytes, size),
-    };
-    let heights = heights.map_err(Failure::at(path))?;
-    let info =
-        WorldInfo { voxel_size_m: options.voxel_size.unwrap_or(1.0), ..WorldInfo::default() };
-    let mut grid = VoxelGrid::new(GridOptions::default());
-    let bar = console.bar("importing", 1);
-    let how = heightmap_options(&heights, options, info.voxel_size_m);
-    heightmap::import(&heights, &how, &mut grid, |done, all| bar.set(done, all))
-        .map_err(Failure::at(path))?;
-    Ok(World {
-        grid,
-        info,
-        roblox: RobloxMetadata::default(),
-        source: "heightmap",
-        file_bytes: 0,
-        notes: Vec::new(),
-    })
-}
-
-/// Metres of the command line to voxels.
-fn heightmap_options(heights: &Heights, options: &Heightmap, voxel: f64) -> HeightmapOptions {
-    let defaults = HeightmapOptions::default();
-    let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
-    let [low, high] = heights.range().map(f64::from);
-    let across = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
-    let stretched = across / 8.0 / (high - low).max(1e-9);
-    let height_voxels = match options.vertical_scale {
-        Some(height) => height / voxel,
-        None if high > low => stretched,
-        None => defaults.height_voxels,
-    };
-    let sea_level = options.sea_level.map(|sea| sea / voxel);
-    HeightmapOptions {
-        voxels_per_sample,
-        height_voxels,
-        sea_level,
-        depth_voxels: options.depth.map_or(defaults.depth_voxels, |depth| depth / voxel),
-        rules: heightmap::default_rules(low * height_voxels, high * height_voxels, sea_level),
-        ..defaults
-    }
 }
 
 impl World {

@@ -31,9 +31,11 @@ pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
         return mesh::triangles("export", &world, args, None, console);
     };
     let start = Instant::now();
+    let busy = console.busy("exporting");
     let bytes =
         roblox::export(&world.grid, &world.roblox, container).map_err(Failure::at(&args.world))?;
     let file_bytes = write_file(&args.file, &bytes)?;
+    drop(busy);
     let mut report = Report::new("export");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());

@@ -4,16 +4,22 @@ use crate::args::{Import, Reading};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::heights;
 use crate::report::Report;
-use crate::world::{self, WORLD, check_file, check_new_world, extension};
+use crate::world::{self, WORLD, check_file, check_new_world, extension, first_bytes};
 use serde_json::json;
 use std::time::Instant;
+use terravox_store::Overwrite;
 
 pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     check_new_world(&args.world, args.force)?;
     check_file(&args.file)?;
     if extension(&args.file) == WORLD {
         return Err(Failure::of(&args.file, "this is a world already; copy the file"));
+    }
+    let start_bytes = first_bytes(&args.file)?;
+    if let Some(kind) = heights::Kind::of(&extension(&args.file), &start_bytes) {
+        return stream(args, kind, console);
     }
     let start = Instant::now();
     let world = world::open(&args.file, &args.heightmap, Reading::default(), console)?;
@@ -31,6 +37,34 @@ pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     report.time("save_ms", "save", save);
     add_notes(&world.notes, &mut report);
     Ok(report)
+}
+
+/// A heightmap, piece by piece: its world may be larger than memory.
+fn stream(args: &Import, kind: heights::Kind, console: &Console) -> Outcome<Report> {
+    let start = Instant::now();
+    let bytes = world::read(&args.file, check_file(&args.file)?)?;
+    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
+    let target = (&*args.world, overwrite);
+    let made = heights::stream(&args.file, bytes, kind, &args.heightmap, target, console)?;
+    let mut report = Report::new("import");
+    report.text_line("file", "file", args.file.display().to_string());
+    report.text_line("world", "world", args.world.display().to_string());
+    made.census.add_to(&mut report);
+    made.census.add_bytes("disk", "on disk", made.file_bytes, &mut report);
+    if let Some(bytes) = peak_memory() {
+        report.bytes("peak_memory_bytes", "peak memory", bytes);
+    }
+    report.time("import_ms", "import", start.elapsed());
+    add_notes(&[], &mut report);
+    Ok(report)
+}
+
+/// The most memory that this process ever had, bytes, where the system says.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// Adds what a user should know of a file, a line each.

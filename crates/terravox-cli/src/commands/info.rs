@@ -32,7 +32,9 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", world.file_bytes, &mut report);
     census.add_materials(&world.grid, &mut report);
+    let busy = console.busy("digest");
     let digest = world.grid.digest().map_err(Failure::at(&args.file))?;
+    drop(busy);
     report.text_line("digest", "digest", format!("{digest:032x}"));
     add_notes(&world.notes, &mut report);
     Ok(report)

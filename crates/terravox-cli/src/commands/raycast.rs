@@ -16,8 +16,10 @@ pub fn run(args: &Raycast, console: &Console) -> Outcome<Report> {
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let filter = filter(args, world.grid.materials())?;
+    let busy = console.busy("preparing");
     let mut collider = Collider::default();
     collider.update(&world.grid);
+    drop(busy);
     let size = world.info.voxel_size_m;
     let origin = [0, 1, 2].map(|i| (args.from[i] - world.info.origin_m[i]) / size);
     let answer = collider.ray(&Ray::new(origin, args.direction, args.max / size), &filter);

@@ -10,7 +10,6 @@ use crate::far;
 use crate::octree;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
-use crate::triangles::{mesh_tile, tiles_of};
 use crate::world::{self, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
@@ -22,6 +21,7 @@ use terravox::mesh::BlockMesh;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
+use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
 use terravox_cli::render::{
     self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene, Viewpoint,
 };
@@ -40,6 +40,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
         ));
     }
     check_not_input(&args.world, &args.file)?;
+    let args = &completed(args)?;
     let start = Instant::now();
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
@@ -60,6 +61,7 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
         render::draw_lines(&mut image, &scene, &camera, &lines);
     }
     if args.wire {
+        let _busy = console.busy("edges");
         let edges = match scene.collider() {
             Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
             None => wire::of_meshes(&meshes),
@@ -77,6 +79,46 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     report.time("render_ms", "render", start.elapsed());
     add_notes(&notes, &mut report);
     Ok(report)
+}
+
+/// What was typed, with what goes without saying for hills that have no file: a level of
+/// detail, since they have no end, and a camera.
+///
+/// # Errors
+/// If it does not fit together.
+fn completed(args: &Render) -> Outcome<Render> {
+    let mut args = args.clone();
+    if far::is_hills(&args.world) {
+        let whole = [
+            ("--mip", args.view.mip.is_some()),
+            ("--octree", args.clusters.octree),
+            ("--draw", !args.draw.is_empty()),
+        ];
+        if let Some((option, _)) = whole.into_iter().find(|(_, given)| *given) {
+            let what = format!(
+                "{option} needs a whole world, and hills have no end; make a file of some: \
+                 terravox generate hills.tvx"
+            );
+            return Err(Failure::of(&args.world, what));
+        }
+        args.lod = true;
+        let view = &mut args.view;
+        if view.camera.is_none() {
+            view.camera = Some(far::CAMERA);
+            if view.look.is_none() {
+                let [yaw, pitch] = far::BEARING;
+                (view.yaw, view.pitch) = (Some(yaw), Some(pitch));
+            }
+        }
+    }
+    if args.lod && args.view.camera.is_none() {
+        let what = "--lod is fine near the camera and coarse far away; give --camera X,Y,Z";
+        return Err(Failure::new(what));
+    }
+    if args.lod_colours && !args.lod {
+        return Err(Failure::new("--lod-colours shows levels of detail; give --lod, too"));
+    }
+    Ok(args)
 }
 
 /// Whether the ground is to have textures: not in charts, unless asked for.
@@ -125,7 +167,9 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
         let scene = Scene::far(&snapshot, &meshes, from_anywhere(&snapshot), false);
         return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
     }
+    let busy = console.busy("preparing");
     let scene = Scene::new(&world.grid, args.view.mip);
+    drop(busy);
     let scene = scene.map_err(Failure::at(&args.world))?;
     Ok(Subject { scene, info: world.info, notes: world.notes, meshes: Vec::new() })
 }
@@ -133,7 +177,7 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
 /// The liquid surfaces of a world, chunk by chunk.
 fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
     let mut all = Vec::new();
-    for tile in tiles_of(snapshot, 0) {
+    for tile in tiles_of(snapshot, Meshing::default()) {
         let mut meshes = mesh_tile(snapshot, &tile, 0)?;
         meshes.retain(|mesh| !mesh.liquid.is_empty());
         meshes.iter_mut().for_each(|mesh| mesh.solid.clear());

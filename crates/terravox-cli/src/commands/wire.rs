@@ -1,11 +1,11 @@
 //! The edges of the triangles that a picture shows.
 
-use crate::triangles::{mesh_tile, tiles_of};
 use rustc_hash::FxHashSet;
 use terravox::math::DebugLines;
 use terravox::mesh::Surface;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{NotHeld, Snapshot, VoxelPos};
+use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
 
 /// Colours of edges of the ground and of liquids, sRGB.
 const COLOURS: [[u8; 3]; 2] = [[24, 20, 18], [24, 60, 110]];
@@ -28,7 +28,7 @@ pub fn of_meshes(meshes: &[ShownMesh]) -> DebugLines {
 /// [`NotHeld`] if a cell that is needed is not there.
 pub fn of_cells(snapshot: &Snapshot) -> Result<DebugLines, NotHeld> {
     let mut lines = DebugLines::default();
-    for tile in tiles_of(snapshot, 0) {
+    for tile in tiles_of(snapshot, Meshing::default()) {
         for mesh in mesh_tile(snapshot, &tile, 0)? {
             for (surface, colour) in [&mesh.solid, &mesh.liquid].into_iter().zip(COLOURS) {
                 add(surface, mesh.block.min, 0, colour, &mut lines);

@@ -2,6 +2,7 @@
 //! written: one line, exit code 2, nothing left behind.
 
 use super::{Folder, files, read, text};
+use serde_json::{Value, json};
 use std::fs::File;
 
 /// Every command that reads `file`, with where its output would go.
@@ -285,9 +286,88 @@ fn far_views_that_cannot_be() {
     folder.refused(&["lod", "hills:1", "--out", "out.glb"], &["--camera"]);
     folder.refused(&["lod", "hills:1", "--camera", "0,9,0", "--out", "a.obj"], &[".glb"]);
     folder.refused(&["lod", "hills:x", "--camera", "0,9,0", "--out", "a.glb"], &["seed"]);
-    folder.refused(&["render", "hills:1", "out.png", "--lod"], &["--camera"]);
+    folder.put("hill.png", &files::heightmap(20, 20));
+    folder.refused(&["render", "hill.png", "out.png", "--lod"], &["--camera"]);
+    folder.refused(&["render", "hill.png", "out.png", "--lod-colours"], &["--lod"]);
     let far = ["render", "hills:1", "out.png", "--lod", "--camera", "0,9,0"];
     folder.refused(&[&far[..], &["--morph", "targets"]].concat(), &["--morph", "0 to 1"]);
     folder.refused(&[&far[..], &["--morph", "2"]].concat(), &["--morph", "targets"]);
-    folder.refused(&["render", "hills:1", "out.png", "--camera", "0,9,0"], &["hills:1"]);
+    for whole in [&["--mip", "1"][..], &["--octree"], &["--draw", "masks"]] {
+        let arguments = [&["render", "hills:1", "out.png"][..], whole].concat();
+        folder.refused(&arguments, &["hills:1", whole[0], "terravox generate"]);
+    }
+}
+
+#[test]
+fn hills_without_a_file_are_refused_where_a_whole_world_is_needed() {
+    let folder = Folder::new();
+    for arguments in readers("hills:7").into_iter().filter(|a| a[0] != "lod" && a[0] != "render") {
+        folder.refused(&arguments, &["hills:7", "terravox generate hills.tvx --seed 7"]);
+    }
+}
+
+#[test]
+fn errors_are_json_where_reports_are() {
+    let folder = Folder::new();
+    folder.put("bad.rbxm", b"some text");
+    let failed = |arguments: &[&str], command: Option<&str>, file: Option<&str>, words: &str| {
+        let output = folder.run(arguments);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), String::new()));
+        let error: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(error["command"], json!(command), "{error}");
+        assert_eq!((&error["file"], &error["exit_code"]), (&json!(file), &json!(2)), "{error}");
+        let line = error["error"].as_str().expect("a line");
+        assert!(line.contains(words) && !line.contains('\n'), "{error}");
+    };
+    for arguments in readers("bad.rbxm") {
+        let json = [&arguments[..], &["--json"]].concat();
+        failed(&json, Some(arguments[0]), Some("bad.rbxm"), "bad.rbxm");
+    }
+    failed(&["--json", "generate", "w.world"], Some("generate"), Some("w.world"), ".tvx");
+    failed(&["--json", "raycast", "w.tvx", "0,0,0", "0,0,0"], Some("raycast"), None, "DIR");
+    // What cannot even be read as a command line.
+    failed(&["--json"], None, None, "--help");
+    failed(&["--json", "rendr"], None, None, "rendr");
+    failed(&["render", "w.tvx", "--json"], Some("render"), None, "--help");
+    failed(&["render", "w.tvx", "p.png", "--size", "0x9", "--json"], Some("render"), None, "0x9");
+    // Without it, all is as ever; a file may be called so.
+    folder.refused(&["info", "--", "--json"], &["--json"]);
+}
+
+#[test]
+fn lengths_in_messages_are_in_metres_as_they_were_given() {
+    let folder = Folder::new();
+    folder.put("hill.png", &files::heightmap(20, 20));
+    let import = |options: &[&str], words: &[&str]| {
+        let start = ["import", "hill.png", "w.tvx", "--voxel-size", "8"];
+        folder.refused(&[&start, options].concat(), words);
+    };
+    import(&["--vertical-scale", "600000"], &["--vertical-scale is 600000 m", "at most 524288 m"]);
+    import(&["--depth", "9e5"], &["--depth is 900000 m", "at most 524288 m"]);
+    import(&["--scale", "16000"], &["--scale is 16000 m", "to 8192 m"]);
+    import(&["--scale", "8000", "--sea-level", "9e6"], &["--sea-level is 9000000 m"]);
+    let far = ["lod", "hill.png", "--camera", "0,2e12,0", "--out", "out.glb"];
+    folder.refused(&far, &["--camera", "1073741824 m"]);
+}
+
+#[test]
+fn pictures_in_colours_are_no_heightmaps_unless_their_brightness_is_asked_for() {
+    let folder = Folder::new();
+    let picture = |pixels: &[u8]| {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 8, 8);
+        encoder.set_color(png::ColorType::Rgb);
+        let mut writer = encoder.write_header().expect("a header");
+        writer.write_image_data(pixels).expect("pixels");
+        writer.finish().expect("a PNG");
+        bytes
+    };
+    let mut pixels: Vec<u8> = (0..64_u8).flat_map(|i| [3 * i; 3]).collect();
+    folder.put("grey.png", &picture(&pixels));
+    folder.report(&["info", "grey.png"]);
+    pixels[3 * 17 + 2] += 1;
+    folder.put("photo.png", &picture(&pixels));
+    all_refuse(&folder, "photo.png", &["(1, 2)", "51, 51, 52", "--luma"]);
+    let made = folder.report(&["import", "photo.png", "w.tvx", "--luma"]);
+    assert!(made["cells"].as_u64() > Some(100), "{made}");
 }

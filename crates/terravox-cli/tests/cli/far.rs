@@ -125,3 +125,18 @@ fn hills_are_seen_from_a_seed_or_a_sparse_world_alike() {
     assert_ne!(read(folder.path("c.png")), read(folder.path("d.png")));
     assert_ne!(read(folder.path("a.png")), read(folder.path("d.png")));
 }
+
+#[test]
+fn hills_are_pictured_without_saying_from_where() {
+    let folder = Folder::new();
+    let small = ["--distance", "200", "--detail", "1", "--size", "40x30", "--samples", "1"];
+    let picture = |out: &str, more: &[&str]| {
+        folder.report(&[&["render", "hills:5", out], &small[..], more].concat());
+        read(folder.path(out))
+    };
+    let plain = picture("a.png", &[]);
+    let typed = ["--lod", "--camera", "0,140,0", "--yaw", "40", "--pitch", "-8"];
+    assert_eq!(plain, picture("b.png", &typed));
+    assert_ne!(plain, picture("c.png", &["--look", "500,0,300"]));
+    assert_ne!(plain, picture("d.png", &["--camera", "30,100,0"]));
+}

@@ -5,6 +5,7 @@ use serde_json::json;
 use std::process::{Command, Stdio};
 use terravox::generate::Hills;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
+use terravox_io::heightmap::{self, Colours, HeightmapOptions};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
 #[test]
@@ -300,5 +301,38 @@ fn a_reader_that_goes_away_is_no_error() {
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_heightmap_comes_in_piece_by_piece_as_it_would_in_memory() {
+    let folder = Folder::new();
+    let map = folder.put("hill.png", &files::heightmap(40, 30));
+    let options = ["--scale", "50", "--vertical-scale", "180", "--voxel-size", "2"];
+    let sea = ["--sea-level", "40", "--depth", "120"];
+    let made = folder.report(&[&["import", "hill.png", "w.tvx"], &options[..], &sea[..]].concat());
+    let heights = heightmap::read_png(&read(map), Colours::Refuse).expect("a heightmap");
+    let [low, high] = heights.range().map(f64::from);
+    let how = HeightmapOptions {
+        voxels_per_sample: 25.0,
+        height_voxels: 90.0,
+        sea_level: Some(20.0),
+        depth_voxels: 60.0,
+        rules: heightmap::default_rules(low * 90.0, high * 90.0, Some(20.0)),
+        ..HeightmapOptions::default()
+    };
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let imported = heightmap::import(&heights, &how, &mut grid, |_, _| ()).expect("a world");
+    // 32 × 24 columns of chunks, in six pieces at least.
+    assert_eq!(imported.columns, [1000, 750]);
+    let info = folder.report(&["info", "w.tvx"]);
+    let digest = format!("{:032x}", grid.digest().expect("all is held"));
+    assert_eq!((&info["digest"], &info["cells"]), (&json!(digest), &made["cells"]));
+    assert_eq!(made["chunks"], json!(imported.chunks));
+    assert_eq!(info["materials"][0]["cells"].as_u64().map(|n| n > 0), Some(true));
+    let coarse = folder.report(&["mesh", "w.tvx", "w.glb", "--mip", "3"]);
+    assert!(coarse["triangles"].as_u64() > Some(10_000), "{coarse}");
+    if let Some(bytes) = made["peak_memory_bytes"].as_u64() {
+        assert!(bytes < 1 << 30, "{made}");
     }
 }

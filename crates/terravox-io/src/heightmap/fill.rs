@@ -9,6 +9,7 @@
 //! Source: `clamp(½ + d)` is what real terrain holds, see `terravox::generate`.
 
 use super::HeightmapOptions;
+use super::relief::ChunkCells;
 use super::surface::{Column, Surface};
 use terravox::generate::occupancy_units;
 use terravox::voxel::{AIR, Cell, ChunkPos, DenseBox, Region};
@@ -57,7 +58,7 @@ impl<'a> ColumnFiller<'a> {
     }
 
     /// All chunks of the chunk column (x, z) that are not air, from below.
-    pub(super) fn column(&self, x: i32, z: i32) -> Vec<DenseBox> {
+    pub(super) fn column(&self, x: i32, z: i32) -> Vec<ChunkCells> {
         let ground = self.ground(x, z);
         let layers = self.region.coarser(5);
         (layers.min.y..layers.max.y)
@@ -99,13 +100,9 @@ impl<'a> ColumnFiller<'a> {
     }
 
     /// The cells of a chunk; `None` if all are air.
-    fn chunk(&self, chunk: ChunkPos, ground: &[Ground]) -> Option<DenseBox> {
+    fn chunk(&self, chunk: ChunkPos, ground: &[Ground]) -> Option<ChunkCells> {
         if let Some(material) = self.uniform(chunk, ground) {
-            return (material != AIR).then(|| {
-                let mut cells = DenseBox::new(chunk.region());
-                cells.fill(material);
-                cells
-            });
+            return (material != AIR).then_some(ChunkCells::Uniform { chunk, material });
         }
         let mut cells = DenseBox::new(chunk.region());
         let mut water = Vec::new();
@@ -131,7 +128,8 @@ impl<'a> ColumnFiller<'a> {
             }
         }
         cells.set_all_water(water);
-        (cells.materials().iter().any(|&material| material != AIR)).then_some(cells)
+        let is_air = cells.materials().iter().all(|&material| material == AIR);
+        (!is_air).then_some(ChunkCells::Mixed(cells))
     }
 
     /// The material of a chunk that is surely full cells of one, or air.

@@ -2,7 +2,8 @@
 //! samples, with water up to a sea level and materials by height and slope.
 //!
 //! [`read_png`] and [`read_raw_u16`] take bytes to [`Heights`]; [`import`] writes them into
-//! a grid. Sample (column i, row j) is an area, as a pixel is: it covers
+//! a grid, and [`Relief`] makes them chunk column by chunk column, for worlds that are larger
+//! than memory. Sample (column i, row j) is an area, as a pixel is: it covers
 //! `voxels_per_sample` voxels from x = i × that and z = j × that on, and its height holds
 //! at the middle.
 //!
@@ -28,14 +29,14 @@ mod fill;
 #[cfg(test)]
 mod naive;
 mod read;
+mod relief;
 mod surface;
 
-pub use read::{Heights, read_png, read_raw_u16};
+pub use read::{Colours, Heights, read_png, read_raw_u16};
+pub use relief::{ChunkCells, Relief};
 
-use fill::ColumnFiller;
 use rayon::prelude::*;
-use surface::Surface;
-use terravox::voxel::{Kind, Region, VoxelGrid};
+use terravox::voxel::{DenseBox, Kind, VoxelGrid};
 
 /// Most samples of a heightmap.
 pub const MAX_SAMPLES: u64 = 1 << 26;
@@ -43,7 +44,7 @@ pub const MAX_SAMPLES: u64 = 1 << 26;
 /// Most voxels along x and z.
 pub const MAX_EXTENT: u64 = 1 << 16;
 
-/// Most chunks that an import writes.
+/// Most chunks that [`import`] writes into a grid. [`Relief`] has no such limit.
 pub const MAX_CHUNKS: u64 = 1 << 20;
 
 /// Nothing farther out can be in a grid.
@@ -151,7 +152,18 @@ pub enum HeightmapError {
     /// The bytes are not a PNG that can be read.
     #[error("PNG: {0}; the file is damaged or not a PNG, get another copy")]
     Png(String),
-    /// A PNG or raw file, or the world it would make, is too large.
+    /// A pixel of a picture is no grey.
+    #[error(
+        "pixel ({}, {}) is {}, {}, {}: a picture in colours and no heightmap; heights are grey",
+        .pixel[0], .pixel[1], .rgb[0], .rgb[1], .rgb[2]
+    )]
+    Colours {
+        /// The first such pixel: column and row.
+        pixel: [usize; 2],
+        /// Its red, green and blue, of 8 or 16 bits as in the file.
+        rgb: [u16; 3],
+    },
+    /// A PNG or raw file is too large.
     #[error("{what}: {found}, at most {limit}; scale the heightmap down")]
     TooLarge {
         /// What is too large.
@@ -186,6 +198,41 @@ pub enum HeightmapError {
     /// No samples at all.
     #[error("the heightmap is empty")]
     Empty,
+    /// The world would be wider than [`MAX_EXTENT`].
+    #[error(
+        "the world would be {voxels} voxels wide, at most {MAX_EXTENT}; lower voxels_per_sample"
+    )]
+    TooWide {
+        /// Voxels along the longer side.
+        voxels: u64,
+    },
+    /// More chunks than a grid gets, see [`MAX_CHUNKS`].
+    #[error(
+        "the world would have {chunks} chunks, at most {MAX_CHUNKS} in memory; \
+         make it column by column (Relief), or of fewer voxels"
+    )]
+    TooManyChunks {
+        /// Chunks of the whole world, from its lowest ground to its highest.
+        chunks: u64,
+    },
+    /// An option of [`HeightmapOptions`] is out of range.
+    #[error("{option} is {value}; give {low} to {high}")]
+    OutOfRange {
+        /// The field.
+        option: &'static str,
+        /// Its value.
+        value: f64,
+        /// Its lowest value.
+        low: f64,
+        /// Its highest value.
+        high: f64,
+    },
+    /// Ground or water would lie beyond what a grid holds.
+    #[error("the world would reach height {height}, at most ±2^30; change base or height")]
+    TooHigh {
+        /// The height, in voxels.
+        height: f64,
+    },
     /// An option makes no sense.
     #[error("{0}")]
     Options(String),
@@ -203,67 +250,48 @@ pub fn import(
     grid: &mut VoxelGrid,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Imported, HeightmapError> {
-    check(options, grid.materials().kinds())?;
-    let surface = Surface::new(heights, options)?;
-    let columns = surface.columns();
-    let filler = ColumnFiller::new(&surface, options);
-    let region = filler.region();
-    if !region.within_limits() {
-        return Err(HeightmapError::Options(format!(
-            "the world would reach {region}, beyond what a grid holds; change origin or height"
-        )));
-    }
-    let chunk_columns = chunk_columns(region);
-    let layers = region.coarser(5).size()[1] as u64;
-    let chunks = chunk_columns.len() as u64 * layers;
+    let relief = Relief::new(heights.clone(), options.clone(), grid.materials().kinds())?;
+    let chunks = relief.region().coarser(5).volume();
     if chunks > MAX_CHUNKS {
-        let what = "chunks of the world";
-        return Err(HeightmapError::TooLarge { what, found: chunks, limit: MAX_CHUNKS });
+        return Err(HeightmapError::TooManyChunks { chunks });
     }
+    let columns = relief.chunk_columns();
     let mut written = 0;
-    for (i, batch) in chunk_columns.chunks(BATCH).enumerate() {
-        let made: Vec<_> = batch.par_iter().map(|&[x, z]| filler.column(x, z)).collect();
-        for cells in made.iter().flatten() {
-            let done = grid.write(cells);
+    let mut uniform = DenseBox::default();
+    for (i, batch) in columns.chunks(BATCH).enumerate() {
+        let made: Vec<_> = batch.par_iter().map(|&column| relief.column(column)).collect();
+        for chunk in made.iter().flatten() {
+            let done = grid.write(chunk.cells(&mut uniform));
             assert!(done.is_ok(), "a whole chunk can always be written");
             written += 1;
         }
-        progress(i * BATCH + batch.len(), chunk_columns.len());
+        progress(i * BATCH + batch.len(), columns.len());
     }
-    Ok(Imported { columns, heights: surface.heights(), chunks: written })
-}
-
-/// Chunk positions (x, z) of all columns of chunks.
-fn chunk_columns(region: Region) -> Vec<[i32; 2]> {
-    let chunks = region.coarser(5);
-    (chunks.min.z..chunks.max.z)
-        .flat_map(|z| (chunks.min.x..chunks.max.x).map(move |x| [x, z]))
-        .collect()
+    Ok(Imported { columns: relief.columns(), heights: relief.heights(), chunks: written })
 }
 
 fn check(options: &HeightmapOptions, kinds: &[Kind; 256]) -> Result<(), HeightmapError> {
     let [x, z] = options.origin.map(f64::from);
     let refuse = |what: String| Err(HeightmapError::Options(what));
-    let range = |name: &str, value: f64, low: f64, high: f64| {
+    let range = |option: &'static str, value: f64, low: f64, high: f64| {
         if (low..=high).contains(&value) {
             Ok(())
         } else {
-            Err(HeightmapError::Options(format!("{name} is {value}; give {low} to {high}")))
+            Err(HeightmapError::OutOfRange { option, value, low, high })
         }
     };
     let extent = MAX_EXTENT as f64;
-    range("voxels per sample", options.voxels_per_sample, 1.0 / 1024.0, 1024.0)?;
+    range("voxels_per_sample", options.voxels_per_sample, 1.0 / 1024.0, 1024.0)?;
     range("origin x", x, -GRID_REACH, GRID_REACH)?;
     range("origin z", z, -GRID_REACH, GRID_REACH)?;
-    range("base height", options.base_voxels, -GRID_REACH, GRID_REACH)?;
-    range("height", options.height_voxels, -extent, extent)?;
-    range("depth", options.depth_voxels, 0.0, extent)?;
-    range("depth of the surface material", options.surface_voxels, 0.0, extent)?;
+    range("base_voxels", options.base_voxels, -GRID_REACH, GRID_REACH)?;
+    range("height_voxels", options.height_voxels, -extent, extent)?;
+    range("depth_voxels", options.depth_voxels, 0.0, extent)?;
+    range("surface_voxels", options.surface_voxels, 0.0, extent)?;
     if let Some(sea) = options.sea_level {
-        range("sea level", sea, -GRID_REACH, GRID_REACH)?;
-        if sea > options.base_voxels + options.height_voxels.max(0.0) + extent {
-            return refuse(format!("sea level {sea} is far above the land"));
-        }
+        // Not so far above the land that it would be an ocean.
+        let high = options.base_voxels + options.height_voxels.max(0.0) + extent;
+        range("sea_level", sea, -GRID_REACH, high.min(GRID_REACH))?;
     }
     if kinds[usize::from(options.water)] != Kind::Liquid {
         return refuse(format!("material {} is to be water but is not liquid", options.water));

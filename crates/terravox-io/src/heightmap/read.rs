@@ -62,13 +62,23 @@ fn check_size(width: u64, depth: u64) -> Result<(), HeightmapError> {
     }
 }
 
-/// Heights from a PNG: grey, or the luminance of colours (which, for the grey that most
-/// tools save as RGB, is that grey); 8 or 16 bits, with palettes and fewer bits expanded;
-/// transparency is ignored. The first row is the lowest z. At most [`MAX_SAMPLES`].
+/// What [`read_png`] does with a picture whose channels differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colours {
+    /// Refuse it: most likely it is a photograph or a screenshot.
+    #[default]
+    Refuse,
+    /// Take its luminance (Rec. 709) as height.
+    Luminance,
+}
+
+/// Heights from a PNG: grey of up to 16 bits, be it stored as RGB with equal channels or by a
+/// palette; transparency is ignored. The first row is the lowest z. At most [`MAX_SAMPLES`].
 ///
 /// # Errors
-/// If the bytes are not a PNG, damaged or too large.
-pub fn read_png(bytes: &[u8]) -> Result<Heights, HeightmapError> {
+/// If the bytes are not a PNG, damaged or too large, or a pixel has a colour and `colours`
+/// refuses those.
+pub fn read_png(bytes: &[u8], colours: Colours) -> Result<Heights, HeightmapError> {
     let error = |error: png::DecodingError| {
         HeightmapError::Png(error.to_string().chars().filter(|c| !c.is_control()).collect())
     };
@@ -78,50 +88,82 @@ pub fn read_png(bytes: &[u8]) -> Result<Heights, HeightmapError> {
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let info = decoder.read_header_info().map_err(error)?;
-    let size = [info.width as usize, info.height as usize];
+    let (size, interlaced) = ([info.width as usize, info.height as usize], info.interlaced);
     check_size(info.width.into(), info.height.into())?;
     let mut reader = decoder.read_info().map_err(error)?;
     let (colour, depth) = reader.output_color_type();
-    let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_BYTES);
-    let Some(bytes) = bytes else {
-        return Err(HeightmapError::Png(format!("{} × {} pixels are too many", size[0], size[1])));
-    };
-    let mut pixels = vec![0; bytes];
-    reader.next_frame(&mut pixels).map_err(error)?;
-    let channels = colour.samples();
-    let grey = matches!(colour, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    let (values, step) = match depth {
-        BitDepth::Sixteen => {
-            let (words, _) = pixels.as_chunks::<2>();
-            let words: Vec<u16> = words.iter().map(|&word| u16::from_be_bytes(word)).collect();
-            (luminance(&words, channels, grey, 65535.0), 1.0 / 65535.0)
+    let mut pixels = Pixels::new(colour, depth, colours, size);
+    if interlaced {
+        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_BYTES);
+        let Some(bytes) = bytes else {
+            let [width, height] = size;
+            return Err(HeightmapError::Png(format!("{width} × {height} pixels are too many")));
+        };
+        let mut all = vec![0; bytes];
+        reader.next_frame(&mut all).map_err(error)?;
+        pixels.add(&all)?;
+    } else {
+        // Row by row: decoded pixels take up to eight times the memory of heights.
+        while let Some(row) = reader.next_row().map_err(error)? {
+            pixels.add(row.data())?;
         }
-        _ => (luminance(&pixels, channels, grey, 255.0), 1.0 / 255.0),
-    };
-    if values.len() != size[0] * size[1] {
-        let (found, [width, height]) = (values.len(), size);
-        return Err(HeightmapError::Png(format!("{found} pixels, not {width} × {height}")));
     }
-    Ok(Heights { size, values, step })
+    pixels.finish()
 }
 
-/// A value of 0 to 1 a pixel.
-fn luminance<T: Copy + Into<u32>>(
-    samples: &[T],
+/// Heights of pixels in their order.
+struct Pixels {
     channels: usize,
-    grey: bool,
-    full: f32,
-) -> Vec<f32> {
-    let pixels = samples.chunks_exact(channels);
-    if grey {
-        return pixels.map(|p| p[0].into() as f32 / full).collect();
+    wide: bool,
+    colours: Colours,
+    size: [usize; 2],
+    values: Vec<f32>,
+}
+
+impl Pixels {
+    fn new(colour: ColorType, depth: BitDepth, colours: Colours, size: [usize; 2]) -> Pixels {
+        let channels = colour.samples();
+        Pixels { channels, wide: depth == BitDepth::Sixteen, colours, size, values: Vec::new() }
     }
-    // Rec. 709 weights in 1/10000, in integers: grey stays exactly what it is.
-    let weighed = |p: &[T]| {
-        let [r, g, b] = [p[0], p[1], p[2]].map(|v| v.into());
-        (2126 * r + 7152 * g + 722 * b) as f64 / 10_000.0
-    };
-    pixels.map(|p| (weighed(p) / f64::from(full)) as f32).collect()
+
+    /// The value of white.
+    fn full(&self) -> f32 {
+        if self.wide { 65535.0 } else { 255.0 }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), HeightmapError> {
+        let full = self.full();
+        let sample_bytes = 1 + usize::from(self.wide);
+        for pixel in bytes.chunks_exact(sample_bytes * self.channels) {
+            let sample = |i: usize| match self.wide {
+                true => u16::from_be_bytes([pixel[2 * i], pixel[2 * i + 1]]),
+                false => pixel[i].into(),
+            };
+            // Grey, perhaps with transparency.
+            if self.channels < 3 {
+                self.values.push(f32::from(sample(0)) / full);
+                continue;
+            }
+            let rgb = [0, 1, 2].map(sample);
+            if self.colours == Colours::Refuse && (rgb[0] != rgb[1] || rgb[1] != rgb[2]) {
+                let (at, width) = (self.values.len(), self.size[0].max(1));
+                return Err(HeightmapError::Colours { pixel: [at % width, at / width], rgb });
+            }
+            // Rec. 709 weights in 1/10000, in integers: grey stays exactly what it is.
+            let [r, g, b] = rgb.map(u32::from);
+            let weighed = f64::from(2126 * r + 7152 * g + 722 * b) / 10_000.0;
+            self.values.push((weighed / f64::from(full)) as f32);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Heights, HeightmapError> {
+        let (size, found, [width, height]) = (self.size, self.values.len(), self.size);
+        if found != width * height {
+            return Err(HeightmapError::Png(format!("{found} pixels, not {width} × {height}")));
+        }
+        Ok(Heights { size, step: 1.0 / self.full(), values: self.values })
+    }
 }
 
 /// Heights from raw unsigned 16-bit little-endian samples, row by row, the first row at
@@ -190,34 +232,51 @@ mod tests {
         let rgba =
             png(ColorType::Rgba, BitDepth::Eight, [2, 1], &[51, 51, 51, 0, 255, 255, 255, 0]);
         for file in [grey8, alpha, rgb, rgba] {
-            let heights = read_png(&file).unwrap();
+            let heights = grey(&file);
             assert_eq!((heights.size, &heights.values[..]), ([2, 1], &[0.2, 1.0][..]));
         }
         let grey16 = png(ColorType::Grayscale, BitDepth::Sixteen, [1, 2], &[0x33, 0x33, 0, 1]);
         let rgb16 = [[0x33; 6], [0, 1, 0, 1, 0, 1]].concat();
         let rgb16 = png(ColorType::Rgb, BitDepth::Sixteen, [1, 2], &rgb16);
         for file in [grey16, rgb16] {
-            let heights = read_png(&file).unwrap();
+            let heights = grey(&file);
             assert_eq!((heights.size, &heights.values[..]), ([1, 2], &[0.2, 1.0 / 65535.0][..]));
         }
         let indexed = png(ColorType::Indexed, BitDepth::One, [2, 1], &[0b0100_0000]);
-        assert_eq!(read_png(&indexed).unwrap().values, [0.0, 0.2]);
+        assert_eq!(grey(&indexed).values, [0.0, 0.2]);
         let bits = png(ColorType::Grayscale, BitDepth::Two, [2, 1], &[0b0111_0000]);
-        assert_eq!(read_png(&bits).unwrap().values, [85.0 / 255.0, 1.0]);
-        let green = png(ColorType::Rgb, BitDepth::Eight, [1, 1], &[0, 255, 0]);
-        assert_eq!(read_png(&green).unwrap().values, [0.7152]);
+        assert_eq!(grey(&bits).values, [85.0 / 255.0, 1.0]);
+    }
+
+    fn grey(file: &[u8]) -> Heights {
+        read_png(file, Colours::Refuse).unwrap()
+    }
+
+    #[test]
+    fn colours_are_refused_where_they_are_unless_their_luminance_is_asked_for() {
+        let eight = [[9, 9, 9], [51, 51, 51], [7, 7, 7], [0, 255, 0]].concat();
+        let eight = png(ColorType::Rgb, BitDepth::Eight, [2, 2], &eight);
+        let error = read_png(&eight, Colours::Refuse).unwrap_err();
+        assert_eq!(error, HeightmapError::Colours { pixel: [1, 1], rgb: [0, 255, 0] });
+        assert!(error.to_string().contains("(1, 1)"), "{error}");
+        let luminance = read_png(&eight, Colours::Luminance).unwrap();
+        assert_eq!(luminance.values[1..], [0.2, 7.0 / 255.0, 0.7152]);
+        // One bit of sixteen is a colour, too.
+        let sixteen = png(ColorType::Rgba, BitDepth::Sixteen, [1, 1], &[0, 5, 0, 5, 0, 4, 0, 0]);
+        assert!(read_png(&sixteen, Colours::Refuse).is_err());
+        assert!(read_png(&sixteen, Colours::Luminance).is_ok());
     }
 
     #[test]
     fn damaged_pngs_are_errors() {
         let good = png(ColorType::Grayscale, BitDepth::Sixteen, [9, 9], &[7; 162]);
         for end in 0..good.len() - 12 {
-            assert!(read_png(&good[..end]).is_err(), "cut at {end}");
+            assert!(read_png(&good[..end], Colours::Refuse).is_err(), "cut at {end}");
         }
         for bit in 0..good.len() * 8 {
             let mut flipped = good.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Err(error) = read_png(&flipped) {
+            if let Err(error) = read_png(&flipped, Colours::Refuse) {
                 assert!(!error.to_string().contains('\n'));
             }
         }
@@ -233,7 +292,7 @@ mod tests {
         }
         huge.extend((!crc).to_be_bytes());
         huge.extend(&good[33..]);
-        let error = read_png(&huge).unwrap_err();
+        let error = read_png(&huge, Colours::Refuse).unwrap_err();
         assert!(matches!(error, HeightmapError::TooLarge { .. }), "{error}");
     }
 

@@ -41,24 +41,19 @@ pub(super) struct Column {
 
 impl Surface {
     pub(super) fn new(
-        heights: &Heights,
+        heights: Heights,
         options: &HeightmapOptions,
     ) -> Result<Surface, HeightmapError> {
         let mut columns = [0; 2];
         for (axis, columns) in columns.iter_mut().enumerate() {
             let extent = (heights.size[axis] as f64 * options.voxels_per_sample).round().max(1.0);
             if extent > MAX_EXTENT as f64 {
-                return Err(HeightmapError::TooLarge {
-                    what: "voxels along x or z",
-                    found: extent as u64,
-                    limit: MAX_EXTENT,
-                });
+                return Err(HeightmapError::TooWide { voxels: extent as u64 });
             }
             *columns = extent as u32;
         }
         let finest = columns.map(|columns| columns as usize);
-        let reduced = reduce(&heights.values, heights.size, finest);
-        let (mut values, size) = reduced;
+        let (mut values, size) = reduce(heights.values, heights.size, finest);
         if f64::from(heights.step) * options.height_voxels.abs() > SEEN_STEP {
             smooth_within(&mut values, size, heights.step / 2.0);
         }
@@ -66,8 +61,7 @@ impl Surface {
             *value = (options.base_voxels + f64::from(*value) * options.height_voxels) as f32;
         }
         if let Some(height) = values.iter().find(|height| f64::from(height.abs()) > GRID_REACH) {
-            let what = format!("a sample lies at height {height}, beyond what a grid holds");
-            return Err(HeightmapError::Options(what));
+            return Err(HeightmapError::TooHigh { height: f64::from(*height) });
         }
         let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
         Ok(Surface { size, values, scale, columns })
@@ -152,10 +146,10 @@ fn column(heights: &[f64], i: usize, stride: usize) -> Column {
 }
 
 /// Averages samples where there are more than `most` along an axis.
-fn reduce(values: &[f32], size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
+fn reduce(values: Vec<f32>, size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
     let to = [size[0].min(most[0]), size[1].min(most[1])];
     if to == size {
-        return (values.to_vec(), size);
+        return (values, size);
     }
     let range = |axis: usize, i: usize| {
         let start = i * size[axis] / to[axis];
@@ -180,24 +174,25 @@ fn reduce(values: &[f32], size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usi
 
 /// Moves each value toward the mean of its four neighbours, at most `reach` from where it
 /// was at first.
-fn smooth_within(values: &mut Vec<f32>, size: [usize; 2], reach: f32) {
-    let first = values.clone();
-    let mut next = values.clone();
+fn smooth_within(values: &mut [f32], size: [usize; 2], reach: f32) {
+    let first = values.to_vec();
     let [w, d] = size;
+    // Rows as they were before the round: the one that is being moved, and the one before.
+    let (mut own, mut before) = (vec![0.0; w], vec![0.0; w]);
     for _ in 0..SMOOTH_ROUNDS {
+        before.copy_from_slice(&values[..w]);
         for z in 0..d {
+            own.copy_from_slice(&values[z * w..][..w]);
+            let after = (z + 1).min(d - 1) * w;
             for x in 0..w {
-                let at = |x: usize, z: usize| values[z * w + x];
-                let sum = at(x.saturating_sub(1), z)
-                    + at((x + 1).min(w - 1), z)
-                    + at(x, z.saturating_sub(1))
-                    + at(x, (z + 1).min(d - 1));
+                let below = if z + 1 < d { values[after + x] } else { own[x] };
+                let sum = own[x.saturating_sub(1)] + own[(x + 1).min(w - 1)] + before[x] + below;
                 let i = z * w + x;
-                let smooth = values[i] + (sum / 4.0 - values[i]) * 0.8;
-                next[i] = smooth.clamp(first[i] - reach, first[i] + reach);
+                let smooth = own[x] + (sum / 4.0 - own[x]) * 0.8;
+                values[i] = smooth.clamp(first[i] - reach, first[i] + reach);
             }
+            std::mem::swap(&mut own, &mut before);
         }
-        std::mem::swap(values, &mut next);
     }
 }
 
@@ -210,7 +205,7 @@ mod tests {
     }
 
     fn surface(size: [usize; 2], values: Vec<f32>, options: &HeightmapOptions) -> Surface {
-        Surface::new(&Heights::new(size, values).unwrap(), options).unwrap()
+        Surface::new(Heights::new(size, values).unwrap(), options).unwrap()
     }
 
     #[test]
@@ -281,7 +276,7 @@ mod tests {
         let quantised = |x: usize| (truth(x) * 255.0).round() / 255.0;
         let values: Vec<f32> = (0..80 * 4).map(|i| quantised(i % 80)).collect();
         let heights = Heights { size: [80, 4], values: values.clone(), step };
-        let surface = Surface::new(&heights, &options(1.0, 255.0)).unwrap();
+        let surface = Surface::new(heights, &options(1.0, 255.0)).unwrap();
         let mut worst = [0f32; 2];
         for x in 10..70 {
             let slope = |at: &dyn Fn(usize) -> f32| (at(x + 1) - at(x)) * 6.0;
@@ -296,15 +291,15 @@ mod tests {
     fn heights_beyond_a_grid_are_refused() {
         for value in [f32::MAX, f32::MIN] {
             let heights = Heights::new([2, 1], vec![0.0, value]).unwrap();
-            let error = Surface::new(&heights, &options(1.0, 64.0)).err().unwrap();
-            assert!(error.to_string().contains("a sample lies at height"));
+            let error = Surface::new(heights, &options(1.0, 64.0)).err().unwrap();
+            assert!(matches!(error, HeightmapError::TooHigh { .. }), "{error}");
         }
     }
 
     #[test]
     fn worlds_too_wide_are_refused() {
         let heights = Heights::new([100, 1], vec![0.0; 100]).unwrap();
-        let error = Surface::new(&heights, &options(1000.0, 1.0)).err().unwrap();
-        assert!(error.to_string().contains("voxels along x or z: 100000, at most 65536"));
+        let error = Surface::new(heights, &options(1000.0, 1.0)).err().unwrap();
+        assert_eq!(error, HeightmapError::TooWide { voxels: 100_000 });
     }
 }

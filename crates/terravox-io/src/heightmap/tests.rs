@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use terravox::voxel::{Cell, GridOptions, VoxelPos};
+use terravox::voxel::{Cell, GridOptions, MaterialTable, VoxelPos};
 
 fn made(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, Imported) {
     let mut grid = VoxelGrid::new(GridOptions::default());
@@ -15,6 +15,11 @@ fn error(heights: &Heights, options: &HeightmapOptions) -> String {
     let error = import(heights, options, &mut grid, |_, _| {}).unwrap_err();
     assert!(grid.is_empty(), "nothing is written");
     error.to_string()
+}
+
+fn relief(heights: &Heights, options: &HeightmapOptions) -> Relief {
+    let table = MaterialTable::default();
+    Relief::new(heights.clone(), options.clone(), table.kinds()).unwrap()
 }
 
 proptest! {
@@ -42,8 +47,7 @@ proptest! {
         };
         let (grid, _) = made(&heights, &options);
         let mut off = 0;
-        for (n, pos) in ColumnFiller::new(&Surface::new(&heights, &options).unwrap(), &options)
-            .region().grow(3).voxels().enumerate()
+        for (n, pos) in relief(&heights, &options).region().grow(3).voxels().enumerate()
         {
             // A share of the voxels is enough, and a new one each time.
             if n % 7 != size[0] { continue }
@@ -174,12 +178,15 @@ fn options_that_make_no_sense_are_refused_by_name() {
         let shown = error(&heights, &options);
         assert!(shown.contains(part), "{shown}");
     };
-    is(HeightmapOptions { voxels_per_sample: f64::NAN, ..base() }, "voxels per sample is NaN");
-    is(HeightmapOptions { voxels_per_sample: 0.0, ..base() }, "voxels per sample is 0");
-    is(HeightmapOptions { height_voxels: 1e9, ..base() }, "height is 1000000000; give");
-    is(HeightmapOptions { depth_voxels: -1.0, ..base() }, "depth is -1");
-    is(HeightmapOptions { sea_level: Some(f64::INFINITY), ..base() }, "sea level is inf");
-    is(HeightmapOptions { sea_level: Some(1e8), ..base() }, "far above the land");
+    is(HeightmapOptions { voxels_per_sample: f64::NAN, ..base() }, "voxels_per_sample is NaN");
+    is(HeightmapOptions { voxels_per_sample: 0.0, ..base() }, "voxels_per_sample is 0");
+    is(
+        HeightmapOptions { height_voxels: 1e9, ..base() },
+        "height_voxels is 1000000000; give -65536 to 65536",
+    );
+    is(HeightmapOptions { depth_voxels: -1.0, ..base() }, "depth_voxels is -1");
+    is(HeightmapOptions { sea_level: Some(f64::INFINITY), ..base() }, "sea_level is inf");
+    is(HeightmapOptions { sea_level: Some(1e8), ..base() }, "sea_level is 100000000; give");
     is(HeightmapOptions { water: 2, ..base() }, "material 2 is to be water");
     is(HeightmapOptions { material: 1, ..base() }, "material 1 is to be ground");
     is(HeightmapOptions { origin: [0, i32::MAX], ..base() }, "origin z is 2147483647");
@@ -187,7 +194,38 @@ fn options_that_make_no_sense_are_refused_by_name() {
     is(HeightmapOptions { base_voxels: (1 << 30) as f64, ..base() }, "beyond what a grid holds");
     let wide = Heights::new([1000, 1000], vec![0.0; 1_000_000]).unwrap();
     let shown = error(&wide, &HeightmapOptions { voxels_per_sample: 60.0, ..base() });
-    assert!(shown.contains("chunks of the world: "), "{shown}");
+    assert!(shown.contains("chunks, at most 1048576 in memory"), "{shown}");
     assert!(Heights::new([1, 1], vec![f32::NAN]).unwrap_err().to_string().contains("finite"));
     assert!(Heights::new([2, 1], vec![0.0]).unwrap_err().to_string().contains("not 2 × 1"));
+}
+
+#[test]
+fn columns_made_alone_are_those_of_the_whole_world() {
+    let values = (0..30 * 20).map(|i| ((i * 7919) % 1009) as f32 / 1009.0).collect();
+    let heights = Heights::new([30, 20], values).unwrap();
+    let options = HeightmapOptions {
+        voxels_per_sample: 3.0,
+        height_voxels: 90.0,
+        depth_voxels: 100.0,
+        origin: [-45, 7],
+        sea_level: Some(30.0),
+        ..HeightmapOptions::default()
+    };
+    let (whole, imported) = made(&heights, &options);
+    let relief = relief(&heights, &options);
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut uniform = DenseBox::default();
+    let (mut uniform_chunks, mut chunks) = (0, 0);
+    // In another order.
+    for &column in relief.chunk_columns().iter().rev() {
+        for chunk in relief.column(column) {
+            assert_eq!(chunk.position().region(), chunk.cells(&mut uniform).region());
+            grid.write(chunk.cells(&mut uniform)).unwrap();
+            uniform_chunks += u64::from(matches!(chunk, ChunkCells::Uniform { .. }));
+            chunks += 1;
+        }
+    }
+    assert_eq!(grid.digest(), whole.digest());
+    assert_eq!((chunks, imported.columns), (imported.chunks, relief.columns()));
+    assert!(uniform_chunks > 5, "{uniform_chunks} of {chunks}");
 }

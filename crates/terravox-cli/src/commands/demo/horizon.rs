@@ -6,17 +6,11 @@ use super::{Taken, Times};
 use crate::args::{DEMO_SEED, Demo, Levels};
 use crate::console::Console;
 use crate::failure::Outcome;
-use crate::far::{self, Far};
+use crate::far::{self, BEARING, CAMERA, Far};
 use crate::output::Output;
 use std::path::PathBuf;
 use terravox::mesh::shade::UNSET;
 use terravox_cli::render::{Camera, FOV_DEGREES, PictureOptions, Scene};
-
-/// Above the highest hill, metres.
-const CAMERA: [f64; 3] = [0.0, 140.0, 0.0];
-
-/// Degrees from north, and above the horizon.
-const BEARING: [f64; 2] = [40.0, -8.0];
 
 /// What is shown: half the usual detail, as the picture is to be taken in seconds.
 const LEVELS: Levels = Levels { distance: 8192.0, detail: 1.5, morph: None, simplify: None };

@@ -9,6 +9,7 @@ mod collapse;
 mod cover;
 mod deviation;
 mod fans;
+mod flat;
 mod grid;
 mod join;
 mod left;
@@ -25,6 +26,7 @@ pub use join::joined;
 use crate::mesh::{BlockMesh, Surface};
 use collapse::{Collapse, Limits};
 use deviation::{Deviation, Far};
+use flat::Flat;
 
 /// Tries before the input is given back, and those after which vertices about stay.
 const TRIES: u32 = 12;
@@ -55,6 +57,7 @@ impl Simplify {
 /// Simplifies surfaces. Holds scratch memory, so keep one per thread and reuse it.
 #[derive(Default)]
 pub struct Simplifier {
+    flat: Flat,
     collapse: Collapse,
     deviation: Deviation,
     kept: Vec<[u32; 3]>,
@@ -89,7 +92,9 @@ impl Simplifier {
         let error = error.min(MOST_ERROR);
         let finite = surface.positions.as_flattened().iter().all(|p| p.is_finite());
         assert!(finite, "a vertex whose place is not finite");
-        let Simplifier { collapse, deviation, kept, far } = self;
+        let Simplifier { flat, collapse, deviation, kept, far } = self;
+        let merged = flat.merged(surface, block);
+        let surface = merged.as_ref().unwrap_or(surface);
         collapse.read(surface, error, how.free_border);
         deviation.read(surface, error);
         for round in 0..TRIES {

@@ -42,8 +42,10 @@ const SHARP: f32 = 0.3;
 const MOST_UNDER: u32 = 12;
 const LITTLE: f32 = 0.1;
 
-/// Around what is far, so many rings of vertices stay nearer in the next run.
-const RINGS: u32 = 2;
+/// Around what is far, so many rings of vertices stay nearer in the next run; in the last runs
+/// more. Each ring has more done again: of a rough tile one ring is a third, two nearly all.
+const RINGS: u32 = 1;
+const LAST_RINGS: u32 = 2;
 
 /// Vertices that one is tried to be drawn onto.
 const TRIED: usize = 3;
@@ -213,7 +215,7 @@ impl Collapse {
     pub fn forbid(&mut self, far: &Far, stay: bool) {
         self.forbidden.extend(far.few.iter().map(|t| sorted(*t)));
         let mut found: Vec<u32> = far.all.iter().chain(&far.few).flatten().copied().collect();
-        for _ in 0..RINGS {
+        for _ in 0..if stay { LAST_RINGS } else { RINGS } {
             let around = found.iter().flat_map(|&v| self.whole.edges(v).flatten());
             found = around.collect();
             found.sort_unstable();

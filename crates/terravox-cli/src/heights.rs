@@ -1,0 +1,304 @@
+//! Heightmaps: metres of the command line to voxels and back, and worlds that are made piece
+//! by piece since they are larger than memory.
+
+use crate::args::Heightmap;
+use crate::census::Census;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::world::{World, store_failure};
+use rayon::prelude::*;
+use std::fs;
+use std::path::Path;
+use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
+use terravox_io::heightmap::{
+    self, ChunkCells, Colours, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT, Relief,
+};
+use terravox_io::roblox::RobloxMetadata;
+use terravox_store::{Draft, Overwrite, Store, WorldInfo};
+
+/// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces
+/// write to one coarse block, and small enough that two of them take little memory.
+const PIECE: i32 = 16;
+
+/// What samples a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A PNG.
+    Png,
+    /// 16 bits each, little-endian, without a header.
+    Raw,
+}
+
+impl Kind {
+    /// The kind of a file by its extension and first bytes, if it is a heightmap.
+    pub fn of(extension: &str, start: &[u8]) -> Option<Kind> {
+        match extension {
+            "raw" | "r16" => Some(Kind::Raw),
+            "png" => Some(Kind::Png),
+            _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(Kind::Png),
+        }
+    }
+}
+
+/// Makes a whole world in memory.
+///
+/// # Errors
+/// If the file is damaged or no heightmap, an option is out of range, or the world does not
+/// fit in memory.
+pub fn import(
+    path: &Path,
+    bytes: Vec<u8>,
+    kind: Kind,
+    options: &Heightmap,
+    console: &Console,
+) -> Outcome<World> {
+    let info = info(options);
+    let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
+    let heights = read(bytes, kind, options).map_err(explain)?;
+    let how = in_voxels(&heights, options, info.voxel_size_m);
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let bar = console.bar("importing", 1);
+    heightmap::import(&heights, &how, &mut grid, |done, all| bar.set(done, all))
+        .map_err(explain)?;
+    drop(bar);
+    Ok(World {
+        grid,
+        info,
+        roblox: RobloxMetadata::default(),
+        source: "heightmap",
+        file_bytes: 0,
+        notes: Vec::new(),
+    })
+}
+
+/// A world that was made piece by piece.
+pub struct Streamed {
+    /// What is in it.
+    pub census: Census,
+    /// Length of its file.
+    pub file_bytes: u64,
+}
+
+/// Makes a world file piece by piece: pieces are made on all threads while the one before is
+/// written. Memory holds the samples and two pieces, however large the world.
+///
+/// # Errors
+/// As [`import`], but for its size; and if the world cannot be written.
+pub fn stream(
+    path: &Path,
+    bytes: Vec<u8>,
+    kind: Kind,
+    options: &Heightmap,
+    target: (&Path, Overwrite),
+    console: &Console,
+) -> Outcome<Streamed> {
+    let info = info(options);
+    let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
+    let heights = read(bytes, kind, options).map_err(explain)?;
+    let how = in_voxels(&heights, options, info.voxel_size_m);
+    let relief = Relief::new(heights, how, info.materials.kinds()).map_err(explain)?;
+    let draft = Store::create(target.0, &info, target.1).map_err(store_failure)?;
+    let pieces = pieces(&relief);
+    let bar = console.bar("importing", pieces.iter().map(Vec::len).sum());
+    let mut census = Census::default();
+    let mut made = None;
+    for piece in &pieces {
+        let (written, next) = rayon::join(
+            || made.as_ref().map_or(Ok(()), |grid| write(&draft, grid)),
+            || make(&relief, piece, &info.materials),
+        );
+        written?;
+        census.add(&Census::of(&next, console).map_err(Failure::at(path))?);
+        bar.add(piece.len());
+        made = Some(next);
+    }
+    if let Some(last) = made.take() {
+        write(&draft, &last)?;
+    }
+    drop(bar);
+    let busy = console.busy("finishing");
+    drop(draft.finish().map_err(store_failure)?);
+    drop(busy);
+    let file_bytes = fs::metadata(target.0).map_err(Failure::at(target.0))?.len();
+    Ok(Streamed { census, file_bytes })
+}
+
+/// Chunk columns in squares, those that share coarse blocks one after the other.
+fn pieces(relief: &Relief) -> Vec<Vec<[i32; 2]>> {
+    let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE), z.div_euclid(PIECE)];
+    let mut columns = relief.chunk_columns();
+    // The Morton number of the square.
+    let order = |column: [i32; 2]| {
+        let [x, z] = square(column).map(|v| (v + (1 << 24)) as u64);
+        let bit = |value: u64, bit: u32| (value >> bit) & 1;
+        (0..26).fold(0, |sum, i| sum | (bit(x, i) << (2 * i)) | (bit(z, i) << (2 * i + 1)))
+    };
+    columns.sort_by_cached_key(|&column| order(column));
+    columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()
+}
+
+fn make(relief: &Relief, columns: &[[i32; 2]], materials: &MaterialTable) -> VoxelGrid {
+    let made: Vec<Vec<ChunkCells>> =
+        columns.par_iter().map(|&column| relief.column(column)).collect();
+    let materials = materials.clone();
+    let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
+    let mut uniform = DenseBox::default();
+    for chunk in made.iter().flatten() {
+        let done = grid.write(chunk.cells(&mut uniform));
+        assert!(done.is_ok(), "a whole chunk can always be written");
+    }
+    grid
+}
+
+fn write(draft: &Draft, grid: &VoxelGrid) -> Outcome<()> {
+    draft.write_all(grid, |_, _| ()).map(drop).map_err(store_failure)
+}
+
+fn info(options: &Heightmap) -> WorldInfo {
+    WorldInfo { voxel_size_m: options.voxel_size.unwrap_or(1.0), ..WorldInfo::default() }
+}
+
+fn read(bytes: Vec<u8>, kind: Kind, options: &Heightmap) -> Result<Heights, HeightmapError> {
+    let colours = if options.luma { Colours::Luminance } else { Colours::Refuse };
+    let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
+    match kind {
+        Kind::Png => heightmap::read_png(&bytes, colours),
+        Kind::Raw => heightmap::read_raw_u16(&bytes, size),
+    }
+}
+
+/// Metres of the command line to voxels.
+fn in_voxels(heights: &Heights, options: &Heightmap, voxel: f64) -> HeightmapOptions {
+    let defaults = HeightmapOptions::default();
+    let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
+    let [low, high] = heights.range().map(f64::from);
+    let across = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
+    let stretched = across / 8.0 / (high - low).max(1e-9);
+    let height_voxels = match options.vertical_scale {
+        Some(height) => height / voxel,
+        None if high > low => stretched,
+        None => defaults.height_voxels,
+    };
+    let sea_level = options.sea_level.map(|sea| sea / voxel);
+    HeightmapOptions {
+        voxels_per_sample,
+        height_voxels,
+        sea_level,
+        depth_voxels: options.depth.map_or(defaults.depth_voxels, |depth| depth / voxel),
+        rules: heightmap::default_rules(low * height_voxels, high * height_voxels, sea_level),
+        ..defaults
+    }
+}
+
+/// What is wrong, in metres and by the names of the command line.
+fn explained(error: &HeightmapError, voxel: f64) -> String {
+    let metres = |voxels: f64| metres(voxels * voxel);
+    match error {
+        HeightmapError::Colours { .. } => {
+            format!("{error}; import --luma takes their brightness as height")
+        }
+        HeightmapError::RawSize { .. } | HeightmapError::RawNotSquare { .. } => {
+            format!("{error} (import --width SAMPLES --height ROWS)")
+        }
+        HeightmapError::TooWide { voxels } => {
+            let [wide, most] = [*voxels, MAX_EXTENT].map(|voxels| metres(voxels as f64));
+            let size = metres(*voxels as f64 / MAX_EXTENT as f64);
+            format!(
+                "the world would be {wide} m wide, at most {most} m with voxels of {voxel} m; \
+                 give --voxel-size {size} or more, or a lower --scale"
+            )
+        }
+        HeightmapError::TooManyChunks { chunks } => format!(
+            "the world would have {chunks} chunks, more than fit in memory; make a file of it \
+             first, piece by piece: terravox import"
+        ),
+        HeightmapError::OutOfRange { option, value, low, high } => {
+            let flag = match *option {
+                "voxels_per_sample" => "--scale",
+                "height_voxels" => "--vertical-scale",
+                "depth_voxels" => "--depth",
+                "sea_level" => "--sea-level",
+                _ => return error.to_string(),
+            };
+            let [value, least, most] = [*value, low.max(0.0), *high].map(metres);
+            let range = match *option {
+                "sea_level" => format!("{} to {most}", metres(*low)),
+                "voxels_per_sample" => format!("{least} to {most}"),
+                _ => format!("at most {most}"),
+            };
+            format!("{flag} is {value} m; give {range} m with voxels of {voxel} m (--voxel-size)")
+        }
+        HeightmapError::TooHigh { height } => {
+            format!("the land would reach {} m, which no world holds", metres(*height))
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A length with at most six digits that count.
+fn metres(length: f64) -> String {
+    if length == 0.0 || !length.is_finite() {
+        return length.to_string();
+    }
+    let digits = 5 - length.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(digits);
+    let rounded = (length * scale).round() / scale;
+    if rounded.is_finite() { rounded.to_string() } else { length.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_range_is_said_in_metres() {
+        let wrong = |scale, vertical, depth, voxel| {
+            let heights = Heights::new([2, 2], vec![0.0, 0.1, 0.5, 1.0]).expect("heights");
+            let options = Heightmap {
+                scale: Some(scale),
+                vertical_scale: Some(vertical),
+                depth: Some(depth),
+                voxel_size: Some(voxel),
+                ..Heightmap::default()
+            };
+            let how = in_voxels(&heights, &options, voxel);
+            let kinds = MaterialTable::default();
+            let error = Relief::new(heights, how, kinds.kinds()).err().expect("an error");
+            explained(&error, voxel)
+        };
+        let high = wrong(8.0, 600_000.0, 8.0, 8.0);
+        assert_eq!(
+            high,
+            "--vertical-scale is 600000 m; give at most 524288 m with voxels of 8 m (--voxel-size)"
+        );
+        let fine = wrong(1.0, 1.0, 1.0, 1e-4);
+        assert!(fine.starts_with("--scale is 1 m; give 0.0000000976563 to 0.1024 m"), "{fine}");
+        let deep = wrong(0.5, 10.0, 40_000.0, 0.5);
+        assert!(deep.starts_with("--depth is 40000 m; give at most 32768 m"), "{deep}");
+        let wide = explained(&HeightmapError::TooWide { voxels: 100_000 }, 0.25);
+        assert!(wide.starts_with("the world would be 25000 m wide, at most 16384 m"), "{wide}");
+        assert!(
+            wide.contains("--voxel-size 0.381470 or") || wide.contains("--voxel-size 0.38147 or")
+        );
+    }
+
+    #[test]
+    fn pieces_are_all_columns_once_in_squares() {
+        let heights = Heights::new([40, 30], vec![0.5; 1200]).expect("heights");
+        let options = HeightmapOptions {
+            voxels_per_sample: 32.0,
+            origin: [-200, 70],
+            ..HeightmapOptions::default()
+        };
+        let kinds = MaterialTable::default();
+        let relief = Relief::new(heights, options, kinds.kinds()).expect("options");
+        let pieces = pieces(&relief);
+        let mut all = pieces.concat();
+        all.sort_unstable();
+        let mut columns = relief.chunk_columns();
+        columns.sort_unstable();
+        assert_eq!(all, columns);
+        assert!(pieces.iter().all(|piece| piece.len() <= (PIECE * PIECE) as usize));
+        assert!(pieces.len() <= 16, "{}", pieces.len());
+    }
+}

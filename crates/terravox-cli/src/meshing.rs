@@ -1,0 +1,120 @@
+//! The surface of a world tile by tile, on all threads, perhaps of fewer triangles.
+
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use terravox::lod::{Simplifier, Simplify, joined};
+use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
+use terravox_io::tiles::{Tile, tiles};
+
+/// Chunks along the edge of a tile, and of one whose triangles are made fewer: its borders
+/// keep theirs, but what is larger falls out of the processor's caches.
+const TILE_EDGE: u16 = 4;
+const SIMPLIFIED_EDGE: u16 = 3;
+
+/// Tiles a thread that are made before they are written: enough that no thread waits long for
+/// another, and few enough that the triangles of a large world need not fit in memory.
+const TILES_A_THREAD: usize = 16;
+
+/// The name of a tile and its meshes.
+pub type MeshedTile = (String, Vec<BlockMesh>);
+
+/// How tiles are meshed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meshing {
+    /// Cells of 2^mip voxels.
+    pub mip: u8,
+    /// How far, in cells, the surface may move for fewer triangles; `None` for all triangles.
+    pub simplify: Option<f32>,
+    /// Leave the ground out.
+    pub only_liquid: bool,
+}
+
+/// Scratch memory of one thread.
+#[derive(Default)]
+struct Scratch {
+    mesher: Mesher,
+    cells: DenseBox,
+}
+
+/// The meshes of tiles, in their order, made by all threads as they are taken. The same on any
+/// number of threads. `step` is called after each tile, on any thread.
+///
+/// Items are [`NotHeld`] where the world does not hold a cell that is needed.
+pub fn mesh_tiles<'a>(
+    snapshot: &'a Snapshot,
+    tiles: &'a [Tile],
+    how: Meshing,
+    step: &'a (dyn Fn() + Sync),
+) -> impl Iterator<Item = Result<MeshedTile, NotHeld>> + 'a {
+    let mesh = move |simplifier: &mut Simplifier, tile: &Tile| {
+        let mut meshes = mesh_tile(snapshot, tile, how.mip)?;
+        if how.only_liquid {
+            meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
+        }
+        let meshes = simplified(meshes, how.simplify, simplifier);
+        step();
+        Ok((tile.name(), meshes))
+    };
+    let at_once = TILES_A_THREAD * rayon::current_num_threads();
+    tiles.chunks(at_once).flat_map(move |tiles| {
+        let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, mesh);
+        meshed.collect::<Vec<_>>()
+    })
+}
+
+/// Meshes a tile, chunk by chunk, on all threads; what has no surface is left out.
+///
+/// # Errors
+/// [`NotHeld`] if the world does not hold a cell that is needed.
+pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockMesh>, NotHeld> {
+    let mesh = |scratch: &mut Scratch, &chunk: &ChunkPos| {
+        if mip == 0 && is_inside(snapshot, chunk) {
+            return Ok(None);
+        }
+        snapshot.read(chunk.region().grow(PAD), mip, &mut scratch.cells)?;
+        let mut mesh = BlockMesh::new();
+        scratch.mesher.mesh(&scratch.cells, snapshot.materials(), &mut mesh);
+        Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
+    };
+    let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);
+    meshes.filter_map(Result::transpose).collect()
+}
+
+/// Whether a chunk and all around it are of one kind, so that no face is there.
+fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
+    let around = Region::new([-1; 3], [2; 3]);
+    let mut kinds = around.voxels().map(|step| -> Option<Kind> {
+        let at = ChunkPos::new(chunk.x + step.x, chunk.y + step.y, chunk.z + step.z);
+        let material = snapshot.chunk(at).ok()?.uniform_material()?;
+        Some(snapshot.materials().kind(material))
+    });
+    let first = kinds.next().flatten();
+    first.is_some() && kinds.all(|kind| kind == first)
+}
+
+/// The tiles of a world.
+pub fn tiles_of(snapshot: &Snapshot, how: Meshing) -> Vec<Tile> {
+    let mip = how.mip;
+    let not_air = |chunk: &ChunkPos| {
+        snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
+    };
+    let chunks = snapshot.chunks().into_iter().filter(not_air);
+    let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
+    let coarser: BTreeSet<VoxelPos> = coarser.collect();
+    let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
+    tiles(&chunks, if how.simplify.is_some() { SIMPLIFIED_EDGE } else { TILE_EDGE })
+}
+
+/// Meshes that touch as one, of fewer triangles, none of whose points moves by more than
+/// `error` cells; as they are without an error.
+pub fn simplified(
+    meshes: Vec<BlockMesh>,
+    error: Option<f32>,
+    simplifier: &mut Simplifier,
+) -> Vec<BlockMesh> {
+    let regions = meshes.iter().map(|mesh| mesh.block);
+    let (Some(error), Some(all)) = (error, regions.reduce(Region::union)) else { return meshes };
+    let one = joined(all, &meshes.iter().collect::<Vec<_>>());
+    vec![simplifier.simplify_block(&one, Simplify::within(error))]
+}

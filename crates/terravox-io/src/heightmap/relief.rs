@@ -1,0 +1,130 @@
+//! A heightmap as chunks, column by column: any part of it at any time, on any thread.
+
+use super::fill::ColumnFiller;
+use super::surface::Surface;
+use super::{HeightmapError, HeightmapOptions, Heights, check};
+use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
+
+/// Ground of a heightmap that is made where it is asked for. Holds the samples and nothing of
+/// the chunks, so worlds may be far larger than memory.
+///
+/// ```
+/// use terravox::voxel::{MaterialTable, DenseBox};
+/// use terravox_io::heightmap::{Heights, HeightmapOptions, Relief};
+///
+/// // 2 × 2 samples, 320 m apart, 500 m high.
+/// let heights = Heights::new([2, 2], vec![0.0, 0.2, 0.7, 1.0]).unwrap();
+/// let options = HeightmapOptions {
+///     voxels_per_sample: 320.0,
+///     height_voxels: 500.0,
+///     ..HeightmapOptions::default()
+/// };
+/// let relief = Relief::new(heights, options, MaterialTable::default().kinds()).unwrap();
+/// assert_eq!(relief.chunk_columns().len(), 400);
+/// let mut cells = DenseBox::default();
+/// for chunk in relief.column([7, 3]) {
+///     assert_eq!(chunk.cells(&mut cells).region(), chunk.position().region());
+/// }
+/// ```
+pub struct Relief {
+    surface: Surface,
+    options: HeightmapOptions,
+    region: Region,
+}
+
+/// What a chunk is made of.
+pub enum ChunkCells {
+    /// Full cells of one material.
+    Uniform {
+        /// Where.
+        chunk: ChunkPos,
+        /// Of what; not air.
+        material: u8,
+    },
+    /// Cells of a whole chunk.
+    Mixed(DenseBox),
+}
+
+impl Relief {
+    /// Prepares heights; `kinds` are those of the world's materials.
+    ///
+    /// # Errors
+    /// If an option is not a finite number in its range, a material is of the wrong kind, or
+    /// the world would be too wide or reach beyond what a grid holds.
+    pub fn new(
+        heights: Heights,
+        options: HeightmapOptions,
+        kinds: &[Kind; 256],
+    ) -> Result<Relief, HeightmapError> {
+        check(&options, kinds)?;
+        let surface = Surface::new(heights, &options)?;
+        let region = ColumnFiller::new(&surface, &options).region();
+        if !region.within_limits() {
+            return Err(HeightmapError::Options(format!(
+                "the world would reach {region}, beyond what a grid holds; change origin or height"
+            )));
+        }
+        Ok(Relief { surface, options, region })
+    }
+
+    /// The voxels that may be other than air.
+    pub fn region(&self) -> Region {
+        self.region
+    }
+
+    /// Voxels along x and z.
+    pub fn columns(&self) -> [u32; 2] {
+        self.surface.columns()
+    }
+
+    /// Lowest and highest point of the surface, in voxels.
+    pub fn heights(&self) -> [f64; 2] {
+        self.surface.heights()
+    }
+
+    /// Positions (x, z), in chunks, of all columns, x fastest.
+    pub fn chunk_columns(&self) -> Vec<[i32; 2]> {
+        let chunks = self.region.coarser(5);
+        (chunks.min.z..chunks.max.z)
+            .flat_map(|z| (chunks.min.x..chunks.max.x).map(move |x| [x, z]))
+            .collect()
+    }
+
+    /// All chunks of the column (x, z) that are not air, from below. The same whenever and
+    /// wherever it is called.
+    pub fn column(&self, [x, z]: [i32; 2]) -> Vec<ChunkCells> {
+        ColumnFiller::new(&self.surface, &self.options).column(x, z)
+    }
+}
+
+impl ChunkCells {
+    /// The position of the chunk.
+    pub fn position(&self) -> ChunkPos {
+        match self {
+            ChunkCells::Uniform { chunk, .. } => *chunk,
+            ChunkCells::Mixed(cells) => cells.region().min.chunk(),
+        }
+    }
+
+    /// The cells, as [`VoxelGrid::write`](terravox::voxel::VoxelGrid::write) takes them.
+    /// `uniform` is filled for a chunk of one material; called with the same box for the next
+    /// chunk of that material, it is only moved.
+    pub fn cells<'a>(&'a self, uniform: &'a mut DenseBox) -> &'a DenseBox {
+        match self {
+            ChunkCells::Mixed(cells) => cells,
+            ChunkCells::Uniform { chunk, material } => {
+                let region = chunk.region();
+                let is_filled = uniform.region().size() == region.size()
+                    && uniform.water().is_empty()
+                    && uniform.materials()[0] == *material;
+                if is_filled {
+                    uniform.move_to(region.min);
+                } else {
+                    uniform.reset(region);
+                    uniform.fill(*material);
+                }
+                uniform
+            }
+        }
+    }
+}
