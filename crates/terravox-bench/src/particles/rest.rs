@@ -40,7 +40,7 @@ fn ground(normals: &[[f32; 3]]) -> Ground {
     let inside = |p: [f64; 3]| {
         let along =
             |n: &[f32; 3]| -(0..3).map(|i| f64::from(n[i]) * (p[i] - middle[i])).sum::<f64>();
-        normals.iter().map(along).fold(f64::NEG_INFINITY, f32::max)
+        normals.iter().map(along).fold(f64::NEG_INFINITY, f64::max)
     };
     fill_sdf(&mut cells, 0, inside, |_| 8);
     let mut grid = VoxelGrid::new(GridOptions::default());
