@@ -28,7 +28,7 @@ pub use rest::{SimplifiedMesh, SimplifyJob};
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
-use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, VoxelGrid};
+use crate::voxel::{DenseBox, MAX_MIP, MipBlock, Region, VoxelGrid};
 use groups::Groups;
 use pick::{Picker, Step};
 use residency::Residency;
@@ -339,23 +339,13 @@ impl Lod {
     /// If they are not the block's.
     pub fn hold(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: DenseBox) {
         self.read_changes(grid);
-        self.residency.supply(block, cells);
-        self.residency.commit(grid, block);
+        assert_eq!(cells.region(), block.cells(), "a block is held as a whole");
+        self.residency.put(grid, block, &cells);
         self.residency.forget_plain(block, self.tiling.top());
         self.residency.skip_own_changes(grid);
         if let Some(changed) = &mut self.changed {
             changed.push(block.voxels());
         }
-    }
-
-    /// Chunks that were edited and not saved since, sorted. They do not leave memory.
-    pub fn edited_chunks(&self) -> Vec<ChunkPos> {
-        self.residency.edited()
-    }
-
-    /// Notes that chunks are saved as they are now, and may leave memory.
-    pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
-        self.residency.saved(chunks);
     }
 }
 

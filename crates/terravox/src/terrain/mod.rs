@@ -9,24 +9,25 @@ mod loose;
 mod part;
 mod placement;
 mod rays;
+mod save;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshJob, MeshScratch, MeshSwap, MeshedBlock, ShownMesh};
 pub use part::Part;
 pub use placement::Placement;
 pub use rays::RayHit;
+pub use save::Unsaved;
 pub use update::{Budget, Viewer};
 
 use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
-use crate::edit::{Editor, History};
+use crate::edit::{Editor, History, HistoryStamp};
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, DenseBox, GridOptions, MAX_BOX_CELLS, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
 };
 use effects::EffectPlanes;
-use part::filled;
 use std::fmt;
 use std::sync::Arc;
 use update::Flight;
@@ -53,6 +54,13 @@ impl Default for TerrainOptions {
             collider: ColliderOptions::default(),
             lod: LodOptions::default(),
         }
+    }
+}
+
+impl From<Placement> for TerrainOptions {
+    /// The default options at this placement.
+    fn from(placement: Placement) -> TerrainOptions {
+        TerrainOptions { placement, ..TerrainOptions::default() }
     }
 }
 
@@ -118,6 +126,8 @@ pub struct Terrain {
     swaps: Vec<MeshSwap>,
     editor: Editor,
     history: History,
+    /// The state of the history that is on disk.
+    saved_history: HistoryStamp,
     loose: Loose,
 }
 
@@ -133,31 +143,32 @@ impl Terrain {
     ///
     /// # Panics
     /// If the voxel size is not positive and finite.
-    pub fn new(options: TerrainOptions) -> Terrain {
-        let TerrainOptions { placement, grid, collider, lod } = options;
-        let mut terrain = Terrain::from_grid(VoxelGrid::new(grid), placement);
-        terrain.collider = Collider::new(collider);
-        terrain.lod = Lod::new(lod);
-        terrain
+    pub fn new(mut options: TerrainOptions) -> Terrain {
+        let grid = VoxelGrid::new(std::mem::take(&mut options.grid));
+        Terrain::from_grid(grid, options)
     }
 
-    /// A world around a grid that was loaded or imported.
+    /// A world around a grid that was loaded or imported, with options, of which
+    /// [`TerrainOptions::grid`] is ignored, or just a [`Placement`].
     ///
     /// # Panics
-    /// If the voxel size is not positive and finite.
-    pub fn from_grid(grid: VoxelGrid, placement: Placement) -> Terrain {
+    /// If the voxel size is not positive and finite, or another option is out of its range.
+    pub fn from_grid(grid: VoxelGrid, options: impl Into<TerrainOptions>) -> Terrain {
+        let TerrainOptions { placement, collider, lod, .. } = options.into();
         let size = placement.voxel_size_m;
         assert!(size > 0.0 && size.is_finite(), "voxels of {size} metres");
+        let history = History::default();
         Terrain {
             placement,
             grid,
-            lod: Lod::new(LodOptions::default()),
-            collider: Collider::default(),
+            lod: Lod::new(lod),
+            collider: Collider::new(collider),
             effects: EffectPlanes::default(),
             flight: Flight::default(),
             swaps: Vec::new(),
             editor: Editor::default(),
-            history: History::default(),
+            saved_history: history.stamp().clone(),
+            history,
             loose: Loose::default(),
         }
     }
@@ -179,6 +190,10 @@ impl Terrain {
 
     /// Fills the whole chunks that a box in world metres touches, chunk by chunk, from air.
     ///
+    /// In a world that is streamed in ([`Unlisted::Unknown`]) these chunks count as loaded:
+    /// they are not [unsaved](Terrain::unsaved), may leave memory when nothing shows them, and
+    /// those that have unsaved changes keep them. Elsewhere they are unsaved.
+    ///
     /// # Errors
     /// [`TerrainError::BeyondLimits`].
     pub fn fill(
@@ -192,8 +207,12 @@ impl Terrain {
             return Err(TerrainError::BeyondLimits(region));
         }
         for chunk in region.blocks::<5>() {
-            if let Some(cells) = filled(chunk.into(), self.placement, &fill) {
-                self.grid.write(&cells)?;
+            let Some(cells) = Part::fill(chunk.into(), self.placement, &fill) else { continue };
+            match self.grid.unlisted() {
+                Unlisted::Air => self.grid.write(&cells)?,
+                Unlisted::Unknown => {
+                    self.grid.load(&cells);
+                }
             }
         }
         Ok(())

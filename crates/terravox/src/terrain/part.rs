@@ -13,6 +13,25 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
+    /// Runs `fill` on one block, on any thread, and returns its cells; `None` if it says that
+    /// they cannot be had now ([`Part::set_missing`]).
+    ///
+    /// # Panics
+    /// If `fill` replaces the cells by those of another region.
+    pub fn fill(
+        block: MipBlock,
+        placement: Placement,
+        fill: impl Fn(&mut Part<'_>),
+    ) -> Option<DenseBox> {
+        let mut cells = DenseBox::new(block.cells());
+        let mut part = Part { cells: &mut cells, block, placement, missing: false };
+        fill(&mut part);
+        let missing = part.missing;
+        // A fill may have made the box anew; its place is the block's all the same.
+        assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
+        (!missing).then_some(cells)
+    }
+
     /// Which block it is, and of which mip its cells are.
     pub fn block(&self) -> MipBlock {
         self.block
@@ -46,19 +65,4 @@ impl Part<'_> {
         let material = |p| material(placement.world_from_voxel(p));
         fill_sdf(self.cells, self.block.mip, distance, material);
     }
-}
-
-/// The cells of a block as `fill` has them; none if it cannot.
-pub(super) fn filled(
-    block: MipBlock,
-    placement: Placement,
-    fill: &impl Fn(&mut Part<'_>),
-) -> Option<DenseBox> {
-    let mut cells = DenseBox::new(block.cells());
-    let mut part = Part { cells: &mut cells, block, placement, missing: false };
-    fill(&mut part);
-    let missing = part.missing;
-    // A fill may have made the box anew; its place is the block's all the same.
-    assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
-    (!missing).then_some(cells)
 }

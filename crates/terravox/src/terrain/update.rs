@@ -1,10 +1,9 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
-use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshJob, MeshScratch, MeshSwap, MeshedBlock};
 use crate::lod::{SimplifiedMesh, Simplifier, SimplifyJob};
-use crate::voxel::{ChunkPos, DenseBox, MipBlock};
+use crate::voxel::{DenseBox, MipBlock};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,8 +84,8 @@ impl Terrain {
     /// is to be done within the budget; with a budget of time other threads have to do that
     /// (`Terrain::plan_simplified`).
     ///
-    /// `fill` must give a block the same cells each time it is asked, edits aside: those
-    /// that were [saved](Terrain::edited_chunks) it has to know.
+    /// `fill` must give a block the same cells each time it is asked, with all edits that were
+    /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
     pub fn update(
         &mut self,
         viewers: &[Viewer],
@@ -261,17 +260,6 @@ impl Terrain {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.late(&viewers)
     }
-
-    /// Chunks that were edited and not saved since, sorted. They stay in memory until
-    /// [`Terrain::chunks_saved`] says that whoever fills the world knows them.
-    pub fn edited_chunks(&self) -> Vec<ChunkPos> {
-        self.lod.edited_chunks()
-    }
-
-    /// Notes that chunks are saved as they are now.
-    pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
-        self.lod.chunks_saved(chunks);
-    }
 }
 
 /// Blocks that are filled or meshed before the next look at the clock.
@@ -291,7 +279,7 @@ fn fill_all(
     placement: Placement,
     fill: &(impl Fn(&mut Part<'_>) + Sync),
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
-    each(blocks, |block| (block, filled(block, placement, fill)))
+    each(blocks, |block| (block, Part::fill(block, placement, fill)))
 }
 
 impl Flight {

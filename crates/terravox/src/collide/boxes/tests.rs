@@ -276,7 +276,10 @@ fn apply(grid: &mut VoxelGrid, cover: &mut Vec<Region>, edit: &Edit, seed: u64) 
             let ground = if *solid { Ground::Full } else { Ground::Air };
             let _ = grid.write(&filled(Region::one(VoxelPos::from(*at)), ground, seed));
         }
-        Edit::Forget(at) => grid.forget(chunk(*at)),
+        Edit::Forget(at) => {
+            grid.mark_saved(&grid.unsaved());
+            grid.forget(chunk(*at));
+        }
         Edit::Coarse(at) => {
             grid.forget(chunk(*at));
             let mut cells = DenseBox::new(chunk(*at).region().coarser(2));
