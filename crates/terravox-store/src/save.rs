@@ -4,8 +4,10 @@ use crate::bodies;
 use crate::error::StoreError;
 use crate::open::{BODIES, HISTORY};
 use crate::store::{MAX_EXTRA_BYTES, Store};
-use crate::write::{Contents, SaveStats};
+use crate::write::{Contents, Extras, SaveStats};
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
 use terravox::terrain::{Part, Unsaved};
 use terravox::voxel::MipBlock;
@@ -40,22 +42,31 @@ impl Store {
         }
         let info = self.info();
         let placement = info.placement();
-        let generate = |block: MipBlock| Part::fill(block, placement, &fill);
+        // A transaction that a panic goes through is never ended, and the next would wait for it.
+        let panic = Cell::new(None);
+        let generate = |block: MipBlock| {
+            let made = catch_unwind(AssertUnwindSafe(|| Part::fill(block, placement, &fill)));
+            made.unwrap_or_else(|payload| {
+                panic.set(Some(payload));
+                None
+            })
+        };
         let contents = Contents {
             snapshot: unsaved.chunks.snapshot(),
             chunks: unsaved.chunks.chunks().collect(),
             extras: self.extras(unsaved)?,
         };
-        let stats = self.write(contents, info.grows().then_some(&generate))?;
+        let written = self.write(contents, info.grows().then_some(&generate));
+        if let Some(payload) = panic.take() {
+            resume_unwind(payload);
+        }
+        let stats = written?;
         *last = Some(stamp.clone());
         Ok(stats)
     }
 
     /// What is kept beside the cells, as bytes.
-    fn extras<'a>(
-        &self,
-        unsaved: &'a Unsaved,
-    ) -> Result<Vec<(&'a str, Option<Cow<'a, [u8]>>)>, StoreError> {
+    fn extras<'a>(&self, unsaved: &'a Unsaved) -> Result<Extras<'a>, StoreError> {
         let mut extras = Vec::new();
         for (name, bytes) in &unsaved.data {
             if [HISTORY, BODIES].contains(&&**name) {

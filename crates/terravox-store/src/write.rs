@@ -109,13 +109,15 @@ impl Store {
     }
 }
 
+/// Extra data by name; none to remove what is stored under it.
+pub(crate) type Extras<'a> = Vec<(&'a str, Option<Cow<'a, [u8]>>)>;
+
 /// What goes into a file in one transaction.
 pub(crate) struct Contents<'a> {
     pub snapshot: &'a Snapshot,
     /// In any order.
     pub chunks: Vec<ChunkPos>,
-    /// Extra data by name; none to remove it.
-    pub extras: Vec<(&'a str, Option<Cow<'a, [u8]>>)>,
+    pub extras: Extras<'a>,
 }
 
 impl Store {

@@ -54,7 +54,7 @@ fn height(store: &Store) -> f32 {
     near(store, &mut terrain);
     assert!(terrain.is_saved(), "what a store gives is saved");
     let hit = terrain.ray([0.5, 7.0, 0.5], [0.0, -1.0, 0.0], 14.0).expect("there is ground");
-    hit.point[1] as f32
+    hit.point[1]
 }
 
 #[test]
