@@ -223,8 +223,8 @@ fn play(sessions: u64) -> Tally {
 
 #[test]
 fn sessions_at_random_lose_nothing() {
-    let all = play(12);
-    assert!(all.edits > 300 && all.failures > 10 && all.crashes > 10, "{all:?}");
+    let all = play(8);
+    assert!(all.edits > 150 && all.failures > 5 && all.crashes > 5, "{all:?}");
 }
 
 const FILE: &str = "TERRAVOX_STORE_SESSION_FILE";

@@ -375,11 +375,8 @@ impl Session<'_> {
     fn update(&mut self) {
         let store = self.store();
         let x = [0.0, 0.0, 700.0, -900.0][self.numbers.below(4) as usize];
-        let viewers = [Viewer { position_m: [x, 5.0, 0.0], distance_m: 60.0 }];
-        let budget = match self.numbers.below(2) {
-            0 => Budget::Blocks(4),
-            _ => Budget::Unlimited,
-        };
+        let viewers = [Viewer { position_m: [x, 5.0, 0.0], distance_m: 40.0 }];
+        let budget = Budget::Blocks(4 << (2 * self.numbers.below(3)));
         self.terrain.update(&viewers, budget, |part| store.fill(part, generate));
     }
 
