@@ -42,7 +42,7 @@ impl Store {
         }
         let info = self.info();
         let placement = info.placement();
-        // A transaction that a panic goes through is never ended, and the next would wait for it.
+        // A panic through the transaction would leak its pages until the file is repaired.
         let panic = Cell::new(None);
         let generate = |block: MipBlock| {
             let made = catch_unwind(AssertUnwindSafe(|| Part::fill(block, placement, &fill)));
