@@ -206,7 +206,7 @@ pub fn is_hills(path: &Path) -> bool {
 }
 
 /// The hills that a world grows from, if it grows.
-fn grows_from(store: &Store) -> Result<Option<Hills>, StoreError> {
+pub fn grows_from(store: &Store) -> Result<Option<Hills>, StoreError> {
     let info = store.info();
     let Some(generator) = info.generator.as_ref().filter(|_| info.grows()) else {
         return Ok(None);

@@ -6,7 +6,7 @@ use crate::{BlockKey, FORMAT_VERSION};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use terravox::voxel::{ChunkPos, NotHeld, PagePos};
+use terravox::voxel::{ChunkPos, MipBlock, NotHeld, PagePos};
 use thiserror::Error;
 
 /// An operation on a world file failed; the file is as it was before.
@@ -66,7 +66,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// Which part.
-        part: Part,
+        part: StoredPart,
         /// What is wrong with it.
         what: ValueError,
     },
@@ -99,13 +99,19 @@ pub enum StoreError {
         /// The first such material.
         material: u8,
     },
-    /// A position outside of what a world can hold.
-    #[error("{}: chunk {chunk} is beyond the limits of a world (±2^25 chunks)", path.display())]
-    BeyondLimits {
+    /// The generator said that it cannot give a coarse block over a chunk now.
+    #[error("{}: block {block} is not generated yet, which saving needs; save later", path.display())]
+    NotGenerated {
         /// The file.
         path: PathBuf,
-        /// The position.
-        chunk: ChunkPos,
+        /// Which block.
+        block: MipBlock,
+    },
+    /// A later state of the same grid is stored already.
+    #[error("{}: a later state of this world is saved already; take what is unsaved anew", path.display())]
+    Outdated {
+        /// The file.
+        path: PathBuf,
     },
     /// The world grows from another generator than the program has.
     #[error("{}: the world grows from {stored}, this program has {given}", path.display())]
@@ -130,7 +136,7 @@ pub enum StoreError {
 /// A part of a world file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum StoredPart {
     /// The description of the world.
     Info,
     /// Named bytes of an importer.
@@ -147,23 +153,23 @@ pub enum Part {
     Database,
 }
 
-impl Part {
+impl StoredPart {
     /// The part that a block is.
-    pub(crate) fn block(key: BlockKey) -> Part {
-        if key.mip == 0 { Part::Chunk(key.as_chunk()) } else { Part::Mip(key) }
+    pub(crate) fn block(key: BlockKey) -> StoredPart {
+        if key.mip == 0 { StoredPart::Chunk(key.as_chunk()) } else { StoredPart::Mip(key) }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for StoredPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Part::Info => write!(f, "the description of the world"),
-            Part::Extra(name) => write!(f, "the extra data \"{name}\""),
-            Part::Chunk(chunk) => write!(f, "chunk {chunk}"),
-            Part::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
-            Part::Listing(page) => write!(f, "the list of chunks of page {page}"),
-            Part::Table(name) => write!(f, "table \"{name}\""),
-            Part::Database => write!(f, "the database"),
+            StoredPart::Info => write!(f, "the description of the world"),
+            StoredPart::Extra(name) => write!(f, "the extra data \"{name}\""),
+            StoredPart::Chunk(chunk) => write!(f, "chunk {chunk}"),
+            StoredPart::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
+            StoredPart::Listing(page) => write!(f, "the list of chunks of page {page}"),
+            StoredPart::Table(name) => write!(f, "table \"{name}\""),
+            StoredPart::Database => write!(f, "the database"),
         }
     }
 }
@@ -172,7 +178,7 @@ impl fmt::Display for Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPart {
     /// Which part.
-    pub part: Part,
+    pub part: StoredPart,
     /// What is wrong with it.
     pub what: ValueError,
 }

@@ -1,6 +1,7 @@
 //! The description of a world: scale, materials, generator; and its bytes.
 
 use crate::value::{ValueError, checksum};
+use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, Shape, Unlisted};
 
 /// Version of the file format that this code writes, and the newest it reads.
@@ -57,10 +58,34 @@ impl Default for WorldInfo {
 }
 
 impl WorldInfo {
-    /// Whether chunks that are not stored are what the generator makes: such a world stores
-    /// only what was edited, and coarse blocks over that.
+    /// A world at `placement` of which every chunk is stored; what is not is air.
+    pub fn complete(placement: Placement) -> WorldInfo {
+        WorldInfo {
+            voxel_size_m: placement.voxel_size_m.into(),
+            origin_m: placement.origin_m.map(Into::into),
+            ..WorldInfo::default()
+        }
+    }
+
+    /// A world at `placement` that grows from a generator ([`WorldInfo::grows`]).
+    pub fn growing(placement: Placement, generator: Generator) -> WorldInfo {
+        WorldInfo {
+            unlisted: Unlisted::Unknown,
+            generator: Some(generator),
+            ..WorldInfo::complete(placement)
+        }
+    }
+
+    /// Where the voxels lie, for a [`Terrain`](terravox::terrain::Terrain).
+    pub fn placement(&self) -> Placement {
+        Placement { voxel_size_m: self.voxel_size_m as _, origin_m: self.origin_m.map(|v| v as _) }
+    }
+
+    /// Whether chunks that are not stored are unknown to the file, and come from a generator:
+    /// such a world stores only chunks that were edited, and coarse blocks over them. In all
+    /// others what is not stored is air.
     pub fn grows(&self) -> bool {
-        self.generator.is_some() && self.unlisted == Unlisted::Unknown
+        self.unlisted == Unlisted::Unknown
     }
 
     /// Why this description cannot be stored; `None` if it can.

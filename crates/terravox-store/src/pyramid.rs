@@ -8,7 +8,7 @@
 //! In a world that grows a block starts as what the generator makes of it, and the parts of
 //! it that stored chunks decide are replaced: up to mip 5 the chunk's, above that the page's.
 
-use crate::error::{Part, StoreError};
+use crate::error::{StoreError, StoredPart};
 use crate::key::BlockKey;
 use crate::listing::page_of;
 use crate::value::ValueError;
@@ -99,30 +99,40 @@ impl Writer<'_> {
     /// The block as it is stored, air (or as it is generated) if it is not; a damaged one
     /// is made again.
     fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
+        let path = self.store.path();
+        let not_generated =
+            |key: BlockKey| StoreError::NotGenerated { path: path.to_owned(), block: key.into() };
         let generate = self.generate;
         let Writer { cells, coder, .. } = self;
+        let mut missing = None;
         let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<(), ValueError> {
             let stored = crate::read::read_block(&**cells, coder, key, out)?;
             if let (false, Some(generate)) = (stored, generate) {
-                generate(key.into(), out);
-                assert_eq!(out.region(), key.region(), "a generator keeps the region");
+                match generate(key.into()) {
+                    Some(made) => *out = made,
+                    None => {
+                        missing.get_or_insert(key);
+                    }
+                }
             }
             Ok(())
         };
-        if read(key, out).is_ok() {
-            return Ok(());
+        let mut bad = None;
+        if read(key, out).is_err() {
+            let materials = self.store.info().materials.clone();
+            bad = rebuild(key, &materials, read, out);
+            self.stats.repaired += 1;
         }
-        let materials = self.store.info().materials.clone();
-        let bad = rebuild(key, &materials, read, out);
-        self.stats.repaired += 1;
+        if let Some(key) = missing {
+            return Err(not_generated(key));
+        }
         // Finer blocks that are bad too stay air in the coarse ones, as they read as air
         // nowhere: whoever reads them is told.
         match bad {
-            None => Ok(()),
             Some((key, what @ ValueError::Database(_))) => {
-                Err(self.store.damaged(Part::block(key), what))
+                Err(self.store.damaged(StoredPart::block(key), what))
             }
-            Some(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

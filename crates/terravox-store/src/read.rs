@@ -1,7 +1,7 @@
 //! Reading: one chunk, a region at any mip, blocks one by one, everything.
 
 use crate::database::CELLS;
-use crate::error::{BadPart, Part, StoreError};
+use crate::error::{BadPart, StoreError, StoredPart};
 use crate::guard::{Fault, guarded};
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
 use crate::store::Store;
@@ -68,7 +68,7 @@ impl Store {
         let table = self.cells_table(&transaction)?;
         let key = BlockKey::from(block);
         let read = read_block(&table, &mut self.coder(), key, out);
-        read.map_err(|what| self.damaged(Part::block(key), what))
+        read.map_err(|what| self.damaged(StoredPart::block(key), what))
     }
 
     /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip; finer cells
@@ -93,7 +93,7 @@ impl Store {
                 ControlFlow::Continue(())
             }
             Err(what) => {
-                damage = Some(self.damaged(Part::block(key), what.clone()));
+                damage = Some(self.damaged(StoredPart::block(key), what.clone()));
                 ControlFlow::Break(())
             }
         })?;
@@ -189,7 +189,8 @@ impl Store {
     }
 
     /// Reads the whole world, of up to [`MAX_LOADED_BYTES`] in memory. A part that is bad
-    /// costs only itself: bad chunks are left out and reported.
+    /// costs only itself: bad chunks are left out and reported. Nothing of the grid is
+    /// [unsaved](VoxelGrid::unsaved).
     ///
     /// # Errors
     /// If the file cannot be read at all, or the world is larger.
@@ -224,8 +225,7 @@ impl Store {
             }
             let what = match read_block(&table, &mut coder, BlockKey::chunk(chunk), &mut cells) {
                 Ok(true) => {
-                    let written = grid.write(&cells);
-                    assert!(written.is_ok(), "a chunk is written as a whole");
+                    grid.load(&cells);
                     bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
                     if bytes > max_bytes {
                         return Err(self.too_large(i, chunks.len(), max_bytes));
@@ -235,7 +235,7 @@ impl Store {
                 Ok(false) => ValueError::Missing,
                 Err(what) => what,
             };
-            bad.push(BadPart { part: Part::Chunk(chunk), what });
+            bad.push(BadPart { part: StoredPart::Chunk(chunk), what });
         }
         progress(chunks.len(), chunks.len());
         Ok(Loaded { grid, bad })
@@ -260,23 +260,23 @@ impl Store {
             Ok(listings) => listings,
             Err(error) => {
                 let what = ValueError::Database(error.to_string());
-                bad.push(BadPart { part: Part::Table("listed"), what });
+                bad.push(BadPart { part: StoredPart::Table("listed"), what });
                 return self.chunks_by_key(table);
             }
         };
         let mut chunks = Vec::new();
         for (page, listing) in listings {
             let Some(page) = page else {
-                bad.push(BadPart { part: Part::Table("listed"), what: ValueError::Key });
+                bad.push(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
                 continue;
             };
             let listing = listing.or_else(|what| {
-                bad.push(BadPart { part: Part::Listing(page), what });
+                bad.push(BadPart { part: StoredPart::Listing(page), what });
                 listing_from_keys(table, page)
             });
             match listing {
                 Ok(listing) => chunks.extend(listing.chunks(page)),
-                Err(what) => bad.push(BadPart { part: Part::Listing(page), what }),
+                Err(what) => bad.push(BadPart { part: StoredPart::Listing(page), what }),
             }
         }
         Ok(chunks)
@@ -328,7 +328,7 @@ pub(crate) fn read_block(
 
 /// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
 /// headers, its mips.
-fn chunk_bytes(mixed_rows: usize) -> u64 {
+pub(crate) fn chunk_bytes(mixed_rows: usize) -> u64 {
     match mixed_rows {
         0 => 64,
         rows => 2048 + 80 * rows as u64,

@@ -1,7 +1,7 @@
 //! An open world file: its description, extra data, figures and upkeep.
 
 use crate::database::{self, CELLS, Db, LISTED, META};
-use crate::error::{Part, StoreError};
+use crate::error::{StoreError, StoredPart};
 use crate::guard::guarded;
 use crate::info::{INFO_KEY, InfoError, MAX_NAME_BYTES, WorldInfo};
 use crate::key::{page_bytes, page_from_bytes};
@@ -9,8 +9,8 @@ use crate::listing::{Listing, page_of};
 use crate::value::{ValueCoder, ValueError, check_sealed, checksum};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, WriteTransaction};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
-use terravox::voxel::{ChunkPos, PagePos};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use terravox::voxel::{ChunkPos, PagePos, SaveStamp};
 
 /// Longest extra data under one name.
 pub const MAX_EXTRA_BYTES: usize = 64 << 20;
@@ -60,6 +60,8 @@ pub struct Store {
     /// The file that is open.
     file: PathBuf,
     info: RwLock<Arc<WorldInfo>>,
+    /// What was saved last; locked while something is saved.
+    pub(crate) saving: Mutex<Option<SaveStamp>>,
 }
 
 /// What a world file holds.
@@ -113,7 +115,7 @@ impl Store {
         let info = read_info(&transaction, path)?;
         drop(transaction);
         let (file, path) = (path.to_owned(), path.to_owned());
-        Ok(Store { db, path, file, info: RwLock::new(Arc::new(info)) })
+        Ok(Store { db, path, file, info: RwLock::new(Arc::new(info)), saving: Mutex::default() })
     }
 
     /// A store on a new database in `file`, for a world that is to lie at `path`.
@@ -124,7 +126,8 @@ impl Store {
         info: &WorldInfo,
     ) -> Result<Store, StoreError> {
         let (path, file) = (path.to_owned(), file.to_owned());
-        let store = Store { db, path, file, info: RwLock::new(Arc::new(info.clone())) };
+        let info_lock = RwLock::new(Arc::new(info.clone()));
+        let store = Store { db, path, file, info: info_lock, saving: Mutex::default() };
         store.set_info(info)?;
         Ok(store)
     }
@@ -226,7 +229,7 @@ impl Store {
         };
         let limit = MAX_EXTRA_BYTES + EXTRA_HEADER_BYTES;
         check_sealed(key.as_bytes(), &value, EXTRA_HEADER_BYTES, limit)
-            .map_err(|what| self.damaged(Part::Extra(name.to_owned()), what))?;
+            .map_err(|what| self.damaged(StoredPart::Extra(name.to_owned()), what))?;
         value.drain(..EXTRA_HEADER_BYTES);
         Ok(Some(value))
     }
@@ -297,7 +300,7 @@ impl Store {
         written.map_err(|fault| fault.at(&self.path, "write"))
     }
 
-    pub(crate) fn damaged(&self, part: Part, what: ValueError) -> StoreError {
+    pub(crate) fn damaged(&self, part: StoredPart, what: ValueError) -> StoreError {
         StoreError::Damaged { path: self.path.clone(), part, what }
     }
 
@@ -340,7 +343,7 @@ impl Store {
         });
         match read.map_err(|fault| fault.at(&self.path, "read"))? {
             None => Ok(Listing::default()),
-            Some(listing) => listing.map_err(|what| self.damaged(Part::Listing(page), what)),
+            Some(listing) => listing.map_err(|what| self.damaged(StoredPart::Listing(page), what)),
         }
     }
 
@@ -349,8 +352,9 @@ impl Store {
         let transaction = self.db.begin_read(&self.path)?;
         let mut listings = Vec::new();
         for (page, listing) in self.listings_as_stored(&transaction)? {
-            let page = page.ok_or_else(|| self.damaged(Part::Table("listed"), ValueError::Key))?;
-            let listing = listing.map_err(|what| self.damaged(Part::Listing(page), what))?;
+            let page =
+                page.ok_or_else(|| self.damaged(StoredPart::Table("listed"), ValueError::Key))?;
+            let listing = listing.map_err(|what| self.damaged(StoredPart::Listing(page), what))?;
             listings.push((page, listing));
         }
         Ok(listings)
@@ -435,7 +439,7 @@ fn read_info(transaction: &ReadTransaction, path: &Path) -> Result<WorldInfo, St
     };
     WorldInfo::decode(&bytes).map_err(|error| match error {
         InfoError::Version(version) => StoreError::TooNew { path, version },
-        InfoError::Value(what) => StoreError::Damaged { path, part: Part::Info, what },
+        InfoError::Value(what) => StoreError::Damaged { path, part: StoredPart::Info, what },
     })
 }
 

@@ -109,6 +109,9 @@ pub enum ValueError {
     /// It is well-formed but not what the finer cells say.
     #[error("it differs from what the finer cells say")]
     NotTheMip,
+    /// The bytes of an undo history are none.
+    #[error("{0}")]
+    History(#[from] terravox::edit::HistoryError),
     /// The database could not give it.
     #[error("the database cannot read it: {0}")]
     Database(String),

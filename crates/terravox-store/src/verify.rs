@@ -1,6 +1,6 @@
 //! Walking a whole world file: is everything what was written, and does it fit together?
 
-use crate::error::{BadPart, Part, StoreError};
+use crate::error::{BadPart, StoreError, StoredPart};
 use crate::guard::guarded;
 use crate::key::{BlockKey, KEY_BYTES, ranges};
 use crate::listing::page_of;
@@ -46,7 +46,7 @@ impl Store {
         store.check_chunks(&table, &mut expected, &mut found);
         for missing in expected {
             if let Some(key) = BlockKey::from_bytes(&missing) {
-                found.bad.push(BadPart { part: Part::block(key), what: ValueError::Missing });
+                found.bad.push(BadPart { part: StoredPart::block(key), what: ValueError::Missing });
             }
         }
         for mip in 1..=MAX_MIP {
@@ -65,7 +65,7 @@ impl Store {
             Err(fault) => fault.text(),
         };
         let what = ValueError::Database(what);
-        found.bad.push(BadPart { part: Part::Database, what });
+        found.bad.push(BadPart { part: StoredPart::Database, what });
         Ok(())
     }
 
@@ -87,7 +87,7 @@ impl Store {
                 Ok(()) => None,
                 Err(what) => Some(what),
             };
-            found.bad.extend(fault.map(|what| BadPart { part: Part::block(key), what }));
+            found.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         });
     }
 
@@ -128,7 +128,7 @@ impl Store {
                     (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
                 }
             };
-            found.bad.extend(fault.map(|what| BadPart { part: Part::block(key), what }));
+            found.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         }
     }
 }
@@ -159,7 +159,7 @@ fn walk(
 ) {
     let failed = |text: String| {
         let what = ValueError::Database(text);
-        BadPart { part: Part::Table("cells"), what }
+        BadPart { part: StoredPart::Table("cells"), what }
     };
     for range in ranges(mip, Region::new([i32::MIN; 3], [i32::MAX; 3])) {
         let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
@@ -181,7 +181,7 @@ fn walk(
                         Some(key) => visit(key, value, found),
                         None => {
                             let what = ValueError::Key;
-                            found.bad.push(BadPart { part: Part::Table("cells"), what });
+                            found.bad.push(BadPart { part: StoredPart::Table("cells"), what });
                         }
                     }
                 }

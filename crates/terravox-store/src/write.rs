@@ -1,7 +1,7 @@
 //! Writing chunks of a snapshot: cells, list and coarse mips in one transaction.
 
 use crate::database::{CELLS, LISTED, META};
-use crate::error::{Part, StoreError};
+use crate::error::{StoreError, StoredPart};
 use crate::guard::{Fault, Kept, guarded};
 use crate::info::{INFO_KEY, WorldInfo};
 use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
@@ -9,16 +9,17 @@ use crate::listing::{Listing, page_of};
 use crate::store::Store;
 use crate::value::ValueCoder;
 use redb::{ReadableTable, Table, WriteTransaction};
+use std::borrow::Cow;
 use std::path::Path;
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, MipBlock, NotHeld, PagePos, Snapshot};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
 const BATCH: usize = 2048;
 
-/// What a write did.
+/// What a save did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WriteStats {
+pub struct SaveStats {
     /// Chunks written.
     pub written: usize,
     /// Those of them that are full cells of one material.
@@ -36,8 +37,8 @@ pub struct WriteStats {
     pub repaired: usize,
 }
 
-impl WriteStats {
-    fn add(&mut self, other: WriteStats) {
+impl SaveStats {
+    fn add(&mut self, other: SaveStats) {
         self.written += other.written;
         self.uniform += other.uniform;
         self.removed += other.removed;
@@ -49,60 +50,6 @@ impl WriteStats {
 }
 
 impl Store {
-    /// Writes chunks as they are in `snapshot`, with all coarse mips over them, in one
-    /// transaction: when this returns they are on disk, and if it fails nothing changed.
-    ///
-    /// A chunk that the snapshot lists no more is removed if unlisted means air there; if
-    /// it means unknown, or the chunk is held at a coarse mip only, what is stored stays.
-    /// A material table that differs (in names, colours, not in kinds) is saved with them.
-    ///
-    /// # Errors
-    /// If a position is beyond the limits, a material is of another kind than in this
-    /// world, or the file cannot be written.
-    pub fn write(
-        &self,
-        snapshot: &Snapshot,
-        chunks: &[ChunkPos],
-    ) -> Result<WriteStats, StoreError> {
-        self.write_with_extra(snapshot, chunks, None)
-    }
-
-    /// [`Store::write`], and [`Store::set_extra`] to a name and bytes, in one transaction.
-    ///
-    /// # Errors
-    /// As both.
-    pub fn write_with_extra(
-        &self,
-        snapshot: &Snapshot,
-        chunks: &[ChunkPos],
-        extra: Option<(&str, &[u8])>,
-    ) -> Result<WriteStats, StoreError> {
-        if self.info().grows() {
-            let what = "the world grows from a generator, which writing needs".to_owned();
-            return Err(StoreError::Refused { path: self.path().to_owned(), what });
-        }
-        self.write_onto(snapshot, chunks, extra, None)
-    }
-
-    /// [`Store::write`] for a world that grows ([`WorldInfo::grows`]): coarse blocks that
-    /// are stored for the first time start from what `generate` makes of them, so that each
-    /// is right by itself. It gets a block and a box of air over the block's cells.
-    ///
-    /// # Errors
-    /// As [`Store::write`]; and if the world does not grow.
-    pub fn write_grown(
-        &self,
-        snapshot: &Snapshot,
-        chunks: &[ChunkPos],
-        generate: &dyn Fn(MipBlock, &mut DenseBox),
-    ) -> Result<WriteStats, StoreError> {
-        if !self.info().grows() {
-            let what = "the world does not grow from a generator".to_owned();
-            return Err(StoreError::Refused { path: self.path().to_owned(), what });
-        }
-        self.write_onto(snapshot, chunks, None, Some(generate))
-    }
-
     /// Checks that the world grows from this generator, so that its edits fit what is made
     /// around them.
     ///
@@ -122,59 +69,25 @@ impl Store {
         Err(StoreError::OtherGenerator { path: self.path().to_owned(), stored, given })
     }
 
-    fn write_onto(
-        &self,
-        snapshot: &Snapshot,
-        chunks: &[ChunkPos],
-        extra: Option<(&str, &[u8])>,
-        generate: Option<Generate<'_>>,
-    ) -> Result<WriteStats, StoreError> {
-        if let Some((name, bytes)) = extra {
-            self.check_extra(name, Some(bytes))?;
-        }
-        let mut chunks = chunks.to_vec();
-        if let Some(&chunk) = chunks.iter().find(|chunk| !chunk.within_limits()) {
-            return Err(StoreError::BeyondLimits { path: self.path().to_owned(), chunk });
-        }
-        chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
-        chunks.dedup();
-        let info = self.info();
-        if info.materials.kinds() != snapshot.materials().kinds() {
-            return Err(self.kinds_differ(snapshot.materials().kinds()));
-        }
-        let materials = snapshot.materials();
-        let new_info = (info.materials != *materials)
-            .then(|| WorldInfo { materials: materials.clone(), ..(*info).clone() });
-        if let Some(what) = new_info.as_ref().and_then(WorldInfo::fault) {
-            return Err(StoreError::Refused { path: self.path().to_owned(), what });
-        }
-        let stats = self.transact(|transaction| {
-            if let Some(info) = &new_info {
-                put_info(transaction, self.path(), info)?;
-            }
-            if let Some((name, bytes)) = extra {
-                self.put_extra(transaction, name, Some(bytes))?;
-            }
-            Writer::new(self, transaction, generate)?.write(snapshot, &chunks)
-        })?;
-        if let Some(info) = new_info {
-            self.remember_info(info);
-        }
-        Ok(stats)
-    }
-
     /// Writes all chunks of a snapshot, in several transactions so that memory stays
     /// bounded; `progress` is told how many of how many are done. For new worlds, which
-    /// [`crate::Draft::finish`] puts in place as a whole.
+    /// [`crate::Draft::finish`] puts in place as a whole; all else is for [`Store::save`].
+    /// In coarse cells what is not listed is air.
     ///
     /// # Errors
-    /// As [`Store::write`]; and if the snapshot holds a chunk at a coarse mip only: it
-    /// would be lost.
+    /// If a material is of another kind than in this world, or the file cannot be written; if
+    /// the world has a generator and grows from it; and if the snapshot holds a chunk at a
+    /// coarse mip only, which would be lost.
     pub fn write_all(
         &self,
         snapshot: &Snapshot,
         mut progress: impl FnMut(usize, usize),
-    ) -> Result<WriteStats, StoreError> {
+    ) -> Result<SaveStats, StoreError> {
+        let info = self.info();
+        if info.grows() && info.generator.is_some() {
+            let what = "the world grows from a generator; save to it with that".to_owned();
+            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+        }
         let mut chunks = snapshot.chunks();
         for &chunk in &chunks {
             if let held @ Held::Mip(1..) = snapshot.held(chunk) {
@@ -184,13 +97,70 @@ impl Store {
         }
         // Batches in the order of the keys touch each coarse block in few of them.
         chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
-        let mut stats = WriteStats::default();
+        let mut stats = SaveStats::default();
         let all = chunks.len();
         for (i, batch) in chunks.chunks(BATCH).enumerate() {
             progress(i * BATCH, all);
-            stats.add(self.write(snapshot, batch)?);
+            let contents = Contents { snapshot, chunks: batch.to_vec(), extras: Vec::new() };
+            stats.add(self.write(contents, None)?);
         }
         progress(all, all);
+        Ok(stats)
+    }
+}
+
+/// Extra data by name; none to remove what is stored under it.
+pub(crate) type Extras<'a> = Vec<(&'a str, Option<Cow<'a, [u8]>>)>;
+
+/// What goes into a file in one transaction.
+pub(crate) struct Contents<'a> {
+    pub snapshot: &'a Snapshot,
+    /// In any order.
+    pub chunks: Vec<ChunkPos>,
+    pub extras: Extras<'a>,
+}
+
+impl Store {
+    /// Writes all of it, with the coarse mips over the chunks and a material table that differs
+    /// (in names, colours, not in kinds), in one transaction.
+    ///
+    /// A chunk that the snapshot does not list is removed if unlisted means air there; if it
+    /// means unknown, or the chunk is held at a coarse mip only, what is stored stays.
+    pub(crate) fn write(
+        &self,
+        contents: Contents<'_>,
+        generate: Option<Generate<'_>>,
+    ) -> Result<SaveStats, StoreError> {
+        let Contents { snapshot, mut chunks, extras } = contents;
+        for (name, bytes) in &extras {
+            self.check_extra(name, bytes.as_deref())?;
+        }
+        chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
+        let info = self.info();
+        let materials = snapshot.materials();
+        if info.materials.kinds() != materials.kinds() {
+            return Err(self.kinds_differ(materials.kinds()));
+        }
+        let new_info = (info.materials != *materials)
+            .then(|| WorldInfo { materials: materials.clone(), ..(*info).clone() });
+        if let Some(what) = new_info.as_ref().and_then(WorldInfo::fault) {
+            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+        }
+        if chunks.is_empty() && extras.is_empty() && new_info.is_none() {
+            return Ok(SaveStats::default());
+        }
+        let stats = self.transact(|transaction| {
+            if let Some(info) = &new_info {
+                put_info(transaction, self.path(), info)?;
+            }
+            for (name, bytes) in &extras {
+                self.put_extra(transaction, name, bytes.as_deref())?;
+            }
+            Writer::new(self, transaction, generate)?.write(snapshot, &chunks)
+        })?;
+        if let Some(info) = new_info {
+            self.remember_info(info);
+        }
         Ok(stats)
     }
 }
@@ -214,8 +184,8 @@ pub(crate) struct Touched {
     pub present: bool,
 }
 
-/// Makes the cells of a block, in a box of air over them.
-pub(crate) type Generate<'a> = &'a dyn Fn(MipBlock, &mut DenseBox);
+/// Makes the cells of a block; none if they cannot be had now.
+pub(crate) type Generate<'a> = &'a dyn Fn(MipBlock) -> Option<DenseBox>;
 
 /// The tables of a transaction, and buffers.
 pub(crate) struct Writer<'a> {
@@ -223,7 +193,7 @@ pub(crate) struct Writer<'a> {
     pub cells: Kept<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
     listed: Kept<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
     pub coder: ValueCoder,
-    pub stats: WriteStats,
+    pub stats: SaveStats,
     /// What is not stored, in a world that grows.
     pub generate: Option<Generate<'a>>,
     value: Vec<u8>,
@@ -244,7 +214,7 @@ impl<'a> Writer<'a> {
             cells,
             listed,
             coder: store.coder(),
-            stats: WriteStats::default(),
+            stats: SaveStats::default(),
             generate,
             value: Vec::new(),
             dense: DenseBox::default(),
@@ -252,12 +222,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes chunks that are sorted by key.
-    fn write(mut self, snapshot: &Snapshot, chunks: &[ChunkPos]) -> Result<WriteStats, StoreError> {
+    fn write(mut self, snapshot: &Snapshot, chunks: &[ChunkPos]) -> Result<SaveStats, StoreError> {
         let mut touched = Vec::with_capacity(chunks.len());
         for &chunk in chunks {
             let present = match snapshot.held(chunk) {
                 Held::Mip(0) => true,
-                Held::Air => false,
+                // Not stored, it would be generated again.
+                Held::Air => self.generate.is_some(),
                 Held::Mip(_) | Held::Unknown => {
                     self.stats.left += 1;
                     continue;
@@ -351,7 +322,7 @@ impl<'a> Writer<'a> {
             Some(Err(_)) => {
                 self.stats.repaired += 1;
                 listing_from_keys(&*self.cells, page)
-                    .map_err(|what| self.store.damaged(Part::Listing(page), what))
+                    .map_err(|what| self.store.damaged(StoredPart::Listing(page), what))
             }
         }
     }

@@ -3,12 +3,12 @@
 mod scratch;
 
 use redb::{ReadableDatabase, ReadableTable};
-use scratch::{Folder, Numbers, ball, small_world};
+use scratch::{Folder, Numbers, ball, mark_saved, save, small_world, touch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
 use terravox_store::{
-    BlockKey, Dirty, Overwrite, Part, Store, StoreError, ValueError, WorldInfo, panics_are_caught,
+    BlockKey, Overwrite, Store, StoreError, StoredPart, ValueError, WorldInfo, panics_are_caught,
 };
 
 const CELLS: redb::TableDefinition<'_, &[u8; 11], &[u8]> = redb::TableDefinition::new("cells");
@@ -89,7 +89,7 @@ fn a_bad_chunk_costs_that_chunk() {
     let loaded = store.load().unwrap();
     let [bad] = &loaded.bad[..] else { panic!("{:?}", loaded.bad) };
     assert_eq!(bad.what, ValueError::Checksum);
-    let Part::Chunk(chunk) = bad.part else { panic!("{bad}") };
+    let StoredPart::Chunk(chunk) = bad.part else { panic!("{bad}") };
     grid.forget(chunk);
     assert_eq!(loaded.grid.chunks(), grid.chunks());
     assert_eq!(loaded.grid.digest(), grid.digest());
@@ -99,8 +99,10 @@ fn a_bad_chunk_costs_that_chunk() {
     store.cells(chunk.region().coarser(1), 1, &mut DenseBox::default()).unwrap();
     assert_eq!(store.verify().unwrap().bad, loaded.bad);
     // Written anew, all is well.
-    let whole = small_world();
-    store.write(&whole, &[chunk]).unwrap();
+    let mut whole = small_world();
+    mark_saved(&mut whole);
+    touch(&mut whole, chunk);
+    save(&store, &mut whole).unwrap();
     assert_eq!(store.verify().unwrap().bad, []);
     assert_eq!(store.load().unwrap().grid.digest(), whole.digest());
 }
@@ -114,7 +116,7 @@ fn missing_and_surplus_chunks_are_reported() {
     let mut store = Store::open(&path).unwrap();
     let mut other = VoxelGrid::default();
     scratch::fill(&mut other, more.region(), 6);
-    store.write(&other, &[more]).unwrap();
+    save(&store, &mut other).unwrap();
     drop(store);
     // Unlist one page, drop one chunk.
     let page_bits = alter(&path, LISTED, |_, value| {
@@ -137,11 +139,13 @@ fn missing_and_surplus_chunks_are_reported() {
     store = Store::open(&path).unwrap();
     let missing = store.load().unwrap().bad;
     assert_eq!(missing.len(), 1);
-    assert_eq!(missing[0].part, Part::Chunk(gone.pos_chunk()));
+    assert_eq!(missing[0].part, StoredPart::Chunk(gone.pos_chunk()));
     assert_eq!(missing[0].what, ValueError::Missing);
     let bad = store.verify().unwrap().bad;
     assert!(bad.contains(&missing[0]), "{bad:?}");
-    assert!(bad.iter().any(|b| b.part == Part::Chunk(more) && b.what == ValueError::NotListed));
+    assert!(
+        bad.iter().any(|b| b.part == StoredPart::Chunk(more) && b.what == ValueError::NotListed)
+    );
 }
 
 trait PosChunk {
@@ -165,17 +169,17 @@ fn a_bad_list_is_made_again_from_the_keys() {
     let mut store = Store::open(&path).unwrap();
     let loaded = store.load().unwrap();
     assert_eq!(loaded.bad.len(), lists);
-    assert!(loaded.bad.iter().all(|bad| matches!(bad.part, Part::Listing(_))));
+    assert!(loaded.bad.iter().all(|bad| matches!(bad.part, StoredPart::Listing(_))));
     assert_eq!(loaded.grid.chunks(), grid.chunks());
     assert_eq!(loaded.grid.digest(), grid.digest());
     let error = store.chunks().unwrap_err().to_string();
     assert!(error.contains("the list of chunks of page"), "{error}");
-    let mut dirty = Dirty::saved(&grid);
+    mark_saved(&mut grid);
     for chunk in grid.chunks() {
         let pos = chunk.min_voxel() + VoxelPos::splat(3);
         scratch::fill(&mut grid, Region::one(pos), 4);
     }
-    let stats = store.save(&grid, &mut dirty).unwrap();
+    let stats = save(&store, &mut grid).unwrap();
     assert_eq!(stats.repaired, lists);
     assert_eq!(store.verify().unwrap().bad, []);
     assert_eq!(store.chunks().unwrap(), grid.chunks());
@@ -190,15 +194,16 @@ fn a_bad_coarse_block_is_made_again_by_the_next_save_over_it() {
         let mut store = Store::open(&path).unwrap();
         let bad = store.verify().unwrap().bad;
         let [bad] = &bad[..] else { panic!("{bad:?}") };
-        let Part::Mip(key) = bad.part else { panic!("{bad}") };
+        let StoredPart::Mip(key) = bad.part else { panic!("{bad}") };
         assert_eq!((key.mip, &bad.what), (mip, &ValueError::Checksum));
         assert!(store.load().unwrap().bad.is_empty());
         let error = store.cells(key.region(), mip, &mut DenseBox::default()).unwrap_err();
         assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
         let under = key.region().finer(mip.into());
         let chunk = grid.chunks().into_iter().find(|c| under.contains(c.min_voxel())).unwrap();
+        mark_saved(&mut grid);
         ball(&mut grid, (chunk.min_voxel() + VoxelPos::splat(16)).to_array(), 9, 14);
-        let stats = store.write(&grid, &[chunk]).unwrap();
+        let stats = save(&store, &mut grid).unwrap();
         assert!(stats.repaired >= 1);
         assert_eq!(store.verify().unwrap().bad, [], "mip {mip}");
         drop(store);
@@ -260,9 +265,9 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
         assert_eq!(loaded.grid.digest(), Ok(digest), "damage that nobody noticed");
     }
     let mut grid = few_chunks();
-    let mut dirty = Dirty::saved(&grid);
+    mark_saved(&mut grid);
     ball(&mut grid, [0, 0, 0], 10, 3);
-    let _ = store.save(&grid, &mut dirty);
+    let _ = save(&store, &mut grid);
     if verify {
         let _ = store.verify();
     }

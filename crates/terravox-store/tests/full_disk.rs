@@ -7,11 +7,11 @@
 
 mod scratch;
 
-use scratch::{Folder, Numbers};
+use scratch::{Folder, Numbers, save};
 use std::path::Path;
 use std::process::Command;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, VoxelGrid};
-use terravox_store::{Dirty, Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
 const FILE: &str = "TERRAVOX_STORE_FULL_DISK_FILE";
 
@@ -112,9 +112,11 @@ fn a_full_disk_leaves_the_old_world_whole_and_nothing_else() {
 fn saver_of_changes() {
     let Ok(file) = std::env::var(FILE) else { return };
     let store = Store::open(&file).unwrap();
-    let grid = noise(60);
-    report(store.save(&grid, &mut Dirty::default()));
-    let second = store.save(&grid, &mut Dirty::default());
+    let mut grid = noise(60);
+    report(save(&store, &mut grid));
+    let stored = store.chunks().unwrap().len();
+    assert!(if grid.is_saved() { stored == 60 } else { grid.unsaved_count() == 60 });
+    let second = save(&store, &mut grid);
     assert!(second.is_err() || store.chunks().unwrap().len() == 60);
 }
 

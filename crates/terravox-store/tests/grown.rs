@@ -4,11 +4,12 @@ mod scratch;
 
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
+use terravox::terrain::{Part, Unsaved};
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, Known, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid,
     VoxelPos,
 };
-use terravox_store::{Dirty, Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
 const HILLS: u64 = 11;
 
@@ -21,10 +22,15 @@ fn generate(block: MipBlock, out: &mut DenseBox) {
     Hills::new(HILLS).fill(out, block.mip);
 }
 
-/// A grid with whatever the world is made of near and far, and what of it is clean.
+/// What `Terrain::update` would be given.
+fn fill(part: &mut Part<'_>) {
+    let block = part.block();
+    generate(block, part.cells());
+}
+
+/// A grid with whatever the world is made of near and far.
 struct Game {
     grid: VoxelGrid,
-    dirty: Dirty,
 }
 
 /// The chunks that are loaded near the origin.
@@ -41,9 +47,13 @@ fn far() -> impl Iterator<Item = MipBlock> {
 impl Game {
     fn new() -> Game {
         let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
-        let grid = VoxelGrid::new(options);
-        let dirty = Dirty::saved(&grid);
-        Game { grid, dirty }
+        Game { grid: VoxelGrid::new(options) }
+    }
+
+    fn save(&mut self, store: &Store) {
+        let unsaved = Unsaved::from(self.grid.unsaved());
+        store.save(&unsaved, fill).unwrap();
+        self.grid.mark_saved(&unsaved.chunks);
     }
 
     fn load(&mut self, store: &Store, far: impl Iterator<Item = MipBlock>, chunks: bool) {
@@ -58,7 +68,7 @@ impl Game {
             self.grid.write_far(block, &source(block));
         }
         if chunks {
-            near().for_each(|chunk| self.dirty.load(&mut self.grid, &source(chunk.into())));
+            near().for_each(|chunk| assert_eq!(self.grid.load(&source(chunk.into())), 0));
         }
     }
 
@@ -89,7 +99,7 @@ fn a_world_that_left_memory_comes_back_near_and_far() {
     let (mut stays, mut leaves) = (Game::new(), Game::new());
     for game in [&mut stays, &mut leaves] {
         game.load(&store, far(), true);
-        assert!(game.dirty.is_empty(), "what was loaded is clean");
+        assert!(game.grid.is_saved(), "what was loaded is saved");
     }
     let holes = [[-1, 5, 3], [-33, 2, -31]];
     for (i, &hole) in holes.iter().enumerate() {
@@ -98,12 +108,12 @@ fn a_world_that_left_memory_comes_back_near_and_far() {
         leaves.dig(hole, 6);
         assert_ne!(leaves.grid.digest().unwrap(), clean, "hole {i} meets the ground");
         let edited = VoxelPos::from(hole).chunk();
-        assert!(!leaves.dirty.unload(&mut leaves.grid, edited), "a dirty chunk stays");
-        store.save_grown(&leaves.grid, &mut leaves.dirty, &generate).unwrap();
+        assert!(!leaves.grid.forget(edited), "an unsaved chunk stays");
+        leaves.save(&store);
         assert_verifies(&mut store);
 
         for chunk in near() {
-            assert!(leaves.dirty.unload(&mut leaves.grid, chunk));
+            assert!(leaves.grid.forget(chunk));
         }
         leaves.grid.far_blocks().iter().for_each(|&block| leaves.grid.forget_far(block));
         assert!(leaves.grid.chunks().is_empty() && leaves.grid.far_blocks().is_empty());
@@ -115,7 +125,7 @@ fn a_world_that_left_memory_comes_back_near_and_far() {
             0 => leaves.load(&store, far(), true),
             _ => leaves.load(&store, finest_first, true),
         }
-        assert!(leaves.dirty.is_empty());
+        assert!(leaves.grid.is_saved());
         assert_eq!(leaves.grid.digest().unwrap(), stays.grid.digest().unwrap());
         assert_eq!(leaves.grid.far_blocks(), stays.grid.far_blocks());
         let (mut a, mut b) = (DenseBox::default(), DenseBox::default());
@@ -137,7 +147,7 @@ fn a_stored_far_block_is_right_by_itself_and_a_missing_one_is_the_generators() {
     game.load(&store, std::iter::empty(), true);
     game.dig([-1, 5, 3], 9);
     game.dig([-40, 12, -20], 5);
-    store.save_grown(&game.grid, &mut game.dirty, &generate).unwrap();
+    game.save(&store);
     assert_verifies(&mut store);
     let stored = store.chunks().unwrap();
     let (mut cells, mut made, mut edited) = Default::default();
@@ -194,13 +204,27 @@ fn growing_worlds_need_their_generator() {
     let mut game = Game::new();
     game.load(&store, std::iter::empty(), true);
     game.dig([0, 5, 0], 3);
-    let error = store.save(&game.grid, &mut game.dirty).unwrap_err();
+    let unsaved = Unsaved::from(game.grid.unsaved());
+    let error = store.save(&unsaved, |part| part.set_missing()).unwrap_err();
+    assert!(matches!(error, StoreError::NotGenerated { .. }), "{error}");
+    assert!(!game.grid.is_saved(), "what was not saved stays unsaved");
+    assert!(store.chunks().unwrap().is_empty(), "nothing is written by halves");
+    let error = store.write_all(&game.grid, |_, _| {}).unwrap_err();
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
-    assert!(!game.dirty.is_empty(), "what was not saved stays dirty");
-    assert!(store.chunks().unwrap().is_empty());
+    game.save(&store);
+    assert!(!store.chunks().unwrap().is_empty());
 
+    // One whose generator has no name grows all the same.
     let info = WorldInfo { unlisted: Unlisted::Unknown, ..WorldInfo::default() };
     let plain = Store::create(folder.file("plain.tvx"), &info, Overwrite::No).unwrap();
-    let error = plain.save_grown(&game.grid, &mut game.dirty, &generate).unwrap_err();
-    assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+    game.dig([0, 5, 0], 4);
+    plain.save(&game.grid.unsaved().into(), fill).unwrap();
+    let over = VoxelPos::new(0, 5, 0).chunk();
+    let block = MipBlock::from(over).over(3);
+    let (mut cells, mut made) = (DenseBox::default(), DenseBox::new(block.cells()));
+    assert!(plain.block(block, &mut cells).unwrap());
+    generate(block, &mut made);
+    assert!(block.cells().voxels().any(|pos| !cells.cell(pos).is_air()));
+    let beside = block.cells().voxels().filter(|pos| !over.region().coarser(3).contains(*pos));
+    assert!(beside.into_iter().all(|pos| cells.cell(pos) == made.cell(pos)));
 }

@@ -10,8 +10,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use terravox::terrain::Unsaved;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, VoxelGrid, VoxelPos};
-use terravox_store::{Dirty, Overwrite, Store, WorldInfo};
+use terravox_store::{Overwrite, Store, WorldInfo};
 
 const FILE: &str = "TERRAVOX_STORE_VICTIM_FILE";
 const FROM: &str = "TERRAVOX_STORE_VICTIM_FROM";
@@ -26,7 +27,7 @@ fn change(grid: &mut VoxelGrid, batch: u64) {
         let [x, y, z] = [0; 3].map(|_| numbers.below(5) - 2);
         let chunk = ChunkPos::new(x, y, z);
         match numbers.below(4) {
-            0 => grid.forget(chunk),
+            0 => assert!(grid.forget(chunk)),
             1 => fill(grid, chunk.region(), 2 + (batch % 20) as u8),
             _ => {
                 let mut cells = DenseBox::new(chunk.region());
@@ -99,10 +100,11 @@ fn victim_that_saves_batches() {
     let (Ok(file), Ok(from)) = (std::env::var(FILE), std::env::var(FROM)) else { return };
     let store = Store::open(file).unwrap();
     let mut grid = store.load().unwrap().grid;
-    let mut dirty = Dirty::saved(&grid);
     for batch in from.parse().unwrap().. {
         change(&mut grid, batch);
-        store.save_with_extra(&grid, &mut dirty, BATCH, &batch.to_le_bytes()).unwrap();
+        let unsaved = Unsaved::from(grid.unsaved()).with_data(BATCH, u64::to_le_bytes(batch));
+        store.save(&unsaved, |_| {}).unwrap();
+        grid.mark_saved(&unsaved.chunks);
         acknowledge(batch);
     }
 }

@@ -6,22 +6,17 @@ mod scratch;
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{Cell, ChunkPos, Held, MipBlock, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, Held, VoxelPos};
 use terravox_store::Store;
 
 const HILLS: u64 = 11;
 
 /// The store's cells, else the generator's.
 fn fill(store: &Store, part: &mut Part<'_>) {
-    let block = part.block();
-    match store.block(block, part.cells()) {
-        Ok(true) => {}
-        Ok(false) => {
-            part.cells().reset(block.cells());
-            Hills::new(HILLS).fill(part.cells(), block.mip);
-        }
-        Err(_) => part.set_missing(),
-    }
+    store.fill(part, |part| {
+        let mip = part.block().mip;
+        Hills::new(HILLS).fill(part.cells(), mip);
+    });
 }
 
 fn at(x: f64) -> [Viewer; 1] {
@@ -39,7 +34,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
         near_voxels: 40.0,
         ..LodOptions::default()
     };
-    let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    let mut terrain = store.terrain(TerrainOptions { lod, ..TerrainOptions::default() }).unwrap();
     let update = |terrain: &mut Terrain, x: f64| {
         terrain.update(&at(x), Budget::Unlimited, |part| fill(&store, part));
     };
@@ -54,17 +49,17 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     let before = shown(&terrain);
 
     // Not saved, it stays in memory, whatever the budget.
-    let edited = terrain.edited_chunks();
+    let edited = terrain.unsaved_chunks();
     assert!(!edited.is_empty());
     for step in 1..8 {
         update(&mut terrain, f64::from(step) * 100.0);
     }
     assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)));
 
-    let generate = |block: MipBlock, out: &mut _| Hills::new(HILLS).fill(out, block.mip);
-    store.write_grown(terrain.grid(), &edited, &generate).unwrap();
-    terrain.chunks_saved(&edited);
-    assert!(terrain.edited_chunks().is_empty());
+    let unsaved = terrain.unsaved();
+    store.save(&unsaved, |part| fill(&store, part)).unwrap();
+    terrain.mark_saved(&unsaved);
+    assert!(terrain.is_saved());
     for step in 8..20 {
         update(&mut terrain, f64::from(step) * 100.0);
     }
@@ -75,5 +70,5 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     }
     assert_eq!(terrain.grid().cell(VoxelPos::new(3, 4, 0)), Ok(Cell::AIR));
     assert!(shown(&terrain) == before, "the tunnel looks as it did");
-    assert!(terrain.edited_chunks().is_empty(), "what came from the store is not an edit");
+    assert!(terrain.is_saved(), "what came from the store is not an edit");
 }

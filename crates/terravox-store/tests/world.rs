@@ -2,13 +2,13 @@
 
 mod scratch;
 
-use scratch::{Folder, Numbers, ball, fill, small_world};
+use scratch::{Folder, Numbers, ball, fill, mark_saved, save, small_world, touch};
 use std::ops::ControlFlow;
 use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, LIMIT, MAX_MIP, MaterialTable, Region, Unlisted,
-    VoxelGrid, VoxelPos,
+    VoxelGrid,
 };
-use terravox_store::{Dirty, Generator, Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 fn saved(folder: &Folder, name: &str, grid: &VoxelGrid) -> Store {
     let info = WorldInfo {
@@ -52,7 +52,7 @@ fn assert_holds(store: &mut Store, grid: &VoxelGrid) {
 #[test]
 fn a_saved_world_is_read_as_it_was() {
     let folder = Folder::new("as-it-was");
-    let grid = small_world();
+    let mut grid = small_world();
     let mut store = saved(&folder, "world.tvx", &grid);
     assert_holds(&mut store, &grid);
     drop(store);
@@ -60,7 +60,7 @@ fn a_saved_world_is_read_as_it_was() {
     let store = Store::open_read_only(folder.file("world.tvx")).unwrap();
     let second = Store::open_read_only(folder.file("world.tvx")).unwrap();
     assert_eq!(store.load().unwrap().grid.digest(), second.load().unwrap().grid.digest());
-    let error = store.write(&grid, &grid.chunks()).unwrap_err();
+    let error = save(&store, &mut grid).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
 }
 
@@ -69,7 +69,7 @@ fn every_save_keeps_cells_lists_and_mips_right() {
     let folder = Folder::new("every-save");
     let mut grid = small_world();
     let mut store = saved(&folder, "world.tvx", &grid);
-    let mut dirty = Dirty::saved(&grid);
+    mark_saved(&mut grid);
     let mut numbers = Numbers(5);
     for round in 0..6 {
         for _ in 0..4 {
@@ -82,15 +82,15 @@ fn every_save_keeps_cells_lists_and_mips_right() {
             grid.forget(chunks[numbers.below(chunks.len() as i32) as usize]);
         }
         if round == 4 {
-            // A table that differs in colour makes everything dirty and is saved too.
+            // A table that differs in colour is saved too.
             let mut materials = grid.materials().clone();
             materials.set_colour(8, [1, 2, 3]);
             grid.set_materials(materials);
         }
-        let stats = store.save(&grid, &mut dirty).unwrap();
+        let stats = save(&store, &mut grid).unwrap();
         assert!(stats.written > 0 && stats.left == 0);
-        assert!(dirty.is_empty());
-        let again = store.save(&grid, &mut dirty).unwrap();
+        assert!(grid.is_saved());
+        let again = save(&store, &mut grid).unwrap();
         assert_eq!(again.written, 0);
         if round % 2 == 1 {
             assert_holds(&mut store, &grid);
@@ -112,14 +112,16 @@ fn only_written_chunks_change_and_the_mips_follow_them_not_the_snapshot() {
     let mut store = saved(&folder, "world.tvx", &grid);
     let mut expected = VoxelGrid::new(GridOptions::default());
     fill(&mut expected, Region::new([0, 0, 0], [64, 32, 32]), 8);
-    // Both chunks change; one is written.
+    // Both chunks change; one is unsaved.
+    fill(&mut grid, Region::new([32, 0, 0], [64, 32, 32]), 12);
+    mark_saved(&mut grid);
     for grid in [&mut grid, &mut expected] {
         fill(grid, Region::new([0, 0, 0], [32, 31, 32]), 0);
     }
-    fill(&mut grid, Region::new([32, 0, 0], [64, 32, 32]), 12);
-    store.write(&grid, &[ChunkPos::new(0, 0, 0)]).unwrap();
+    save(&store, &mut grid).unwrap();
     assert_holds(&mut store, &expected);
-    store.write(&grid, &[ChunkPos::new(1, 0, 0)]).unwrap();
+    touch(&mut grid, ChunkPos::new(1, 0, 0));
+    save(&store, &mut grid).unwrap();
     assert_holds(&mut store, &grid);
 }
 
@@ -194,7 +196,7 @@ fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
         assert!(matches!(error, StoreError::NotHeld { .. }), "{error}");
     }
     // A chunk leaves memory, another is known from afar only, a third is edited.
-    let mut dirty = Dirty::saved(&grid);
+    mark_saved(&mut grid);
     let far = ChunkPos::new(0, 3, 3);
     let mut coarse = DenseBox::default();
     grid.read(far.region().coarser(3), 3, &mut coarse).unwrap();
@@ -202,8 +204,9 @@ fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
     grid.forget(far);
     grid.write_mip(3, &coarse);
     fill(&mut grid, ChunkPos::new(2, 2, 2).region(), 0);
-    let stats = store.save(&grid, &mut dirty).unwrap();
-    assert_eq!((stats.written, stats.left, stats.removed), (1, 2, 0));
+    let unsaved = grid.unsaved().into();
+    let stats = store.save(&unsaved, |_| {}).unwrap();
+    assert_eq!((stats.written, stats.left, stats.removed), (1, 0, 0));
     assert!(store.is_listed(home).unwrap());
     store.cells(far.region(), 0, &mut out).unwrap();
     assert!(out.materials().iter().all(|&m| m == 5));
@@ -251,7 +254,7 @@ fn descriptions_and_extra_data_are_kept() {
 }
 
 #[test]
-fn a_kind_never_changes_under_data_and_far_positions_are_refused_by_name() {
+fn a_kind_never_changes_under_data() {
     let folder = Folder::new("kinds");
     let mut grid = VoxelGrid::new(GridOptions::default());
     fill(&mut grid, Region::new([0; 3], [3; 3]), 5);
@@ -262,13 +265,11 @@ fn a_kind_never_changes_under_data_and_far_positions_are_refused_by_name() {
     let info = WorldInfo { materials: materials.clone(), ..WorldInfo::default() };
     let error = store.set_info(&info).unwrap_err();
     assert!(matches!(error, StoreError::KindsDiffer { material: 5, .. }), "{error}");
-    let other = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
-    let error = store.write(&other, &[ChunkPos::new(0, 0, 0)]).unwrap_err();
+    let mut other = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
+    fill(&mut other, Region::new([0; 3], [3; 3]), 8);
+    let error = save(&store, &mut other).unwrap_err();
     assert!(matches!(error, StoreError::KindsDiffer { material: 5, .. }), "{error}");
-    let far = ChunkPos::new(0, 1 << 25, 0);
-    let error = store.write(&grid, &[far]).unwrap_err();
-    assert!(matches!(error, StoreError::BeyondLimits { chunk, .. } if chunk == far), "{error}");
-    assert!(error.to_string().contains("(0, 33554432, 0)"), "{error}");
+    assert!(!other.is_saved(), "what failed stays unsaved");
 }
 
 #[test]
@@ -283,37 +284,14 @@ fn a_small_world_is_a_small_file() {
     assert!(stats.payload_bytes < 40_000, "{stats:?}");
     assert!(stats.file_bytes < 120_000, "{stats:?}");
     let chunks: Vec<_> = (0..2000).map(|i| ChunkPos::new(i % 13, i / 169, i / 13 % 13)).collect();
+    mark_saved(&mut grid);
     for &chunk in &chunks {
         fill(&mut grid, chunk.region(), 9);
     }
     let before = store.stats().unwrap().payload_bytes;
-    store.write(&grid, &chunks).unwrap();
+    save(&store, &mut grid).unwrap();
     let grown = store.stats().unwrap().payload_bytes - before;
     assert!(grown < 2000 * 40, "{} bytes a uniform chunk, mips included", grown / 2000);
-}
-
-#[test]
-fn dirty_tracks_what_a_grid_changed() {
-    let folder = Folder::new("dirty");
-    let mut grid = small_world();
-    let store = saved(&folder, "world.tvx", &grid);
-    let mut dirty = Dirty::default();
-    dirty.update(&grid);
-    assert_eq!(dirty.len(), None);
-    let gone = grid.chunks()[3];
-    grid.forget(gone);
-    fill(&mut grid, Region::one(VoxelPos::new(500, 500, 500)), 3);
-    dirty.update(&grid);
-    let chunks = dirty.chunks(&grid, &store).unwrap();
-    assert!(chunks.contains(&gone), "what only the store has is to be removed");
-    assert!(chunks.contains(&VoxelPos::new(500, 500, 500).chunk()));
-    let stats = store.write(&grid, &chunks).unwrap();
-    assert_eq!(stats.removed, 1);
-    dirty.clear();
-    assert_eq!(store.chunks().unwrap(), grid.chunks());
-    fill(&mut grid, Region::new([-1, -1, -1], [1, 1, 1]), 4);
-    dirty.update(&grid);
-    assert_eq!(dirty.len(), Some(8));
 }
 
 #[test]
@@ -337,7 +315,7 @@ fn readers_go_on_while_a_writer_writes() {
             .collect();
         for material in 3..15 {
             fill(&mut grid, Region::new([0; 3], [64; 3]), material);
-            store.write(&grid, &grid.chunks()).unwrap();
+            save(&store, &mut grid).unwrap();
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });

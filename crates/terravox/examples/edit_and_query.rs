@@ -18,8 +18,7 @@ fn main() -> Result<(), TerrainError> {
     for step in 0..5 {
         let x = 12.0 * f64::from(step) - 24.0;
         let top = hills([x, 0.0, 0.0]);
-        let (low, high) =
-            ([x - 3.0, top - 4.0, -3.0], [x + 3.0, top + 6.0, 3.0]);
+        let (low, high) = ([x - 3.0, top - 4.0, -3.0], [x + 3.0, top + 6.0, 3.0]);
         let start = Instant::now();
         terrain.edit_cells(low, high, |_, _| Cell::AIR)?;
         let dug = start.elapsed();

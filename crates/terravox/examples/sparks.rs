@@ -30,7 +30,9 @@ fn main() -> Result<(), TerrainError> {
         if frame % 20 == 0 {
             let (sparks, stats) = (&effects[0], effects[0].stats());
             let [x, y, z] = sparks.positions();
-            let below = (0..sparks.len()).filter(|&i| hills([x[i], y[i], z[i]].map(f64::from)) > 0.3).count();
+            let below = (0..sparks.len())
+                .filter(|&i| hills([x[i], y[i], z[i]].map(f64::from)) > 0.3)
+                .count();
             println!(
                 "{:6.2} {:7} {:8} {:7} {:14} {below:13}",
                 frame as f32 * STEP,

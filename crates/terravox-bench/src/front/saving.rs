@@ -1,8 +1,118 @@
 //! What saving loses, and how long it stops the main thread.
 
-use crate::report::Report;
+use crate::report::{Report, detail};
+use cpu_time::ThreadTime;
+use session::{Kind, Tally};
+use std::path::PathBuf;
+use terravox::edit::EditOp;
+use terravox::terrain::{Placement, Terrain};
+use terravox::voxel::VoxelGrid;
+
+/// The very sessions that the tests of the store play.
+#[path = "../../../terravox-store/tests/session/mod.rs"]
+mod session;
+
+/// Sessions of each kind of world, and steps of each.
+const SESSIONS: [(Kind, u64); 3] =
+    [(Kind::Grown, 5000), (Kind::Streamed, 2500), (Kind::Whole, 2500)];
+const STEPS: u32 = 20;
 
 pub fn run(report: &mut Report) {
-    report.not_measured("save_lost_edits", "not measured yet");
-    report.not_measured("save_stall_ms", "not measured yet");
+    lost_edits(report);
+    stall(report);
+}
+
+fn folder() -> PathBuf {
+    // In memory where the system offers that: this is not about disks.
+    let memory = PathBuf::from("/dev/shm");
+    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    place.join(format!("terravox-bench-saving-{}", std::process::id()))
+}
+
+fn lost_edits(report: &mut Report) {
+    let folder = folder();
+    if let Err(error) = std::fs::create_dir_all(&folder) {
+        return report.not_measured("save_lost_edits", error.to_string());
+    }
+    let (fresh, path) = (folder.join("fresh.tvx"), folder.join("world.tvx"));
+    let mut all = Tally::default();
+    for (kind, sessions) in SESSIONS {
+        session::create(&fresh, kind);
+        for seed in 0..sessions {
+            if let Err(error) = std::fs::copy(&fresh, &path) {
+                return report.not_measured("save_lost_edits", error.to_string());
+            }
+            let tally = session::play(&path, kind, seed, STEPS);
+            all.edits += tally.edits;
+            all.saves += tally.saves;
+            all.failures += tally.failures;
+            all.crashes += tally.crashes;
+            all.compared += tally.compared;
+            all.lost += tally.lost;
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    let sessions: u64 = SESSIONS.iter().map(|sessions| sessions.1).sum();
+    let Tally { edits, saves, failures, crashes, compared, lost } = all;
+    let note = format!(
+        "{sessions} sessions, {edits} edits, {saves} saves, {failures} failed, \
+        {crashes} crashes, {compared} files compared"
+    );
+    report.set("save_lost_edits", lost as f64, note);
+}
+
+/// A world of 1,000 dirty chunks and a history of as many strokes and more.
+fn dug() -> Terrain {
+    let mut terrain = Terrain::from_grid(VoxelGrid::default(), Placement::default());
+    let at = |i: u16| f64::from(i) * 32.0 + 16.0;
+    for (x, y, z) in (0..1000).map(|i| (i % 10, i / 100, i / 10 % 10)) {
+        for (radius, material) in [(9.0, 8), (7.0, 9), (5.0, 3)] {
+            let ball = EditOp::fill_ball(material, [at(x), at(y), at(z)], radius);
+            let _ = terrain.edit(&ball);
+            let _ = terrain.edit(&EditOp::dig_ball([at(x), at(y), at(z)], radius - 2.0));
+        }
+    }
+    terrain
+}
+
+fn stall(report: &mut Report) {
+    let mut terrain = dug();
+    let (chunks, strokes) = (terrain.unsaved_chunks().len(), terrain.history_mut().stats());
+    let (mut takes, mut edits, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..200u16 {
+        let start = ThreadTime::now();
+        let unsaved = terrain.unsaved();
+        takes.push(start.elapsed().as_secs_f64() * 1e3);
+        // What was shared with the copy is paid for by the next edit.
+        let start = ThreadTime::now();
+        let _ = terrain.edit(&EditOp::dig_ball([f64::from(round), 16.0, 16.0], 3.0));
+        edits.push(start.elapsed().as_secs_f64() * 1e3);
+        if round == 199 {
+            let start = ThreadTime::now();
+            terrain.mark_saved(&unsaved);
+            marks.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        drop(unsaved);
+    }
+    let worst = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+    let median = |times: &mut Vec<f64>| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let (worst_take, worst_edit, mark) = (worst(&takes), worst(&edits), worst(&marks));
+    let (take, edit) = (median(&mut takes), median(&mut edits));
+    let note = format!(
+        "{chunks} chunks, {} strokes of {:.1} MB; take, and mark when it is saved",
+        strokes.undo,
+        strokes.bytes as f64 / 1e6
+    );
+    report.set("save_stall_ms", take + mark, note);
+    let rows = vec![
+        detail("take what is unsaved, median", take, "ms"),
+        detail("take what is unsaved, worst", worst_take, "ms"),
+        detail("mark it saved", mark, "ms"),
+        detail("the edit after it, median", edit, "ms"),
+        detail("the edit after it, worst", worst_edit, "ms"),
+    ];
+    report.details("saving on another thread: CPU of the main thread", rows);
 }

@@ -24,7 +24,7 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
             "seed": generator.seed });
         report.line("generator", "generator", text, value);
     }
-    if world.info.grows() {
+    if world.info.grows() && world.info.generator.is_some() {
         report.line("grows", "grows", "chunks are made where they are needed", json!(true));
     }
     add_bounds(world.grid.bounds(), &mut report);

@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use terravox::generate::Hills;
+use terravox::terrain::Unsaved;
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid, VoxelPos,
 };
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+use terravox_store::{Generator, Overwrite, SaveStats, Store, StoreError, WorldInfo};
 
 /// A folder that is removed at the end.
 pub struct Folder(PathBuf);
@@ -103,6 +104,27 @@ pub fn small_world() -> VoxelGrid {
     let air = ChunkPos::new(-9, 3, 4).region();
     grid.write(&DenseBox::new(air)).expect("the world is held");
     grid
+}
+
+/// Notes that all of a grid is saved.
+pub fn mark_saved(grid: &mut VoxelGrid) {
+    let unsaved = grid.unsaved();
+    grid.mark_saved(&unsaved);
+}
+
+/// Saves what is unsaved of a grid to a world that is complete.
+pub fn save(store: &Store, grid: &mut VoxelGrid) -> Result<SaveStats, StoreError> {
+    let unsaved = Unsaved::from(grid.unsaved());
+    let stats = store.save(&unsaved, |_| panic!("a complete world needs no generator"))?;
+    grid.mark_saved(&unsaved.chunks);
+    Ok(stats)
+}
+
+/// Makes a chunk unsaved as it is.
+pub fn touch(grid: &mut VoxelGrid, chunk: ChunkPos) {
+    let mut cells = DenseBox::default();
+    grid.read(chunk.region(), 0, &mut cells).expect("it is held");
+    grid.write(&cells).expect("a whole chunk");
 }
 
 pub fn fill(grid: &mut VoxelGrid, region: Region, material: u8) {

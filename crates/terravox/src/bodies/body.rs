@@ -143,6 +143,31 @@ impl BodyScratch {
     }
 }
 
+impl LooseBody {
+    /// Makes a body of cells, air around them, in a grid of their own; `from` as in
+    /// [`LooseBody::from`].
+    ///
+    /// # Errors
+    /// [`EditError::NotHeld`] if a chunk is not held at mip 0.
+    pub fn new(grid: VoxelGrid, from: VoxelPos) -> Result<LooseBody, EditError> {
+        let (mut sums, mut bounds, mut cells) = (MassSums::default(), Region::default(), 0);
+        let mut chunk_cells = DenseBox::default();
+        for chunk in grid.chunks() {
+            grid.read(chunk.region(), 0, &mut chunk_cells)?;
+            sums.add(&chunk_cells, grid.materials().kinds());
+            for voxel in chunk.region().voxels() {
+                if !chunk_cells.cell(voxel).is_air() {
+                    bounds = bounds.union(Region::one(voxel));
+                    cells += 1;
+                }
+            }
+        }
+        let mass = sums.mass(grid.materials());
+        let meshes = meshes_of(&grid, &mut Memory::default())?;
+        Ok(LooseBody { grid, from, bounds, cells, mass, meshes })
+    }
+}
+
 /// What meshing uses again.
 type Memory = (Mesher, DenseBox);
 

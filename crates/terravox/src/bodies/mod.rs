@@ -13,6 +13,7 @@ mod loose;
 mod mass;
 #[cfg(test)]
 mod naive;
+mod saved;
 mod search;
 mod settle;
 #[cfg(test)]
@@ -22,4 +23,5 @@ pub use anchors::Anchors;
 pub use body::LooseBody;
 pub use loose::{CutLoose, Loose, LooseOptions, LooseStats, TooLarge};
 pub use mass::Mass;
+pub use saved::SavedBody;
 pub use settle::{BodyPose, WrittenBack};

@@ -34,6 +34,7 @@ mod rows;
 mod saved;
 mod shape;
 mod stamp;
+mod strokes;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -46,5 +47,6 @@ pub use error::EditError;
 pub use mask::Mask;
 pub use op::{Action, BrushOp, CopyOp, EditOp, MAX_EDIT_CELLS, PasteOp};
 pub use saved::{HistoryError, HistoryErrorKind};
-pub use undo::{History, HistoryStats};
+pub(crate) use undo::HistoryStamp;
+pub use undo::{History, HistoryCopy, HistoryStats};
 pub use volume::Volume;

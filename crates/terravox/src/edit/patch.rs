@@ -12,6 +12,7 @@
 use super::volume::Tally;
 use crate::codec::{Dialect, Rle};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
+use std::sync::Arc;
 
 /// The coder of patches. Whatever has water is solid to it; the grid knows better.
 const RLE: Rle<'static> = Rle { kinds: &[Kind::Solid; 256], dialect: Dialect::Wide };
@@ -29,14 +30,14 @@ pub(super) struct Run {
     pub cells: usize,
 }
 
-/// Cells as they are to be, where they are not.
+/// Cells as they are to be, where they are not. The bytes are shared with copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
     pub region: Region,
     /// Which cells of the region.
-    pub rows: Box<[u8]>,
+    pub rows: Arc<[u8]>,
     /// Their runs, one after the other.
-    pub cells: Box<[u8]>,
+    pub cells: Arc<[u8]>,
 }
 
 /// Finds the runs of cells that differ between two boxes of one region, in the part
@@ -285,7 +286,7 @@ impl Patch {
 }
 
 /// The cells of all runs, coded.
-fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Box<[u8]> {
+fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Arc<[u8]> {
     s.material.clear();
     s.occupancy.clear();
     s.water.clear();

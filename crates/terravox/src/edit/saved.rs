@@ -6,7 +6,8 @@
 
 use super::apply::ONE_BOX;
 use super::patch::{Patch, decode_cells, decode_rows, get_varint, put_varint};
-use super::undo::{History, Stroke};
+use super::strokes::Stroke;
+use super::undo::{History, HistoryCopy};
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
@@ -64,20 +65,48 @@ impl fmt::Display for HistoryError {
 
 impl std::error::Error for HistoryError {}
 
-impl History {
-    /// All strokes as bytes; an open stroke counts as ended.
-    pub fn to_bytes(&mut self) -> Vec<u8> {
-        self.end_stroke();
+impl HistoryCopy {
+    /// All strokes as bytes, at most about `max_bytes`: where they are more, the oldest are
+    /// left out, then those that would be redone last.
+    pub fn to_bytes(&self, max_bytes: usize) -> Vec<u8> {
+        let room = max_bytes.saturating_sub(HEADER + 20);
+        let count = self.done.len() + self.undone.len();
+        let (mut bytes, mut left_out) = (0, count);
+        let newest = self.undone_then_done();
+        for stroke in newest {
+            bytes += stroke.bytes();
+            if bytes > room {
+                break;
+            }
+            left_out -= 1;
+        }
+        let done = self.done.len().saturating_sub(left_out);
+        let undone = self.undone.len().min(count - left_out);
         let mut out = vec![VERSION; HEADER];
-        put_varint(self.done.len() as u64, &mut out);
-        put_varint(self.undone.len() as u64, &mut out);
-        for stroke in self.done.iter().chain(&self.undone) {
+        put_varint(done as u64, &mut out);
+        put_varint(undone as u64, &mut out);
+        let kept = self.done.iter().skip(self.done.len() - done);
+        for stroke in kept.chain(self.undone.iter().skip(self.undone.len() - undone)) {
             put_varint(stroke.patches.len() as u64, &mut out);
             stroke.patches.iter().for_each(|patch| put_patch(patch, &mut out));
         }
         let sum = xxh3_64(&out[HEADER..]);
         out[1..HEADER].copy_from_slice(&sum.to_le_bytes());
         out
+    }
+
+    /// All strokes, the one that is the first to be undone or redone first.
+    fn undone_then_done(&self) -> impl Iterator<Item = &Stroke> {
+        let (done, undone): (Vec<_>, Vec<_>) =
+            (self.done.iter().collect(), self.undone.iter().collect());
+        undone.into_iter().rev().chain(done.into_iter().rev())
+    }
+}
+
+impl History {
+    /// All strokes as bytes; an open stroke counts as ended.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.copy().to_bytes(usize::MAX)
     }
 
     /// The history that [`History::to_bytes`] wrote, less what does not fit in `budget`.
@@ -91,13 +120,13 @@ impl History {
         let mut history = History::new(budget);
         for i in 0..done.saturating_add(undone) {
             let count = reader.number()?;
-            let mut stroke = Stroke::default();
+            let mut patches = Vec::new();
             for _ in 0..count {
-                stroke.patches.push(reader.patch()?);
+                patches.push(reader.patch()?);
             }
             match i < done {
-                true => history.push(stroke),
-                false => history.push_undone(stroke),
+                true => history.push(Stroke::new(patches)),
+                false => history.push_undone(Stroke::new(patches)),
             }
         }
         match reader.offset == bytes.len() {

@@ -13,26 +13,53 @@
 use super::EditError;
 use super::apply::check_held;
 use super::patch::{Patch, PatchScratch};
+use super::strokes::{Stroke, Strokes};
 use crate::voxel::{Region, VoxelGrid};
-use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
 
 /// The strokes that can be undone and redone, within a budget of bytes.
 pub struct History {
     /// Oldest first.
-    pub(super) done: VecDeque<Stroke>,
+    done: Strokes,
     /// The one to redo next last.
-    pub(super) undone: Vec<Stroke>,
+    undone: Strokes,
     open: Option<Stroke>,
+    stamp: HistoryStamp,
     bytes: usize,
     budget: usize,
     forgotten: u64,
     scratch: PatchScratch,
 }
 
-/// The patches of one stroke, in the order in which they were made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stroke {
-    pub patches: Vec<Patch>,
+/// Which history, and how often it has changed.
+#[derive(Clone, Default)]
+pub(crate) struct HistoryStamp {
+    history: Arc<()>,
+    version: u64,
+}
+
+impl HistoryStamp {
+    /// Whether this is the same history, at the same state or a later one than `other`.
+    pub fn is_after(&self, other: &HistoryStamp) -> bool {
+        Arc::ptr_eq(&self.history, &other.history) && self.version >= other.version
+    }
+}
+
+/// What can be undone and redone at one moment: plain data that shares its strokes with the
+/// [`History`], to be [written](HistoryCopy::to_bytes) by any thread.
+#[derive(Clone)]
+pub struct HistoryCopy {
+    pub(super) done: Strokes,
+    pub(super) undone: Strokes,
+    pub(crate) stamp: HistoryStamp,
+}
+
+impl fmt::Debug for HistoryCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("HistoryCopy");
+        debug.field("undo", &self.done.len()).field("redo", &self.undone.len()).finish()
+    }
 }
 
 /// What a [`History`] holds.
@@ -50,12 +77,6 @@ pub struct HistoryStats {
     pub forgotten: u64,
 }
 
-impl Stroke {
-    pub fn bytes(&self) -> usize {
-        size_of::<Stroke>() + self.patches.iter().map(Patch::bytes).sum::<usize>()
-    }
-}
-
 impl Default for History {
     /// A budget of 64 MiB.
     fn default() -> History {
@@ -66,8 +87,22 @@ impl Default for History {
 impl History {
     /// An empty history of at most `budget` bytes; the oldest strokes go first.
     pub fn new(budget: usize) -> History {
-        let (done, undone, scratch) = Default::default();
-        History { done, undone, open: None, bytes: 0, budget, forgotten: 0, scratch }
+        let (done, undone, stamp, scratch) = Default::default();
+        History { done, undone, open: None, stamp, bytes: 0, budget, forgotten: 0, scratch }
+    }
+
+    /// All strokes as they are now, for a save on any thread; an open stroke counts as ended
+    /// in the copy and stays open here. Takes microseconds: strokes are shared, not copied.
+    pub fn copy(&self) -> HistoryCopy {
+        let mut done = self.done.clone();
+        if let Some(open) = self.open.as_ref().filter(|stroke| !stroke.patches.is_empty()) {
+            done.push_back(open.clone());
+        }
+        HistoryCopy { done, undone: self.undone.clone(), stamp: self.stamp.clone() }
+    }
+
+    pub(crate) fn stamp(&self) -> &HistoryStamp {
+        &self.stamp
     }
 
     /// What it holds.
@@ -109,15 +144,17 @@ impl History {
         if patches.is_empty() {
             return;
         }
-        self.bytes -= self.undone.drain(..).map(|stroke| stroke.bytes()).sum::<usize>();
+        self.stamp.version += 1;
+        self.bytes -= std::mem::take(&mut self.undone).iter().map(Stroke::bytes).sum::<usize>();
         match &mut self.open {
-            Some(stroke) => stroke.patches.extend(patches),
-            None => self.push(Stroke { patches }),
+            Some(stroke) => Arc::make_mut(&mut stroke.patches).extend(patches),
+            None => self.push(Stroke::new(patches)),
         }
     }
 
     pub(super) fn push(&mut self, stroke: Stroke) {
         if !stroke.patches.is_empty() {
+            self.stamp.version += 1;
             self.bytes += stroke.bytes();
             self.done.push_back(stroke);
             self.keep_budget();
@@ -125,18 +162,17 @@ impl History {
     }
 
     pub(super) fn push_undone(&mut self, stroke: Stroke) {
+        self.stamp.version += 1;
         self.bytes += stroke.bytes();
-        self.undone.push(stroke);
+        self.undone.push_back(stroke);
         self.keep_budget();
     }
 
     /// Drops the oldest strokes, then those that would be redone last.
     fn keep_budget(&mut self) {
         while self.bytes > self.budget {
-            let oldest = match self.done.pop_front() {
-                Some(stroke) => stroke,
-                None if self.undone.is_empty() => return,
-                None => self.undone.remove(0),
+            let Some(oldest) = self.done.pop_front().or_else(|| self.undone.pop_front()) else {
+                return;
             };
             self.bytes -= oldest.bytes();
             self.forgotten += 1;
@@ -167,7 +203,7 @@ impl History {
     /// As [`History::undo`].
     pub fn redo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
         self.end_stroke();
-        let Some(mut stroke) = self.undone.pop() else { return Ok(None) };
+        let Some(mut stroke) = self.undone.pop_back() else { return Ok(None) };
         self.bytes -= stroke.bytes();
         let swapped = stroke.swap(grid, false, &mut self.scratch);
         match swapped {
@@ -186,13 +222,14 @@ impl Stroke {
         back: bool,
         scratch: &mut PatchScratch,
     ) -> Result<Region, EditError> {
-        for patch in &self.patches {
+        for patch in self.patches.iter() {
             check_held(grid, patch.region)?;
         }
         let mut region = Region::default();
-        let count = self.patches.len();
+        let patches = Arc::make_mut(&mut self.patches);
+        let count = patches.len();
         for i in 0..count {
-            let patch = &mut self.patches[if back { count - 1 - i } else { i }];
+            let patch = &mut patches[if back { count - 1 - i } else { i }];
             patch.swap(grid, scratch)?;
             region = region.union(patch.region);
         }

@@ -47,6 +47,13 @@ impl Receipt {
     }
 }
 
+/// A block that somebody works on.
+struct Asked {
+    receipt: Receipt,
+    /// Of the grid, when it was asked for.
+    version: u64,
+}
+
 /// The queue of blocks whose cells are missing.
 #[derive(Default)]
 pub(crate) struct Fills {
@@ -57,7 +64,7 @@ pub(crate) struct Fills {
     /// Asked for by the next steps, nearest last.
     wanted: Vec<MipBlock>,
     /// Somebody works on these.
-    asked: FxHashMap<MipBlock, Receipt>,
+    asked: FxHashMap<MipBlock, Asked>,
     /// Could not be had this round.
     refused: Vec<MipBlock>,
     /// Blocks that came since blocks were last asked for.
@@ -125,19 +132,27 @@ impl Fills {
     pub fn begin_round(&mut self) {
         self.wanted.append(&mut self.refused);
         let first = self.wanted.len();
-        let lost = self.asked.extract_if(|_, receipt| receipt.is_lost());
+        let lost = self.asked.extract_if(|_, asked| asked.receipt.is_lost());
         self.wanted.extend(lost.map(|(block, _)| block));
         self.wanted[first..].sort_unstable();
     }
 
     /// Takes the near chunk that is asked for next.
-    pub fn take_near(&mut self, has: impl Fn(MipBlock) -> bool) -> Option<(MipBlock, Ticket)> {
-        take(&mut self.near, &mut self.asked, has)
+    pub fn take_near(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        take(&mut self.near, &mut self.asked, version, has)
     }
 
     /// Takes the block that is asked for next by a step.
-    pub fn take_wanted(&mut self, has: impl Fn(MipBlock) -> bool) -> Option<(MipBlock, Ticket)> {
-        take(&mut self.wanted, &mut self.asked, has)
+    pub fn take_wanted(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        take(&mut self.wanted, &mut self.asked, version, has)
     }
 
     /// Whether no block is asked for.
@@ -146,23 +161,27 @@ impl Fills {
         self.wanted.is_empty() && self.near.is_empty()
     }
 
-    /// Notes that the cells of a block came. A ticket says whose; returns whether they are
-    /// still asked for.
-    pub fn arrive(&mut self, block: MipBlock, ticket: Option<&Ticket>) -> bool {
-        if let Some(ticket) = ticket {
-            match self.asked.get(&block) {
-                Some(receipt) if receipt.is_of(ticket) => {}
-                _ => return false,
-            }
+    /// Notes that the cells of a block came. A ticket says whose. Returns the version of the
+    /// grid when they were asked for; `None` if they are not asked for any longer.
+    pub fn arrive(&mut self, block: MipBlock, ticket: Option<&Ticket>) -> Option<u64> {
+        let asked = self.asked.get(&block);
+        if let Some(ticket) = ticket
+            && !asked.is_some_and(|asked| asked.receipt.is_of(ticket))
+        {
+            return None;
         }
-        self.asked.remove(&block);
         self.news += 1;
-        true
+        Some(self.asked.remove(&block).map_or(0, |asked| asked.version))
+    }
+
+    /// Asks for a block again whose cells came, but went stale on the way.
+    pub fn ask_again(&mut self, block: MipBlock) {
+        self.refused.push(block);
     }
 
     /// Notes that a block cannot be had now.
     pub fn refuse(&mut self, block: MipBlock, ticket: &Ticket) {
-        if self.asked.get(&block).is_some_and(|receipt| receipt.is_of(ticket)) {
+        if self.asked.get(&block).is_some_and(|asked| asked.receipt.is_of(ticket)) {
             self.asked.remove(&block);
             self.refused.push(block);
         }
@@ -171,13 +190,14 @@ impl Fills {
 
 fn take(
     queue: &mut Vec<MipBlock>,
-    asked: &mut FxHashMap<MipBlock, Receipt>,
+    asked: &mut FxHashMap<MipBlock, Asked>,
+    version: u64,
     has: impl Fn(MipBlock) -> bool,
 ) -> Option<(MipBlock, Ticket)> {
     while let Some(block) = queue.pop() {
         if !asked.contains_key(&block) && !has(block) {
             let ticket = Ticket::default();
-            asked.insert(block, ticket.receipt());
+            asked.insert(block, Asked { receipt: ticket.receipt(), version });
             return Some((block, ticket));
         }
     }

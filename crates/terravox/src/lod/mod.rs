@@ -35,7 +35,7 @@ pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
-use crate::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
+use crate::voxel::{DenseBox, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
 use fills::{Fills, Ticket};
 use groups::Groups;
 use out::Out;
@@ -362,13 +362,13 @@ impl Lod {
     /// Hands out the chunk near a viewer whose cells are asked for next.
     pub(crate) fn take_near_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         let residency = &self.residency;
-        self.fills.take_near(|block| residency.has(grid, block))
+        self.fills.take_near(residency.version(), |block| residency.has(grid, block))
     }
 
     /// Hands out the block whose cells are asked for next by what is to be shown.
     pub(crate) fn take_far_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         let residency = &self.residency;
-        self.fills.take_wanted(|block| residency.has(grid, block))
+        self.fills.take_wanted(residency.version(), |block| residency.has(grid, block))
     }
 
     /// Takes the cells of a block back that was handed out, none if they cannot be had now.
@@ -382,13 +382,13 @@ impl Lod {
     ) {
         match cells {
             None => self.fills.refuse(block, ticket),
-            Some(cells) if self.fills.arrive(block, Some(ticket)) => {
-                self.residency.stage(block, cells);
+            Some(cells) => {
+                let Some(version) = self.fills.arrive(block, Some(ticket)) else { return };
+                self.residency.stage(block, cells, version);
                 if self.fills.is_near(block) {
                     self.hold_staged(grid, block);
                 }
             }
-            Some(_) => {}
         }
     }
 
@@ -406,8 +406,8 @@ impl Lod {
     /// # Panics
     /// If they are not the block's.
     pub fn supply(&mut self, block: MipBlock, cells: DenseBox) {
-        self.fills.arrive(block, None);
-        self.residency.stage(block, cells);
+        let version = self.fills.arrive(block, None).unwrap_or_default();
+        self.residency.stage(block, cells, version);
     }
 
     /// Blocks whose cells are missing to hold `region`, in voxels, at mip 0: for each mip,
@@ -432,28 +432,28 @@ impl Lod {
     /// # Panics
     /// If they are not the block's.
     pub fn hold(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: DenseBox) {
-        self.residency.stage(block, cells);
-        self.hold_staged(grid, block);
+        assert_eq!(cells.region(), block.cells(), "a block is held as a whole");
+        self.read_changes(grid);
+        self.residency.put(grid, block, &cells);
+        self.note_held(grid, block);
     }
 
+    /// Writes a block that came into the grid, unless it went stale meanwhile.
     fn hold_staged(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         self.read_changes(grid);
         self.residency.commit(grid, block);
+        self.note_held(grid, block);
+        if !self.residency.has(grid, block) {
+            self.fills.ask_again(block);
+        }
+    }
+
+    fn note_held(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         self.residency.forget_plain(block, self.tiling.top());
         self.residency.skip_own_changes(grid);
         if let Some(changed) = &mut self.changed {
             changed.push(block.voxels());
         }
-    }
-
-    /// Chunks that were edited and not saved since, sorted. They do not leave memory.
-    pub fn edited_chunks(&self) -> Vec<ChunkPos> {
-        self.residency.edited()
-    }
-
-    /// Notes that chunks are saved as they are now, and may leave memory.
-    pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
-        self.residency.saved(chunks);
     }
 }
 

@@ -245,6 +245,9 @@ impl Lod {
             (Some(regions), Some(changed)) => changed.extend(regions),
             _ => self.changed = None,
         }
+        if self.residency.take_dropped() {
+            self.chosen_for = None;
+        }
     }
 
     /// Has the leaves meshed anew that edits reach; with `everything` the listed chunks

@@ -2,8 +2,8 @@
 //! the step that shows them, and leave the grid when nothing shows them.
 //!
 //! A block that is shown has all its ancestors in memory, so that each coarser mip is what
-//! the finest cells that were ever there say. Chunks that were edited stay until they are
-//! saved.
+//! the finest cells that were ever there say. Chunks with unsaved changes stay, as the grid
+//! says, and so do the blocks over them.
 
 use super::pick::Picker;
 use super::tiling::{Tiling, neighbours};
@@ -17,12 +17,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Blocks in memory.
 #[derive(Default)]
 pub(crate) struct Residency {
-    /// Came, and wait to be shown.
-    staged: FxHashMap<MipBlock, DenseBox>,
-    /// Chunks that came from outside and can come again.
-    loaded: FxHashSet<ChunkPos>,
-    /// Chunks that were written by others since they were last saved.
-    edited: FxHashSet<ChunkPos>,
+    /// Came, and wait to be shown, with the version of the grid when they were asked for.
+    staged: FxHashMap<MipBlock, (DenseBox, u64)>,
+    /// Whether staged blocks were dropped since that was last asked.
+    dropped: bool,
+    /// The version of the grid when its changes were last read.
+    version: u64,
     /// Whether blocks have no surface, as far as that was asked.
     plain: FxHashMap<MipBlock, bool>,
     cursor: ChangeCursor,
@@ -31,32 +31,17 @@ pub(crate) struct Residency {
 }
 
 impl Residency {
-    /// Chunks that were edited and not saved since, sorted.
-    pub fn edited(&self) -> Vec<ChunkPos> {
-        let mut edited: Vec<_> = self.edited.iter().copied().collect();
-        edited.sort_unstable();
-        edited
-    }
-
-    /// Notes that chunks are saved.
-    pub fn saved(&mut self, chunks: &[ChunkPos]) {
-        for chunk in chunks {
-            if self.edited.remove(chunk) {
-                self.loaded.insert(*chunk);
-            }
-        }
-    }
-
     /// What others wrote since the last call; none for all.
     pub fn changes(&mut self, grid: &VoxelGrid) -> Option<Vec<Region>> {
+        // What was read from a store before a save may lack what was edited.
+        let staged = self.staged.len();
+        self.staged.retain(|block, staged| !grid.saved_since(block.voxels(), staged.1));
+        self.dropped |= self.staged.len() < staged;
+        self.version = grid.version();
         let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {
             self.plain.clear();
-            self.edited.extend(grid.chunks().iter().filter(|chunk| !self.loaded.contains(chunk)));
             return None;
         };
-        for region in &regions {
-            self.edited.extend(region.blocks::<5>());
-        }
         if !regions.is_empty() {
             self.forget_plain_near(&regions);
         }
@@ -79,11 +64,21 @@ impl Residency {
             || is_known(grid, block)
     }
 
-    /// Takes in a block that was asked for.
-    pub fn stage(&mut self, block: MipBlock, cells: DenseBox) {
+    /// Takes in a block that was asked for when the grid was at `version`.
+    pub fn stage(&mut self, block: MipBlock, cells: DenseBox, version: u64) {
         assert_eq!(cells.region(), block.cells(), "a block comes as it was asked for");
         self.arrivals += 1;
-        self.staged.insert(block, cells);
+        self.staged.insert(block, (cells, version));
+    }
+
+    /// The version of the grid when its changes were last read.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether blocks that came were dropped since the last call, as they went stale.
+    pub fn take_dropped(&mut self) -> bool {
+        std::mem::take(&mut self.dropped)
     }
 
     /// Chunks that came and wait, sorted.
@@ -96,23 +91,29 @@ impl Residency {
 
     /// Takes back a block that came and was not yet shown.
     pub fn take_staged(&mut self, block: MipBlock) -> Option<DenseBox> {
-        self.staged.remove(&block)
+        self.staged.remove(&block).map(|staged| staged.0)
     }
 
     /// Writes the cells of a block that came into the grid.
     pub fn commit(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
-        let Some(cells) = self.staged.remove(&block) else { return };
-        let chunk = chunk_of(block);
+        if let Some(cells) = self.take_staged(block) {
+            self.put(grid, block, &cells);
+        }
+    }
+
+    /// Writes the cells of a block into the grid, unless it is held.
+    pub fn put(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: &DenseBox) {
         if block.mip > 0 {
-            grid.write_far(block, &cells);
-        } else if grid.held(chunk) != Held::Mip(0) && grid.write(&cells).is_ok() {
-            self.loaded.insert(chunk);
+            grid.write_far(block, cells);
+        } else if grid.held(chunk_of(block)) != Held::Mip(0) {
+            grid.load(cells);
         }
     }
 
     /// Reads past what was just written by [`Residency::commit`] and
     /// [`Residency::evict`].
     pub fn skip_own_changes(&mut self, grid: &VoxelGrid) {
+        self.version = grid.version();
         grid.changes_since(&mut self.cursor);
     }
 
@@ -150,21 +151,23 @@ impl Residency {
         picker: &Picker,
         most_bytes: usize,
     ) {
-        if self.arrivals * 4 < tiling.len() {
+        // Where all is known nothing is asked for again.
+        if self.arrivals * 4 < tiling.len() || grid.unlisted() == Unlisted::Air {
             return;
         }
         self.arrivals = 0;
         // Coarser mips of what is not saved are nowhere else.
         let mut unsaved = FxHashSet::default();
-        for &chunk in &self.edited {
+        for chunk in grid.unsaved_chunks() {
             let over = (0..=tiling.top()).rev().map(|mip| MipBlock::from(chunk).over(mip));
             unsaved.extend(over);
         }
-        let near = |block: MipBlock| block.mip == 0 && picker.distance(block) <= picker.near + 16.0;
-        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || near(block);
+        let close =
+            |block: MipBlock| block.mip == 0 && picker.distance(block) <= picker.near + 16.0;
+        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || close(block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
-        let chunks = self.loaded.iter().map(|&chunk| MipBlock::from(chunk));
+        let chunks = grid.fine_chunks().map(MipBlock::from);
         spare.extend(chunks.filter(|&block| !used(block)));
         if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {
             return;
@@ -176,13 +179,12 @@ impl Residency {
             if block.mip > 0 {
                 grid.forget_far(block);
             } else {
-                let chunk = chunk_of(block);
-                grid.forget(chunk);
-                self.loaded.remove(&chunk);
+                grid.forget(chunk_of(block));
             }
             self.plain.remove(&block);
         }
-        self.staged.retain(|&block, _| tiling.has(block.parent()) || block.mip == tiling.top());
+        let near = |block: MipBlock| tiling.has(block.parent()) || block.mip == tiling.top();
+        self.staged.retain(|&block, _| near(block));
         self.plain.retain(|block, _| tiling.has(*block));
     }
 }

@@ -10,6 +10,7 @@ mod loose;
 mod part;
 mod placement;
 mod rays;
+mod save;
 mod shown;
 mod update;
 
@@ -18,11 +19,12 @@ pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
 pub use part::Part;
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
+pub use save::Unsaved;
 pub use update::{Budget, Clock, Viewer};
 
 use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
-use crate::edit::{Editor, History};
+use crate::edit::{Editor, History, HistoryStamp};
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
@@ -61,6 +63,13 @@ impl Default for TerrainOptions {
             lod: LodOptions::default(),
             clock: None,
         }
+    }
+}
+
+impl From<Placement> for TerrainOptions {
+    /// The default options at this placement.
+    fn from(placement: Placement) -> TerrainOptions {
+        TerrainOptions { placement, ..TerrainOptions::default() }
     }
 }
 
@@ -127,6 +136,8 @@ pub struct Terrain {
     editor: Editor,
     history: History,
     loose: Loose,
+    /// The state of the history that is on disk.
+    saved_history: HistoryStamp,
     clock: Option<Clock>,
 }
 
@@ -166,28 +177,22 @@ impl Terrain {
     ///
     /// # Panics
     /// If an option is out of its range; the message names it.
-    pub fn new(options: TerrainOptions) -> Terrain {
-        Terrain::with_grid(VoxelGrid::new(options.grid.clone()), options)
+    pub fn new(mut options: TerrainOptions) -> Terrain {
+        let grid = VoxelGrid::new(std::mem::take(&mut options.grid));
+        Terrain::from_grid(grid, options)
     }
 
-    /// A world around a grid that was loaded or imported, with default options.
-    ///
-    /// # Panics
-    /// If the placement is invalid.
-    pub fn from_grid(grid: VoxelGrid, placement: Placement) -> Terrain {
-        Terrain::with_grid(grid, TerrainOptions { placement, ..TerrainOptions::default() })
-    }
-
-    /// A world around a grid that was loaded or imported. The grid has its own options;
-    /// [`TerrainOptions::grid`] is ignored.
+    /// A world around a grid that was loaded or imported, with options, of which
+    /// [`TerrainOptions::grid`] is ignored, or just a [`Placement`].
     ///
     /// # Panics
     /// As [`Terrain::new`].
-    pub fn with_grid(grid: VoxelGrid, options: TerrainOptions) -> Terrain {
-        let TerrainOptions { placement, grid: _, collider, lod, clock } = options;
+    pub fn from_grid(grid: VoxelGrid, options: impl Into<TerrainOptions>) -> Terrain {
+        let TerrainOptions { placement, grid: _, collider, lod, clock } = options.into();
         placement.assert_valid();
         let mut collider = Collider::new(collider);
         collider.update(&grid);
+        let history = History::default();
         Terrain {
             placement,
             grid,
@@ -197,7 +202,8 @@ impl Terrain {
             flight: Flight::default(),
             swaps: Vec::new(),
             editor: Editor::default(),
-            history: History::default(),
+            saved_history: history.stamp().clone(),
+            history,
             loose: Loose::default(),
             clock,
         }
@@ -266,6 +272,10 @@ impl Terrain {
 
     /// Fills the whole chunks that a box in world metres touches, chunk by chunk, from air.
     ///
+    /// In a world that is streamed in ([`Unlisted::Unknown`]) these chunks count as loaded:
+    /// they are not [unsaved](Terrain::unsaved), may leave memory when nothing shows them, and
+    /// those that have unsaved changes keep them. Elsewhere they are unsaved.
+    ///
     /// # Errors
     /// [`TerrainError::BeyondLimits`].
     pub fn fill(
@@ -279,8 +289,10 @@ impl Terrain {
             return Err(TerrainError::BeyondLimits(region));
         }
         for chunk in region.blocks::<5>() {
-            if let Some(cells) = filled(chunk.into(), self.placement, &fill) {
-                self.grid.write(&cells)?;
+            let Some(cells) = filled(chunk.into(), self.placement, &fill) else { continue };
+            match self.grid.unlisted() {
+                Unlisted::Air => self.grid.write(&cells)?,
+                Unlisted::Unknown => drop(self.grid.load(&cells)),
             }
         }
         self.follow_edits();

@@ -4,7 +4,7 @@ use super::jobs::{FinishedJob, Job, JobScratch};
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
-use crate::voxel::{ChunkPos, DenseBox, MipBlock};
+use crate::voxel::{DenseBox, MipBlock};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -125,8 +125,8 @@ impl Terrain {
     /// triangles, meshes get those then, if nothing else is to be done within the budget; with
     /// a budget of time other threads have to do that ([`Terrain::take_jobs`]).
     ///
-    /// `fill` must give a block the same cells each time it is asked, edits aside: those that
-    /// were saved it has to know.
+    /// `fill` must give a block the same cells each time it is asked, with all edits that were
+    /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
     ///
     /// # Panics
     /// If `fill` gives a part another region.
@@ -234,17 +234,6 @@ impl Terrain {
     pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.late(&viewers)
-    }
-
-    /// Chunks that were edited and not saved since, sorted. They stay in memory until
-    /// [`Terrain::chunks_saved`] says that whoever fills the world knows them.
-    pub fn edited_chunks(&self) -> Vec<ChunkPos> {
-        self.lod.edited_chunks()
-    }
-
-    /// Notes that chunks are saved as they are now.
-    pub fn chunks_saved(&mut self, chunks: &[ChunkPos]) {
-        self.lod.chunks_saved(chunks);
     }
 }
 

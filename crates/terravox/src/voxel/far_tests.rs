@@ -207,6 +207,7 @@ fn apply(step: &Step, corner: VoxelPos, grid: &mut VoxelGrid, naive: &mut Naive)
         }
         Step::Forget(offset) => {
             let VoxelPos { x, y, z } = block_near(corner, 0, *offset).pos;
+            grid.mark_saved(&grid.unsaved());
             grid.forget(ChunkPos::new(x, y, z));
         }
         Step::WriteFar(mip, offset, content) => {

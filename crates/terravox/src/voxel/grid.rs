@@ -11,6 +11,7 @@ use super::mip_block::MipBlock;
 use super::page::{Page, page_of};
 use super::position::{ChunkPos, Region};
 use super::snapshot::{NotHeld, Snapshot};
+use super::unsaved::WriteLog;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -65,6 +66,7 @@ pub struct VoxelGrid {
     log: ChangeLog,
     pub(super) far_log: ChangeLog<MipBlock>,
     pub(super) updates: LineUpdates,
+    pub(super) writes: WriteLog,
 }
 
 impl VoxelGrid {
@@ -73,13 +75,19 @@ impl VoxelGrid {
         VoxelGrid { state: Snapshot::new(options), ..VoxelGrid::default() }
     }
 
+    /// A grid that starts as `snapshot` is, with nothing unsaved.
+    pub fn from_snapshot(snapshot: &Snapshot) -> VoxelGrid {
+        VoxelGrid { state: snapshot.clone(), ..VoxelGrid::default() }
+    }
+
     /// The state as it is now, cheap, for readers on any thread.
     pub fn snapshot(&self) -> Snapshot {
         self.state.clone()
     }
 
     /// Writes all cells of a box at mip 0 and brings the mips up to date. Chunks that it
-    /// touches become listed. Air loses its occupancy; water stays only in solid cells.
+    /// touches become listed, and [unsaved](VoxelGrid::unsaved). Air loses its occupancy; water
+    /// stays only in solid cells.
     ///
     /// # Errors
     /// [`NotHeld`] if the box covers a part of a chunk that is not held at mip 0; then
@@ -102,16 +110,46 @@ impl VoxelGrid {
         // A chunk that becomes listed is known as a whole.
         let fresh = !self.state.far().is_empty()
             && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
-        self.edit_pages(region, |page, part, kinds, updates| {
-            part.blocks::<5>().for_each(|chunk| page.write(chunk, cells, kinds, updates));
-            page.refresh_mips(part, kinds, updates);
-        });
+        self.writes.mark(region);
+        self.write_chunks(cells, &[]);
         self.raise_chunks(if fresh { region.coarser(5).finer(5) } else { region }, 0);
         Ok(())
     }
 
+    /// Writes whole chunks that came from a store or a generator, and can come from there
+    /// again: they do not become unsaved. Chunks with unsaved changes keep what they have;
+    /// returns how many did.
+    ///
+    /// # Panics
+    /// If the box does not consist of whole chunks, or reaches beyond
+    /// [`LIMIT`](super::LIMIT).
+    pub fn load(&mut self, cells: &DenseBox) -> usize {
+        let region = cells.region();
+        assert_eq!(region, region.coarser(5).finer(5), "whole chunks are loaded");
+        assert!(region.within_limits(), "a load of {region} is beyond the limits of the grid");
+        let kept = self.writes.unsaved_in(region);
+        if kept.len() as u64 == region.coarser(5).volume() {
+            return kept.len();
+        }
+        self.writes.pass();
+        self.write_chunks(cells, &kept);
+        self.raise_chunks(region, 0);
+        kept.len()
+    }
+
+    /// Writes cells at mip 0, but for those of chunks that keep what they have.
+    fn write_chunks(&mut self, cells: &DenseBox, kept: &[ChunkPos]) {
+        self.edit_pages(cells.region(), |page, part, kinds, updates| {
+            for chunk in part.blocks::<5>().filter(|chunk| !kept.contains(chunk)) {
+                page.write(chunk, cells, kinds, updates);
+            }
+            page.refresh_mips(part, kinds, updates);
+        });
+    }
+
     /// Sets what is known of whole chunks at mip `mip` only, in cells of that mip. Chunks
-    /// that are held at a finer mip keep what they have.
+    /// that are held at a finer mip keep what they have. It is no edit: coarse knowledge is
+    /// not [unsaved](VoxelGrid::unsaved).
     ///
     /// # Panics
     /// If `mip` is not 1 to 5, or the box does not consist of whole chunks, or reaches
@@ -122,6 +160,7 @@ impl VoxelGrid {
         let chunks = region.coarser(5).finer(5);
         assert_eq!(chunks, region, "a mip is written in whole chunks");
         assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
+        self.writes.pass();
         self.edit_pages(region, |page, part, kinds, updates| {
             for chunk in part.blocks::<5>() {
                 if page.finest_mip(chunk).is_none_or(|held| held >= mip) {
@@ -132,10 +171,18 @@ impl VoxelGrid {
         self.raise_chunks(region, mip);
     }
 
-    /// Makes a chunk unlisted: air or unknown, as the grid's options say. Far blocks keep
-    /// what they show of it.
-    pub fn forget(&mut self, chunk: ChunkPos) {
-        let Some(held) = self.state.finest_mip(chunk) else { return };
+    /// Makes a chunk unlisted; returns whether it is. Far blocks keep what they show of it.
+    ///
+    /// In a world where unlisted means unknown, the chunk leaves memory; one with
+    /// [unsaved](VoxelGrid::unsaved) changes stays, and `false` is returned. In a world where
+    /// it means air this is an edit like any other.
+    pub fn forget(&mut self, chunk: ChunkPos) -> bool {
+        let Some(held) = self.state.finest_mip(chunk) else { return true };
+        match self.state.unlisted() {
+            Unlisted::Air => self.writes.mark(chunk.region()),
+            Unlisted::Unknown if self.writes.is_unsaved(chunk) => return false,
+            Unlisted::Unknown => self.writes.pass(),
+        }
         self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);
         });
@@ -145,6 +192,7 @@ impl VoxelGrid {
             pages.remove(&page);
         }
         self.raise_forgotten(chunk, held);
+        true
     }
 
     /// Calls `edit` for every page of `region` and its part of it, and logs the region.
@@ -166,7 +214,7 @@ impl VoxelGrid {
         self.log.push(region);
     }
 
-    /// Replaces the material table.
+    /// Replaces the material table, which is then [unsaved](VoxelGrid::unsaved).
     ///
     /// # Panics
     /// If a material changes its kind while the grid holds data: the mips depend on it.
@@ -174,6 +222,7 @@ impl VoxelGrid {
         let same = self.state.materials().kinds() == materials.kinds();
         assert!(same || self.state.is_empty(), "a material's kind never changes under data");
         self.state.set_materials(materials);
+        self.writes.mark_materials();
         self.log.forget();
         self.far_log.forget();
     }

@@ -21,6 +21,7 @@ mod page;
 mod position;
 mod read;
 mod snapshot;
+mod unsaved;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};
 pub(crate) use changes::ChangeLog;
@@ -35,6 +36,7 @@ pub use mip_block::MipBlock;
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
 pub use snapshot::{Memory, NotHeld, Snapshot};
+pub use unsaved::{SaveStamp, UnsavedChunks};
 
 pub(crate) use known::append_repeated;
 pub(crate) use lines::Group;

@@ -184,6 +184,13 @@ impl Snapshot {
         chunks
     }
 
+    /// Positions of all chunks that are held at mip 0, in no order.
+    pub(crate) fn fine_chunks(&self) -> impl Iterator<Item = ChunkPos> {
+        self.pages.iter().flat_map(|(&at, page)| {
+            page.listed(at).filter(|&chunk| page.finest_mip(chunk) == Some(0))
+        })
+    }
+
     /// The smallest region of whole chunks that holds all listed ones.
     pub fn bounds(&self) -> Region {
         let chunks = self.pages.iter().flat_map(|(&at, page)| page.listed(at));

@@ -9,6 +9,7 @@ mod words;
 use crate::args::Edit;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::far;
 use crate::report::Report;
 use crate::world::{check_file, check_world_path, store_failure};
 use serde_json::{Map, Value, json};
@@ -17,11 +18,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
 use terravox::edit::{EditOp, Editor, History, Volume};
+use terravox::terrain::Unsaved;
 use terravox::voxel::{MaterialTable, Region, VoxelGrid};
-use terravox_store::{Dirty, MAX_LOADED_BYTES, Store, WorldInfo};
-
-/// Name in the world file of what can be undone.
-const HISTORY_EXTRA: &str = "undo";
+use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
 
 /// Bytes of history that a world file keeps.
 const HISTORY_BYTES: usize = 32 << 20;
@@ -40,8 +39,7 @@ pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
     let info = store.info();
     let operations = read_operations(args, &info)?;
     let mut grid = load(&store, &args.world, console)?;
-    let mut history = read_history(&store, &args.world)?;
-    let mut dirty = Dirty::saved(&grid);
+    let mut history = read_history(&store)?;
     let start = Instant::now();
     let mut done = Done::default();
     step_through_history(args, &mut grid, &mut history, &mut done)?;
@@ -49,16 +47,14 @@ pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
-    let bytes = history.to_bytes();
-    let saved = store.save_with_extra(&grid, &mut dirty, HISTORY_EXTRA, &bytes);
-    saved.map_err(store_failure)?;
+    save(&store, &grid, &history)?;
     let mut report = Report::new("edit");
     report.text_line("world", "world", args.world.display().to_string());
     done.add_to(&info, grid.materials(), &mut report);
     let stats = history.stats();
     report.count("can_undo", "can undo", stats.undo as u64);
     report.count("can_redo", "can redo", stats.redo as u64);
-    report.bytes("history_bytes", "history", bytes.len() as u64);
+    report.bytes("history_bytes", "history", history.to_bytes().len() as u64);
     report.text_line("digest", "digest", format!("{digest:032x}"));
     report.time("edit_ms", "edit", edited);
     report.time("save_ms", "save", start.elapsed());
@@ -90,11 +86,27 @@ fn load(store: &Store, path: &Path, console: &Console) -> Outcome<VoxelGrid> {
     }
 }
 
-fn read_history(store: &Store, path: &Path) -> Outcome<History> {
-    match store.extra(HISTORY_EXTRA).map_err(store_failure)? {
-        None => Ok(History::new(HISTORY_BYTES)),
-        Some(bytes) => History::from_bytes(&bytes, HISTORY_BYTES).map_err(Failure::at(path)),
+fn read_history(store: &Store) -> Outcome<History> {
+    let history = store.history(HISTORY_BYTES).map_err(store_failure)?;
+    Ok(history.unwrap_or_else(|| History::new(HISTORY_BYTES)))
+}
+
+/// Writes what changed, and what can be undone with it; nothing if no cell was written.
+fn save(store: &Store, grid: &VoxelGrid, history: &History) -> Outcome<()> {
+    let chunks = grid.unsaved();
+    if chunks.is_empty() {
+        return Ok(());
     }
+    let hills = far::grows_from(store).map_err(store_failure)?;
+    let unsaved = Unsaved::from(chunks).with_history(history);
+    let saved = store.save(&unsaved, |part| match &hills {
+        Some(hills) => {
+            let mip = part.block().mip;
+            hills.fill(part.cells(), mip);
+        }
+        None => part.set_missing(),
+    });
+    saved.map(drop).map_err(store_failure)
 }
 
 /// All operations, in voxels, read and understood before any is done.

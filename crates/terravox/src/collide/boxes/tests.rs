@@ -276,8 +276,12 @@ fn apply(grid: &mut VoxelGrid, cover: &mut Vec<Region>, edit: &Edit, seed: u64) 
             let ground = if *solid { Ground::Full } else { Ground::Air };
             let _ = grid.write(&filled(Region::one(VoxelPos::from(*at)), ground, seed));
         }
-        Edit::Forget(at) => grid.forget(chunk(*at)),
+        Edit::Forget(at) => {
+            grid.mark_saved(&grid.unsaved());
+            grid.forget(chunk(*at));
+        }
         Edit::Coarse(at) => {
+            grid.mark_saved(&grid.unsaved());
             grid.forget(chunk(*at));
             let mut cells = DenseBox::new(chunk(*at).region().coarser(2));
             cells.fill(8);
@@ -427,7 +431,8 @@ fn unknown_chunks_lose_their_boxes_and_are_counted() {
     let (mut colliders, mut list) = (BoxColliders::new(5), BoxList::default());
     let mut cursor = ChangeCursor::default();
     colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
-    grid.forget(ChunkPos::new(0, 0, 0));
+    grid.mark_saved(&grid.unsaved());
+    assert!(grid.forget(ChunkPos::new(0, 0, 0)));
     let done = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
     assert_eq!(done, BoxUpdate { added: 0, removed: 1, not_held: 1 });
     assert_eq!(list.iter().collect::<Vec<_>>(), [ChunkPos::new(1, 0, 0).region()]);

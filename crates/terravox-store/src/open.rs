@@ -1,0 +1,108 @@
+//! A world file as a game meets it: a terrain, its cells on demand, and what is kept beside.
+
+use crate::bodies;
+use crate::error::{BadPart, StoreError, StoredPart};
+use crate::store::Store;
+use terravox::bodies::SavedBody;
+use terravox::edit::History;
+use terravox::terrain::{Part, Terrain, TerrainOptions};
+use terravox::voxel::{GridOptions, Unlisted, VoxelGrid};
+
+/// Name of the extra data that holds what can be undone.
+pub(crate) const HISTORY: &str = "undo";
+
+/// Name of the extra data that holds loose bodies.
+pub(crate) const BODIES: &str = "bodies";
+
+impl Store {
+    /// Opens the world for a game that streams it: with the file's placement, materials and
+    /// what can be undone, and no cells yet. Those come through [`Store::fill`], for worlds that
+    /// are complete and for those that grow. `options` gives the rest; its placement and grid
+    /// are not used.
+    ///
+    /// # Errors
+    /// If what can be undone cannot be read or is damaged; `set_extra("undo", None)` removes
+    /// it.
+    pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
+        let info = self.info();
+        let grid = GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() };
+        self.terrain_around(VoxelGrid::new(grid), options)
+    }
+
+    /// Reads the whole world into memory: for small complete worlds, and servers. Returns what
+    /// is bad beside it, as [`Store::load`].
+    ///
+    /// # Errors
+    /// As [`Store::load`] and [`Store::terrain`].
+    pub fn load_terrain(
+        &self,
+        options: TerrainOptions,
+    ) -> Result<(Terrain, Vec<BadPart>), StoreError> {
+        let loaded = self.load()?;
+        Ok((self.terrain_around(loaded.grid, options)?, loaded.bad))
+    }
+
+    fn terrain_around(
+        &self,
+        grid: VoxelGrid,
+        options: TerrainOptions,
+    ) -> Result<Terrain, StoreError> {
+        let placement = self.info().placement();
+        let mut terrain = Terrain::from_grid(grid, TerrainOptions { placement, ..options });
+        let budget = terrain.history_mut().stats().budget;
+        if let Some(history) = self.history(budget)? {
+            terrain.restore_history(history);
+        }
+        Ok(terrain)
+    }
+
+    /// Gives a part its cells, for the closure of
+    /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like:
+    /// what is stored; else, in a world that grows, what `generate` makes; else air. Where the
+    /// file cannot be read the part is missing, is asked for again, and what is shown stays.
+    ///
+    /// ```no_run
+    /// # use terravox::terrain::{Budget, Part, TerrainOptions, Viewer};
+    /// # use terravox_store::Store;
+    /// # fn generate(part: &mut Part<'_>) {}
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Store::open("world.tvx")?;
+    /// let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    /// let mut terrain = store.terrain(TerrainOptions::default())?;
+    /// terrain.update(&[Viewer::at([0.0; 3])], Budget::Millis(3.0), fill);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fill(&self, part: &mut Part<'_>, generate: impl FnOnce(&mut Part<'_>)) {
+        let block = part.block();
+        match self.block(block, part.cells()) {
+            Ok(true) => {}
+            // The cells are air now.
+            Ok(false) if self.info().grows() => generate(part),
+            Ok(false) => {}
+            Err(_) => part.set_missing(),
+        }
+    }
+
+    /// What can be undone, as it was saved, less what does not fit in `budget` bytes; `None` if
+    /// none was saved.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn history(&self, budget: usize) -> Result<Option<History>, StoreError> {
+        let Some(bytes) = self.extra(HISTORY)? else { return Ok(None) };
+        let read = History::from_bytes(&bytes, budget);
+        let damaged = |what| self.damaged(StoredPart::Extra(HISTORY.to_owned()), what);
+        read.map(Some).map_err(|error| damaged(error.into()))
+    }
+
+    /// The loose bodies as they were saved; none if none were.
+    ///
+    /// # Errors
+    /// If they cannot be read or are damaged.
+    pub fn bodies(&self) -> Result<Vec<SavedBody>, StoreError> {
+        let Some(bytes) = self.extra(BODIES)? else { return Ok(Vec::new()) };
+        let read = bodies::decode(&bytes, &self.info().materials);
+        read.map_err(|what| self.damaged(StoredPart::Extra(BODIES.to_owned()), what))
+    }
+}

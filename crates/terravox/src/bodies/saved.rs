@@ -1,0 +1,62 @@
+//! A loose body as it is saved, and made again.
+
+use super::{BodyPose, LooseBody};
+use crate::edit::EditError;
+use crate::voxel::{Snapshot, VoxelGrid, VoxelPos};
+
+/// A loose body as plain data, to be saved by any thread.
+#[derive(Clone)]
+pub struct SavedBody {
+    /// The cells, in voxels of the body.
+    pub cells: Snapshot,
+    /// Where it was cut loose ([`LooseBody::from`]).
+    pub from: VoxelPos,
+    /// Where it lies, voxels of the world.
+    pub pose: BodyPose,
+    /// Velocity of its centre of mass, metres per second, axes of the world.
+    pub linear_velocity_m_s: [f64; 3],
+    /// Angular velocity, radians per second, axes of the world.
+    pub angular_velocity_rad_s: [f64; 3],
+}
+
+impl SavedBody {
+    /// A body at rest where it lies.
+    pub fn new(body: &LooseBody, pose: BodyPose) -> SavedBody {
+        SavedBody {
+            cells: body.grid.snapshot(),
+            from: body.from,
+            pose,
+            linear_velocity_m_s: [0.0; 3],
+            angular_velocity_rad_s: [0.0; 3],
+        }
+    }
+
+    /// The body, with its mass and meshes made again: those that it had.
+    ///
+    /// ```
+    /// use terravox::bodies::{LooseBody, SavedBody};
+    /// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+    ///
+    /// let mut grid = VoxelGrid::default();
+    /// let mut cells = DenseBox::new(Region::new([1, 2, 3], [4, 4, 4]));
+    /// cells.fill(8);
+    /// grid.write(&cells)?;
+    /// let body = LooseBody::new(grid, [64, 0, -32].into())?;
+    /// let again = SavedBody::new(&body, body.first_pose()).to_body()?;
+    /// assert_eq!((again.cells, again.mass), (6, body.mass));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`EditError::NotHeld`] if a chunk is not held at mip 0.
+    pub fn to_body(&self) -> Result<LooseBody, EditError> {
+        LooseBody::new(VoxelGrid::from_snapshot(&self.cells), self.from)
+    }
+}
+
+impl std::fmt::Debug for SavedBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("SavedBody");
+        debug.field("from", &self.from).field("pose", &self.pose).finish_non_exhaustive()
+    }
+}
