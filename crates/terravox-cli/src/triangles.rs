@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use terravox::lod::{Simplifier, Simplify, joined};
-use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
@@ -35,6 +35,7 @@ pub struct Written {
 #[derive(Default)]
 struct Scratch {
     mesher: Mesher,
+    shores: Shores,
     cells: DenseBox,
 }
 
@@ -47,9 +48,10 @@ pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockM
         if mip == 0 && is_inside(snapshot, chunk) {
             return Ok(None);
         }
-        snapshot.read(chunk.region().grow(PAD), mip, &mut scratch.cells)?;
+        let Scratch { mesher, shores, cells } = scratch;
+        shores.read(snapshot, chunk.region().grow(PAD), mip, cells)?;
         let mut mesh = BlockMesh::new();
-        scratch.mesher.mesh(&scratch.cells, snapshot.materials(), &mut mesh);
+        mesher.mesh(cells, snapshot.materials(), &mut mesh);
         Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
     };
     let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);

@@ -1,13 +1,14 @@
 //! What to do next: a plan takes the next few steps that the viewers ask for and whose cells
 //! are there, and what edits changed, and meshes all that looks different after it.
 
+use super::job::is_dry;
 use super::pick::{Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
 use super::tiling::{Tiling, neighbours};
 use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob, Out};
-use crate::mesh::Around;
-use crate::voxel::{ChunkPos, MipBlock, Snapshot, Unlisted, VoxelGrid, VoxelPos};
+use crate::mesh::{Around, Shores, shore_depends_on};
+use crate::voxel::{ChunkPos, MipBlock, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -108,6 +109,20 @@ impl Lod {
         let rebuild = &mut draft.rebuild;
         let coarser = 1 + u8::from(self.options.morph);
         match &changes {
+            Some(regions) if self.has_water || is_wet_at(grid, regions) => {
+                let (snapshot, shown) = (grid.snapshot(), &self.shown);
+                // What has a shore no longer is known by what is shown.
+                let was_wet =
+                    |leaf: &MipBlock| shown.get(leaf).is_some_and(|mesh| !mesh.liquid.is_empty());
+                let mut shores = Shores::default();
+                for &region in regions {
+                    self.tiling.shores_at(region, coarser, &mut |leaf, near| {
+                        if near || was_wet(&leaf) || !is_dry(&mut shores, &snapshot, leaf) {
+                            rebuild.insert(leaf);
+                        }
+                    });
+                }
+            }
             Some(regions) => regions.iter().for_each(|&region| {
                 self.tiling.reached_by(region, coarser, &mut |leaf| {
                     rebuild.insert(leaf);
@@ -320,4 +335,10 @@ impl Lod {
         self.out = Some(Out { blocks, gone: draft.gone.into_iter().collect() });
         jobs
     }
+}
+
+/// Whether there is water near a region of voxels.
+fn is_wet_at(grid: &Snapshot, regions: &[Region]) -> bool {
+    let mut shores = Shores::default();
+    regions.iter().any(|&region| !shores.is_dry(grid, 0, shore_depends_on(region)))
 }

@@ -20,6 +20,7 @@ pub mod naive;
 mod place;
 mod plane;
 pub mod shade;
+mod shore;
 mod surface;
 mod thin;
 mod vertex;
@@ -32,6 +33,9 @@ pub use mixed::{Around, MOST_STEPS, depends_on, morph_depends_on};
 pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
 pub(crate) use place::{dot, solved, unit_normal};
+#[cfg(test)]
+pub(crate) use shore::naive::carried as carried_slowly;
+pub use shore::{SHORE_REACH, Shores, shore_depends_on};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 
