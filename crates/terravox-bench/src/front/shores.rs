@@ -1,7 +1,9 @@
 //! How far the liquid sheet ends off the waterline.
 //!
 //! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that
-//! only one triangle of the whole liquid surface has: there the sheet ends. It is in its place
+//! only one triangle of the whole liquid surface has, if that shows the upper face of a cell:
+//! there a sheet ends. (Where a wall of water ends, at the world's edge, is no shore.) It is in
+//! its place
 //! if it lies inside the solid surface or within a quarter of a voxel of it, and no more than
 //! that lower than the sheet beside it: else the end is seen above the ground, or the sheet
 //! stops short of where the ground rises out of the water and goes down to it. Inside is where
@@ -105,7 +107,12 @@ struct Sheet {
     numbers: FxHashMap<VertexKey, u32>,
     positions: Vec<DVec3>,
     triangles: Vec<[u32; 3]>,
+    /// By triangle: whether it shows the upper face of a cell.
+    is_upper: Vec<bool>,
 }
+
+/// Number of the direction upwards.
+const UP: u8 = 3;
 
 impl Sheet {
     fn add(&mut self, block: Region, surface: &Surface) {
@@ -123,6 +130,8 @@ impl Sheet {
             })
             .collect();
         self.triangles.extend(surface.triangles().map(|t| t.map(|v| numbers[v as usize])));
+        // Two triangles a quad; at one mip there are no others.
+        self.is_upper.extend(surface.quad_faces.iter().flat_map(|face| [face[3] == UP; 2]));
     }
 
     /// The vertices at which the sheet ends, and how high it stands beside them.
@@ -131,8 +140,12 @@ impl Sheet {
         for t in &self.triangles {
             edges.extend((0..3).map(|k| [t[k], t[(k + 1) % 3]]));
         }
-        let open = edges.iter().filter(|[a, b]| !edges.contains(&[*b, *a]));
-        let ends: FxHashSet<u32> = open.flatten().copied().collect();
+        let upper = self.triangles.iter().zip(&self.is_upper).filter(|(_, is_upper)| **is_upper);
+        let ends: FxHashSet<u32> = upper
+            .flat_map(|(t, _)| (0..3).map(|k| [t[k], t[(k + 1) % 3]]))
+            .filter(|[a, b]| !edges.contains(&[*b, *a]))
+            .flatten()
+            .collect();
         let mut levels: FxHashMap<u32, f64> = FxHashMap::default();
         for t in &self.triangles {
             let level =
