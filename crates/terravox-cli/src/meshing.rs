@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use terravox::lod::{Simplifier, Simplify, joined};
-use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, tiles};
 
@@ -34,6 +34,7 @@ pub struct Meshing {
 #[derive(Default)]
 struct Scratch {
     mesher: Mesher,
+    shores: Shores,
     cells: DenseBox,
 }
 
@@ -72,9 +73,10 @@ pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockM
         if mip == 0 && is_inside(snapshot, chunk) {
             return Ok(None);
         }
-        snapshot.read(chunk.region().grow(PAD), mip, &mut scratch.cells)?;
+        let Scratch { mesher, shores, cells } = scratch;
+        shores.read(snapshot, chunk.region().grow(PAD), mip, cells)?;
         let mut mesh = BlockMesh::new();
-        scratch.mesher.mesh(&scratch.cells, snapshot.materials(), &mut mesh);
+        mesher.mesh(cells, snapshot.materials(), &mut mesh);
         Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
     };
     let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);

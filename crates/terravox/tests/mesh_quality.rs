@@ -197,6 +197,41 @@ fn a_lake_is_level_and_ends_inside_the_ground() {
     }
 }
 
+/// Water before x = 4, flat ground lower than it behind, and two walls with caps.
+fn flats() -> (DenseBox, Region) {
+    let region = Region::new([0; 3], [9, 4, 9]);
+    let cells = padded(region, |p| match p.to_array() {
+        [_, y, _] if y < 1 => Cell::full(6),
+        [_, 1, z] if z == 0 || z == 8 => Cell::full(6),
+        [_, 2, z] if z == 0 || z == 8 => Cell::new(6, 40),
+        [x, 1, _] if x < 4 => Cell::full(1),
+        [_, 1, _] => Cell::new(6, 99),
+        _ => Cell::AIR,
+    });
+    (cells, region)
+}
+
+#[test]
+fn water_that_ends_before_the_ground_has_risen_bends_down_to_it() {
+    let (cells, region) = flats();
+    let table = MaterialTable::default();
+    let liquid = Welded::liquid(&cells, region, 4, &table);
+    let solid = Welded::solid(&cells, region, 4, &table);
+    let edges = liquid.edges();
+    let mut ends = 0;
+    for v in edges.keys().filter(|[a, b]| !edges.contains_key(&[*b, *a])).flatten() {
+        let (key, p) = (liquid.keys[*v as usize], liquid.positions[*v as usize]);
+        if key.corner.x != 4 || !(3..7).contains(&key.corner.z) {
+            continue;
+        }
+        let on_ground = solid.keys.iter().position(|of| of.corner == key.corner).unwrap();
+        assert_eq!(p, solid.positions[on_ground]);
+        assert!(p[1] < 1.9, "{p:?}");
+        ends += 1;
+    }
+    assert!(ends > 3, "{ends}");
+}
+
 #[test]
 fn quads_have_the_material_of_their_cell_and_water_is_water() {
     let region = Region::new([0; 3], [4; 3]);

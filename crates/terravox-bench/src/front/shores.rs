@@ -1,7 +1,237 @@
 //! How far the liquid sheet ends off the waterline.
+//!
+//! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that
+//! only one triangle of the whole liquid surface has, if that shows the upper face of a cell:
+//! there a sheet ends. (Where a wall of water ends, at the world's edge, is no shore.) It is in
+//! its place
+//! if it lies inside the solid surface or within a quarter of a voxel of it, and no more than
+//! that lower than the sheet beside it: else the end is seen above the ground, or the sheet
+//! stops short of where the ground rises out of the water and goes down to it. Inside is where
+//! a ray upwards meets the solid surface an odd number of times.
 
-use crate::report::Report;
+use glam::DVec3;
+use rustc_hash::{FxHashMap, FxHashSet};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface, VertexKey};
+use terravox::voxel::{DenseBox, Region};
+
+use crate::report::{Report, Row, detail};
+use crate::worlds::{World, places};
+
+/// Farthest that a shore vertex may lie off, in voxels.
+const TOLERANCE: f64 = 0.25;
+
+const PLACES: [&str; 3] = ["BoogaOpenSourced", "catapult-intro", "ethical-eli-hub"];
 
 pub fn run(report: &mut Report) {
-    report.not_measured("shore_teeth", "not measured yet");
+    let mut sum = Teeth::default();
+    let (mut lines, mut notes) = (Vec::new(), Vec::new());
+    for name in PLACES {
+        let world = match places::world(name) {
+            Ok(world) => world,
+            Err(why) => return report.not_measured("shore_teeth", why),
+        };
+        for (how, carries) in [("", true), (", cells as they are stored", false)] {
+            let found = teeth(&world, carries);
+            if carries {
+                sum.add(found);
+                notes.push(format!("{name} {} of {}", found.off(), found.vertices));
+            }
+            lines.extend(found.rows(&format!("{name}{how}")));
+        }
+    }
+    report.set("shore_teeth", sum.share(), notes.join(", "));
+    report.details("Ends of liquid sheets", lines);
+}
+
+/// Shore vertices.
+#[derive(Clone, Copy, Default)]
+struct Teeth {
+    vertices: usize,
+    /// Outside of the ground.
+    in_the_air: usize,
+    /// On or in the ground, but lower than the sheet.
+    low: usize,
+}
+
+impl Teeth {
+    fn off(&self) -> usize {
+        self.in_the_air + self.low
+    }
+
+    fn share(&self) -> f64 {
+        self.off() as f64 / self.vertices.max(1) as f64
+    }
+
+    fn add(&mut self, other: Teeth) {
+        self.vertices += other.vertices;
+        self.in_the_air += other.in_the_air;
+        self.low += other.low;
+    }
+
+    fn rows(&self, name: &str) -> [Row; 1] {
+        let Teeth { vertices, in_the_air, low } = self;
+        let note = format!("{in_the_air} in the air, {low} too low, of {vertices}");
+        [detail(name, self.share(), "share").note(note)]
+    }
+}
+
+fn teeth(world: &World, carries: bool) -> Teeth {
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
+    let (mut sheet, mut ground) = (Sheet::default(), Ground::default());
+    for chunk in &world.chunks {
+        let block = chunk.region();
+        world.read(block.grow(PAD), &mut cells);
+        if carries {
+            shores.soak(&world.grid, 0, &mut cells);
+        }
+        mesher.mesh_keyed(&cells, world.grid.materials(), &mut mesh);
+        sheet.add(block, &mesh.liquid);
+        ground.add(block, &mesh.solid);
+    }
+    let mut teeth = Teeth::default();
+    for (p, level) in sheet.ends() {
+        teeth.vertices += 1;
+        if !ground.is_near(p) && !ground.is_inside(p) {
+            teeth.in_the_air += 1;
+        } else if p.y < level - TOLERANCE {
+            teeth.low += 1;
+        }
+    }
+    teeth
+}
+
+/// The liquid surface of a world.
+#[derive(Default)]
+struct Sheet {
+    numbers: FxHashMap<VertexKey, u32>,
+    positions: Vec<DVec3>,
+    triangles: Vec<[u32; 3]>,
+    /// By triangle: whether it shows the upper face of a cell.
+    is_upper: Vec<bool>,
+}
+
+/// Number of the direction upwards.
+const UP: u8 = 3;
+
+impl Sheet {
+    fn add(&mut self, block: Region, surface: &Surface) {
+        let numbers: Vec<u32> = surface
+            .keys
+            .iter()
+            .zip(&surface.positions)
+            .map(|(&key, &p)| {
+                let next = self.positions.len() as u32;
+                let number = *self.numbers.entry(key).or_insert(next);
+                if number == next {
+                    self.positions.push(in_world(block, p));
+                }
+                number
+            })
+            .collect();
+        self.triangles.extend(surface.triangles().map(|t| t.map(|v| numbers[v as usize])));
+        // Two triangles a quad; at one mip there are no others.
+        self.is_upper.extend(surface.quad_faces.iter().flat_map(|face| [face[3] == UP; 2]));
+    }
+
+    /// The vertices at which the sheet ends, and how high it stands beside them.
+    fn ends(&self) -> Vec<(DVec3, f64)> {
+        let mut edges = FxHashSet::default();
+        for t in &self.triangles {
+            edges.extend((0..3).map(|k| [t[k], t[(k + 1) % 3]]));
+        }
+        let upper = self.triangles.iter().zip(&self.is_upper).filter(|(_, is_upper)| **is_upper);
+        let ends: FxHashSet<u32> = upper
+            .flat_map(|(t, _)| (0..3).map(|k| [t[k], t[(k + 1) % 3]]))
+            .filter(|[a, b]| !edges.contains(&[*b, *a]))
+            .flatten()
+            .collect();
+        let mut levels: FxHashMap<u32, f64> = FxHashMap::default();
+        for t in &self.triangles {
+            let level =
+                t.map(|v| self.positions[v as usize].y).into_iter().fold(f64::MIN, f64::max);
+            for v in t.iter().filter(|v| ends.contains(v)) {
+                let highest = levels.entry(*v).or_insert(level);
+                *highest = highest.max(level);
+            }
+        }
+        levels.into_iter().map(|(v, level)| (self.positions[v as usize], level)).collect()
+    }
+}
+
+fn in_world(block: Region, p: [f32; 3]) -> DVec3 {
+    DVec3::from(block.min.to_array().map(f64::from)) + DVec3::from(p.map(f64::from))
+}
+
+/// The solid surface of a world, by columns of voxels.
+#[derive(Default)]
+struct Ground {
+    triangles: Vec<[DVec3; 3]>,
+    columns: FxHashMap<[i32; 2], Vec<u32>>,
+}
+
+impl Ground {
+    fn add(&mut self, block: Region, surface: &Surface) {
+        for t in surface.triangles() {
+            let t = t.map(|v| in_world(block, surface.positions[v as usize]));
+            let (low, high) = (t[0].min(t[1]).min(t[2]), t[0].max(t[1]).max(t[2]));
+            let number = self.triangles.len() as u32;
+            self.triangles.push(t);
+            for x in low.x.floor() as i32..=high.x.floor() as i32 {
+                for z in low.z.floor() as i32..=high.z.floor() as i32 {
+                    self.columns.entry([x, z]).or_default().push(number);
+                }
+            }
+        }
+    }
+
+    fn column(&self, x: i32, z: i32) -> impl Iterator<Item = &[DVec3; 3]> {
+        let numbers = self.columns.get(&[x, z]).into_iter().flatten();
+        numbers.map(|&number| &self.triangles[number as usize])
+    }
+
+    fn is_inside(&self, p: DVec3) -> bool {
+        // Beside the lattice on which vertices and edges are.
+        let p = p + DVec3::new(3.1e-5, 0.0, 4.3e-5);
+        let above = |t: &&[DVec3; 3]| height_of(t, p).is_some_and(|height| height > p.y);
+        self.column(p.x.floor() as i32, p.z.floor() as i32).filter(above).count() % 2 == 1
+    }
+
+    fn is_near(&self, p: DVec3) -> bool {
+        let columns = |at: f64| (at - TOLERANCE).floor() as i32..=(at + TOLERANCE).floor() as i32;
+        columns(p.x).any(|x| {
+            let near = |t: &[DVec3; 3]| (closest(t, p) - p).length() <= TOLERANCE;
+            columns(p.z).any(|z| self.column(x, z).any(near))
+        })
+    }
+}
+
+/// Where an upright line through `p` meets a triangle.
+fn height_of([a, b, c]: &[DVec3; 3], p: DVec3) -> Option<f64> {
+    let side = |a: &DVec3, b: &DVec3| (b.x - a.x) * (p.z - a.z) - (b.z - a.z) * (p.x - a.x);
+    let [w, u, v] = [side(a, b), side(b, c), side(c, a)];
+    let is_hit = (w > 0.0 && u > 0.0 && v > 0.0) || (w < 0.0 && u < 0.0 && v < 0.0);
+    is_hit.then(|| (a.y * u + b.y * v + c.y * w) / (u + v + w))
+}
+
+/// The point of a triangle that is nearest to `p`: Ericson, "Real-Time Collision Detection"
+/// (2005), 5.1.5, by its planes.
+fn closest(&[a, b, c]: &[DVec3; 3], p: DVec3) -> DVec3 {
+    let normal = (b - a).cross(c - a);
+    let square = normal.length_squared();
+    if square > 0.0 {
+        let foot = p - normal * ((p - a).dot(normal) / square);
+        let inner = |a: DVec3, b: DVec3| (b - a).cross(foot - a).dot(normal) >= 0.0;
+        if inner(a, b) && inner(b, c) && inner(c, a) {
+            return foot;
+        }
+    }
+    let on_side = |a: DVec3, b: DVec3| {
+        let along = b - a;
+        let share = (p - a).dot(along) / along.length_squared().max(1e-30);
+        a + along * share.clamp(0.0, 1.0)
+    };
+    let sides = [on_side(a, b), on_side(b, c), on_side(c, a)];
+    let distance = |q: &DVec3| (*q - p).length_squared();
+    sides.into_iter().min_by(|q, r| distance(q).total_cmp(&distance(r))).unwrap_or(a)
 }

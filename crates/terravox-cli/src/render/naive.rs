@@ -2,7 +2,7 @@
 
 use super::camera::Ray;
 use glam::DVec3;
-use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{DenseBox, Region, Snapshot};
 
 /// Corners of all triangles of a region of at most 64 cells an edge, in cells; solid
@@ -10,7 +10,8 @@ use terravox::voxel::{DenseBox, Region, Snapshot};
 pub fn triangles(snapshot: &Snapshot, region: Region) -> [Vec<[DVec3; 3]>; 2] {
     let mut cells = DenseBox::default();
     let mut mesh = BlockMesh::new();
-    assert!(snapshot.read(region.grow(PAD), 0, &mut cells).is_ok(), "the region is held");
+    let read = Shores::default().read(snapshot, region.grow(PAD), 0, &mut cells);
+    assert!(read.is_ok(), "the region is held");
     Mesher::new().mesh(&cells, snapshot.materials(), &mut mesh);
     let min = DVec3::from(region.min.to_array().map(f64::from));
     [&mesh.solid, &mesh.liquid].map(|surface| {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use terravox::collide::{Block, Hit};
-use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use terravox::voxel::{ChunkPos, DenseBox, Snapshot};
 
 /// Blocks along the edge of a chunk.
@@ -72,6 +72,7 @@ pub struct Vertices {
 #[derive(Default)]
 pub struct MeshScratch {
     mesher: Mesher,
+    shores: Shores,
     cells: DenseBox,
     mesh: BlockMesh,
 }
@@ -111,8 +112,8 @@ impl MeshScratch {
         palette: &[Vec3; 256],
         block: Block,
     ) -> BlockVertices {
-        let MeshScratch { mesher, cells, mesh } = self;
-        if snapshot.read(block.region().grow(PAD), 0, cells).is_err() {
+        let MeshScratch { mesher, shores, cells, mesh } = self;
+        if shores.read(snapshot, block.region().grow(PAD), 0, cells).is_err() {
             return BlockVertices::default();
         }
         mesher.mesh(cells, snapshot.materials(), mesh);

@@ -8,14 +8,14 @@
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017).
 
-use super::Block;
 use super::block::{BuildScratch, QuadTree};
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::counters::Counters;
 use super::edges::{EdgeScratch, edge_angles};
 use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use super::slots::BlockShape;
-use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
+use super::{Block, Surfaces};
+use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use crate::voxel::{
     AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos,
     WATER,
@@ -107,6 +107,7 @@ impl Side<'_> {
 #[derive(Default)]
 struct Scratch {
     cells: DenseBox,
+    shores: Shores,
     mesher: Mesher,
     mesh: BlockMesh,
     edges: EdgeScratch,
@@ -142,22 +143,25 @@ impl Collider {
         let changes = grid.changes_since(&mut self.cursor);
         if changes != Changes::Regions(Vec::new()) {
             self.snapshot = grid.snapshot();
-            match &changes {
+            let mut reached = changes.clone();
+            match &mut reached {
                 Changes::Everything => self.forget_all(),
                 Changes::Regions(regions) => {
+                    self.broadphase.add_shores(&self.snapshot, regions);
                     regions.iter().for_each(|&region| self.invalidate(region));
                 }
             }
-            self.log(&changes);
+            self.log(&reached);
             self.broadphase.update(&self.snapshot, &changes);
         }
         self.keep_budget();
         self.epoch += 1;
     }
 
-    /// What updates have followed since `cursor` was last used: the voxels written. For
-    /// those who keep what they make of [`Collider::block`]; cells of a region shape the
-    /// blocks within [`PAD`] of it.
+    /// What updates have followed since `cursor` was last used: the voxels written, and
+    /// around those near water the voxels to which a shore may carry it. For callers that keep
+    /// what they make of [`Collider::block`]: cells of a region shape the blocks within [`PAD`]
+    /// of it.
     pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
         self.followed.since(cursor)
     }
@@ -274,7 +278,8 @@ impl Collider {
     ) -> &'a BlockShape {
         chunk.slots.get_or_build(rank, count, || {
             let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
-            let shape = scratch.build(&self.snapshot, block);
+            let shows_liquid = chunk.shows(block_bit(block), Surfaces::Liquid);
+            let shape = scratch.build(&self.snapshot, block, shows_liquid);
             self.counters.built(&shape);
             locked(&self.built).push(block);
             locked(&self.scratch).push(scratch);
@@ -370,11 +375,14 @@ impl Collider {
 }
 
 impl Scratch {
-    /// Builds a block from the cells of a snapshot.
-    fn build(&mut self, snapshot: &Snapshot, block: Block) -> BlockShape {
-        let Scratch { cells, mesher, mesh, .. } = self;
+    /// Builds a block from the cells of a snapshot; `shows_liquid` as the masks say it.
+    fn build(&mut self, snapshot: &Snapshot, block: Block, shows_liquid: bool) -> BlockShape {
+        let Scratch { cells, shores, mesher, mesh, .. } = self;
         if let Err(missing) = snapshot.read(block.region().grow(PAD), 0, cells) {
             return BlockShape::new([None, None], Some(missing));
+        }
+        if shows_liquid {
+            shores.soak(snapshot, 0, cells);
         }
         mesher.mesh(cells, snapshot.materials(), mesh);
         let Scratch { mesh, edges, angles, tree, .. } = self;

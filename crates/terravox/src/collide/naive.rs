@@ -3,7 +3,7 @@
 use super::query::{Filter, Ray};
 use super::{BLOCK_LOG2, Block};
 use crate::math::Aabb;
-use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
+use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use crate::voxel::{DenseBox, Kind, Snapshot, VoxelPos};
 use glam::DVec3;
 
@@ -20,10 +20,11 @@ pub struct WorldTriangle {
 /// All triangles with an area of a world that is held whole.
 pub fn triangles(snapshot: &Snapshot) -> Vec<WorldTriangle> {
     let (mut cells, mut mesher, mut mesh) = (DenseBox::default(), Mesher::new(), BlockMesh::new());
-    let mut found = Vec::new();
+    let (mut shores, mut found) = (Shores::default(), Vec::new());
     for chunk in snapshot.chunks() {
         for block in chunk.region().blocks::<BLOCK_LOG2>() {
-            snapshot.read(block.region().grow(PAD), 0, &mut cells).expect("the world is held");
+            let read = shores.read(snapshot, block.region().grow(PAD), 0, &mut cells);
+            read.expect("the world is held");
             mesher.mesh(&cells, snapshot.materials(), &mut mesh);
             add(snapshot, block, &mesh.solid, false, &mut found);
             add(snapshot, block, &mesh.liquid, true, &mut found);

@@ -3,8 +3,8 @@
 use super::clusters::Clusters;
 use super::fills::Ticket;
 use super::tiling::neighbours;
-use crate::mesh::{Around, BlockMesh, Mesher};
-use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, append_repeated};
+use crate::mesh::{Around, BlockMesh, Mesher, PAD, Shores, shore_depends_on};
+use crate::voxel::{DenseBox, MAX_FAR_MIP, MipBlock, Region, Snapshot, append_repeated};
 use std::sync::Arc;
 
 /// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
@@ -35,6 +35,7 @@ pub struct MeshedBlock {
 #[derive(Default)]
 pub struct MeshScratch {
     mesher: Mesher,
+    shores: Shores,
     clusters: Clusters,
     mesh: BlockMesh,
     part: DenseBox,
@@ -58,10 +59,14 @@ impl MeshJob {
 
     /// Meshes the block.
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
-        let MeshScratch { mesher, clusters, mesh, part, keyed } = scratch;
+        let MeshScratch { mesher, shores, clusters, mesh, part, keyed } = scratch;
         let materials = self.snapshot.materials();
+        let is_dry = is_dry(shores, &self.snapshot, self.block);
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, part, out);
+            if !is_dry {
+                shores.soak(&self.snapshot, mip, out);
+            }
         };
         let (block, around) = (self.block, &self.around);
         let needs_keys = *keyed || self.clusters;
@@ -110,4 +115,12 @@ impl MeshJob {
         }
         out.water_mut().sort_unstable_by_key(|entry| entry.0);
     }
+}
+
+/// Whether no cell, of the mips that a block's mesh is made of, is near water.
+pub(super) fn is_dry(shores: &mut Shores, snapshot: &Snapshot, block: MipBlock) -> bool {
+    // Vertices that morph lie on cells two mips coarser, of which the padding is read.
+    let coarse = (block.mip + 2).min(MAX_FAR_MIP);
+    let cells = block.cells().coarser(u32::from(coarse - block.mip)).grow(PAD);
+    shores.is_dry(snapshot, coarse, shore_depends_on(cells))
 }

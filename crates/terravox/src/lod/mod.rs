@@ -168,6 +168,8 @@ pub struct Lod {
     chosen_for: Option<Picker>,
     /// Regions that changed since the last plan; none for all.
     changed: Option<Vec<Region>>,
+    /// Whether a mesh with a liquid surface was ever shown.
+    has_water: bool,
     plans: u64,
     /// A plan in the making.
     planning: Option<Planning>,
@@ -200,6 +202,7 @@ impl Lod {
             tiling: Tiling::default(),
             residency: Residency::default(),
             shown: FxHashMap::default(),
+            has_water: false,
             groups: Groups::default(),
             triangles: 0,
             share: 1.0,
@@ -263,6 +266,7 @@ impl Lod {
             self.hide(block, &mut swap);
             if let Some(mesh) = mesh {
                 self.triangles += triangle_count(&mesh);
+                self.has_water |= !mesh.liquid.is_empty();
                 self.shown.insert(block, mesh.clone());
                 swap.added.push(ShownMesh { block, mip: block.mip, mesh });
             }

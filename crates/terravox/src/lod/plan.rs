@@ -7,14 +7,15 @@
 //! The world near a viewer is shown before the first coarse blocks are there: an island of
 //! chunks, while the tiling that will cover all that is seen is chosen unseen.
 
+use super::job::is_dry;
 use super::out::Out;
 use super::pick::{Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
 use super::tiling::{Tiling, neighbours};
 use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob};
-use crate::mesh::Around;
-use crate::voxel::{ChunkPos, MipBlock, Snapshot, Unlisted, VoxelGrid, VoxelPos};
+use crate::mesh::{Around, Shores, shore_depends_on};
+use crate::voxel::{ChunkPos, MipBlock, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -274,6 +275,20 @@ impl Lod {
         }
         let coarser = 1 + u8::from(self.options.morph);
         match &changes {
+            Some(regions) if self.has_water || is_wet_at(grid, regions) => {
+                let (snapshot, shown) = (grid.snapshot(), &self.shown);
+                // What has a shore no longer is known by what is shown.
+                let was_wet =
+                    |leaf: &MipBlock| shown.get(leaf).is_some_and(|mesh| !mesh.liquid.is_empty());
+                let mut shores = Shores::default();
+                for &region in regions {
+                    self.tiling.shores_at(region, coarser, &mut |leaf, near| {
+                        if near || was_wet(&leaf) || !is_dry(&mut shores, &snapshot, leaf) {
+                            draft.add(leaf);
+                        }
+                    });
+                }
+            }
             Some(regions) => regions.iter().for_each(|&region| {
                 self.tiling.reached_by(region, coarser, &mut |leaf| draft.add(leaf));
             }),
@@ -557,4 +572,10 @@ impl Lod {
         self.out = Some(out);
         jobs
     }
+}
+
+/// Whether there is water near a region of voxels.
+fn is_wet_at(grid: &Snapshot, regions: &[Region]) -> bool {
+    let mut shores = Shores::default();
+    regions.iter().any(|&region| !shores.is_dry(grid, 0, shore_depends_on(region)))
 }

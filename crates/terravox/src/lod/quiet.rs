@@ -6,7 +6,7 @@
 //! cells on both sides of the common wall are of one kind.
 
 use super::residency::kind_of_all;
-use crate::mesh::{BlockMesh, PAD, Surface};
+use crate::mesh::{BlockMesh, PAD, SHORE_REACH, Surface};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// What changed beside a block.
@@ -36,9 +36,12 @@ impl Change {
         let side = side_of(leaf, self.block);
         // No vertex is moved by a cell of its block or more. Where cells stay and none of a
         // coarser mip comes or goes, only faces on the wall between change.
-        let reach = if self.cells || self.block.mip > leaf.mip { PAD + 1 } else { 1 };
+        let (reach, shore) = match self.cells || self.block.mip > leaf.mip {
+            true => (PAD + 1, PAD + 1 + SHORE_REACH + 1),
+            false => (1, 1),
+        };
         let far = |mesh: &BlockMesh| {
-            [&mesh.solid, &mesh.liquid].iter().all(|s| !any_near(s, side, reach))
+            !any_near(&mesh.solid, side, reach) && !any_near(&mesh.liquid, side, shore)
         };
         mesh.is_none_or(far) && self.is_plain_between(leaf, side, grid, cells)
     }
@@ -76,7 +79,7 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
 fn any_near(surface: &Surface, side: [i32; 3], reach: i32) -> bool {
     // Where a vertex lies one level up depends on cells four times as wide, beside corners
     // that are one such cell away.
-    let reach = if surface.targets.is_empty() { reach } else { 4 * (PAD + 1) + 1 } as f32;
+    let reach = if surface.targets.is_empty() { reach } else { 4 * reach + 1 } as f32;
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,

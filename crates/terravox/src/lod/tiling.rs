@@ -6,7 +6,7 @@
 //! touch, be it at a corner, differ by one mip at most ("restricted octree"; Von Herzen
 //! and Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987).
 
-use crate::mesh::Around;
+use crate::mesh::{Around, PAD, SHORE_REACH};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
@@ -151,20 +151,32 @@ impl Tiling {
     /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels;
     /// meshes depend on cells up to `coarser` mips coarser than theirs.
     pub fn reached_by(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock)) {
-        let reach = reach_voxels(self.top, coarser);
-        let roots = region.grow(reach).coarser(5 + u32::from(self.top));
+        self.within(region, (PAD + 1, coarser), visit);
+    }
+
+    /// As [`Tiling::reached_by`], of leaves at whose shores a cell of `region` may be.
+    /// `visit` is told, too, whether the leaf depends on the region without that.
+    pub fn shores_at(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock, bool)) {
+        self.within(region, (PAD + 1 + SHORE_REACH + 1, coarser), &mut |leaf| {
+            let near = region.grow(reach_voxels(leaf.mip, (PAD + 1, coarser)));
+            visit(leaf, !near.intersect(leaf.voxels()).is_empty());
+        });
+    }
+
+    fn within(&self, region: Region, reach: (i32, u8), visit: &mut impl FnMut(MipBlock)) {
+        let roots = region.grow(reach_voxels(self.top, reach)).coarser(5 + u32::from(self.top));
         for pos in roots.voxels() {
-            self.reached_below(MipBlock::new(self.top, pos), (region, coarser), visit);
+            self.reached_below(MipBlock::new(self.top, pos), (region, reach), visit);
         }
     }
 
     fn reached_below(
         &self,
         node: MipBlock,
-        (region, coarser): (Region, u8),
+        (region, reach): (Region, (i32, u8)),
         visit: &mut impl FnMut(MipBlock),
     ) {
-        if region.grow(reach_voxels(node.mip, coarser)).intersect(node.voxels()).is_empty() {
+        if region.grow(reach_voxels(node.mip, reach)).intersect(node.voxels()).is_empty() {
             return;
         }
         match self.nodes.get(&node) {
@@ -172,7 +184,7 @@ impl Tiling {
             Some(Node::Inner) => {
                 node.children()
                     .into_iter()
-                    .for_each(|b| self.reached_below(b, (region, coarser), visit));
+                    .for_each(|b| self.reached_below(b, (region, reach), visit));
             }
             None => {}
         }
@@ -217,9 +229,9 @@ fn scaled(region: Region, min: VoxelPos, place: i32) -> Region {
 }
 
 /// How far from a block of mip `mip`, in voxels, a cell may lie on which its mesh depends:
-/// two cells of a mip that is `coarser`, and what a cell covers.
-fn reach_voxels(mip: u8, coarser: u8) -> i32 {
-    3 << (mip + coarser)
+/// so many cells of a mip that is `coarser`, of which one is what a cell covers.
+fn reach_voxels(mip: u8, (cells, coarser): (i32, u8)) -> i32 {
+    cells << (mip + coarser)
 }
 
 /// The 26 blocks of the same mip around a block.

@@ -21,6 +21,11 @@ pub(crate) trait Cells {
     /// Index steps to the next cell along x, y, z.
     fn steps(&self) -> [usize; 3];
 
+    /// The ground that the surface ends in, if it ends in any.
+    fn ground(&self) -> Option<SolidCells<'_>> {
+        None
+    }
+
     /// What the cell `[dx, dy, dz]` from the inside cell `i` is worth in its stencil.
     ///
     /// A cell that is neither inside nor outside (ground beside water) counts as full
@@ -169,6 +174,10 @@ impl Cells for LiquidCells<'_> {
     fn steps(&self) -> [usize; 3] {
         self.steps
     }
+    fn ground(&self) -> Option<SolidCells<'_>> {
+        let LiquidCells { cells, kinds, size, steps } = *self;
+        Some(SolidCells { cells, kinds, size, steps })
+    }
     fn inside(&self, i: usize) -> bool {
         self.kind(i) == Kind::Liquid || self.held(i).is_some()
     }
@@ -190,6 +199,8 @@ pub(crate) struct SoakedCells<'a> {
     pub occupancies: &'a [u8],
     pub kinds: &'a [Kind; 256],
     pub size: [usize; 3],
+    /// The cells as they are.
+    pub cells: &'a DenseBox,
 }
 
 impl Cells for SoakedCells<'_> {
@@ -200,6 +211,10 @@ impl Cells for SoakedCells<'_> {
     #[inline]
     fn steps(&self) -> [usize; 3] {
         steps_of(self.size)
+    }
+    fn ground(&self) -> Option<SolidCells<'_>> {
+        let SoakedCells { cells, kinds, size, .. } = *self;
+        Some(SolidCells { cells, kinds, size, steps: steps_of(size) })
     }
     #[inline]
     fn inside(&self, i: usize) -> bool {

@@ -21,6 +21,7 @@ mod packed;
 mod place;
 mod plane;
 pub mod shade;
+mod shore;
 mod surface;
 mod thin;
 mod vertex;
@@ -34,6 +35,9 @@ pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
 pub use packed::{PackedIndices, PackedSurface, PackedTarget, PackedVertex, UNPACK_WGSL};
 pub(crate) use place::{dot, solved, unit_normal};
+#[cfg(test)]
+pub(crate) use shore::naive::carried as carried_slowly;
+pub use shore::{SHORE_REACH, Shores, shore_depends_on};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 

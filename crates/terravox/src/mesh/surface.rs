@@ -10,7 +10,8 @@ pub struct BlockMesh {
     pub block: Region,
     /// Bounds the solid cells; closed when all blocks around are there.
     pub solid: Surface,
-    /// Where liquid meets air; open, and its rim lies inside the ground.
+    /// Where liquid meets air; open, and its rim lies inside the ground. Reaches the waterline
+    /// if the cells were read by [`Shores`](super::Shores).
     pub liquid: Surface,
 }
 

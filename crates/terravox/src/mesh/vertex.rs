@@ -9,10 +9,10 @@ use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::PAD;
 use super::blend::{blend, dominant};
-use super::cells::Cells;
+use super::cells::{Cells, SolidCells};
 use super::corner::{CORNERS, Corner, SIDE, face_at};
 use super::place::{Placed, place, unit_normal};
-use super::plane::Plane;
+use super::plane::{Plane, smaller};
 use super::surface::{Surface, VertexKey};
 use super::thin::thin_planes;
 
@@ -160,7 +160,47 @@ impl<C: Cells> Site<'_, C> {
         }
         let shape = self.table.shape(dominant(all.get()));
         let absolute = (self.origin + VoxelPos::from(at)).to_array();
-        (place(&planes, &of, shape, thin, absolute), used)
+        let mut placed = place(&planes, &of, shape, thin, absolute);
+        if of.open
+            && let Some(ground) = self.cells.ground()
+        {
+            self.lower_to_ground(at, corner, ground, &mut placed);
+        }
+        (placed, used)
+    }
+
+    /// Moves the end of a liquid surface onto the ground's where that has not risen to the
+    /// liquid's level at the cells in which it would end.
+    fn lower_to_ground(
+        &self,
+        at: [i32; 3],
+        corner: &Corner,
+        ground: SolidCells<'_>,
+        placed: &mut Placed,
+    ) {
+        const LOWER: u8 = 0b0000_1111;
+        if corner.outside & !LOWER != !LOWER {
+            return;
+        }
+        let octants = self.octants(at);
+        let stored = |octant: u8| self.cells.stored(octants[usize::from(octant)]);
+        let is_in = |set: u8| (0..4u8).filter(move |octant| set >> octant & 1 == 1);
+        let level = is_in(corner.inside).map(stored).max().unwrap_or(0);
+        let dry = LOWER & !(corner.inside | corner.outside);
+        if is_in(dry).all(|octant| ground.stored(octants[usize::from(octant)]) >= level) {
+            return;
+        }
+        let site = Site { cells: &ground, table: self.table, origin: self.origin };
+        let corner = site.corner(at);
+        let up = |sheet: &u8| corner.sheet(*sheet).direction[1];
+        // The first of equals.
+        let Some(sheet) = (0..corner.count).rev().max_by(|a, b| up(a).total_cmp(&up(b))) else {
+            return;
+        };
+        let plane = |i: usize, octant: usize, plane: &mut Plane| site.plane(i, octant, plane);
+        let (end, _) = site.vertex(at, &corner, sheet, plane);
+        let [x, y, z] = end.offset;
+        placed.offset = [x.clamp(-1.5, 1.5), smaller(y, placed.offset[1]), z.clamp(-1.5, 1.5)];
     }
 
     /// Sets the plane of the inside cell `i` for a corner that sees it as `octant`; says

@@ -6,6 +6,9 @@
 
 use std::ops::Range;
 
+use crate::mesh::Shores;
+use crate::voxel::{ChunkPos, Region, Snapshot, VoxelPos};
+
 use super::Mask;
 use super::bits::{Kinds, slices, spread};
 use super::chunk::BlockWords;
@@ -17,8 +20,10 @@ const LAYER: u64 = 0xffff;
 /// Makes masks. Holds scratch memory: keep one per thread.
 pub(super) struct MaskMaker {
     rows: Rows,
-    /// Wet cells, if some solid one holds water.
+    /// Wet cells, if some solid one holds or carries water.
     wet: [[u32; 32]; 32],
+    /// Finds what carries water.
+    pub shores: Shores,
     /// What the last chunk has, of the layers that were asked for.
     pub words: BlockWords,
     /// By block, x fastest, then z, then y; of those with a solid mask.
@@ -32,6 +37,7 @@ impl MaskMaker {
         Box::new(MaskMaker {
             rows: Rows::EMPTY,
             wet: [[0; 32]; 32],
+            shores: Shores::default(),
             words: BlockWords::default(),
             solid: [[0; 8]; 64],
             wet_masks: [[0; 8]; 64],
@@ -39,7 +45,13 @@ impl MaskMaker {
     }
 
     /// Makes the masks of some layers of blocks (0 to 4) of a chunk.
-    pub fn make(&mut self, kinds: Kinds<'_>, around: &Around<'_>, layers: Range<usize>) {
+    pub fn make(
+        &mut self,
+        snapshot: &Snapshot,
+        (chunk, around): (ChunkPos, &Around<'_>),
+        layers: Range<usize>,
+    ) {
+        let kinds = Kinds::new(snapshot.materials().kinds());
         self.words = BlockWords::default();
         let water = around.own().water();
         if let Some(material) = around.one_material() {
@@ -52,11 +64,14 @@ impl MaskMaker {
             return;
         }
         let ys = 8 * layers.start..8 * layers.end;
-        self.rows.read(kinds, around, ys);
+        self.rows.read(kinds, around, ys.clone());
+        let mut shores = std::mem::take(&mut self.shores);
+        let carried = shores.carried(snapshot, 0, slices_of(chunk, ys));
         for layer in layers {
             self.solid_layer(layer);
-            self.liquid_layer(layer, water);
+            self.liquid_layer(layer, water, (chunk.min_voxel(), carried));
         }
+        self.shores = shores;
     }
 
     fn solid_layer(&mut self, layer: usize) {
@@ -88,7 +103,12 @@ impl MaskMaker {
         self.words.all_solid |= full_blocks(&full) << (16 * layer);
     }
 
-    fn liquid_layer(&mut self, layer: usize, water: &[(u16, u8)]) {
+    fn liquid_layer(
+        &mut self,
+        layer: usize,
+        water: &[(u16, u8)],
+        (min, carried): (VoxelPos, &[(VoxelPos, u8)]),
+    ) {
         let plane = &self.rows.liquid;
         let ys = 8 * layer..8 * layer + 8;
         let mut full = [u32::MAX; 32];
@@ -103,8 +123,13 @@ impl MaskMaker {
         }
         let from = water.partition_point(|entry| usize::from(entry.0) < 1024 * ys.start);
         let to = water.partition_point(|entry| usize::from(entry.0) < 1024 * ys.end);
-        if some == 0 && from == to {
+        let carried = carried.iter().map(|&(at, _)| (at - min).to_array().map(|at| at as usize));
+        let carried = carried.filter(|at| ys.contains(&at[1]));
+        if some == 0 && from == to && carried.clone().next().is_none() {
             return;
+        }
+        for [x, y, z] in carried {
+            self.wet[y][z] |= 1 << x;
         }
         for &(cell, _) in &water[from..to] {
             let cell = usize::from(cell);
@@ -124,6 +149,13 @@ impl MaskMaker {
         self.words.wet |= (presence(masks) & !all) << (16 * layer);
         self.words.liquid |= some_blocks(&shown) << (16 * layer);
     }
+}
+
+/// The cells of some slices of a chunk.
+fn slices_of(chunk: ChunkPos, ys: Range<usize>) -> Region {
+    let Region { mut min, mut max } = chunk.region();
+    (min.y, max.y) = (min.y + ys.start as i32, min.y + ys.end as i32);
+    Region { min, max }
 }
 
 /// Cells of a slice that are set and have a face neighbour that is not.

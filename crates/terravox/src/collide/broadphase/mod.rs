@@ -27,9 +27,11 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
+use crate::math::Aabb;
+use crate::mesh::shore_depends_on;
 use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
 
-use super::Block;
+use super::{Block, Surfaces};
 pub(super) use bits::{Kinds, slices, spread};
 use chunk::Remade;
 pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit, for_bits};
@@ -134,8 +136,11 @@ impl Broadphase {
 
     fn update_regions(&mut self, snapshot: &Snapshot, regions: &[Region], maker: &mut MaskMaker) {
         let mut dirty: FxHashMap<ChunkPos, u8> = FxHashMap::default();
-        for region in regions {
-            add_layers(*region, &mut dirty);
+        for &region in regions {
+            add_layers(region, &mut dirty);
+            if self.has_shore(snapshot, region, maker) {
+                add_layers(shore_depends_on(region), &mut dirty);
+            }
         }
         for (&chunk, &layers) in &dirty {
             self.update_chunk(snapshot, chunk, layers, maker);
@@ -146,6 +151,30 @@ impl Broadphase {
             }
         }
         self.sum_up();
+    }
+
+    /// Adds to `regions`, which were written, those in which shores may carry other water
+    /// than before. Call this before the masks are brought up to date.
+    pub(crate) fn add_shores(&mut self, snapshot: &Snapshot, regions: &mut Vec<Region>) {
+        let mut maker = self.scratch.take().unwrap_or_else(MaskMaker::new);
+        for at in 0..regions.len() {
+            let region = regions[at];
+            if self.has_shore(snapshot, region, &mut maker) {
+                regions.push(shore_depends_on(region));
+            }
+        }
+        self.scratch = Some(maker);
+    }
+
+    /// Whether there is water near a region that was written, or was by the masks.
+    fn has_shore(&self, snapshot: &Snapshot, region: Region, maker: &mut MaskMaker) -> bool {
+        if region.is_empty() {
+            return false;
+        }
+        let reached = shore_depends_on(region);
+        let mut was_wet = false;
+        self.blocks_in(&Aabb::of_region(reached), Surfaces::Liquid, |_, _| was_wet = true);
+        was_wet || !maker.shores.is_dry(snapshot, 0, reached)
     }
 
     /// What follows from all pages.
@@ -303,7 +332,7 @@ fn remake<'a>(
     let around = Around::new(snapshot, chunk)?;
     let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
     let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();
-    maker.make(Kinds::new(snapshot.materials().kinds()), &around, range);
+    maker.make(snapshot, (chunk, &around), range);
     let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
     Some(Remade { blocks, words: *words, solid, wet })
 }

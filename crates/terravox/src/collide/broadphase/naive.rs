@@ -2,6 +2,7 @@
 
 use crate::collide::{Block, REACH, Surfaces};
 use crate::math::Aabb;
+use crate::mesh::carried_slowly;
 use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
 use super::{Mask, Touch};
@@ -38,8 +39,10 @@ pub(super) fn block(snapshot: &Snapshot, block: Block) -> NaiveBlock {
     }
     let (mut solids, mut liquids) = (0, 0);
     let (mut solid, mut wet) = ([0; 8], [0; 8]);
+    let carried = carried_slowly(snapshot, 0, block.region());
     for at in block.region().voxels() {
-        let (kind, is_wet) = cell(snapshot, at);
+        let (kind, holds) = cell(snapshot, at);
+        let is_wet = holds || carried.iter().any(|&(carrying, _)| carrying == at);
         let local = at - block.min_voxel();
         let bit = 1u64 << (local.x + 8 * local.z);
         let around = |other: Kind| neighbours(at).any(|at| cell(snapshot, at).0 == other);

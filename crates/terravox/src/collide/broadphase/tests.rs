@@ -8,7 +8,7 @@ use super::naive::{self, NaiveBlock};
 use super::*;
 use crate::collide::{Surfaces, tests::splitmix};
 use crate::math::{Aabb, DebugLines};
-use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
+use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use crate::voxel::{
     Cell, ChangeCursor, DenseBox, GridOptions, Kind, LIMIT, Material, MaterialTable, VoxelGrid,
     VoxelPos,
@@ -259,9 +259,10 @@ proptest! {
             Aabb::around(centre, half)
         }).collect();
         let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
-        let mut cells = DenseBox::default();
+        let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
         for block in (Region { min: origin, max: origin }).grow(17).blocks::<3>() {
-            prop_assert_eq!(grid.read(block.region().grow(PAD), 0, &mut cells), Ok(()));
+            let region = block.region().grow(PAD);
+            prop_assert_eq!(shores.read(&grid, region, 0, &mut cells), Ok(()));
             mesher.mesh(&cells, grid.materials(), &mut mesh);
             let masks = broadphase.block(block);
             prop_assert!(mesh.solid.is_empty() == masks.solid.is_none());

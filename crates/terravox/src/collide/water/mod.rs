@@ -3,6 +3,7 @@
 //! The water of a column of cells is a pile of intervals: a liquid cell is wet up to its
 //! fill, a solid cell up to the water that it holds, and both are whole if there is water
 //! above them.
+//! Solid cells at a shore hold what the liquid surface shows over them ([`Shores`]).
 //! A body is cut into upright lines, each of which is a stretch of the body and the water
 //! in it; these are added up. A body whose blocks are all tagged as liquid is under as a
 //! whole, and one that the masks keep apart from water is dry: no cell is read for either.
@@ -19,6 +20,7 @@ use super::contacts::{Body, PartPose, pose};
 use super::query::{Answer, Missing};
 use super::{BLOCK_LOG2, Surfaces};
 use crate::math::Aabb;
+use crate::mesh::Shores;
 use crate::voxel::{DenseBox, Kind, LIMIT, MaterialTable, Region, VoxelPos};
 use glam::{DVec3, Quat, Vec3};
 use lines::Lines;
@@ -71,6 +73,7 @@ pub struct WaterScratch {
 #[derive(Debug, Default)]
 struct Room {
     cells: DenseBox,
+    shores: Shores,
     lines: Lines,
     columns: Columns,
 }
@@ -104,7 +107,7 @@ impl Collider {
         &self,
         pose: &PartPose<'_>,
         position: DVec3,
-        Room { cells, lines, columns }: &mut Room,
+        Room { cells, shores, lines, columns }: &mut Room,
         sum: &mut Submersion,
     ) -> Option<Missing> {
         let origin = position + pose.at.as_dvec3();
@@ -132,7 +135,7 @@ impl Collider {
                 return Some(Missing::NotHeld(chunk));
             }
             Wetness::Partly => {
-                if let Err(missing) = self.snapshot.read(region, 0, cells) {
+                if let Err(missing) = shores.read(&self.snapshot, region, 0, cells) {
                     sum.body_volume += lines.volume();
                     return Some(Missing::NotHeld(missing.chunk));
                 }

@@ -446,7 +446,7 @@ impl Block<'_> {
             (wet_materials.as_slice(), wet_occupancies.as_slice())
         };
         let size = cells.region().size();
-        let rules = SoakedCells { materials, occupancies, kinds: table.kinds(), size };
+        let rules = SoakedCells { materials, occupancies, kinds: table.kinds(), size, cells };
         let writer = Writer { cells: &rules, table, origin, keyed, out: &mut out.liquid };
         let liquid = if usual { [false; 256] } else { scratch.known.liquid };
         let input = Input {

@@ -1,0 +1,345 @@
+//! Water that ground carries at a shore: how far a liquid surface goes on over solid cells.
+//!
+//! Files store water in cells that are water and nothing else. A beach rises through its
+//! cells slowly, so that the ground of many cells beside the last one of water still lies
+//! lower than the water does; a surface that ended with the water's own cells would follow
+//! their corners, in teeth as long as the beach is even. So a solid cell beside water holds
+//! it too, up to the same level, and so do the next ones, until the ground has risen.
+//!
+//! The rule, at one mip, along x and z only:
+//! - *Sources* are cells of water, and solid ones that hold water, with air above them.
+//! - A solid cell can *carry* water if air is above it, none is below it nor at its four
+//!   sides (the water would fall there), and it holds none. At coarse mips it may hold some:
+//!   of finer cells it knows the mean share, which is less than the level.
+//! - Level by level of distance from the sources, up to [`SHORE_REACH`] steps, a cell that can
+//!   carry water takes the highest level of those beside it that took theirs a step before, if
+//!   its ground lies lower.
+//!
+//! So the result depends on cells of the mip alone, whatever box is asked for.
+
+use crate::voxel::{
+    DenseBox, Kind, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
+};
+
+/// Cells over which a shore carries water, counted in steps along x and z.
+pub const SHORE_REACH: i32 = 12;
+
+/// Mips above the one asked for at which a region is searched for water.
+const SEARCH_STEPS: u8 = 3;
+
+/// Most cells that are searched.
+const MOST_SEARCHED: u64 = 1 << 18;
+
+/// The cells, of one mip, on which the water carried in `region` depends; and the ones whose
+/// carried water cells in `region` may change.
+pub fn shore_depends_on(region: Region) -> Region {
+    let (min, max) = (region.min.to_array(), region.max.to_array());
+    let reach = SHORE_REACH + 1;
+    Region::new(
+        [min[0] - reach, min[1] - 1, min[2] - reach],
+        [max[0] + reach, max[1] + 1, max[2] + reach],
+    )
+}
+
+/// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread.
+///
+/// ```
+/// use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
+/// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
+///
+/// // Water beside ground that is half as high: its surface goes on over the ground.
+/// let mut grid = VoxelGrid::new(GridOptions::default());
+/// let mut cells = DenseBox::new(Region::new([0, 0, 0], [8, 2, 8]));
+/// for p in cells.region().voxels() {
+///     let ground = if p.y == 0 { Cell::full(6) } else { Cell::new(6, 127) };
+///     cells.set(p, if p.y == 1 && p.x < 4 { Cell::full(1) } else { ground });
+/// }
+/// grid.write(&cells)?;
+///
+/// let (mut shores, mut mesh) = (Shores::default(), BlockMesh::new());
+/// let block = Region::new([0, 0, 0], [8, 8, 8]);
+/// shores.read(&grid, block.grow(PAD), 0, &mut cells)?;
+/// assert_eq!(cells.water_at(VoxelPos::new(5, 1, 4)), Some(255));
+/// Mesher::new().mesh(&cells, grid.materials(), &mut mesh);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Shores {
+    wide: DenseBox,
+    /// By cell of `wide`: its level, 1 to 256; 0 if it has none.
+    levels: Vec<u16>,
+    /// Cells that took their level at the last step, with it; and those of this one.
+    front: Vec<(u32, u16)>,
+    next: Vec<u32>,
+    carried: Vec<(VoxelPos, u8)>,
+}
+
+impl Shores {
+    /// Makes `out` the cells of `region` at mip `mip`, with the water that shores carry.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`]. What is not known beyond the region carries no water into it.
+    ///
+    /// # Panics
+    /// As [`Snapshot::read`].
+    pub fn read(
+        &mut self,
+        snapshot: &Snapshot,
+        region: Region,
+        mip: u8,
+        out: &mut DenseBox,
+    ) -> Result<(), NotHeld> {
+        snapshot.read(region, mip, out)?;
+        self.soak(snapshot, mip, out);
+        Ok(())
+    }
+
+    /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
+    /// Cells of the box that are not as the snapshot knows them stay as they are.
+    pub fn soak(&mut self, snapshot: &Snapshot, mip: u8, cells: &mut DenseBox) {
+        let region = cells.region();
+        if region.is_empty() || self.is_dry(snapshot, mip, shore_depends_on(region)) {
+            return;
+        }
+        self.carry(snapshot, mip, region);
+        if self.carried.is_empty() {
+            return;
+        }
+        let held = cells.water().len();
+        for &(at, level) in &self.carried {
+            if cells.cell(at) != self.wide.cell(at) {
+                continue;
+            }
+            let entry = (cells.index(at) as u32, level);
+            let water = cells.water_mut();
+            match water[..held].binary_search_by_key(&entry.0, |held| held.0) {
+                Ok(held) => water[held] = entry,
+                Err(_) => water.push(entry),
+            }
+        }
+        cells.water_mut().sort_unstable_by_key(|entry| entry.0);
+    }
+
+    /// Whether there is no water in `region`, in cells of `mip`, by the cells of a coarser
+    /// one: those are wet wherever a finer cell is. May say no though there is none.
+    pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
+        let kinds = snapshot.materials().kinds();
+        let steps = SEARCH_STEPS.min(MAX_FAR_MIP - mip);
+        let region = region.coarser(steps.into());
+        if region.volume() > MOST_SEARCHED {
+            return false;
+        }
+        snapshot.read_known(region, mip + steps, &mut self.wide);
+        let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
+        self.wide.water().is_empty() && !self.wide.materials().iter().any(is_liquid)
+    }
+
+    /// The solid cells of `region` that carry water, with their levels, in no order.
+    pub(crate) fn carried(
+        &mut self,
+        snapshot: &Snapshot,
+        mip: u8,
+        region: Region,
+    ) -> &[(VoxelPos, u8)] {
+        self.carried.clear();
+        if !self.is_dry(snapshot, mip, shore_depends_on(region)) {
+            self.carry(snapshot, mip, region);
+        }
+        &self.carried
+    }
+
+    fn carry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) {
+        self.carried.clear();
+        let materials = snapshot.materials();
+        if materials.kind(WATER) != Kind::Liquid {
+            return;
+        }
+        snapshot.read_known(shore_depends_on(region), mip, &mut self.wide);
+        let Shores { wide, levels, front, next, carried } = self;
+        let ground = Ground::new(wide, materials, mip);
+        ground.sources(levels, front);
+        for _ in 0..SHORE_REACH {
+            next.clear();
+            for &(from, level) in front.iter() {
+                for to in ground.beside(from as usize) {
+                    // What took its level at this step may find a higher one.
+                    let here = levels[to];
+                    let is_new = here & CARRIED == 0;
+                    if (is_new || here & FRESH != 0)
+                        && here & LEVEL < level
+                        && ground.can_carry(to, level)
+                    {
+                        levels[to] = CARRIED | FRESH | level;
+                        if is_new {
+                            next.push(to as u32);
+                        }
+                    }
+                }
+            }
+            front.clear();
+            for &at in next.iter() {
+                levels[at as usize] &= !FRESH;
+                let level = levels[at as usize] & LEVEL;
+                front.push((at, level));
+                let position = ground.position(at as usize);
+                if region.contains(position) {
+                    carried.push((position, (level - 1) as u8));
+                }
+            }
+        }
+    }
+}
+
+/// The bits of a level: 256ths of a cell.
+const LEVEL: u16 = 0x3ff;
+/// The cell carries water that it does not hold.
+const CARRIED: u16 = 0x400;
+/// It does so since this step.
+const FRESH: u16 = 0x800;
+
+/// A box of cells, by what its ground can carry.
+struct Ground<'a> {
+    cells: &'a DenseBox,
+    kinds: &'a [Kind; 256],
+    /// Whether cells that hold water may carry more: what they hold is a mean.
+    means: bool,
+    size: [usize; 3],
+}
+
+impl<'a> Ground<'a> {
+    fn new(cells: &'a DenseBox, materials: &'a MaterialTable, mip: u8) -> Ground<'a> {
+        let size = cells.region().size();
+        Ground { cells, kinds: materials.kinds(), means: mip > 0, size }
+    }
+
+    fn kind(&self, i: usize) -> Kind {
+        self.kinds[usize::from(self.cells.materials()[i])]
+    }
+
+    /// Index steps to the next cell along x, z, y.
+    fn steps(&self) -> [usize; 3] {
+        [1, self.size[0], self.size[0] * self.size[2]]
+    }
+
+    fn position(&self, i: usize) -> VoxelPos {
+        let [sx, _, sz] = self.size;
+        let at = [i % sx, i / (sx * sz), i / sx % sz].map(|at| at as i32);
+        self.cells.region().min + VoxelPos::from(at)
+    }
+
+    /// Whether a cell has others on all sides in the box.
+    fn is_inner(&self, i: usize) -> bool {
+        let [sx, sy, sz] = self.size;
+        let (x, y, z) = (i % sx, i / (sx * sz), i / sx % sz);
+        x > 0 && x + 1 < sx && y > 0 && y + 1 < sy && z > 0 && z + 1 < sz
+    }
+
+    /// The inner cells at the four sides of an inner one.
+    fn beside(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let [x, z, _] = self.steps();
+        [i - x, i + x, i - z, i + z].into_iter().filter(|&at| self.is_inner(at))
+    }
+
+    /// Writes the levels of all sources, and lists those that have ground beside them.
+    fn sources(&self, levels: &mut Vec<u16>, front: &mut Vec<(u32, u16)>) {
+        levels.clear();
+        levels.resize(self.cells.len(), 0);
+        front.clear();
+        let above = self.steps()[2];
+        let (materials, inner) = (self.cells.materials(), self.cells.len() - above);
+        let mut add = |i: usize, level: u8| {
+            if self.is_inner(i) && self.kind(i + above) == Kind::Air {
+                levels[i] = u16::from(level) + 1;
+                if self.beside(i).any(|at| self.kind(at) == Kind::Solid) {
+                    front.push((i as u32, levels[i]));
+                }
+            }
+        };
+        for i in (above..inner).filter(|&i| materials[i] == WATER) {
+            add(i, self.cells.occupancies()[i]);
+        }
+        for &(i, level) in self.cells.water() {
+            if self.kind(i as usize) == Kind::Solid {
+                add(i as usize, level);
+            }
+        }
+    }
+
+    /// Whether the inner cell `i`, beside water of `level`, takes some.
+    fn can_carry(&self, i: usize, level: u16) -> bool {
+        let [x, z, y] = self.steps();
+        self.kind(i) == Kind::Solid
+            && u16::from(self.cells.occupancies()[i]) + 1 < level
+            && self.kind(i + y) == Kind::Air
+            && [i - y, i - x, i + x, i - z, i + z].iter().all(|&at| self.kind(at) != Kind::Air)
+            && (self.means
+                || self.cells.water().binary_search_by_key(&(i as u32), |w| w.0).is_err())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod naive {
+    //! The slow twin: every cell at every step.
+
+    use super::*;
+
+    /// The solid cells of `region` that carry water, with their levels, sorted.
+    pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
+        let around = shore_depends_on(region);
+        let mut cells = DenseBox::default();
+        snapshot.read_known(around, mip, &mut cells);
+        let kind = |at: VoxelPos| snapshot.materials().kind(cells.cell(at).material);
+        if kind_of_water(snapshot) != Kind::Liquid {
+            return Vec::new();
+        }
+        let [x, y, z] = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from);
+        let sides = |at: VoxelPos| [at - x, at + x, at - z, at + z];
+        let inner = Region { min: around.min + x + y + z, max: around.max - x - y - z };
+        // By cell: the step at which it took its level, and the level.
+        let mut taken: Vec<Option<(i32, u8)>> = vec![None; cells.len()];
+        for at in inner.voxels().filter(|&at| kind(at + y) == Kind::Air) {
+            let level = match kind(at) {
+                Kind::Liquid if cells.cell(at).material == WATER => Some(cells.cell(at).occupancy),
+                Kind::Solid => cells.water_at(at),
+                _ => None,
+            };
+            taken[cells.index(at)] = level.map(|level| (0, level));
+        }
+        for step in 1..=SHORE_REACH {
+            let before = taken.clone();
+            for at in inner.voxels() {
+                let holds = cells.water_at(at).is_some();
+                let may = kind(at) == Kind::Solid
+                    && kind(at + y) == Kind::Air
+                    && kind(at - y) != Kind::Air
+                    && sides(at).iter().all(|&side| kind(side) != Kind::Air)
+                    && (mip > 0 || !holds)
+                    && before[cells.index(at)].is_none_or(|(step, _)| step == 0);
+                let beside = sides(at).into_iter().filter(|&side| inner.contains(side));
+                let level = beside
+                    .filter_map(|side| match step {
+                        1 => before[cells.index(side)],
+                        _ => before[cells.index(side)].filter(|&(taken, _)| taken == step - 1),
+                    })
+                    .map(|(_, level)| level)
+                    .max();
+                let lowest = before[cells.index(at)].map_or(-1, |(_, level)| i32::from(level));
+                if let Some(level) = level.filter(|_| may)
+                    && level > cells.cell(at).occupancy
+                    && i32::from(level) > lowest
+                {
+                    taken[cells.index(at)] = Some((step, level));
+                }
+            }
+        }
+        let carried = |at: VoxelPos| taken[cells.index(at)].filter(|&(step, _)| step > 0);
+        region.voxels().filter_map(|at| carried(at).map(|(_, level)| (at, level))).collect()
+    }
+
+    fn kind_of_water(snapshot: &Snapshot) -> Kind {
+        snapshot.materials().kind(WATER)
+    }
+}
+
+#[cfg(test)]
+mod tests;

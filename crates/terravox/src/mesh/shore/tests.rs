@@ -1,0 +1,204 @@
+//! Shores against the slow twin, and by name.
+
+use super::*;
+use crate::mesh::Numbers;
+use crate::voxel::{Cell, GridOptions, VoxelGrid};
+use proptest::prelude::*;
+
+const SAND: u8 = 6;
+
+/// A grid of `cells`, which `fill` makes and to whose solid ones it may give water.
+fn grid_of(region: Region, fill: impl Fn(VoxelPos) -> (Cell, Option<u8>)) -> VoxelGrid {
+    let mut cells = DenseBox::new(region);
+    for at in region.voxels() {
+        let (cell, water) = fill(at);
+        cells.set(at, cell);
+        cells.set_water(at, water);
+    }
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    grid.write(&cells).unwrap();
+    grid
+}
+
+fn sorted(shores: &mut Shores, grid: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
+    let order = |&(at, _): &(VoxelPos, u8)| (at.y, at.z, at.x);
+    let mut carried = shores.carried(grid, mip, region).to_vec();
+    carried.sort_by_key(order);
+    carried
+}
+
+/// Cells of few levels on few heights, so that much of it is shore; some are walls.
+fn watery(seed: u64, origin: VoxelPos) -> VoxelGrid {
+    let mut numbers = Numbers::new(seed);
+    let size = [40, 4, 40];
+    let region = Region { min: origin, max: origin + VoxelPos::from(size) };
+    let [wet, walls, holes] = [numbers.next() % 30, numbers.next() % 25, numbers.next() % 6];
+    let mut cells = DenseBox::new(region);
+    for at in region.voxels() {
+        let (kind, level) = (numbers.next() % 100, (numbers.next() % 8 * 36) as u8);
+        let cell = match at.y - origin.y {
+            0 if kind < 96 => Cell::full(SAND),
+            1 | 2 if kind < wet => Cell::new(WATER, level | 128),
+            1 if kind < 100 - holes => Cell::new(SAND, level),
+            2 if kind < wet + walls => Cell::new(SAND, level),
+            _ => Cell::AIR,
+        };
+        cells.set(at, cell);
+        if cell.material == SAND && numbers.next() % 30 == 0 {
+            cells.set_water(at, Some(level | 128));
+        }
+    }
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    grid.write(&cells).unwrap();
+    grid
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn water_is_carried_as_the_slow_twin_carries_it(
+        seed in any::<u64>(),
+        origin in prop::array::uniform3(prop_oneof![Just(0), Just(-21), Just(1 << 29)]),
+        mip in 0..3u8,
+        low in prop::array::uniform3(-3..20i32),
+        size in prop::array::uniform3(1..14i32),
+    ) {
+        let origin = VoxelPos::from(origin);
+        let grid = watery(seed, origin);
+        let low = (origin + VoxelPos::from(low)).coarser(mip.into());
+        let region = Region { min: low, max: low + VoxelPos::from(size) };
+        let mut shores = Shores::default();
+        let found = sorted(&mut shores, &grid, mip, region);
+        prop_assert_eq!(&found, &naive::carried(&grid, mip, region));
+        // Parts of it carry what the whole does.
+        let half = Region { max: low + VoxelPos::from(size.map(|edge| (edge + 1) / 2)), ..region };
+        let of_half: Vec<_> = found.into_iter().filter(|(at, _)| half.contains(*at)).collect();
+        prop_assert_eq!(sorted(&mut shores, &grid, mip, half), of_half);
+    }
+}
+
+#[test]
+fn the_slow_twin_has_something_to_say() {
+    let mut count = [0; 2];
+    for seed in 0..10 {
+        let grid = watery(seed, VoxelPos::splat(-21));
+        for (mip, count) in count.iter_mut().enumerate() {
+            let region = Region::new([-21; 3], [19, -17, 19]).coarser(mip as u32);
+            *count += naive::carried(&grid, mip as u8, region).len();
+        }
+    }
+    assert!(count[0] > 1000 && count[1] > 100, "{count:?}");
+}
+
+/// A beach that rises by `1 / run` of a cell a cell from x = 0 on, with water before it up
+/// to `level` of the cells at y = 0.
+fn beach(run: i32, level: u8) -> VoxelGrid {
+    grid_of(Region::new([-8, -2, 0], [40, 4, 6]), |at| {
+        let ground = (256 * at.x + 128) / run - 256 * at.y;
+        match () {
+            _ if at.y < 0 => (Cell::full(SAND), None),
+            _ if ground > 0 => (Cell::new(SAND, (ground - 1).min(255) as u8), None),
+            _ if at.y == 0 => (Cell::new(WATER, level), None),
+            () => (Cell::AIR, None),
+        }
+    })
+}
+
+#[test]
+fn water_ends_where_the_ground_has_risen() {
+    let mut shores = Shores::default();
+    for (run, level) in [(3, 255), (6, 255), (10, 255), (10, 127), (24, 127)] {
+        let grid = beach(run, level);
+        let found = sorted(&mut shores, &grid, 0, Region::new([-8, -2, 2], [40, 4, 3]));
+        let risen = |x: i32| (256 * x + 128) / run - 1 >= i32::from(level);
+        let expected: Vec<_> = (0..40)
+            .take_while(|&x| !risen(x) && x < SHORE_REACH)
+            .map(|x| (VoxelPos::new(x, 0, 2), level))
+            .collect();
+        assert_eq!(found, expected, "1:{run}");
+        assert!(expected.len() > 1);
+    }
+}
+
+#[test]
+fn a_box_has_what_is_carried_into_it_from_beyond() {
+    let grid = beach(20, 255);
+    let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
+    shores.read(&grid, Region::new([9, -1, 1], [14, 2, 4]), 0, &mut cells).unwrap();
+    assert_eq!(cells.water_at(VoxelPos::new(SHORE_REACH - 1, 0, 2)), Some(255));
+    assert_eq!(cells.water_at(VoxelPos::new(SHORE_REACH, 0, 2)), None);
+    assert_eq!(cells.water_at(VoxelPos::new(9, -1, 2)), None);
+}
+
+#[test]
+fn without_water_nothing_is_carried() {
+    let mut cells = DenseBox::default();
+    let grid = grid_of(Region::new([0; 3], [9, 2, 9]), |at| (Cell::new(SAND, at.x as u8), None));
+    Shores::default().read(&grid, Region::new([-1; 3], [10; 3]), 0, &mut cells).unwrap();
+    assert!(cells.water().is_empty());
+}
+
+/// Sand of half a cell at y = 1 on full sand, but for the cells that `fill` says.
+fn pan(fill: impl Fn(VoxelPos) -> Option<Cell>) -> VoxelGrid {
+    grid_of(Region::new([-16, 0, -16], [16, 4, 16]), |at| {
+        let pan = match at.y {
+            0 => Cell::full(SAND),
+            1 => Cell::new(SAND, 127),
+            _ => Cell::AIR,
+        };
+        (fill(at).unwrap_or(pan), None)
+    })
+}
+
+fn carried_at(grid: &VoxelGrid, at: [i32; 3]) -> Option<u8> {
+    let at = VoxelPos::from(at);
+    let carried = Shores::default().carried(grid, 0, Region::one(at)).to_vec();
+    carried.first().map(|&(_, level)| level)
+}
+
+#[test]
+fn water_that_falls_does_not_creep() {
+    // A column of water three cells high: only where it has air above does it spread.
+    let fall = pan(|at| (at.x == 0 && at.z == 0 && at.y > 0).then_some(Cell::full(WATER)));
+    assert_eq!(carried_at(&fall, [1, 1, 0]), None);
+    let pool = pan(|at| (at.x == 0 && at.z == 0 && at.y == 1).then_some(Cell::full(WATER)));
+    assert_eq!(carried_at(&pool, [1, 1, 0]), Some(255));
+    assert_eq!(carried_at(&pool, [1, 0, 0]), None, "down into the ground");
+    assert_eq!(carried_at(&pool, [5, 1, 5]), Some(255), "ten steps away");
+    assert_eq!(carried_at(&pool, [0, 1, SHORE_REACH]), Some(255));
+    assert_eq!(carried_at(&pool, [1, 1, SHORE_REACH]), None);
+}
+
+#[test]
+fn water_stops_at_an_edge_over_which_it_would_fall() {
+    let pool = |at: VoxelPos| (at == VoxelPos::new(0, 1, 0)).then_some(Cell::full(WATER));
+    let pit = |at: VoxelPos| pool(at).or((at.y == 1 && at.x == 3).then_some(Cell::AIR));
+    assert_eq!(carried_at(&pan(pit), [1, 1, 0]), Some(255));
+    assert_eq!(carried_at(&pan(pit), [2, 1, 0]), None);
+    let shelf = |at: VoxelPos| pool(at).or((at.y == 0 && at.x == 2).then_some(Cell::AIR));
+    assert_eq!(carried_at(&pan(shelf), [2, 1, 0]), None, "a shelf with air below");
+}
+
+#[test]
+fn walls_hold_water_back_even_where_they_touch_at_edges_only() {
+    let dam = |at: VoxelPos| match at.to_array() {
+        [x, 1, z] if x + z == 4 => Some(Cell::full(SAND)),
+        [0, 1, 0] => Some(Cell::full(WATER)),
+        _ => None,
+    };
+    assert_eq!(carried_at(&pan(dam), [2, 1, 1]), Some(255));
+    assert_eq!(carried_at(&pan(dam), [3, 1, 3]), None);
+    assert_eq!(carried_at(&pan(dam), [2, 1, 2]), None, "the wall");
+}
+
+#[test]
+fn the_highest_of_several_levels_is_carried() {
+    let pools = |at: VoxelPos| match at.to_array() {
+        [0, 1, 0] => Some(Cell::new(WATER, 200)),
+        [2, 1, 0] => Some(Cell::new(WATER, 250)),
+        _ => None,
+    };
+    assert_eq!(carried_at(&pan(pools), [1, 1, 0]), Some(250));
+    assert_eq!(carried_at(&pan(pools), [-1, 1, 0]), Some(200));
+}
