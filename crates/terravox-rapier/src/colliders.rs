@@ -220,6 +220,9 @@ impl TerrainColliders {
         for (block, handle) in self.colliders() {
             if let Some(collider) = colliders.get_mut(handle) {
                 collider.set_translation(corner_m(block, placement));
+                // Rapier recycles contacts whose bodies hardly moved against each other, with
+                // points on the ground in world space. Only a new shape makes it look again.
+                collider.set_shape(collider.shared_shape().clone());
             }
         }
         true
