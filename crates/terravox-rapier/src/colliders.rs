@@ -17,6 +17,7 @@ use crate::freeing::Buried;
 use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
 use crate::interest::{Interests, Moves, Reach, bounds_m, needed};
 use crate::parry_0_31::{GroundShape, ShapeBytes};
+use crate::waiting::Waiting;
 
 /// How [`TerrainColliders`] are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,23 +32,27 @@ pub struct Options {
     /// How far a sync moves a body whose middle is in the ground towards the air, voxels; 0
     /// leaves bodies where they are.
     pub freed_voxels: f32,
+    /// Whether dynamic bodies stay where they are while ground that they may touch is not
+    /// held; else they fall through it.
+    pub wait_for_ground: bool,
 }
 
 impl Default for Options {
     /// Two steps of 1/60 s and one voxel around; collides with all; frees by a fifth of a
-    /// voxel.
+    /// voxel; bodies wait for ground.
     fn default() -> Options {
         Options {
             ahead_s: 1.0 / 30.0,
             around_voxels: 1.0,
             collision_groups: InteractionGroups::all(),
             freed_voxels: 0.2,
+            wait_for_ground: true,
         }
     }
 }
 
 /// What a [`TerrainColliders::sync`] did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncReport {
     /// Colliders added.
     pub added: usize,
@@ -61,6 +66,8 @@ pub struct SyncReport {
     pub freed: usize,
     /// Blocks near bodies that cannot be built: their cells are not held.
     pub missing: usize,
+    /// Bodies that wait until the ground near them is held, sorted.
+    pub waiting: Vec<RigidBodyHandle>,
 }
 
 /// Where a body, ray or shape met the ground.
@@ -129,6 +136,9 @@ pub struct TerrainColliders {
     buried: Vec<Buried>,
     /// How many syncs in a row they were.
     tries: FxHashMap<RigidBodyHandle, u32>,
+    waiting: Waiting,
+    /// Whether a block began or ceased to be missing in this sync.
+    missing_changed: bool,
     /// Which bodies this sync asks whether they are in the ground.
     turn: u32,
 }
@@ -149,7 +159,7 @@ impl TerrainColliders {
     /// Follows edits and bodies. Call it before every step of the world.
     pub fn sync(
         &mut self,
-        terrain: &mut Terrain,
+        terrain: &Terrain,
         bodies: &mut RigidBodySet,
         colliders: &mut ColliderSet,
         islands: &mut IslandManager,
@@ -168,10 +178,8 @@ impl TerrainColliders {
     ) -> SyncReport {
         let Sets { bodies, colliders, islands } = sets;
         let mut report = SyncReport::default();
-        if self.placement != placement {
-            self.clear(colliders, islands, bodies);
-            self.placement = placement;
-        }
+        let origin_moved = self.place(placement, bodies, colliders, islands);
+        self.waiting.follow(bodies, origin_moved);
         let mut moves = Moves::default();
         let changes = ground.changes_since(&mut self.cursor);
         let edited = !matches!(&changes, Changes::Regions(regions) if regions.is_empty());
@@ -182,12 +190,42 @@ impl TerrainColliders {
         for &block in &changed {
             self.refresh(block, ground, colliders, islands, bodies, &mut report);
         }
+        self.apply(&moves, ground, colliders, islands, bodies, &mut report);
+        self.decide_who_waits(&moves, bodies, colliders);
         let regions = regions_of(changes, &changed);
         self.wake(&regions, ground, bodies, colliders, islands, &mut report);
-        self.apply(&moves, ground, colliders, islands, bodies, &mut report);
         self.free(bodies, &mut report);
         report.missing = self.blocks.values().filter(|present| present.missing).count();
+        report.waiting.extend(self.waiting.handles());
         report
+    }
+
+    /// Follows the terrain's placement: where only the origin moved, colliders are moved as
+    /// they are. Returns whether it did.
+    fn place(
+        &mut self,
+        placement: Placement,
+        bodies: &mut RigidBodySet,
+        colliders: &mut ColliderSet,
+        islands: &mut IslandManager,
+    ) -> bool {
+        let old = std::mem::replace(&mut self.placement, placement);
+        if old == placement {
+            return false;
+        }
+        if old.voxel_size_m != placement.voxel_size_m {
+            self.clear(colliders, islands, bodies);
+            return false;
+        }
+        for (block, handle) in self.colliders() {
+            if let Some(collider) = colliders.get_mut(handle) {
+                collider.set_translation(corner_m(block, placement));
+                // Rapier recycles contacts whose bodies hardly moved against each other, with
+                // points on the ground in world space. Only a new shape makes it look again.
+                collider.set_shape(collider.shared_shape().clone());
+            }
+        }
+        true
     }
 
     /// Keeps ground ready in a box of the world, metres, at the next sync: for rays, shape
@@ -239,7 +277,8 @@ impl TerrainColliders {
         all
     }
 
-    /// Removes every collider and forgets all bodies.
+    /// Removes every collider, lets waiting bodies go and forgets all bodies. Call it before
+    /// a `TerrainColliders` is dropped whose world lives on.
     pub fn clear(
         &mut self,
         colliders: &mut ColliderSet,
@@ -249,6 +288,7 @@ impl TerrainColliders {
         for (_, handle) in self.colliders().collect::<Vec<_>>() {
             remove(handle, colliders, islands, bodies);
         }
+        self.waiting.release_all(bodies);
         self.blocks.clear();
         self.interests.clear();
         self.kept.clear();
@@ -269,16 +309,22 @@ impl TerrainColliders {
         };
         let (placement, interests, buried) =
             (self.placement, &mut self.interests, &mut self.buried);
-        let (options, tries) = (&self.options, &self.tries);
+        let (options, tries, waiting) = (&self.options, &self.tries, &self.waiting);
         buried.clear();
         self.turn = (self.turn + 1) % FREE_TURNS;
         let turn = self.turn;
         let mut look = |handle, body: &RigidBody| {
-            if body.is_fixed() || body.is_sleeping() || !body.is_enabled() {
+            if body.is_fixed() || !body.is_enabled() || waiting.contains(handle) {
                 return;
             }
-            if let Some(needed) = needed(body, colliders, reach, placement) {
-                interests.look(handle, needed, reach, ground.broadphase(), moves);
+            if body.is_sleeping() {
+                // What wakes it in the step to come must not drop it.
+                moves.asked.extend(interests.is_incomplete(handle).then_some(handle));
+                return;
+            }
+            let velocities = [body.linvel(), body.angvel()];
+            if let Some(needed) = needed(body, velocities, colliders, reach, placement) {
+                interests.look(handle, needed, reach, ground, moves);
                 let its_turn = handle.into_raw_parts().0 % FREE_TURNS == turn;
                 if its_turn || edited || tries.contains_key(&handle) {
                     let look = Buried::look(handle, body, colliders, ground, options, placement);
@@ -296,13 +342,50 @@ impl TerrainColliders {
             }
         }
         self.body_count = bodies.len();
+        // Of bodies that wait only those with which the game did something.
+        for &handle in &waiting.changed {
+            let Some(body) = bodies.get(handle) else { continue };
+            let velocities = waiting.velocities(handle, body);
+            if let Some(needed) = needed(body, velocities, colliders, reach, placement) {
+                interests.look(handle, needed, reach, ground, moves);
+            }
+        }
         self.interests.drop_gone(bodies, moves);
+    }
+
+    /// Lets bodies wait whose ground is missing, and lets those go whose ground is there.
+    fn decide_who_waits(
+        &mut self,
+        moves: &Moves,
+        bodies: &mut RigidBodySet,
+        colliders: &ColliderSet,
+    ) {
+        if !self.options.wait_for_ground {
+            return;
+        }
+        let all: Vec<_> = match std::mem::take(&mut self.missing_changed) {
+            true => self.interests.bodies().collect(),
+            false => Vec::new(),
+        };
+        for &handle in moves.asked.iter().chain(&all) {
+            let missing = |block: &Block| self.blocks.get(block).is_some_and(|p| p.missing);
+            let waits = self.interests.decide(handle, missing);
+            let Some(body) = bodies.get(handle) else { continue };
+            let can = body.is_dynamic() && body.is_enabled();
+            if waits && can && touches_ground(body, colliders, &self.options) {
+                self.waiting.hold(handle, bodies);
+            } else {
+                self.waiting.release(handle, bodies);
+            }
+        }
     }
 
     /// Moves bodies that are in the ground towards the air.
     fn free(&mut self, bodies: &mut RigidBodySet, report: &mut SyncReport) {
         let step_m = self.options.freed_voxels * self.placement.voxel_size_m as f32;
         let mut tries = FxHashMap::default();
+        let waiting = &self.waiting;
+        self.buried.retain(|buried| !waiting.contains(buried.body));
         for buried in &self.buried {
             let before = self.tries.get(&buried.body).copied().unwrap_or(0);
             buried.move_out(bodies, step_m, before);
@@ -327,11 +410,11 @@ impl TerrainColliders {
     /// Asks again what bodies are near where ground changed.
     fn ask_again(&mut self, ground: &Collider, changes: &Changes, moves: &mut Moves) {
         match changes {
-            Changes::Everything => self.interests.ask_again(None, ground.broadphase(), moves),
+            Changes::Everything => self.interests.ask_again(None, ground, moves),
             Changes::Regions(regions) => {
                 for region in regions {
                     let region = Some(region.grow(PAD));
-                    self.interests.ask_again(region, ground.broadphase(), moves);
+                    self.interests.ask_again(region, ground, moves);
                 }
             }
         }
@@ -368,6 +451,7 @@ impl TerrainColliders {
     ) {
         let Some(present) = self.blocks.get_mut(&block) else { return };
         let (new, missing) = grounds_of(block, ground, self.placement, &mut self.scratch);
+        self.missing_changed |= present.missing != missing;
         present.missing = missing;
         for (_, _, handle) in present.colliders.drain(new.len().min(present.colliders.len())..) {
             remove(handle, colliders, islands, bodies);
@@ -414,7 +498,8 @@ impl TerrainColliders {
                         .map(|v| self.placement.voxel_from_world(v.to_array().map(f64::from)));
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
-                if body.is_sleeping() && bounds_m(body, colliders).is_some_and(touches) {
+                let rests = body.is_sleeping() && !self.waiting.contains(handle);
+                if rests && bounds_m(body, colliders).is_some_and(touches) {
                     let look = Buried::look(
                         handle,
                         body,
@@ -504,8 +589,7 @@ fn insert(
     placement: Placement,
     colliders: &mut ColliderSet,
 ) -> Option<(Coefficients, Arc<BlockGround>, ColliderHandle)> {
-    let corner = ground.block().min_voxel().to_array().map(f64::from);
-    let corner = Vector::from(placement.world_from_voxel(corner).map(|v| v as f32));
+    let corner = corner_m(ground.block(), placement);
     let ground = Arc::new(ground);
     let collider = ColliderBuilder::new(GroundShape::new(ground.clone())?.shared())
         .translation(corner)
@@ -513,6 +597,20 @@ fn insert(
         .restitution(coefficients.restitution)
         .collision_groups(options.collision_groups);
     Some((coefficients, ground, colliders.insert(collider)))
+}
+
+/// The lowest corner of a block, where its colliders are, metres.
+fn corner_m(block: Block, placement: Placement) -> Vector {
+    let corner = block.min_voxel().to_array().map(f64::from);
+    placement.world_from_voxel(corner).map(|v| v as f32).into()
+}
+
+/// Whether a body has a collider that ground stops.
+pub fn touches_ground(body: &RigidBody, colliders: &ColliderSet, options: &Options) -> bool {
+    body.colliders().iter().filter_map(|&handle| colliders.get(handle)).any(|collider| {
+        let meets = collider.collision_groups().test(options.collision_groups);
+        meets && collider.is_enabled() && !collider.is_sensor()
+    })
 }
 
 /// Removes ground.

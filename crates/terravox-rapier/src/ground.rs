@@ -301,8 +301,8 @@ impl BlockGround {
     }
 }
 
-/// Friction and restitution of a material.
-fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
+/// Friction and restitution of a material; 0.5 and 0 of one that is not listed.
+pub(crate) fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
     let known = snapshot.materials().get(material);
     let (friction, restitution) = known.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
     Coefficients { friction, restitution }

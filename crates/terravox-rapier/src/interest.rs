@@ -1,7 +1,7 @@
 //! Which blocks each body is near: a box around it, kept until the body leaves it.
 
 use rapier3d::prelude::{ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
-use terravox::collide::{Block, Broadphase, Surfaces};
+use terravox::collide::{Block, Collider, Surfaces};
 use terravox::math::Aabb;
 use terravox::terrain::Placement;
 use terravox::voxel::Region;
@@ -13,6 +13,10 @@ struct Interest {
     /// Where the body may go before it is looked at again, voxels.
     bounds: Aabb,
     blocks: Vec<Block>,
+    /// Whether cells in `bounds` are not held.
+    unknown: bool,
+    /// Whether ground in `bounds` was missing when last decided.
+    incomplete: bool,
 }
 
 /// The blocks that bodies are near, by the slot of the body in its set.
@@ -39,19 +43,21 @@ pub struct Moves {
     pub near: Vec<Block>,
     /// Blocks that a body left.
     pub left: Vec<Block>,
+    /// Bodies of which it is to be decided whether ground near them is missing.
+    pub asked: Vec<RigidBodyHandle>,
 }
 
 /// Slots asked in turn whether their bodies live: one in so many at each look.
 const TURNS: usize = 16;
 
 impl Interests {
-    /// Looks at a body. Nothing happens while it stays in its box.
+    /// Looks at a body. Nothing happens while it stays in its box and its ground is there.
     pub fn look(
         &mut self,
         handle: RigidBodyHandle,
         needed: Aabb,
         reach: Reach,
-        broadphase: &Broadphase,
+        ground: &Collider,
         moves: &mut Moves,
     ) {
         let slot = handle.into_raw_parts().0 as usize;
@@ -59,31 +65,60 @@ impl Interests {
             self.slots.resize_with(slot + 1, || None);
         }
         let old = &mut self.slots[slot];
-        if old.as_ref().is_some_and(|old| old.body == handle && holds(&old.bounds, &needed)) {
+        if let Some(old) = old.as_ref().filter(|old| old.body == handle)
+            && holds(&old.bounds, &needed)
+        {
+            if old.incomplete {
+                moves.asked.push(handle);
+            }
             return;
         }
         let bounds = needed.grow(reach.around_voxels);
-        let mut interest = Interest { body: handle, bounds, blocks: Vec::new() };
-        interest.ask(broadphase, moves);
+        let mut interest = Interest {
+            body: handle,
+            bounds,
+            blocks: Vec::new(),
+            unknown: false,
+            incomplete: false,
+        };
+        interest.ask(ground, moves);
         if let Some(old) = old.replace(interest) {
             moves.left.extend(old.blocks);
         }
     }
 
     /// Asks again for all whose box a region meets, or for all.
-    pub fn ask_again(
-        &mut self,
-        region: Option<Region>,
-        broadphase: &Broadphase,
-        moves: &mut Moves,
-    ) {
+    pub fn ask_again(&mut self, region: Option<Region>, ground: &Collider, moves: &mut Moves) {
         let region = region.map(Aabb::of_region);
         for interest in self.slots.iter_mut().flatten() {
             if region.is_none_or(|region| region.meets(interest.bounds)) {
                 moves.left.append(&mut interest.blocks);
-                interest.ask(broadphase, moves);
+                interest.ask(ground, moves);
             }
         }
+    }
+
+    /// Whether ground near a body is missing: cells are not held, or a block of it is
+    /// `missing`.
+    pub fn decide(&mut self, handle: RigidBodyHandle, missing: impl Fn(&Block) -> bool) -> bool {
+        let slot = self.slots.get_mut(handle.into_raw_parts().0 as usize);
+        let interest = slot.and_then(Option::as_mut).filter(|interest| interest.body == handle);
+        interest.is_some_and(|interest| {
+            interest.incomplete = interest.unknown || interest.blocks.iter().any(missing);
+            interest.incomplete
+        })
+    }
+
+    /// Whether ground near a body was missing when last decided.
+    pub fn is_incomplete(&self, handle: RigidBodyHandle) -> bool {
+        let slot = self.slots.get(handle.into_raw_parts().0 as usize);
+        let interest = slot.and_then(Option::as_ref).filter(|interest| interest.body == handle);
+        interest.is_some_and(|interest| interest.incomplete)
+    }
+
+    /// All bodies that were looked at.
+    pub fn bodies(&self) -> impl Iterator<Item = RigidBodyHandle> {
+        self.slots.iter().flatten().map(|interest| interest.body)
     }
 
     /// Bodies that may touch a region.
@@ -113,14 +148,16 @@ impl Interests {
 }
 
 impl Interest {
-    fn ask(&mut self, broadphase: &Broadphase, moves: &mut Moves) {
+    fn ask(&mut self, ground: &Collider, moves: &mut Moves) {
+        self.unknown = ground.unknown_in(&self.bounds).is_some();
         self.blocks.clear();
-        broadphase.blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
+        ground.broadphase().blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
             if touch.solid {
                 self.blocks.push(block);
             }
         });
         moves.near.extend_from_slice(&self.blocks);
+        moves.asked.push(self.body);
     }
 }
 
@@ -147,19 +184,21 @@ pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]
     bounds
 }
 
-/// The box that a body may reach, voxels; none if it has no collider or is nowhere.
+/// The box that a body may reach at its velocities, linear and angular, voxels; none if it
+/// has no collider or is nowhere.
 pub fn needed(
     body: &RigidBody,
+    [linvel, angvel]: [Vector; 2],
     colliders: &ColliderSet,
     reach: Reach,
     placement: Placement,
 ) -> Option<Aabb> {
     let [low, high] = bounds_m(body, colliders)?;
-    let way = body.linvel() * reach.ahead_s;
+    let way = linvel * reach.ahead_s;
     // Turning, it stays within the ball around its box.
     let half = (high - low) * 0.5;
     let turned = (half.length() - half.min_element()).max(0.0);
-    let turned = turned * (body.angvel().length() * reach.ahead_s).min(1.0);
+    let turned = turned * (angvel.length() * reach.ahead_s).min(1.0);
     let low = low + way.min(Vector::ZERO) - Vector::splat(turned);
     let high = high + way.max(Vector::ZERO) + Vector::splat(turned);
     let [min, max] = [low, high].map(|v| placement.voxel_from_world(v.to_array().map(f64::from)));

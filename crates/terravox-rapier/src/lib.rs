@@ -33,6 +33,10 @@
 // The shapes are compiled once for every parry.
 #![allow(clippy::duplicate_mod)]
 
+#[cfg(all(doctest, feature = "rapier"))]
+#[doc = include_str!("../../../docs/rapier.md")]
+mod page {}
+
 #[cfg(feature = "rapier")]
 mod colliders;
 #[cfg(feature = "rapier")]
@@ -50,6 +54,8 @@ pub mod parry_0_30;
 pub mod parry_0_31;
 #[cfg(all(test, feature = "rapier"))]
 mod tests;
+#[cfg(feature = "rapier")]
+mod waiting;
 #[cfg(feature = "rapier")]
 mod water;
 

@@ -16,6 +16,8 @@ use terravox::collide::{SolidBoxes, SolidOctree};
 use terravox::terrain::Placement;
 use terravox::voxel::{DenseBox, Kind, Shape};
 
+use crate::ground::{Coefficients, coefficients};
+
 /// How the collision shape of a smooth piece is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooseShapeOptions {
@@ -47,9 +49,7 @@ pub fn loose_builders(
     let rigid = RigidBodyBuilder::dynamic()
         .translation(at.map(|v| v as f32).into())
         .additional_mass_properties(mass_of(body, voxel_size_m));
-    let material = body.grid.materials().get(counts.most);
-    let [friction, restitution] =
-        material.map_or([0.7, 0.0], |material| [material.friction, material.restitution]);
+    let Coefficients { friction, restitution } = coefficients(&body.grid, counts.most);
     let collider =
         ColliderBuilder::new(shape).density(0.0).friction(friction).restitution(restitution);
     (rigid, collider)

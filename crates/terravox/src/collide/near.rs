@@ -297,8 +297,10 @@ impl Collider {
         filter.materials == MaterialSet::ALL || filter.materials.contains(self.material(side, quad))
     }
 
-    /// A chunk that a box, grown by the reach, meets and that is not held at mip 0.
-    fn unknown_in(&self, aabb: &Aabb) -> Option<Missing> {
+    /// A chunk whose cells could shape ground that a box meets (voxels, grown by
+    /// [`REACH`]) and that is not held at mip 0. `None` if the ground there is known: what
+    /// looks like air is air.
+    pub fn unknown_in(&self, aabb: &Aabb) -> Option<Missing> {
         if !self.broadphase.has_unknown() {
             return None;
         }

@@ -12,7 +12,7 @@
 //! which makes cells at 0 twice as large.
 
 use super::plane::CollisionPlane;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 pub(super) use super::simd::prefetch;
 use glam::Vec3;
 
@@ -108,7 +108,7 @@ pub struct PlaneCache {
 }
 
 /// Says that an item will be read soon.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
 pub(super) fn prefetch<T>(_: &[T], _: usize) {}
 
 /// Which of ±X, ±Y, ±Z a direction follows most; `None` for what is none.

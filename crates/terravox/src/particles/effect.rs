@@ -201,7 +201,7 @@ impl Effect {
         }
     }
 
-    /// As [`Effect::new`], without vector instructions. The particles are the same, bit by
+    /// As [`Effect::new`], without hand-written vector code. The particles are the same, bit by
     /// bit.
     pub fn portable(options: EffectOptions) -> Effect {
         Effect { path: Path::Plain, ..Effect::new(options) }

@@ -24,7 +24,7 @@ mod own;
 mod plane;
 mod presets;
 mod random;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 mod step;
 

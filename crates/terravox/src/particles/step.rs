@@ -74,14 +74,14 @@ pub(super) struct Event {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path {
     Plain,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
     Avx2(super::simd::Avx2),
 }
 
 impl Path {
     /// The widest of this machine.
     pub fn widest() -> Path {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
         if let Some(avx2) = super::simd::Avx2::detect() {
             return Path::Avx2(avx2);
         }
@@ -99,7 +99,7 @@ pub(super) fn step(
 ) {
     match path {
         Path::Plain => step_blocks::<Plain>(columns, step, blocks, events),
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
         Path::Avx2(avx2) => avx2.step_blocks(columns, step, blocks, events),
     }
     let unused = columns.count.wrapping_neg() % LANES;

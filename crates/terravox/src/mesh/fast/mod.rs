@@ -5,7 +5,7 @@
 //! water beside ground) goes through the rules of [`vertex`](super::vertex) one by one.
 
 mod active;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 #[path = "avx2/simd.rs"]
 mod avx2;
 mod corners;
@@ -15,7 +15,7 @@ mod planes;
 mod quads;
 mod rows;
 mod special;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 #[path = "sse2/simd.rs"]
 mod sse2;
 mod vertices;
@@ -28,7 +28,7 @@ use super::mixed::Features;
 use super::surface::BlockMesh;
 use super::vertex::Writer;
 pub(crate) use active::ActiveCorner;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use avx2::Avx2;
 pub(super) use corners::{PlacedCorners, Standing};
 use machine::{Job, Machine};
@@ -38,7 +38,7 @@ use quads::SpecialFace;
 use quads::WriteQuads;
 use rows::{Class, ClassRows, Faces, Find, Grid, Ranked};
 use special::{SpecialCorners, number, place_by_rules, special_quads};
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use sse2::Sse2;
 use walk::PlaceVertices;
 
@@ -46,9 +46,9 @@ use walk::PlaceVertices;
 #[derive(Clone, Copy, Debug)]
 enum Path {
     Plain,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
     Sse2,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
     Avx2(Avx2),
 }
 
@@ -138,7 +138,7 @@ impl Known {
 impl Fast {
     /// With the widest instructions of this machine.
     pub(super) fn widest() -> Fast {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
         if let Some(avx2) = Avx2::detect() {
             return Fast { path: Path::Avx2(avx2), scratch: Scratch::default() };
         }
@@ -147,9 +147,9 @@ impl Fast {
 
     /// With the instructions that all machines of this architecture have.
     pub(super) fn portable() -> Fast {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
         let path = Path::Sse2;
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
         let path = Path::Plain;
         Fast { path, scratch: Scratch::default() }
     }
@@ -288,9 +288,9 @@ impl Fast {
         let job = Block { cells, table, keyed, parts, left_out, scratch: &mut self.scratch, out };
         match self.path {
             Path::Plain => Plain.run(job),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
             Path::Sse2 => Sse2.run(job),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
             Path::Avx2(machine) => machine.run(job),
         }
     }
