@@ -44,7 +44,7 @@ fn watery(seed: u64, origin: VoxelPos) -> VoxelGrid {
             _ => Cell::AIR,
         };
         cells.set(at, cell);
-        if cell.material == SAND && numbers.next() % 30 == 0 {
+        if cell.material == SAND && numbers.next().is_multiple_of(30) {
             cells.set_water(at, Some(level | 128));
         }
     }
@@ -111,7 +111,7 @@ fn water_ends_where_the_ground_has_risen() {
     for (run, level) in [(3, 255), (6, 255), (10, 255), (10, 127), (24, 127)] {
         let grid = beach(run, level);
         let found = sorted(&mut shores, &grid, 0, Region::new([-8, -2, 2], [40, 4, 3]));
-        let risen = |x: i32| (256 * x + 128) / run - 1 >= i32::from(level);
+        let risen = |x: i32| (256 * x + 128) / run > i32::from(level);
         let expected: Vec<_> = (0..40)
             .take_while(|&x| !risen(x) && x < SHORE_REACH)
             .map(|x| (VoxelPos::new(x, 0, 2), level))
