@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for step in 0..720 {
         // Ground is kept ready around the character, as around every body.
-        ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+        ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
 
         let filter = QueryFilter::default().exclude_rigid_body(body);

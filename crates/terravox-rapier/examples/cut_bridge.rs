@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     for step in 0..1200 {
-        ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+        ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
         for (body, handle) in &falling {
             if step % 60 == 0 {

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("digging at {at:.1}");
         }
         let report =
-            ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+            ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
         if step % 150 == 0 || step == 900 {
             let awake = balls.iter().filter(|&&ball| !world.bodies[ball].is_sleeping()).count();

@@ -15,7 +15,7 @@
 //!
 //! let mut ground = TerrainColliders::default();
 //! for _ in 0..60 {
-//!     ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+//!     ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
 //!     world.step();
 //! }
 //!

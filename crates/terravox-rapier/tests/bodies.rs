@@ -110,7 +110,7 @@ fn several_worlds_share_one_terrain() {
     for _ in 0..120 {
         scene.step();
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut other.0;
-        other.1.sync(&mut scene.terrain, bodies, colliders, islands);
+        other.1.sync(&scene.terrain, bodies, colliders, islands);
         other.0.step();
     }
     assert!((scene.at(here).y - 0.5).abs() < 0.02);

@@ -98,7 +98,7 @@ fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
     scene.world.wake_up_all(true);
     let mut fresh = terravox_rapier::TerrainColliders::default();
     let PhysicsWorld { bodies, colliders, islands, .. } = &mut scene.world;
-    fresh.sync(&mut scene.terrain, bodies, colliders, islands);
+    fresh.sync(&scene.terrain, bodies, colliders, islands);
     let fresh = shapes(&fresh, &scene.world);
     assert!(fresh.len() > 8);
     for entry in &fresh {

@@ -61,8 +61,8 @@ impl WorldInfo {
     /// A world at `placement` of which every chunk is stored; what is not is air.
     pub fn complete(placement: Placement) -> WorldInfo {
         WorldInfo {
-            voxel_size_m: placement.voxel_size_m.into(),
-            origin_m: placement.origin_m.map(Into::into),
+            voxel_size_m: placement.voxel_size_m,
+            origin_m: placement.origin_m,
             ..WorldInfo::default()
         }
     }
@@ -78,7 +78,7 @@ impl WorldInfo {
 
     /// Where the voxels lie, for a [`Terrain`](terravox::terrain::Terrain).
     pub fn placement(&self) -> Placement {
-        Placement { voxel_size_m: self.voxel_size_m as _, origin_m: self.origin_m.map(|v| v as _) }
+        Placement { voxel_size_m: self.voxel_size_m, origin_m: self.origin_m }
     }
 
     /// Whether chunks that are not stored are unknown to the file, and come from a generator:

@@ -79,3 +79,8 @@ pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
+
+/// The code on the start page compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start.md")]
+struct StartPage;

@@ -22,7 +22,7 @@ fn main() -> Result<(), TerrainError> {
         let start = Instant::now();
         terrain.edit_cells(low, high, |_, _| Cell::AIR)?;
         let dug = start.elapsed();
-        ask(&mut terrain, [f64::from(x), top + 3.0, 0.0]);
+        ask(&mut terrain, [x, top + 3.0, 0.0]);
         let answered = start.elapsed();
         println!("  dug in {} µs, answered after {} µs", dug.as_micros(), answered.as_micros());
     }

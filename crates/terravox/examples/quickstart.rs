@@ -10,13 +10,13 @@ const ROCK: u8 = 8;
 
 fn main() -> Result<(), EditError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels, no files, no threads
-    let hills = |p: [f64; 3]| 8.0 * (p[0] * 0.05).sin() - p[1]; // metres, inside positive
+    let hills = |x: f64, _z: f64| 8.0 * (x * 0.05).sin(); // height of the ground, metres
     let (mut camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);
     let mut cart = 0.0;
     for frame in 0..600 {
         camera[0] += 0.1;
         terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |part| {
-            part.fill_sdf(ROCK, hills);
+            part.fill_height(ROCK, -8.0..=8.0, hills);
         });
         for swap in terrain.mesh_swaps() {
             // On to the graphics card: from one closed surface to another.

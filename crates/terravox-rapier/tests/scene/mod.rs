@@ -37,7 +37,7 @@ impl Scene {
 
     pub fn sync(&mut self) -> SyncReport {
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.world;
-        self.ground.sync(&mut self.terrain, bodies, colliders, islands)
+        self.ground.sync(&self.terrain, bodies, colliders, islands)
     }
 
     pub fn step(&mut self) -> SyncReport {

@@ -269,7 +269,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
             Decided::Open(d) => d,
         };
         let size = cube.size().map(|cells| cells as i32);
-        let part = size.map(|cells| next_part(cells));
+        let part = size.map(next_part);
         let reach = self.slope.reach(part.map(|cells| 0.5 * f64::from(cells - 1) * self.edge));
         let edge = f64::from(part.into_iter().max().unwrap_or(1)) * self.edge;
         let worth = reach <= STEEP * edge || d.abs() > 0.5 * reach;

@@ -28,7 +28,7 @@ pub struct Job(Work);
 #[derive(Debug)]
 enum Work {
     Fill { block: MipBlock, placement: Placement, ticket: FillTicket },
-    Mesh(MeshJob),
+    Mesh(Box<MeshJob>),
     Simplify(SimplifyJob),
 }
 
@@ -176,7 +176,7 @@ impl Terrain {
             return Some(fill(near));
         }
         if let Some(job) = self.lod.take_mesh_job() {
-            return Some(Job(Work::Mesh(job)));
+            return Some(Job(Work::Mesh(Box::new(job))));
         }
         self.lod.take_far_fill(&self.grid).map(fill)
     }

@@ -345,7 +345,7 @@ impl Part<'_> {
 
     fn frame(&self) -> Frame {
         let Placement { voxel_size_m, origin_m } = self.placement;
-        Frame::placed(self.block.mip, f64::from(voxel_size_m), origin_m.map(f64::from))
+        Frame::placed(self.block.mip, voxel_size_m, origin_m)
     }
 
     fn ground(&self, heights_m: &impl RangeBounds<f64>, deep: Option<Deep>) -> Ground {

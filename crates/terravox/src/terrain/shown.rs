@@ -35,10 +35,10 @@ impl ShownMesh {
         placement: &Placement,
         origin_m: impl Into<[f64; 3]>,
     ) -> MeshTransform {
-        let (size, min) = (f64::from(placement.voxel_size_m), self.min_voxel().to_array());
+        let (size, min) = (placement.voxel_size_m, self.min_voxel().to_array());
         let origin = origin_m.into();
         let translation = [0, 1, 2].map(|i| {
-            let from_origin = origin[i] - f64::from(placement.origin_m[i]);
+            let from_origin = origin[i] - placement.origin_m[i];
             (f64::from(min[i]) * size - from_origin) as f32
         });
         let cell = f64::from(1u32 << self.mip) * size;
@@ -47,11 +47,11 @@ impl ShownMesh {
 
     /// Where a vertex that the mesh has at `position` lies, in world metres.
     pub fn world_from_mesh(&self, placement: &Placement, position: [f32; 3]) -> [f64; 3] {
-        let (size, min) = (f64::from(placement.voxel_size_m), self.min_voxel().to_array());
+        let (size, min) = (placement.voxel_size_m, self.min_voxel().to_array());
         let cell = f64::from(1u32 << self.mip);
         [0, 1, 2].map(|i| {
             let voxels = f64::from(min[i]) + f64::from(position[i]) * cell;
-            voxels * size + f64::from(placement.origin_m[i])
+            voxels * size + placement.origin_m[i]
         })
     }
 
@@ -59,9 +59,8 @@ impl ShownMesh {
     /// metres; see [`ShownMesh::bounds_voxels`].
     pub fn bounds(&self, placement: &Placement) -> Aabb {
         let voxels = self.bounds_voxels();
-        let size = f64::from(placement.voxel_size_m);
-        let metres =
-            |at: [f64; 3]| [0, 1, 2].map(|i| at[i] * size + f64::from(placement.origin_m[i]));
+        let size = placement.voxel_size_m;
+        let metres = |at: [f64; 3]| [0, 1, 2].map(|i| at[i] * size + placement.origin_m[i]);
         Aabb { min: metres(voxels.min), max: metres(voxels.max) }
     }
 }

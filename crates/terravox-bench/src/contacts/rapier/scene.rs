@@ -54,7 +54,7 @@ impl Scene {
     pub fn sync(&mut self) -> SyncReport {
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.world;
         match &mut self.ground {
-            Some(ground) => ground.sync(&mut self.terrain, bodies, colliders, islands),
+            Some(ground) => ground.sync(&self.terrain, bodies, colliders, islands),
             None => SyncReport::default(),
         }
     }

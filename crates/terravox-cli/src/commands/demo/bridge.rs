@@ -103,7 +103,7 @@ fn fall() -> Outcome<[VoxelGrid; 4]> {
         if STEPS.contains(&step) {
             grids.push(with_bodies(&terrain, &world, &bodies)?);
         }
-        ground.sync(&mut terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
+        ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
         let rests = |handle: RigidBodyHandle| world.bodies[handle].is_sleeping();
         if grids.len() > STEPS.len() && bodies.iter().all(|body| rests(body.1)) {

@@ -1,0 +1,68 @@
+//! Filling, meshing and saving on threads of one's own: rayon's and a channel.
+//!
+//! `cargo run --release -p terravox-store --example own_threads`
+
+use std::error::Error;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use terravox::edit::EditOp;
+use terravox::generate::Hills;
+use terravox::terrain::{Budget, JobScratch, Part, Placement, TerrainOptions, Viewer};
+use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+
+fn generate(part: &mut Part<'_>) {
+    let mip = part.block().mip;
+    Hills::new(7).fill(part.cells(), mip);
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::temp_dir().join(format!("own_threads-{}.tvx", std::process::id()));
+    let generator = Generator { name: Hills::NAME.into(), version: 1, ..Generator::default() };
+    let info = WorldInfo::growing(Placement::default(), generator);
+    let store = Arc::new(Store::create(&path, &info, Overwrite::Yes)?.finish()?);
+    let mut terrain = store.terrain(TerrainOptions::default())?;
+    let (done, results) = mpsc::channel();
+    let (saved, saves) = mpsc::channel();
+    let mut eye = [0.0, 60.0, 0.0];
+    let (mut jobs, mut dug, mut is_saving) = (0, 0, false);
+    for _frame in 0..300 {
+        eye[0] += 0.2;
+        let viewer = Viewer { position_m: eye, distance_m: 1000.0 };
+        for job in terrain.take_jobs(&[viewer], Budget::Millis(1.0), 8) {
+            let (store, done) = (store.clone(), done.clone());
+            rayon::spawn(move || {
+                let fill = |part: &mut Part<'_>| store.fill(part, generate);
+                // Nobody listens once the game has ended.
+                let _ = done.send(job.run(&mut JobScratch::default(), fill));
+            });
+            jobs += 1;
+        }
+        if let Some(hit) = terrain.ray(eye, [0.0, -1.0, 0.0], 200.0).hit() {
+            dug += usize::from(terrain.edit(&EditOp::dig_ball(hit.point, 2.0)).is_ok());
+        }
+        if !is_saving && !terrain.is_saved() {
+            let (unsaved, store, saved) = (terrain.unsaved(), store.clone(), saved.clone());
+            rayon::spawn(move || {
+                let written = store.save(&unsaved, |part| store.fill(part, generate));
+                let _ = saved.send(written.map(|_| unsaved));
+            });
+            is_saving = true;
+        }
+        if let Ok(result) = results.recv_timeout(Duration::from_millis(4)) {
+            terrain.finish_job(result);
+        }
+        results.try_iter().for_each(|result| terrain.finish_job(result));
+        for written in saves.try_iter() {
+            is_saving = false;
+            terrain.mark_saved(&written?); // an error leaves all of it unsaved
+        }
+        terrain.mesh_swaps().for_each(drop); // on to the graphics card
+    }
+    if is_saving {
+        terrain.mark_saved(&saves.recv()??);
+    }
+    store.save(&terrain.unsaved(), |part| store.fill(part, generate))?;
+    println!("{jobs} jobs on rayon's threads, {dug} holes, all of them saved");
+    assert!(dug > 0);
+    Ok(std::fs::remove_file(&path)?)
+}
