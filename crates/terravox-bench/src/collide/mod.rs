@@ -8,7 +8,7 @@ mod index;
 mod peers;
 mod render;
 mod shapes;
-mod world;
+pub(crate) mod world;
 
 use crate::report::Report;
 use crate::worlds::{World, generated, places};

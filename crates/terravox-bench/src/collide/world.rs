@@ -29,7 +29,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 }
 
 /// Points of the surface, evenly over the world, from rays straight down.
-fn surface_points(world: &World, collider: &Collider, count: usize) -> Vec<[f64; 3]> {
+pub(crate) fn surface_points(world: &World, collider: &Collider, count: usize) -> Vec<[f64; 3]> {
     let Region { min, max } = world.grid.bounds();
     let top = f64::from(max.y) + 10.0;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
