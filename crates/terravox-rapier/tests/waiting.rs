@@ -61,7 +61,10 @@ fn fallen(wait_for_ground: bool) -> (usize, usize, usize) {
 
 #[test]
 fn no_ball_falls_through_a_world_that_is_still_coming() {
-    assert_eq!(fallen(true), (0, 60, 0));
+    let (through, first, last) = fallen(true);
+    assert_eq!((through, last), (0, 0));
+    // Some stand over ground that is near the viewer and comes in the first frame.
+    assert!(first > 20, "{first} waited in the first frame");
     assert!(fallen(false).0 > 20, "else this test says nothing");
 }
 

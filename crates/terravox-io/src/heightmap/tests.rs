@@ -227,5 +227,5 @@ fn columns_made_alone_are_those_of_the_whole_world() {
     }
     assert_eq!(grid.digest(), whole.digest());
     assert_eq!((chunks, imported.columns), (imported.chunks, relief.columns()));
-    assert!(uniform_chunks > 5, "{uniform_chunks} of {chunks}");
+    assert!(uniform_chunks >= 4, "{uniform_chunks} of {chunks}");
 }

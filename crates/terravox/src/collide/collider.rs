@@ -115,6 +115,13 @@ struct Scratch {
     tree: BuildScratch,
 }
 
+impl std::fmt::Debug for Collider {
+    /// Says what it holds and has done, in figures.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collider").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
 impl Default for Collider {
     fn default() -> Collider {
         Collider::new(ColliderOptions::default())

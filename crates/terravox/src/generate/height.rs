@@ -92,7 +92,7 @@ pub fn fill_height(
 ///     let top = if column.height < -8.0 { 6 } else { 2 }; // sand, grass
 ///     move |_y, depth| if depth < 1.0 { top } else if depth < 4.0 { 14 } else { 8 }
 /// });
-/// assert_eq!(cells.cell(VoxelPos::new(3, -3, 0)).material, 14);
+/// assert_eq!(cells.cell(VoxelPos::new(3, -4, 0)).material, 14);
 /// ```
 ///
 /// # Panics

@@ -61,7 +61,8 @@ impl MeshJob {
     pub fn run(&self, scratch: &mut MeshScratch) -> MeshedBlock {
         let MeshScratch { mesher, shores, clusters, mesh, part, keyed } = scratch;
         let materials = self.snapshot.materials();
-        let is_dry = is_dry(shores, &self.snapshot, self.block);
+        // Targets lie on cells of two mips more, whose shores reach beyond the blocks that touch.
+        let is_dry = self.morph_to.is_some() || is_dry(shores, &self.snapshot, self.block);
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, part, out);
             if !is_dry {

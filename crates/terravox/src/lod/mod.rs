@@ -184,6 +184,18 @@ pub struct Lod {
     scratch: DenseBox,
 }
 
+impl std::fmt::Debug for Lod {
+    /// Says how much is shown, not what.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lod")
+            .field("options", &self.options)
+            .field("meshes", &self.shown.len())
+            .field("triangles", &self.triangles)
+            .field("is_planned", &self.is_planned())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Lod {
     fn default() -> Lod {
         Lod::new(LodOptions::default())

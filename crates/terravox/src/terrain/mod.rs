@@ -24,12 +24,10 @@ pub use update::{Budget, Clock, Viewer};
 
 use crate::bodies::Loose;
 use crate::collide::{Collider, ColliderOptions};
-use crate::edit::{Editor, History, HistoryStamp};
+use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CLIP_CELLS};
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
-use crate::voxel::{
-    Cell, DenseBox, GridOptions, MAX_BOX_CELLS, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
-};
+use crate::voxel::{Cell, DenseBox, GridOptions, MipBlock, NotHeld, Region, Unlisted, VoxelGrid};
 use effects::EffectPlanes;
 use part::filled;
 use std::fmt;
@@ -78,8 +76,13 @@ impl From<Placement> for TerrainOptions {
 pub enum TerrainError {
     /// The region reaches beyond the limits of the grid.
     BeyondLimits(Region),
-    /// The region has more cells than one edit may.
-    TooLarge(Region),
+    /// The region has more cells than one call may touch.
+    TooLarge {
+        /// The region.
+        region: Region,
+        /// How many cells it may have.
+        most: u64,
+    },
     /// A chunk is not held at mip 0.
     NotHeld(NotHeld),
 }
@@ -90,8 +93,8 @@ impl fmt::Display for TerrainError {
             TerrainError::BeyondLimits(region) => {
                 write!(f, "voxels {region} are beyond the limits of ±2^30 voxels")
             }
-            TerrainError::TooLarge(region) => {
-                write!(f, "voxels {region} are more than the {MAX_BOX_CELLS} of one edit")
+            TerrainError::TooLarge { region, most } => {
+                write!(f, "voxels {region} are more than {most}; take them in parts")
             }
             TerrainError::NotHeld(error) => error.fmt(f),
         }
@@ -162,6 +165,19 @@ impl DerefMut for GridGuard<'_> {
 impl Drop for GridGuard<'_> {
     fn drop(&mut self) {
         self.terrain.follow_edits();
+    }
+}
+
+impl fmt::Debug for Terrain {
+    /// Says how much there is, not what: a world is large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terrain")
+            .field("placement", &self.placement)
+            .field("grid", &self.grid)
+            .field("lod", &self.lod)
+            .field("collider", &self.collider)
+            .field("history", &self.history.stats())
+            .finish_non_exhaustive()
     }
 }
 
@@ -300,25 +316,47 @@ impl Terrain {
     }
 
     /// Edits every cell of the voxels that a box in world metres touches: `edit` gets the
-    /// cell's centre in world metres and the cell, and answers the new one. All of it is
-    /// one write. Answers the voxels written.
+    /// cell's centre in world metres and the cell, and returns the new one. All of it is one
+    /// write, and undone by [`Terrain::undo`]. Returns the voxels of the box.
+    ///
+    /// ```
+    /// use terravox::terrain::{Placement, Terrain};
+    /// use terravox::voxel::{Cell, VoxelGrid};
+    ///
+    /// let mut terrain = Terrain::from_grid(VoxelGrid::default(), Placement::default());
+    /// let checks = |p: [f64; 3], _| match (p[0].floor() + p[2].floor()) as i32 % 2 {
+    ///     0 => Cell::full(8),
+    ///     _ => Cell::full(2),
+    /// };
+    /// terrain.edit_cells([-4.0, -1.0, -4.0], [4.0, 0.0, 4.0], checks)?;
+    /// terrain.undo()?;
+    /// assert!(terrain.ray([0.5, 9.0, 0.5], [0.0, -1.0, 0.0], 20.0).hit().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`TerrainError`]; nothing is then changed.
+    /// [`TerrainError`]; nothing is then changed. A box may have [`MAX_CLIP_CELLS`] voxels.
     pub fn edit_cells(
         &mut self,
         min_m: impl Into<[f64; 3]>,
         max_m: impl Into<[f64; 3]>,
         edit: impl Fn([f64; 3], Cell) -> Cell,
     ) -> Result<Region, TerrainError> {
-        let region = self.checked_region(min_m, max_m)?;
+        let region = self.checked_region(min_m, max_m, MAX_CLIP_CELLS)?;
         let mut cells = DenseBox::default();
         self.grid.read(region, 0, &mut cells)?;
         for voxel in region.voxels() {
             let cell = cells.cell(voxel);
             cells.set(voxel, edit(self.placement.voxel_centre(voxel), cell));
         }
-        self.grid.write(&cells)?;
+        // An empty box is no clip.
+        let Ok(clip) = Clip::new(cells) else { return Ok(region) };
+        let op = EditOp::write(clip, region.min);
+        self.editor.apply(&mut self.grid, &op, &mut self.history).map_err(|error| match error {
+            EditError::NotHeld(error) => TerrainError::NotHeld(error),
+            // Limits were checked above, and a copy has nothing else to refuse.
+            _ => TerrainError::BeyondLimits(region),
+        })?;
         self.loose.touch(region);
         self.follow_edits();
         Ok(region)
@@ -329,13 +367,14 @@ impl Terrain {
         &self,
         min_m: impl Into<[f64; 3]>,
         max_m: impl Into<[f64; 3]>,
+        most: u64,
     ) -> Result<Region, TerrainError> {
         let region = self.placement.region(min_m, max_m);
         if !region.within_limits() {
             return Err(TerrainError::BeyondLimits(region));
         }
-        if region.volume() > MAX_BOX_CELLS {
-            return Err(TerrainError::TooLarge(region));
+        if region.volume() > most {
+            return Err(TerrainError::TooLarge { region, most });
         }
         Ok(region)
     }

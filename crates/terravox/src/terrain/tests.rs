@@ -326,7 +326,7 @@ fn edits_beyond_the_limits_are_refused_by_name() {
     let error = terrain.fill([-f64::INFINITY; 3], [0.0; 3], |_| {}).unwrap_err();
     assert!(error.to_string().contains("beyond the limits"), "{error}");
     let error = terrain.edit_cells([0.0; 3], [1e6; 3], |_, cell| cell).unwrap_err();
-    assert!(matches!(error, TerrainError::TooLarge(_)));
+    assert!(matches!(error, TerrainError::TooLarge { .. }));
     let nothing = terrain.edit_cells([f64::NAN; 3], [1.0; 3], |_, _| Cell::full(3)).unwrap();
     assert!(nothing.is_empty());
     assert_eq!(terrain.grid().digest().unwrap(), before);

@@ -4,7 +4,7 @@ use super::jobs::{FinishedJob, Job, JobScratch};
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
-use crate::voxel::{DenseBox, MipBlock};
+use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -209,7 +209,7 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
         fill: impl Fn(&mut Part<'_>) + Sync,
     ) -> Result<(), TerrainError> {
-        let region = self.checked_region(min_m, max_m)?;
+        let region = self.checked_region(min_m, max_m, MAX_BOX_CELLS)?;
         for blocks in self.lod.missing(&mut self.grid, region) {
             for (block, cells) in fill_all(blocks, self.placement, &fill) {
                 if let Some(cells) = cells {

@@ -233,6 +233,13 @@ impl VoxelGrid {
     }
 }
 
+impl std::fmt::Debug for VoxelGrid {
+    /// Says how much it holds, not what: a world is large.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VoxelGrid").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl Deref for VoxelGrid {
     type Target = Snapshot;
     fn deref(&self) -> &Snapshot {

@@ -133,7 +133,7 @@ impl VoxelGrid {
     /// by an edit, an undo or a tool, and so is all of a grid that was imported.
     ///
     /// ```
-    /// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+    /// use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
     ///
     /// let mut grid = VoxelGrid::new(GridOptions::default());
     /// grid.write(&DenseBox::new(Region::new([30, 0, 0], [40, 4, 4])))?;
@@ -141,7 +141,7 @@ impl VoxelGrid {
     /// assert_eq!(unsaved.len(), 2);
     /// grid.write(&DenseBox::new(Region::new([0, 0, 0], [4, 4, 4])))?; // while it is saved
     /// grid.mark_saved(&unsaved);
-    /// assert_eq!(grid.unsaved_chunks(), [[0, 0, 0].into()]);
+    /// assert_eq!(grid.unsaved_chunks(), [ChunkPos::new(0, 0, 0)]);
     /// # Ok::<(), terravox::voxel::NotHeld>(())
     /// ```
     pub fn unsaved(&self) -> UnsavedChunks {

@@ -365,7 +365,7 @@ mod tests {
         let merged = Flat::default().merged(&mesh.solid, None).expect("much is level");
         // Rims are round, and keep all vertices.
         let [before, after] = [&mesh.solid, &merged].map(|s| s.triangle_count());
-        assert!(after * 3 < before, "{after} of {before}");
+        assert!(after * 3 < before * 2, "{after} of {before}");
         assert_eq!(deviation(&mesh.solid, &merged, 2), 0.0);
     }
 
