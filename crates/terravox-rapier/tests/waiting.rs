@@ -60,7 +60,7 @@ fn fallen(wait_for_ground: bool) -> (usize, usize, usize) {
 }
 
 #[test]
-fn no_ball_falls_through_a_world_that_is_still_coming() {
+fn no_ball_falls_through_a_world_that_is_still_coming_slow() {
     let (through, first, last) = fallen(true);
     assert_eq!((through, last), (0, 0));
     // Some stand over ground that is near the viewer and comes in the first frame.

@@ -1,0 +1,169 @@
+//! Digests of a world that is generated, edited, meshed, simplified and asked: the same on
+//! every machine, with vector code and without.
+//!
+//! `scripts/check-wasm` builds it for wasm. Where nothing can be printed, the lines of another machine are given as `TERRAVOX_DIGESTS` when it is compiled;
+//! the exit status is then the number of the first line that differs.
+
+use std::process::ExitCode;
+
+use terravox::collide::{Collider, Filter, Ray};
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor};
+use terravox::generate::Hills;
+use terravox::lod::{Simplifier, Simplify};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
+use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use xxhash_rust::xxh3::Xxh3;
+
+const OPERATIONS: u64 = 200;
+
+/// All of it, voxels.
+fn world() -> Region {
+    Region::new([-64, 0, -64], [64, 64, 64])
+}
+
+/// The numbers of `splitmix64`, from which everything here is drawn.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn point(&mut self) -> [f64; 3] {
+        let ([x0, y0, z0], [x1, y1, z1]) = (world().min.to_array(), world().max.to_array());
+        [(x0, x1), (y0, y1), (z0, z1)].map(|(a, b)| self.between(f64::from(a), f64::from(b)))
+    }
+}
+
+fn generated() -> VoxelGrid {
+    let mut grid = VoxelGrid::default();
+    let hills = Hills::new(7);
+    let mut cells = DenseBox::default();
+    for chunk in world().blocks::<5>() {
+        cells.reset(chunk.region());
+        hills.fill(&mut cells, 0);
+        grid.write(&cells).expect("air is held");
+    }
+    grid
+}
+
+/// One operation in eleven of each action, with brushes of four shapes.
+fn operation(number: u64, numbers: &mut Numbers) -> EditOp {
+    let (centre, size) = (numbers.point(), numbers.between(1.5, 9.0));
+    let turn = [numbers.between(-1.0, 1.0), 0.3, numbers.between(-1.0, 1.0), 0.5];
+    let half = [size, 0.5 * size, 0.7 * size];
+    let brush = match number % 4 {
+        0 => Brush::Ball { centre, radius: size },
+        1 => Brush::Block { centre, half, turn },
+        2 => Brush::Cylinder { centre, radius: size, half_height: 3.0, turn },
+        _ => Brush::Path { points: vec![centre, numbers.point()], radius: 0.4 * size },
+    };
+    let action = match number % 11 {
+        0 => Action::Dig,
+        1 => Action::Fill { material: 8 },
+        2 => Action::Paint { material: 17 },
+        3 => Action::Replace { from: 2, to: 6 },
+        4 => Action::Smooth,
+        5 => Action::Flatten { point: centre, normal: [0.2, 1.0, 0.1], material: None },
+        6 => Action::Grow { amount: 0.6 },
+        7 => Action::Erode { amount: 0.6 },
+        8 => Action::Roughen { amount: 0.8, size: 5.0, seed: number },
+        9 => Action::Flood { material: 1 },
+        _ => Action::Drain,
+    };
+    BrushOp::new(brush, action).into()
+}
+
+fn hash_surface(surface: &Surface, hash: &mut Xxh3) {
+    for vector in surface.positions.iter().chain(&surface.normals) {
+        vector.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
+    }
+    surface.materials.iter().chain(&surface.weights).for_each(|four| hash.update(four));
+    surface.indices.iter().for_each(|index| hash.update(&index.to_le_bytes()));
+}
+
+/// Of all meshes of 32³ cells at a mip, and of some of them simplified.
+fn meshes(grid: &VoxelGrid, mip: u8) -> [u128; 2] {
+    let (mut plain, mut simple) = (Xxh3::new(), Xxh3::new());
+    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
+    let (mut simplifier, mut cells) = (Simplifier::new(), DenseBox::default());
+    let table = MaterialTable::default();
+    for (number, block) in world().coarser(u32::from(mip)).blocks::<5>().enumerate() {
+        grid.read(block.region().grow(PAD), mip, &mut cells).expect("air is held");
+        mesher.mesh(&cells, &table, &mut mesh);
+        hash_surface(&mesh.solid, &mut plain);
+        hash_surface(&mesh.liquid, &mut plain);
+        if number % 4 == 0 {
+            hash_surface(&simplifier.simplify(&mesh.solid, Simplify::within(0.25)), &mut simple);
+        }
+    }
+    [plain, simple].map(|hash| hash.digest128())
+}
+
+/// Of where rays hit.
+fn rays(grid: &VoxelGrid, numbers: &mut Numbers) -> u128 {
+    let mut collider = Collider::default();
+    collider.update(grid);
+    let mut hash = Xxh3::new();
+    for _ in 0..500 {
+        let (from, to) = (numbers.point(), numbers.point());
+        let ray = Ray::new(from, [0, 1, 2].map(|i| to[i] - from[i]), 200.0);
+        if let Some(hit) = collider.ray(&ray, &Filter::default()).found {
+            hit.point.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
+            hit.normal.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
+            hash.update(&[hit.material]);
+        }
+    }
+    hash.digest128()
+}
+
+fn lines() -> Vec<String> {
+    let mut grid = generated();
+    let mut numbers = Numbers(1);
+    let mut lines = Vec::new();
+    let mut add = |what: &str, digest: u128| lines.push(format!("{what}={digest:032x}"));
+    for when in ["generated", "edited"] {
+        if when == "edited" {
+            let mut editor = Editor::default();
+            for number in 0..OPERATIONS {
+                let op = operation(number, &mut numbers);
+                editor.apply(&mut grid, &op, None).expect("all is held");
+            }
+        }
+        add(&format!("{when}-cells"), grid.digest().expect("all is held"));
+        for mip in 0..2 {
+            let [plain, simple] = meshes(&grid, mip);
+            add(&format!("{when}-meshes-mip{mip}"), plain);
+            add(&format!("{when}-simplified-mip{mip}"), simple);
+        }
+        add(&format!("{when}-rays"), rays(&grid, &mut numbers));
+    }
+    lines
+}
+
+fn main() -> ExitCode {
+    let lines = lines();
+    let Some(expected) = option_env!("TERRAVOX_DIGESTS") else {
+        lines.iter().for_each(|line| println!("{line}"));
+        return ExitCode::SUCCESS;
+    };
+    let expected: Vec<&str> = expected.split_whitespace().collect();
+    let differs = (0..lines.len().max(expected.len()))
+        .find(|&i| lines.get(i).map(String::as_str) != expected.get(i).copied());
+    match differs {
+        None => ExitCode::SUCCESS,
+        Some(line) => {
+            let [ours, theirs] = [lines.get(line).map(String::as_str), expected.get(line).copied()]
+                .map(|line| line.unwrap_or("nothing"));
+            eprintln!("line {}: {ours}, expected {theirs}", line + 1);
+            ExitCode::from(line as u8 + 1)
+        }
+    }
+}
