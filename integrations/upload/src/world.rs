@@ -35,9 +35,9 @@ impl World {
         for update in 0..UPDATES {
             terrain.update(&[viewer], Budget::Unlimited, fill);
             if update == 0 {
-                let down = terrain.ray(high, [0.0, -1.0, 0.0], 200.0).expect("ground below");
-                eye_m = DVec3::from(down.point.map(f64::from)) + DVec3::Y * 24.0;
-                dig(&mut terrain, eye_m.as_vec3(), forward);
+                let down = terrain.ray(high, [0.0, -1.0, 0.0], 200.0).hit().expect("ground below");
+                eye_m = DVec3::from(down.point) + DVec3::Y * 24.0;
+                dig(&mut terrain, eye_m, forward);
             }
             for swap in terrain.mesh_swaps() {
                 swap.removed.iter().for_each(|block| drop(shown.remove(block)));
@@ -55,14 +55,14 @@ fn fill(part: &mut Part<'_>) {
 }
 
 /// Digs a pit, and a trench beside it, where the viewer looks.
-fn dig(terrain: &mut Terrain, eye: Vec3, forward: Vec3) {
+fn dig(terrain: &mut Terrain, eye: DVec3, forward: Vec3) {
     let down = Vec3::new(forward.x, -0.62, forward.z).normalize();
     let side = Vec3::new(forward.z, 0.0, -forward.x).normalize();
     for (offset, radius) in [(0.0, 9.0), (5.0, 4.0), (9.0, 4.0), (13.0, 3.5), (17.0, 3.0)] {
-        let from = (eye + side * offset).to_array();
-        let hit = terrain.ray(from, down.to_array(), 300.0).expect("ground ahead");
+        let from = (eye + (side * offset).as_dvec3()).to_array();
+        let hit = terrain.ray(from, down.to_array(), 300.0).hit().expect("ground ahead");
         let (low, high) = (hit.point.map(|v| v - 10.0), hit.point.map(|v| v + 10.0));
         terrain.hold(low, high, fill).expect("a small box");
-        terrain.edit(&EditOp::dig_ball(hit.point, radius)).expect("held at mip 0");
+        terrain.edit(&EditOp::dig_ball(hit.point, f64::from(radius))).expect("held at mip 0");
     }
 }
