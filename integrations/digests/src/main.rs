@@ -1,8 +1,9 @@
 //! Digests of a world that is generated, edited, meshed, simplified and asked: the same on
 //! every machine, with vector code and without.
 //!
-//! `scripts/check-wasm` builds it for wasm. Where nothing can be printed, the lines of another machine are given as `TERRAVOX_DIGESTS` when it is compiled;
-//! the exit status is then the number of the first line that differs.
+//! `scripts/check-wasm` builds it for wasm. Where nothing can be printed, the lines of another
+//! machine are given as `TERRAVOX_DIGESTS` when it is compiled; the exit status is then the number
+//! of the first line that differs.
 
 use std::process::ExitCode;
 
