@@ -36,7 +36,7 @@ fn imported_with(bytes: &[u8], limits: Limits) -> Result<(VoxelGrid, Imported), 
 }
 
 fn error_of(bytes: &[u8]) -> String {
-    imported(bytes).err().expect("an error").to_string()
+    imported(bytes).expect_err("an error").to_string()
 }
 
 /// The blob that comes out again.
