@@ -47,16 +47,17 @@ fn lost_edits(report: &mut Report) {
             all.saves += tally.saves;
             all.failures += tally.failures;
             all.crashes += tally.crashes;
+            all.left += tally.left;
             all.compared += tally.compared;
             all.lost += tally.lost;
         }
     }
     let _ = std::fs::remove_dir_all(&folder);
     let sessions: u64 = SESSIONS.iter().map(|sessions| sessions.1).sum();
-    let Tally { edits, saves, failures, crashes, compared, lost } = all;
+    let Tally { edits, saves, failures, crashes, left, compared, lost } = all;
     let note = format!(
         "{sessions} sessions, {edits} edits, {saves} saves, {failures} failed, \
-        {crashes} crashes, {compared} files compared"
+        {crashes} crashes, {left} chunks left memory, {compared} files compared"
     );
     report.set("save_lost_edits", lost as f64, note);
 }

@@ -36,6 +36,8 @@ pub struct Tally {
     pub failures: u64,
     /// Times that the game ended without notice and was started again.
     pub crashes: u64,
+    /// Edited places that left memory, in chunks.
+    pub left: u64,
     /// States that were compared with what was loaded or held.
     pub compared: u64,
     /// Edits that were not there; 0.
@@ -378,8 +380,14 @@ impl Session<'_> {
         let store = self.store();
         let x = [0.0, 0.0, 700.0, -900.0][self.numbers.below(4) as usize];
         let viewers = [Viewer { position_m: [x, 5.0, 0.0], distance_m: 40.0 }];
-        let budget = Budget::Blocks(4 << (2 * self.numbers.below(3)));
+        let budget = Budget::Blocks(4 << self.numbers.below(3));
+        let held = |terrain: &Terrain| {
+            let chunks = PLACE.blocks::<5>();
+            chunks.filter(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)).count()
+        };
+        let before = held(&self.terrain);
         self.terrain.update(&viewers, budget, |part| store.fill(part, generate));
+        self.tally.left += before.saturating_sub(held(&self.terrain)) as u64;
     }
 
     /// Saves on another thread, while the game goes on; several at once, too.
