@@ -22,6 +22,7 @@ mod residency;
 mod rest;
 mod shown;
 mod simplify;
+mod steps;
 mod tiling;
 
 pub use clusters::{Clusters, MAX_CLUSTER_MIP};
@@ -40,7 +41,7 @@ use fills::{Fills, Ticket};
 use groups::Groups;
 use out::Out;
 use pick::{Picker, Step};
-use plan::Planning;
+use plan::{More, Planning};
 use residency::Residency;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -272,7 +273,7 @@ impl Lod {
             self.hide(block, &mut swap);
         }
         for MeshedBlock { block, mesh, .. } in results {
-            if self.shown.get(&block) == mesh.as_ref() {
+            if is_same(self.shown.get(&block), mesh.as_ref()) {
                 continue;
             }
             self.hide(block, &mut swap);
@@ -408,11 +409,14 @@ impl Lod {
         }
     }
 
-    /// Holds chunks near the viewers that came before they were near.
-    fn hold_staged_near(&mut self, grid: &mut VoxelGrid) {
+    /// Holds chunks near the viewers that came before they were near, as long as there is time.
+    fn hold_staged_near(&mut self, grid: &mut VoxelGrid, more: More<'_>) {
         for block in self.residency.staged_chunks() {
             if self.fills.is_near(block) {
                 self.hold_staged(grid, block);
+                if !more() {
+                    return;
+                }
             }
         }
     }
@@ -476,6 +480,14 @@ impl Lod {
 /// Whether all eight children of a block are shown.
 fn is_whole(tiling: &Tiling, parent: MipBlock) -> bool {
     parent.children().into_iter().all(|child| tiling.is_leaf(child))
+}
+
+/// Whether two meshes are the same, or none is there.
+fn is_same(a: Option<&Arc<BlockMesh>>, b: Option<&Arc<BlockMesh>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
+        (a, b) => a.is_none() && b.is_none(),
+    }
 }
 
 fn triangle_count(mesh: &BlockMesh) -> usize {

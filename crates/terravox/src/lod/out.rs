@@ -3,7 +3,7 @@
 //! changes nothing.
 
 use super::fills::{Receipt, Ticket};
-use super::{Lod, MeshJob, MeshSwap, MeshedBlock};
+use super::{Lod, MeshJob, MeshSwap, MeshedBlock, is_same};
 use crate::voxel::{MipBlock, Snapshot};
 use rustc_hash::FxHashMap;
 
@@ -67,7 +67,7 @@ impl Lod {
     }
 
     /// Takes the result of a job back.
-    pub(crate) fn finish_mesh(&mut self, result: MeshedBlock) {
+    pub(crate) fn finish_mesh(&mut self, mut result: MeshedBlock) {
         let Some(out) = &mut self.out else { return };
         let receipt = out.asked.get(&result.block);
         let fresh = match (receipt, &result.ticket) {
@@ -76,6 +76,11 @@ impl Lod {
         };
         if fresh {
             out.asked.remove(&result.block);
+            // Compared here, one by one, and not when all are shown.
+            let shown = self.shown.get(&result.block);
+            if is_same(shown, result.mesh.as_ref()) {
+                result.mesh = shown.cloned();
+            }
             out.done.push(result);
         }
     }

@@ -12,7 +12,8 @@ use super::out::Out;
 use super::pick::{Picker, Step};
 use super::quiet::Change;
 use super::residency::is_bare;
-use super::tiling::{Tiling, neighbours};
+use super::steps::Piece;
+use super::tiling::Tiling;
 use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob};
 use crate::mesh::{Around, Shores, shore_depends_on};
 use crate::voxel::{ChunkPos, MipBlock, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos};
@@ -36,18 +37,18 @@ pub(super) struct Draft {
     /// Blocks that are leaves no longer.
     gone: BTreeSet<MipBlock>,
     /// Blocks whose cells are missing for a step, nearest first.
-    wanted: Vec<MipBlock>,
+    pub wanted: Vec<MipBlock>,
     /// Whether leaves can be split for now, as far as that was asked.
-    ready: FxHashMap<MipBlock, bool>,
+    pub ready: FxHashMap<MipBlock, bool>,
 }
 
 impl Draft {
-    fn remove(&mut self, leaf: MipBlock) {
+    pub fn remove(&mut self, leaf: MipBlock) {
         self.rebuild.remove(&leaf);
         self.gone.insert(leaf);
     }
 
-    fn add(&mut self, leaf: MipBlock) {
+    pub fn add(&mut self, leaf: MipBlock) {
         self.gone.remove(&leaf);
         self.rebuild.insert(leaf);
     }
@@ -73,6 +74,8 @@ enum Stage {
     /// Taking steps, those that look largest first.
     Take {
         steps: std::vec::IntoIter<(f64, Step)>,
+        /// Of the step under way, the next last.
+        pieces: Vec<Piece>,
         stepped: bool,
     },
     /// Writing the cells of the tiling that was chosen unseen, the coarsest first, from the end.
@@ -123,7 +126,7 @@ impl Lod {
         };
         if !everything {
             self.fills.list_near(grid, &picker);
-            self.hold_staged_near(grid);
+            self.hold_staged_near(grid, more);
         }
         // The last write before a draft is made whole.
         self.take_changes(grid, everything, &mut planning.draft);
@@ -335,7 +338,8 @@ impl Lod {
                         };
                         let mut steps = std::mem::take(steps);
                         steps.sort_unstable_by(order);
-                        *stage = Stage::Take { steps: steps.into_iter(), stepped: false };
+                        let (steps, pieces) = (steps.into_iter(), Vec::new());
+                        *stage = Stage::Take { steps, pieces, stepped: false };
                         continue;
                     };
                     let (residency, scratch) = (&mut self.residency, &mut self.scratch);
@@ -348,16 +352,16 @@ impl Lod {
                         None => nodes.extend(node.children()),
                     }
                 }
-                Stage::Take { steps, stepped } => {
+                Stage::Take { steps, pieces, stepped } => {
                     let full = !self.is_unseen && draft.rebuild.len() >= self.options.jobs_per_plan;
                     // The nearest come first; farther ones are not looked at before they did.
                     let asked = draft.wanted.len() >= WANTED_AT_ONCE;
-                    let next = if full || asked { None } else { steps.next() };
-                    if let Some((_, step)) = next {
-                        *stepped |= match step {
-                            Step::Split(leaf) => self.split(grid, leaf, draft),
-                            Step::Merge(inner) => self.merge(grid, inner, draft),
-                        };
+                    if let Some(piece) = pieces.pop() {
+                        *stepped |= self.take_piece(grid, piece, pieces, draft);
+                    } else if !(full || asked)
+                        && let Some((_, step)) = steps.next()
+                    {
+                        pieces.push(step.into());
                     } else {
                         let again = *stepped && !full && *passes < MOST_PASSES;
                         // What was split may have to be split further.
@@ -404,7 +408,12 @@ impl Lod {
     }
 
     /// Shows a root; says whether its cells were there.
-    fn show_root(&mut self, grid: &mut VoxelGrid, root: MipBlock, draft: &mut Draft) -> bool {
+    pub(super) fn show_root(
+        &mut self,
+        grid: &mut VoxelGrid,
+        root: MipBlock,
+        draft: &mut Draft,
+    ) -> bool {
         if self.tiling.has(root) {
             return true;
         }
@@ -422,89 +431,8 @@ impl Lod {
         true
     }
 
-    /// Shows a leaf in eight parts, and first, whole, what touches it and is coarser or not
-    /// shown at all; nothing of it before all cells for that are there. Says whether they
-    /// were.
-    fn split(&mut self, grid: &mut VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if !self.tiling.is_leaf(leaf) {
-            return self.tiling.is_inner(leaf);
-        }
-        // What is split for a leaf that then is not would be merged, and split again.
-        if !self.ready(grid, leaf, draft) {
-            return false;
-        }
-        for other in self.coarser_beside(leaf) {
-            self.split(grid, other, draft);
-        }
-        for root in self.roots_beside(leaf) {
-            self.show_root(grid, root, draft);
-        }
-        self.tiling.split(leaf);
-        draft.remove(leaf);
-        if self.is_unseen {
-            return true;
-        }
-        leaf.children().into_iter().for_each(|child| self.residency.commit(grid, child));
-        leaf.children().into_iter().for_each(|child| self.add(grid, child, draft));
-        self.touch(grid, Change { block: leaf, mip: leaf.mip - 1, cells: true }, draft);
-        self.residency.forget_plain(leaf, self.tiling.top());
-        true
-    }
-
-    /// Whether all cells are there that it takes to split a leaf; asks for those that are
-    /// not.
-    fn ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if let Some(&ready) = draft.ready.get(&leaf) {
-            return ready;
-        }
-        let before = draft.wanted.len();
-        let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
-        let missing =
-            |block: &MipBlock| !self.tiling.has(*block) && !self.residency.has(grid, *block);
-        draft.wanted.extend(blocks.filter(missing));
-        let mut ready = draft.wanted.len() == before;
-        for other in self.coarser_beside(leaf) {
-            ready &= self.ready(grid, other, draft);
-        }
-        draft.ready.insert(leaf, ready);
-        ready
-    }
-
-    /// Leaves that touch a leaf and are coarser.
-    fn coarser_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
-        let mut coarser = Vec::new();
-        self.tiling.touching(leaf, |other| {
-            if other.mip > leaf.mip {
-                coarser.push(other);
-            }
-        });
-        coarser
-    }
-
-    /// Roots around the one of a leaf that have to be shown for it to be split.
-    fn roots_beside(&self, leaf: MipBlock) -> impl Iterator<Item = MipBlock> + use<> {
-        let top = self.tiling.top();
-        let roots = neighbours(leaf).map(move |beside| beside.over(top));
-        roots.filter(move |&root| root != leaf.over(top) && root.voxels().within_limits())
-    }
-
-    /// Shows a node in the place of its children, unless that would touch a block two mips
-    /// finer; says whether it did.
-    fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut Draft) -> bool {
-        let mut fits = self.tiling.is_inner(inner)
-            && inner.children().iter().all(|&child| self.tiling.is_leaf(child));
-        self.tiling.touching(inner, |leaf| fits &= leaf.mip + 1 >= inner.mip);
-        if fits {
-            self.tiling.merge(inner);
-            inner.children().into_iter().for_each(|child| draft.remove(child));
-            self.add(grid, inner, draft);
-            self.touch(grid, Change { block: inner, mip: inner.mip, cells: false }, draft);
-        }
-        fits
-    }
-
     /// Has a new leaf meshed, if it has a surface.
-    fn add(&mut self, grid: &Snapshot, leaf: MipBlock, draft: &mut Draft) {
+    pub(super) fn add(&mut self, grid: &Snapshot, leaf: MipBlock, draft: &mut Draft) {
         match is_bare(grid, leaf, &mut self.scratch) {
             true => draft.remove(leaf),
             false => draft.add(leaf),
@@ -513,7 +441,7 @@ impl Lod {
 
     /// Has all leaves meshed anew that touch what changed and look different for it. What
     /// is shown of them must be of their cells as they are, or they be in the draft.
-    fn touch(&mut self, grid: &Snapshot, change: Change, draft: &mut Draft) {
+    pub(super) fn touch(&mut self, grid: &Snapshot, change: Change, draft: &mut Draft) {
         if self.is_unseen {
             return;
         }

@@ -8,7 +8,7 @@ use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMesh, Simplifier, 
 use crate::voxel::{DenseBox, MipBlock};
 
 /// What a [`Job`] does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobKind {
     /// Asks a generator or a store for the cells of a block.
     Fill,

@@ -33,8 +33,8 @@ pub enum Budget {
     Unlimited,
     /// This many blocks filled or meshed, at least one; the same on every machine.
     Blocks(usize),
-    /// This many milliseconds, and no longer than it takes to end the job that is under way.
-    /// NaN counts as none. Where there is no clock (wasm32-unknown-unknown) one job is done,
+    /// This many milliseconds. A job that would take longer than what is left, going by the
+    /// last ones, waits for the next update. NaN counts as none. Where there is no clock (wasm32-unknown-unknown) one job is done,
     /// unless [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
 }
@@ -48,6 +48,14 @@ pub(super) struct Meter {
     start: Start,
     spent: usize,
 }
+
+/// Share of a budget of time within which the first job of an update begins however long it may
+/// take.
+const FIRST_JOB_SHARE: f64 = 0.25;
+
+/// What is left, job by job, of how long the longest one took: it is forgotten after some fifty
+/// others.
+const JOB_MEMORY: f64 = 0.95;
 
 enum Start {
     Instant(Instant),
@@ -91,14 +99,26 @@ impl Meter {
         }
     }
 
-    /// How many jobs, that take so many milliseconds each, may be done now; one at least if
-    /// none was.
-    fn left(&self, millis: f64) -> usize {
+    /// Returns how many jobs may be done now, as far as time does not matter.
+    fn left(&self) -> usize {
         match self.budget {
             Budget::Unlimited => usize::MAX,
             Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
-            Budget::Millis(_) if self.spent == 0 || self.has_time_for(millis) => usize::MAX,
+            Budget::Millis(_) if self.spent == 0 || self.has_time() => usize::MAX,
             Budget::Millis(_) => 0,
+        }
+    }
+
+    /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
+    /// the first and planning left most of the time, so that slow generators get on.
+    fn may_begin(&self, millis: f64) -> bool {
+        match self.budget {
+            Budget::Millis(most) => {
+                let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(most);
+                let first = self.spent == 0 && (early || matches!(self.start, Start::Unknown));
+                first || self.has_time_for(millis)
+            }
+            _ => true,
         }
     }
 }
@@ -107,8 +127,10 @@ impl Meter {
 #[derive(Default)]
 pub(super) struct Flight {
     spares: Spares<JobScratch>,
-    /// Milliseconds that a job may take: the longest of the last ones.
-    job_millis: f64,
+    /// Milliseconds that a job may take, by their kind: the longest of the last ones.
+    millis: [f64; 3],
+    /// Whether an update had no time for any job, and none was done since.
+    was_late: bool,
 }
 
 impl Terrain {
@@ -140,22 +162,29 @@ impl Terrain {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.begin_frame();
         while self.advance(&viewers, &meter) {
-            let most = meter.left(self.flight.job_millis).min(at_once());
+            let most = meter.left().min(at_once());
             let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job()).take(most).collect();
-            if jobs.is_empty() {
+            let Some(kind) = jobs.iter().map(Job::kind).max() else {
                 if most > 0 && self.publish_whole() {
                     continue;
                 }
                 break;
+            };
+            let waits = !meter.may_begin(self.flight.millis[kind as usize]);
+            if waits && !self.flight.was_late {
+                // What is dropped is handed out again, first of all.
+                self.flight.was_late = meter.spent == 0;
+                break;
             }
+            self.flight.was_late = false;
             meter.spent += jobs.len();
             let start = meter.elapsed();
             for done in self.flight.run(jobs, &fill) {
                 self.finish_job(done);
             }
-            let millis = meter.elapsed() - start;
-            // Forgets a long one after some twenty others.
-            self.flight.job_millis = (0.9 * self.flight.job_millis).max(millis);
+            let took = meter.elapsed() - start;
+            let millis = &mut self.flight.millis[kind as usize];
+            *millis = (JOB_MEMORY * *millis).max(took);
         }
         self.rest(&meter);
         self.follow_edits();
@@ -167,7 +196,7 @@ impl Terrain {
     fn rest(&mut self, meter: &Meter) {
         let swap = if self.lod.options().simplify.is_some() {
             let timed = matches!(meter.budget, Budget::Millis(_));
-            let most = if timed || self.lod.is_planned() { 0 } else { meter.left(0.0) };
+            let most = if timed || self.lod.is_planned() { 0 } else { meter.left() };
             let jobs = self.lod.plan_simplified(most.min(at_once()));
             let done = each(jobs, |job| self.flight.spares.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
