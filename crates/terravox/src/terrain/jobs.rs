@@ -9,6 +9,7 @@ use crate::voxel::{DenseBox, MipBlock};
 
 /// What a [`Job`] does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum JobKind {
     /// Asks a generator or a store for the cells of a block.
     Fill,
@@ -165,7 +166,8 @@ impl Terrain {
 
     /// Plans as long as there is time; returns whether planning came to an end.
     pub(super) fn advance(&mut self, viewers: &[LodViewer], meter: &Meter) -> bool {
-        self.lod.advance(&mut self.grid, viewers, &mut || meter.has_time())
+        let follow = self.flight.follow_millis();
+        self.lod.advance(&mut self.grid, viewers, &mut || meter.may_plan(follow))
     }
 
     /// What can be touched comes first, then what is to be shown, then what comes after.

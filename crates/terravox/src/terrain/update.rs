@@ -34,8 +34,9 @@ pub enum Budget {
     /// This many blocks filled or meshed, at least one; the same on every machine.
     Blocks(usize),
     /// This many milliseconds. A job that would take longer than what is left, going by the
-    /// last ones, waits for the next update. NaN counts as none. Where there is no clock (wasm32-unknown-unknown) one job is done,
-    /// unless [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
+    /// last ones, waits for the next update. NaN counts as none. Where there is no clock
+    /// (wasm32-unknown-unknown) one job is done, unless
+    /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
 }
 
@@ -92,6 +93,15 @@ impl Meter {
         self.has_time_for(0.0)
     }
 
+    /// Whether there is time to plan, if what follows takes so many milliseconds; half of the
+    /// time is for planning at any rate.
+    pub fn may_plan(&self, follow_millis: f64) -> bool {
+        match self.budget {
+            Budget::Millis(most) => self.has_time_for(follow_millis.min(0.5 * f64::from(most))),
+            _ => true,
+        }
+    }
+
     fn has_time_for(&self, millis: f64) -> bool {
         match self.budget {
             Budget::Millis(most) => self.elapsed() + millis < f64::from(most),
@@ -129,6 +139,8 @@ pub(super) struct Flight {
     spares: Spares<JobScratch>,
     /// Milliseconds that a job may take, by their kind: the longest of the last ones.
     millis: [f64; 3],
+    /// Milliseconds that queries may take to follow what planning wrote.
+    follow_millis: f64,
     /// Whether an update had no time for any job, and none was done since.
     was_late: bool,
 }
@@ -187,7 +199,10 @@ impl Terrain {
             *millis = (JOB_MEMORY * *millis).max(took);
         }
         self.rest(&meter);
+        let start = meter.elapsed();
         self.follow_edits();
+        self.flight.follow_millis =
+            (JOB_MEMORY * self.flight.follow_millis).max(meter.elapsed() - start);
     }
 
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
@@ -267,6 +282,11 @@ impl Terrain {
 }
 
 impl Flight {
+    /// Returns how many milliseconds queries may take to follow what planning writes.
+    pub fn follow_millis(&self) -> f64 {
+        self.follow_millis
+    }
+
     /// Runs jobs, in their order.
     fn run(&self, jobs: Vec<Job>, fill: &(impl Fn(&mut Part<'_>) + Sync)) -> Vec<FinishedJob> {
         each(jobs, |job| self.spares.lend(|scratch| job.run(scratch, fill)))
