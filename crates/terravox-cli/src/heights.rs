@@ -11,7 +11,8 @@ use std::fs;
 use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::heightmap::{
-    self, ChunkCells, Colours, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT, Relief,
+    self, ChunkCells, Colours, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
+    MAX_EXTENT,
 };
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
@@ -96,7 +97,7 @@ pub fn stream(
     let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
     let heights = read(bytes, kind, options).map_err(explain)?;
     let how = in_voxels(&heights, options, info.voxel_size_m);
-    let relief = Relief::new(heights, how, info.materials.kinds()).map_err(explain)?;
+    let relief = HeightmapRelief::new(heights, how, info.materials.kinds()).map_err(explain)?;
     let draft = Store::create(target.0, &info, target.1).map_err(store_failure)?;
     let pieces = pieces(&relief);
     let bar = console.bar("importing", pieces.iter().map(Vec::len).sum());
@@ -124,7 +125,7 @@ pub fn stream(
 }
 
 /// Chunk columns in squares, those that share coarse blocks one after the other.
-fn pieces(relief: &Relief) -> Vec<Vec<[i32; 2]>> {
+fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
     let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE), z.div_euclid(PIECE)];
     let mut columns = relief.chunk_columns();
     // The Morton number of the square.
@@ -137,7 +138,7 @@ fn pieces(relief: &Relief) -> Vec<Vec<[i32; 2]>> {
     columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()
 }
 
-fn make(relief: &Relief, columns: &[[i32; 2]], materials: &MaterialTable) -> VoxelGrid {
+fn make(relief: &HeightmapRelief, columns: &[[i32; 2]], materials: &MaterialTable) -> VoxelGrid {
     let made: Vec<Vec<ChunkCells>> =
         columns.par_iter().map(|&column| relief.column(column)).collect();
     let materials = materials.clone();
@@ -263,7 +264,7 @@ mod tests {
             };
             let how = in_voxels(&heights, &options, voxel);
             let kinds = MaterialTable::default();
-            let error = Relief::new(heights, how, kinds.kinds()).err().expect("an error");
+            let error = HeightmapRelief::new(heights, how, kinds.kinds()).err().expect("an error");
             explained(&error, voxel)
         };
         let high = wrong(8.0, 600_000.0, 8.0, 8.0);
@@ -291,7 +292,7 @@ mod tests {
             ..HeightmapOptions::default()
         };
         let kinds = MaterialTable::default();
-        let relief = Relief::new(heights, options, kinds.kinds()).expect("options");
+        let relief = HeightmapRelief::new(heights, options, kinds.kinds()).expect("options");
         let pieces = pieces(&relief);
         let mut all = pieces.concat();
         all.sort_unstable();

@@ -72,7 +72,7 @@ pub struct SyncReport {
 
 /// Where a body, ray or shape met the ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Surface {
+pub struct GroundHit {
     /// Id of the material.
     pub material: u8,
     /// The voxel whose face was met.
@@ -244,11 +244,11 @@ impl TerrainColliders {
         colliders: &ColliderSet,
         hit: ColliderHandle,
         part: u32,
-    ) -> Option<Surface> {
+    ) -> Option<GroundHit> {
         let shape = colliders.get(hit)?.shape().as_shape::<GroundShape>()?;
         let voxel = shape.ground().voxel(part)?;
         let material = ground.snapshot().cell(voxel).ok()?.material;
-        Some(Surface { material, voxel, block: shape.ground().block() })
+        Some(GroundHit { material, voxel, block: shape.ground().block() })
     }
 
     /// Handles of all colliders, with their blocks, in no order.

@@ -60,7 +60,7 @@ mod waiting;
 mod water;
 
 #[cfg(feature = "rapier")]
-pub use colliders::{Holdings, Options, Sets, Surface, SyncReport, TerrainColliders};
+pub use colliders::{GroundHit, Holdings, Options, Sets, SyncReport, TerrainColliders};
 pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};
 #[cfg(feature = "rapier")]
 pub use loose::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};

@@ -9,7 +9,7 @@ use scene::{ROCK, Scene, flat, hills};
 use terravox::collide::Filter;
 use terravox::terrain::Placement;
 use terravox::voxel::Cell;
-use terravox_rapier::Surface;
+use terravox_rapier::GroundHit;
 
 const SAND: u8 = 6;
 
@@ -23,7 +23,7 @@ fn ready(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
     scene
 }
 
-fn surface(scene: &mut Scene, hit: ColliderHandle, part: u32) -> Surface {
+fn surface(scene: &mut Scene, hit: ColliderHandle, part: u32) -> GroundHit {
     let terrain = scene.terrain.collider();
     scene.ground.surface(terrain, &scene.world.colliders, hit, part).unwrap()
 }

@@ -5,7 +5,10 @@ use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, Shape, Unlisted};
 
 /// Version of the file format that this code writes, and the newest it reads.
-pub const FORMAT_VERSION: u16 = 1;
+pub const FORMAT_VERSION: u16 = 2;
+
+/// The last format version whose materials have no hardness, and numbers that nobody checked.
+const WITHOUT_HARDNESS: u16 = 1;
 
 /// Key of the description in its table; its checksum covers it.
 pub(crate) const INFO_KEY: &str = "world";
@@ -150,7 +153,7 @@ impl WorldInfo {
                 1 => Unlisted::Unknown,
                 _ => return Err(reader.wrong("neither air nor unknown")),
             },
-            materials: read_materials(&mut reader)?,
+            materials: read_materials(version, &mut reader)?,
             generator: match reader.u8()? {
                 0 => None,
                 1 => Some(read_generator(&mut reader)?),
@@ -211,7 +214,8 @@ fn put_material(material: &Material, out: &mut Vec<u8>) {
         Shape::Rubble => 4,
     });
     out.extend(material.colour);
-    for value in [material.friction, material.restitution, material.density] {
+    let Material { friction, restitution, density, hardness, .. } = *material;
+    for value in [friction, restitution, density, hardness] {
         out.extend(value.to_le_bytes());
     }
 }
@@ -227,16 +231,39 @@ fn put_generator(generator: &Generator, out: &mut Vec<u8>) {
     }
 }
 
-fn read_materials(reader: &mut Reader<'_>) -> Result<MaterialTable, InfoError> {
+fn read_materials(version: u16, reader: &mut Reader<'_>) -> Result<MaterialTable, InfoError> {
     let count = usize::from(u16::from_le_bytes(reader.take()?));
     if count > 256 {
         return Err(reader.wrong("more than 256 materials"));
     }
+    let usual = MaterialTable::default();
     let mut materials = Vec::with_capacity(count);
     for id in 0..count {
-        materials.push(read_material(id, reader)?);
+        let mut material = read_material(id, reader)?;
+        if version > WITHOUT_HARDNESS {
+            material.hardness = f32::from_le_bytes(reader.take()?);
+        } else {
+            material.hardness = usual.find(&material.name).map_or(1.0, |id| usual.hardness(id));
+            check(&mut material);
+        }
+        materials.push(material);
     }
-    Ok(MaterialTable::new(materials))
+    let table = MaterialTable::try_from(materials);
+    table.map_err(|_| reader.wrong("a number of a material is out of its range"))
+}
+
+/// Makes the numbers of a material that nobody checked when it was stored possible ones.
+fn check(material: &mut Material) {
+    let usual = Material::default();
+    let Material { friction, restitution, density, .. } = material;
+    for (value, usual) in [(friction, usual.friction), (density, usual.density)] {
+        if !(0.0..=f32::MAX).contains(value) {
+            *value = usual;
+        }
+    }
+    if !(0.0..=1.0).contains(restitution) {
+        *restitution = usual.restitution;
+    }
 }
 
 fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoError> {
@@ -264,6 +291,7 @@ fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoErr
         friction: f32::from_le_bytes(reader.take()?),
         restitution: f32::from_le_bytes(reader.take()?),
         density: f32::from_le_bytes(reader.take()?),
+        ..Material::default()
     })
 }
 

@@ -12,6 +12,7 @@ fn small() -> WorldInfo {
         friction: 0.5,
         restitution: 0.25,
         density: 1000.0,
+        hardness: 2.0,
     };
     let materials = vec![
         material("Air", Kind::Air, Shape::Default),
@@ -41,27 +42,73 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn the_bytes_of_a_description_are_fixed() {
-    let mut golden = vec![1, 0];
-    golden.extend(GOLDEN_CHECKSUM.to_le_bytes());
+/// The bytes of `small` in a format version.
+fn golden(version: u8, friction: [u8; 4], checksum: u64) -> Vec<u8> {
+    let mut golden = vec![version, 0];
+    golden.extend(checksum.to_le_bytes());
     golden.extend([0, 0, 0, 0, 0, 0, 0x10, 0x40]); // 4.0
     golden.extend([0, 0, 0, 0, 0, 0, 0xe0, 0x3f]); // 0.5
     golden.extend([0, 0, 0, 0, 0, 0, 0xf0, 0xbf]); // -1.0
     golden.extend([0, 0, 0, 0, 0xd0, 0x12, 0x63, 0x41]); // 1e7
     golden.extend([1, 3, 0]); // unknown, three materials
-    let rest = [1, 2, 3, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3e, 0, 0, 0x7a, 0x44];
-    golden.extend(b"\x03Air\x00\x00");
-    golden.extend(rest);
-    golden.extend(b"\x03\xc3\x96l\x01\x01");
-    golden.extend(rest);
-    golden.extend(b"\x03Erz\x02\x04");
-    golden.extend(rest);
+    let mut material = |start: &[u8]| {
+        golden.extend(start);
+        golden.extend([1, 2, 3]);
+        golden.extend(friction);
+        golden.extend([0, 0, 0x80, 0x3e, 0, 0, 0x7a, 0x44]);
+        if version > 1 {
+            golden.extend([0, 0, 0, 0x40]);
+        }
+    };
+    material(b"\x03Air\x00\x00");
+    material(b"\x03\xc3\x96l\x01\x01");
+    material(b"\x03Erz\x02\x04");
     golden.extend(b"\x01\x05hills\x03\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x01");
     golden.extend([255, 255, 255, 255, 0, 0, 0, 0, 1, 0, 0, 0]);
     golden.extend([2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
+    golden
+}
+
+const HALF: [u8; 4] = [0, 0, 0, 0x3f];
+
+#[test]
+fn the_bytes_of_a_description_are_fixed() {
+    let golden = golden(2, HALF, GOLDEN_CHECKSUM);
     assert_eq!(small().encode(), golden);
     assert_eq!(WorldInfo::decode(&golden), Ok(small()));
+}
+
+#[test]
+fn the_first_format_is_read_without_hardness_and_with_numbers_that_nobody_checked() {
+    let expected = |friction: f32| {
+        let mut info = small();
+        let mut materials = info.materials.materials().to_vec();
+        for material in &mut materials {
+            material.hardness = if material.name == "Air" { 0.0 } else { 1.0 };
+            material.friction = friction;
+        }
+        info.materials = MaterialTable::new(materials);
+        info
+    };
+    let old = golden(1, HALF, GOLDEN_CHECKSUM_1);
+    assert_eq!(WorldInfo::decode(&old), Ok(expected(0.5)));
+    let mut wild = golden(1, f32::NAN.to_le_bytes(), 0);
+    let sum = info_checksum(&wild);
+    wild[2..10].copy_from_slice(&sum.to_le_bytes());
+    assert_eq!(WorldInfo::decode(&wild), Ok(expected(Material::default().friction)));
+}
+
+#[test]
+fn a_material_with_an_impossible_number_is_refused() {
+    let mut wild = golden(2, f32::NAN.to_le_bytes(), 0);
+    let sum = info_checksum(&wild);
+    wild[2..10].copy_from_slice(&sum.to_le_bytes());
+    let what = "a number of a material is out of its range";
+    let field = |error| match error {
+        InfoError::Value(ValueError::Field { what, .. }) => what,
+        error => panic!("{error:?}"),
+    };
+    assert_eq!(WorldInfo::decode(&wild).map_err(field), Err(what));
 }
 
 #[test]
@@ -107,14 +154,14 @@ fn each_way_to_be_wrong_has_its_error() {
         error(&resealed(bytes))
     };
     let field = |at, what| Some(ValueError::Field { at, what }.into());
-    assert_eq!(error(&[2, 0]), Some(InfoError::Version(2)));
+    assert_eq!(error(&[3, 0]), Some(InfoError::Version(3)));
     assert_eq!(error(&[0, 0]), field(1, "format version 0 does not exist"));
     assert!(matches!(error(&[1]), Some(InfoError::Value(ValueError::TooShort { .. }))));
     assert_eq!(changed(42, 2), field(42, "neither air nor unknown"));
     assert_eq!(changed(44, 9), field(44, "more than 256 materials"));
     assert_eq!(changed(49, 1), field(49, "only material 0 is air"));
-    assert_eq!(changed(70, 0), field(70, "only material 0 is air"));
-    assert_eq!(changed(67, 0xff), field(67, "a name that is not UTF-8"));
+    assert_eq!(changed(74, 0), field(74, "only material 0 is air"));
+    assert_eq!(changed(71, 0xff), field(71, "a name that is not UTF-8"));
     assert_eq!(changed(50, 5), field(50, "a shape that does not exist"));
     let impossible = field(10, "the voxel size or origin is impossible");
     assert_eq!(changed(17, 0xc0), impossible, "a negative size");
@@ -155,4 +202,5 @@ proptest! {
     }
 }
 
-const GOLDEN_CHECKSUM: u64 = 0x7f72_290a_33b1_3675;
+const GOLDEN_CHECKSUM: u64 = 0;
+const GOLDEN_CHECKSUM_1: u64 = 0x7f72_290a_33b1_3675;

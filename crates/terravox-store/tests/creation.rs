@@ -124,11 +124,11 @@ fn a_world_of_a_later_version_is_refused_by_its_number() {
     drop(draft.finish().unwrap());
     let db = redb::Database::open(&path).unwrap();
     let transaction = db.begin_write().unwrap();
-    transaction.open_table(META).unwrap().insert("world", &[2, 0, 1, 2, 3][..]).unwrap();
+    transaction.open_table(META).unwrap().insert("world", &[3, 0, 1, 2, 3][..]).unwrap();
     transaction.commit().unwrap();
     drop(db);
     let error = error_of(Store::open(&path));
-    assert!(error.contains("world.tvx: format version 2 is newer"), "{error}");
+    assert!(error.contains("world.tvx: format version 3 is newer"), "{error}");
 }
 
 #[cfg(unix)]

@@ -13,14 +13,16 @@ use terravox_store::{FORMAT_VERSION, Generator, Overwrite, Store, WorldInfo};
 /// Digest of the golden world.
 const DIGEST: u128 = 0xb10900a3ae5a1abe8c30522e95da83b5;
 
-fn golden_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden-1.tvx")
+fn golden_file(version: u16) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    folder.join(format!("golden-{version}.tvx"))
 }
 
 /// The description of the golden world: every field that there is.
 fn golden_info() -> WorldInfo {
     let mut materials = MaterialTable::default().materials()[..9].to_vec();
-    materials.push(Material { shape: Shape::Rubble, name: "Gült".into(), ..materials[8].clone() });
+    let rock = materials[8].clone();
+    materials.push(Material { shape: Shape::Rubble, name: "Gült".into(), hardness: 2.5, ..rock });
     WorldInfo {
         voxel_size_m: 0.25,
         origin_m: [100.0, -0.5, 4e6],
@@ -57,10 +59,10 @@ fn golden_grid() -> VoxelGrid {
     grid
 }
 
-fn assert_golden(path: &Path) {
+fn assert_golden(path: &Path, info: &WorldInfo) {
     let mut store = Store::open(path).unwrap();
     let grid = golden_grid();
-    assert_eq!(*store.info(), golden_info());
+    assert_eq!(*store.info(), *info);
     assert_eq!(store.extra_names().unwrap(), ["roblox", "ünused"]);
     assert_eq!(store.extra("roblox").unwrap(), Some((0..=255).collect()));
     assert_eq!(store.extra("ünused").unwrap(), Some(vec![]));
@@ -78,21 +80,37 @@ fn assert_golden(path: &Path) {
     assert_eq!(store.verify().unwrap().bad, []);
 }
 
+/// A copy of the golden file of a format version, since opening a store writes to it.
+fn copy(version: u16, folder: &Folder) -> PathBuf {
+    let copy = folder.file("golden.tvx");
+    std::fs::copy(golden_file(version), &copy).unwrap();
+    copy
+}
+
 #[test]
 fn the_first_format_is_read_for_ever() {
-    assert_eq!(FORMAT_VERSION, 1, "a new version needs a golden file of its own beside this");
-    let folder = Folder::new("golden");
-    let copy = folder.file("golden.tvx");
-    std::fs::copy(golden_file(), &copy).unwrap();
-    assert_golden(&copy);
+    let folder = Folder::new("golden-1");
+    let mut info = golden_info();
+    let mut materials = info.materials.materials().to_vec();
+    // It had no hardness, and this name is in no table.
+    materials[9].hardness = 1.0;
+    info.materials = MaterialTable::new(materials);
+    assert_golden(&copy(1, &folder), &info);
     assert_eq!(golden_grid().digest(), Ok(DIGEST));
+}
+
+#[test]
+fn the_second_format_is_read_for_ever() {
+    assert_eq!(FORMAT_VERSION, 2, "a new version needs a golden file of its own beside this");
+    let folder = Folder::new("golden-2");
+    assert_golden(&copy(2, &folder), &golden_info());
 }
 
 #[test]
 fn what_is_written_today_is_the_golden_world_too() {
     let folder = Folder::new("golden-today");
     write_golden(&folder.file("today.tvx"));
-    assert_golden(&folder.file("today.tvx"));
+    assert_golden(&folder.file("today.tvx"), &golden_info());
 }
 
 fn write_golden(path: &Path) {
@@ -108,7 +126,8 @@ fn write_golden(path: &Path) {
 #[test]
 #[ignore = "writes the golden file of a new format version"]
 fn write_the_golden_file() {
-    assert!(!golden_file().exists(), "a golden file is never written again");
-    write_golden(&golden_file());
+    let file = golden_file(FORMAT_VERSION);
+    assert!(!file.exists(), "a golden file is never written again");
+    write_golden(&file);
     println!("digest {:#034x}", golden_grid().digest().unwrap());
 }

@@ -4,6 +4,9 @@
 //! away and rebuilt from it. [`terrain::Terrain`] is the front door: it owns a grid
 //! and its views and speaks world metres.
 //!
+//! What a game uses daily is at the root: [`Terrain`], its options, viewers, jobs and rays, edits
+//! and materials.
+//!
 //! The crate does no I/O, starts no thread and calls no C.
 
 pub mod bodies;
@@ -18,6 +21,13 @@ pub mod octree;
 pub mod particles;
 pub mod terrain;
 pub mod voxel;
+
+pub use edit::{EditError, EditOp};
+pub use terrain::{
+    Budget, Job, JobScratch, LodOptions, Part, Placement, RayHit, RayOutcome, Terrain,
+    TerrainError, TerrainOptions, Viewer,
+};
+pub use voxel::{Cell, Material, MaterialTable, VoxelGrid};
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use super::pattern::{Pattern, patterns};
 use super::shade::linear_from_srgb;
 use glam::{DVec3, Vec2, Vec3};
 use std::sync::OnceLock;
-use terravox::mesh::shade::{Shading, Slope, coordinates};
+use terravox::mesh::shade::{Shading, SlopeRule, coordinates};
 use terravox::voxel::MaterialTable;
 
 /// Texels along the edge of a layer: a power of two.
@@ -57,7 +57,7 @@ impl Textures {
         let colour = |id: u8| Vec3::from(materials.colour(id).map(|v| linear[usize::from(v)]));
         let earth = materials.find("Ground").map_or(EARTH, colour);
         let [flat, steep] = ["Grass", "Rock"].map(|name| materials.find(name).unwrap_or(unset));
-        let slope = Slope { unset, flat, steep, ..Slope::default() };
+        let slope = SlopeRule { unset, flat, steep, ..SlopeRule::default() };
         let mut shading = Shading { slope, ..Shading::new(materials) };
         // Of each material that is listed, and of one that stands for all others.
         let last = materials.materials().len().min(255) as u8;

@@ -2,7 +2,7 @@
 //! samples, with water up to a sea level and materials by height and slope.
 //!
 //! [`read_png`] and [`read_raw_u16`] take bytes to [`Heights`]; [`import`] writes them into
-//! a grid, and [`Relief`] makes them chunk column by chunk column, for worlds that are larger
+//! a grid, and [`HeightmapRelief`] makes them chunk column by chunk column, for worlds that are larger
 //! than memory. Sample (column i, row j) is an area, as a pixel is: it covers
 //! `voxels_per_sample` voxels from x = i × that and z = j × that on, and its height holds
 //! at the middle.
@@ -33,7 +33,7 @@ mod relief;
 mod surface;
 
 pub use read::{Colours, Heights, read_png, read_raw_u16};
-pub use relief::{ChunkCells, Relief};
+pub use relief::{ChunkCells, HeightmapRelief};
 
 use rayon::prelude::*;
 use terravox::voxel::{DenseBox, Kind, VoxelGrid};
@@ -44,7 +44,7 @@ pub const MAX_SAMPLES: u64 = 1 << 26;
 /// Most voxels along x and z.
 pub const MAX_EXTENT: u64 = 1 << 16;
 
-/// Most chunks that [`import`] writes into a grid. [`Relief`] has no such limit.
+/// Most chunks that [`import`] writes into a grid. [`HeightmapRelief`] has no such limit.
 pub const MAX_CHUNKS: u64 = 1 << 20;
 
 /// Nothing farther out can be in a grid.
@@ -209,7 +209,7 @@ pub enum HeightmapError {
     /// More chunks than a grid gets, see [`MAX_CHUNKS`].
     #[error(
         "the world would have {chunks} chunks, at most {MAX_CHUNKS} in memory; \
-         make it column by column (Relief), or of fewer voxels"
+         make it column by column (HeightmapRelief), or of fewer voxels"
     )]
     TooManyChunks {
         /// Chunks of the whole world, from its lowest ground to its highest.
@@ -250,7 +250,7 @@ pub fn import(
     grid: &mut VoxelGrid,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Imported, HeightmapError> {
-    let relief = Relief::new(heights.clone(), options.clone(), grid.materials().kinds())?;
+    let relief = HeightmapRelief::new(heights.clone(), options.clone(), grid.materials().kinds())?;
     let chunks = relief.region().coarser(5).volume();
     if chunks > MAX_CHUNKS {
         return Err(HeightmapError::TooManyChunks { chunks });

@@ -10,7 +10,7 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
 ///
 /// ```
 /// use terravox::voxel::{MaterialTable, DenseBox};
-/// use terravox_io::heightmap::{Heights, HeightmapOptions, Relief};
+/// use terravox_io::heightmap::{Heights, HeightmapOptions, HeightmapRelief};
 ///
 /// // 2 × 2 samples, 320 m apart, 500 m high.
 /// let heights = Heights::new([2, 2], vec![0.0, 0.2, 0.7, 1.0]).unwrap();
@@ -19,14 +19,14 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
 ///     height_voxels: 500.0,
 ///     ..HeightmapOptions::default()
 /// };
-/// let relief = Relief::new(heights, options, MaterialTable::default().kinds()).unwrap();
+/// let relief = HeightmapRelief::new(heights, options, MaterialTable::default().kinds()).unwrap();
 /// assert_eq!(relief.chunk_columns().len(), 400);
 /// let mut cells = DenseBox::default();
 /// for chunk in relief.column([7, 3]) {
 ///     assert_eq!(chunk.cells(&mut cells).region(), chunk.position().region());
 /// }
 /// ```
-pub struct Relief {
+pub struct HeightmapRelief {
     surface: Surface,
     options: HeightmapOptions,
     region: Region,
@@ -45,7 +45,7 @@ pub enum ChunkCells {
     Mixed(DenseBox),
 }
 
-impl Relief {
+impl HeightmapRelief {
     /// Prepares heights; `kinds` are those of the world's materials.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Relief {
         heights: Heights,
         options: HeightmapOptions,
         kinds: &[Kind; 256],
-    ) -> Result<Relief, HeightmapError> {
+    ) -> Result<HeightmapRelief, HeightmapError> {
         check(&options, kinds)?;
         let surface = Surface::new(heights, &options)?;
         let region = ColumnFiller::new(&surface, &options).region();
@@ -64,7 +64,7 @@ impl Relief {
                 "the world would reach {region}, beyond what a grid holds; change origin or height"
             )));
         }
-        Ok(Relief { surface, options, region })
+        Ok(HeightmapRelief { surface, options, region })
     }
 
     /// The voxels that may be other than air.

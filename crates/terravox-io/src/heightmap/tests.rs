@@ -17,9 +17,9 @@ fn error(heights: &Heights, options: &HeightmapOptions) -> String {
     error.to_string()
 }
 
-fn relief(heights: &Heights, options: &HeightmapOptions) -> Relief {
+fn relief(heights: &Heights, options: &HeightmapOptions) -> HeightmapRelief {
     let table = MaterialTable::default();
-    Relief::new(heights.clone(), options.clone(), table.kinds()).unwrap()
+    HeightmapRelief::new(heights.clone(), options.clone(), table.kinds()).unwrap()
 }
 
 proptest! {

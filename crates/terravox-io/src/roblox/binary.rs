@@ -15,7 +15,7 @@
 //! Source: rbx-dom's `docs/binary.md` and real files.
 
 use super::place::{Place, Terrain, Wanted};
-use super::{Limits, Part, RobloxError};
+use super::{FilePart, Limits, RobloxError};
 use std::io::Read;
 
 pub(super) const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\r\n\x1a\n";
@@ -59,15 +59,15 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> 
 fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
     if bytes.len() < HEADER {
         let what = format!("a header of 32 bytes is cut short after {}", bytes.len());
-        return Err(RobloxError::damaged(Part::File, bytes.len(), what));
+        return Err(RobloxError::damaged(FilePart::File, bytes.len(), what));
     }
     if !bytes.starts_with(MAGIC) {
-        return Err(RobloxError::damaged(Part::File, 8, "the bytes after <roblox! are wrong"));
+        return Err(RobloxError::damaged(FilePart::File, 8, "the bytes after <roblox! are wrong"));
     }
     match u16::from_le_bytes([bytes[14], bytes[15]]) {
         0 => Ok(()),
         found => Err(RobloxError::Version {
-            part: Part::File,
+            part: FilePart::File,
             offset: 14,
             found: found.to_string(),
             known: 0,
@@ -93,7 +93,7 @@ impl<'a> Chunk<'a> {
     fn at(bytes: &'a [u8], at: usize) -> Result<Chunk<'a>, RobloxError> {
         let Some(header) = bytes[at..].first_chunk::<CHUNK_HEADER>() else {
             let what = "the file ends where a chunk or the END chunk should start";
-            return Err(RobloxError::damaged(Part::File, at, what));
+            return Err(RobloxError::damaged(FilePart::File, at, what));
         };
         let word =
             |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
@@ -107,7 +107,7 @@ impl<'a> Chunk<'a> {
                 name.escape_ascii(),
                 payload.len()
             );
-            return Err(RobloxError::damaged(Part::File, at, what));
+            return Err(RobloxError::damaged(FilePart::File, at, what));
         }
         let payload = &payload[..stored as usize];
         let end = at + CHUNK_HEADER + payload.len();
@@ -116,7 +116,7 @@ impl<'a> Chunk<'a> {
 
     fn damaged(&self, what: impl std::fmt::Display) -> RobloxError {
         let what = format!("chunk {}: {what}", self.name.escape_ascii());
-        RobloxError::damaged(Part::File, self.at, what)
+        RobloxError::damaged(FilePart::File, self.at, what)
     }
 
     /// The payload unpacked, at most `limits.unpacked_bytes`.
@@ -126,7 +126,7 @@ impl<'a> Chunk<'a> {
         }
         if self.length > limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
-                part: Part::File,
+                part: FilePart::File,
                 offset: self.at,
                 what: "a chunk unpacks to too many bytes",
                 limit: limits.unpacked_bytes,
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
         self.kept += value.len() as u64;
         if self.kept > self.limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
-                part: Part::File,
+                part: FilePart::File,
                 offset: chunk.at,
                 what: "too many bytes of terrain",
                 limit: self.limits.unpacked_bytes,

@@ -7,7 +7,7 @@ use terravox::voxel::ChunkPos;
 
 /// The bytes that an offset counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FilePart {
     /// The file itself.
     File,
     /// The SmoothGrid value, unpacked from the file that held it.
@@ -16,12 +16,12 @@ pub enum Part {
     Metadata,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for FilePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::File => "file",
-            Part::SmoothGrid => "SmoothGrid",
-            Part::Metadata => "Roblox metadata",
+            FilePart::File => "file",
+            FilePart::SmoothGrid => "SmoothGrid",
+            FilePart::Metadata => "Roblox metadata",
         })
     }
 }
@@ -49,7 +49,7 @@ pub enum RobloxError {
     )]
     Version {
         /// What the offset counts in.
-        part: Part,
+        part: FilePart,
         /// Where the version is.
         offset: usize,
         /// The version.
@@ -70,7 +70,7 @@ pub enum RobloxError {
     #[error("{part}, byte {offset}: {what}; the file is damaged or cut short, get another copy")]
     Damaged {
         /// What the offset counts in.
-        part: Part,
+        part: FilePart,
         /// Where the fault is.
         offset: usize,
         /// What is wrong.
@@ -109,7 +109,7 @@ pub enum RobloxError {
     )]
     TooLarge {
         /// What the offset counts in.
-        part: Part,
+        part: FilePart,
         /// Where the limit is passed.
         offset: usize,
         /// What there is too much of.
@@ -148,7 +148,7 @@ pub enum RobloxError {
 }
 
 impl RobloxError {
-    pub(super) fn damaged(part: Part, offset: usize, what: impl Into<String>) -> RobloxError {
+    pub(super) fn damaged(part: FilePart, offset: usize, what: impl Into<String>) -> RobloxError {
         RobloxError::Damaged { part, offset, what: what.into() }
     }
 }

@@ -1,7 +1,7 @@
 //! What a Roblox file says that a grid does not hold: kept beside the world, so that
 //! exporting it again gives the same bytes.
 
-use super::{CHUNK_LIMIT, Part, RobloxError};
+use super::{CHUNK_LIMIT, FilePart, RobloxError};
 use terravox::voxel::{ChunkPos, MaterialTable};
 
 const VERSION: u8 = 1;
@@ -64,14 +64,14 @@ impl RobloxMetadata {
         let &[version, flags] = fields.take::<HEADER>()?;
         if version != VERSION {
             return Err(RobloxError::Version {
-                part: Part::Metadata,
+                part: FilePart::Metadata,
                 offset: 0,
                 found: version.to_string(),
                 known: VERSION.into(),
             });
         }
         if flags & !(HAS_COLOURS | HAS_ORDER) != 0 {
-            return Err(RobloxError::damaged(Part::Metadata, 1, format!("flags {flags:#04x}")));
+            return Err(RobloxError::damaged(FilePart::Metadata, 1, format!("flags {flags:#04x}")));
         }
         let mut metadata = RobloxMetadata::default();
         if flags & HAS_COLOURS != 0 {
@@ -82,7 +82,7 @@ impl RobloxMetadata {
         }
         if fields.at != bytes.len() {
             let what = format!("{} bytes too many", bytes.len() - fields.at);
-            return Err(RobloxError::damaged(Part::Metadata, fields.at, what));
+            return Err(RobloxError::damaged(FilePart::Metadata, fields.at, what));
         }
         Ok(metadata)
     }
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     fn slice(&mut self, length: usize) -> Result<&'a [u8], RobloxError> {
         let Some(bytes) = self.bytes[self.at..].get(..length) else {
             let what = format!("{length} bytes wanted, {} are left", self.bytes.len() - self.at);
-            return Err(RobloxError::damaged(Part::Metadata, self.at, what));
+            return Err(RobloxError::damaged(FilePart::Metadata, self.at, what));
         };
         self.at += length;
         Ok(bytes)
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
     fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], RobloxError> {
         let at = self.at;
         let slice = self.slice(N)?;
-        slice.first_chunk().ok_or_else(|| RobloxError::damaged(Part::Metadata, at, "cut short"))
+        slice.first_chunk().ok_or_else(|| RobloxError::damaged(FilePart::Metadata, at, "cut short"))
     }
 
     fn colours(&mut self) -> Result<Vec<u8>, RobloxError> {
@@ -138,7 +138,7 @@ impl<'a> Fields<'a> {
         let length = usize::from(u16::from_le_bytes(*self.take()?));
         if length > MAX_COLOUR_BYTES {
             let what = format!("{length} bytes of colours, at most {MAX_COLOUR_BYTES}");
-            return Err(RobloxError::damaged(Part::Metadata, at, what));
+            return Err(RobloxError::damaged(FilePart::Metadata, at, what));
         }
         Ok(self.slice(length)?.to_vec())
     }
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         match order.iter().position(|p| beyond(p.x) || beyond(p.y) || beyond(p.z)) {
             Some(i) => {
                 let what = format!("chunk {} is beyond the limits", order[i]);
-                Err(RobloxError::damaged(Part::Metadata, at + i * POSITION, what))
+                Err(RobloxError::damaged(FilePart::Metadata, at + i * POSITION, what))
             }
             None => Ok(order),
         }

@@ -29,7 +29,7 @@ mod place;
 mod smooth_grid;
 mod xml;
 
-pub use error::{Part, RobloxError};
+pub use error::{FilePart, RobloxError};
 pub use metadata::RobloxMetadata;
 pub use smooth_grid::{SmoothGridReader, SmoothGridWriter};
 

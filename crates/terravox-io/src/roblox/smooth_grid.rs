@@ -13,7 +13,7 @@
 //! Source: our reading of real files; rbx-dom's draft `docs/smooth-grid.md` gives the
 //! same layout.
 
-use super::{CHUNK_LIMIT, Limits, Part, RobloxError};
+use super::{CHUNK_LIMIT, FilePart, Limits, RobloxError};
 use rustc_hash::FxHashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
@@ -49,11 +49,15 @@ impl<'a> SmoothGridReader<'a> {
             [VERSION, EDGE_LOG2, ..] => 2,
             [VERSION, log2, ..] => return Err(RobloxError::ChunkEdge { log2 }),
             [VERSION] => {
-                return Err(RobloxError::damaged(Part::SmoothGrid, 1, "the header is cut short"));
+                return Err(RobloxError::damaged(
+                    FilePart::SmoothGrid,
+                    1,
+                    "the header is cut short",
+                ));
             }
             [found, ..] => {
                 return Err(RobloxError::Version {
-                    part: Part::SmoothGrid,
+                    part: FilePart::SmoothGrid,
                     offset: 0,
                     found: found.to_string(),
                     known: VERSION.into(),
@@ -102,7 +106,7 @@ impl<'a> SmoothGridReader<'a> {
         self.mixed_rows += mixed_rows(cells);
         if self.mixed_rows > self.limits.mixed_rows {
             return Err(RobloxError::TooLarge {
-                part: Part::SmoothGrid,
+                part: FilePart::SmoothGrid,
                 offset: start,
                 what: "too many rows of cells that are not uniform",
                 limit: self.limits.mixed_rows,
@@ -115,7 +119,7 @@ impl<'a> SmoothGridReader<'a> {
     fn read_position(&mut self) -> Result<ChunkPos, RobloxError> {
         let Some(bytes) = self.blob[self.at..].first_chunk::<POSITION_BYTES>() else {
             let what = "a chunk position is cut short";
-            return Err(RobloxError::damaged(Part::SmoothGrid, self.at, what));
+            return Err(RobloxError::damaged(FilePart::SmoothGrid, self.at, what));
         };
         for axis in 0..3 {
             let delta = [bytes[axis], bytes[axis + 3], bytes[axis + 6], bytes[axis + 9]];
@@ -132,7 +136,7 @@ impl<'a> SmoothGridReader<'a> {
     fn admit(&mut self, chunk: ChunkPos, offset: usize) -> Result<(), RobloxError> {
         if self.seen.len() as u64 >= self.limits.chunks {
             return Err(RobloxError::TooLarge {
-                part: Part::SmoothGrid,
+                part: FilePart::SmoothGrid,
                 offset,
                 what: "too many chunks",
                 limit: self.limits.chunks,

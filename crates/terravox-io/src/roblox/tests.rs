@@ -288,10 +288,10 @@ fn runs_that_roblox_would_write_otherwise_are_read_and_noted() {
 
 #[test]
 fn files_without_a_terrain_say_so_in_a_line() {
-    let file = binary_file(&[inst(0, "Workspace", 2), inst(1, "Part", 3), end()]);
+    let file = binary_file(&[inst(0, "Workspace", 2), inst(1, "FilePart", 3), end()]);
     let error = error_of(&file);
     assert!(error.contains("no Terrain: 5 instances of 2 classes"), "{error}");
-    let xml = "<roblox version=\"4\"><Item class=\"Part\" referent=\"0\"></Item></roblox>";
+    let xml = "<roblox version=\"4\"><Item class=\"FilePart\" referent=\"0\"></Item></roblox>";
     assert!(error_of(xml.as_bytes()).contains("no Terrain: 1 instances of 1 classes"));
     assert_eq!(error_of(&[]), "the file is empty");
     assert!(error_of(b"\x89PNG\r\n").contains("starts with bytes 89 50 4e 47 0d 0a"));

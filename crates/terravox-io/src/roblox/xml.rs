@@ -15,7 +15,7 @@
 //! Source: rbx-dom's `docs/xml.md` and real files.
 
 use super::place::{Place, Terrain, Wanted};
-use super::{Limits, Part, RobloxError};
+use super::{FilePart, Limits, RobloxError};
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -47,7 +47,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> 
         let offset = reader.buffer_position() as usize;
         let event = reader.read_event().map_err(|error| {
             let what = format!("XML: {}", shortened(&error.to_string()));
-            RobloxError::damaged(Part::File, reader.error_position() as usize, what)
+            RobloxError::damaged(FilePart::File, reader.error_position() as usize, what)
         })?;
         match event {
             Event::Start(tag) => search.open(&tag, offset)?,
@@ -127,7 +127,7 @@ impl<'l> Search<'l> {
             }
             (Some(Level::Captured(_)), inner) => {
                 let what = format!("an element {} inside a value", shortened(inner));
-                return Err(RobloxError::damaged(Part::File, offset, what));
+                return Err(RobloxError::damaged(FilePart::File, offset, what));
             }
             (Some(_), "Item") => self.item(attribute(tag, "class", offset)?),
             (Some(&Level::Item(terrain)), "Properties") => Level::Properties(terrain),
@@ -159,13 +159,13 @@ impl<'l> Search<'l> {
     ) -> Result<(), RobloxError> {
         if root != "roblox" || self.rooted {
             let what = format!("the outermost element is {}, not one roblox", shortened(root));
-            return Err(RobloxError::damaged(Part::File, offset, what));
+            return Err(RobloxError::damaged(FilePart::File, offset, what));
         }
         self.rooted = true;
         let version = attribute(tag, "version", offset)?;
         if version != VERSION {
             let found = if version.is_empty() { "(none)".to_owned() } else { shortened(&version) };
-            return Err(RobloxError::Version { part: Part::File, offset, found, known: 4 });
+            return Err(RobloxError::Version { part: FilePart::File, offset, found, known: 4 });
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl<'l> Search<'l> {
             "SharedString" => Ok(Level::Captured(Capture::Hash(terrain, wanted))),
             other => {
                 let what = format!("{name} is a {}, not a BinaryString", shortened(other));
-                Err(RobloxError::damaged(Part::File, offset, what))
+                Err(RobloxError::damaged(FilePart::File, offset, what))
             }
         }
     }
@@ -231,7 +231,7 @@ impl<'l> Search<'l> {
         self.kept += value.len() as u64;
         if self.kept > self.limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
-                part: Part::File,
+                part: FilePart::File,
                 offset: self.text_at,
                 what: "too many bytes of terrain",
                 limit: self.limits.unpacked_bytes,
@@ -245,14 +245,14 @@ impl<'l> Search<'l> {
     fn decoded(&self) -> Result<Vec<u8>, RobloxError> {
         BASE64.decode(&self.text).map_err(|error| {
             let what = format!("the value of the element here is not base64: {error}");
-            RobloxError::damaged(Part::File, self.text_at, what)
+            RobloxError::damaged(FilePart::File, self.text_at, what)
         })
     }
 
     fn finish(self, end: usize) -> Result<Place, RobloxError> {
         if !self.rooted || !self.levels.is_empty() {
             let what = format!("the file ends with {} elements open", self.levels.len());
-            return Err(RobloxError::damaged(Part::File, end, what));
+            return Err(RobloxError::damaged(FilePart::File, end, what));
         }
         if let Some((_, wanted, hash)) = self.hashes.first() {
             let what = format!(
@@ -260,7 +260,7 @@ impl<'l> Search<'l> {
                 wanted.name(),
                 shortened(hash)
             );
-            return Err(RobloxError::damaged(Part::File, end, what));
+            return Err(RobloxError::damaged(FilePart::File, end, what));
         }
         Ok(Place {
             terrains: self.terrains,
@@ -280,7 +280,7 @@ fn attribute<'t>(
         Ok(attribute) => Ok(attribute.map_or(Cow::Borrowed(""), |attribute| attribute.value)),
         Err(error) => {
             let what = format!("XML: {}", shortened(&error.to_string()));
-            Err(RobloxError::damaged(Part::File, offset, what))
+            Err(RobloxError::damaged(FilePart::File, offset, what))
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::voxel::{ChunkPos, Region, VoxelPos};
 /// Where solid cells are anchored; what hangs on one of them stays. A cell beside a chunk
 /// that is not held at mip 0 is anchored too: nobody knows what goes on there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Anchors {
     /// Cells below this height are anchored, voxels: the floor of the world.
     pub below_y: Option<i32>,

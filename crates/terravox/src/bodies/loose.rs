@@ -16,6 +16,7 @@ use std::fmt;
 
 /// What stays, and how much is done in one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LooseOptions {
     /// What never falls.
     pub anchors: Anchors,
@@ -88,6 +89,7 @@ pub struct CutLoose {
 
 /// What a [`Loose`] holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LooseStats {
     /// Chunks whose connections are known; those of one material need no record.
     pub chunks: usize,

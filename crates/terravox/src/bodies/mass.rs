@@ -8,6 +8,7 @@ use crate::voxel::{DenseBox, Kind, MaterialTable, Region};
 
 /// Mass properties, in voxels of an edge of one metre; [`Mass::scaled`] for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mass {
     /// Kilograms.
     pub mass: f64,

@@ -11,6 +11,7 @@ use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos
 
 /// Where a body lies: its voxel (0, 0, 0) and how it is turned about that.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BodyPose {
     /// The lowest corner of the body's voxel (0, 0, 0), voxels of the world.
     pub position: [f64; 3],

@@ -25,6 +25,7 @@ use std::sync::Mutex;
 
 /// How a [`Collider`] is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ColliderOptions {
     /// Bytes of built blocks that an update leaves. 0 is allowed: every update drops all,
     /// and queries build what they need.
@@ -40,6 +41,7 @@ impl Default for ColliderOptions {
 
 /// What a collider holds and has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ColliderStats {
     /// Blocks that have a surface.
     pub blocks: usize,

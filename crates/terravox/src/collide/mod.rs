@@ -57,6 +57,7 @@ pub const REACH: f32 = 0.75;
 
 /// Which surfaces a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Surfaces {
     /// The ground.
     #[default]

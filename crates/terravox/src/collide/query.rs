@@ -6,6 +6,7 @@ use crate::voxel::{ChunkPos, VoxelPos};
 
 /// Materials by id: 256 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MaterialSet([u64; 4]);
 
 impl MaterialSet {
@@ -45,6 +46,7 @@ impl Default for MaterialSet {
 
 /// What to do about blocks that no query has met yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unbuilt {
     /// Build them, some microseconds each.
     #[default]
@@ -55,6 +57,7 @@ pub enum Unbuilt {
 
 /// What a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Filter {
     /// Ground, liquids or both.
     pub surfaces: Surfaces,
@@ -80,6 +83,7 @@ impl Filter {
 
 /// What a query could not look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Missing {
     /// A chunk that is not held at mip 0.
     NotHeld(ChunkPos),
@@ -99,6 +103,7 @@ pub struct Answer<T> {
 
 /// A ray. Distances along it are voxels, whatever the length of `direction`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ray {
     /// Where it starts, voxels.
     pub origin: [f64; 3],
@@ -121,6 +126,7 @@ impl Ray {
 
 /// Where a surface was met: which face of which voxel.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hit {
     /// Voxels from the start of the ray, of the motion, or from the point asked about.
     pub distance: f64,
@@ -161,6 +167,7 @@ pub struct Found {
 /// A triangle of the surface of a block: the numbers of its corners as the mesher gives
 /// them for that block of 8³ voxels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TriangleId {
     /// Number of the quad in the collider's order.
     pub quad: u16,

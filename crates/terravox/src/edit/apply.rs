@@ -20,6 +20,7 @@ pub(super) const ONE_BOX: u64 = 1 << 21;
 
 /// What an edit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Edited {
     /// The smallest region that holds every cell that changed; empty if none did.
     pub region: Region,

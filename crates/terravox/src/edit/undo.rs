@@ -64,6 +64,7 @@ impl fmt::Debug for HistoryCopy {
 
 /// What a [`History`] holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HistoryStats {
     /// Strokes that can be undone.
     pub undo: usize,

@@ -4,6 +4,8 @@ use crate::voxel::{AIR, Cell};
 
 /// Amounts by material, in 256ths of a voxel; exact.
 #[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "Vec<(u8, u64)>", into = "Vec<(u8, u64)>"))]
 pub struct Volume {
     units: Box<[u64; 256]>,
 }
@@ -11,6 +13,24 @@ pub struct Volume {
 impl Default for Volume {
     fn default() -> Volume {
         Volume { units: Box::new([0; 256]) }
+    }
+}
+
+impl From<Vec<(u8, u64)>> for Volume {
+    /// Materials with their 256ths of a voxel, in any order.
+    fn from(amounts: Vec<(u8, u64)>) -> Volume {
+        let mut volume = Volume::default();
+        for (material, units) in amounts {
+            let sum = &mut volume.units[usize::from(material)];
+            *sum = sum.saturating_add(units);
+        }
+        volume
+    }
+}
+
+impl From<Volume> for Vec<(u8, u64)> {
+    fn from(volume: Volume) -> Vec<(u8, u64)> {
+        volume.iter().collect()
     }
 }
 

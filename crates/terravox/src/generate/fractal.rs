@@ -19,6 +19,7 @@ use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor, unit};
 /// assert_eq!(near.at(3.0, 4.0), hills.at_2d(3.0, 4.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Fractal {
     /// Each octave has a noise of its own, made of this.
     pub seed: u64,

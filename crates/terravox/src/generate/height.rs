@@ -14,6 +14,7 @@ use crate::voxel::{AIR, DenseBox, Region};
 /// Material of everything from a certain depth on, so that a material function is not asked
 /// there.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deep {
     /// Depth from which on all is of `material`: straight down from the ground for heights, the
     /// distance itself for distances. In the unit of the function that is filled from.

@@ -37,6 +37,7 @@ const LIMESTONE: u8 = 21;
 /// assert!(cells.materials().iter().any(|&material| material != 0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hills {
     seed: u64,
 }

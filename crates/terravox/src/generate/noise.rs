@@ -57,6 +57,7 @@ pub(super) fn split(v: f64) -> (i64, f64) {
 /// assert!(height.abs() <= 20.0 * Noise2::MAX);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Noise2 {
     seed: u64,
 }
@@ -157,6 +158,7 @@ pub(super) fn gradients_2d(seed: u64, [x, z]: [i64; 2]) -> [[f64; 2]; 4] {
 /// assert!(low <= value && value <= high && high < Noise3::MAX);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Noise3 {
     seed: u64,
 }

@@ -49,6 +49,7 @@ use tiling::Tiling;
 
 /// How much is shown.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LodOptions {
     /// A block is shown in finer parts from this many times its edge on inward; at least 1.
     /// Time, memory and triangles grow with its square.

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 /// Someone who looks at the world, in voxels.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LodViewer {
     /// Where.
     pub position_voxels: [f64; 3],

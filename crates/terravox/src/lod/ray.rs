@@ -9,6 +9,7 @@ use glam::DVec3;
 
 /// Where a ray hits a shown mesh, in voxels.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShownHit {
     /// Voxels from the ray's origin.
     pub distance: f64,
@@ -29,6 +30,7 @@ pub struct ShownHit {
 
 /// Which of the shown surfaces a ray sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShownSurfaces {
     /// Whether it sees the ground.
     pub solid: bool,

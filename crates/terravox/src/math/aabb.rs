@@ -5,6 +5,7 @@ use crate::voxel::{Region, VoxelPos};
 /// A closed box in voxels. f64, since a world has 2³¹ voxels along an axis and f32 tells
 /// only 2²⁴ apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Aabb {
     /// Lowest corner, voxels.
     pub min: [f64; 3],

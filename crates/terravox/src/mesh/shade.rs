@@ -15,7 +15,7 @@
 use super::Surface;
 use crate::voxel::MaterialTable;
 
-/// The material of ground to which nobody gave one: what [`Slope::default`] replaces. No
+/// The material of ground to which nobody gave one: what [`SlopeRule::default`] replaces. No
 /// table that ships lists it.
 ///
 /// ```
@@ -38,30 +38,31 @@ pub const MOST_SAMPLES: usize = 15;
 pub const SHADING_BYTES: usize = 256 * 16 + 32;
 
 /// The slope rule: of one material the surface shows two others, one where it is flat and
-/// one where it is steep. Slope is 1 − n.y of the unit normal n: 0 is level, 0.13 is 30°,
+/// one where it is steep. SlopeRule is 1 − n.y of the unit normal n: 0 is level, 0.13 is 30°,
 /// 0.29 is 45°, 1 is upright, 2 is a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slope {
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SlopeRule {
     /// The material that is replaced where it shows.
     pub unset: u8,
     /// What flat ground shows.
     pub flat: u8,
     /// What steep ground shows.
     pub steep: u8,
-    /// Slope up to which all is flat.
+    /// SlopeRule up to which all is flat.
     pub from: f32,
-    /// Slope from which on all is steep. At or below `from` the change is at once.
+    /// SlopeRule from which on all is steep. At or below `from` the change is at once.
     pub to: f32,
 }
 
-impl Default for Slope {
+impl Default for SlopeRule {
     /// Grass and rock of the default table for [`UNSET`], changing between 31° and 46°.
-    fn default() -> Slope {
-        Slope { unset: UNSET, flat: 2, steep: 8, from: 0.14, to: 0.3 }
+    fn default() -> SlopeRule {
+        SlopeRule { unset: UNSET, flat: 2, steep: 8, from: 0.14, to: 0.3 }
     }
 }
 
-impl Slope {
+impl SlopeRule {
     /// Share of the steep material, 0 to 1, where the unit normal is `normal`: smoothstep
     /// between the two slopes. A normal that is zero or not finite is level ground.
     pub fn steepness(&self, normal: [f32; 3]) -> f32 {
@@ -143,6 +144,8 @@ pub fn coordinates(position: [f32; 3], normal: [f32; 3], axis: usize) -> [f32; 2
 
 /// Which layers of a texture array show each material.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "Vec<[u32; 4]>", into = "Vec<[u32; 4]>"))]
 pub struct LayerTable {
     /// By material: the layer along x, from above, along z, and from below.
     pub layers: [[u32; 4]; 256],
@@ -177,8 +180,23 @@ impl LayerTable {
     }
 }
 
+impl From<Vec<[u32; 4]>> for LayerTable {
+    /// The layers of the materials from 0 on; further materials have layer 0, and what is
+    /// beyond 256 is left out.
+    fn from(layers: Vec<[u32; 4]>) -> LayerTable {
+        LayerTable { layers: std::array::from_fn(|id| layers.get(id).copied().unwrap_or_default()) }
+    }
+}
+
+impl From<LayerTable> for Vec<[u32; 4]> {
+    fn from(table: LayerTable) -> Vec<[u32; 4]> {
+        table.layers.to_vec()
+    }
+}
+
 /// One look into a texture array.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sample {
     /// Layer of the array.
     pub layer: u32,
@@ -204,9 +222,10 @@ pub struct Sample {
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shading {
     /// What replaces the material that nobody chose.
-    pub slope: Slope,
+    pub slope: SlopeRule,
     /// What shows each material.
     pub layers: LayerTable,
     /// Of [`projections`].
@@ -216,7 +235,7 @@ pub struct Shading {
 impl Shading {
     /// The usual slope rule and sharpness 4, with a layer for each material of a table.
     pub fn new(materials: &MaterialTable) -> Shading {
-        Shading { slope: Slope::default(), layers: LayerTable::new(materials), sharpness: 4 }
+        Shading { slope: SlopeRule::default(), layers: LayerTable::new(materials), sharpness: 4 }
     }
 
     /// What covers a point whose unit normal is `normal`, of materials by their shares:
@@ -251,7 +270,7 @@ impl Shading {
     /// material; unset, flat and steep material and the sharpness, u32 each; the slopes from
     /// and to, f32 each; 8 bytes of 0.
     pub fn bytes(&self) -> [u8; SHADING_BYTES] {
-        let Slope { unset, flat, steep, from, to } = self.slope;
+        let SlopeRule { unset, flat, steep, from, to } = self.slope;
         let ids = [unset, flat, steep].map(u32::from);
         let layers = self.layers.layers.as_flattened().iter().copied();
         let words = layers.chain(ids).chain([self.sharpness, from.to_bits(), to.to_bits()]);
@@ -339,7 +358,7 @@ mod tests {
         let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         for bad in bad.map(|v| [0.0, v, 0.5]).into_iter().chain([[0.0; 3], [-0.0; 3]]) {
             assert_eq!(projections(bad, 4), [0.0, 1.0, 0.0]);
-            assert_eq!(Slope::default().steepness(bad), 0.0);
+            assert_eq!(SlopeRule::default().steepness(bad), 0.0);
             let samples: Vec<Sample> = shading().samples(bad, [(UNSET, 1.0)]).collect();
             assert_eq!(samples.len(), 1);
             assert_eq!((samples[0].axis, samples[0].weight), (1, 1.0));
@@ -373,7 +392,7 @@ mod tests {
 
     #[test]
     fn slopes_are_flat_then_mixed_then_steep() {
-        let slope = Slope::default();
+        let slope = SlopeRule::default();
         let steepness = |degrees| slope.steepness(at_degrees(degrees));
         assert!([0.0, 10.0, 30.0].map(steepness) == [0.0; 3]);
         assert!([46.0, 90.0, 180.0].map(steepness) == [1.0; 3]);
@@ -381,7 +400,7 @@ mod tests {
         assert!(mixed.is_sorted() && mixed[0] < 0.05 && mixed[14] > 0.9, "{mixed:?}");
         let middle = [0.0, 1.0 - 0.5 * (slope.from + slope.to), 0.0];
         assert!((slope.steepness(middle) - 0.5).abs() < 1e-6);
-        let hard = Slope { from: 0.2, to: 0.2, ..slope };
+        let hard = SlopeRule { from: 0.2, to: 0.2, ..slope };
         assert_eq!([0.81, 0.79].map(|y| hard.steepness([0.0, y, 0.0])), [0.0, 1.0]);
     }
 
@@ -434,7 +453,7 @@ mod tests {
     fn bytes_are_what_a_shader_reads() {
         let mut shading = shading();
         shading.layers.set(1, 0x0102_0304, 5, 6);
-        shading.slope = Slope { unset: 9, flat: 10, steep: 11, from: 0.25, to: 0.5 };
+        shading.slope = SlopeRule { unset: 9, flat: 10, steep: 11, from: 0.25, to: 0.5 };
         shading.sharpness = 6;
         let bytes = shading.bytes();
         assert_eq!(bytes[16..32], [4, 3, 2, 1, 5, 0, 0, 0, 4, 3, 2, 1, 6, 0, 0, 0]);

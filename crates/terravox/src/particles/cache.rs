@@ -18,6 +18,7 @@ use glam::Vec3;
 
 /// How a [`PlaneCache`] is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct PlaneCacheOptions {
     /// Bytes that it may use.
     pub max_bytes: usize,

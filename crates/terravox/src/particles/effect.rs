@@ -21,6 +21,7 @@ const BLOCKS: usize = 64;
 
 /// Where particles have their planes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PlaneSource {
     /// Nothing is in their way.
     None,
@@ -40,6 +41,7 @@ pub enum PlaneSource {
 
 /// How an [`Effect`] behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct EffectOptions {
     /// Where its random numbers begin.
     pub seed: u64,
@@ -100,6 +102,7 @@ impl EffectOptions {
 
 /// What an effect did since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EffectStats {
     /// Particles emitted.
     pub emitted: u64,

@@ -6,6 +6,7 @@ use glam::Vec3;
 
 /// The directions in which particles leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Spread {
     /// All.
     Sphere,
@@ -25,6 +26,7 @@ pub enum Spread {
 
 /// Where particles start and how fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Emitter {
     /// World metres.
     pub position_m: [f32; 3],

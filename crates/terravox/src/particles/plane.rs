@@ -5,6 +5,7 @@ use glam::Vec3;
 /// What a particle bounces off: the points where `normal · point + offset_m` is 0; it is
 /// positive on the outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CollisionPlane {
     /// Unit, out of the ground.
     pub normal: [f32; 3],

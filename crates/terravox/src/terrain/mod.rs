@@ -37,6 +37,7 @@ use update::Flight;
 
 /// How a [`Terrain`] is made.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct TerrainOptions {
     /// Size of voxels and where they lie.
     pub placement: Placement,
@@ -48,6 +49,7 @@ pub struct TerrainOptions {
     pub lod: LodOptions,
     /// What [`Budget::Millis`] is measured with where the standard library has no clock, as
     /// on wasm32-unknown-unknown: `performance.now()`, say. Elsewhere it is not needed.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub clock: Option<Clock>,
 }
 

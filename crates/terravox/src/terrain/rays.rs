@@ -27,6 +27,7 @@ pub struct RayHit {
 
 /// What a ray found.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[must_use]
 pub enum RayOutcome {
     /// The first surface within reach.

@@ -17,6 +17,7 @@ pub const ROW_CELLS: usize = 32;
 /// `occupancy` is the stored byte `v`, meaning a fill of `(v + 1) / 256`; it is 0
 /// (and means nothing) for air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cell {
     /// Id in the world's material table.
     pub material: u8,

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 /// What a chunk position is that was never written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unlisted {
     /// Air: the whole world is known.
     #[default]
@@ -27,6 +28,7 @@ pub enum Unlisted {
 
 /// What a chunk position holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Held {
     /// Not listed, in a world where that means air.
     Air,
@@ -38,6 +40,7 @@ pub enum Held {
 
 /// How a grid is made.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct GridOptions {
     /// What unlisted chunk positions are.
     pub unlisted: Unlisted,

@@ -5,6 +5,7 @@
 
 /// What a material does to space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// Empty space; only material 0.
     Air,
@@ -17,6 +18,7 @@ pub enum Kind {
 
 /// How a material's surface is shaped: where mesh vertices lie, never how they connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Shape {
     /// Rounded, with creases kept a little.
     #[default]
@@ -33,6 +35,7 @@ pub enum Shape {
 
 /// One entry of a [`MaterialTable`].
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Material {
     /// Name, unique by convention only.
     pub name: String,
@@ -48,10 +51,69 @@ pub struct Material {
     pub restitution: f32,
     /// Kilograms per cubic metre.
     pub density: f32,
+    /// How long it takes to dig, against ground of 1. For a game's tools; nothing here uses it.
+    pub hardness: f32,
 }
 
+impl Default for Material {
+    /// A grey solid like concrete, without a name.
+    fn default() -> Material {
+        Material {
+            name: String::new(),
+            kind: Kind::Solid,
+            shape: Shape::Default,
+            colour: [128; 3],
+            friction: 0.6,
+            restitution: 0.1,
+            density: 2000.0,
+            hardness: 1.0,
+        }
+    }
+}
+
+impl Material {
+    /// What is wrong with a number of this material, if anything is.
+    fn fault(&self) -> Option<String> {
+        let Material { friction, restitution, density, hardness, .. } = *self;
+        let fields = [
+            ("friction", friction, f32::MAX, "finite and at least 0"),
+            ("restitution", restitution, 1.0, "0 to 1"),
+            ("density", density, f32::MAX, "finite and at least 0"),
+            ("hardness", hardness, f32::MAX, "finite and at least 0"),
+        ];
+        let wrong = fields.into_iter().find(|(_, value, most, _)| !(0.0..=*most).contains(value));
+        wrong.map(|(name, value, _, range)| format!("{name} is {value}; it must be {range}"))
+    }
+}
+
+/// Materials that make no [`MaterialTable`]. Says which material, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MaterialTableError(String);
+
+impl std::fmt::Display for MaterialTableError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MaterialTableError {}
+
 /// Materials by id. Ids that are not listed are plain grey solids.
+///
+/// ```
+/// use terravox::voxel::{Kind, Material, MaterialTable};
+///
+/// let ore = Material { name: "Ore".to_owned(), hardness: 4.0, ..Material::default() };
+/// let mut materials = MaterialTable::default().materials().to_vec();
+/// materials.push(ore);
+/// let table = MaterialTable::new(materials);
+/// assert_eq!(table.find("ore"), Some(23));
+/// assert_eq!(table.kind(23), Kind::Solid);
+/// assert_eq!(table.hardness(23), 4.0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<Material>", into = "Vec<Material>"))]
 pub struct MaterialTable {
     materials: Vec<Material>,
     kinds: [Kind; 256],
@@ -62,20 +124,13 @@ impl MaterialTable {
     /// A table of up to 256 materials; the index is the id.
     ///
     /// # Panics
-    /// If there are more than 256, or material 0 is not the only one of kind air.
+    /// If there are more than 256, material 0 is not the only one of kind air, or a number is
+    /// out of its range. For materials that come from a file there is `MaterialTable::try_from`.
     pub fn new(materials: Vec<Material>) -> MaterialTable {
-        assert!(materials.len() <= 256, "{} materials; at most 256", materials.len());
-        for (id, material) in materials.iter().enumerate() {
-            assert_eq!(id == 0, material.kind == Kind::Air, "material {id}: only 0 is air");
+        match MaterialTable::try_from(materials) {
+            Ok(table) => table,
+            Err(error) => panic!("{error}"),
         }
-        let mut kinds = [Kind::Solid; 256];
-        let mut shapes = [Shape::Default; 256];
-        kinds[0] = Kind::Air;
-        for (id, material) in materials.iter().enumerate() {
-            kinds[id] = material.kind;
-            shapes[id] = material.shape;
-        }
-        MaterialTable { materials, kinds, shapes }
     }
 
     /// The listed materials, by id.
@@ -145,9 +200,49 @@ impl MaterialTable {
         self.get(id).map_or(2000.0, |m| m.density)
     }
 
+    /// How long `id` takes to dig, against ground of 1; 1 if it is not listed.
+    pub fn hardness(&self, id: u8) -> f32 {
+        self.get(id).map_or(1.0, |m| m.hardness)
+    }
+
     /// Name of `id`; `material N` if it is not listed.
     pub fn name(&self, id: u8) -> String {
         self.get(id).map_or_else(|| format!("material {id}"), |m| m.name.clone())
+    }
+}
+
+impl TryFrom<Vec<Material>> for MaterialTable {
+    type Error = MaterialTableError;
+
+    /// A table of up to 256 materials; the index is the id.
+    fn try_from(materials: Vec<Material>) -> Result<MaterialTable, MaterialTableError> {
+        if materials.len() > 256 {
+            return Err(MaterialTableError(format!("{} materials; at most 256", materials.len())));
+        }
+        for (id, material) in materials.iter().enumerate() {
+            let fault = match (id == 0) == (material.kind == Kind::Air) {
+                true => material.fault(),
+                false => Some("only material 0 is air".to_owned()),
+            };
+            if let Some(fault) = fault {
+                let name = &material.name;
+                return Err(MaterialTableError(format!("material {id} ({name}): {fault}")));
+            }
+        }
+        let mut kinds = [Kind::Solid; 256];
+        let mut shapes = [Shape::Default; 256];
+        kinds[0] = Kind::Air;
+        for (id, material) in materials.iter().enumerate() {
+            kinds[id] = material.kind;
+            shapes[id] = material.shape;
+        }
+        Ok(MaterialTable { materials, kinds, shapes })
+    }
+}
+
+impl From<MaterialTable> for Vec<Material> {
+    fn from(table: MaterialTable) -> Vec<Material> {
+        table.materials
     }
 }
 
@@ -157,8 +252,8 @@ impl Default for MaterialTable {
     }
 }
 
-/// A line of the default table: name, kind, colour, friction, restitution, density.
-struct DefaultMaterial(&'static str, Kind, [u8; 3], f32, f32, f32);
+/// A line of the default table: name, kind, colour, friction, restitution, density, hardness.
+struct DefaultMaterial(&'static str, Kind, [u8; 3], f32, f32, f32, f32);
 
 impl DefaultMaterial {
     fn expand(&self) -> Material {
@@ -170,38 +265,39 @@ impl DefaultMaterial {
             friction: self.3,
             restitution: self.4,
             density: self.5,
+            hardness: self.6,
         }
     }
 }
 
-/// Names and order are those of real terrain files; colours, friction and density
-/// are ours, from everyday values.
+/// Names and order are those of real terrain files; colours, friction, density
+/// and hardness are ours, from everyday values.
 const DEFAULT_MATERIALS: [DefaultMaterial; 23] = {
     use Kind::{Air, Liquid, Solid};
     [
-        DefaultMaterial("Air", Air, [0, 0, 0], 0.0, 0.0, 1.2),
-        DefaultMaterial("Water", Liquid, [42, 98, 124], 0.0, 0.0, 1000.0),
-        DefaultMaterial("Grass", Solid, [98, 131, 62], 0.6, 0.1, 1300.0),
-        DefaultMaterial("Slate", Solid, [92, 95, 99], 0.6, 0.15, 2700.0),
-        DefaultMaterial("Concrete", Solid, [143, 140, 132], 0.7, 0.2, 2400.0),
-        DefaultMaterial("Brick", Solid, [142, 84, 66], 0.7, 0.2, 1900.0),
-        DefaultMaterial("Sand", Solid, [205, 184, 134], 0.5, 0.05, 1600.0),
-        DefaultMaterial("WoodPlanks", Solid, [139, 104, 68], 0.5, 0.3, 700.0),
-        DefaultMaterial("Rock", Solid, [108, 102, 95], 0.65, 0.2, 2600.0),
-        DefaultMaterial("Glacier", Solid, [152, 190, 208], 0.1, 0.2, 900.0),
-        DefaultMaterial("Snow", Solid, [228, 234, 240], 0.25, 0.05, 400.0),
-        DefaultMaterial("Sandstone", Solid, [171, 135, 93], 0.65, 0.15, 2300.0),
-        DefaultMaterial("Mud", Solid, [88, 68, 50], 0.35, 0.02, 1700.0),
-        DefaultMaterial("Basalt", Solid, [56, 54, 58], 0.65, 0.2, 3000.0),
-        DefaultMaterial("Ground", Solid, [110, 86, 60], 0.55, 0.05, 1500.0),
-        DefaultMaterial("CrackedLava", Solid, [176, 70, 32], 0.6, 0.1, 2800.0),
-        DefaultMaterial("Asphalt", Solid, [70, 70, 72], 0.8, 0.15, 2300.0),
-        DefaultMaterial("Cobblestone", Solid, [124, 118, 110], 0.6, 0.2, 2500.0),
-        DefaultMaterial("Ice", Solid, [176, 212, 226], 0.05, 0.2, 920.0),
-        DefaultMaterial("LeafyGrass", Solid, [86, 120, 48], 0.6, 0.1, 1250.0),
-        DefaultMaterial("Salt", Solid, [218, 212, 202], 0.5, 0.1, 2100.0),
-        DefaultMaterial("Limestone", Solid, [190, 180, 152], 0.65, 0.2, 2400.0),
-        DefaultMaterial("Pavement", Solid, [146, 146, 138], 0.75, 0.2, 2300.0),
+        DefaultMaterial("Air", Air, [0, 0, 0], 0.0, 0.0, 1.2, 0.0),
+        DefaultMaterial("Water", Liquid, [42, 98, 124], 0.0, 0.0, 1000.0, 0.0),
+        DefaultMaterial("Grass", Solid, [98, 131, 62], 0.6, 0.1, 1300.0, 1.0),
+        DefaultMaterial("Slate", Solid, [92, 95, 99], 0.6, 0.15, 2700.0, 5.0),
+        DefaultMaterial("Concrete", Solid, [143, 140, 132], 0.7, 0.2, 2400.0, 8.0),
+        DefaultMaterial("Brick", Solid, [142, 84, 66], 0.7, 0.2, 1900.0, 6.0),
+        DefaultMaterial("Sand", Solid, [205, 184, 134], 0.5, 0.05, 1600.0, 0.7),
+        DefaultMaterial("WoodPlanks", Solid, [139, 104, 68], 0.5, 0.3, 700.0, 2.0),
+        DefaultMaterial("Rock", Solid, [108, 102, 95], 0.65, 0.2, 2600.0, 6.0),
+        DefaultMaterial("Glacier", Solid, [152, 190, 208], 0.1, 0.2, 900.0, 3.0),
+        DefaultMaterial("Snow", Solid, [228, 234, 240], 0.25, 0.05, 400.0, 0.4),
+        DefaultMaterial("Sandstone", Solid, [171, 135, 93], 0.65, 0.15, 2300.0, 4.0),
+        DefaultMaterial("Mud", Solid, [88, 68, 50], 0.35, 0.02, 1700.0, 0.8),
+        DefaultMaterial("Basalt", Solid, [56, 54, 58], 0.65, 0.2, 3000.0, 9.0),
+        DefaultMaterial("Ground", Solid, [110, 86, 60], 0.55, 0.05, 1500.0, 1.0),
+        DefaultMaterial("CrackedLava", Solid, [176, 70, 32], 0.6, 0.1, 2800.0, 7.0),
+        DefaultMaterial("Asphalt", Solid, [70, 70, 72], 0.8, 0.15, 2300.0, 5.0),
+        DefaultMaterial("Cobblestone", Solid, [124, 118, 110], 0.6, 0.2, 2500.0, 6.0),
+        DefaultMaterial("Ice", Solid, [176, 212, 226], 0.05, 0.2, 920.0, 3.0),
+        DefaultMaterial("LeafyGrass", Solid, [86, 120, 48], 0.6, 0.1, 1250.0, 1.0),
+        DefaultMaterial("Salt", Solid, [218, 212, 202], 0.5, 0.1, 2100.0, 2.0),
+        DefaultMaterial("Limestone", Solid, [190, 180, 152], 0.65, 0.2, 2400.0, 4.0),
+        DefaultMaterial("Pavement", Solid, [146, 146, 138], 0.75, 0.2, 2300.0, 6.0),
     ]
 };
 

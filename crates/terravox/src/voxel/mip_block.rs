@@ -16,6 +16,7 @@ use std::fmt;
 /// assert!(block.parent().children().contains(&block));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MipBlock {
     /// The mip of the cells.
     pub mip: u8,

@@ -99,6 +99,7 @@ impl fmt::Display for VoxelPos {
 
 /// Position of a block of `1 << LOG2` voxels an edge, in blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockPos<const LOG2: u32> {
     /// East.
     pub x: i32,
@@ -157,6 +158,7 @@ impl<const LOG2: u32> fmt::Display for BlockPos<LOG2> {
 
 /// Half-open box of voxels: `min` is inside, `max` is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Region {
     /// Lowest voxel.
     pub min: VoxelPos,

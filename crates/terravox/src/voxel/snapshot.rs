@@ -50,6 +50,7 @@ impl std::error::Error for NotHeld {}
 /// Where the bytes of a grid are. Sizes are of allocations as asked for, with what
 /// reference counts add, without what the allocator adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Memory {
     /// Listed chunks.
     pub chunks: usize,

@@ -65,6 +65,7 @@ pub(super) struct Mesh {
 
 /// A triangle of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Triangle {
     /// Cells from the block's lowest corner; counter-clockwise seen from outside.
     pub corners: [[f32; 3]; 3],

@@ -472,15 +472,7 @@ fn boxes_that_are_none_meet_nothing() {
 #[test]
 fn another_table_of_kinds_is_followed() {
     let kinds = [Kind::Air, Kind::Solid, Kind::Liquid, Kind::Solid];
-    let material = |kind| Material {
-        name: String::new(),
-        kind,
-        shape: Default::default(),
-        colour: [0; 3],
-        friction: 0.0,
-        restitution: 0.0,
-        density: 1.0,
-    };
+    let material = |kind| Material { kind, ..Material::default() };
     let materials = MaterialTable::new(kinds.map(material).to_vec());
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
     let region = Region::new([-10; 3], [10; 3]);

@@ -20,6 +20,7 @@ const LOOK: f64 = 4096.0;
 
 /// Where it is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WayOut {
     /// Unit.
     pub direction: [f32; 3],

@@ -14,6 +14,7 @@ use glam::{DVec3, Quat, Vec3};
 
 /// How contacts are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ContactOptions {
     /// How far apart things still give contacts, voxels: what a body may move in a step,
     /// within reason.
@@ -31,6 +32,7 @@ impl Default for ContactOptions {
 
 /// A point where a body meets the ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ContactPoint {
     /// On the ground, voxels. The body's point is `distance * normal` from it.
     pub point: [f64; 3],

@@ -30,6 +30,7 @@ const MOST_CELLS: u64 = 1 << 24;
 
 /// What of a body is under water. Volumes in voxels³, areas in voxels².
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Submersion {
     /// Of the whole body; parts that overlap count twice.
     pub body_volume: f32,

@@ -38,6 +38,7 @@ const MOST_ERROR: f32 = 2.0;
 
 /// What a simplified surface has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Simplify {
     /// How far any point of the simplified surface may lie from the surface that it came
     /// from, and any of that from it: in cells of the block. Finite and above 0; more than 2
