@@ -84,3 +84,8 @@ pub use write::SaveStats;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]
 struct StartPage;
+
+/// And that of the page about the level of detail.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/lod.md")]
+struct LodPage;
