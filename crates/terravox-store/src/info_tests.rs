@@ -202,5 +202,5 @@ proptest! {
     }
 }
 
-const GOLDEN_CHECKSUM: u64 = 0;
+const GOLDEN_CHECKSUM: u64 = 0x7abd_2981_5e74_9612;
 const GOLDEN_CHECKSUM_1: u64 = 0x7f72_290a_33b1_3675;

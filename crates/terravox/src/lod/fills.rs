@@ -123,9 +123,11 @@ impl Fills {
         self.news = 0;
     }
 
-    /// Whether so many blocks came that something may be done with them.
-    pub fn has_news(&self) -> bool {
-        self.news > NEWS || (self.news > 0 && self.wanted.is_empty())
+    /// Whether so many blocks came that something may be done with them. What is chosen unseen
+    /// shows nothing before it is whole, so there it is enough that all that was asked for is
+    /// handed out.
+    pub fn has_news(&self, is_unseen: bool) -> bool {
+        (self.news > NEWS && !is_unseen) || (self.news > 0 && self.wanted.is_empty())
     }
 
     /// Asks anew for what could not be had before, and for what was dropped.

@@ -67,6 +67,14 @@ impl Groups {
         swap
     }
 
+    /// Takes all groups apart, and simplified meshes back: they rest anew.
+    pub fn part_all(&mut self, shown: &Shown) {
+        self.joined.clear();
+        self.simplified.clear();
+        let parents = shown.keys().map(|block| block.parent());
+        self.changed.extend(parents.map(|parent| (parent, self.round)));
+    }
+
     /// Joins a few groups of which no block changed for a while; `whole` says whether all
     /// eight blocks of a parent are shown.
     pub fn join(&mut self, shown: &Shown, whole: impl Fn(MipBlock) -> bool) -> MeshSwap {

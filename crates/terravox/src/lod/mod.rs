@@ -36,7 +36,7 @@ pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
-use crate::voxel::{DenseBox, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
+use crate::voxel::{DenseBox, LIMIT, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
 use fills::{Fills, Ticket};
 use groups::Groups;
 use out::Out;
@@ -245,10 +245,15 @@ impl Lod {
 
     fn picker(&self, viewers: &[LodViewer], looks_ahead: bool) -> Picker {
         let finite = |viewer: &&LodViewer| {
-            viewer.position_voxels.iter().chain([&viewer.distance_voxels]).all(|v| v.is_finite())
+            viewer.position_voxels.iter().all(|v| v.is_finite()) && !viewer.distance_voxels.is_nan()
+        };
+        // Nobody sees farther than the grid reaches.
+        let within = |viewer: &LodViewer| LodViewer {
+            distance_voxels: viewer.distance_voxels.clamp(0.0, 2.0 * f64::from(LIMIT)),
+            ..*viewer
         };
         Picker {
-            viewers: viewers.iter().filter(finite).copied().collect(),
+            viewers: viewers.iter().filter(finite).map(within).collect(),
             detail: f64::from(self.options.detail) * self.share,
             hysteresis: self.options.hysteresis.into(),
             near: self.options.near_voxels.into(),
@@ -294,6 +299,24 @@ impl Lod {
     pub fn join(&mut self) -> MeshSwap {
         let tiling = &self.tiling;
         self.groups.join(&self.shown, |parent| is_whole(tiling, parent))
+    }
+
+    /// Whether nothing is to be filled, chosen or meshed for the viewers of the last plan.
+    pub fn is_settled(&self) -> bool {
+        let chosen = !self.is_view || self.chosen_for.is_some();
+        let idle = self.out.is_none() && self.planning.is_none() && self.coming.is_none();
+        chosen && idle && !self.fills.is_asking()
+    }
+
+    /// Returns all that is shown, block by block, as a swap to start from.
+    pub fn redraw(&mut self) -> MeshSwap {
+        self.groups.part_all(&self.shown);
+        let shown = self.shown.iter();
+        let mut added: Vec<ShownMesh> = shown
+            .map(|(&block, mesh)| ShownMesh { block, mip: block.mip, mesh: mesh.clone() })
+            .collect();
+        added.sort_unstable_by_key(|shown| shown.block);
+        MeshSwap { removed: Vec::new(), added }
     }
 
     /// Whether all meshes that rest are joined, or simplified if they are to be.

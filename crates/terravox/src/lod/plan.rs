@@ -131,7 +131,7 @@ impl Lod {
         // The last write before a draft is made whole.
         self.take_changes(grid, everything, &mut planning.draft);
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
-        let news = self.fills.has_news();
+        let news = self.fills.has_news(self.coming.is_some());
         if matches!(planning.stage, Stage::Roots) && (everything || !(stale || news)) {
             planning.stage = Stage::Done;
         }

@@ -58,9 +58,24 @@ pub struct EffectOptions {
     /// Least and most seconds that a particle lives; `None` is for ever.
     pub lifetime_s: Option<[f32; 2]>,
     /// Particles below this height die, metres; may be −∞.
+    #[cfg_attr(feature = "serde", serde(with = "floor"))]
     pub kill_below_m: f32,
     /// Where particles have their planes from.
     pub planes: PlaneSource,
+}
+
+/// A height that may be minus infinity, as formats have it that know no infinity: none.
+#[cfg(feature = "serde")]
+mod floor {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(height: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+        height.is_finite().then_some(*height).serialize(serializer)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<f32, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f32::NEG_INFINITY))
+    }
 }
 
 impl Default for EffectOptions {

@@ -172,7 +172,7 @@ impl Terrain {
 
     /// What can be touched comes first, then what is to be shown, then what comes after.
     pub(super) fn next_job(&mut self) -> Option<Job> {
-        let placement = self.placement;
+        let placement = self.made_at;
         let fill = |(block, ticket)| Job(Work::Fill { block, placement, ticket });
         if let Some(near) = self.lod.take_near_fill(&self.grid) {
             return Some(fill(near));

@@ -27,7 +27,9 @@ use crate::collide::{Collider, ColliderOptions};
 use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CLIP_CELLS};
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
-use crate::voxel::{Cell, DenseBox, GridOptions, MipBlock, NotHeld, Region, Unlisted, VoxelGrid};
+use crate::voxel::{
+    Cell, DenseBox, GridOptions, LIMIT, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
+};
 use effects::EffectPlanes;
 use part::filled;
 use std::fmt;
@@ -76,7 +78,8 @@ impl From<Placement> for TerrainOptions {
 /// A fill or edit that cannot be done. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerrainError {
-    /// The region reaches beyond the limits of the grid.
+    /// The box reaches beyond the limits of the grid, or is not finite. The region is what is
+    /// left of it in whole numbers.
     BeyondLimits(Region),
     /// The region has more cells than one call may touch.
     TooLarge {
@@ -93,7 +96,7 @@ impl fmt::Display for TerrainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TerrainError::BeyondLimits(region) => {
-                write!(f, "voxels {region} are beyond the limits of ±2^30 voxels")
+                write!(f, "the box (voxels {region}) is not within ±2^30 voxels, or not finite")
             }
             TerrainError::TooLarge { region, most } => {
                 write!(f, "voxels {region} are more than {most}; take them in parts")
@@ -132,6 +135,8 @@ impl From<NotHeld> for TerrainError {
 /// ```
 pub struct Terrain {
     placement: Placement,
+    /// Where voxels lay when the world was made: what generators and stores count from.
+    made_at: Placement,
     grid: VoxelGrid,
     lod: Lod,
     collider: Collider,
@@ -213,6 +218,7 @@ impl Terrain {
         let history = History::default();
         Terrain {
             placement,
+            made_at: placement,
             grid,
             lod: Lod::new(lod),
             collider,
@@ -230,6 +236,24 @@ impl Terrain {
     /// Where voxels lie in world metres.
     pub fn placement(&self) -> Placement {
         self.placement
+    }
+
+    /// Where voxels lay when the world was made, before any [`Terrain::set_origin`]. Generators
+    /// and stores count from there, and so should what a game keeps for later, as the player's
+    /// place:
+    ///
+    /// ```
+    /// use terravox::terrain::Terrain;
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let player = [1e6 + 2.5, 10.0, -3.0];
+    /// terrain.set_origin([-1e6, 0.0, 0.0]); // the game counts from near the player
+    /// let moved = [2.5, 10.0, -3.0];
+    /// let voxel = terrain.placement().voxel_from_world(moved);
+    /// assert_eq!(terrain.made_at().world_from_voxel(voxel), player);
+    /// ```
+    pub fn made_at(&self) -> Placement {
+        self.made_at
     }
 
     /// The cells.
@@ -274,7 +298,8 @@ impl Terrain {
 
     /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
     /// Cells, meshes, history, options and the particles of effects stay as they are relative
-    /// to the ground, which is how a game with a floating origin moves it. Bodies and viewers
+    /// to the ground, which is how a game with a floating origin moves it. Generators and stores
+    /// go on counting from where the world was made ([`Terrain::made_at`]). Bodies and viewers
     /// are the game's to move; meshes are drawn at the new place
     /// ([`Terrain::placement`]).
     ///
@@ -302,12 +327,9 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
         fill: impl Fn(&mut Part<'_>),
     ) -> Result<(), TerrainError> {
-        let region = self.placement.region(min_m, max_m);
-        if !region.within_limits() {
-            return Err(TerrainError::BeyondLimits(region));
-        }
+        let region = self.region_within_limits(min_m, max_m)?;
         for chunk in region.blocks::<5>() {
-            let Some(cells) = filled(chunk.into(), self.placement, &fill) else { continue };
+            let Some(cells) = filled(chunk.into(), self.made_at, &fill) else { continue };
             match self.grid.unlisted() {
                 Unlisted::Air => self.grid.write(&cells)?,
                 Unlisted::Unknown => drop(self.grid.load(&cells)),
@@ -364,6 +386,24 @@ impl Terrain {
         Ok(region)
     }
 
+    /// The voxels that a box in world metres touches, if it lies within the limits of the grid.
+    fn region_within_limits(
+        &self,
+        min_m: impl Into<[f64; 3]>,
+        max_m: impl Into<[f64; 3]>,
+    ) -> Result<Region, TerrainError> {
+        let corners = [min_m.into(), max_m.into()];
+        let region = self.placement.region(corners[0], corners[1]);
+        let limit = f64::from(LIMIT);
+        let voxels = corners.map(|corner| self.placement.voxel_from_world(corner));
+        // Voxels saturate: a box beyond them would be empty, and NaN nowhere.
+        let inside = voxels.as_flattened().iter().all(|v| v.abs() <= limit);
+        match inside && region.within_limits() {
+            true => Ok(region),
+            false => Err(TerrainError::BeyondLimits(region)),
+        }
+    }
+
     /// The voxels that a box in world metres touches, if they are few enough for an edit.
     fn checked_region(
         &self,
@@ -371,10 +411,7 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
         most: u64,
     ) -> Result<Region, TerrainError> {
-        let region = self.placement.region(min_m, max_m);
-        if !region.within_limits() {
-            return Err(TerrainError::BeyondLimits(region));
-        }
+        let region = self.region_within_limits(min_m, max_m)?;
         if region.volume() > most {
             return Err(TerrainError::TooLarge { region, most });
         }
@@ -390,6 +427,21 @@ impl Terrain {
     /// Blocks that have a mesh, sorted.
     pub fn meshed_blocks(&self) -> Vec<MipBlock> {
         self.lod.meshed_blocks()
+    }
+
+    /// Whether all is shown that the viewers of the last [`Terrain::update`] or
+    /// [`Terrain::take_jobs`] are to see, at the detail that they are to see it: no block is to
+    /// be filled or meshed. Joining meshes and fewer triangles come after that.
+    pub fn is_settled(&self) -> bool {
+        self.lod.is_settled()
+    }
+
+    /// Returns all that is shown as one swap to start from: for a renderer that lost its meshes.
+    /// Drop what you draw, and all swaps that you did not take yet are void. Groups of blocks
+    /// and simplified meshes come apart, and are made again as meshes rest.
+    pub fn redraw(&mut self) -> MeshSwap {
+        self.swaps.clear();
+        self.lod.redraw()
     }
 
     /// What is shown, and how much of it.

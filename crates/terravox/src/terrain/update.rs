@@ -54,9 +54,12 @@ pub(super) struct Meter {
 /// take.
 const FIRST_JOB_SHARE: f64 = 0.25;
 
-/// What is left, job by job, of how long the longest one took: it is forgotten after some fifty
-/// others.
-const JOB_MEMORY: f64 = 0.95;
+/// How much each job counts for how long one takes.
+const NEW_JOB_SHARE: f64 = 0.1;
+
+/// A job is expected to take this many times the mean: those near the surface take longer, and
+/// one that was interrupted must not hold up all others.
+const LONG_JOB: f64 = 2.0;
 
 enum Start {
     Instant(Instant),
@@ -137,9 +140,9 @@ impl Meter {
 #[derive(Default)]
 pub(super) struct Flight {
     spares: Spares<JobScratch>,
-    /// Milliseconds that a job may take, by their kind: the longest of the last ones.
+    /// Milliseconds that a job takes, by its kind: the mean of the last ones.
     millis: [f64; 3],
-    /// Milliseconds that queries may take to follow what planning wrote.
+    /// Milliseconds that queries take to follow what planning wrote.
     follow_millis: f64,
     /// Whether an update had no time for any job, and none was done since.
     was_late: bool,
@@ -182,7 +185,7 @@ impl Terrain {
                 }
                 break;
             };
-            let waits = !meter.may_begin(self.flight.millis[kind as usize]);
+            let waits = !meter.may_begin(LONG_JOB * self.flight.millis[kind as usize]);
             if waits && !self.flight.was_late {
                 // What is dropped is handed out again, first of all.
                 self.flight.was_late = meter.spent == 0;
@@ -194,15 +197,12 @@ impl Terrain {
             for done in self.flight.run(jobs, &fill) {
                 self.finish_job(done);
             }
-            let took = meter.elapsed() - start;
-            let millis = &mut self.flight.millis[kind as usize];
-            *millis = (JOB_MEMORY * *millis).max(took);
+            approach(&mut self.flight.millis[kind as usize], meter.elapsed() - start);
         }
         self.rest(&meter);
         let start = meter.elapsed();
         self.follow_edits();
-        self.flight.follow_millis =
-            (JOB_MEMORY * self.flight.follow_millis).max(meter.elapsed() - start);
+        approach(&mut self.flight.follow_millis, meter.elapsed() - start);
     }
 
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
@@ -255,7 +255,7 @@ impl Terrain {
     ) -> Result<(), TerrainError> {
         let region = self.checked_region(min_m, max_m, MAX_BOX_CELLS)?;
         for blocks in self.lod.missing(&mut self.grid, region) {
-            for (block, cells) in fill_all(blocks, self.placement, &fill) {
+            for (block, cells) in fill_all(blocks, self.made_at, &fill) {
                 if let Some(cells) = cells {
                     self.lod.hold(&mut self.grid, block, cells);
                 }
@@ -281,10 +281,18 @@ impl Terrain {
     }
 }
 
+/// Moves the mean of the last values towards a new one.
+fn approach(mean: &mut f64, value: f64) {
+    // Without a clock there is none.
+    if value.is_finite() {
+        *mean += NEW_JOB_SHARE * (value - *mean);
+    }
+}
+
 impl Flight {
     /// Returns how many milliseconds queries may take to follow what planning writes.
     pub fn follow_millis(&self) -> f64 {
-        self.follow_millis
+        LONG_JOB * self.follow_millis
     }
 
     /// Runs jobs, in their order.

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "only 0 is air")]
+    #[should_panic(expected = "only material 0 is air")]
     fn a_second_air_is_refused() {
         let mut materials = MaterialTable::default().materials().to_vec();
         materials[3].kind = Kind::Air;
