@@ -219,13 +219,9 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
         let decided = self.decided(d, reach);
         #[cfg(debug_assertions)]
         if !matches!(decided, Decided::Open(_)) {
-            let [low, high] = [first, last];
-            self.check(
-                middle,
-                d,
-                [low, high, [low[0], high[1], low[2]], [high[0], low[1], low[2]]],
-            );
-            self.check(middle, d, [[low[0], low[1], high[2]], [high[0], high[1], low[2]]]);
+            let corner =
+                |c: usize| [0, 1, 2].map(|i| if c >> i & 1 == 0 { first[i] } else { last[i] });
+            self.check(middle, d, [0, 1, 2, 3, 4, 5, 6, 7].map(corner));
         }
         decided
     }

@@ -4,7 +4,7 @@
 //! A block that is asked for is not asked for again while somebody works on it. A ticket that
 //! goes with the work says whether somebody does: dropped work is asked for again.
 
-use super::pick::Picker;
+use super::pick::{Picker, square_distance};
 use crate::voxel::{ChunkPos, Held, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
@@ -82,9 +82,10 @@ impl Fills {
                 |(a, b): (&[f64; 3], &[f64; 3])| (0..3).all(|i| (a[i] - b[i]).abs() < STEP_VOXELS);
             let [a, b] = [last, picker].map(|picker| picker.viewers.iter());
             let [a, b] = [a, b].map(|viewers| viewers.map(|viewer| &viewer.position_voxels));
-            last.viewers.len() == picker.viewers.len()
-                && last.near == picker.near
-                && a.zip(b).all(close)
+            let distances = |picker: &Picker| -> Vec<f64> {
+                picker.viewers.iter().map(|viewer| viewer.distance_voxels).collect()
+            };
+            distances(last) == distances(picker) && last.near == picker.near && a.zip(b).all(close)
         };
         if self.near_for.as_ref().is_some_and(same) {
             return;
@@ -93,8 +94,10 @@ impl Fills {
             .into_iter()
             .filter(|(_, block)| grid.held(chunk_of(*block)) != Held::Mip(0))
             .collect();
-        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        // Of a chunk near two viewers the nearer counts.
+        near.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));
         near.dedup_by_key(|entry| entry.1);
+        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         self.near = near.into_iter().map(|(_, block)| block).collect();
         self.near_for = Some(picker.clone());
     }
@@ -127,16 +130,20 @@ impl Fills {
     /// shows nothing before it is whole, so there it is enough that all that was asked for is
     /// handed out.
     pub fn has_news(&self, is_unseen: bool) -> bool {
-        (self.news > NEWS && !is_unseen) || (self.news > 0 && self.wanted.is_empty())
+        (self.news >= NEWS && !is_unseen) || (self.news > 0 && self.wanted.is_empty())
     }
 
     /// Asks anew for what could not be had before, and for what was dropped.
     pub fn begin_round(&mut self) {
-        self.wanted.append(&mut self.refused);
-        let first = self.wanted.len();
         let lost = self.asked.extract_if(|_, asked| asked.receipt.is_lost());
-        self.wanted.extend(lost.map(|(block, _)| block));
-        self.wanted[first..].sort_unstable();
+        let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
+        lost.sort_unstable();
+        for block in std::mem::take(&mut self.refused).into_iter().chain(lost) {
+            match self.is_near(block) {
+                true => self.near.push(block),
+                false => self.wanted.push(block),
+            }
+        }
     }
 
     /// Takes the near chunk that is asked for next.
@@ -220,7 +227,7 @@ fn near_chunks(picker: &Picker) -> Vec<(f64, MipBlock)> {
         for pos in around.voxels() {
             let block = MipBlock::new(0, pos);
             let voxels = block.voxels();
-            if picker.distance(block) > reach {
+            if square_distance(viewer, block) > reach * reach {
                 continue;
             }
             // From the viewer, or a point below it, whichever is nearer.

@@ -182,7 +182,7 @@ fn sees(viewer: &LodViewer, block: MipBlock, slack: f64, ahead: f64) -> bool {
     viewer.distance_voxels > 0.0 && square_distance(viewer, block) < reach * reach
 }
 
-fn square_distance(viewer: &LodViewer, block: MipBlock) -> f64 {
+pub(crate) fn square_distance(viewer: &LodViewer, block: MipBlock) -> f64 {
     let region = block.voxels();
     let (min, max) = (region.min.to_array(), region.max.to_array());
     let axis = |i: usize| {

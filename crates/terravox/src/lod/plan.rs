@@ -97,19 +97,24 @@ impl Lod {
         self.jobs_of_plan()
     }
 
-    /// Plans as long as there is time for `more`; [`Lod::is_planned`] says whether the plan is
-    /// whole. Returns whether planning came to its end, be it that there is nothing to do.
+    /// Plans until `more` returns false, and lists what viewers can touch, which waits for no
+    /// plan. Returns whether planning came to an end; [`Lod::is_planned`] then says whether
+    /// there is anything to mesh.
     pub(crate) fn advance(
         &mut self,
         grid: &mut VoxelGrid,
         viewers: &[LodViewer],
         more: More<'_>,
     ) -> bool {
+        let picker = self.picker(viewers, true);
+        let everything = picker.viewers.is_empty();
+        if !everything {
+            self.fills.list_near(grid, &picker);
+            self.hold_staged_near(grid, more);
+        }
         if self.out.is_some() {
             return true;
         }
-        let picker = self.picker(viewers, true);
-        let everything = picker.viewers.is_empty();
         let mut planning = match self.planning.take() {
             Some(planning) if planning.picker.viewers.is_empty() == everything => planning,
             other => {
@@ -124,10 +129,6 @@ impl Lod {
                 }
             }
         };
-        if !everything {
-            self.fills.list_near(grid, &picker);
-            self.hold_staged_near(grid, more);
-        }
         // The last write before a draft is made whole.
         self.take_changes(grid, everything, &mut planning.draft);
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
@@ -228,7 +229,9 @@ impl Lod {
         }
         let Some(coming) = &self.coming else { return false };
         let listed = self.fills.is_near_listed() || grid.unlisted() == Unlisted::Air;
-        let covers = listed && self.tiling.leaves().all(|leaf| coming.has(leaf));
+        // What a moving viewer left behind may be shown coarser.
+        let matters = |leaf: &MipBlock| near.distance(*leaf) <= near.near;
+        let covers = listed && self.tiling.leaves().filter(matters).all(|leaf| coming.has(leaf));
         // Where near cells cannot be had, what is there is shown all the same.
         let stuck = listed && !self.fills.is_asking();
         coming.len() > 0 && (covers || stuck)
@@ -363,11 +366,11 @@ impl Lod {
                     {
                         pieces.push(step.into());
                     } else {
+                        *passes += 1;
                         let again = *stepped && !full && *passes < MOST_PASSES;
                         // What was split may have to be split further.
                         self.chosen_for = (!full && !*stepped).then(|| picker.clone());
                         self.end_pass(grid, picker, draft);
-                        *passes += 1;
                         *stage = if again { Stage::Roots } else { Stage::Done };
                     }
                 }
@@ -449,7 +452,7 @@ impl Lod {
         self.tiling.touching(change.block, |leaf| {
             let mesh = shown.get(&leaf).map(|mesh| &**mesh);
             if !draft.rebuild.contains(&leaf) && !change.leaves_alone(leaf, mesh, grid, scratch) {
-                draft.rebuild.insert(leaf);
+                draft.add(leaf);
             }
         });
     }

@@ -62,17 +62,17 @@ impl Lod {
         pieces: &mut Vec<Piece>,
         draft: &mut Draft,
     ) {
-        // What is split for a leaf that then is not would be merged, and split again.
+        // To split its neighbours first would be wasted if this leaf cannot be split.
         if !self.tiling.is_leaf(leaf) || !self.ready(grid, leaf, draft) {
             return;
         }
         pieces.push(Piece::Parts(leaf));
         if !self.is_unseen {
-            // It looks as its finer cells say until then.
+            // Finer cells change its coarse ones: it is meshed even if the split fails.
             draft.add(leaf);
             pieces.extend(leaf.children().map(Piece::Cells));
         }
-        pieces.extend(self.roots_beside(leaf).map(Piece::Root));
+        pieces.extend(self.roots_beside(leaf).into_iter().map(Piece::Root));
         pieces.extend(self.coarser_beside(leaf).into_iter().map(Piece::Split));
     }
 
@@ -82,7 +82,7 @@ impl Lod {
             return false;
         }
         let fits = leaf.children().iter().all(|&child| self.residency.has(grid, child))
-            && self.roots_beside(leaf).all(|root| self.tiling.has(root))
+            && self.roots_beside(leaf).iter().all(|&root| self.tiling.has(root))
             && self.coarser_beside(leaf).is_empty();
         if fits {
             self.tiling.split(leaf);
@@ -133,10 +133,14 @@ impl Lod {
     }
 
     /// Roots around the one of a leaf that have to be shown for it to be split.
-    fn roots_beside(&self, leaf: MipBlock) -> impl Iterator<Item = MipBlock> + use<> {
+    fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let top = self.tiling.top();
-        let roots = neighbours(leaf).map(move |beside| beside.over(top));
-        roots.filter(move |&root| root != leaf.over(top) && root.voxels().within_limits())
+        let roots = neighbours(leaf).map(|beside| beside.over(top));
+        let mut roots: Vec<MipBlock> =
+            roots.filter(|&root| root != leaf.over(top) && root.voxels().within_limits()).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        roots
     }
 
     /// Shows a node in the place of its children, unless that would touch a block two mips

@@ -1,10 +1,11 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
-use super::jobs::{FinishedJob, Job, JobScratch};
+use super::jobs::{FinishedJob, Job, JobKind, JobScratch};
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
+use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -31,11 +32,13 @@ impl Viewer {
 pub enum Budget {
     /// Until all is done.
     Unlimited,
-    /// This many blocks filled or meshed, at least one; the same on every machine.
+    /// This many blocks filled or meshed, at least one. The same on every machine, without the
+    /// feature `parallel`, which does as many at once as there are threads.
     Blocks(usize),
-    /// This many milliseconds. A job that would take longer than what is left, going by the
-    /// last ones, waits for the next update. NaN counts as none. Where there is no clock
-    /// (wasm32-unknown-unknown) one job is done, unless
+    /// This many milliseconds. A job that is expected to take longer than what is left, going by
+    /// the last ones like it, waits for the next update, but no longer: of two updates in a row one
+    /// may exceed its budget by one job. NaN counts as none. Where there is no clock
+    /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
     /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
 }
@@ -55,11 +58,13 @@ pub(super) struct Meter {
 const FIRST_JOB_SHARE: f64 = 0.25;
 
 /// How much each job counts for how long one takes.
-const NEW_JOB_SHARE: f64 = 0.1;
+const NEW_JOB_SHARE: f64 = 0.2;
 
-/// A job is expected to take this many times the mean: those near the surface take longer, and
-/// one that was interrupted must not hold up all others.
-const LONG_JOB: f64 = 2.0;
+/// A job is expected to take this many times the mean.
+const LONG_JOB: f64 = 1.25;
+
+/// Rows of blocks whose jobs are remembered.
+const MOST_ROWS: usize = 1024;
 
 enum Start {
     Instant(Instant),
@@ -100,6 +105,8 @@ impl Meter {
     /// time is for planning at any rate.
     pub fn may_plan(&self, follow_millis: f64) -> bool {
         match self.budget {
+            // One job can be chosen only when all is planned.
+            Budget::Millis(_) if matches!(self.start, Start::Unknown) => true,
             Budget::Millis(most) => self.has_time_for(follow_millis.min(0.5 * f64::from(most))),
             _ => true,
         }
@@ -140,8 +147,9 @@ impl Meter {
 #[derive(Default)]
 pub(super) struct Flight {
     spares: Spares<JobScratch>,
-    /// Milliseconds that a job takes, by its kind: the mean of the last ones.
-    millis: [f64; 3],
+    /// Milliseconds that a job takes: the mean of the last ones. By kind, mip and height, since
+    /// blocks of air, of the surface and of caves differ by orders of magnitude.
+    millis: FxHashMap<(JobKind, u8, i32), f64>,
     /// Milliseconds that queries take to follow what planning wrote.
     follow_millis: f64,
     /// Whether an update had no time for any job, and none was done since.
@@ -179,13 +187,13 @@ impl Terrain {
         while self.advance(&viewers, &meter) {
             let most = meter.left().min(at_once());
             let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job()).take(most).collect();
-            let Some(kind) = jobs.iter().map(Job::kind).max() else {
+            let Some(row) = jobs.iter().map(row_of).max() else {
                 if most > 0 && self.publish_whole() {
                     continue;
                 }
                 break;
             };
-            let waits = !meter.may_begin(LONG_JOB * self.flight.millis[kind as usize]);
+            let waits = !meter.may_begin(self.flight.expected_millis(row));
             if waits && !self.flight.was_late {
                 // What is dropped is handed out again, first of all.
                 self.flight.was_late = meter.spent == 0;
@@ -197,7 +205,7 @@ impl Terrain {
             for done in self.flight.run(jobs, &fill) {
                 self.finish_job(done);
             }
-            approach(&mut self.flight.millis[kind as usize], meter.elapsed() - start);
+            self.flight.note(row, meter.elapsed() - start);
         }
         self.rest(&meter);
         let start = meter.elapsed();
@@ -289,7 +297,27 @@ fn approach(mean: &mut f64, value: f64) {
     }
 }
 
+/// What jobs that take as long as this one have in common.
+fn row_of(job: &Job) -> (JobKind, u8, i32) {
+    let block = job.block();
+    (job.kind(), block.mip, block.pos.y)
+}
+
 impl Flight {
+    /// Returns how many milliseconds a job may take; 0 if there was none like it.
+    fn expected_millis(&self, row: (JobKind, u8, i32)) -> f64 {
+        self.millis.get(&row).map_or(0.0, |millis| LONG_JOB * millis)
+    }
+
+    fn note(&mut self, row: (JobKind, u8, i32), millis: f64) {
+        if self.millis.len() >= MOST_ROWS {
+            self.millis.clear();
+        }
+        if millis.is_finite() {
+            approach(self.millis.entry(row).or_insert(millis), millis);
+        }
+    }
+
     /// Returns how many milliseconds queries may take to follow what planning writes.
     pub fn follow_millis(&self) -> f64 {
         LONG_JOB * self.follow_millis
