@@ -126,7 +126,8 @@ pub struct TerrainColliders {
     blocks: FxHashMap<Block, Present>,
     interests: Interests,
     /// Boxes that the next sync keeps ground ready in, voxels.
-    wanted: Vec<Aabb>,
+    /// In world metres: where voxels lie is known at the next sync.
+    wanted: Vec<[[f64; 3]; 2]>,
     /// Blocks of the boxes that the last one did.
     kept: Vec<Block>,
     /// Bodies at the last sync.
@@ -228,16 +229,17 @@ impl TerrainColliders {
         true
     }
 
-    /// Keeps ground ready in a box of the world, metres, at the next sync: for rays, shape
-    /// casts and characters where no body is.
+    /// Has ground ready in a box of the world, metres, from the next sync to the one after it: for
+    /// rays, shape casts and characters where no body is. Call it before every sync for as long
+    /// as you need it.
     pub fn want(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
-        let [min, max] = [min_m.into(), max_m.into()].map(|v| self.placement.voxel_from_world(v));
-        self.wanted.push(Aabb { min, max });
+        self.wanted.push([min_m.into(), max_m.into()]);
     }
 
-    /// What was met, from the collider of a hit and its part: `subshape` of a ray hit,
-    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. None if the
-    /// collider is no ground.
+    /// Returns what was hit, from the collider of a hit and its part: `subshape` of a ray hit,
+    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. `None` if the collider is
+    /// not ground, or the voxel is no longer held. Call it before the next edit: the material is
+    /// that of the cells now.
     pub fn surface(
         &self,
         ground: &Collider,
@@ -249,6 +251,12 @@ impl TerrainColliders {
         let voxel = shape.ground().voxel(part)?;
         let material = ground.snapshot().cell(voxel).ok()?.material;
         Some(GroundHit { material, voxel, block: shape.ground().block() })
+    }
+
+    /// Whether a body waits for ground that has not come. Rapier counts it as sleeping meanwhile,
+    /// which says nothing about whether it rests.
+    pub fn is_waiting(&self, body: RigidBodyHandle) -> bool {
+        self.waiting.contains(body)
     }
 
     /// Handles of all colliders, with their blocks, in no order.
@@ -289,9 +297,18 @@ impl TerrainColliders {
             remove(handle, colliders, islands, bodies);
         }
         self.waiting.release_all(bodies);
+        // What sleeps is not looked at, and would be left without ground at the next sync.
+        for body in self.interests.bodies().collect::<Vec<_>>() {
+            if bodies.contains(body) {
+                islands.wake_up(bodies, body, true);
+            }
+        }
         self.blocks.clear();
         self.interests.clear();
         self.kept.clear();
+        self.wanted.clear();
+        self.tries.clear();
+        self.body_count = usize::MAX;
     }
 
     fn look_at_bodies(
@@ -397,7 +414,9 @@ impl TerrainColliders {
 
     fn look_at_wanted(&mut self, ground: &Collider, moves: &mut Moves) {
         moves.left.append(&mut self.kept);
-        for aabb in self.wanted.drain(..) {
+        for corners in self.wanted.drain(..) {
+            let [min, max] = corners.map(|corner| self.placement.voxel_from_world(corner));
+            let aabb = Aabb { min, max };
             ground.broadphase().blocks_in(&aabb, Surfaces::Solid, |block, touch| {
                 if touch.solid {
                     self.kept.push(block);
@@ -577,7 +596,10 @@ fn grounds_of(
             let made = solid.map(|tree| {
                 grounds(tree, block, ground.snapshot(), placement.voxel_size_m as f32, scratch)
             });
-            (made.unwrap_or_default(), false)
+            let mut made = made.unwrap_or_default();
+            // There is no shape of nothing.
+            made.retain(|(_, ground)| ground.part_count() > 0);
+            (made, false)
         }
     }
 }

@@ -59,6 +59,10 @@ mod waiting;
 #[cfg(feature = "rapier")]
 mod water;
 
+/// The Rapier that this crate speaks to, for the types of its sets.
+#[cfg(feature = "rapier")]
+pub use rapier3d;
+
 #[cfg(feature = "rapier")]
 pub use colliders::{GroundHit, Holdings, Options, Sets, SyncReport, TerrainColliders};
 pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};

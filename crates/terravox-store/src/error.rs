@@ -49,7 +49,7 @@ pub enum StoreError {
         version: u16,
     },
     /// Another program, or another handle of this one, has the file open.
-    #[error("{}: the world is open in another program; close it there first", path.display())]
+    #[error("{}: the world is open in another program, or elsewhere in this one; close it there first", path.display())]
     InUse {
         /// The file.
         path: PathBuf,

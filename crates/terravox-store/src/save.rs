@@ -21,7 +21,8 @@ impl Store {
     ///
     /// `fill` is what `Terrain::update` takes. Only worlds that grow
     /// ([`WorldInfo::grows`](crate::WorldInfo::grows)) need it: a coarse block that is stored
-    /// for the first time starts from what `fill` makes of it. Else `|_| {}` does.
+    /// for the first time starts from what `fill` makes of it; one that writes nothing makes holes in
+    /// the far view. In a complete world `|_| {}` does.
     ///
     /// One store takes what is unsaved of one grid: saving to two files in turn leaves each
     /// with a part. Threads that save at once wait for each other.
