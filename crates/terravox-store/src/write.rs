@@ -85,7 +85,9 @@ impl Store {
     ) -> Result<SaveStats, StoreError> {
         let info = self.info();
         if info.grows() && info.generator.is_some() {
-            let what = "this world grows from a generator; use Store::save, with the generator as `fill`".to_owned();
+            let what =
+                "this world grows from a generator; use Store::save, with the generator as `fill`"
+                    .to_owned();
             return Err(StoreError::Refused { path: self.path().to_owned(), what });
         }
         let mut chunks = snapshot.chunks();

@@ -135,6 +135,7 @@ impl Shores {
     }
 
     /// The solid cells of `region` that carry water, with their levels, in no order.
+    #[cfg(test)]
     pub(crate) fn carried(
         &mut self,
         snapshot: &Snapshot,
@@ -284,6 +285,7 @@ pub(crate) mod naive {
     use super::*;
 
     /// The solid cells of `region` that carry water, with their levels, sorted.
+    #[cfg(test)]
     pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
         let around = shore_depends_on(region);
         let mut cells = DenseBox::default();

@@ -71,6 +71,8 @@ pub(super) struct Remade<'a> {
     pub words: BlockWords,
     pub solid: &'a [Mask; 64],
     pub wet: &'a [Mask; 64],
+    /// Whether water is so near that a shore may carry it into the chunk.
+    pub is_near_water: bool,
 }
 
 /// Index in its chunk's words of a block.

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::mesh::Shores;
-use crate::voxel::{ChunkPos, Region, Snapshot, VoxelPos};
+use crate::mesh::{Shores, shore_depends_on};
+use crate::voxel::{ChunkPos, Snapshot};
 
 use super::Mask;
 use super::bits::{Kinds, slices, spread};
@@ -20,9 +20,9 @@ const LAYER: u64 = 0xffff;
 /// Makes masks. Holds scratch memory: keep one per thread.
 pub(super) struct MaskMaker {
     rows: Rows,
-    /// Wet cells, if some solid one holds or carries water.
+    /// Wet cells, if some solid one holds water or may carry some.
     wet: [[u32; 32]; 32],
-    /// Finds what carries water.
+    /// Finds water near chunks.
     pub shores: Shores,
     /// What the last chunk has, of the layers that were asked for.
     pub words: BlockWords,
@@ -44,12 +44,21 @@ impl MaskMaker {
         })
     }
 
-    /// Makes the masks of some layers of blocks (0 to 4) of a chunk.
+    /// Whether there is water so near to a chunk that a shore may carry it there. May say yes
+    /// though there is none.
+    pub fn is_near_water(&mut self, snapshot: &Snapshot, chunk: ChunkPos) -> bool {
+        !self.shores.is_dry(snapshot, 0, shore_depends_on(chunk.region()))
+    }
+
+    /// Makes the masks of some layers of blocks (0 to 4) of a chunk. Near water, all solid cells
+    /// with air above count as wet: which of them a shore carries water over is found only when
+    /// a mesh or a body asks, since it takes a hundred times as long.
     pub fn make(
         &mut self,
         snapshot: &Snapshot,
-        (chunk, around): (ChunkPos, &Around<'_>),
+        around: &Around<'_>,
         layers: Range<usize>,
+        is_near_water: bool,
     ) {
         let kinds = Kinds::new(snapshot.materials().kinds());
         self.words = BlockWords::default();
@@ -65,13 +74,10 @@ impl MaskMaker {
         }
         let ys = 8 * layers.start..8 * layers.end;
         self.rows.read(kinds, around, ys.clone());
-        let mut shores = std::mem::take(&mut self.shores);
-        let carried = shores.carried(snapshot, 0, slices_of(chunk, ys));
         for layer in layers {
             self.solid_layer(layer);
-            self.liquid_layer(layer, water, (chunk.min_voxel(), carried));
+            self.liquid_layer(layer, water, is_near_water);
         }
-        self.shores = shores;
     }
 
     fn solid_layer(&mut self, layer: usize) {
@@ -103,16 +109,11 @@ impl MaskMaker {
         self.words.all_solid |= full_blocks(&full) << (16 * layer);
     }
 
-    fn liquid_layer(
-        &mut self,
-        layer: usize,
-        water: &[(u16, u8)],
-        (min, carried): (VoxelPos, &[(VoxelPos, u8)]),
-    ) {
+    fn liquid_layer(&mut self, layer: usize, water: &[(u16, u8)], is_near_water: bool) {
         let plane = &self.rows.liquid;
         let ys = 8 * layer..8 * layer + 8;
         let mut full = [u32::MAX; 32];
-        let mut some = 0;
+        let (mut some, mut may_carry) = (0, 0);
         for y in ys.clone() {
             let own = plane.own(y);
             for z in 0..32 {
@@ -120,16 +121,18 @@ impl MaskMaker {
                 some |= own[z];
             }
             self.wet[y] = *own;
+            if is_near_water {
+                let carrying = under_air(&self.rows, y);
+                for z in 0..32 {
+                    self.wet[y][z] |= carrying[z];
+                    may_carry |= carrying[z];
+                }
+            }
         }
         let from = water.partition_point(|entry| usize::from(entry.0) < 1024 * ys.start);
         let to = water.partition_point(|entry| usize::from(entry.0) < 1024 * ys.end);
-        let carried = carried.iter().map(|&(at, _)| (at - min).to_array().map(|at| at as usize));
-        let carried = carried.filter(|at| ys.contains(&at[1]));
-        if some == 0 && from == to && carried.clone().next().is_none() {
+        if some | may_carry == 0 && from == to {
             return;
-        }
-        for [x, y, z] in carried {
-            self.wet[y][z] |= 1 << x;
         }
         for &(cell, _) in &water[from..to] {
             let cell = usize::from(cell);
@@ -151,11 +154,12 @@ impl MaskMaker {
     }
 }
 
-/// The cells of some slices of a chunk.
-fn slices_of(chunk: ChunkPos, ys: Range<usize>) -> Region {
-    let Region { mut min, mut max } = chunk.region();
-    (min.y, max.y) = (min.y + ys.start as i32, min.y + ys.end as i32);
-    Region { min, max }
+/// Solid cells of a slice that have air above.
+#[inline(always)]
+fn under_air(rows: &Rows, y: usize) -> [u32; 32] {
+    let own = rows.solid.own(y);
+    let (solid, liquid) = (rows.solid.window(y + 2, 1), rows.liquid.window(y + 2, 1));
+    std::array::from_fn(|z| own[z] & !(solid[z] | liquid[z]))
 }
 
 /// Cells of a slice that are set and have a face neighbour that is not.

@@ -57,13 +57,14 @@ pub struct Touch {
 pub struct BlockMasks<'a> {
     /// Solid cells that have a face neighbour that is not solid.
     pub solid: Option<&'a Mask>,
-    /// Liquid cells and solid cells that hold water; none if all cells are liquid.
+    /// Liquid cells, solid cells that hold water, and near water solid cells with air above, over
+    /// which a shore may carry it; none if all cells are liquid.
     pub wet: Option<&'a Mask>,
     /// Whether all cells are solid.
     pub all_solid: bool,
     /// Whether all cells are liquid.
     pub all_liquid: bool,
-    /// Whether a cell with water has air beside it.
+    /// Whether a cell of those has air beside it.
     pub shows_liquid: bool,
     /// Whether the cells are not held at mip 0; then nothing else is said.
     pub unknown: bool,
@@ -139,7 +140,7 @@ impl Broadphase {
         for &region in regions {
             add_layers(region, &mut dirty);
             if self.has_shore(snapshot, region, maker) {
-                add_layers(shore_depends_on(region), &mut dirty);
+                self.add_near_water(snapshot, region, maker, &mut dirty);
             }
         }
         for (&chunk, &layers) in &dirty {
@@ -151,6 +152,27 @@ impl Broadphase {
             }
         }
         self.sum_up();
+    }
+
+    /// Adds the chunks for which water that was written in a region is near now, or was.
+    fn add_near_water(
+        &self,
+        snapshot: &Snapshot,
+        region: Region,
+        maker: &mut MaskMaker,
+        dirty: &mut FxHashMap<ChunkPos, u8>,
+    ) {
+        // Water is found in cubes of 8³.
+        for chunk in shore_depends_on(region).grow(8).blocks::<5>() {
+            let Some(page) = self.page(page_of(chunk)) else { continue };
+            let has_solid = page.chunk(chunk).is_some_and(|record| record.words.solid != 0);
+            if has_solid
+                && !dirty.contains_key(&chunk)
+                && maker.is_near_water(snapshot, chunk) != page.is_near_water(chunk)
+            {
+                dirty.insert(chunk, ALL_LAYERS);
+            }
+        }
     }
 
     /// Adds to `regions`, which were written, those in which shores may carry other water
@@ -191,7 +213,7 @@ impl Broadphase {
             let mut page = PageBlocks::new(snapshot);
             for chunk in position.region().blocks::<5>() {
                 if snapshot.is_listed(chunk) {
-                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, maker));
+                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, None, maker));
                 }
             }
             page.shrink();
@@ -216,8 +238,8 @@ impl Broadphase {
         }
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
         // What was unknown has nothing to keep.
-        let layers = if page.is_unknown(chunk) { ALL_LAYERS } else { layers };
-        page.update(chunk, remake(snapshot, chunk, layers, maker));
+        let kept = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
+        page.update(chunk, remake(snapshot, chunk, layers, kept, maker));
     }
 
     /// The page at `page`; none if all of it is as unlisted chunks are.
@@ -322,17 +344,21 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
     }
 }
 
-/// Makes some layers (bits) of a chunk anew; none if the chunk is unknown.
+/// Makes some layers (bits) of a chunk anew, all of them unless what is kept was made as near
+/// to water, or as far from it; none if the chunk is unknown.
 fn remake<'a>(
     snapshot: &Snapshot,
     chunk: ChunkPos,
     layers: u8,
+    kept: Option<bool>,
     maker: &'a mut MaskMaker,
 ) -> Option<Remade<'a>> {
     let around = Around::new(snapshot, chunk)?;
+    let is_near_water = around.one_material().is_none() && maker.is_near_water(snapshot, chunk);
+    let layers = if kept == Some(is_near_water) { layers } else { ALL_LAYERS };
     let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
     let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();
-    maker.make(snapshot, (chunk, &around), range);
+    maker.make(snapshot, &around, range, is_near_water);
     let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
-    Some(Remade { blocks, words: *words, solid, wet })
+    Some(Remade { blocks, words: *words, solid, wet, is_near_water })
 }

@@ -2,7 +2,7 @@
 
 use crate::collide::{Block, REACH, Surfaces};
 use crate::math::Aabb;
-use crate::mesh::carried_slowly;
+use crate::mesh::{carried_slowly, shore_depends_on};
 use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
 use super::{Mask, Touch};
@@ -60,6 +60,28 @@ pub(super) fn block(snapshot: &Snapshot, block: Block) -> NaiveBlock {
     out.solid = (solid != [0; 8]).then_some(solid);
     out.wet = (wet != [0; 8] && !out.all_liquid).then_some(wet);
     out
+}
+
+/// Panics unless the wet cells of a block are those that are wet, and near water some solid
+/// ones with air above.
+pub(super) fn assert_wet(snapshot: &Snapshot, block: Block, fast: &NaiveBlock, slow: &NaiveBlock) {
+    let (marked, wet) = (fast.wet.unwrap_or_default(), slow.wet.unwrap_or_default());
+    let mut shows = slow.shows_liquid;
+    for at in block.region().voxels() {
+        let local = at - block.min_voxel();
+        let has = |mask: &Mask| mask[local.y as usize] >> (local.x + 8 * local.z) & 1 == 1;
+        assert!(has(&marked) || !has(&wet), "{at} is wet");
+        if has(&marked) && !has(&wet) {
+            let above = cell(snapshot, at + VoxelPos::new(0, 1, 0)).0;
+            assert_eq!((cell(snapshot, at).0, above), (Kind::Solid, Kind::Air), "{at}");
+            shows = true;
+        }
+    }
+    if marked != wet {
+        let reach = shore_depends_on(block.min_voxel().chunk().region()).grow(8);
+        assert!(reach.voxels().any(|at| cell(snapshot, at).1), "no water is near {block}");
+    }
+    assert_eq!(fast.shows_liquid, shows, "block {block}");
 }
 
 /// What of a block a box may touch, by comparing it with every cell of the masks.

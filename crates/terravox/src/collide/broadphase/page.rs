@@ -21,6 +21,8 @@ pub(crate) struct PageBlocks {
     pub all_liquid: ChunkBits,
     /// Chunks that are not held at mip 0, or unlisted in a world where that is unknown.
     pub unknown: ChunkBits,
+    /// Chunks with a record whose masks were made as near water.
+    near_water: ChunkBits,
     /// Chunks that a ray must look at, for each of the 2³ parts of 4³ chunks, x + 2 z +
     /// 4 y: those with faces, and unknown ones. A bit a chunk, x + 4 z + 16 y.
     parts: [u64; 8],
@@ -65,6 +67,7 @@ impl PageBlocks {
             all_solid: [0; 8],
             all_liquid: [0; 8],
             unknown: [unknown; 8],
+            near_water: [0; 8],
             parts: [unknown; 8],
             index: [NONE; 512],
             records: Vec::new(),
@@ -128,12 +131,19 @@ impl PageBlocks {
         self.unknown[word] >> bit & 1 != 0
     }
 
+    /// Whether the masks of a chunk were made as near water.
+    pub fn is_near_water(&self, chunk: ChunkPos) -> bool {
+        let (word, bit) = place(chunk);
+        self.near_water[word] >> bit & 1 != 0
+    }
+
     /// Sets the blocks of a chunk that were made anew; `None` makes it unknown.
     pub(super) fn update(&mut self, chunk: ChunkPos, remade: Option<Remade<'_>>) {
         let at = place(chunk);
         let words = self.words(chunk);
         let old = self.take_record(at);
         set(&mut self.unknown, at, remade.is_none());
+        set(&mut self.near_water, at, remade.as_ref().is_some_and(|remade| remade.is_near_water));
         let record =
             remade.map(|remade| old.unwrap_or_else(|| ChunkBlocks::simple(words)).updated(&remade));
         let words = record.as_ref().map_or_else(BlockWords::default, |record| record.words);
