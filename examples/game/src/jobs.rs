@@ -1,0 +1,86 @@
+//! Threads of the game's own that fill and mesh what the player is to see.
+
+use cpu_time::ThreadTime;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Part, Terrain, Viewer};
+
+const THREADS: usize = 2;
+/// Jobs that wait or run at most: few, so that the next ones are for where the player is then.
+const MOST: usize = 12;
+/// For choosing what is to be done, each frame.
+const PLANNING: Budget = Budget::Millis(2.0);
+
+pub struct Workers {
+    /// None when the threads are to end.
+    jobs: Option<Sender<Job>>,
+    results: Receiver<thread::Result<FinishedJob>>,
+    threads: Vec<JoinHandle<()>>,
+    in_flight: usize,
+    /// What the frames took of the main thread's processor time.
+    pub times: Vec<Duration>,
+}
+
+impl Workers {
+    pub fn start(fill: impl Fn(&mut Part<'_>) + Send + Clone + 'static) -> Workers {
+        let (jobs, work) = mpsc::channel::<Job>();
+        let (done, results) = mpsc::channel();
+        let work = Arc::new(Mutex::new(work));
+        let start = |_| {
+            let (work, done, fill) = (work.clone(), done.clone(), fill.clone());
+            thread::spawn(move || {
+                let mut scratch = JobScratch::default();
+                loop {
+                    let Ok(job) = work.lock().expect("recv does not panic").recv() else { return };
+                    // A panic goes to the main thread, which would wait for a lost job for ever.
+                    let run = AssertUnwindSafe(|| job.run(&mut scratch, &fill));
+                    if done.send(catch_unwind(run)).is_err() {
+                        return;
+                    }
+                }
+            })
+        };
+        let threads = (0..THREADS).map(start).collect();
+        Workers { jobs: Some(jobs), results, threads, in_flight: 0, times: Vec::new() }
+    }
+
+    /// Takes in what is done and hands out what is next: once a frame.
+    pub fn frame(&mut self, terrain: &mut Terrain, viewer: Viewer) {
+        let start = ThreadTime::now();
+        while let Ok(done) = self.results.try_recv() {
+            self.finish(terrain, done);
+        }
+        for job in terrain.take_jobs(&[viewer], PLANNING, MOST - self.in_flight) {
+            let jobs = self.jobs.as_ref().expect("there until dropped");
+            jobs.send(job).expect("the threads go on as long");
+            self.in_flight += 1;
+        }
+        self.times.push(start.elapsed());
+        if self.in_flight == MOST {
+            self.wait(terrain); // no screen slows this game down: keep step with the threads
+        }
+    }
+
+    /// Waits for a result, if any is to come.
+    pub fn wait(&mut self, terrain: &mut Terrain) {
+        if self.in_flight > 0 {
+            let done = self.results.recv().expect("the threads go on as long");
+            self.finish(terrain, done);
+        }
+    }
+
+    fn finish(&mut self, terrain: &mut Terrain, done: thread::Result<FinishedJob>) {
+        self.in_flight -= 1;
+        terrain.finish_job(done.unwrap_or_else(|panic| resume_unwind(panic)));
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.jobs = None;
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}

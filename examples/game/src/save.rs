@@ -1,0 +1,115 @@
+//! What the game keeps beside the ground, and the thread that writes both.
+
+use crate::Result;
+use crate::world::Land;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use terravox::terrain::{Terrain, Unsaved};
+use terravox_store::{Store, StoreError};
+
+/// Name of the game's bytes in the world file.
+const NAME: &str = "game";
+
+/// All of the game but the ground; points are on the map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Number of the save.
+    pub save: u32,
+    /// Deeds so far.
+    pub deeds: u32,
+    pub player: [f64; 3],
+    pub bodies: Vec<[f64; 3]>,
+}
+
+impl State {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let points = [self.player].into_iter().chain(self.bodies.iter().copied());
+        let points = points.flatten().flat_map(f64::to_le_bytes);
+        [self.save, self.deeds].into_iter().flat_map(u32::to_le_bytes).chain(points).collect()
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<State> {
+        let (numbers, points) = bytes.split_at_checked(8)?;
+        let [save, deeds] = [0, 4].map(|i| std::array::from_fn(|j| numbers[i + j]));
+        let number = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
+        let point = |bytes: &[u8]| {
+            Some([number(&bytes[..8])?, number(&bytes[8..16])?, number(&bytes[16..])?])
+        };
+        let mut points =
+            points.chunks(24).map(|bytes| (bytes.len() == 24).then(|| point(bytes))?);
+        Some(State {
+            save: u32::from_le_bytes(save),
+            deeds: u32::from_le_bytes(deeds),
+            player: points.next()??,
+            bodies: points.collect::<Option<_>>()?,
+        })
+    }
+
+    /// What a world file has; none in a new world.
+    pub fn load(store: &Store) -> Result<Option<State>> {
+        let Some(bytes) = store.extra(NAME)? else { return Ok(None) };
+        Ok(Some(State::from_bytes(&bytes).ok_or("the bytes of the game make no sense")?))
+    }
+}
+
+/// Saves on a thread of its own, while the game goes on.
+pub struct Saver {
+    /// None when the thread is to end.
+    work: Option<Sender<(u32, Unsaved)>>,
+    written: Receiver<(Unsaved, std::result::Result<(), StoreError>)>,
+    thread: Option<JoinHandle<()>>,
+    pub is_busy: bool,
+    pub count: u32,
+}
+
+impl Saver {
+    pub fn start(store: Arc<Store>, land: Land) -> Saver {
+        let (work, to_save) = mpsc::channel::<(u32, Unsaved)>();
+        let (done, written) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            for (number, unsaved) in to_save {
+                let saved = store.save(&unsaved, |part| store.fill(part, |part| land.fill(part)));
+                if saved.is_ok() {
+                    println!("saved {number}"); // a promise: no kill takes it away
+                }
+                if done.send((unsaved, saved.map(drop))).is_err() {
+                    return;
+                }
+            }
+        });
+        Saver { work: Some(work), written, thread: Some(thread), is_busy: false, count: 0 }
+    }
+
+    /// Starts to save the world as it is now.
+    pub fn save(&mut self, terrain: &Terrain, state: &State) {
+        let [x, y, z] = state.player;
+        println!("saving {} {} {x} {y} {z}", state.save, state.deeds);
+        let unsaved = terrain.unsaved().with_data(NAME, state.to_bytes());
+        let work = self.work.as_ref().expect("there until dropped");
+        work.send((state.save, unsaved)).expect("the thread goes on as long");
+        self.is_busy = true;
+    }
+
+    /// Takes in what was written; waits for it, if told to.
+    pub fn finish(&mut self, terrain: &mut Terrain, wait: bool) -> Result<()> {
+        let done = match self.is_busy && wait {
+            true => self.written.recv().ok(),
+            false => self.written.try_recv().ok(),
+        };
+        if let Some((unsaved, saved)) = done {
+            saved?;
+            terrain.mark_saved(&unsaved);
+            self.is_busy = false;
+            self.count += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        self.work = None;
+        self.thread.take().map(JoinHandle::join);
+    }
+}
