@@ -35,11 +35,11 @@ pub(crate) fn encode(bodies: &[SavedBody], kinds: &[Kind; 256]) -> Result<Vec<u8
     let (mut coder, mut cells, mut value) =
         (ValueCoder::new(kinds), DenseBox::default(), Vec::new());
     let mut memory = 0;
-    for body in bodies {
+    for (number, body) in bodies.iter().enumerate() {
         if body.cells.materials().kinds() != kinds {
             return Err("materials of other kinds than the world's".to_owned());
         }
-        put_motion(body, &mut out)?;
+        put_motion(body, &mut out).map_err(|what| format!("body {number}: {what}"))?;
         let chunks = body.cells.chunks();
         out.extend((chunks.len() as u32).to_le_bytes());
         for chunk in chunks {

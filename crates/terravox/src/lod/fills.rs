@@ -6,7 +6,7 @@
 
 use super::pick::{Picker, square_distance};
 use crate::voxel::{ChunkPos, Held, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Weak};
 
 /// Blocks that have to come for it to be worth a look what they allow.
@@ -67,6 +67,8 @@ pub(crate) struct Fills {
     asked: FxHashMap<MipBlock, Asked>,
     /// Could not be had this round.
     refused: Vec<MipBlock>,
+    /// Could not be had when they were last asked for: nobody waits for them.
+    barren: FxHashSet<MipBlock>,
     /// Blocks that came since blocks were last asked for.
     news: usize,
 }
@@ -102,14 +104,16 @@ impl Fills {
         self.near_for = Some(picker.clone());
     }
 
-    /// Whether all chunks near the viewers are asked for or held.
-    pub fn is_near_listed(&self) -> bool {
-        self.near.is_empty()
+    /// Whether all chunks near the viewers are asked for or held, but for those that cannot be had.
+    pub fn has_no_near_left(&self) -> bool {
+        self.near.iter().all(|block| self.barren.contains(block))
     }
 
-    /// Whether any block is asked for, or worked on.
+    /// Whether any block is asked for, or worked on, that may be had.
     pub fn is_asking(&self) -> bool {
-        !(self.asked.is_empty() && self.wanted.is_empty() && self.near.is_empty())
+        let may_come = |block: &MipBlock| !self.barren.contains(block);
+        let mut all = self.near.iter().chain(&self.wanted).chain(self.asked.keys());
+        all.any(may_come)
     }
 
     /// Whether a block is a chunk near a viewer, which is held as soon as it comes.
@@ -138,11 +142,21 @@ impl Fills {
         let lost = self.asked.extract_if(|_, asked| asked.receipt.is_lost());
         let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
         lost.sort_unstable();
-        for block in std::mem::take(&mut self.refused).into_iter().chain(lost) {
+        for block in lost {
             match self.is_near(block) {
                 true => self.near.push(block),
                 false => self.wanted.push(block),
             }
+        }
+        // Last of all: others may be had.
+        let refused = std::mem::take(&mut self.refused);
+        if !refused.is_empty() {
+            self.near.retain(|block| !refused.contains(block));
+            self.wanted.retain(|block| !refused.contains(block));
+            let (near, wanted): (Vec<_>, Vec<_>) =
+                refused.into_iter().partition(|&block| self.is_near(block));
+            self.near.splice(0..0, near);
+            self.wanted.splice(0..0, wanted);
         }
     }
 
@@ -152,7 +166,10 @@ impl Fills {
         version: u64,
         has: impl Fn(MipBlock) -> bool,
     ) -> Option<(MipBlock, Ticket)> {
-        take(&mut self.near, &mut self.asked, version, has)
+        let refused = &self.refused;
+        take(&mut self.near, &mut self.asked, version, |block| {
+            refused.contains(&block) || has(block)
+        })
     }
 
     /// Takes the block that is asked for next by a step.
@@ -161,7 +178,10 @@ impl Fills {
         version: u64,
         has: impl Fn(MipBlock) -> bool,
     ) -> Option<(MipBlock, Ticket)> {
-        take(&mut self.wanted, &mut self.asked, version, has)
+        let refused = &self.refused;
+        take(&mut self.wanted, &mut self.asked, version, |block| {
+            refused.contains(&block) || has(block)
+        })
     }
 
     /// Whether no block is asked for.
@@ -180,19 +200,27 @@ impl Fills {
             return None;
         }
         self.news += 1;
+        self.barren.remove(&block);
         Some(self.asked.remove(&block).map_or(0, |asked| asked.version))
     }
 
     /// Asks for a block again whose cells came, but went stale on the way.
     pub fn ask_again(&mut self, block: MipBlock) {
-        self.refused.push(block);
+        self.refuse_once(block);
+    }
+
+    fn refuse_once(&mut self, block: MipBlock) {
+        if !self.refused.contains(&block) {
+            self.refused.push(block);
+        }
     }
 
     /// Notes that a block cannot be had now.
     pub fn refuse(&mut self, block: MipBlock, ticket: &Ticket) {
         if self.asked.get(&block).is_some_and(|asked| asked.receipt.is_of(ticket)) {
             self.asked.remove(&block);
-            self.refused.push(block);
+            self.barren.insert(block);
+            self.refuse_once(block);
         }
     }
 }

@@ -457,6 +457,8 @@ impl Lod {
     /// Blocks whose cells are missing to hold `region`, in voxels, at mip 0: for each mip,
     /// the coarsest first.
     pub fn missing(&mut self, grid: &mut VoxelGrid, region: Region) -> Vec<Vec<MipBlock>> {
+        // What came before a save and waits may lack what was edited.
+        self.read_changes(grid);
         let over = |mip: u8| {
             let blocks = region.coarser(5 + u32::from(mip)).voxels();
             blocks.map(move |pos| MipBlock::new(mip, pos))

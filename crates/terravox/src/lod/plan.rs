@@ -107,7 +107,11 @@ impl Lod {
         more: More<'_>,
     ) -> bool {
         let picker = self.picker(viewers, true);
-        let everything = picker.viewers.is_empty();
+        let everything = viewers.is_empty();
+        if picker.viewers.is_empty() && !everything {
+            // None of them is anywhere: what is shown stays.
+            return true;
+        }
         if !everything {
             self.fills.list_near(grid, &picker);
             self.hold_staged_near(grid, more);
@@ -227,8 +231,13 @@ impl Lod {
                 self.show_root(grid, root, draft);
             }
         }
+        let left: Vec<MipBlock> = self.tiling.roots().filter(|&root| near.lost(root)).collect();
+        for root in left {
+            self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
+            self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
+        }
         let Some(coming) = &self.coming else { return false };
-        let listed = self.fills.is_near_listed() || grid.unlisted() == Unlisted::Air;
+        let listed = self.fills.has_no_near_left() || grid.unlisted() == Unlisted::Air;
         // What a moving viewer left behind may be shown coarser.
         let matters = |leaf: &MipBlock| near.distance(*leaf) <= near.near;
         let covers = listed && self.tiling.leaves().filter(matters).all(|leaf| coming.has(leaf));
@@ -388,8 +397,11 @@ impl Lod {
         draft.wanted.retain(|&block| seen.insert(block));
         self.fills.want(std::mem::take(&mut draft.wanted));
         draft.ready.clear();
-        if self.coming.is_none() {
-            self.residency.evict(grid, &self.tiling, picker, self.options.max_bytes);
+        // While an island is shown, the tiling that is coming is chosen in its place.
+        let island = self.coming.as_ref();
+        if island.is_none() || self.is_unseen {
+            let tilings = (&self.tiling, island);
+            self.residency.evict(grid, tilings, picker, self.options.max_bytes);
         }
     }
 

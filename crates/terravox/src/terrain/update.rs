@@ -13,9 +13,10 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Viewer {
-    /// Position, world metres.
+    /// Position, world metres. A viewer whose position is not finite is passed over.
     pub position_m: [f64; 3],
-    /// How far the viewer sees, metres.
+    /// How far the viewer sees, metres; infinity counts as 16 blocks of the coarsest mip
+    /// (131 km by default, which takes long to fill), and a viewer with NaN is passed over.
     pub distance_m: f64,
 }
 
@@ -80,7 +81,10 @@ impl Meter {
     pub fn new(budget: Budget, clock: Option<Clock>) -> Meter {
         let start = match clock {
             _ if !matches!(budget, Budget::Millis(_)) => Start::Unknown,
-            Some(clock) => Start::Clock(clock, clock()),
+            Some(clock) => match clock() {
+                start if start.is_finite() => Start::Clock(clock, start),
+                _ => Start::Unknown,
+            },
             None if HAS_INSTANT => Start::Instant(Instant::now()),
             None => Start::Unknown,
         };

@@ -129,7 +129,7 @@ fn calls(block: MipBlock, slope: impl Into<Slope>, distance: impl Fn([f64; 3]) -
 }
 
 /// A check for every value, and some for every cube, in builds with debug assertions.
-const CHECKS: usize = if cfg!(debug_assertions) { 7 } else { 1 };
+const CHECKS: usize = if cfg!(debug_assertions) { 9 } else { 1 };
 
 #[test]
 fn deep_ground_and_high_air_ask_once_a_block() {
