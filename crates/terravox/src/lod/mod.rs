@@ -179,6 +179,8 @@ pub struct Lod {
     fills: Fills,
     /// While `tiling` is an island near the viewers: what is to take its place.
     coming: Option<Tiling>,
+    /// Whether a viewer left parts of the island behind.
+    is_left: bool,
     /// Whether it is shown for viewers, not all that is listed.
     is_view: bool,
     /// Whether `tiling` is just now the one that is coming: nothing of it is meshed.
@@ -227,6 +229,7 @@ impl Lod {
             out: None,
             fills: Fills::default(),
             coming: None,
+            is_left: false,
             is_view: false,
             is_unseen: false,
             scratch: DenseBox::default(),

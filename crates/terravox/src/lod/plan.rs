@@ -23,6 +23,10 @@ use std::collections::BTreeSet;
 /// Blocks that are asked for before the choice is made anew.
 const WANTED_AT_ONCE: usize = 256;
 
+/// Share of the near distance within which the land to the horizon has to be as fine as the island
+/// that it replaces, if the viewer moves.
+const INNER_SHARE: f64 = 0.25;
+
 /// Passes of a choice within one plan: a pass goes one level down.
 const MOST_PASSES: usize = 16;
 
@@ -162,6 +166,7 @@ impl Lod {
             self.changed = None;
         } else if !everything && !self.is_view {
             self.coming = (max_mip > 0).then(|| Tiling::new(max_mip));
+            self.is_left = false;
             self.chosen_for = None;
         }
         self.is_view = !everything;
@@ -232,14 +237,16 @@ impl Lod {
             }
         }
         let left: Vec<MipBlock> = self.tiling.roots().filter(|&root| near.lost(root)).collect();
+        self.is_left |= !left.is_empty();
         for root in left {
             self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
             self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
         }
         let Some(coming) = &self.coming else { return false };
         let listed = self.fills.has_no_near_left() || grid.unlisted() == Unlisted::Air;
-        // What a moving viewer left behind may be shown coarser.
-        let matters = |leaf: &MipBlock| near.distance(*leaf) <= near.near;
+        // What is chosen follows a moving viewer by some frames: then the nearest is enough.
+        let share = if self.is_left { INNER_SHARE } else { 1.0 };
+        let matters = |leaf: &MipBlock| near.distance(*leaf) <= share * near.near;
         let covers = listed && self.tiling.leaves().filter(matters).all(|leaf| coming.has(leaf));
         // Where near cells cannot be had, what is there is shown all the same.
         let stuck = listed && !self.fills.is_asking();
@@ -250,6 +257,7 @@ impl Lod {
     fn replace_island(&mut self, draft: &mut Draft) {
         self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
         self.tiling = self.coming.take().unwrap_or_default();
+        self.is_left = false;
         self.tiling.leaves().for_each(|leaf| draft.add(leaf));
         self.chosen_for = None;
         self.residency.forget_all_plain();
