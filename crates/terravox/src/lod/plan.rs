@@ -405,11 +405,8 @@ impl Lod {
         draft.wanted.retain(|&block| seen.insert(block));
         self.fills.want(std::mem::take(&mut draft.wanted));
         draft.ready.clear();
-        // While an island is shown, the tiling that is coming is chosen in its place.
-        let island = self.coming.as_ref();
-        if island.is_none() || self.is_unseen {
-            let tilings = (&self.tiling, island);
-            self.residency.evict(grid, tilings, picker, self.options.max_bytes);
+        if self.coming.is_none() {
+            self.residency.evict(grid, &self.tiling, picker, self.options.max_bytes);
         }
     }
 

@@ -142,12 +142,12 @@ impl Residency {
         self.plain.get(&block) == Some(&true)
     }
 
-    /// Lets go of what nothing shows (neither the tiling nor the island in its place) once it is more than what is shown, or the grid holds
+    /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
     /// more than `most_bytes`.
     pub fn evict(
         &mut self,
         grid: &mut VoxelGrid,
-        (tiling, island): (&Tiling, Option<&Tiling>),
+        tiling: &Tiling,
         picker: &Picker,
         most_bytes: usize,
     ) {
@@ -164,9 +164,7 @@ impl Residency {
         }
         let close =
             |block: MipBlock| block.mip == 0 && picker.distance(block) <= picker.near + 16.0;
-        let shown =
-            |block: MipBlock| tiling.has(block) || island.is_some_and(|island| island.has(block));
-        let used = |block: MipBlock| shown(block) || unsaved.contains(&block) || close(block);
+        let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || close(block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
         let chunks = grid.fine_chunks().map(MipBlock::from);
