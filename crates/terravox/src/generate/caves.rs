@@ -57,6 +57,14 @@ impl Capsule {
     }
 }
 
+/// Keeps the caves that may be the nearest one somewhere within `reach` voxels of `middle`.
+pub(super) fn retain_nearest(caves: &mut Vec<&Capsule>, middle: [f64; 3], reach: f64) {
+    let distances = caves.iter().map(|cave| cave.distance(middle));
+    // A voxel more than rounding needs.
+    let farthest = distances.fold(f64::INFINITY, f64::min) + 2.0 * reach + 1.0;
+    caves.retain(|cave| cave.distance(middle) <= farthest);
+}
+
 /// Distance to the nearest wall of `caves`, positive outside them; `walls` is how rough they
 /// are.
 #[inline]

@@ -265,6 +265,7 @@ impl Hills {
             let deep = fill.depth(cells.region(), cube) > 0.5 * edge + 1.0;
             let matters = |cave: &&Capsule| cave.matters(middle, HALF_DIAGONAL, edge, deep);
             near.extend(caves.iter().filter(matters));
+            caves::retain_nearest(&mut near, middle, HALF_DIAGONAL * edge);
             fill.cube(cells, cube, &near);
         }
         cells.set_all_water(fill.water);

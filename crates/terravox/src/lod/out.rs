@@ -3,6 +3,7 @@
 //! changes nothing.
 
 use super::fills::{Receipt, Ticket};
+use super::plan::More;
 use super::{Lod, MeshJob, MeshSwap, MeshedBlock, is_same};
 use crate::voxel::{MipBlock, Snapshot};
 use rustc_hash::FxHashMap;
@@ -45,14 +46,20 @@ impl Out {
 }
 
 impl Lod {
-    /// Hands the next job of the plan out; `None` if all are, or there is no plan. It comes
-    /// back by [`Lod::finish_mesh`], or is handed out again when it was dropped.
-    pub(crate) fn take_mesh_job(&mut self) -> Option<MeshJob> {
+    /// Hands the next job of the plan out; `None` if all are, there is no plan, or `more` returned
+    /// false while blocks without a surface were passed over. It comes back by
+    /// [`Lod::finish_mesh`], or is handed out again when it was dropped.
+    pub(crate) fn take_mesh_job(&mut self, more: More<'_>) -> Option<MeshJob> {
         let mut out = self.out.take()?;
         let mut found = None;
         while let Some(block) = out.todo.pop() {
             match self.job(&out.snapshot, block) {
-                None => out.finish_bare(block),
+                None => {
+                    out.finish_bare(block);
+                    if !more() {
+                        break;
+                    }
+                }
                 Some(mut job) => {
                     let ticket = Ticket::default();
                     out.asked.insert(block, ticket.receipt());

@@ -79,6 +79,15 @@ impl Picker {
             && self.viewers.iter().zip(&other.viewers).all(close)
     }
 
+    /// The same viewers, who see no farther than they can touch.
+    pub fn near(&self) -> Picker {
+        let mut near = self.clone();
+        for viewer in &mut near.viewers {
+            viewer.distance_voxels = viewer.distance_voxels.min(near.near);
+        }
+        near
+    }
+
     /// Voxels from the nearest viewer to a block, 0 inside; infinite without viewers.
     pub fn distance(&self, block: MipBlock) -> f64 {
         let square = |viewer: &LodViewer| square_distance(viewer, block);

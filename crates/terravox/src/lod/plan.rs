@@ -191,7 +191,12 @@ impl Lod {
                     return true;
                 }
                 Stage::Done => {
-                    if !self.choose_island(grid, planning) {
+                    let Planning { picker, draft, .. } = &mut *planning;
+                    let near = picker.near();
+                    if !self.choose_island(grid, &near, draft, more) {
+                        return false;
+                    }
+                    if !self.may_replace_island(grid, &near) {
                         return true;
                     }
                     let coming = self.coming.iter().flat_map(Tiling::nodes);
@@ -223,17 +228,21 @@ impl Lod {
         }
     }
 
-    /// Shows the chunks near the viewers that are held; returns whether the tiling that is
-    /// coming may take their place.
-    fn choose_island(&mut self, grid: &mut VoxelGrid, planning: &mut Planning) -> bool {
-        let Planning { picker, draft, .. } = planning;
-        let mut near = picker.clone();
-        for viewer in &mut near.viewers {
-            viewer.distance_voxels = viewer.distance_voxels.min(near.near);
-        }
+    /// Shows the chunks near the viewers that are held, and removes those that they left, as long
+    /// as there is time; returns whether it came to an end.
+    fn choose_island(
+        &mut self,
+        grid: &mut VoxelGrid,
+        near: &Picker,
+        draft: &mut Draft,
+        more: More<'_>,
+    ) -> bool {
         for root in near.roots(0) {
-            if self.residency.has(grid, root) {
+            if !self.tiling.has(root) && self.residency.has(grid, root) {
                 self.show_root(grid, root, draft);
+                if !more() {
+                    return false;
+                }
             }
         }
         let left: Vec<MipBlock> = self.tiling.roots().filter(|&root| near.lost(root)).collect();
@@ -241,7 +250,15 @@ impl Lod {
         for root in left {
             self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
             self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
+            if !more() {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Whether the tiling that is coming may take the island's place.
+    fn may_replace_island(&self, grid: &VoxelGrid, near: &Picker) -> bool {
         let Some(coming) = &self.coming else { return false };
         let listed = self.fills.has_no_near_left() || grid.unlisted() == Unlisted::Air;
         // What is chosen follows a moving viewer by some frames: then the nearest is enough.

@@ -124,10 +124,11 @@ impl Terrain {
     pub fn take_jobs(&mut self, viewers: &[Viewer], budget: Budget, most: usize) -> Vec<Job> {
         let meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
+        self.flight.drop_late();
         self.begin_frame();
         let mut jobs = Vec::new();
         while jobs.len() < most && self.advance(&viewers, &meter) {
-            match self.next_job() {
+            match self.next_job(&meter) {
                 Some(job) => jobs.push(job),
                 None if self.publish_whole() => {}
                 None => break,
@@ -171,13 +172,13 @@ impl Terrain {
     }
 
     /// What can be touched comes first, then what is to be shown, then what comes after.
-    pub(super) fn next_job(&mut self) -> Option<Job> {
+    pub(super) fn next_job(&mut self, meter: &Meter) -> Option<Job> {
         let placement = self.made_at;
         let fill = |(block, ticket)| Job(Work::Fill { block, placement, ticket });
         if let Some(near) = self.lod.take_near_fill(&self.grid) {
             return Some(fill(near));
         }
-        if let Some(job) = self.lod.take_mesh_job() {
+        if let Some(job) = self.lod.take_mesh_job(&mut || meter.may_plan(0.0)) {
             return Some(Job(Work::Mesh(Box::new(job))));
         }
         self.lod.take_far_fill(&self.grid).map(fill)

@@ -1,6 +1,6 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
-use super::jobs::{FinishedJob, Job, JobKind, JobScratch};
+use super::jobs::{Job, JobKind, JobScratch};
 use super::part::filled;
 use super::{Part, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
@@ -36,9 +36,9 @@ pub enum Budget {
     /// This many blocks filled or meshed, at least one. The same on every machine, without the
     /// feature `parallel`, which does as many at once as there are threads.
     Blocks(usize),
-    /// This many milliseconds. A job that is expected to take longer than what is left, going by
-    /// the last ones like it, waits for the next update, but no longer: of two updates in a row one
-    /// may exceed its budget by one job. NaN counts as none. Where there is no clock
+    /// This many milliseconds. A job that may take longer than what is left, going by the last
+    /// ones like it, waits for the next update, which begins with it: only a job that takes more
+    /// than the budget by itself exceeds it by much. NaN counts as none. Where there is no clock
     /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
     /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
@@ -58,11 +58,12 @@ pub(super) struct Meter {
 /// take.
 const FIRST_JOB_SHARE: f64 = 0.25;
 
-/// How much each job counts for how long one takes.
-const NEW_JOB_SHARE: f64 = 0.2;
+/// How much each value counts for the mean of the last ones, and for their deviation from it.
+const MEAN_SHARE: f64 = 0.125;
+const DEVIATION_SHARE: f64 = 0.25;
 
-/// A job is expected to take this many times the mean.
-const LONG_JOB: f64 = 1.25;
+/// What takes time may take this many deviations more than the mean.
+const MOST_DEVIATIONS: f64 = 2.0;
 
 /// Rows of blocks whose jobs are remembered.
 const MOST_ROWS: usize = 1024;
@@ -151,13 +152,47 @@ impl Meter {
 #[derive(Default)]
 pub(super) struct Flight {
     spares: Spares<JobScratch>,
-    /// Milliseconds that a job takes: the mean of the last ones. By kind, mip and height, since
-    /// blocks of air, of the surface and of caves differ by orders of magnitude.
-    millis: FxHashMap<(JobKind, u8, i32), f64>,
-    /// Milliseconds that queries take to follow what planning wrote.
-    follow_millis: f64,
-    /// Whether an update had no time for any job, and none was done since.
-    was_late: bool,
+    /// What jobs take. By kind, mip and height, since blocks of air, of the surface and of caves
+    /// differ by orders of magnitude.
+    rows: FxHashMap<Row, Millis>,
+    /// What all jobs of a kind take.
+    kinds: FxHashMap<JobKind, Millis>,
+    /// What queries take to follow what planning wrote.
+    follow: Millis,
+    /// Jobs for which the last update had no time: this one begins with them.
+    late: Vec<Job>,
+}
+
+/// What jobs that take about as long as one another have in common: kind, mip, and height in
+/// blocks.
+type Row = (JobKind, u8, i32);
+
+/// Milliseconds that something takes: estimated from the last times, as TCP does for round trips
+/// (Jacobson, Congestion Avoidance and Control, 1988).
+#[derive(Clone, Copy, Default)]
+struct Millis {
+    mean: f64,
+    deviation: f64,
+}
+
+impl Millis {
+    fn first(millis: f64) -> Millis {
+        Millis { mean: millis, deviation: 0.5 * millis }
+    }
+
+    fn note(&mut self, millis: f64) {
+        let error = millis - self.mean;
+        // Without a clock there is none.
+        if error.is_finite() {
+            self.mean += MEAN_SHARE * error;
+            self.deviation += DEVIATION_SHARE * (error.abs() - self.deviation);
+        }
+    }
+
+    /// Returns the most that the next one is expected to take.
+    fn most(&self) -> f64 {
+        self.mean + MOST_DEVIATIONS * self.deviation
+    }
 }
 
 impl Terrain {
@@ -188,33 +223,47 @@ impl Terrain {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.begin_frame();
+        let late = std::mem::take(&mut self.flight.late);
+        self.run_jobs(late, &mut meter, &fill);
         while self.advance(&viewers, &meter) {
-            let most = meter.left().min(at_once());
-            let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job()).take(most).collect();
-            let Some(row) = jobs.iter().map(row_of).max() else {
+            let most = meter.left().min(at_once(budget));
+            let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job(&meter)).take(most).collect();
+            if jobs.is_empty() {
                 if most > 0 && self.publish_whole() {
                     continue;
                 }
                 break;
-            };
-            let waits = !meter.may_begin(self.flight.expected_millis(row));
-            if waits && !self.flight.was_late {
-                // What is dropped is handed out again, first of all.
-                self.flight.was_late = meter.spent == 0;
+            }
+            if !meter.may_begin(self.flight.most_millis(&jobs)) {
+                self.flight.late = jobs;
                 break;
             }
-            self.flight.was_late = false;
-            meter.spent += jobs.len();
-            let start = meter.elapsed();
-            for done in self.flight.run(jobs, &fill) {
-                self.finish_job(done);
-            }
-            self.flight.note(row, meter.elapsed() - start);
+            self.run_jobs(jobs, &mut meter, &fill);
         }
         self.rest(&meter);
         let start = meter.elapsed();
         self.follow_edits();
-        approach(&mut self.flight.follow_millis, meter.elapsed() - start);
+        self.flight.follow.note(meter.elapsed() - start);
+    }
+
+    fn run_jobs(
+        &mut self,
+        jobs: Vec<Job>,
+        meter: &mut Meter,
+        fill: &(impl Fn(&mut Part<'_>) + Sync),
+    ) {
+        meter.spent += jobs.len();
+        let rows: Vec<_> = jobs.iter().map(row_of).collect();
+        let done = each(jobs, |job| {
+            let start = meter.elapsed();
+            let done = self.flight.spares.lend(|scratch| job.run(scratch, fill));
+            (done, meter.elapsed() - start)
+        });
+        for (row, (done, millis)) in rows.into_iter().zip(done) {
+            let start = meter.elapsed();
+            self.finish_job(done);
+            self.flight.note(row, millis + meter.elapsed() - start);
+        }
     }
 
     /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
@@ -224,7 +273,7 @@ impl Terrain {
         let swap = if self.lod.options().simplify.is_some() {
             let timed = matches!(meter.budget, Budget::Millis(_));
             let most = if timed || self.lod.is_planned() { 0 } else { meter.left() };
-            let jobs = self.lod.plan_simplified(most.min(at_once()));
+            let jobs = self.lod.plan_simplified(most.min(at_once(meter.budget)));
             let done = each(jobs, |job| self.flight.spares.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
         } else if meter.has_time_for(0.5) {
@@ -293,56 +342,54 @@ impl Terrain {
     }
 }
 
-/// Moves the mean of the last values towards a new one.
-fn approach(mean: &mut f64, value: f64) {
-    // Without a clock there is none.
-    if value.is_finite() {
-        *mean += NEW_JOB_SHARE * (value - *mean);
-    }
-}
-
-/// What jobs that take as long as this one have in common.
-fn row_of(job: &Job) -> (JobKind, u8, i32) {
+fn row_of(job: &Job) -> Row {
     let block = job.block();
     (job.kind(), block.mip, block.pos.y)
 }
 
 impl Flight {
-    /// Returns how many milliseconds a job may take; 0 if there was none like it.
-    fn expected_millis(&self, row: (JobKind, u8, i32)) -> f64 {
-        self.millis.get(&row).map_or(0.0, |millis| LONG_JOB * millis)
+    /// Returns how many milliseconds jobs may take that run at once; infinity if there was none
+    /// like one of them.
+    fn most_millis(&self, jobs: &[Job]) -> f64 {
+        let most = |job: &Job| {
+            let row = self.rows.get(&row_of(job)).or_else(|| self.kinds.get(&job.kind()));
+            row.map_or(f64::INFINITY, Millis::most)
+        };
+        jobs.iter().map(most).fold(0.0, f64::max)
     }
 
-    fn note(&mut self, row: (JobKind, u8, i32), millis: f64) {
-        if self.millis.len() >= MOST_ROWS {
-            self.millis.clear();
+    fn note(&mut self, row: Row, millis: f64) {
+        if self.rows.len() >= MOST_ROWS {
+            self.rows.clear();
         }
         if millis.is_finite() {
-            approach(self.millis.entry(row).or_insert(millis), millis);
+            self.rows.entry(row).or_insert(Millis::first(millis)).note(millis);
+            self.kinds.entry(row.0).or_insert(Millis::first(millis)).note(millis);
         }
     }
 
     /// Returns how many milliseconds queries may take to follow what planning writes.
     pub fn follow_millis(&self) -> f64 {
-        LONG_JOB * self.follow_millis
+        self.follow.most()
     }
 
-    /// Runs jobs, in their order.
-    fn run(&self, jobs: Vec<Job>, fill: &(impl Fn(&mut Part<'_>) + Sync)) -> Vec<FinishedJob> {
-        each(jobs, |job| self.spares.lend(|scratch| job.run(scratch, fill)))
+    /// Gives up the jobs that wait for the next update; they are handed out again.
+    pub fn drop_late(&mut self) {
+        self.late.clear();
     }
 }
 
-/// Blocks that are filled or meshed before the next look at the clock.
+/// Jobs that run before the next look at the clock.
 #[cfg(not(feature = "parallel"))]
-fn at_once() -> usize {
+fn at_once(_: Budget) -> usize {
     1
 }
 
-/// Blocks that are filled or meshed before the next look at the clock.
+/// Jobs that run before the next look at the clock.
 #[cfg(feature = "parallel")]
-fn at_once() -> usize {
-    2 * rayon::current_num_threads()
+fn at_once(budget: Budget) -> usize {
+    let threads = rayon::current_num_threads();
+    if matches!(budget, Budget::Millis(_)) { threads } else { 2 * threads }
 }
 
 fn fill_all(

@@ -151,32 +151,63 @@ fn read_padded(frame: &Frame<'_>, mip: u8, block: Region, cells: &mut Ask<'_>, o
     cells(mip, block.grow(PAD), out);
     if frame.around.has_unknown() {
         let shift = frame.shift(mip);
-        fill_unknown(out, |pos| {
+        fill_unknown(out, block, |pos| {
             let at = (pos - block.min).to_array().map(|a| a << shift);
             frame.mip_at(at) != Around::NONE
         });
     }
 }
 
-/// Axes along which a known cell is looked for, in this order.
-const TRIES: [[bool; 3]; 7] = [
-    [true, false, false],
-    [false, true, false],
-    [false, false, true],
-    [true, true, false],
-    [true, false, true],
-    [false, true, true],
-    [true, true, true],
-];
+/// Where a known cell is looked for, in this order: up to [`PAD`] away along x, y, z, then along
+/// two axes, then all; near ones first.
+static TRIES: [[i32; 3]; 124] = {
+    const AXES: [[bool; 3]; 7] = [
+        [true, false, false],
+        [false, true, false],
+        [false, false, true],
+        [true, true, false],
+        [true, false, true],
+        [false, true, true],
+        [true, true, true],
+    ];
+    const ORDER: [i32; 4] = [-1, 1, -2, 2];
+    let (mut tries, mut used, mut set) = ([[0; 3]; 124], 0, 0);
+    while set < AXES.len() {
+        let axes = AXES[set];
+        let count = axes[0] as u32 + axes[1] as u32 + axes[2] as u32;
+        let mut number = 0;
+        while number < 4usize.pow(count) {
+            let (mut rest, mut axis) = (number, 0);
+            while axis < 3 {
+                if axes[axis] {
+                    tries[used][axis] = ORDER[rest % 4];
+                    rest /= 4;
+                }
+                axis += 1;
+            }
+            used += 1;
+            number += 1;
+        }
+        set += 1;
+    }
+    tries
+};
 
 /// Makes every cell that is not known a copy of a known one near it: the nearest along x,
-/// else along y, z, then along several axes. What is too far from any is air.
-pub(super) fn fill_unknown(cells: &mut DenseBox, known: impl Fn(VoxelPos) -> bool) {
+/// else along y, z, then along several axes. What is too far from any is air. All of `block`, which
+/// may be empty, is known.
+pub(super) fn fill_unknown(cells: &mut DenseBox, block: Region, known: impl Fn(VoxelPos) -> bool) {
     let region = cells.region();
-    for pos in region.voxels().filter(|&pos| !known(pos)) {
-        let fits = |from: &VoxelPos| region.contains(*from) && known(*from);
-        let from = TRIES.iter().find_map(|&axes| steps(pos, axes).find(fits));
-        let (cell, water) = match from {
+    let mut is_known = vec![true; cells.len()];
+    let mut unknown = Vec::new();
+    for pos in around(region, block).filter(|&pos| !known(pos)) {
+        is_known[cells.index(pos)] = false;
+        unknown.push(pos);
+    }
+    for pos in unknown {
+        let from = TRIES.iter().map(|&step| pos + VoxelPos::from(step));
+        let mut fits = from.filter(|&from| region.contains(from) && is_known[cells.index(from)]);
+        let (cell, water) = match fits.next() {
             Some(from) => (cells.cell(from), cells.water_at(from)),
             None => (Cell::AIR, None),
         };
@@ -185,17 +216,14 @@ pub(super) fn fill_unknown(cells: &mut DenseBox, known: impl Fn(VoxelPos) -> boo
     }
 }
 
-/// Positions up to [`PAD`] away along each of some axes, near ones first.
-fn steps(pos: VoxelPos, axes: [bool; 3]) -> impl Iterator<Item = VoxelPos> {
-    const ORDER: [i32; 4] = [-1, 1, -2, 2];
-    let count = axes.iter().filter(|&&used| used).count() as u32;
-    (0..4usize.pow(count)).map(move |number| {
-        let (mut at, mut rest) = (pos.to_array(), number);
-        for axis in (0..3).filter(|&axis| axes[axis]) {
-            at[axis] += ORDER[rest % 4];
-            rest /= 4;
-        }
-        VoxelPos::from(at)
+/// The cells of `region` beyond a block in it, x fastest, then z, then y.
+fn around(region: Region, block: Region) -> impl Iterator<Item = VoxelPos> {
+    let Region { min, max } = region;
+    let rows = Region { max: VoxelPos { x: min.x + 1, ..max }, ..region };
+    rows.voxels().flat_map(move |row| {
+        let is_beside = block.contains(VoxelPos { x: block.min.x, ..row });
+        let (low, high) = if is_beside { (block.min.x, block.max.x) } else { (max.x, max.x) };
+        (min.x..low).chain(high..max.x).map(move |x| VoxelPos { x, ..row })
     })
 }
 

@@ -325,7 +325,8 @@ impl Twin<'_> {
         let mut cells = DenseBox::default();
         let reach = VoxelPos::splat(PAD);
         self.world.read(mip, Region { min: origin - reach, max: origin + reach }, &mut cells);
-        fill_unknown(&mut cells, |pos| {
+        let none = Region { min: origin, max: origin };
+        fill_unknown(&mut cells, none, |pos| {
             self.world.shown(Region::one(pos).finer(mip.into()).min) != Around::NONE
         });
         let (offset, normal) = match self.liquid {
