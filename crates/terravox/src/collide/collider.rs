@@ -15,10 +15,10 @@ use super::edges::{EdgeScratch, edge_angles};
 use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
 use super::slots::BlockShape;
 use super::{Block, Surfaces};
-use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
+use crate::mesh::{BlockMesh, Mesher, PAD, Shores};
 use crate::voxel::{
-    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos,
-    WATER,
+    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelGrid,
+    VoxelPos, WATER,
 };
 use glam::Vec3;
 use std::sync::Mutex;
@@ -255,26 +255,27 @@ impl Collider {
         if !chunk.shows(bit, filter.surfaces) {
             return Ok(None);
         }
-        let (rank, count) = chunk.place(bit);
-        let shape = match chunk.slots.get(rank) {
+        let rank = chunk.place(bit).0;
+        let sees_liquid = filter.surfaces.liquid() && chunk.shows(bit, Surfaces::Liquid);
+        let is_built = |shape: &&BlockShape| !sees_liquid || shape.built_liquid().is_some();
+        let shape = match chunk.slots.get(rank).filter(is_built) {
             Some(shape) => {
                 *hits += 1;
                 shape
             }
             None if filter.unbuilt == Unbuilt::Refuse => return Err(Missing::NotBuilt(block)),
-            None => self.build_slot(block, chunk, rank, count),
+            None => self.build_slot(block, chunk, sees_liquid),
         };
         shape.touch(self.epoch);
         if let Some(missing) = shape.missing {
             return Err(Missing::NotHeld(missing.chunk));
         }
-        let side = |tree: &'a Option<QuadTree>, liquid: bool, seen: bool| {
-            tree.as_ref().filter(|_| seen).map(|tree| Side { tree, block, liquid })
+        let side = |tree: Option<&'a QuadTree>, liquid: bool| {
+            tree.map(|tree| Side { tree, block, liquid })
         };
-        Ok(Some([
-            side(&shape.solid, false, filter.surfaces.solid()),
-            side(&shape.liquid, true, filter.surfaces.liquid()),
-        ]))
+        let solid = shape.solid.as_ref().filter(|_| filter.surfaces.solid());
+        let liquid = shape.built_liquid().and_then(Option::as_ref).filter(|_| sees_liquid);
+        Ok(Some([side(solid, false), side(liquid, true)]))
     }
 
     #[cold]
@@ -282,18 +283,27 @@ impl Collider {
         &'a self,
         block: Block,
         chunk: &'a ChunkBlocks,
-        rank: usize,
-        count: usize,
+        sees_liquid: bool,
     ) -> &'a BlockShape {
-        chunk.slots.get_or_build(rank, count, || {
+        let (rank, count) = chunk.place(block_bit(block));
+        let shape = chunk.slots.get_or_build(rank, count, || {
             let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
-            let shows_liquid = chunk.shows(block_bit(block), Surfaces::Liquid);
-            let shape = scratch.build(&self.snapshot, block, shows_liquid);
+            let shape = scratch.build(&self.snapshot, block, sees_liquid);
             self.counters.built(&shape);
             locked(&self.built).push(block);
             locked(&self.scratch).push(scratch);
             shape
-        })
+        });
+        if sees_liquid {
+            shape.liquid_or_build(|| {
+                let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
+                let tree = scratch.build_liquid(&self.snapshot, block);
+                self.counters.grown(tree.as_ref().map_or(0, QuadTree::bytes));
+                locked(&self.scratch).push(scratch);
+                tree
+            });
+        }
+        shape
     }
 
     /// The material behind a quad: that of its voxel, or water where that holds some.
@@ -384,22 +394,40 @@ impl Collider {
 }
 
 impl Scratch {
-    /// Builds a block from the cells of a snapshot; `shows_liquid` as the masks say it.
-    fn build(&mut self, snapshot: &Snapshot, block: Block, shows_liquid: bool) -> BlockShape {
-        let Scratch { cells, shores, mesher, mesh, .. } = self;
-        if let Err(missing) = snapshot.read(block.region().grow(PAD), 0, cells) {
-            return BlockShape::new([None, None], Some(missing));
+    /// Builds a block from the cells of a snapshot; its liquid surface only if it is seen.
+    fn build(&mut self, snapshot: &Snapshot, block: Block, sees_liquid: bool) -> BlockShape {
+        if let Err(missing) = self.mesh(snapshot, block, sees_liquid) {
+            return BlockShape::new(None, Some(missing));
         }
-        if shows_liquid {
-            shores.soak(snapshot, 0, cells);
+        let shape = BlockShape::new(self.tree(block, false), None);
+        if sees_liquid {
+            shape.liquid_or_build(|| self.tree(block, true));
         }
-        mesher.mesh(cells, snapshot.materials(), mesh);
+        shape
+    }
+
+    /// Builds the liquid surface of a block.
+    fn build_liquid(&mut self, snapshot: &Snapshot, block: Block) -> Option<QuadTree> {
+        self.mesh(snapshot, block, true).ok()?;
+        self.tree(block, true)
+    }
+
+    /// Meshes a block. Shores shape its liquid surface alone.
+    fn mesh(&mut self, snapshot: &Snapshot, block: Block, shores: bool) -> Result<(), NotHeld> {
+        snapshot.read(block.region().grow(PAD), 0, &mut self.cells)?;
+        if shores {
+            self.shores.soak(snapshot, 0, &mut self.cells);
+        }
+        self.mesher.mesh(&self.cells, snapshot.materials(), &mut self.mesh);
+        Ok(())
+    }
+
+    /// Builds the tree of a surface of the block that was meshed.
+    fn tree(&mut self, block: Block, liquid: bool) -> Option<QuadTree> {
         let Scratch { mesh, edges, angles, tree, .. } = self;
-        let mut build = |surface: &Surface| -> Option<QuadTree> {
-            edge_angles(surface, block.region(), edges, angles);
-            QuadTree::build(surface, &surface.quad_faces, angles, tree)
-        };
-        BlockShape::new([build(&mesh.solid), build(&mesh.liquid)], None)
+        let surface = if liquid { &mesh.liquid } else { &mesh.solid };
+        edge_angles(surface, block.region(), edges, angles);
+        QuadTree::build(surface, &surface.quad_faces, angles, tree)
     }
 }
 

@@ -57,6 +57,11 @@ impl Counters {
         self.built_bytes.fetch_add(shape.bytes(), Relaxed);
     }
 
+    /// A built block takes so many bytes more.
+    pub fn grown(&self, bytes: usize) {
+        self.built_bytes.fetch_add(bytes, Relaxed);
+    }
+
     /// A block was dropped to keep the budget.
     pub fn evicted(&mut self, shape: &BlockShape) {
         self.evictions += 1;

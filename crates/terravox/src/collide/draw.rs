@@ -36,7 +36,8 @@ impl Collider {
             let Some(shape) = self.built_shape(block).filter(|_| cube.meets(*within)) else {
                 continue;
             };
-            for (tree, liquid) in [(&shape.solid, false), (&shape.liquid, true)] {
+            let liquid = shape.built_liquid().and_then(Option::as_ref);
+            for (tree, liquid) in [(shape.solid.as_ref(), false), (liquid, true)] {
                 if let Some(tree) = tree {
                     visit(cube, tree, liquid);
                 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What queries meet in one block.
 pub(crate) struct BlockShape {
     pub solid: Option<QuadTree>,
-    pub liquid: Option<QuadTree>,
+    /// Built when a query asks for it: near water it takes many times as long as the solid one.
+    liquid: OnceLock<Option<QuadTree>>,
     /// The chunk that was needed and is not held at mip 0; there are no surfaces then.
     pub missing: Option<NotHeld>,
     /// The update since which it was last used.
@@ -23,16 +24,27 @@ pub(crate) struct BlockShape {
 pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BlockShape>>]>>);
 
 impl BlockShape {
-    pub fn new(trees: [Option<QuadTree>; 2], missing: Option<NotHeld>) -> BlockShape {
-        let [solid, liquid] = trees;
-        BlockShape { solid, liquid, missing, used: AtomicU32::new(0) }
+    /// Without a liquid surface, not even none.
+    pub fn new(solid: Option<QuadTree>, missing: Option<NotHeld>) -> BlockShape {
+        BlockShape { solid, liquid: OnceLock::new(), missing, used: AtomicU32::new(0) }
     }
 
-    /// Bytes of the block, its surfaces included.
+    /// Bytes of the block, the surfaces that are built included.
     pub fn bytes(&self) -> usize {
-        let trees = [&self.solid, &self.liquid].into_iter().flatten();
+        let trees = [Some(&self.solid), self.built_liquid()].into_iter().flatten().flatten();
         size_of::<BlockShape>() - 2 * size_of::<Option<QuadTree>>()
             + trees.map(QuadTree::bytes).sum::<usize>()
+    }
+
+    /// The liquid surface, if it is built.
+    #[inline]
+    pub fn built_liquid(&self) -> Option<&Option<QuadTree>> {
+        self.liquid.get()
+    }
+
+    /// The liquid surface, built by `build` if no one has: threads that come meanwhile wait.
+    pub fn liquid_or_build(&self, build: impl FnOnce() -> Option<QuadTree>) -> &Option<QuadTree> {
+        self.liquid.get_or_init(build)
     }
 
     /// Notes that the block is in use. Mostly a load, so that threads that share a block
@@ -121,7 +133,7 @@ mod tests {
     use super::*;
 
     fn shape(used: u32) -> BlockShape {
-        let shape = BlockShape::new([None, None], None);
+        let shape = BlockShape::new(None, None);
         shape.touch(used);
         shape
     }
