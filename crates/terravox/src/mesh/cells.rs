@@ -21,6 +21,16 @@ pub(crate) trait Cells {
     /// Index steps to the next cell along x, y, z.
     fn steps(&self) -> [usize; 3];
 
+    /// Whether the inside cell `i` may count as thin: what it holds has both of its sides.
+    fn may_be_thin(&self, _i: usize) -> bool {
+        true
+    }
+
+    /// Whether the inside cell `i` lies on liquid, with air above it.
+    fn floats(&self, _i: usize) -> bool {
+        false
+    }
+
     /// The ground that the surface ends in, if it ends in any.
     fn ground(&self) -> Option<SolidCells<'_>> {
         None
@@ -132,6 +142,10 @@ impl Cells for SolidCells<'_> {
     fn material(&self, i: usize) -> u8 {
         self.cells.materials()[i]
     }
+    fn floats(&self, i: usize) -> bool {
+        let kind = |i: usize| self.kinds[usize::from(self.cells.materials()[i])];
+        kind(i - self.steps[1]) == Kind::Liquid && kind(i + self.steps[1]) == Kind::Air
+    }
 }
 
 /// The liquid surface: liquid cells and solid ones that hold water are inside, air is
@@ -190,6 +204,10 @@ impl Cells for LiquidCells<'_> {
     fn material(&self, i: usize) -> u8 {
         if self.kind(i) == Kind::Solid { WATER } else { self.cells.materials()[i] }
     }
+    /// Water in ground lies on it, whatever is beside it.
+    fn may_be_thin(&self, i: usize) -> bool {
+        self.kind(i) != Kind::Solid
+    }
 }
 
 /// As [`LiquidCells`], of arrays in which solid cells that hold water are water: without
@@ -231,5 +249,8 @@ impl Cells for SoakedCells<'_> {
     #[inline]
     fn material(&self, i: usize) -> u8 {
         self.materials[i]
+    }
+    fn may_be_thin(&self, i: usize) -> bool {
+        self.kinds[usize::from(self.cells.materials()[i])] != Kind::Solid
     }
 }

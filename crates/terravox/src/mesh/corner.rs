@@ -152,8 +152,9 @@ impl Sheet {
         }
         if of.open {
             of.middle = toward(!(inside | outside));
-            of.low = [-1.5; 3];
-            of.high = [1.5; 3];
+            // Into the ground on either side, but as high and as low as its cells say.
+            (of.low[0], of.high[0]) = (-1.5, 1.5);
+            (of.low[2], of.high[2]) = (-1.5, 1.5);
         }
         of
     }
@@ -178,7 +179,7 @@ const fn reach(planes: u8, side: u8) -> (f32, f32) {
 }
 
 /// Toward most of some octants: half a cell along each axis, or none.
-const fn toward(octants: u8) -> [f32; 3] {
+pub(crate) const fn toward(octants: u8) -> [f32; 3] {
     let mut sum = [0i32; 3];
     let mut octant = 0u8;
     while octant < 8 {

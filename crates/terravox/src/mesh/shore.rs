@@ -6,14 +6,19 @@
 //! their corners, in teeth as long as the beach is even. So a solid cell beside water holds
 //! it too, up to the same level, and so do the next ones, until the ground has risen.
 //!
-//! The rule, at one mip, along x and z only:
+//! The rule, at one mip:
 //! - *Sources* are cells of water, and solid ones that hold water, with air above them.
 //! - A solid cell can *carry* water if air is above it, none is below it nor at its four
 //!   sides (the water would fall there), and it holds none. At coarse mips it may hold some:
 //!   of finer cells it knows the mean share, which is less than the level.
-//! - Level by level of distance from the sources, up to [`SHORE_REACH`] steps, a cell that can
-//!   carry water takes the highest level of those beside it that took theirs a step before, if
-//!   its ground lies lower.
+//! - Level by level of distance from the sources along x and z, up to [`SHORE_REACH`] steps, a
+//!   cell that can carry water takes the highest level of those beside it that took theirs a
+//!   step before. If its ground lies lower, it keeps that and passes it on; else the shore
+//!   ends in it, unless a higher level comes by later.
+//! - Ground that goes on one layer higher, with air above it and none below, ends the shore
+//!   too: if the water beside it, a layer lower, fills at least half of its cell, it takes the
+//!   lowest level, and passes on none. A film on the water or a first step would hide the
+//!   water's end else, and show it where the ground's surface has not risen yet.
 //!
 //! So the result depends on cells of the mip alone, whatever box is asked for.
 
@@ -23,6 +28,9 @@ use crate::voxel::{
 
 /// Cells over which a shore carries water, counted in steps along x and z.
 pub const SHORE_REACH: i32 = 12;
+
+/// Least level, 1 to 256, of water that goes on into ground one layer higher.
+const CLIMBS: u16 = 128;
 
 /// Mips above the one asked for at which a region is searched for water.
 const SEARCH_STEPS: u8 = 3;
@@ -36,8 +44,8 @@ pub fn shore_depends_on(region: Region) -> Region {
     let (min, max) = (region.min.to_array(), region.max.to_array());
     let reach = SHORE_REACH + 1;
     Region::new(
-        [min[0] - reach, min[1] - 1, min[2] - reach],
-        [max[0] + reach, max[1] + 1, max[2] + reach],
+        [min[0] - reach, min[1] - 2, min[2] - reach],
+        [max[0] + reach, max[1] + 2, max[2] + reach],
     )
 }
 
@@ -68,9 +76,11 @@ pub struct Shores {
     wide: DenseBox,
     /// By cell of `wide`: its level, 1 to 256; 0 if it has none.
     levels: Vec<u16>,
-    /// Cells that took their level at the last step, with it; and those of this one.
+    /// Cells that pass on the level that they took at the last step; and those of this one.
     front: Vec<(u32, u16)>,
     next: Vec<u32>,
+    /// All that took any.
+    taken: Vec<u32>,
     carried: Vec<(VoxelPos, u8)>,
 }
 
@@ -156,36 +166,39 @@ impl Shores {
             return;
         }
         snapshot.read_known(shore_depends_on(region), mip, &mut self.wide);
-        let Shores { wide, levels, front, next, carried } = self;
+        let Shores { wide, levels, front, next, taken, carried } = self;
         let ground = Ground::new(wide, materials, mip);
         ground.sources(levels, front);
         for _ in 0..SHORE_REACH {
-            next.clear();
             for &(from, level) in front.iter() {
-                for to in ground.beside(from as usize) {
-                    // What took its level at this step may find a higher one.
+                for (to, level) in ground.offers(from as usize, level) {
                     let here = levels[to];
-                    let is_new = here & CARRIED == 0;
-                    if (is_new || here & FRESH != 0)
-                        && here & LEVEL < level
-                        && ground.can_carry(to, level)
-                    {
-                        levels[to] = CARRIED | FRESH | level;
-                        if is_new {
+                    if here & KEEPS == 0 && here & LEVEL < level {
+                        if here & FRESH == 0 {
                             next.push(to as u32);
                         }
+                        if here & CARRIED == 0 {
+                            taken.push(to as u32);
+                        }
+                        levels[to] = CARRIED | FRESH | level;
                     }
                 }
             }
             front.clear();
-            for &at in next.iter() {
-                levels[at as usize] &= !FRESH;
-                let level = levels[at as usize] & LEVEL;
-                front.push((at, level));
-                let position = ground.position(at as usize);
-                if region.contains(position) {
-                    carried.push((position, (level - 1) as u8));
+            for at in next.drain(..) {
+                let here = &mut levels[at as usize];
+                *here &= !FRESH;
+                let level = *here & LEVEL;
+                if ground.lies_below(at as usize, level) {
+                    *here |= KEEPS;
+                    front.push((at, level));
                 }
+            }
+        }
+        for at in taken.drain(..) {
+            let position = ground.position(at as usize);
+            if region.contains(position) {
+                carried.push((position, ((levels[at as usize] & LEVEL) - 1) as u8));
             }
         }
     }
@@ -195,8 +208,10 @@ impl Shores {
 const LEVEL: u16 = 0x3ff;
 /// The cell carries water that it does not hold.
 const CARRIED: u16 = 0x400;
-/// It does so since this step.
+/// It took its level at this step.
 const FRESH: u16 = 0x800;
+/// It passed its level on.
+const KEEPS: u16 = 0x1000;
 
 /// A box of cells, by what its ground can carry.
 struct Ground<'a> {
@@ -241,6 +256,14 @@ impl<'a> Ground<'a> {
         [i - x, i + x, i - z, i + z].into_iter().filter(|&at| self.is_inner(at))
     }
 
+    /// The cells that take water of `level` from the one beside them, with what they take.
+    fn offers(&self, from: usize, level: u16) -> impl Iterator<Item = (usize, u16)> + '_ {
+        let above = self.steps()[2];
+        let beside = self.beside(from).filter(|&to| self.can_carry(to)).map(move |to| (to, level));
+        let climbs = self.beside(from).filter(move |_| level >= CLIMBS).map(move |to| to + above);
+        beside.chain(climbs.filter(|&to| self.can_end(to)).map(|to| (to, 1)))
+    }
+
     /// Writes the levels of all sources, and lists those that have ground beside them.
     fn sources(&self, levels: &mut Vec<u16>, front: &mut Vec<(u32, u16)>) {
         levels.clear();
@@ -251,7 +274,8 @@ impl<'a> Ground<'a> {
         let mut add = |i: usize, level: u8| {
             if self.is_inner(i) && self.kind(i + above) == Kind::Air {
                 levels[i] = u16::from(level) + 1;
-                if self.beside(i).any(|at| self.kind(at) == Kind::Solid) {
+                let is_solid = |at: usize| self.kind(at) == Kind::Solid;
+                if self.beside(i).any(|at| is_solid(at) || is_solid(at + above)) {
                     front.push((i as u32, levels[i]));
                 }
             }
@@ -266,13 +290,24 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Whether the inner cell `i`, beside water of `level`, takes some.
-    fn can_carry(&self, i: usize, level: u16) -> bool {
-        let [x, z, y] = self.steps();
+    /// Whether the ground in a cell lies lower than water of `level`.
+    fn lies_below(&self, i: usize, level: u16) -> bool {
+        u16::from(self.cells.occupancies()[i]) + 1 < level
+    }
+
+    /// Whether the inner cell `i`, beside water, takes some.
+    fn can_carry(&self, i: usize) -> bool {
+        let [x, z, _] = self.steps();
+        self.can_end(i) && [i - x, i + x, i - z, i + z].iter().all(|&at| self.kind(at) != Kind::Air)
+    }
+
+    /// Whether the cell `i`, on top of one beside water, takes some.
+    fn can_end(&self, i: usize) -> bool {
+        let above = self.steps()[2];
         self.kind(i) == Kind::Solid
-            && u16::from(self.cells.occupancies()[i]) + 1 < level
-            && self.kind(i + y) == Kind::Air
-            && [i - y, i - x, i + x, i - z, i + z].iter().all(|&at| self.kind(at) != Kind::Air)
+            && self.is_inner(i)
+            && self.kind(i + above) == Kind::Air
+            && self.kind(i - above) != Kind::Air
             && (self.means
                 || self.cells.water().binary_search_by_key(&(i as u32), |w| w.0).is_err())
     }
@@ -309,27 +344,30 @@ pub(crate) mod naive {
         }
         for step in 1..=SHORE_REACH {
             let before = taken.clone();
+            // The level that a cell passes on at this step.
+            let passed = |at: VoxelPos| {
+                let (taken, level) = before[cells.index(at)].filter(|_| inner.contains(at))?;
+                let passes = taken == 0 || cells.cell(at).occupancy < level;
+                (taken == step - 1 && passes).then_some(level)
+            };
             for at in inner.voxels() {
                 let holds = cells.water_at(at).is_some();
                 let may = kind(at) == Kind::Solid
                     && kind(at + y) == Kind::Air
                     && kind(at - y) != Kind::Air
-                    && sides(at).iter().all(|&side| kind(side) != Kind::Air)
                     && (mip > 0 || !holds)
-                    && before[cells.index(at)].is_none_or(|(step, _)| step == 0);
-                let beside = sides(at).into_iter().filter(|&side| inner.contains(side));
-                let level = beside
-                    .filter_map(|side| match step {
-                        1 => before[cells.index(side)],
-                        _ => before[cells.index(side)].filter(|&(taken, _)| taken == step - 1),
-                    })
-                    .map(|(_, level)| level)
-                    .max();
-                let lowest = before[cells.index(at)].map_or(-1, |(_, level)| i32::from(level));
-                if let Some(level) = level.filter(|_| may)
-                    && level > cells.cell(at).occupancy
-                    && i32::from(level) > lowest
-                {
+                    && before[cells.index(at)]
+                        .is_none_or(|(step, level)| step == 0 || cells.cell(at).occupancy >= level);
+                if !may {
+                    continue;
+                }
+                let is_held = sides(at).iter().all(|&side| kind(side) != Kind::Air);
+                let beside = sides(at).into_iter().filter(|_| is_held).filter_map(passed);
+                let lower = sides(at - y).into_iter().filter_map(passed);
+                let climbs = lower.filter(|&level| u16::from(level) + 1 >= CLIMBS).map(|_| 0);
+                let level = beside.chain(climbs).max();
+                let lowest = before[cells.index(at)].map(|(_, level)| level);
+                if let Some(level) = level.filter(|&level| Some(level) > lowest) {
                     taken[cells.index(at)] = Some((step, level));
                 }
             }

@@ -86,8 +86,12 @@ fn fullest_neighbour(cells: &impl Cells, i: usize) -> Option<(usize, usize)> {
 }
 
 /// How far the middle of a thin cell moves along `axis`, −1 to 1: twice the mean, over
-/// the inside neighbours across, of what backs them above less what backs them below.
+/// the inside neighbours across, of what backs them above less what backs them below. What
+/// floats lies on the liquid.
 fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
+    if axis == 1 && cells.floats(i) {
+        return -1.0;
+    }
     let steps = cells.steps();
     let (mut count, mut sum) = (0, 0);
     for other in (0..3).filter(|&a| a != axis) {
@@ -124,6 +128,9 @@ fn end_extent(half: f32) -> f32 {
 /// The planes of the inside cell `i`, one for each of its corners (bit 0, 1, 2 of the
 /// index: high side of x, z, y), if it is thin along any axis.
 pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
+    if !cells.may_be_thin(i) {
+        return None;
+    }
     let thin = thin_axes(cells, i);
     let count = thin.iter().filter(|&&t| t).count();
     if count == 0 {

@@ -10,7 +10,7 @@ use crate::voxel::{MaterialTable, VoxelPos};
 use super::PAD;
 use super::blend::{blend, dominant};
 use super::cells::{Cells, SolidCells};
-use super::corner::{CORNERS, Corner, SIDE, face_at};
+use super::corner::{CORNERS, Corner, SIDE, face_at, toward};
 use super::place::{Placed, place, unit_normal};
 use super::plane::{Plane, smaller};
 use super::surface::{Surface, VertexKey};
@@ -169,8 +169,8 @@ impl<C: Cells> Site<'_, C> {
         (placed, used)
     }
 
-    /// Moves the end of a liquid surface onto the ground's where that has not risen to the
-    /// liquid's level at the cells in which it would end.
+    /// Moves the end of a liquid surface to where the ground around has risen to the liquid's
+    /// level; onto the ground's surface where it has not.
     fn lower_to_ground(
         &self,
         at: [i32; 3],
@@ -186,8 +186,18 @@ impl<C: Cells> Site<'_, C> {
         let stored = |octant: u8| self.cells.stored(octants[usize::from(octant)]);
         let is_in = |set: u8| (0..4u8).filter(move |octant| set >> octant & 1 == 1);
         let level = is_in(corner.inside).map(stored).max().unwrap_or(0);
+        let has_risen = |octant: &u8| {
+            let i = octants[usize::from(*octant)];
+            ground.inside(i) && ground.stored(i) >= level
+        };
+        let risen = is_in(LOWER).filter(has_risen).fold(0, |set, octant| set | 1 << octant);
         let dry = LOWER & !(corner.inside | corner.outside);
-        if is_in(dry).all(|octant| ground.stored(octants[usize::from(octant)]) >= level) {
+        if dry & !risen == 0 {
+            return;
+        }
+        if risen != 0 {
+            let [x, _, z] = toward(risen);
+            placed.offset = [x, placed.offset[1], z];
             return;
         }
         let site = Site { cells: &ground, table: self.table, origin: self.origin };

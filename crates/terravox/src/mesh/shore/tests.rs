@@ -1,7 +1,7 @@
 //! Shores against the slow twin, and by name.
 
 use super::*;
-use crate::mesh::Numbers;
+use crate::mesh::{BlockMesh, Mesher, Numbers, PAD, Surface};
 use crate::voxel::{Cell, GridOptions, VoxelGrid};
 use proptest::prelude::*;
 
@@ -111,13 +111,17 @@ fn water_ends_where_the_ground_has_risen() {
     for (run, level) in [(3, 255), (6, 255), (10, 255), (10, 127), (24, 127)] {
         let grid = beach(run, level);
         let found = sorted(&mut shores, &grid, 0, Region::new([-8, -2, 2], [40, 4, 3]));
-        let risen = |x: i32| (256 * x + 128) / run > i32::from(level);
-        let expected: Vec<_> = (0..40)
-            .take_while(|&x| !risen(x) && x < SHORE_REACH)
-            .map(|x| (VoxelPos::new(x, 0, 2), level))
-            .collect();
-        assert_eq!(found, expected, "1:{run}");
+        let ground = |x: i32| (256 * x + 128) / run;
+        let lower = (0..SHORE_REACH).take_while(|&x| ground(x) <= i32::from(level));
+        let mut expected: Vec<_> = lower.map(|x| (VoxelPos::new(x, 0, 2), level)).collect();
         assert!(expected.len() > 1);
+        // The first cell whose ground has risen, in this layer or the next.
+        let end = expected.len() as i32;
+        if end < SHORE_REACH {
+            let layer = (ground(end) > 256).into();
+            expected.push((VoxelPos::new(end, layer, 2), [level, 0][layer as usize]));
+        }
+        assert_eq!(found, expected, "1:{run}");
     }
 }
 
@@ -189,7 +193,7 @@ fn walls_hold_water_back_even_where_they_touch_at_edges_only() {
     };
     assert_eq!(carried_at(&pan(dam), [2, 1, 1]), Some(255));
     assert_eq!(carried_at(&pan(dam), [3, 1, 3]), None);
-    assert_eq!(carried_at(&pan(dam), [2, 1, 2]), None, "the wall");
+    assert_eq!(carried_at(&pan(dam), [2, 1, 2]), Some(255), "the end, in the wall");
 }
 
 #[test]
@@ -201,4 +205,65 @@ fn the_highest_of_several_levels_is_carried() {
     };
     assert_eq!(carried_at(&pan(pools), [1, 1, 0]), Some(250));
     assert_eq!(carried_at(&pan(pools), [-1, 1, 0]), Some(200));
+}
+
+#[test]
+fn water_ends_in_ground_one_layer_higher() {
+    let film = |level: u8| {
+        pan(move |at| match at.to_array() {
+            [x, 1, _] if x < 2 => Some(Cell::new(WATER, level)),
+            [1..16, 2, -1..2] => Some(Cell::new(SAND, 9)),
+            _ => None,
+        })
+    };
+    for (at, level) in [([1, 2, 0], Some(0)), ([2, 2, 0], None), ([2, 1, 2], Some(255))] {
+        assert_eq!(carried_at(&film(255), at), level, "{at:?}");
+    }
+    assert_eq!(carried_at(&film(127), [1, 2, 0]), Some(0));
+    assert_eq!(carried_at(&film(126), [1, 2, 0]), None, "far above the water");
+}
+
+#[test]
+fn the_end_of_a_shore_takes_a_higher_level_that_comes_later() {
+    let pools = |at: VoxelPos| match at.to_array() {
+        [0, 1, 0] => Some(Cell::new(WATER, 100)),
+        [4, 1, 0] => Some(Cell::new(WATER, 250)),
+        _ => None,
+    };
+    assert_eq!(carried_at(&pan(pools), [1, 1, 0]), Some(250), "half a cell of ground");
+}
+
+/// The vertices of one surface of the block, around the column at 0, 0.
+fn heights(grid: &VoxelGrid, surface: fn(&BlockMesh) -> &Surface) -> Vec<f32> {
+    let (mut cells, mut mesh) = (DenseBox::default(), BlockMesh::new());
+    let block = Region::new([-4, 0, -4], [4, 8, 4]);
+    Shores::default().read(grid, block.grow(PAD), 0, &mut cells).unwrap();
+    Mesher::new().mesh(&cells, grid.materials(), &mut mesh);
+    let near = |p: &&[f32; 3]| (p[0] - 4.5).abs() <= 1.0 && (p[2] - 4.5).abs() <= 1.0;
+    surface(&mesh).positions.iter().filter(near).map(|p| p[1]).collect()
+}
+
+#[test]
+fn a_film_lies_on_the_water_and_raises_no_wave() {
+    let grid = pan(|at| match at.to_array() {
+        [_, 1, _] => Some(Cell::full(WATER)),
+        [-2..3, 2, -2..3] => Some(Cell::new(SAND, 3)),
+        _ => None,
+    });
+    let solid = heights(&grid, |mesh| &mesh.solid);
+    let above: Vec<_> = solid.iter().filter(|&&y| y > 1.5).collect();
+    assert!(!above.is_empty() && above.iter().all(|&&y| y < 2.1), "{above:?}");
+    let liquid = heights(&grid, |mesh| &mesh.liquid);
+    assert!(!liquid.is_empty() && liquid.iter().all(|&y| (y - 2.0).abs() < 0.05), "{liquid:?}");
+}
+
+#[test]
+fn the_end_of_shallow_water_stands_no_higher_than_the_water() {
+    let wall = |at: VoxelPos| match at.to_array() {
+        [x, y, _] if x > 0 && y > 0 => Some(Cell::full(SAND)),
+        [_, 1, _] => Some(Cell::new(WATER, 25)),
+        _ => None,
+    };
+    let liquid = heights(&pan(wall), |mesh| &mesh.liquid);
+    assert!(!liquid.is_empty() && liquid.iter().all(|&y| (y - 1.1).abs() < 0.05), "{liquid:?}");
 }
