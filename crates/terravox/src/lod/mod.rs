@@ -69,7 +69,8 @@ pub struct LodOptions {
     pub jobs_per_plan: usize,
     /// Whether meshes say where each vertex lies one level up
     /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
-    /// merged without a jump ([`Lod::morph`]). Meshing takes longer.
+    /// merged without a jump ([`Lod::morph`]). Meshing takes longer, and no shore is carried
+    /// into the ground ([`Shores`](crate::mesh::Shores)): water ends with its own cells.
     pub morph: bool,
     /// Blocks of mips 1 up to this, at most [`MAX_CLUSTER_MIP`], are shown by [`Clusters`]
     /// where all their cells are held at mip 0 when they are meshed; 0 for none. Nearer to

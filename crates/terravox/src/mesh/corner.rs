@@ -29,8 +29,8 @@ pub(crate) struct Sheet {
     /// Octants whose planes count: all inside ones if this is the only sheet, else
     /// those behind its faces.
     pub planes: u8,
-    /// Where the vertex starts: the mean of the faces' centres; for an open sheet half a
-    /// cell into the ground, the octants that are neither inside nor outside.
+    /// Where the vertex starts: the mean of the faces' centres; for an open sheet
+    /// three quarters of a cell into the ground, the octants that are neither inside nor outside.
     pub middle: [f32; 3],
     /// Whether the sheet ends here.
     pub open: bool,
@@ -178,7 +178,8 @@ const fn reach(planes: u8, side: u8) -> (f32, f32) {
     }
 }
 
-/// Toward most of some octants: half a cell along each axis, or none.
+/// Toward most of some octants: three quarters of a cell along x and z, half a one along y,
+/// or none.
 pub(crate) const fn toward(octants: u8) -> [f32; 3] {
     let mut sum = [0i32; 3];
     let mut octant = 0u8;
@@ -192,7 +193,8 @@ pub(crate) const fn toward(octants: u8) -> [f32; 3] {
         }
         octant += 1;
     }
-    [sum[0].signum() as f32, sum[1].signum() as f32, sum[2].signum() as f32]
+    let [x, y, z] = [sum[0].signum() as f32, sum[1].signum() as f32, sum[2].signum() as f32];
+    [1.5 * x, y, 1.5 * z]
 }
 
 /// The octants on the low and the high side of a face.
@@ -420,7 +422,7 @@ mod tests {
         // Water low on the left, air above it, a wall on the right.
         let corner = Corner::new(0b0000_0101, 0b0101_0000);
         assert_eq!(corner.count, 1);
-        assert_eq!(corner.sheet(0).middle, [1.0, 0.0, 0.0]);
+        assert_eq!(corner.sheet(0).middle, [1.5, 0.0, 0.0]);
         assert_eq!(corner.sheet(0).direction, [0.0, 2.0, 0.0]);
     }
 }

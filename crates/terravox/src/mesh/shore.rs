@@ -16,7 +16,7 @@
 //!   step before. If its ground lies lower, it keeps that and passes it on; else the shore
 //!   ends in it, unless a higher level comes by later.
 //! - Ground that goes on one layer higher, with air above it and none below, ends the shore
-//!   too: if the water beside it, a layer lower, fills at least half of its cell, it takes the
+//!   too: if the water beside it, a layer lower, fills seven eighths of its cell, it takes the
 //!   lowest level, and passes on none. A film on the water or a first step would hide the
 //!   water's end else, and show it where the ground's surface has not risen yet.
 //!
@@ -30,7 +30,7 @@ use crate::voxel::{
 pub const SHORE_REACH: i32 = 12;
 
 /// Least level, 1 to 256, of water that goes on into ground one layer higher.
-const CLIMBS: u16 = 128;
+const CLIMBS: u16 = 224;
 
 /// Mips above the one asked for at which a region is searched for water.
 const SEARCH_STEPS: u8 = 3;

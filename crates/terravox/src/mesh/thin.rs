@@ -7,7 +7,7 @@
 //! k, so that a lone cell is a cube of its volume. The last cell of a taper (its fullest
 //! neighbour is not thin, and opposite of that it is free) is no plate but a cap. In a
 //! partly filled plate the middle moves toward the side on which its neighbours are
-//! backed.
+//! backed. Thin cells on liquid with air above them are plates that lie on the liquid.
 
 use super::cells::Cells;
 use super::corner::SIDE;
@@ -86,12 +86,8 @@ fn fullest_neighbour(cells: &impl Cells, i: usize) -> Option<(usize, usize)> {
 }
 
 /// How far the middle of a thin cell moves along `axis`, −1 to 1: twice the mean, over
-/// the inside neighbours across, of what backs them above less what backs them below. What
-/// floats lies on the liquid.
+/// the inside neighbours across, of what backs them above less what backs them below.
 fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
-    if axis == 1 && cells.floats(i) {
-        return -1.0;
-    }
     let steps = cells.steps();
     let (mut count, mut sum) = (0, 0);
     for other in (0..3).filter(|&a| a != axis) {
@@ -132,6 +128,9 @@ pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
         return None;
     }
     let thin = thin_axes(cells, i);
+    if thin[1] && cells.floats(i) {
+        return Some(floating(cells.stored(i)));
+    }
     let count = thin.iter().filter(|&&t| t).count();
     if count == 0 {
         return None;
@@ -165,4 +164,14 @@ pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[Plane; 8]> {
         }
         Plane::through(toward, point, cells.stored(i))
     }))
+}
+
+/// The planes of a thin cell on liquid, by its corners: a plate as wide as the cell, without
+/// rims, which would curl up.
+fn floating(stored: u8) -> [Plane; 8] {
+    let top = 2.0 * HALF_EXTENTS[0][usize::from(stored)] - 0.5;
+    std::array::from_fn(|corner| match corner as u8 & SIDE[1] {
+        0 => Plane::through([0, -4080, 0], [0.0, -0.5, 0.0], stored),
+        _ => Plane::through([0, 4080, 0], [0.0, top, 0.0], stored),
+    })
 }

@@ -196,7 +196,11 @@ impl<C: Cells> Site<'_, C> {
             return;
         }
         if risen != 0 {
-            let [x, _, z] = toward(risen);
+            // Between two that lie crosswise is neither.
+            let [x, _, z] = match toward(risen) {
+                [0.0, _, 0.0] => toward(risen & risen.wrapping_neg()),
+                between => between,
+            };
             placed.offset = [x, placed.offset[1], z];
             return;
         }
