@@ -4,7 +4,7 @@ use super::clusters::Clusters;
 use super::fills::Ticket;
 use super::tiling::neighbours;
 use crate::mesh::{Around, BlockMesh, Mesher, PAD, Shores, shore_depends_on};
-use crate::voxel::{DenseBox, MAX_FAR_MIP, MipBlock, Region, Snapshot, append_repeated};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, append_repeated};
 use std::sync::Arc;
 
 /// One block to mesh, on the snapshot of its plan. Plain data: run it on any thread.
@@ -62,7 +62,9 @@ impl MeshJob {
         let MeshScratch { mesher, shores, clusters, mesh, part, keyed } = scratch;
         let materials = self.snapshot.materials();
         // Targets lie on cells of two mips more, whose shores reach beyond the blocks that touch.
-        let is_dry = self.morph_to.is_some() || is_dry(shores, &self.snapshot, self.block);
+        let coarsest = self.around.coarsest();
+        let is_dry =
+            self.morph_to.is_some() || is_dry(shores, &self.snapshot, self.block, coarsest);
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, part, out);
             if !is_dry {
@@ -118,10 +120,16 @@ impl MeshJob {
     }
 }
 
-/// Whether no cell, of the mips that a block's mesh is made of, is near water.
-pub(super) fn is_dry(shores: &mut Shores, snapshot: &Snapshot, block: MipBlock) -> bool {
-    // Vertices that morph lie on cells two mips coarser, of which the padding is read.
-    let coarse = (block.mip + 2).min(MAX_FAR_MIP);
-    let cells = block.cells().coarser(u32::from(coarse - block.mip)).grow(PAD);
-    shores.is_dry(snapshot, coarse, shore_depends_on(cells))
+/// Whether no cell, of the mips that a block's mesh is made of, is near water. `coarsest` is the
+/// coarsest mip that touches the block: vertices there lie on its cells, of which the padding is
+/// read.
+pub(super) fn is_dry(
+    shores: &mut Shores,
+    snapshot: &Snapshot,
+    block: MipBlock,
+    coarsest: u8,
+) -> bool {
+    let mip = coarsest.max(block.mip);
+    let cells = block.cells().coarser(u32::from(mip - block.mip)).grow(PAD);
+    shores.is_dry(snapshot, mip, shore_depends_on(cells, mip))
 }

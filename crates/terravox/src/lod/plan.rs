@@ -323,7 +323,10 @@ impl Lod {
                 let mut shores = Shores::default();
                 for &region in regions {
                     self.tiling.shores_at(region, coarser, &mut |leaf, near| {
-                        if near || was_wet(&leaf) || !is_dry(&mut shores, &snapshot, leaf) {
+                        if near
+                            || was_wet(&leaf)
+                            || !is_dry(&mut shores, &snapshot, leaf, self.tiling.coarsest_at(leaf))
+                        {
                             draft.add(leaf);
                         }
                     });
@@ -542,5 +545,5 @@ impl Lod {
 /// Whether there is water near a region of voxels.
 fn is_wet_at(grid: &Snapshot, regions: &[Region]) -> bool {
     let mut shores = Shores::default();
-    regions.iter().any(|&region| !shores.is_dry(grid, 0, shore_depends_on(region)))
+    regions.iter().any(|&region| !shores.is_dry(grid, 0, shore_depends_on(region, 0)))
 }

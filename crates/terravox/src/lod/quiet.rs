@@ -6,7 +6,7 @@
 //! cells on both sides of the common wall are of one kind.
 
 use super::residency::kind_of_all;
-use crate::mesh::{BlockMesh, PAD, SHORE_REACH, Surface};
+use crate::mesh::{BlockMesh, MOST_STEPS, PAD, Surface, shore_reach};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// What changed beside a block.
@@ -37,7 +37,8 @@ impl Change {
         // No vertex is moved by a cell of its block or more. Where cells stay and none of a
         // coarser mip comes or goes, only faces on the wall between change.
         let (reach, shore) = match self.cells || self.block.mip > leaf.mip {
-            true => (PAD + 1, PAD + 1 + SHORE_REACH + 1),
+            // Beside a coarser block they lie on its cells, and so does the water carried there.
+            true => (PAD + 1, (PAD + 1 + shore_reach(leaf.mip) + 1).max((PAD + 3) << MOST_STEPS)),
             false => (1, 1),
         };
         let far = |mesh: &BlockMesh| {

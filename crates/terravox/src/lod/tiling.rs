@@ -6,7 +6,7 @@
 //! touch, be it at a corner, differ by one mip at most ("restricted octree"; Von Herzen
 //! and Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987).
 
-use crate::mesh::{Around, PAD, SHORE_REACH};
+use crate::mesh::{Around, MOST_STEPS, PAD, shore_reach};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
@@ -148,46 +148,69 @@ impl Tiling {
         }
     }
 
-    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels;
-    /// meshes depend on cells up to `coarser` mips coarser than theirs.
+    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels: on
+    /// cells up to `coarser` mips coarser than its own and than those of the blocks that it
+    /// touches, less one.
     pub fn reached_by(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock)) {
-        self.within(region, (PAD + 1, coarser), visit);
+        self.within(region, coarser, reach_voxels, visit);
     }
 
     /// As [`Tiling::reached_by`], of leaves at whose shores a cell of `region` may be.
     /// `visit` is told, too, whether the leaf depends on the region without that.
     pub fn shores_at(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock, bool)) {
-        self.within(region, (PAD + 1 + SHORE_REACH + 1, coarser), &mut |leaf| {
-            let near = region.grow(reach_voxels(leaf.mip, (PAD + 1, coarser)));
-            visit(leaf, !near.intersect(leaf.voxels()).is_empty());
+        self.within(region, coarser, shore_reach_voxels, &mut |leaf| {
+            visit(leaf, self.is_within(region, leaf, coarser, reach_voxels));
         });
     }
 
-    fn within(&self, region: Region, reach: (i32, u8), visit: &mut impl FnMut(MipBlock)) {
-        let roots = region.grow(reach_voxels(self.top, reach)).coarser(5 + u32::from(self.top));
-        for pos in roots.voxels() {
-            self.reached_below(MipBlock::new(self.top, pos), (region, reach), visit);
+    fn within(
+        &self,
+        region: Region,
+        coarser: u8,
+        reach: fn(u8) -> i32,
+        visit: &mut impl FnMut(MipBlock),
+    ) {
+        let most = reach(self.top + coarser);
+        for pos in region.grow(most).coarser(5 + u32::from(self.top)).voxels() {
+            self.leaves_within(MipBlock::new(self.top, pos), (region, coarser), reach, visit);
         }
     }
 
-    fn reached_below(
+    fn leaves_within(
         &self,
         node: MipBlock,
-        (region, reach): (Region, (i32, u8)),
+        (region, coarser): (Region, u8),
+        reach: fn(u8) -> i32,
         visit: &mut impl FnMut(MipBlock),
     ) {
-        if region.grow(reach_voxels(node.mip, reach)).intersect(node.voxels()).is_empty() {
+        let most = reach((node.mip + MOST_STEPS + coarser).min(self.top + coarser));
+        if region.grow(most).intersect(node.voxels()).is_empty() {
             return;
         }
         match self.nodes.get(&node) {
-            Some(Node::Leaf) => visit(node),
+            Some(Node::Leaf) if self.is_within(region, node, coarser, reach) => visit(node),
             Some(Node::Inner) => {
-                node.children()
-                    .into_iter()
-                    .for_each(|b| self.reached_below(b, (region, reach), visit));
+                for child in node.children() {
+                    self.leaves_within(child, (region, coarser), reach, visit);
+                }
             }
-            None => {}
+            _ => {}
         }
+    }
+
+    /// Whether a region lies within the reach of a leaf, which that of a mip tells in voxels.
+    fn is_within(&self, region: Region, leaf: MipBlock, coarser: u8, reach: fn(u8) -> i32) -> bool {
+        let meets = |mip: u8| !region.grow(reach(mip)).intersect(leaf.voxels()).is_empty();
+        let (least, most) = (leaf.mip + coarser, leaf.mip + MOST_STEPS + coarser - 1);
+        meets(least) || (meets(most) && meets(self.coarsest_at(leaf) + coarser - 1))
+    }
+
+    /// The mip of the coarsest leaf that touches a leaf; the leaf's if none is coarser.
+    pub fn coarsest_at(&self, leaf: MipBlock) -> u8 {
+        let coarser = neighbours(leaf)
+            .filter(|beside| !self.nodes.contains_key(beside))
+            .filter_map(|beside| self.leaf_over(beside));
+        coarser.map(|over| over.mip).max().unwrap_or(leaf.mip)
     }
 
     /// What the blocks around a leaf show. `beyond` is what lies where no block is shown:
@@ -228,10 +251,15 @@ fn scaled(region: Region, min: VoxelPos, place: i32) -> Region {
     Region::new(steps(region.min), steps(region.max))
 }
 
-/// How far from a block of mip `mip`, in voxels, a cell may lie on which its mesh depends:
-/// so many cells of a mip that is `coarser`, of which one is what a cell covers.
-fn reach_voxels(mip: u8, (cells, coarser): (i32, u8)) -> i32 {
-    cells << (mip + coarser)
+/// How far from a block, in voxels, a cell may lie on which its mesh depends by cells of `mip`:
+/// the padding, and one that covers it.
+fn reach_voxels(mip: u8) -> i32 {
+    (PAD + 1) << mip
+}
+
+/// As [`reach_voxels`], with water that shores carry there. Finer ones may reach as far.
+fn shore_reach_voxels(mip: u8) -> i32 {
+    (0..=mip).map(|mip| (PAD + 1 + shore_reach(mip) + 1) << mip).max().unwrap_or(0)
 }
 
 /// The 26 blocks of the same mip around a block.
@@ -312,7 +340,8 @@ mod tests {
             let mut found = BTreeSet::new();
             tiling.reached_by(region, coarser, &mut |leaf| assert!(found.insert(leaf)));
             for leaf in tiling.leaves() {
-                let coarse = leaf.mip + coarser;
+                let beside = touching_slow(&tiling, leaf).into_iter().map(|beside| beside.mip);
+                let coarse = beside.fold(leaf.mip + 1, u8::max) + (coarser - 1);
                 let dirty = region.coarser(coarse.into()).grow(2).finer(coarse.into());
                 if !dirty.intersect(leaf.voxels()).is_empty() {
                     prop_assert!(found.contains(&leaf), "{} does not see {}", leaf, region);

@@ -37,7 +37,7 @@ pub use packed::{PackedIndices, PackedSurface, PackedTarget, PackedVertex, UNPAC
 pub(crate) use place::{dot, solved, unit_normal};
 #[cfg(test)]
 pub(crate) use shore::naive::carried as carried_slowly;
-pub use shore::{SHORE_REACH, Shores, shore_depends_on};
+pub use shore::{Shores, shore_depends_on, shore_reach};
 pub use surface::{BlockMesh, Surface, VertexKey};
 pub(crate) use vertex::{DIRECTIONS, face_corners};
 

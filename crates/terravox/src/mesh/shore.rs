@@ -11,7 +11,7 @@
 //! - A solid cell can *carry* water if air is above it, none is below it nor at its four
 //!   sides (the water would fall there), and it holds none. At coarse mips it may hold some:
 //!   of finer cells it knows the mean share, which is less than the level.
-//! - Level by level of distance from the sources along x and z, up to [`SHORE_REACH`] steps, a
+//! - Level by level of distance from the sources along x and z, up to [`shore_reach`] steps, a
 //!   cell that can carry water takes the highest level of those beside it that took theirs a
 //!   step before. If its ground lies lower, it keeps that and passes it on; else the shore
 //!   ends in it, unless a higher level comes by later.
@@ -23,11 +23,18 @@
 //! So the result depends on cells of the mip alone, whatever box is asked for.
 
 use crate::voxel::{
-    DenseBox, Kind, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
+    DenseBox, Kind, Known, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
 };
 
-/// Cells over which a shore carries water, counted in steps along x and z.
-pub const SHORE_REACH: i32 = 12;
+/// Returns the number of cells over which shores of a mip carry water, counted in steps along x
+/// and z: 12 voxels, and one cell at least. So what a block's vertices depend on lies in the
+/// blocks that touch it: those are 32 voxels wide and at most three mips finer.
+pub const fn shore_reach(mip: u8) -> i32 {
+    match mip {
+        0..=3 => 12 >> mip,
+        _ => 1,
+    }
+}
 
 /// Least level, 1 to 256, of water that goes on into ground one layer higher.
 const CLIMBS: u16 = 224;
@@ -38,11 +45,11 @@ const SEARCH_STEPS: u8 = 3;
 /// Most cells that are searched.
 const MOST_SEARCHED: u64 = 1 << 18;
 
-/// The cells, of one mip, on which the water carried in `region` depends; and the ones whose
+/// The cells of `mip` on which the water carried in `region` depends; and the ones whose
 /// carried water cells in `region` may change.
-pub fn shore_depends_on(region: Region) -> Region {
+pub fn shore_depends_on(region: Region, mip: u8) -> Region {
     let (min, max) = (region.min.to_array(), region.max.to_array());
-    let reach = SHORE_REACH + 1;
+    let reach = shore_reach(mip) + 1;
     Region::new(
         [min[0] - reach, min[1] - 2, min[2] - reach],
         [max[0] + reach, max[1] + 2, max[2] + reach],
@@ -108,7 +115,7 @@ impl Shores {
     /// Cells of the box that are not as the snapshot knows them stay as they are.
     pub fn soak(&mut self, snapshot: &Snapshot, mip: u8, cells: &mut DenseBox) {
         let region = cells.region();
-        if region.is_empty() || self.is_dry(snapshot, mip, shore_depends_on(region)) {
+        if region.is_empty() || self.is_dry(snapshot, mip, shore_depends_on(region, mip)) {
             return;
         }
         self.carry(snapshot, mip, region);
@@ -131,17 +138,42 @@ impl Shores {
     }
 
     /// Whether there is no water in `region`, in cells of `mip`, by the cells of a coarser
-    /// one: those are wet wherever a finer cell is. May say no though there is none.
+    /// one: those are wet wherever a finer cell is. Where those are not known, by the cells
+    /// themselves. May say no though there is none.
     pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
         let kinds = snapshot.materials().kinds();
-        let steps = SEARCH_STEPS.min(MAX_FAR_MIP - mip);
-        let region = region.coarser(steps.into());
-        if region.volume() > MOST_SEARCHED {
-            return false;
+        for steps in [SEARCH_STEPS.min(MAX_FAR_MIP - mip), 0] {
+            let region = region.coarser(steps.into());
+            if region.volume() > MOST_SEARCHED {
+                return false;
+            }
+            let known = snapshot.read_known(region, mip + steps, &mut self.wide);
+            let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
+            if !self.wide.water().is_empty() || self.wide.materials().iter().any(is_liquid) {
+                return false;
+            }
+            if known != Known::Unknown {
+                return true;
+            }
         }
-        snapshot.read_known(region, mip + steps, &mut self.wide);
-        let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
-        self.wide.water().is_empty() && !self.wide.materials().iter().any(is_liquid)
+        false
+    }
+
+    /// Where there is water in `region`, in cells of `mip`: the cells three mips coarser by which
+    /// [`Shores::is_dry`] tells.
+    pub(crate) fn wet_cubes(
+        &mut self,
+        snapshot: &Snapshot,
+        mip: u8,
+        region: Region,
+    ) -> Vec<VoxelPos> {
+        let kinds = snapshot.materials().kinds();
+        let steps = SEARCH_STEPS.min(MAX_FAR_MIP - mip);
+        snapshot.read_known(region.coarser(steps.into()), mip + steps, &mut self.wide);
+        let wide = &self.wide;
+        let is_liquid = |&i: &usize| kinds[usize::from(wide.materials()[i])] == Kind::Liquid;
+        let holding = wide.water().iter().map(|&(i, _)| i as usize);
+        (0..wide.len()).filter(is_liquid).chain(holding).map(|i| wide.position(i as u32)).collect()
     }
 
     /// The solid cells of `region` that carry water, with their levels, in no order.
@@ -153,7 +185,7 @@ impl Shores {
         region: Region,
     ) -> &[(VoxelPos, u8)] {
         self.carried.clear();
-        if !self.is_dry(snapshot, mip, shore_depends_on(region)) {
+        if !self.is_dry(snapshot, mip, shore_depends_on(region, mip)) {
             self.carry(snapshot, mip, region);
         }
         &self.carried
@@ -165,11 +197,11 @@ impl Shores {
         if materials.kind(WATER) != Kind::Liquid {
             return;
         }
-        snapshot.read_known(shore_depends_on(region), mip, &mut self.wide);
+        snapshot.read_known(shore_depends_on(region, mip), mip, &mut self.wide);
         let Shores { wide, levels, front, next, taken, carried } = self;
         let ground = Ground::new(wide, materials, mip);
         ground.sources(levels, front);
-        for _ in 0..SHORE_REACH {
+        for _ in 0..shore_reach(mip) {
             for &(from, level) in front.iter() {
                 for (to, level) in ground.offers(from as usize, level) {
                     let here = levels[to];
@@ -322,7 +354,7 @@ pub(crate) mod naive {
     /// The solid cells of `region` that carry water, with their levels, sorted.
     #[cfg(test)]
     pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
-        let around = shore_depends_on(region);
+        let around = shore_depends_on(region, mip);
         let mut cells = DenseBox::default();
         snapshot.read_known(around, mip, &mut cells);
         let kind = |at: VoxelPos| snapshot.materials().kind(cells.cell(at).material);
@@ -342,7 +374,7 @@ pub(crate) mod naive {
             };
             taken[cells.index(at)] = level.map(|level| (0, level));
         }
-        for step in 1..=SHORE_REACH {
+        for step in 1..=shore_reach(mip) {
             let before = taken.clone();
             // The level that a cell passes on at this step.
             let passed = |at: VoxelPos| {

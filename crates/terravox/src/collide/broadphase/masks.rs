@@ -47,7 +47,7 @@ impl MaskMaker {
     /// Whether there is water so near to a chunk that a shore may carry it there. May say yes
     /// though there is none.
     pub fn is_near_water(&mut self, snapshot: &Snapshot, chunk: ChunkPos) -> bool {
-        !self.shores.is_dry(snapshot, 0, shore_depends_on(chunk.region()))
+        !self.shores.is_dry(snapshot, 0, shore_depends_on(chunk.region(), 0))
     }
 
     /// Makes the masks of some layers of blocks (0 to 4) of a chunk. Near water, all solid cells

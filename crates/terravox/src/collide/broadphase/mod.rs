@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 
 use crate::math::Aabb;
 use crate::mesh::shore_depends_on;
-use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, page_of};
+use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
 
 use super::{Block, Surfaces};
 pub(super) use bits::{Kinds, slices, spread};
@@ -163,12 +163,15 @@ impl Broadphase {
         dirty: &mut FxHashMap<ChunkPos, u8>,
     ) {
         // Water is found in cubes of 8³.
-        for chunk in shore_depends_on(region).grow(8).blocks::<5>() {
+        let reached = shore_depends_on(region, 0).grow(8);
+        let around = shore_depends_on(reached.coarser(5).finer(5), 0);
+        let wet = maker.shores.wet_cubes(snapshot, 0, around);
+        for chunk in reached.blocks::<5>() {
             let Some(page) = self.page(page_of(chunk)) else { continue };
             let has_solid = page.chunk(chunk).is_some_and(|record| record.words.solid != 0);
             if has_solid
                 && !dirty.contains_key(&chunk)
-                && maker.is_near_water(snapshot, chunk) != page.is_near_water(chunk)
+                && near_any(chunk, &wet) != page.is_near_water(chunk)
             {
                 dirty.insert(chunk, ALL_LAYERS);
             }
@@ -182,7 +185,7 @@ impl Broadphase {
         for at in 0..regions.len() {
             let region = regions[at];
             if self.has_shore(snapshot, region, &mut maker) {
-                regions.push(shore_depends_on(region));
+                regions.push(shore_depends_on(region, 0));
             }
         }
         self.scratch = Some(maker);
@@ -193,7 +196,7 @@ impl Broadphase {
         if region.is_empty() {
             return false;
         }
-        let reached = shore_depends_on(region);
+        let reached = shore_depends_on(region, 0);
         let mut was_wet = false;
         self.blocks_in(&Aabb::of_region(reached), Surfaces::Liquid, |_, _| was_wet = true);
         was_wet || !maker.shores.is_dry(snapshot, 0, reached)
@@ -324,6 +327,13 @@ impl Broadphase {
         stats.bytes = self.bytes();
         stats
     }
+}
+
+/// Whether one of the cubes of 8³ that have water is near a chunk, as
+/// [`MaskMaker::is_near_water`] says it.
+fn near_any(chunk: ChunkPos, wet: &[VoxelPos]) -> bool {
+    let near = shore_depends_on(chunk.region(), 0).coarser(3);
+    wet.iter().any(|&cube| near.contains(cube))
 }
 
 /// Bits of the four layers of blocks of a chunk.

@@ -78,7 +78,7 @@ pub(super) fn assert_wet(snapshot: &Snapshot, block: Block, fast: &NaiveBlock, s
         }
     }
     if marked != wet {
-        let reach = shore_depends_on(block.min_voxel().chunk().region()).grow(8);
+        let reach = shore_depends_on(block.min_voxel().chunk().region(), 0).grow(8);
         assert!(reach.voxels().any(|at| cell(snapshot, at).1), "no water is near {block}");
     }
     assert_eq!(fast.shows_liquid, shows, "block {block}");

@@ -90,7 +90,7 @@ impl Around {
     }
 
     /// The coarsest mip that is shown.
-    pub(super) fn coarsest(&self) -> u8 {
+    pub(crate) fn coarsest(&self) -> u8 {
         let known = self.lods.iter().filter(|&&mip| mip != Around::NONE);
         known.copied().max().unwrap_or(0)
     }

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::mesh::{BlockMesh, Mesher, Numbers, PAD, Surface};
-use crate::voxel::{Cell, GridOptions, VoxelGrid};
+use crate::voxel::{Cell, GridOptions, MipBlock, Unlisted, VoxelGrid};
 use proptest::prelude::*;
+
+const REACH: i32 = shore_reach(0);
 
 const SAND: u8 = 6;
 
@@ -112,12 +114,12 @@ fn water_ends_where_the_ground_has_risen() {
         let grid = beach(run, level);
         let found = sorted(&mut shores, &grid, 0, Region::new([-8, -2, 2], [40, 4, 3]));
         let ground = |x: i32| (256 * x + 128) / run;
-        let lower = (0..SHORE_REACH).take_while(|&x| ground(x) <= i32::from(level));
+        let lower = (0..REACH).take_while(|&x| ground(x) <= i32::from(level));
         let mut expected: Vec<_> = lower.map(|x| (VoxelPos::new(x, 0, 2), level)).collect();
         assert!(expected.len() > 1);
         // The first cell whose ground has risen, in this layer or the next.
         let end = expected.len() as i32;
-        if end < SHORE_REACH {
+        if end < REACH {
             let layer = (ground(end) > 256).into();
             expected.push((VoxelPos::new(end, layer, 2), [level, 0][layer as usize]));
         }
@@ -130,8 +132,8 @@ fn a_box_has_what_is_carried_into_it_from_beyond() {
     let grid = beach(20, 255);
     let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
     shores.read(&grid, Region::new([9, -1, 1], [14, 2, 4]), 0, &mut cells).unwrap();
-    assert_eq!(cells.water_at(VoxelPos::new(SHORE_REACH - 1, 0, 2)), Some(255));
-    assert_eq!(cells.water_at(VoxelPos::new(SHORE_REACH, 0, 2)), None);
+    assert_eq!(cells.water_at(VoxelPos::new(REACH - 1, 0, 2)), Some(255));
+    assert_eq!(cells.water_at(VoxelPos::new(REACH, 0, 2)), None);
     assert_eq!(cells.water_at(VoxelPos::new(9, -1, 2)), None);
 }
 
@@ -170,8 +172,8 @@ fn water_that_falls_does_not_creep() {
     assert_eq!(carried_at(&pool, [1, 1, 0]), Some(255));
     assert_eq!(carried_at(&pool, [1, 0, 0]), None, "down into the ground");
     assert_eq!(carried_at(&pool, [5, 1, 5]), Some(255), "ten steps away");
-    assert_eq!(carried_at(&pool, [0, 1, SHORE_REACH]), Some(255));
-    assert_eq!(carried_at(&pool, [1, 1, SHORE_REACH]), None);
+    assert_eq!(carried_at(&pool, [0, 1, REACH]), Some(255));
+    assert_eq!(carried_at(&pool, [1, 1, REACH]), None);
 }
 
 #[test]
@@ -266,4 +268,20 @@ fn the_end_of_shallow_water_stands_no_higher_than_the_water() {
     };
     let liquid = heights(&pan(wall), |mesh| &mesh.liquid);
     assert!(!liquid.is_empty() && liquid.iter().all(|&y| (y - 1.1).abs() < 0.05), "{liquid:?}");
+}
+
+#[test]
+fn water_is_found_where_only_fine_blocks_are_known() {
+    let mut grid =
+        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+    let block = MipBlock::new(3, [0, 0, 0]);
+    let mut cells = DenseBox::new(block.cells());
+    for at in block.cells().voxels().filter(|at| at.y < 4) {
+        cells.set(at, Cell::full(if at.x < 16 { WATER } else { SAND }));
+    }
+    grid.write_far(block, &cells);
+    let mut shores = Shores::default();
+    let part = Region::new([12, 0, 12], [20, 8, 20]);
+    assert!(!shores.is_dry(&grid, 3, part));
+    assert!(!shores.is_dry(&grid, 6, part.coarser(3)), "mip 6 is not known, and so not dry");
 }
