@@ -129,7 +129,8 @@ pub(super) fn is_dry(
     block: MipBlock,
     coarsest: u8,
 ) -> bool {
-    let mip = coarsest.max(block.mip);
-    let cells = block.cells().coarser(u32::from(mip - block.mip)).grow(PAD);
-    shores.is_dry(snapshot, mip, shore_depends_on(cells, mip))
+    (block.mip..=coarsest.max(block.mip)).all(|mip| {
+        let cells = block.cells().coarser(u32::from(mip - block.mip)).grow(PAD);
+        shores.is_dry(snapshot, mip, shore_depends_on(cells, mip))
+    })
 }

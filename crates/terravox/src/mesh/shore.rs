@@ -153,10 +153,10 @@ impl Shores {
                 return false;
             }
             if known != Known::Unknown {
-                return true;
+                break;
             }
         }
-        false
+        true
     }
 
     /// Where there is water in `region`, in cells of `mip`: the cells three mips coarser by which

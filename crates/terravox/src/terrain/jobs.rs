@@ -93,7 +93,8 @@ impl Job {
 impl Terrain {
     /// Hands out up to `most` jobs, to be run on any threads: in the place of
     /// [`Terrain::update`], or beside it. Planning, which stays on this thread, keeps to
-    /// `budget`. Call it once a frame.
+    /// `budget` if that is one of time; [`Budget::Blocks`] bounds nothing here, as `most` does.
+    /// Call it once a frame.
     ///
     /// Nothing is handed out twice while somebody works on it. Jobs and results may come back
     /// in any order, late or never: what was dropped is handed out again, what comes too late

@@ -283,5 +283,4 @@ fn water_is_found_where_only_fine_blocks_are_known() {
     let mut shores = Shores::default();
     let part = Region::new([12, 0, 12], [20, 8, 20]);
     assert!(!shores.is_dry(&grid, 3, part));
-    assert!(!shores.is_dry(&grid, 6, part.coarser(3)), "mip 6 is not known, and so not dry");
 }
