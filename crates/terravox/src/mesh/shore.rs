@@ -23,7 +23,7 @@
 //! So the result depends on cells of the mip alone, whatever box is asked for.
 
 use crate::voxel::{
-    DenseBox, Kind, Known, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
+    DenseBox, Kind, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
 };
 
 /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
@@ -54,6 +54,13 @@ pub fn shore_depends_on(region: Region, mip: u8) -> Region {
         [min[0] - reach, min[1] - 2, min[2] - reach],
         [max[0] + reach, max[1] + 2, max[2] + reach],
     )
+}
+
+/// How much coarser the cells are that are searched for water. Above the coarsest far block
+/// nothing is known of the finer ones.
+fn search_steps(snapshot: &Snapshot, mip: u8) -> u8 {
+    let coarsest = snapshot.far().coarsest().unwrap_or(MAX_FAR_MIP).max(mip);
+    SEARCH_STEPS.min(coarsest - mip)
 }
 
 /// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread.
@@ -138,42 +145,35 @@ impl Shores {
     }
 
     /// Whether there is no water in `region`, in cells of `mip`, by the cells of a coarser
-    /// one: those are wet wherever a finer cell is. Where those are not known, by the cells
-    /// themselves. May say no though there is none.
+    /// one: those are wet wherever a finer cell is. May say no though there is none.
     pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
         let kinds = snapshot.materials().kinds();
-        for steps in [SEARCH_STEPS.min(MAX_FAR_MIP - mip), 0] {
-            let region = region.coarser(steps.into());
-            if region.volume() > MOST_SEARCHED {
-                return false;
-            }
-            let known = snapshot.read_known(region, mip + steps, &mut self.wide);
-            let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
-            if !self.wide.water().is_empty() || self.wide.materials().iter().any(is_liquid) {
-                return false;
-            }
-            if known != Known::Unknown {
-                break;
-            }
+        let steps = search_steps(snapshot, mip);
+        let region = region.coarser(steps.into());
+        if region.volume() > MOST_SEARCHED {
+            return false;
         }
-        true
+        snapshot.read_known(region, mip + steps, &mut self.wide);
+        let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
+        self.wide.water().is_empty() && !self.wide.materials().iter().any(is_liquid)
     }
 
-    /// Where there is water in `region`, in cells of `mip`: the cells three mips coarser by which
-    /// [`Shores::is_dry`] tells.
+    /// Where there is water in `region`, in cells of `mip`: the coarser cells by which
+    /// [`Shores::is_dry`] tells, and how many mips coarser they are.
     pub(crate) fn wet_cubes(
         &mut self,
         snapshot: &Snapshot,
         mip: u8,
         region: Region,
-    ) -> Vec<VoxelPos> {
+    ) -> (Vec<VoxelPos>, u8) {
         let kinds = snapshot.materials().kinds();
-        let steps = SEARCH_STEPS.min(MAX_FAR_MIP - mip);
+        let steps = search_steps(snapshot, mip);
         snapshot.read_known(region.coarser(steps.into()), mip + steps, &mut self.wide);
         let wide = &self.wide;
         let is_liquid = |&i: &usize| kinds[usize::from(wide.materials()[i])] == Kind::Liquid;
         let holding = wide.water().iter().map(|&(i, _)| i as usize);
-        (0..wide.len()).filter(is_liquid).chain(holding).map(|i| wide.position(i as u32)).collect()
+        let wet = (0..wide.len()).filter(is_liquid).chain(holding);
+        (wet.map(|i| wide.position(i as u32)).collect(), steps)
     }
 
     /// The solid cells of `region` that carry water, with their levels, in no order.

@@ -162,16 +162,16 @@ impl Broadphase {
         maker: &mut MaskMaker,
         dirty: &mut FxHashMap<ChunkPos, u8>,
     ) {
-        // Water is found in cubes of 8³.
+        // Water is found in cubes of 8³ at most.
         let reached = shore_depends_on(region, 0).grow(8);
         let around = shore_depends_on(reached.coarser(5).finer(5), 0);
-        let wet = maker.shores.wet_cubes(snapshot, 0, around);
+        let (wet, steps) = maker.shores.wet_cubes(snapshot, 0, around);
         for chunk in reached.blocks::<5>() {
             let Some(page) = self.page(page_of(chunk)) else { continue };
             let has_solid = page.chunk(chunk).is_some_and(|record| record.words.solid != 0);
             if has_solid
                 && !dirty.contains_key(&chunk)
-                && near_any(chunk, &wet) != page.is_near_water(chunk)
+                && near_any(chunk, &wet, steps) != page.is_near_water(chunk)
             {
                 dirty.insert(chunk, ALL_LAYERS);
             }
@@ -329,10 +329,10 @@ impl Broadphase {
     }
 }
 
-/// Whether one of the cubes of 8³ that have water is near a chunk, as
+/// Whether one of the cubes that have water, of a mip, is near a chunk, as
 /// [`MaskMaker::is_near_water`] says it.
-fn near_any(chunk: ChunkPos, wet: &[VoxelPos]) -> bool {
-    let near = shore_depends_on(chunk.region(), 0).coarser(3);
+fn near_any(chunk: ChunkPos, wet: &[VoxelPos], mip: u8) -> bool {
+    let near = shore_depends_on(chunk.region(), 0).coarser(mip.into());
     wet.iter().any(|&cube| near.contains(cube))
 }
 
