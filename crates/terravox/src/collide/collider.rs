@@ -257,7 +257,9 @@ impl Collider {
         }
         let rank = chunk.place(bit).0;
         let sees_liquid = filter.surfaces.liquid() && chunk.shows(bit, Surfaces::Liquid);
-        let is_built = |shape: &&BlockShape| !sees_liquid || shape.built_liquid().is_some();
+        let is_built = |shape: &&BlockShape| {
+            !sees_liquid || shape.missing.is_some() || shape.built_liquid().is_some()
+        };
         let shape = match chunk.slots.get(rank).filter(is_built) {
             Some(shape) => {
                 *hits += 1;

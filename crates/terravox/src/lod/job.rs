@@ -68,7 +68,10 @@ impl MeshJob {
         let cells = |mip: u8, region: Region, out: &mut DenseBox| {
             self.read_shown(mip, region, part, out);
             if !is_dry {
-                shores.soak(&self.snapshot, mip, out);
+                // Water, too, comes from what is shown around.
+                shores.soak_by(&self.snapshot, mip, out, |around, wide| {
+                    self.read_shown(mip, around, part, wide);
+                });
             }
         };
         let (block, around) = (self.block, &self.around);

@@ -73,6 +73,11 @@ impl Lod {
         found
     }
 
+    /// Whether jobs of the plan are to be handed out still.
+    pub(crate) fn has_mesh_jobs(&self) -> bool {
+        self.out.as_ref().is_some_and(|out| !out.todo.is_empty())
+    }
+
     /// Takes the result of a job back.
     pub(crate) fn finish_mesh(&mut self, mut result: MeshedBlock) {
         let Some(out) = &mut self.out else { return };

@@ -324,6 +324,7 @@ impl Lod {
                 for &region in regions {
                     self.tiling.shores_at(region, coarser, &mut |leaf, near| {
                         if near
+                            || draft.rebuild.contains(&leaf)
                             || was_wet(&leaf)
                             || !is_dry(&mut shores, &snapshot, leaf, self.tiling.coarsest_at(leaf))
                         {
@@ -485,10 +486,12 @@ impl Lod {
         if self.is_unseen {
             return;
         }
-        let (shown, scratch) = (&self.shown, &mut self.scratch);
+        let (shown, has_water, scratch) = (&self.shown, self.has_water, &mut self.scratch);
         self.tiling.touching(change.block, |leaf| {
             let mesh = shown.get(&leaf).map(|mesh| &**mesh);
-            if !draft.rebuild.contains(&leaf) && !change.leaves_alone(leaf, mesh, grid, scratch) {
+            if !draft.rebuild.contains(&leaf)
+                && !change.leaves_alone(leaf, mesh, has_water, grid, scratch)
+            {
                 draft.add(leaf);
             }
         });

@@ -27,6 +27,7 @@ impl Change {
         &self,
         leaf: MipBlock,
         mesh: Option<&BlockMesh>,
+        has_water: bool,
         grid: &Snapshot,
         cells: &mut DenseBox,
     ) -> bool {
@@ -36,11 +37,16 @@ impl Change {
         let side = side_of(leaf, self.block);
         // No vertex is moved by a cell of its block or more. Where cells stay and none of a
         // coarser mip comes or goes, only faces on the wall between change.
-        let (reach, shore) = match self.cells || self.block.mip > leaf.mip {
+        let carried = PAD + 1 + shore_reach(leaf.mip) + 1;
+        let (mut reach, shore) = match self.cells || self.block.mip > leaf.mip {
             // Beside a coarser block they lie on its cells, and so does the water carried there.
-            true => (PAD + 1, (PAD + 1 + shore_reach(leaf.mip) + 1).max((PAD + 3) << MOST_STEPS)),
+            true => (PAD + 1, carried.max((PAD + 3) << MOST_STEPS)),
             false => (1, 1),
         };
+        // Around an edge or a corner a shore may come to where there was none.
+        if has_water && self.cells && side.iter().filter(|&&side| side != 0).count() > 1 {
+            reach = carried;
+        }
         let far = |mesh: &BlockMesh| {
             !any_near(&mesh.solid, side, reach) && !any_near(&mesh.liquid, side, shore)
         };

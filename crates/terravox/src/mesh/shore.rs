@@ -121,11 +121,27 @@ impl Shores {
     /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
     /// Cells of the box that are not as the snapshot knows them stay as they are.
     pub fn soak(&mut self, snapshot: &Snapshot, mip: u8, cells: &mut DenseBox) {
+        self.soak_by(snapshot, mip, cells, |around, wide| {
+            snapshot.read_known(around, mip, wide);
+        });
+    }
+
+    /// As [`Shores::soak`], where `read` reads the cells around: what is shown there may be
+    /// coarser than what is known.
+    pub(crate) fn soak_by(
+        &mut self,
+        snapshot: &Snapshot,
+        mip: u8,
+        cells: &mut DenseBox,
+        read: impl FnOnce(Region, &mut DenseBox),
+    ) {
         let region = cells.region();
-        if region.is_empty() || self.is_dry(snapshot, mip, shore_depends_on(region, mip)) {
+        let around = shore_depends_on(region, mip);
+        if region.is_empty() || self.is_dry(snapshot, mip, around) {
             return;
         }
-        self.carry(snapshot, mip, region);
+        read(around, &mut self.wide);
+        self.carry(snapshot.materials(), mip, region);
         if self.carried.is_empty() {
             return;
         }
@@ -186,18 +202,18 @@ impl Shores {
     ) -> &[(VoxelPos, u8)] {
         self.carried.clear();
         if !self.is_dry(snapshot, mip, shore_depends_on(region, mip)) {
-            self.carry(snapshot, mip, region);
+            snapshot.read_known(shore_depends_on(region, mip), mip, &mut self.wide);
+            self.carry(snapshot.materials(), mip, region);
         }
         &self.carried
     }
 
-    fn carry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) {
+    /// Finds what is carried in `region` by the cells in `wide`.
+    fn carry(&mut self, materials: &MaterialTable, mip: u8, region: Region) {
         self.carried.clear();
-        let materials = snapshot.materials();
         if materials.kind(WATER) != Kind::Liquid {
             return;
         }
-        snapshot.read_known(shore_depends_on(region, mip), mip, &mut self.wide);
         let Shores { wide, levels, front, next, taken, carried } = self;
         let ground = Ground::new(wide, materials, mip);
         ground.sources(levels, front);

@@ -125,7 +125,9 @@ impl Terrain {
     pub fn take_jobs(&mut self, viewers: &[Viewer], budget: Budget, most: usize) -> Vec<Job> {
         let meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        self.flight.drop_late();
+        if most > 0 {
+            self.flight.drop_late();
+        }
         self.begin_frame();
         let mut jobs = Vec::new();
         while jobs.len() < most && self.advance(&viewers, &meter) {
@@ -181,6 +183,10 @@ impl Terrain {
         }
         if let Some(job) = self.lod.take_mesh_job(&mut || meter.may_plan(0.0)) {
             return Some(Job(Work::Mesh(Box::new(job))));
+        }
+        // There was no time to find it.
+        if self.lod.has_mesh_jobs() {
+            return None;
         }
         self.lod.take_far_fill(&self.grid).map(fill)
     }
