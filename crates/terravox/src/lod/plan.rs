@@ -138,7 +138,10 @@ impl Lod {
             }
         };
         // The last write before a draft is made whole.
-        self.take_changes(grid, everything, &mut planning.draft);
+        if !self.take_changes(grid, everything, &mut planning.draft, more) {
+            self.planning = Some(planning);
+            return false;
+        }
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
         let news = self.fills.has_news(self.coming.is_some());
         if matches!(planning.stage, Stage::Roots) && (everything || !(stale || news)) {
@@ -291,9 +294,15 @@ impl Lod {
         }
     }
 
-    /// Has the leaves meshed anew that edits reach; with `everything` the listed chunks
-    /// become leaves.
-    fn take_changes(&mut self, grid: &VoxelGrid, everything: bool, draft: &mut Draft) {
+    /// Has the leaves meshed anew that edits reach, as long as there is time; returns whether it
+    /// came to an end. With `everything` the listed chunks become leaves.
+    fn take_changes(
+        &mut self,
+        grid: &VoxelGrid,
+        everything: bool,
+        draft: &mut Draft,
+        more: More<'_>,
+    ) -> bool {
         self.read_changes(grid);
         let changes = self.changed.replace(Vec::new());
         if changes.as_ref().is_none_or(|regions| !regions.is_empty()) {
@@ -313,31 +322,37 @@ impl Lod {
             };
             changed.into_iter().for_each(|chunk| self.list(grid, chunk, draft));
         }
+        let Some(mut regions) = changes else {
+            self.tiling.leaves().for_each(|leaf| draft.add(leaf));
+            return true;
+        };
         let coarser = 1 + u8::from(self.options.morph);
-        match &changes {
-            Some(regions) if self.has_water || is_wet_at(grid, regions) => {
-                let (snapshot, shown) = (grid.snapshot(), &self.shown);
+        let is_wet = self.has_water || is_wet_at(grid, &regions);
+        let (snapshot, mut dry) = (grid.snapshot(), DryLeaves::default());
+        while let Some(region) = regions.pop() {
+            if is_wet {
+                let (shown, tiling) = (&self.shown, &self.tiling);
                 // What has a shore no longer is known by what is shown.
                 let was_wet =
                     |leaf: &MipBlock| shown.get(leaf).is_some_and(|mesh| !mesh.liquid.is_empty());
-                let mut shores = Shores::default();
-                for &region in regions {
-                    self.tiling.shores_at(region, coarser, &mut |leaf, near| {
-                        if near
-                            || draft.rebuild.contains(&leaf)
-                            || was_wet(&leaf)
-                            || !is_dry(&mut shores, &snapshot, leaf, self.tiling.coarsest_at(leaf))
-                        {
-                            draft.add(leaf);
-                        }
-                    });
-                }
-            }
-            Some(regions) => regions.iter().for_each(|&region| {
+                tiling.shores_at(region, coarser, &mut |leaf, near| {
+                    if near
+                        || draft.rebuild.contains(&leaf)
+                        || was_wet(&leaf)
+                        || !dry.has(&snapshot, tiling, leaf)
+                    {
+                        draft.add(leaf);
+                    }
+                });
+            } else {
                 self.tiling.reached_by(region, coarser, &mut |leaf| draft.add(leaf));
-            }),
-            None => self.tiling.leaves().for_each(|leaf| draft.add(leaf)),
+            }
+            if !regions.is_empty() && !more() {
+                self.changed = Some(regions);
+                return false;
+            }
         }
+        true
     }
 
     /// Makes a chunk a leaf if and only if it is listed.
@@ -542,6 +557,21 @@ impl Lod {
         jobs.sort_unstable_by_key(MeshJob::block);
         self.out = Some(out);
         jobs
+    }
+}
+
+/// Leaves near which there is no water, and those near which there is, of one snapshot.
+#[derive(Default)]
+struct DryLeaves {
+    shores: Shores,
+    known: FxHashMap<MipBlock, bool>,
+}
+
+impl DryLeaves {
+    fn has(&mut self, grid: &Snapshot, tiling: &Tiling, leaf: MipBlock) -> bool {
+        let shores = &mut self.shores;
+        let find = || is_dry(shores, grid, leaf, tiling.coarsest_at(leaf));
+        *self.known.entry(leaf).or_insert_with(find)
     }
 }
 
