@@ -572,3 +572,42 @@ fn those_who_keep_blocks_are_told_what_updates_followed() {
     collider.update(&grid);
     assert_eq!(collider.changes_since(&mut cursor), Changes::Everything);
 }
+
+#[test]
+fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
+    let grid = world(3);
+    let rays: Vec<Ray> =
+        (-18..18).map(|x| Ray::new([f64::from(x), 30.0, 0.3], [0.01, -1.0, 0.02], 60.0)).collect();
+    let both = collider_of(&grid);
+    let expected: Vec<_> = rays.iter().map(|ray| both.ray(ray, &Filter::BOTH)).collect();
+    let mut collider = Collider::new(ColliderOptions { budget_bytes: 0 });
+    collider.update(&grid);
+    rays.iter().for_each(|ray| drop(collider.ray(ray, &Filter::SOLID)));
+    let solid_bytes = collider.stats().built_bytes;
+    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    let refused = rays.iter().map(|ray| collider.ray(ray, &refusing).missing);
+    assert!(refused.into_iter().any(|missing| matches!(missing, Some(Missing::NotBuilt(_)))));
+    let answers: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
+    assert!(answers == expected);
+    assert!(collider.stats().built_bytes > solid_bytes);
+    // What was counted is what is taken away.
+    collider.update(&grid);
+    assert_eq!((collider.stats().built, collider.stats().built_bytes), (0, 0));
+}
+
+#[test]
+fn a_refused_query_names_what_is_not_held_whatever_was_built() {
+    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
+    for voxel in cells.region().voxels().filter(|voxel| voxel.y < 4) {
+        cells.set(voxel, Cell::full(if voxel.x < 4 { WATER } else { ROCK }));
+    }
+    grid.write(&cells).unwrap();
+    let collider = collider_of(&grid);
+    let rim = Aabb::around([4.0, 4.0, 4.0], [1.0; 3]);
+    assert_eq!(collider.triangles_in(&rim, &Filter::SOLID, |_| ()), None);
+    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    let down = Ray::new([3.5, 20.0, 4.5], [0.0, -1.0, 0.0], 30.0);
+    assert!(matches!(collider.ray(&down, &refusing).missing, Some(Missing::NotHeld(_))));
+}

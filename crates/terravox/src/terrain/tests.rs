@@ -6,6 +6,7 @@ use crate::lod::ShownSurfaces;
 use crate::voxel::{ChunkPos, VoxelPos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const ROCK: u8 = 8;
 
@@ -315,6 +316,28 @@ fn a_budget_without_a_clock_does_one_job() {
         terrain.update(&viewers, Budget::Millis(3.0), fill_hills);
     }
     assert!(!terrain.meshed_blocks().is_empty());
+}
+
+#[test]
+fn two_jobs_that_take_most_of_a_budget_never_meet_in_an_update() {
+    static MICROS: AtomicU64 = AtomicU64::new(0);
+    let millis = || MICROS.load(Relaxed) as f64 / 1e3;
+    let (mut terrain, viewers) = streamed();
+    terrain.clock = Some(|| MICROS.load(Relaxed) as f64 / 1e3);
+    let (mut longest, mut filled) = (0.0f64, 0);
+    for _ in 0..400 {
+        let start = millis();
+        terrain.update(&viewers, Budget::Millis(3.0), |part| {
+            MICROS.fetch_add(2500, Relaxed);
+            fill_hills(part);
+        });
+        longest = longest.max(millis() - start);
+        filled += usize::from(millis() > start);
+    }
+    // With the feature `parallel` there are as many at a time as threads.
+    let at_once = if cfg!(feature = "parallel") { 64.0 } else { 1.0 };
+    assert!(longest <= 2.5 * at_once, "an update took {longest} ms");
+    assert!(filled > 100 && !terrain.meshed_blocks().is_empty(), "{filled} of 400 updates filled");
 }
 
 #[test]
