@@ -63,7 +63,7 @@ const MEAN_SHARE: f64 = 0.125;
 const DEVIATION_SHARE: f64 = 0.25;
 
 /// What takes time may take this many deviations more than the mean.
-const MOST_DEVIATIONS: f64 = 2.0;
+const MOST_DEVIATIONS: f64 = 3.0;
 
 /// Rows of blocks whose jobs are remembered.
 const MOST_ROWS: usize = 1024;
