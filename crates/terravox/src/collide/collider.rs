@@ -297,7 +297,7 @@ impl Collider {
             shape
         });
         if sees_liquid {
-            shape.liquid_or_build(|| {
+            shape.build_liquid(|| {
                 let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
                 let tree = scratch.build_liquid(&self.snapshot, block);
                 self.counters.grown(tree.as_ref().map_or(0, QuadTree::bytes));
@@ -403,7 +403,7 @@ impl Scratch {
         }
         let shape = BlockShape::new(self.tree(block, false), None);
         if sees_liquid {
-            shape.liquid_or_build(|| self.tree(block, true));
+            shape.build_liquid(|| self.tree(block, true));
         }
         shape
     }

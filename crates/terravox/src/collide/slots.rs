@@ -43,8 +43,8 @@ impl BlockShape {
     }
 
     /// The liquid surface, built by `build` if no one has: threads that come meanwhile wait.
-    pub fn liquid_or_build(&self, build: impl FnOnce() -> Option<QuadTree>) -> &Option<QuadTree> {
-        self.liquid.get_or_init(build)
+    pub fn build_liquid(&self, build: impl FnOnce() -> Option<QuadTree>) {
+        self.liquid.get_or_init(build);
     }
 
     /// Notes that the block is in use. Mostly a load, so that threads that share a block

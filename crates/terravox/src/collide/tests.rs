@@ -455,11 +455,15 @@ fn a_filter_can_refuse_to_build() {
     assert_eq!(collider.ray(&down, &refusing), built);
 }
 
+/// Rays down into [`world`], side by side.
+fn rays_down() -> Vec<Ray> {
+    (-18..18).map(|x| Ray::new([f64::from(x), 30.0, 0.3], [0.01, -1.0, 0.02], 60.0)).collect()
+}
+
 #[test]
 fn the_budget_is_kept_at_updates_and_none_at_all_still_answers() {
     let grid = world(4);
-    let rays: Vec<Ray> =
-        (-18..18).map(|x| Ray::new([f64::from(x), 30.0, 0.3], [0.01, -1.0, 0.02], 60.0)).collect();
+    let rays = rays_down();
     let all = collider_of(&grid);
     let expected: Vec<_> = rays.iter().map(|ray| all.ray(ray, &Filter::BOTH)).collect();
     for budget_bytes in [0, 5_000, usize::MAX] {
@@ -576,8 +580,7 @@ fn those_who_keep_blocks_are_told_what_updates_followed() {
 #[test]
 fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
     let grid = world(3);
-    let rays: Vec<Ray> =
-        (-18..18).map(|x| Ray::new([f64::from(x), 30.0, 0.3], [0.01, -1.0, 0.02], 60.0)).collect();
+    let rays = rays_down();
     let both = collider_of(&grid);
     let expected: Vec<_> = rays.iter().map(|ray| both.ray(ray, &Filter::BOTH)).collect();
     let mut collider = Collider::new(ColliderOptions { budget_bytes: 0 });
@@ -588,8 +591,8 @@ fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
     let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
     let refused = rays.iter().map(|ray| collider.ray(ray, &refusing).missing);
     assert!(refused.into_iter().any(|missing| matches!(missing, Some(Missing::NotBuilt(_)))));
-    let answers: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
-    assert!(answers == expected);
+    let found: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
+    assert!(found == expected);
     assert!(collider.stats().built_bytes > solid_bytes);
     // What was counted is what is taken away.
     collider.update(&grid);

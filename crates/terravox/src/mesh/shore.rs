@@ -163,15 +163,10 @@ impl Shores {
     /// Whether there is no water in `region`, in cells of `mip`, by the cells of a coarser
     /// one: those are wet wherever a finer cell is. May say no though there is none.
     pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
-        let kinds = snapshot.materials().kinds();
         let steps = search_steps(snapshot, mip);
         let region = region.coarser(steps.into());
-        if region.volume() > MOST_SEARCHED {
-            return false;
-        }
-        snapshot.read_known(region, mip + steps, &mut self.wide);
-        let is_liquid = |&material: &u8| kinds[usize::from(material)] == Kind::Liquid;
-        self.wide.water().is_empty() && !self.wide.materials().iter().any(is_liquid)
+        region.volume() <= MOST_SEARCHED
+            && self.wet_cells(snapshot, mip + steps, region).next().is_none()
     }
 
     /// Where there is water in `region`, in cells of `mip`: the coarser cells by which
@@ -182,14 +177,25 @@ impl Shores {
         mip: u8,
         region: Region,
     ) -> (Vec<VoxelPos>, u8) {
-        let kinds = snapshot.materials().kinds();
         let steps = search_steps(snapshot, mip);
-        snapshot.read_known(region.coarser(steps.into()), mip + steps, &mut self.wide);
+        (self.wet_cells(snapshot, mip + steps, region.coarser(steps.into())).collect(), steps)
+    }
+
+    /// The cells of a region, in cells of `mip`, that are liquid or hold water, in no order.
+    fn wet_cells<'a>(
+        &'a mut self,
+        snapshot: &'a Snapshot,
+        mip: u8,
+        region: Region,
+    ) -> impl Iterator<Item = VoxelPos> + 'a {
+        let kinds = snapshot.materials().kinds();
+        snapshot.read_known(region, mip, &mut self.wide);
         let wide = &self.wide;
-        let is_liquid = |&i: &usize| kinds[usize::from(wide.materials()[i])] == Kind::Liquid;
-        let holding = wide.water().iter().map(|&(i, _)| i as usize);
-        let wet = (0..wide.len()).filter(is_liquid).chain(holding);
-        (wet.map(|i| wide.position(i as u32)).collect(), steps)
+        let holding = wide.water().iter().map(|&(i, _)| i);
+        let liquid = (0..).zip(wide.materials()).filter_map(|(i, &material)| {
+            (kinds[usize::from(material)] == Kind::Liquid).then_some(i)
+        });
+        holding.chain(liquid).map(|i| wide.position(i))
     }
 
     /// The solid cells of `region` that carry water, with their levels, in no order.
