@@ -353,29 +353,31 @@ proptest! {
             let [origin, target] = [origin, target].map(DVec3::from);
             let direction = (target - origin).normalize_or(DVec3::Y);
             let ray = Ray { origin, direction };
-            let agree = |ray: &Ray| {
-                let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
-                    (Some(a), Some(b)) => (a - b).abs() < 2e-3,
-                    (None, None) => true,
-                    _ => false,
-                };
+            let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                (Some(a), Some(b)) => (a - b).abs() < 2e-3,
+                (None, None) => true,
+                _ => false,
+            };
+            let solid_hit = scene.closest(&ray, FAR, &Filter::SOLID).map(|hit| hit.distance);
+            let hit = scene.closest(&ray, FAR, &Filter::BOTH).map(|hit| hit.distance);
+            let agrees = |ray: &Ray| {
                 let on_solid = naive::nearest(&solid, ray);
                 let on_liquid = naive::nearest(&liquid, ray);
                 let both = match (on_solid, on_liquid) {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),
                 };
-                let t = |hit: Option<Hit>| hit.map(|hit| hit.distance);
-                close(t(scene.closest(ray, FAR, &Filter::SOLID)), on_solid)
-                    && close(t(scene.closest(ray, FAR, &Filter::BOTH)), both)
-                    && scene.blocked(ray, FAR) == on_solid.is_some()
+                close(solid_hit, on_solid) && close(hit, both)
             };
-            // On the edge of a triangle either answer is right: then a ray beside it agrees.
-            let beside = [DVec3::X, DVec3::Y, DVec3::Z, DVec3::NEG_ONE].map(|off| {
-                Ray { origin: origin + off * 2e-4, direction }
+            // Past the edge of a surface, what a ray meets changes at once: there the answer
+            // is that of a ray which the slow twin casts a hair beside. A leak along an edge
+            // inside a surface is that of none.
+            let beside = (0..27).map(|i| {
+                let off = DVec3::new(f64::from(i % 3), f64::from(i / 3 % 3), f64::from(i / 9));
+                Ray { origin: origin + (off - 1.0) * 2e-4, direction }
             });
-            let agreed = agree(&ray)
-                || beside.iter().all(agree);
+            let agreed = agrees(&ray) || beside.into_iter().any(|ray| agrees(&ray));
+            prop_assert_eq!(scene.blocked(&ray, FAR), solid_hit.is_some());
             prop_assert!(agreed, "{ray:?}");
         }
     }
