@@ -5,7 +5,7 @@ use terravox::terrain::{Placement, Terrain};
 use terravox_rapier::rapier3d::prelude::*;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
-/// Half the edge of a crate, and the radius of a ball, metres.
+/// Half the edge of a crate, and the radius_voxels of a ball, metres.
 const HALF: f32 = 0.4;
 
 #[derive(Default)]
@@ -13,11 +13,15 @@ pub struct Bodies {
     physics: PhysicsWorld,
     ground: TerrainColliders,
     handles: Vec<RigidBodyHandle>,
+    /// Where each body is on the map. The physics have f32: far from the origin they round the
+    /// places of bodies left behind, so what sleeps keeps the one from before.
+    places: Vec<[f64; 3]>,
 }
 
 impl Bodies {
     /// Drops one, by turns a ball and a crate. `at` is on the map, as are all points here.
     pub fn drop_at(&mut self, placement: Placement, at: [f64; 3]) {
+        self.places.push(at);
         let at = Vector::from(local_from_map(placement, at).map(|v| v as f32));
         let collider = match self.handles.len() % 2 {
             0 => ColliderBuilder::ball(HALF),
@@ -27,11 +31,8 @@ impl Bodies {
         self.handles.push(self.physics.insert(body, collider.density(500.0)).0);
     }
 
-    pub fn positions(&self, placement: Placement) -> Vec<[f64; 3]> {
-        let local = |body: RigidBodyHandle| {
-            self.physics.bodies[body].translation().to_array().map(f64::from)
-        };
-        self.handles.iter().map(|&body| map_from_local(placement, local(body))).collect()
+    pub fn places(&self) -> &[[f64; 3]] {
+        &self.places
     }
 
     /// A step of the physics on the ground as it is now.
@@ -39,15 +40,21 @@ impl Bodies {
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.physics;
         let report = self.ground.sync(terrain, bodies, colliders, islands);
         self.physics.step();
+        for (&handle, place) in self.handles.iter().zip(&mut self.places) {
+            let body = &self.physics.bodies[handle];
+            if !body.is_sleeping() {
+                let local = body.translation().to_array().map(f64::from);
+                *place = map_from_local(terrain.placement(), local);
+            }
+        }
         report
     }
 
     /// Moves all along with the terrain's origin.
-    pub fn move_by(&mut self, by: [f64; 3]) {
-        let by = Vector::from(by.map(|v| v as f32));
-        for (_, body) in self.physics.bodies.iter_mut() {
-            let at = body.translation() + by;
-            body.set_translation(at, false); // what rests goes on resting
+    pub fn follow_origin(&mut self, placement: Placement) {
+        for (&handle, &place) in self.handles.iter().zip(&self.places) {
+            let at = Vector::from(local_from_map(placement, place).map(|v| v as f32));
+            self.physics.bodies[handle].set_translation(at, false); // what rests goes on resting
         }
     }
 

@@ -10,7 +10,7 @@ use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Part, Terrain, Vie
 
 const THREADS: usize = 2;
 /// Jobs that wait or run at most: few, so that the next ones are for where the player is then.
-const MOST: usize = 12;
+const MAX_IN_FLIGHT: usize = 12;
 /// For choosing what is to be done, each frame.
 const PLANNING: Budget = Budget::Millis(2.0);
 
@@ -20,8 +20,8 @@ pub struct Workers {
     results: Receiver<thread::Result<FinishedJob>>,
     threads: Vec<JoinHandle<()>>,
     in_flight: usize,
-    /// What the frames took of the main thread's processor time.
-    pub times: Vec<Duration>,
+    /// CPU time of the main thread in each frame.
+    pub frame_cpu: Vec<Duration>,
 }
 
 impl Workers {
@@ -44,7 +44,7 @@ impl Workers {
             })
         };
         let threads = (0..THREADS).map(start).collect();
-        Workers { jobs: Some(jobs), results, threads, in_flight: 0, times: Vec::new() }
+        Workers { jobs: Some(jobs), results, threads, in_flight: 0, frame_cpu: Vec::new() }
     }
 
     /// Takes in what is done and hands out what is next: once a frame.
@@ -53,13 +53,13 @@ impl Workers {
         while let Ok(done) = self.results.try_recv() {
             self.finish(terrain, done);
         }
-        for job in terrain.take_jobs(&[viewer], PLANNING, MOST - self.in_flight) {
+        for job in terrain.take_jobs(&[viewer], PLANNING, MAX_IN_FLIGHT - self.in_flight) {
             let jobs = self.jobs.as_ref().expect("there until dropped");
             jobs.send(job).expect("the threads go on as long");
             self.in_flight += 1;
         }
-        self.times.push(start.elapsed());
-        if self.in_flight == MOST {
+        self.frame_cpu.push(start.elapsed());
+        if self.in_flight == MAX_IN_FLIGHT {
             self.wait(terrain); // no screen slows this game down: keep step with the threads
         }
     }

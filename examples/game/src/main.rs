@@ -5,18 +5,18 @@
 //! game              all of it, in a temporary folder; fails if anything is off
 //! game play DIR     plays in DIR/world.tvx until it is killed
 //! game finish DIR   plays until everything was seen
-//! game check DIR    compares DIR/world.tvx with what the games said (DIR/heard.txt)
+//! game check DIR    compares DIR/world.tvx with what the games said (DIR/log.txt)
 //! ```
 
 mod bodies;
 mod check;
-mod deeds;
 mod jobs;
 mod play;
 mod save;
+mod strokes;
 mod world;
 
-use check::Heard;
+use check::Log;
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -27,13 +27,13 @@ use terravox_store::{Overwrite, Store, WorldInfo};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Files of a folder.
+/// File names in the folder of a game.
 pub const WORLD: &str = "world.tvx";
-pub const HEARD: &str = "heard.txt";
+pub const LOG: &str = "log.txt";
 
 /// What the first game does before it is killed.
 const SAVES: u32 = 3;
-const DEEDS: usize = 25;
+const STROKES: usize = 25;
 
 pub fn ensure(holds: bool, what: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(what.into()) }
@@ -65,33 +65,33 @@ fn tour() -> Result<()> {
     drop(Store::create(folder.join(WORLD), &info, Overwrite::No)?.finish()?);
     let mut said = Vec::new();
     // In the middle of a save, where most could go wrong.
-    let kill_when = |heard: &Heard| {
-        let is_saving = heard.begun.last().is_some_and(|begun| begun.0 > heard.saved);
-        heard.saved >= SAVES && heard.deeds.len() >= DEEDS && is_saving
+    let kill_when = |log: &Log| {
+        let is_saving = log.begun.last().is_some_and(|begun| begun.0 > log.saved);
+        log.saved >= SAVES && log.strokes.len() >= STROKES && is_saving
     };
     for (what, kill) in [("play", true), ("check", false), ("finish", false), ("check", false)] {
         println!("game {what}{}", if kill { ", killed" } else { "" });
-        said.extend(run(what, &folder, |heard| kill && kill_when(heard))?);
-        fs::write(folder.join(HEARD), said.join("\n"))?;
+        said.extend(run(what, &folder, |log| kill && kill_when(log))?);
+        fs::write(folder.join(LOG), said.join("\n"))?;
     }
     Ok(fs::remove_dir_all(&folder)?)
 }
 
 /// Runs this program on a folder and kills it when told to. Returns the lines that it said.
-fn run(what: &str, folder: &Path, kill_when: impl Fn(&Heard) -> bool) -> Result<Vec<String>> {
+fn run(what: &str, folder: &Path, kill_when: impl Fn(&Log) -> bool) -> Result<Vec<String>> {
     let mut command = Command::new(std::env::current_exe()?);
     let mut child = command.arg(what).arg(folder).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
-    let (mut heard, mut lines, mut is_killed) = (Heard::default(), Vec::new(), false);
+    let (mut log, mut lines, mut is_killed) = (Log::default(), Vec::new(), false);
     let mut line = String::new();
     while output.read_line(&mut line)? > 0 {
         // A kill may have cut off the last line; whole ones before it were said all the same.
         if let Some(whole) = line.strip_suffix('\n') {
-            heard.line(whole)?;
+            log.line(whole)?;
             lines.push(whole.to_owned());
         }
         line.clear();
-        if !is_killed && kill_when(&heard) {
+        if !is_killed && kill_when(&log) {
             child.kill()?;
             is_killed = true;
         }

@@ -1,9 +1,9 @@
 //! The game itself: somebody walks, digs, builds, and has second thoughts.
 
 use crate::bodies::Bodies;
-use crate::deeds::Deed;
 use crate::jobs::Workers;
 use crate::save::{Saver, State};
+use crate::strokes::Stroke;
 use crate::world::{Land, ROCK, local_from_map, map_from_local};
 use crate::{Result, WORLD, ensure};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ const SIGHT_M: f64 = 400.0;
 const FAR_M: f64 = 4096.0;
 /// What the player walks before he leaves a place.
 const WALK_M: f64 = 60.0;
-const ELSEWHERE: [f64; 3] = [1e6, 0.0, -1e6];
+const ELSEWHERE_M: [f64; 3] = [1e6, 0.0, -1e6];
 const BODIES: usize = 36;
 /// Frames back home in which all comes to rest.
 const LAST_FRAMES: u64 = 240;
@@ -47,10 +47,8 @@ struct Seen {
 #[derive(Clone, Copy)]
 enum Stage {
     Home,
-    /// With what was walked before.
-    Elsewhere(f64),
-    /// Since a frame.
-    Back(u64),
+    Elsewhere { walked_before_m: f64 },
+    Back { since_frame: u64 },
 }
 
 /// A body whose ground was dug away, and how high it lay.
@@ -67,7 +65,7 @@ struct Game<F> {
     workers: Workers,
     saver: Saver,
     bodies: Bodies,
-    /// What was saved, and where the feet and the count of deeds are now.
+    /// What was saved, and where the feet and the count of strokes are now.
     state: State,
     highest: f64,
     frame: u64,
@@ -89,7 +87,7 @@ pub fn play(folder: &Path, for_ever: bool) -> Result<()> {
     let highest = land.highest();
     let new = State { player: [0.5, highest, 0.5], ..State::default() };
     let state = State::load(&store)?.unwrap_or(new);
-    println!("resumed {}", state.deeds);
+    println!("resumed {}", state.strokes);
     let mut bodies = Bodies::default();
     state.bodies.iter().for_each(|&at| bodies.drop_at(terrain.placement(), at));
     let saver = Saver::start(store.clone(), land.clone());
@@ -129,7 +127,7 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         }
         self.undermine()?;
         self.seen.woken += self.bodies.step(&self.terrain).woken;
-        self.saver.finish(&mut self.terrain, false)?;
+        self.saver.poll(&mut self.terrain, false)?;
         if self.frame.is_multiple_of(60) && !self.saver.is_busy {
             self.save();
         }
@@ -146,7 +144,7 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         [x, y + EYES_M, z]
     }
 
-    /// Has shown what the player sees.
+    /// Updates the meshes for this view.
     fn look(&mut self) {
         let viewer = Viewer { position_m: self.eyes(), distance_m: SIGHT_M };
         self.workers.frame(&mut self.terrain, viewer);
@@ -162,21 +160,21 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
     fn travel(&mut self) {
         match (self.stage, self.undermined) {
             (Stage::Home, Undermined::Fell) if self.walked > WALK_M => {
-                self.stage = Stage::Elsewhere(self.walked);
-                self.state.player = [ELSEWHERE[0], self.highest, ELSEWHERE[2]];
+                self.stage = Stage::Elsewhere { walked_before_m: self.walked };
+                self.state.player = [ELSEWHERE_M[0], self.highest, ELSEWHERE_M[2]];
             }
-            (Stage::Elsewhere(before), _) if self.walked > before + WALK_M => {
-                self.stage = Stage::Back(self.frame);
-                self.state.player = self.bodies.positions(self.placement())[0];
+            (Stage::Elsewhere { walked_before_m }, _) if self.walked > walked_before_m + WALK_M => {
+                self.stage = Stage::Back { since_frame: self.frame };
+                self.state.player = self.bodies.places()[0];
             }
-            (Stage::Back(_), _) => {}
+            (Stage::Back { .. }, _) => {}
             _ => self.walk(),
         }
         let local = local_from_map(self.placement(), self.state.player).map(f64::round);
         if local.iter().any(|v| v.abs() > FAR_M) {
             let origin = self.placement().origin_m;
             self.terrain.set_origin([0, 1, 2].map(|i| origin[i] - local[i]));
-            self.bodies.move_by(local.map(|v| -v));
+            self.bodies.follow_origin(self.placement());
             self.seen.origins += 1;
         }
     }
@@ -206,7 +204,7 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
 
     fn drop_bodies(&mut self) {
         let [x, y, z] = self.state.player;
-        let has = self.bodies.positions(self.placement()).len();
+        let has = self.bodies.places().len();
         for i in 0..4.min(BODIES - has) {
             let side = i as f64 * 1.5 - 2.25;
             self.bodies.drop_at(self.placement(), [x + side, y + 5.0 + i as f64, z - side]);
@@ -219,11 +217,11 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
             // The pit stays until the body is in it.
             5 | 13 if matches!(self.undermined, Undermined::Falls(..)) => return Ok(()),
             5 | 13 => {
-                self.seen.undos += u32::from(self.act(Deed::Undo)?);
+                self.seen.undos += u32::from(self.act(Stroke::Undo)?);
                 return Ok(());
             }
             6 => {
-                self.seen.redos += u32::from(self.act(Deed::Redo)?);
+                self.seen.redos += u32::from(self.act(Stroke::Redo)?);
                 return Ok(());
             }
             _ => {}
@@ -233,9 +231,9 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         match self.terrain.ray(self.eyes(), look, REACH_M) {
             RayOutcome::Hit(hit) => {
                 self.seen.hits += 1;
-                let (material, radius) =
+                let (material, radius_m) =
                     if turn.is_multiple_of(3) { (ROCK, 1.5) } else { (0, 2.0) };
-                self.act(Deed::ball(&self.terrain, material, hit.point, radius))?;
+                self.act(Stroke::ball(&self.terrain, material, hit.point, radius_m))?;
             }
             RayOutcome::Miss => self.seen.misses += 1,
             RayOutcome::Unknown(_) => self.seen.unknown += 1, // nothing to work on yet
@@ -245,13 +243,13 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
 
     /// Digs the ground away under a body that rests, and sees it fall.
     fn undermine(&mut self) -> Result<()> {
-        let positions = self.bodies.positions(self.placement());
+        let positions = self.bodies.places().to_vec();
         match self.undermined {
             Undermined::NotYet => {
                 if let Some(body) = self.bodies.resting() {
                     let [x, y, z] = positions[body];
                     let below = local_from_map(self.placement(), [x, y - 1.5, z]);
-                    self.act(Deed::ball(&self.terrain, 0, below, 2.5))?;
+                    self.act(Stroke::ball(&self.terrain, 0, below, 2.5))?;
                     self.undermined = Undermined::Falls(body, y);
                 }
             }
@@ -263,42 +261,45 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         Ok(())
     }
 
-    /// Does a deed and says so: whoever hears it can do it again.
-    fn act(&mut self, deed: Deed) -> Result<bool> {
-        let is_done = deed.apply(&mut self.terrain, &self.fill)?;
+    /// Does a stroke and says so: whoever hears it can do it again.
+    fn act(&mut self, stroke: Stroke) -> Result<bool> {
+        let is_done = stroke.apply(&mut self.terrain, &self.fill)?;
         if is_done {
-            self.state.deeds += 1;
-            let numbers = deed.to_numbers().iter().map(|v| format!(" {v}")).collect::<String>();
-            println!("deed{numbers}");
+            self.state.strokes += 1;
+            let numbers = stroke.to_numbers().iter().map(|v| format!(" {v}")).collect::<String>();
+            println!("stroke{numbers}");
         }
         Ok(is_done)
     }
 
     fn save(&mut self) {
         self.state.save += 1;
-        self.state.bodies = self.bodies.positions(self.placement());
+        self.state.bodies = self.bodies.places().to_vec();
         self.saver.save(&self.terrain, &self.state);
     }
 
     fn is_over(&self) -> bool {
-        let rested = matches!(self.stage, Stage::Back(since) if self.frame > since + LAST_FRAMES);
+        let has_waited = match self.stage {
+            Stage::Back { since_frame } => self.frame > since_frame + LAST_FRAMES,
+            _ => false,
+        };
         let sees_far = self.shown.keys().any(|block| block.mip > 2);
-        rested && sees_far && !self.bodies.are_waiting()
+        has_waited && sees_far && !self.bodies.are_waiting()
     }
 
     /// The last save, and whether all was as it should be.
     fn end(mut self) -> Result<()> {
-        self.saver.finish(&mut self.terrain, true)?;
+        self.saver.poll(&mut self.terrain, true)?;
         self.save();
-        self.saver.finish(&mut self.terrain, true)?;
+        self.saver.poll(&mut self.terrain, true)?;
         ensure(self.terrain.is_saved(), "something is not saved")?;
-        ensure(self.saver.count > 1, "nothing was saved meanwhile")?;
+        ensure(self.saver.completed > 1, "nothing was saved meanwhile")?;
         let seen = &self.seen;
-        eprintln!("  {} frames, {} deeds, {seen:?}", self.frame, self.state.deeds);
-        self.workers.times.sort();
-        let time = |i: usize| self.workers.times[i * (self.workers.times.len() - 1) / 100];
+        eprintln!("  {} frames, {} strokes, {seen:?}", self.frame, self.state.strokes);
+        self.workers.frame_cpu.sort();
+        let time = |i: usize| self.workers.frame_cpu[i * (self.workers.frame_cpu.len() - 1) / 100];
         eprintln!(
-            "  take_jobs: p50 {:.1?}, p99 {:.1?}, most {:.1?}",
+            "  finish_job and take_jobs, CPU a frame: p50 {:.1?}, p99 {:.1?}, most {:.1?}",
             time(50),
             time(99),
             time(100)
@@ -314,7 +315,7 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
 
     /// All bodies lie over the ground, none of them in it.
     fn check_bodies(&mut self) -> Result<()> {
-        let positions = self.bodies.positions(self.placement());
+        let positions = self.bodies.places().to_vec();
         ensure(positions.len() == BODIES, "bodies are missing")?;
         for at in positions {
             let at = local_from_map(self.placement(), at);

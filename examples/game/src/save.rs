@@ -17,7 +17,7 @@ pub struct State {
     /// Number of the save.
     pub save: u32,
     /// Deeds so far.
-    pub deeds: u32,
+    pub strokes: u32,
     pub player: [f64; 3],
     pub bodies: Vec<[f64; 3]>,
 }
@@ -26,12 +26,12 @@ impl State {
     pub fn to_bytes(&self) -> Vec<u8> {
         let points = [self.player].into_iter().chain(self.bodies.iter().copied());
         let points = points.flatten().flat_map(f64::to_le_bytes);
-        [self.save, self.deeds].into_iter().flat_map(u32::to_le_bytes).chain(points).collect()
+        [self.save, self.strokes].into_iter().flat_map(u32::to_le_bytes).chain(points).collect()
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Option<State> {
         let (numbers, points) = bytes.split_at_checked(8)?;
-        let [save, deeds] = [0, 4].map(|i| std::array::from_fn(|j| numbers[i + j]));
+        let [save, strokes] = [0, 4].map(|i| std::array::from_fn(|j| numbers[i + j]));
         let number = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
         let point = |bytes: &[u8]| {
             Some([number(&bytes[..8])?, number(&bytes[8..16])?, number(&bytes[16..])?])
@@ -40,7 +40,7 @@ impl State {
             points.chunks(24).map(|bytes| (bytes.len() == 24).then(|| point(bytes))?);
         Some(State {
             save: u32::from_le_bytes(save),
-            deeds: u32::from_le_bytes(deeds),
+            strokes: u32::from_le_bytes(strokes),
             player: points.next()??,
             bodies: points.collect::<Option<_>>()?,
         })
@@ -60,7 +60,7 @@ pub struct Saver {
     written: Receiver<(Unsaved, std::result::Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
     pub is_busy: bool,
-    pub count: u32,
+    pub completed: u32,
 }
 
 impl Saver {
@@ -78,21 +78,21 @@ impl Saver {
                 }
             }
         });
-        Saver { work: Some(work), written, thread: Some(thread), is_busy: false, count: 0 }
+        Saver { work: Some(work), written, thread: Some(thread), is_busy: false, completed: 0 }
     }
 
     /// Starts to save the world as it is now.
     pub fn save(&mut self, terrain: &Terrain, state: &State) {
         let [x, y, z] = state.player;
-        println!("saving {} {} {x} {y} {z}", state.save, state.deeds);
+        println!("saving {} {} {x} {y} {z}", state.save, state.strokes);
         let unsaved = terrain.unsaved().with_data(NAME, state.to_bytes());
         let work = self.work.as_ref().expect("there until dropped");
         work.send((state.save, unsaved)).expect("the thread goes on as long");
         self.is_busy = true;
     }
 
-    /// Takes in what was written; waits for it, if told to.
-    pub fn finish(&mut self, terrain: &mut Terrain, wait: bool) -> Result<()> {
+    /// Takes in what was written; waits for it if `wait`.
+    pub fn poll(&mut self, terrain: &mut Terrain, wait: bool) -> Result<()> {
         let done = match self.is_busy && wait {
             true => self.written.recv().ok(),
             false => self.written.try_recv().ok(),
@@ -101,7 +101,7 @@ impl Saver {
             saved?;
             terrain.mark_saved(&unsaved);
             self.is_busy = false;
-            self.count += 1;
+            self.completed += 1;
         }
         Ok(())
     }

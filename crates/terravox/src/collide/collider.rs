@@ -59,22 +59,23 @@ pub struct ColliderStats {
     pub evictions: u64,
     /// Blocks dropped because what they showed was edited.
     pub invalidations: u64,
-    /// Queries that were none: not a number, infinite, without length, inside out.
+    /// Rejected queries: non-finite, of no length, or inverted.
     pub refused_queries: u64,
 }
 
-/// Answers what rays, boxes and shapes meet. See the [module](super) for its words.
+/// Returns what rays, boxes and shapes meet. See the [module](super) for its words.
 pub struct Collider {
     pub(super) snapshot: Snapshot,
     pub(super) broadphase: Broadphase,
     pub(super) counters: Counters,
     options: ColliderOptions,
     cursor: ChangeCursor,
-    /// What updates have followed, for those who keep what they made of blocks.
+    /// Change log for callers that cache blocks.
     followed: ChangeLog,
     /// Number of the last update: what blocks are marked with when used.
     epoch: u32,
-    /// Blocks that are built, in the order in which they were; some may be gone.
+    /// Blocks in the order in which they were built; may contain dropped blocks and
+    /// duplicates.
     built: Mutex<Vec<Block>>,
     /// Memory for building, one for every thread that ever built at once.
     scratch: Mutex<Vec<Box<Scratch>>>,
@@ -104,6 +105,9 @@ impl Side<'_> {
         self.block.min_voxel() + VoxelPos::new(x, y, z)
     }
 }
+
+/// The list of built blocks is not cleaned up below this length.
+const LISTED_AT_LEAST: usize = 64;
 
 /// Memory for building a block.
 #[derive(Default)]
@@ -300,7 +304,7 @@ impl Collider {
             shape.build_liquid(|| {
                 let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
                 let tree = scratch.build_liquid(&self.snapshot, block);
-                self.counters.grown(tree.as_ref().map_or(0, QuadTree::bytes));
+                self.counters.grown(tree.as_ref().map_or(0, QuadTree::heap_bytes));
                 locked(&self.scratch).push(scratch);
                 tree
             });
@@ -374,6 +378,11 @@ impl Collider {
     /// Drops least recently used blocks until the budget is kept.
     fn keep_budget(&mut self) {
         if self.counters.built_bytes() <= self.options.budget_bytes {
+            // Blocks that were edited and built again are listed once for each time.
+            if locked(&self.built).len() > 2 * self.counters.built_blocks() + LISTED_AT_LEAST {
+                let built = self.built_blocks();
+                *locked(&self.built) = built;
+            }
             return;
         }
         let mut built = self.built_blocks();
@@ -433,8 +442,7 @@ impl Scratch {
     }
 }
 
-/// What a lock guards, though a thread that held it may have panicked: plain lists stay
-/// right.
+/// Locks, ignoring poisoning: the lists are valid after a panic.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|broken| broken.into_inner())
 }

@@ -44,7 +44,7 @@ impl Counters {
         self.shard().hits.fetch_add(hits, Relaxed);
     }
 
-    /// A query was none.
+    /// A query was rejected.
     #[cold]
     pub fn refused(&self) {
         self.shard().refused.fetch_add(1, Relaxed);
@@ -83,6 +83,11 @@ impl Counters {
     pub fn forget_built(&mut self) {
         self.invalidations += *self.built.get_mut() as u64;
         (*self.built.get_mut(), *self.built_bytes.get_mut()) = (0, 0);
+    }
+
+    /// Number of built blocks.
+    pub fn built_blocks(&self) -> usize {
+        self.built.load(Relaxed)
     }
 
     /// Bytes of all built blocks.

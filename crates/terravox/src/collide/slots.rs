@@ -14,7 +14,7 @@ pub(crate) struct BlockShape {
     liquid: OnceLock<Option<QuadTree>>,
     /// The chunk that was needed and is not held at mip 0; there are no surfaces then.
     pub missing: Option<NotHeld>,
-    /// The update since which it was last used.
+    /// Epoch of the last use.
     used: AtomicU32,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct BlockShape {
 pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BlockShape>>]>>);
 
 impl BlockShape {
-    /// Without a liquid surface, not even none.
+    /// The liquid surface is not built yet.
     pub fn new(solid: Option<QuadTree>, missing: Option<NotHeld>) -> BlockShape {
         BlockShape { solid, liquid: OnceLock::new(), missing, used: AtomicU32::new(0) }
     }
@@ -32,8 +32,7 @@ impl BlockShape {
     /// Bytes of the block, the surfaces that are built included.
     pub fn bytes(&self) -> usize {
         let trees = [Some(&self.solid), self.built_liquid()].into_iter().flatten().flatten();
-        size_of::<BlockShape>() - 2 * size_of::<Option<QuadTree>>()
-            + trees.map(QuadTree::bytes).sum::<usize>()
+        size_of::<BlockShape>() + trees.map(QuadTree::heap_bytes).sum::<usize>()
     }
 
     /// The liquid surface, if it is built.
@@ -42,7 +41,7 @@ impl BlockShape {
         self.liquid.get()
     }
 
-    /// The liquid surface, built by `build` if no one has: threads that come meanwhile wait.
+    /// Builds the liquid surface unless it is built; concurrent callers wait.
     pub fn build_liquid(&self, build: impl FnOnce() -> Option<QuadTree>) {
         self.liquid.get_or_init(build);
     }
@@ -79,14 +78,14 @@ impl fmt::Debug for Slots {
 }
 
 impl Slots {
-    /// The block of rank `rank` of `count`, if it is built.
+    /// Returns the block of rank `rank`, if it is built.
     #[inline]
     pub fn get(&self, rank: usize) -> Option<&BlockShape> {
         self.0.get()?[rank].get().map(|shape| &**shape)
     }
 
-    /// The block of rank `rank` of `count`, built by `build` if no one has: threads that
-    /// come meanwhile wait for the one that builds.
+    /// Returns the block of rank `rank` of `count`, which `build` builds unless it is built;
+    /// concurrent callers wait.
     pub fn get_or_build(
         &self,
         rank: usize,
@@ -97,7 +96,7 @@ impl Slots {
         slots[rank].get_or_init(|| Box::new(build()))
     }
 
-    /// Empties the slot of rank `rank`; answers what was in it.
+    /// Empties the slot of rank `rank`; returns what was in it.
     pub fn take(&mut self, rank: usize) -> Option<Box<BlockShape>> {
         self.0.get_mut()?[rank].take()
     }

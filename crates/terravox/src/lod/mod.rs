@@ -31,7 +31,7 @@ pub use job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::Morph;
 pub use pick::LodViewer;
 pub use ray::{ShownHit, ShownSurfaces};
-pub use rest::{SimplifiedMesh, SimplifyJob};
+pub use rest::{SimplifiedMeshes, SimplifyJob};
 pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 

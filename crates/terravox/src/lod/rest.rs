@@ -12,68 +12,68 @@ use crate::mesh::BlockMesh;
 use crate::voxel::MipBlock;
 use std::sync::Arc;
 
-/// Meshes to be simplified, as one if there are several. Plain data: run it on any thread.
+/// Meshes of blocks with one parent, to be simplified: as one where they become one mesh, else
+/// each by itself. Plain data: run it on any thread.
 #[derive(Clone, Debug)]
 pub struct SimplifyJob {
-    /// What the result is drawn as: a block, or the parent of those that are joined.
-    block: MipBlock,
+    parent: MipBlock,
     parts: Vec<(MipBlock, Arc<BlockMesh>)>,
+    as_one: bool,
     how: Simplify,
     /// Tells that somebody works on it.
     ticket: Ticket,
 }
 
-/// What a [`SimplifyJob`] made.
+/// The result of a [`SimplifyJob`].
 #[derive(Debug)]
-pub struct SimplifiedMesh {
-    block: MipBlock,
+pub struct SimplifiedMeshes {
+    parent: MipBlock,
     parts: Vec<(MipBlock, Arc<BlockMesh>)>,
-    mesh: Arc<BlockMesh>,
+    /// One mesh of all parts, or a mesh of each.
+    as_one: bool,
+    meshes: Vec<Arc<BlockMesh>>,
     ticket: Ticket,
 }
 
 impl SimplifyJob {
-    /// What the result is drawn as: a block, or the parent of blocks that become one mesh.
+    /// Returns the parent of the blocks whose meshes are simplified.
     pub fn block(&self) -> MipBlock {
-        self.block
+        self.parent
     }
 
     /// Simplifies the meshes.
-    pub fn run(self, simplifier: &mut Simplifier) -> SimplifiedMesh {
-        let SimplifyJob { block, parts, how, ticket } = self;
-        let mesh = match parts.as_slice() {
-            [(own, mesh)] if *own == block => simplifier.simplify_block(mesh, how),
-            _ => {
-                let meshes: Vec<&BlockMesh> = parts.iter().map(|(_, mesh)| &**mesh).collect();
-                simplifier.simplify_block(&joined(block.cells().finer(1), &meshes), how)
-            }
+    pub fn run(self, simplifier: &mut Simplifier) -> SimplifiedMeshes {
+        let SimplifyJob { parent, parts, as_one, how, ticket } = self;
+        let mut simplify = |mesh: &BlockMesh| Arc::new(simplifier.simplify_block(mesh, how));
+        let each = parts.iter().map(|(_, mesh)| &**mesh);
+        let meshes = if as_one {
+            vec![simplify(&joined(parent.cells().finer(1), &each.collect::<Vec<_>>()))]
+        } else {
+            each.map(simplify).collect()
         };
-        SimplifiedMesh { block, parts, mesh: Arc::new(mesh), ticket }
+        SimplifiedMeshes { parent, parts, as_one, meshes, ticket }
     }
 }
 
 impl Lod {
-    /// Jobs for meshes that did not change for 60 calls, of `most` groups of eight blocks at
-    /// most: to be called once a frame, in the place of [`Lod::join`], where
-    /// [`LodOptions::simplify`](super::LodOptions::simplify) is set; else there are none.
+    /// Returns at most `most` jobs for meshes that did not change for 60 calls, one for each
+    /// group of up to eight blocks: to be called once a frame, in the place of [`Lod::join`],
+    /// where [`LodOptions::simplify`](super::LodOptions::simplify) is set; else there are none.
     pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
         let Some(error) = self.options.simplify else { return Vec::new() };
         let how = Simplify::within(error);
         let mut jobs = Vec::new();
         for parent in self.groups.take_resting(most) {
-            let blocks = drawn_below(parent, &self.shown);
-            let parts = |block: MipBlock| (block, self.shown[&block].clone());
-            if blocks.len() > 1 && self.is_whole(parent) {
-                let parts = blocks.into_iter().map(parts).collect();
+            let mut blocks = drawn_below(parent, &self.shown);
+            let as_one = blocks.len() > 1 && self.is_whole(parent);
+            if !as_one {
+                blocks.retain(|block| !self.groups.simplified.contains(block));
+            }
+            if !blocks.is_empty() {
+                let part = |block: MipBlock| (block, self.shown[&block].clone());
+                let parts = blocks.into_iter().map(part).collect();
                 let ticket = self.groups.ask(parent);
-                jobs.push(SimplifyJob { block: parent, parts, how, ticket });
-            } else {
-                for block in blocks {
-                    if !self.groups.simplified.contains(&block) {
-                        let (parts, ticket) = (vec![parts(block)], self.groups.ask(parent));
-                        jobs.push(SimplifyJob { block, parts, how, ticket });
-                    }
-                }
+                jobs.push(SimplifyJob { parent, parts, as_one, how, ticket });
             }
         }
         jobs
@@ -81,30 +81,31 @@ impl Lod {
 
     /// Draws what jobs made in the place of what they were made of, where that is still
     /// shown; what changed meanwhile comes again when it rests.
-    pub fn publish_simplified(&mut self, results: Vec<SimplifiedMesh>) -> MeshSwap {
+    pub fn publish_simplified(&mut self, results: Vec<SimplifiedMeshes>) -> MeshSwap {
         let mut swap = MeshSwap::default();
-        for SimplifiedMesh { block, parts, mesh, ticket } in results {
+        for SimplifiedMeshes { parent, parts, as_one, meshes, ticket } in results {
             let asked = self.groups.asked.len();
             self.groups.asked.retain(|(_, receipt)| !receipt.is_of(&ticket));
             if self.groups.asked.len() == asked {
                 continue; // it came before
             }
-            let alone = parts.len() == 1 && parts[0].0 == block;
-            let parent = if alone { block.parent() } else { block };
-            let whole = alone || self.is_whole(parent);
-            if !whole || !self.groups.is_as_it_was(parent, &parts, &self.shown) {
+            let fits = !as_one || self.is_whole(parent);
+            if !fits || !self.groups.is_as_it_was(parent, &parts, &self.shown) {
                 let round = self.groups.round;
                 self.groups.changed.entry(parent).or_insert(round);
                 continue;
             }
-            if alone {
-                self.groups.simplified.insert(block);
-                swap.removed.push(block);
-                swap.added.push(ShownMesh { block, mip: block.mip, mesh });
-            } else {
-                let blocks: Vec<MipBlock> = parts.into_iter().map(|(block, _)| block).collect();
+            let blocks: Vec<MipBlock> = parts.into_iter().map(|(block, _)| block).collect();
+            if as_one {
                 self.groups.simplified.retain(|block| !blocks.contains(block));
-                self.groups.draw_as_one(parent, blocks, mesh, &mut swap);
+                let [mesh] = &meshes[..] else { continue };
+                self.groups.draw_as_one(parent, blocks, mesh.clone(), &mut swap);
+            } else {
+                for (block, mesh) in blocks.into_iter().zip(meshes) {
+                    self.groups.simplified.insert(block);
+                    swap.removed.push(block);
+                    swap.added.push(ShownMesh { block, mip: block.mip, mesh });
+                }
             }
         }
         swap.removed.sort_unstable();

@@ -23,7 +23,7 @@
 //! So the result depends on cells of the mip alone, whatever box is asked for.
 
 use crate::voxel::{
-    DenseBox, Kind, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
+    DenseBox, Kind, Known, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
 };
 
 /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
@@ -37,16 +37,20 @@ pub const fn shore_reach(mip: u8) -> i32 {
 }
 
 /// Least level, 1 to 256, of water that goes on into ground one layer higher.
-const CLIMBS: u16 = 224;
+const MIN_CLIMB_LEVEL: u16 = 224;
 
 /// Mips above the one asked for at which a region is searched for water.
-const SEARCH_STEPS: u8 = 3;
+const SEARCH_MIPS: u8 = 3;
 
-/// Most cells that are searched.
-const MOST_SEARCHED: u64 = 1 << 18;
+/// Mips above the one asked for at which a region is searched first: there most are seen to be
+/// dry, and for voxels those cells lie together in pages.
+const FIRST_SEARCH_MIPS: u8 = 4;
 
-/// The cells of `mip` on which the water carried in `region` depends; and the ones whose
-/// carried water cells in `region` may change.
+/// Most cells that [`Shores::is_dry`] searches: a larger region is not worth the search.
+const MAX_SEARCHED: u64 = 1 << 18;
+
+/// Returns the cells of `mip` on which the water carried in `region` depends; these are also the
+/// cells whose carried water depends on cells in `region`, since both reach equally far.
 pub fn shore_depends_on(region: Region, mip: u8) -> Region {
     let (min, max) = (region.min.to_array(), region.max.to_array());
     let reach = shore_reach(mip) + 1;
@@ -54,13 +58,6 @@ pub fn shore_depends_on(region: Region, mip: u8) -> Region {
         [min[0] - reach, min[1] - 2, min[2] - reach],
         [max[0] + reach, max[1] + 2, max[2] + reach],
     )
-}
-
-/// How much coarser the cells are that are searched for water. Above the coarsest far block
-/// nothing is known of the finer ones.
-fn search_steps(snapshot: &Snapshot, mip: u8) -> u8 {
-    let coarsest = snapshot.far().coarsest().unwrap_or(MAX_FAR_MIP).max(mip);
-    SEARCH_STEPS.min(coarsest - mip)
 }
 
 /// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread.
@@ -105,7 +102,7 @@ impl Shores {
     /// As [`Snapshot::read`]. What is not known beyond the region carries no water into it.
     ///
     /// # Panics
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read`], for the region grown by 13 cells along x and z and 2 along y.
     pub fn read(
         &mut self,
         snapshot: &Snapshot,
@@ -120,6 +117,10 @@ impl Shores {
 
     /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
     /// Cells of the box that are not as the snapshot knows them stay as they are.
+    ///
+    /// # Panics
+    /// If `mip` is above [`MAX_FAR_MIP`], or the box, grown by 13 cells along x and z and 2
+    /// along y, has more than [`MAX_BOX_CELLS`](crate::voxel::MAX_BOX_CELLS).
     pub fn soak(&mut self, snapshot: &Snapshot, mip: u8, cells: &mut DenseBox) {
         self.soak_by(snapshot, mip, cells, |around, wide| {
             snapshot.read_known(around, mip, wide);
@@ -145,52 +146,84 @@ impl Shores {
         if self.carried.is_empty() {
             return;
         }
-        let held = cells.water().len();
+        let old_len = cells.water().len();
         for &(at, level) in &self.carried {
             if cells.cell(at) != self.wide.cell(at) {
                 continue;
             }
             let entry = (cells.index(at) as u32, level);
             let water = cells.water_mut();
-            match water[..held].binary_search_by_key(&entry.0, |held| held.0) {
-                Ok(held) => water[held] = entry,
+            match water[..old_len].binary_search_by_key(&entry.0, |old| old.0) {
+                Ok(old) => water[old] = entry,
                 Err(_) => water.push(entry),
             }
         }
         cells.water_mut().sort_unstable_by_key(|entry| entry.0);
     }
 
-    /// Whether there is no water in `region`, in cells of `mip`, by the cells of a coarser
-    /// one: those are wet wherever a finer cell is. May say no though there is none.
+    /// Whether there is no water in `region`, in cells of `mip`. May return false for a dry
+    /// region, never true for a wet one.
     pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
-        let steps = search_steps(snapshot, mip);
-        let region = region.coarser(steps.into());
-        region.volume() <= MOST_SEARCHED
-            && self.wet_cells(snapshot, mip + steps, region).next().is_none()
+        if region.coarser(SEARCH_MIPS.into()).volume() > MAX_SEARCHED {
+            return false;
+        }
+        let first = mip + FIRST_SEARCH_MIPS;
+        let is_first_dry = first <= MAX_FAR_MIP
+            && self.read_wide(snapshot, first, region.coarser(FIRST_SEARCH_MIPS.into()))
+            && self.wet_cells(snapshot).next().is_none();
+        is_first_dry || {
+            self.search(snapshot, mip, region);
+            self.wet_cells(snapshot).next().is_none()
+        }
     }
 
-    /// Where there is water in `region`, in cells of `mip`: the coarser cells by which
-    /// [`Shores::is_dry`] tells, and how many mips coarser they are.
+    /// Whether a write of `region`, in voxels, that led from `old` to `new` left water where it
+    /// was, in the cells by which [`Shores::is_dry`] tells. May return false though it did.
+    pub(crate) fn leaves_water(&mut self, old: &Snapshot, new: &Snapshot, region: Region) -> bool {
+        let cells = region.coarser(SEARCH_MIPS.into());
+        let mut wet = |snapshot| {
+            self.read_wide(snapshot, SEARCH_MIPS, cells)
+                .then(|| self.wet_cells(snapshot).collect::<Vec<_>>())
+        };
+        cells.volume() <= MAX_SEARCHED && {
+            let old = wet(old);
+            old.is_some() && old == wet(new)
+        }
+    }
+
+    /// Returns where there is water in `region`, in cells of `mip`: the coarser cells by which
+    /// [`Shores::is_dry`] tells, and how many mips coarser they are. An edit has at most
+    /// [`MAX_EDIT_CELLS`](crate::edit::MAX_EDIT_CELLS), so that about 2²¹ are read.
     pub(crate) fn wet_cubes(
         &mut self,
         snapshot: &Snapshot,
         mip: u8,
         region: Region,
     ) -> (Vec<VoxelPos>, u8) {
-        let steps = search_steps(snapshot, mip);
-        (self.wet_cells(snapshot, mip + steps, region.coarser(steps.into())).collect(), steps)
+        let steps = self.search(snapshot, mip, region);
+        (self.wet_cells(snapshot).collect(), steps)
     }
 
-    /// The cells of a region, in cells of `mip`, that are liquid or hold water, in no order.
-    fn wet_cells<'a>(
-        &'a mut self,
-        snapshot: &'a Snapshot,
-        mip: u8,
-        region: Region,
-    ) -> impl Iterator<Item = VoxelPos> + 'a {
-        let kinds = snapshot.materials().kinds();
+    /// Makes `wide` the cells of `region`, in cells of `mip`, at a coarser mip, where they are
+    /// wet wherever a finer cell is; at `mip` itself if the coarser ones are not all known.
+    /// Returns how many mips coarser.
+    fn search(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> u8 {
+        let steps = SEARCH_MIPS.min(MAX_FAR_MIP - mip);
+        if self.read_wide(snapshot, mip + steps, region.coarser(steps.into())) {
+            return steps;
+        }
         snapshot.read_known(region, mip, &mut self.wide);
-        let wide = &self.wide;
+        0
+    }
+
+    /// Makes `wide` the cells of `region`, in cells of `mip`; returns whether all are known.
+    fn read_wide(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
+        snapshot.read_known(region, mip, &mut self.wide) == Known::AtMip
+    }
+
+    /// Returns the cells of `wide` that are liquid or hold water, in no order.
+    fn wet_cells<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = VoxelPos> + 'a {
+        let (kinds, wide) = (snapshot.materials().kinds(), &self.wide);
         let holding = wide.water().iter().map(|&(i, _)| i);
         let liquid = (0..).zip(wide.materials()).filter_map(|(i, &material)| {
             (kinds[usize::from(material)] == Kind::Liquid).then_some(i)
@@ -227,7 +260,7 @@ impl Shores {
             for &(from, level) in front.iter() {
                 for (to, level) in ground.offers(from as usize, level) {
                     let here = levels[to];
-                    if here & KEEPS == 0 && here & LEVEL < level {
+                    if here & SETTLED == 0 && here & LEVEL_MASK < level {
                         if here & FRESH == 0 {
                             next.push(to as u32);
                         }
@@ -242,9 +275,9 @@ impl Shores {
             for at in next.drain(..) {
                 let here = &mut levels[at as usize];
                 *here &= !FRESH;
-                let level = *here & LEVEL;
+                let level = *here & LEVEL_MASK;
                 if ground.lies_below(at as usize, level) {
-                    *here |= KEEPS;
+                    *here |= SETTLED;
                     front.push((at, level));
                 }
             }
@@ -252,20 +285,20 @@ impl Shores {
         for at in taken.drain(..) {
             let position = ground.position(at as usize);
             if region.contains(position) {
-                carried.push((position, ((levels[at as usize] & LEVEL) - 1) as u8));
+                carried.push((position, ((levels[at as usize] & LEVEL_MASK) - 1) as u8));
             }
         }
     }
 }
 
 /// The bits of a level: 256ths of a cell.
-const LEVEL: u16 = 0x3ff;
+const LEVEL_MASK: u16 = 0x3ff;
 /// The cell carries water that it does not hold.
 const CARRIED: u16 = 0x400;
 /// It took its level at this step.
 const FRESH: u16 = 0x800;
-/// It passed its level on.
-const KEEPS: u16 = 0x1000;
+/// It keeps its level, and passed it on.
+const SETTLED: u16 = 0x1000;
 
 /// A box of cells, by what its ground can carry.
 struct Ground<'a> {
@@ -314,7 +347,8 @@ impl<'a> Ground<'a> {
     fn offers(&self, from: usize, level: u16) -> impl Iterator<Item = (usize, u16)> + '_ {
         let above = self.steps()[2];
         let beside = self.beside(from).filter(|&to| self.can_carry(to)).map(move |to| (to, level));
-        let climbs = self.beside(from).filter(move |_| level >= CLIMBS).map(move |to| to + above);
+        let climbs =
+            self.beside(from).filter(move |_| level >= MIN_CLIMB_LEVEL).map(move |to| to + above);
         beside.chain(climbs.filter(|&to| self.can_end(to)).map(|to| (to, 1)))
     }
 
@@ -324,7 +358,7 @@ impl<'a> Ground<'a> {
         levels.resize(self.cells.len(), 0);
         front.clear();
         let above = self.steps()[2];
-        let (materials, inner) = (self.cells.materials(), self.cells.len() - above);
+        let (materials, end) = (self.cells.materials(), self.cells.len() - above);
         let mut add = |i: usize, level: u8| {
             if self.is_inner(i) && self.kind(i + above) == Kind::Air {
                 levels[i] = u16::from(level) + 1;
@@ -334,7 +368,7 @@ impl<'a> Ground<'a> {
                 }
             }
         };
-        for i in (above..inner).filter(|&i| materials[i] == WATER) {
+        for i in (above..end).filter(|&i| materials[i] == WATER) {
             add(i, self.cells.occupancies()[i]);
         }
         for &(i, level) in self.cells.water() {
@@ -374,13 +408,12 @@ pub(crate) mod naive {
     use super::*;
 
     /// The solid cells of `region` that carry water, with their levels, sorted.
-    #[cfg(test)]
     pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
         let around = shore_depends_on(region, mip);
         let mut cells = DenseBox::default();
         snapshot.read_known(around, mip, &mut cells);
         let kind = |at: VoxelPos| snapshot.materials().kind(cells.cell(at).material);
-        if kind_of_water(snapshot) != Kind::Liquid {
+        if snapshot.materials().kind(WATER) != Kind::Liquid {
             return Vec::new();
         }
         let [x, y, z] = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from);
@@ -418,20 +451,17 @@ pub(crate) mod naive {
                 let is_held = sides(at).iter().all(|&side| kind(side) != Kind::Air);
                 let beside = sides(at).into_iter().filter(|_| is_held).filter_map(passed);
                 let lower = sides(at - y).into_iter().filter_map(passed);
-                let climbs = lower.filter(|&level| u16::from(level) + 1 >= CLIMBS).map(|_| 0);
+                let climbs =
+                    lower.filter(|&level| u16::from(level) + 1 >= MIN_CLIMB_LEVEL).map(|_| 0);
                 let level = beside.chain(climbs).max();
-                let lowest = before[cells.index(at)].map(|(_, level)| level);
-                if let Some(level) = level.filter(|&level| Some(level) > lowest) {
+                let current = before[cells.index(at)].map(|(_, level)| level);
+                if let Some(level) = level.filter(|&level| Some(level) > current) {
                     taken[cells.index(at)] = Some((step, level));
                 }
             }
         }
         let carried = |at: VoxelPos| taken[cells.index(at)].filter(|&(step, _)| step > 0);
         region.voxels().filter_map(|at| carried(at).map(|(_, level)| (at, level))).collect()
-    }
-
-    fn kind_of_water(snapshot: &Snapshot) -> Kind {
-        snapshot.materials().kind(WATER)
     }
 }
 

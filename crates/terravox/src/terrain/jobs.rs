@@ -1,10 +1,10 @@
 //! Work as plain data: blocks to fill, to mesh and to simplify, on any thread.
 
 use super::part::filled;
-use super::update::Meter;
+use super::update::{JOIN_MILLIS, Meter};
 use super::{Budget, Part, Placement, Terrain, Viewer};
 use crate::lod::{FillTicket, LodViewer};
-use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMesh, Simplifier, SimplifyJob};
+use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, Simplifier, SimplifyJob};
 use crate::voxel::{DenseBox, MipBlock};
 
 /// What a [`Job`] does.
@@ -42,7 +42,7 @@ pub struct FinishedJob(Finished);
 enum Finished {
     Fill { block: MipBlock, ticket: FillTicket, cells: Option<DenseBox> },
     Mesh(MeshedBlock),
-    Simplify(SimplifiedMesh),
+    Simplify(SimplifiedMeshes),
 }
 
 /// Memory that jobs reuse; keep one a thread.
@@ -53,7 +53,7 @@ pub struct JobScratch {
 }
 
 impl JobScratch {
-    pub(super) fn simplify(&mut self, job: SimplifyJob) -> SimplifiedMesh {
+    pub(super) fn simplify(&mut self, job: SimplifyJob) -> SimplifiedMeshes {
         job.run(&mut self.simplifier)
     }
 }
@@ -126,7 +126,7 @@ impl Terrain {
         let meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         if most > 0 {
-            self.flight.drop_late();
+            self.runner.drop_deferred();
         }
         self.begin_frame();
         let mut jobs = Vec::new();
@@ -141,7 +141,7 @@ impl Terrain {
             let rest = if self.lod.is_planned() { 0 } else { most - jobs.len() };
             let more = self.lod.plan_simplified(rest);
             jobs.extend(more.into_iter().map(|job| Job(Work::Simplify(job))));
-        } else if meter.has_time() {
+        } else if meter.may_begin(JOIN_MILLIS) {
             let swap = self.lod.join();
             self.show(swap);
         }
@@ -170,7 +170,7 @@ impl Terrain {
 
     /// Plans as long as there is time; returns whether planning came to an end.
     pub(super) fn advance(&mut self, viewers: &[LodViewer], meter: &Meter) -> bool {
-        let follow = self.flight.follow_millis();
+        let follow = self.runner.follow_millis();
         self.lod.advance(&mut self.grid, viewers, &mut || meter.may_plan(follow))
     }
 

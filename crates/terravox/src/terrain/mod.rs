@@ -35,7 +35,7 @@ use part::filled;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use update::Flight;
+use update::JobRunner;
 
 /// How a [`Terrain`] is made.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ pub struct Terrain {
     lod: Lod,
     collider: Collider,
     effects: EffectPlanes,
-    flight: Flight,
+    runner: JobRunner,
     swaps: Vec<MeshSwap>,
     editor: Editor,
     history: History,
@@ -223,7 +223,7 @@ impl Terrain {
             lod: Lod::new(lod),
             collider,
             effects: EffectPlanes::default(),
-            flight: Flight::default(),
+            runner: JobRunner::default(),
             swaps: Vec::new(),
             editor: Editor::default(),
             saved_history: history.stamp().clone(),

@@ -33,12 +33,15 @@ impl Viewer {
 pub enum Budget {
     /// Until all is done.
     Unlimited,
-    /// This many blocks filled or meshed, at least one. The same on every machine, without the
-    /// feature `parallel`, which does as many at once as there are threads.
+    /// This many blocks filled or meshed, at least one. The same on every machine, but for
+    /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins
+    /// with those.
     Blocks(usize),
-    /// This many milliseconds. A job that may take longer than what is left, going by the last
-    /// ones like it, waits for the next update, which begins with it: only a job that takes more
-    /// than the budget by itself exceeds it by much. NaN counts as none. Where there is no clock
+    /// This many milliseconds. A job that is predicted to take longer than what is left, from
+    /// the times of earlier ones like it, waits for the next update, which begins with it. A job
+    /// slower than predicted exceeds the budget by the difference, a job longer than the whole
+    /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
+    /// at once. NaN counts as none. Where there is no clock
     /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
     /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
     Millis(f32),
@@ -62,16 +65,20 @@ const FIRST_JOB_SHARE: f64 = 0.25;
 const MEAN_SHARE: f64 = 0.125;
 const DEVIATION_SHARE: f64 = 0.25;
 
-/// What takes time may take this many deviations more than the mean.
+/// A job is predicted to take the mean and this many deviations.
 const MOST_DEVIATIONS: f64 = 3.0;
 
-/// Rows of blocks whose jobs are remembered.
-const MOST_ROWS: usize = 1024;
+/// Classes of jobs whose times are kept. A world has some hundreds (3 kinds, 9 mips, the heights
+/// near viewers); a viewer who climbs for ever must not fill memory.
+const MAX_JOB_CLASSES: usize = 1024;
+
+/// Time within which a few groups of meshes are joined.
+pub(super) const JOIN_MILLIS: f64 = 0.5;
 
 enum Start {
     Instant(Instant),
     Clock(Clock, f64),
-    /// Time is not to be told.
+    /// There is no clock, or none is needed.
     Unknown,
 }
 
@@ -101,13 +108,13 @@ impl Meter {
         }
     }
 
-    /// Whether there is time for what takes next to none.
+    /// Whether any time is left.
     pub fn has_time(&self) -> bool {
         self.has_time_for(0.0)
     }
 
-    /// Whether there is time to plan, if what follows takes so many milliseconds; half of the
-    /// time is for planning at any rate.
+    /// Whether there is time to plan, if what follows takes so many milliseconds. Planning may
+    /// always use half of the budget.
     pub fn may_plan(&self, follow_millis: f64) -> bool {
         match self.budget {
             // One job can be chosen only when all is planned.
@@ -124,7 +131,7 @@ impl Meter {
         }
     }
 
-    /// Returns how many jobs may be done now, as far as time does not matter.
+    /// Returns the maximum number of jobs to start now; 0 when the budget is spent.
     fn left(&self) -> usize {
         match self.budget {
             Budget::Unlimited => usize::MAX,
@@ -136,7 +143,7 @@ impl Meter {
 
     /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
     /// the first and planning left most of the time, so that slow generators get on.
-    fn may_begin(&self, millis: f64) -> bool {
+    pub fn may_begin(&self, millis: f64) -> bool {
         match self.budget {
             Budget::Millis(most) => {
                 let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(most);
@@ -148,50 +155,54 @@ impl Meter {
     }
 }
 
-/// What jobs of this thread cost and reuse.
+/// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
 #[derive(Default)]
-pub(super) struct Flight {
+pub(super) struct JobRunner {
     spares: Spares<JobScratch>,
-    /// What jobs take. By kind, mip and height, since blocks of air, of the surface and of caves
-    /// differ by orders of magnitude.
-    rows: FxHashMap<Row, Millis>,
-    /// What all jobs of a kind take.
-    kinds: FxHashMap<JobKind, Millis>,
-    /// What queries take to follow what planning wrote.
-    follow: Millis,
-    /// Jobs for which the last update had no time: this one begins with them.
-    late: Vec<Job>,
+    /// By kind, mip and height, since blocks of air, of the surface and of caves differ by orders
+    /// of magnitude.
+    classes: FxHashMap<JobClass, TimeEstimate>,
+    /// Of all jobs of a kind.
+    kinds: FxHashMap<JobKind, TimeEstimate>,
+    /// Of bringing queries up to date with what planning wrote.
+    follow: TimeEstimate,
+    /// Jobs for which the last update had no time: the next one begins with them.
+    deferred: Vec<Job>,
 }
 
 /// What jobs that take about as long as one another have in common: kind, mip, and height in
 /// blocks.
-type Row = (JobKind, u8, i32);
+type JobClass = (JobKind, u8, i32);
 
-/// Milliseconds that something takes: estimated from the last times, as TCP does for round trips
+/// Milliseconds that something takes, estimated from the last times as TCP does for round trips
 /// (Jacobson, Congestion Avoidance and Control, 1988).
 #[derive(Clone, Copy, Default)]
-struct Millis {
+struct TimeEstimate(Option<MeanAndDeviation>);
+
+#[derive(Clone, Copy)]
+struct MeanAndDeviation {
     mean: f64,
     deviation: f64,
 }
 
-impl Millis {
-    fn first(millis: f64) -> Millis {
-        Millis { mean: millis, deviation: 0.5 * millis }
-    }
-
+impl TimeEstimate {
     fn note(&mut self, millis: f64) {
-        let error = millis - self.mean;
-        // Without a clock there is none.
-        if error.is_finite() {
-            self.mean += MEAN_SHARE * error;
-            self.deviation += DEVIATION_SHARE * (error.abs() - self.deviation);
+        // Without a clock, times are infinite.
+        if !millis.is_finite() {
+            return;
         }
+        let Some(MeanAndDeviation { mean, deviation }) = &mut self.0 else {
+            self.0 = Some(MeanAndDeviation { mean: millis, deviation: 0.5 * millis });
+            return;
+        };
+        let error = millis - *mean;
+        *mean += MEAN_SHARE * error;
+        *deviation += DEVIATION_SHARE * (error.abs() - *deviation);
     }
 
-    /// Returns the most that the next one is expected to take.
-    fn most(&self) -> f64 {
-        self.mean + MOST_DEVIATIONS * self.deviation
+    /// Returns the longest that the next one is predicted to take, if there was one.
+    fn longest(&self) -> Option<f64> {
+        self.0.map(|times| times.mean + MOST_DEVIATIONS * times.deviation)
     }
 }
 
@@ -203,11 +214,13 @@ impl Terrain {
     /// meanwhile comes after.
     ///
     /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not asked.
-    /// Nor is it in a world of which everything is known
+    /// Nor is it asked in a world whose unlisted chunks are air
     /// ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip that did not change
-    /// for 60 updates are drawn as one mesh; where `LodOptions::simplify` asks for fewer
-    /// triangles, meshes get those then, if nothing else is to be done within the budget; with
-    /// a budget of time other threads have to do that ([`Terrain::take_jobs`]).
+    /// for 60 updates are drawn as one mesh. Where `LodOptions::simplify` asks for fewer
+    /// triangles, that mesh is simplified, when nothing else is left to do within the budget;
+    /// but never within a budget of time, since it takes many times a frame. With
+    /// `Budget::Millis` and `simplify`, use [`Terrain::take_jobs`]: without it, blocks are
+    /// neither simplified nor drawn as one.
     ///
     /// `fill` must give a block the same cells each time it is asked, with all edits that were
     /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
@@ -223,8 +236,8 @@ impl Terrain {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.begin_frame();
-        let late = std::mem::take(&mut self.flight.late);
-        self.run_jobs(late, &mut meter, &fill);
+        let deferred = std::mem::take(&mut self.runner.deferred);
+        self.run_jobs(deferred, &mut meter, &fill);
         while self.advance(&viewers, &meter) {
             let most = meter.left().min(at_once(budget));
             let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job(&meter)).take(most).collect();
@@ -234,8 +247,8 @@ impl Terrain {
                 }
                 break;
             }
-            if !meter.may_begin(self.flight.most_millis(&jobs)) {
-                self.flight.late = jobs;
+            if !meter.may_begin(self.runner.longest_millis(&jobs)) {
+                self.runner.deferred = jobs;
                 break;
             }
             self.run_jobs(jobs, &mut meter, &fill);
@@ -243,7 +256,7 @@ impl Terrain {
         self.rest(&meter);
         let start = meter.elapsed();
         self.follow_edits();
-        self.flight.follow.note(meter.elapsed() - start);
+        self.runner.follow.note(meter.elapsed() - start);
     }
 
     fn run_jobs(
@@ -253,16 +266,16 @@ impl Terrain {
         fill: &(impl Fn(&mut Part<'_>) + Sync),
     ) {
         meter.spent += jobs.len();
-        let rows: Vec<_> = jobs.iter().map(row_of).collect();
+        let classes: Vec<_> = jobs.iter().map(class_of).collect();
         let done = each(jobs, |job| {
             let start = meter.elapsed();
-            let done = self.flight.spares.lend(|scratch| job.run(scratch, fill));
+            let done = self.runner.spares.lend(|scratch| job.run(scratch, fill));
             (done, meter.elapsed() - start)
         });
-        for (row, (done, millis)) in rows.into_iter().zip(done) {
+        for (class, (done, millis)) in classes.into_iter().zip(done) {
             let start = meter.elapsed();
             self.finish_job(done);
-            self.flight.note(row, millis + meter.elapsed() - start);
+            self.runner.note(class, millis + meter.elapsed() - start);
         }
     }
 
@@ -274,9 +287,9 @@ impl Terrain {
             let timed = matches!(meter.budget, Budget::Millis(_));
             let most = if timed || self.lod.is_planned() { 0 } else { meter.left() };
             let jobs = self.lod.plan_simplified(most.min(at_once(meter.budget)));
-            let done = each(jobs, |job| self.flight.spares.lend(|scratch| scratch.simplify(job)));
+            let done = each(jobs, |job| self.runner.spares.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
-        } else if meter.has_time_for(0.5) {
+        } else if meter.may_begin(JOIN_MILLIS) {
             self.lod.join()
         } else {
             return;
@@ -284,7 +297,7 @@ impl Terrain {
         self.show(swap);
     }
 
-    /// Begins a frame: what was dropped, or could not be had, is asked for again.
+    /// Begins a frame: asks again for what was dropped or could not be filled.
     pub(super) fn begin_frame(&mut self) {
         self.lod.begin_round();
     }
@@ -303,11 +316,12 @@ impl Terrain {
     }
 
     /// Asks `fill` for all cells of a box in world metres that are not held at mip 0, and
-    /// holds them, so that they can be edited however far away they are.
+    /// holds them, so that they can be edited however far away they are. The next update with
+    /// viewers may drop them again where no viewer is near, but for what is edited and unsaved.
     ///
     /// # Errors
     /// [`TerrainError::BeyondLimits`], [`TerrainError::TooLarge`]; [`TerrainError::NotHeld`]
-    /// if `fill` does not have all of them.
+    /// if `fill` does not have all of them: what it has is then held.
     pub fn hold(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -334,48 +348,46 @@ impl Terrain {
         std::mem::take(&mut self.swaps).into_iter()
     }
 
-    /// Returns the blocks that are shown as a whole but ought to be shown in parts: what is
-    /// late.
+    /// Returns the blocks that are shown as a whole but ought to be shown in parts.
     pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.late(&viewers)
     }
 }
 
-fn row_of(job: &Job) -> Row {
+fn class_of(job: &Job) -> JobClass {
     let block = job.block();
     (job.kind(), block.mip, block.pos.y)
 }
 
-impl Flight {
-    /// Returns how many milliseconds jobs may take that run at once; infinity if there was none
-    /// like one of them.
-    fn most_millis(&self, jobs: &[Job]) -> f64 {
-        let most = |job: &Job| {
-            let row = self.rows.get(&row_of(job)).or_else(|| self.kinds.get(&job.kind()));
-            row.map_or(f64::INFINITY, Millis::most)
+impl JobRunner {
+    /// Returns how many milliseconds jobs that run at once are predicted to take; infinity if
+    /// there was none like one of them.
+    fn longest_millis(&self, jobs: &[Job]) -> f64 {
+        let longest = |job: &Job| {
+            let class = self.classes.get(&class_of(job)).or_else(|| self.kinds.get(&job.kind()));
+            class.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
         };
-        jobs.iter().map(most).fold(0.0, f64::max)
+        jobs.iter().map(longest).fold(0.0, f64::max)
     }
 
-    fn note(&mut self, row: Row, millis: f64) {
-        if self.rows.len() >= MOST_ROWS {
-            self.rows.clear();
+    fn note(&mut self, class: JobClass, millis: f64) {
+        if self.classes.len() >= MAX_JOB_CLASSES {
+            self.classes.clear();
         }
-        if millis.is_finite() {
-            self.rows.entry(row).or_insert(Millis::first(millis)).note(millis);
-            self.kinds.entry(row.0).or_insert(Millis::first(millis)).note(millis);
-        }
+        self.classes.entry(class).or_default().note(millis);
+        self.kinds.entry(class.0).or_default().note(millis);
     }
 
-    /// Returns how many milliseconds queries may take to follow what planning writes.
+    /// Returns how many milliseconds queries are predicted to take to follow what planning
+    /// writes.
     pub fn follow_millis(&self) -> f64 {
-        self.follow.most()
+        self.follow.longest().unwrap_or(0.0)
     }
 
-    /// Gives up the jobs that wait for the next update; they are handed out again.
-    pub fn drop_late(&mut self) {
-        self.late.clear();
+    /// Drops the jobs that wait for the next update; they are handed out again.
+    pub fn drop_deferred(&mut self) {
+        self.deferred.clear();
     }
 }
 
@@ -389,7 +401,11 @@ fn at_once(_: Budget) -> usize {
 #[cfg(feature = "parallel")]
 fn at_once(budget: Budget) -> usize {
     let threads = rayon::current_num_threads();
-    if matches!(budget, Budget::Millis(_)) { threads } else { 2 * threads }
+    match budget {
+        Budget::Millis(_) => threads,
+        // Threads that are done early go on.
+        Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
+    }
 }
 
 fn fill_all(

@@ -190,8 +190,6 @@ struct FarGroup {
 pub(crate) struct FarTable {
     /// By the position of the group, in groups of that mip.
     groups: FxHashMap<MipBlock, Arc<FarGroup>>,
-    /// By mip: how many groups.
-    counts: [u32; MAX_FAR_MIP as usize + 1],
 }
 
 /// The group of a block, and its place in there.
@@ -214,10 +212,7 @@ impl FarTable {
 
     pub fn set(&mut self, block: MipBlock, cells: FarCells) {
         let (group, at) = place(block);
-        let empty = || {
-            self.counts[usize::from(block.mip)] += 1;
-            Arc::new(FarGroup { blocks: [const { None }; 64] })
-        };
+        let empty = || Arc::new(FarGroup { blocks: [const { None }; 64] });
         let group = self.groups.entry(group).or_insert_with(empty);
         Arc::make_mut(group).blocks[at] = Some(cells);
     }
@@ -229,14 +224,8 @@ impl FarTable {
             group.blocks[at] = None;
             if group.blocks.iter().all(Option::is_none) {
                 self.groups.remove(&key);
-                self.counts[usize::from(block.mip)] -= 1;
             }
         }
-    }
-
-    /// The coarsest mip of which there is a block.
-    pub fn coarsest(&self) -> Option<u8> {
-        self.counts.iter().rposition(|&count| count > 0).map(|mip| mip as u8)
     }
 
     /// What the block would be with the cells of `part` in it; `None` if it is not there or

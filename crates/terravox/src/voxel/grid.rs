@@ -134,7 +134,7 @@ impl VoxelGrid {
         if kept.len() as u64 == region.coarser(5).volume() {
             return kept.len();
         }
-        self.writes.pass();
+        self.writes.mark_clean();
         self.write_chunks(cells, &kept);
         self.raise_chunks(region, 0);
         kept.len()
@@ -163,7 +163,7 @@ impl VoxelGrid {
         let chunks = region.coarser(5).finer(5);
         assert_eq!(chunks, region, "a mip is written in whole chunks");
         assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
-        self.writes.pass();
+        self.writes.mark_clean();
         self.edit_pages(region, |page, part, kinds, updates| {
             for chunk in part.blocks::<5>() {
                 if page.finest_mip(chunk).is_none_or(|held| held >= mip) {
@@ -184,7 +184,7 @@ impl VoxelGrid {
         match self.state.unlisted() {
             Unlisted::Air => self.writes.mark(chunk.region()),
             Unlisted::Unknown if self.writes.is_unsaved(chunk) => return false,
-            Unlisted::Unknown => self.writes.pass(),
+            Unlisted::Unknown => self.writes.mark_clean(),
         }
         self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);

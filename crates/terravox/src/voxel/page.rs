@@ -38,7 +38,7 @@ pub(crate) enum Slot {
     Unlisted,
     /// Full cells of one material.
     Uniform(u8),
-    /// Index in [`Page::chunks`].
+    /// Index in its octant of the page.
     Mixed(usize),
     /// Only the page's mips hold it, from this mip (4 or 5) on.
     Coarse(u8),
@@ -71,18 +71,37 @@ impl SlotWord {
 }
 
 /// 8³ chunk slots and the mips above them.
+///
+/// The stored chunks are kept by octant (4³ slots), so that a write to a page that a
+/// snapshot shares copies the references of at most 64 chunks for each octant written, not
+/// of all 512: each one is a count somewhere else in memory.
 #[derive(Clone)]
 pub(crate) struct Page {
     slots: [SlotWord; 512],
-    /// Stored chunks, in no order.
-    chunks: Vec<Arc<Chunk>>,
+    octants: [Option<Arc<Octant>>; 8],
     mips: PageLines,
 }
+
+/// Stored chunks of an octant, in no order.
+type Octant = Vec<Arc<Chunk>>;
 
 /// Index of a chunk's slot in its page.
 fn slot_index(chunk: ChunkPos) -> usize {
     let local = |v: i32| (v & (PAGE_EDGE - 1)) as usize;
     local(chunk.x) + 8 * (local(chunk.z) + 8 * local(chunk.y))
+}
+
+/// Index of the octant of a chunk's page that has the chunk.
+fn octant_index(chunk: ChunkPos) -> usize {
+    let half = |v: i32| (v >> 2 & 1) as usize;
+    half(chunk.x) + 2 * (half(chunk.z) + 2 * half(chunk.y))
+}
+
+/// Indices of the slots of an octant.
+fn slots_of(octant: usize) -> impl Iterator<Item = usize> {
+    let [x, z, y] = [octant & 1, octant >> 1 & 1, octant >> 2].map(|half| 4 * half);
+    let row = move |i: usize| x + 8 * (z + (i & 3) + 8 * (y + (i >> 2)));
+    (0..16).flat_map(move |i| row(i)..row(i) + 4)
 }
 
 /// The cells of mip 4 or 5 that hold any voxel of a region of one page, from the lowest of
@@ -102,7 +121,8 @@ pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
 
 impl Page {
     pub fn new() -> Page {
-        Page { slots: [SlotWord::UNLISTED; 512], chunks: Vec::new(), mips: PageLines::uniform(AIR) }
+        let mips = PageLines::uniform(AIR);
+        Page { slots: [SlotWord::UNLISTED; 512], octants: Default::default(), mips }
     }
 
     /// Whether no chunk is listed.
@@ -114,13 +134,17 @@ impl Page {
         self.slots[slot_index(chunk)].slot()
     }
 
-    pub fn chunk(&self, index: usize) -> &Arc<Chunk> {
-        &self.chunks[index]
+    /// What is stored of a chunk, if its slot is mixed.
+    #[inline]
+    pub fn stored(&self, chunk: ChunkPos) -> Option<&Chunk> {
+        let Slot::Mixed(index) = self.slot(chunk) else { return None };
+        let octant = self.octants[octant_index(chunk)].as_deref()?;
+        Some(&octant[index])
     }
 
-    /// Stored chunks.
-    pub fn chunks(&self) -> &[Arc<Chunk>] {
-        &self.chunks
+    /// All stored chunks.
+    pub fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.octants.iter().flatten().flat_map(|octant| octant.iter().map(|chunk| &**chunk))
     }
 
     /// Positions of the listed chunks of the page at `page`, sorted.
@@ -136,10 +160,10 @@ impl Page {
     pub fn view(&self, chunk: ChunkPos) -> Option<ChunkView<'_>> {
         match self.slot(chunk) {
             Slot::Uniform(material) => Some(ChunkView(View::Uniform(material))),
-            Slot::Mixed(index) if self.chunks[index].finest == 0 => {
-                Some(ChunkView(View::Mixed(&self.chunks[index])))
+            _ => {
+                let stored = self.stored(chunk).filter(|stored| stored.finest == 0)?;
+                Some(ChunkView(View::Mixed(stored)))
             }
-            _ => None,
         }
     }
 
@@ -148,7 +172,7 @@ impl Page {
         match self.slot(chunk) {
             Slot::Unlisted => None,
             Slot::Uniform(_) => Some(0),
-            Slot::Mixed(index) => Some(self.chunks[index].finest),
+            Slot::Mixed(_) => self.stored(chunk).map(|stored| stored.finest),
             Slot::Coarse(mip) => Some(mip),
         }
     }
@@ -170,8 +194,7 @@ impl Page {
                 return self.set_slot(chunk, Slot::Uniform(material));
             }
         }
-        let index = self.expand(chunk, 0);
-        let stored = Arc::make_mut(&mut self.chunks[index]);
+        let stored = self.expand(chunk, 0);
         stored.write(chunk.min_voxel(), region, source, kinds, updates);
         if let Some(material) = stored.lines.uniform_material() {
             self.set_slot(chunk, Slot::Uniform(material));
@@ -190,8 +213,7 @@ impl Page {
     ) {
         let origin = chunk.min_voxel().coarser(mip.into());
         if mip < FIRST_PAGE_MIP {
-            let index = self.expand(chunk, mip);
-            let stored = Arc::make_mut(&mut self.chunks[index]);
+            let stored = self.expand(chunk, mip);
             stored.finest = mip;
             stored.write_mip(mip, origin, source, kinds, updates);
             return self.refresh_mips(chunk.region(), kinds, updates);
@@ -212,31 +234,38 @@ impl Page {
         self.refresh_mips(chunk.region(), kinds, updates);
     }
 
-    /// Index of the stored chunk of a slot, made if the slot has none.
-    fn expand(&mut self, chunk: ChunkPos, finest: u8) -> usize {
-        let material = match self.slot(chunk) {
-            Slot::Mixed(index) => return index,
-            Slot::Uniform(material) => material,
-            Slot::Unlisted | Slot::Coarse(_) => AIR,
+    /// The stored chunk of a slot, made if the slot has none.
+    fn expand(&mut self, chunk: ChunkPos, finest: u8) -> &mut Chunk {
+        let slot = self.slot(chunk);
+        let octant = Arc::make_mut(self.octants[octant_index(chunk)].get_or_insert_default());
+        let index = match slot {
+            Slot::Mixed(index) => index,
+            Slot::Uniform(_) | Slot::Unlisted | Slot::Coarse(_) => {
+                let material = if let Slot::Uniform(material) = slot { material } else { AIR };
+                let index = octant.len();
+                octant.reserve_exact(1);
+                octant.push(Arc::new(Chunk::uniform(material, finest)));
+                self.slots[slot_index(chunk)] = SlotWord::new(Slot::Mixed(index));
+                index
+            }
         };
-        self.chunks.reserve_exact(1);
-        self.chunks.push(Arc::new(Chunk::uniform(material, finest)));
-        let index = self.chunks.len() - 1;
-        self.slots[slot_index(chunk)] = SlotWord::new(Slot::Mixed(index));
-        index
+        Arc::make_mut(&mut octant[index])
     }
 
     /// Sets a slot and drops the chunk that it stored.
     fn set_slot(&mut self, chunk: ChunkPos, slot: Slot) {
-        let at = slot_index(chunk);
-        if let Slot::Mixed(index) = self.slots[at].slot() {
-            self.chunks.swap_remove(index);
-            let moved = SlotWord::new(Slot::Mixed(self.chunks.len()));
-            if let Some(word) = self.slots.iter_mut().find(|word| **word == moved) {
-                *word = SlotWord::new(Slot::Mixed(index));
-            }
-        }
+        let (at, octant) = (slot_index(chunk), octant_index(chunk));
+        let freed = self.slots[at].slot();
         self.slots[at] = SlotWord::new(slot);
+        let (Slot::Mixed(index), Some(chunks)) = (freed, &mut self.octants[octant]) else { return };
+        let chunks = Arc::make_mut(chunks);
+        chunks.swap_remove(index);
+        let moved = SlotWord::new(Slot::Mixed(chunks.len()));
+        if chunks.is_empty() {
+            self.octants[octant] = None;
+        } else if let Some(at) = slots_of(octant).find(|&at| self.slots[at] == moved) {
+            self.slots[at] = SlotWord::new(Slot::Mixed(index));
+        }
     }
 
     /// Recomputes the page's mips over a region of it, in voxels.
@@ -250,10 +279,10 @@ impl Page {
     /// The cell of mip 4 at `at` in the page, from its chunk, and the water that it holds.
     fn coarse_cell(&self, at: VoxelPos, kinds: &[Kind; 256]) -> (Cell, Option<u8>) {
         let chunk = at.coarser(1);
-        let stored = match self.slot(ChunkPos::new(chunk.x, chunk.y, chunk.z)) {
-            Slot::Mixed(index) => &self.chunks[index],
-            Slot::Uniform(material) => return (Cell::full(material), None),
-            Slot::Unlisted | Slot::Coarse(_) => return (Cell::AIR, None),
+        let chunk = ChunkPos::new(chunk.x, chunk.y, chunk.z);
+        let Some(stored) = self.stored(chunk) else {
+            let Slot::Uniform(material) = self.slot(chunk) else { return (Cell::AIR, None) };
+            return (Cell::full(material), None);
         };
         let first = [at.x, at.y, at.z].map(|v| (v & 1) as usize * 2);
         let mut octet = [(Cell::AIR, 0); 8];
@@ -321,9 +350,12 @@ impl Page {
         &self.mips
     }
 
-    /// Bytes of slots, table of chunks and the rest that is no mip.
+    /// Bytes of slots, tables of chunks and the rest that is no mip.
     pub fn slot_bytes(&self) -> usize {
-        size_of::<Page>() - size_of::<PageLines>() + self.chunks.capacity() * 8
+        let tables = self.octants.iter().flatten().map(|octant| {
+            size_of::<Octant>() + 2 * size_of::<usize>() + octant.capacity() * size_of::<usize>()
+        });
+        size_of::<Page>() - size_of::<PageLines>() + tables.sum::<usize>()
     }
 
     /// Bytes of the page's mips without their water.
@@ -368,6 +400,18 @@ pub(crate) fn uniform_source(source: &DenseBox, region: Region) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_slot_is_in_its_octant() {
+        for octant in 0..8 {
+            assert_eq!(slots_of(octant).count(), 64);
+            for slot in slots_of(octant) {
+                let [x, z, y] = [slot & 7, slot >> 3 & 7, slot >> 6].map(|v| v as i32);
+                let chunk = ChunkPos::new(x - 8, y + 16, z);
+                assert_eq!((slot_index(chunk), octant_index(chunk)), (slot, octant));
+            }
+        }
+    }
 
     #[test]
     fn slot_words_hold_every_slot() {

@@ -118,8 +118,8 @@ impl Snapshot {
         match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
             Slot::Uniform(material) => return Ok(Source::Uniform(material)),
             Slot::Unlisted if self.unlisted() == Unlisted::Air => return Ok(Source::Uniform(AIR)),
-            Slot::Mixed(index) => {
-                let stored = page.map(|page| page.chunk(index));
+            Slot::Mixed(_) => {
+                let stored = page.and_then(|page| page.stored(chunk));
                 if let Some(stored) = stored.filter(|stored| stored.finest <= mip) {
                     return Ok(Source::Chunk(&stored.lines));
                 }

@@ -1,5 +1,5 @@
-//! What a grid holds that is nowhere else yet: which chunks were written since they were last
-//! saved, each with the version of its last write.
+//! What a grid has not saved: which chunks were written since they were last saved, each with
+//! the version of its last write.
 //!
 //! Every write goes through here, whatever made it, so nothing has to be told to a view and
 //! no update has to run before a save. What is unsaved is taken as plain data, written by any
@@ -18,13 +18,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct WriteLog {
     /// Tells grids apart, and counts what was taken of this one.
     grid: Arc<AtomicU64>,
-    /// Grows with every write and with every chunk that becomes saved.
+    /// Grows with every write and every save.
     version: u64,
     /// The version at which a chunk last became saved.
     last_saved: u64,
     /// The last write of each chunk that is not saved.
     unsaved: FxHashMap<ChunkPos, u64>,
-    /// When chunks that were unsaved once became saved.
+    /// The version at which each chunk that ever was unsaved last became saved: 24 bytes for
+    /// each, kept as long as the grid, since a late fill may have been read from the store at
+    /// any version.
     saved: FxHashMap<ChunkPos, u64>,
     /// The last write of the material table, if it is not saved.
     materials: Option<u64>,
@@ -44,7 +46,7 @@ impl WriteLog {
     }
 
     /// Notes a write of cells that are stored, or can be generated again.
-    pub fn pass(&mut self) {
+    pub fn mark_clean(&mut self) {
         self.version += 1;
     }
 
@@ -63,7 +65,7 @@ impl WriteLog {
     }
 }
 
-/// When cells were taken from which grid.
+/// Identifies a grid and the order in which its unsaved changes were taken.
 #[derive(Clone, Debug)]
 pub struct SaveStamp {
     grid: Arc<AtomicU64>,
@@ -94,8 +96,8 @@ impl UnsavedChunks {
         &self.snapshot
     }
 
-    /// The unsaved chunks, in no order. One that the snapshot does not list was forgotten in a
-    /// world where that means air.
+    /// The unsaved chunks, in no order. Those that the snapshot does not list were cleared to
+    /// air ([`VoxelGrid::forget`]).
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkPos> {
         self.chunks.iter().map(|entry| entry.0)
     }
@@ -127,7 +129,7 @@ impl std::fmt::Debug for UnsavedChunks {
 impl VoxelGrid {
     /// Takes what was written since it was last saved: chunks of cells, and the material table
     /// if it was set. To be written by any thread, then given to [`VoxelGrid::mark_saved`].
-    /// Costs a snapshot and 20 bytes a chunk.
+    /// Costs a snapshot and 24 bytes for each unsaved chunk.
     ///
     /// Cells that were [loaded](VoxelGrid::load) are not unsaved; all else that was written is,
     /// by an edit, an undo or a tool, and so is all of a grid that was imported.
@@ -197,7 +199,8 @@ impl VoxelGrid {
         chunks
     }
 
-    /// Grows with every write of chunks, and whenever chunks become saved.
+    /// A number that grows with every write of chunks and every [`VoxelGrid::mark_saved`]; it
+    /// may grow without a change.
     pub fn version(&self) -> u64 {
         self.writes.version
     }

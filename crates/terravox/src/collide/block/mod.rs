@@ -81,7 +81,12 @@ impl QuadTree {
 
     /// Bytes that the tree takes, its own fields included.
     pub fn bytes(&self) -> usize {
-        size_of::<QuadTree>() + size_of_val(&*self.nodes) + self.mesh.bytes()
+        size_of::<QuadTree>() + self.heap_bytes()
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.nodes) + self.mesh.bytes()
     }
 
     /// Hands out the boxes of the tree, cells: depth from 0, lowest and highest corner.

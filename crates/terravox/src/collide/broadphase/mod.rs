@@ -115,6 +115,8 @@ pub struct Broadphase {
     unlisted: Unlisted,
     /// Whether some chunk may be unknown.
     has_unknown: bool,
+    /// What the masks were last brought up to.
+    seen: Snapshot,
     /// Where masks are made.
     scratch: Option<Box<MaskMaker>>,
 }
@@ -132,19 +134,25 @@ impl Broadphase {
             Changes::Everything => self.rebuild(snapshot, &mut maker),
             Changes::Regions(regions) => self.update_regions(snapshot, regions, &mut maker),
         }
+        self.seen = snapshot.clone();
         self.scratch = Some(maker);
     }
 
     fn update_regions(&mut self, snapshot: &Snapshot, regions: &[Region], maker: &mut MaskMaker) {
         let mut dirty: FxHashMap<ChunkPos, u8> = FxHashMap::default();
+        let mut leaves_water = true;
         for &region in regions {
             add_layers(region, &mut dirty);
+            if maker.shores.leaves_water(&self.seen, snapshot, region) {
+                continue;
+            }
+            leaves_water = false;
             if self.has_shore(snapshot, region, maker) {
                 self.add_near_water(snapshot, region, maker, &mut dirty);
             }
         }
         for (&chunk, &layers) in &dirty {
-            self.update_chunk(snapshot, chunk, layers, maker);
+            self.update_chunk(snapshot, chunk, layers, leaves_water, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
             if self.pages.get_mut(page).is_some_and(|page| page.is_all(self.unlisted)) {
@@ -216,7 +224,7 @@ impl Broadphase {
             let mut page = PageBlocks::new(snapshot);
             for chunk in position.region().blocks::<5>() {
                 if snapshot.is_listed(chunk) {
-                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, None, maker));
+                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, None, false, maker));
                 }
             }
             page.shrink();
@@ -227,12 +235,13 @@ impl Broadphase {
         self.sum_up();
     }
 
-    /// Makes the layers (bits) of a chunk anew.
+    /// Makes the layers (bits) of a chunk anew; `leaves_water` if water is where it was.
     fn update_chunk(
         &mut self,
         snapshot: &Snapshot,
         chunk: ChunkPos,
         layers: u8,
+        leaves_water: bool,
         maker: &mut MaskMaker,
     ) {
         let position = page_of(chunk);
@@ -242,7 +251,9 @@ impl Broadphase {
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
         // What was unknown has nothing to keep.
         let kept = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
-        page.update(chunk, remake(snapshot, chunk, layers, kept, maker));
+        // A chunk of one material is not known to be near water, even if it is.
+        let is_near = leaves_water && kept == Some(true);
+        page.update(chunk, remake(snapshot, chunk, layers, kept, is_near, maker));
     }
 
     /// The page at `page`; none if all of it is as unlisted chunks are.
@@ -355,16 +366,19 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
 }
 
 /// Makes some layers (bits) of a chunk anew, all of them unless what is kept was made as near
-/// to water, or as far from it; none if the chunk is unknown.
+/// to water, or as far from it; none if the chunk is unknown. `is_near` if it is known to be
+/// near water, unless it is of one material.
 fn remake<'a>(
     snapshot: &Snapshot,
     chunk: ChunkPos,
     layers: u8,
     kept: Option<bool>,
+    is_near: bool,
     maker: &'a mut MaskMaker,
 ) -> Option<Remade<'a>> {
     let around = Around::new(snapshot, chunk)?;
-    let is_near_water = around.one_material().is_none() && maker.is_near_water(snapshot, chunk);
+    let is_near_water =
+        around.one_material().is_none() && (is_near || maker.is_near_water(snapshot, chunk));
     let layers = if kept == Some(is_near_water) { layers } else { ALL_LAYERS };
     let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
     let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();

@@ -283,4 +283,22 @@ fn water_is_found_where_only_fine_blocks_are_known() {
     let mut shores = Shores::default();
     let part = Region::new([12, 0, 12], [20, 8, 20]);
     assert!(!shores.is_dry(&grid, 3, part));
+    // Nor does a coarse block elsewhere tell.
+    let elsewhere = MipBlock::new(6, [9, 0, 9]);
+    grid.write_far(elsewhere, &DenseBox::new(elsewhere.cells()));
+    assert!(!shores.is_dry(&grid, 3, part));
+}
+
+#[test]
+fn water_is_found_in_a_chunk_whose_neighbours_are_unknown() {
+    let mut grid =
+        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+    let mut cells = DenseBox::new(VoxelPos::new(-1, -1, -1).chunk().region());
+    cells.fill(Cell::full(WATER));
+    grid.load(&cells);
+    let mut shores = Shores::default();
+    for mip in 0..6 {
+        let part = Region::one(VoxelPos::new(-1, -1, -1));
+        assert!(!shores.is_dry(&grid, mip, part), "mip {mip}");
+    }
 }

@@ -7,22 +7,23 @@ use terravox::voxel::VoxelPos;
 
 /// A change of the ground, in voxels, which stay when the origin moves.
 #[derive(Clone, Copy, Debug)]
-pub enum Deed {
+pub enum Stroke {
     /// Fills a ball with a material; digs it, if that is air.
     Ball {
         material: u8,
         at: [f64; 3],
-        radius: f64,
+        radius_voxels: f64,
     },
     Undo,
     Redo,
 }
 
-impl Deed {
+impl Stroke {
     /// A ball about a local point, in whole sixteenths: the same wherever the origin is.
-    pub fn ball(terrain: &Terrain, material: u8, local: [f64; 3], radius: f64) -> Deed {
+    pub fn ball(terrain: &Terrain, material: u8, local: [f64; 3], radius_m: f64) -> Stroke {
         let at = terrain.placement().voxel_from_world(local).map(|v| (v * 16.0).round() / 16.0);
-        Deed::Ball { material, at, radius }
+        let radius_voxels = radius_m / terrain.placement().voxel_size_m;
+        Stroke::Ball { material, at, radius_voxels }
     }
 
     /// Does it; false if there is nothing to undo or redo. Ground that is needed and not here is
@@ -44,53 +45,53 @@ impl Deed {
 
     fn try_apply(self, terrain: &mut Terrain) -> std::result::Result<bool, EditError> {
         match self {
-            Deed::Ball { material, at, radius } => {
+            Stroke::Ball { material, at, radius_voxels } => {
                 let at = terrain.placement().world_from_voxel(at);
-                let radius = radius * terrain.placement().voxel_size_m;
+                let radius_m = radius_voxels * terrain.placement().voxel_size_m;
                 terrain.edit(&match material {
-                    0 => EditOp::dig_ball(at, radius),
-                    _ => EditOp::fill_ball(material, at, radius),
+                    0 => EditOp::dig_ball(at, radius_m),
+                    _ => EditOp::fill_ball(material, at, radius_m),
                 })?;
                 Ok(true)
             }
-            Deed::Undo => Ok(terrain.undo()?.is_some()),
-            Deed::Redo => Ok(terrain.redo()?.is_some()),
+            Stroke::Undo => Ok(terrain.undo()?.is_some()),
+            Stroke::Redo => Ok(terrain.redo()?.is_some()),
         }
     }
 
-    /// Numbers that say it, for [`Deed::from_numbers`].
+    /// Numbers that say it, for [`Stroke::from_numbers`].
     pub fn to_numbers(self) -> Vec<f64> {
         match self {
-            Deed::Ball { material, at: [x, y, z], radius } => {
-                vec![material.into(), x, y, z, radius]
+            Stroke::Ball { material, at: [x, y, z], radius_voxels } => {
+                vec![material.into(), x, y, z, radius_voxels]
             }
-            Deed::Undo => vec![-1.0],
-            Deed::Redo => vec![-2.0],
+            Stroke::Undo => vec![-1.0],
+            Stroke::Redo => vec![-2.0],
         }
     }
 
-    pub fn from_numbers(numbers: &[f64]) -> Result<Deed> {
+    pub fn from_numbers(numbers: &[f64]) -> Result<Stroke> {
         match *numbers {
-            [material, x, y, z, radius] => {
-                Ok(Deed::Ball { material: material as u8, at: [x, y, z], radius })
+            [material, x, y, z, radius_voxels] => {
+                Ok(Stroke::Ball { material: material as u8, at: [x, y, z], radius_voxels })
             }
-            [-1.0] => Ok(Deed::Undo),
-            [-2.0] => Ok(Deed::Redo),
-            _ => Err(format!("no deed: {numbers:?}").into()),
+            [-1.0] => Ok(Stroke::Undo),
+            [-2.0] => Ok(Stroke::Redo),
+            _ => Err(format!("no stroke: {numbers:?}").into()),
         }
     }
 }
 
-/// Holds all ground that deeds reach.
+/// Holds all ground that strokes reach.
 pub fn hold(
     terrain: &mut Terrain,
-    deeds: &[Deed],
+    strokes: &[Stroke],
     fill: impl Fn(&mut Part<'_>) + Sync,
 ) -> Result<()> {
-    for deed in deeds {
-        if let Deed::Ball { at, radius, .. } = *deed {
+    for stroke in strokes {
+        if let Stroke::Ball { at, radius_voxels, .. } = *stroke {
             let corner = |by| terrain.placement().world_from_voxel(at.map(|v| v + by));
-            terrain.hold(corner(-radius - 2.0), corner(radius + 2.0), &fill)?;
+            terrain.hold(corner(-radius_voxels - 2.0), corner(radius_voxels + 2.0), &fill)?;
         }
     }
     Ok(())
