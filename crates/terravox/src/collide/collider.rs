@@ -217,6 +217,12 @@ impl Collider {
         blocks
     }
 
+    /// Length of the list of built blocks.
+    #[cfg(test)]
+    pub(super) fn listed_blocks(&self) -> usize {
+        locked(&self.built).len()
+    }
+
     /// The surfaces of a block, for those who keep what they make of them: contacts, the
     /// shapes of a physics engine. `None` if the block shows no surface.
     ///

@@ -294,7 +294,7 @@ fn water_is_found_in_a_chunk_whose_neighbours_are_unknown() {
     let mut grid =
         VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
     let mut cells = DenseBox::new(VoxelPos::new(-1, -1, -1).chunk().region());
-    cells.fill(Cell::full(WATER));
+    cells.fill(WATER);
     grid.load(&cells);
     let mut shores = Shores::default();
     for mip in 0..6 {

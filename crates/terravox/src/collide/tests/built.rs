@@ -1,0 +1,105 @@
+//! Which blocks are built, and how long they stay.
+
+use super::*;
+
+#[test]
+fn the_budget_is_kept_at_updates_and_none_at_all_still_answers() {
+    let grid = world(4);
+    let rays = rays_down();
+    let all = collider_of(&grid);
+    let expected: Vec<_> = rays.iter().map(|ray| all.ray(ray, &Filter::BOTH)).collect();
+    for budget_bytes in [0, 5_000, usize::MAX] {
+        let mut collider = Collider::new(ColliderOptions { budget_bytes });
+        for _ in 0..3 {
+            collider.update(&grid);
+            assert!(collider.stats().built_bytes <= budget_bytes);
+            let answers: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
+            assert!(answers == expected);
+        }
+        let stats = collider.stats();
+        assert_eq!(stats.evictions > 0, budget_bytes < usize::MAX);
+        assert_eq!(stats.builds, stats.built as u64 + stats.evictions);
+        assert_eq!(collider.built_blocks().len(), stats.built);
+    }
+}
+
+#[test]
+fn what_was_used_last_stays() {
+    let mut grid = VoxelGrid::default();
+    floor(&mut grid, [0, -8, 0], [256, 0, 8]);
+    let down = |x: usize| Ray::new([8.0 * x as f64 + 4.0, 5.0, 4.0], [0.0, -1.0, 0.0], 9.0);
+    let collider = collider_of(&grid);
+    let one = {
+        collider.ray(&down(0), &Filter::SOLID);
+        collider.stats().built_bytes
+    };
+    let mut collider = Collider::new(ColliderOptions { budget_bytes: 12 * one });
+    collider.update(&grid);
+    let visit = |collider: &Collider, x| {
+        assert!(collider.ray(&down(x), &Filter::SOLID).found.is_some());
+    };
+    (0..32).for_each(|x| visit(&collider, x));
+    collider.update(&grid);
+    (0..32).step_by(4).for_each(|x| visit(&collider, x));
+    (1..10).for_each(|x| visit(&collider, x));
+    collider.update(&grid);
+    let built: Vec<i32> = collider.built_blocks().iter().map(|block| block.x).collect();
+    assert!(built.iter().all(|x| x % 4 == 0 || *x < 10), "{built:?}");
+    assert!(collider.stats().evictions > 0);
+}
+
+#[test]
+fn a_place_that_is_edited_for_ever_is_listed_once() {
+    let mut grid = VoxelGrid::default();
+    floor(&mut grid, [0, -8, 0], [16, 0, 8]);
+    let mut collider = Collider::default();
+    let down = Ray::new([4.0, 5.0, 4.0], [0.0, -1.0, 0.0], 20.0);
+    for depth in 0..1000 {
+        let mut hole = DenseBox::new(Region::new([3, -1 - depth % 2, 3], [6, 0, 6]));
+        hole.fill(if depth % 3 == 0 { ROCK } else { 0 });
+        grid.write(&hole).unwrap();
+        collider.update(&grid);
+        assert!(collider.ray(&down, &Filter::SOLID).found.is_some());
+        assert!(collider.listed_blocks() < 100);
+    }
+}
+
+#[test]
+fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
+    let grid = world(3);
+    let rays = rays_down();
+    let both = collider_of(&grid);
+    let expected: Vec<_> = rays.iter().map(|ray| both.ray(ray, &Filter::BOTH)).collect();
+    let mut collider = Collider::new(ColliderOptions { budget_bytes: 0 });
+    collider.update(&grid);
+    let solid = rays.iter().filter(|ray| collider.ray(ray, &Filter::SOLID).found.is_some()).count();
+    assert!(solid > 0);
+    let solid_bytes = collider.stats().built_bytes;
+    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    let refused = rays.iter().map(|ray| collider.ray(ray, &refusing).missing);
+    assert!(refused.into_iter().any(|missing| matches!(missing, Some(Missing::NotBuilt(_)))));
+    let found: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
+    assert!(found == expected);
+    assert!(collider.stats().built_bytes > solid_bytes);
+    // What was counted is what is taken away.
+    collider.update(&grid);
+    assert_eq!((collider.stats().built, collider.stats().built_bytes), (0, 0));
+}
+
+#[test]
+fn a_refused_query_names_what_is_not_held_whatever_was_built() {
+    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
+    for voxel in cells.region().voxels().filter(|voxel| voxel.y < 4) {
+        cells.set(voxel, Cell::full(if voxel.x < 4 { WATER } else { ROCK }));
+    }
+    grid.write(&cells).unwrap();
+    let collider = collider_of(&grid);
+    let rim = Aabb::around([4.0, 4.0, 4.0], [1.0; 3]);
+    let missing = collider.triangles_in(&rim, &Filter::SOLID, |_| ());
+    assert!(matches!(missing, Some(Missing::NotHeld(_))));
+    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    let down = Ray::new([3.5, 20.0, 4.5], [0.0, -1.0, 0.0], 30.0);
+    assert!(matches!(collider.ray(&down, &refusing).missing, Some(Missing::NotHeld(_))));
+}
