@@ -14,7 +14,7 @@ use terravox::generate::Hills;
 use terravox::lod::{LodOptions, Morph as Ways};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, Part, ShownMesh, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{GridOptions, LIMIT, MAX_MIP, MipBlock, Snapshot, Unlisted};
+use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
 use terravox_cli::render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
@@ -93,7 +93,7 @@ pub fn show(
     let max_mip = (viewpoint.distance / 64.0).log2().clamp(0.0, MAX_MIP.into()) as u8;
     // In voxels: the file's own scale is applied last.
     let mut terrain = Terrain::new(TerrainOptions {
-        grid: GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() },
+        materials: info.materials.clone(),
         lod: LodOptions {
             detail: levels.detail,
             max_mip,

@@ -6,14 +6,14 @@ use rapier3d::prelude::*;
 use terravox::bodies::LooseOptions;
 use terravox::edit::EditOp;
 use terravox::terrain::{Terrain, TerrainOptions};
-use terravox::voxel::GridOptions;
+use terravox::voxel::Unlisted;
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
 
 const ROCK: u8 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let grid = GridOptions::default(); // around what is filled there is air
-    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let unlisted = Unlisted::Air; // around what is filled there is air
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let valley = |p: [f64; 3]| {
         let ground = (p[0].abs() - 24.0).clamp(-16.0, 4.0) - p[1];
         let deck = (1.6 - (p[1] - 6.0 + p[0] * p[0] * 0.003).abs()).min(4.0 - p[2].abs());

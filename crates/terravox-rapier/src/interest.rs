@@ -47,6 +47,10 @@ pub struct Moves {
     pub asked: Vec<RigidBodyHandle>,
 }
 
+/// Ground is kept ready so far ahead of a body at most, along each axis: one that is faster has
+/// left the world for good, and must not have all of it built.
+const MAX_AHEAD_VOXELS: f64 = 256.0;
+
 /// Slots asked in turn whether their bodies live: one in so many at each look.
 const TURNS: usize = 16;
 
@@ -194,7 +198,8 @@ pub fn needed(
     placement: Placement,
 ) -> Option<Aabb> {
     let [low, high] = bounds_m(body, colliders)?;
-    let way = linvel * reach.ahead_s;
+    let most = (MAX_AHEAD_VOXELS * placement.voxel_size_m) as f32;
+    let way = (linvel * reach.ahead_s).clamp(Vector::splat(-most), Vector::splat(most));
     // Turning, it stays within the ball around its box.
     let half = (high - low) * 0.5;
     let turned = (half.length() - half.min_element()).max(0.0);

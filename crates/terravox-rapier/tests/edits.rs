@@ -106,3 +106,12 @@ fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
         assert!(same.is_some_and(|kept| kept.2 == entry.2), "block {:?}", entry.0);
     }
 }
+
+#[test]
+fn another_terrain_takes_the_place_of_the_one_before() {
+    let mut scene = Scene::new(|[_, y, _]| 5.0 - y);
+    let body = resting(&mut scene, [0.1, 5.6, 0.1]);
+    scene.terrain = Scene::new(flat).terrain; // another world in the same physics
+    scene.steps(200);
+    assert!((scene.at(body).y - 0.5).abs() < 0.05, "{}", scene.at(body));
+}

@@ -7,7 +7,7 @@ use scene::Scene;
 use terravox::bodies::LooseOptions;
 use terravox::edit::{Action, Brush, BrushOp, NO_TURN};
 use terravox::terrain::{Part, Terrain, TerrainOptions};
-use terravox::voxel::{GridOptions, Kind, Material, MaterialTable};
+use terravox::voxel::{Kind, Material, MaterialTable, Unlisted};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders};
 
 const ICE: u8 = 2;
@@ -25,8 +25,9 @@ fn materials(ice_friction: f32) -> MaterialTable {
 
 /// Ground that falls by `slope` along Z: ice where x < 0, rubber where x > 0.
 fn scene(slope: f32) -> Scene {
-    let grid = GridOptions { materials: materials(0.05), ..GridOptions::default() };
-    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let (materials, unlisted) = (materials(0.05), Unlisted::Air);
+    let mut terrain =
+        Terrain::new(TerrainOptions { materials, unlisted, ..TerrainOptions::default() });
     let steep = (1.0 + slope * slope).sqrt();
     let fill = |part: &mut Part<'_>| {
         let material = |p: [f64; 3]| if p[0] < 0.0 { ICE } else { RUBBER };

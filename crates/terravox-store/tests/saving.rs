@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use terravox::bodies::{LooseOptions, SavedBody};
+use terravox::collide::Filter;
 use terravox::edit::EditOp;
 use terravox::terrain::{Budget, Part, Placement, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{Cell, VoxelGrid, VoxelPos};
+use terravox::voxel::{Cell, MipBlock, VoxelGrid, VoxelPos};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 const KINDS: [Kind; 3] = [Kind::Grown, Kind::Streamed, Kind::Whole];
@@ -286,5 +287,43 @@ fn a_game_that_is_killed_loses_nothing_that_was_acknowledged_slow() {
             number = session::check_killed(&path, SEED, &mut twin, number, acknowledged);
         }
         assert!(number > 6, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_save_before_the_horizon_is_shown_leaves_no_hole_in_it() {
+    let folder = Folder::new("save-before-the-horizon");
+    let store = growing(&folder);
+    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    for frames in [5, 20, 40, 60] {
+        let mut terrain = store.terrain(TerrainOptions::default()).unwrap();
+        let viewer = |x: f64| [Viewer { position_m: [x, 20.0, 0.0], distance_m: 1000.0 }];
+        let settle = |terrain: &mut Terrain, x: f64| {
+            for _ in 0..5000 {
+                terrain.update(&viewer(x), Budget::Blocks(16), fill);
+                if terrain.is_settled() {
+                    return;
+                }
+            }
+            panic!("never at rest");
+        };
+        for _ in 0..frames {
+            terrain.update(&viewer(0.0), Budget::Blocks(16), fill);
+        }
+        let dig = EditOp::dig_ball([0.0, 1.0, 0.0], 3.0);
+        match terrain.edit(&dig) {
+            Ok(_) => save(&store, &mut terrain),
+            Err(error) => assert!(frames < 20, "{error}"),
+        }
+        settle(&mut terrain, 0.0);
+        for mip in 1..=8 {
+            assert!(terrain.grid().has_far(MipBlock::new(0, [0; 3]).over(mip)), "mip {mip}");
+        }
+        settle(&mut terrain, 600.0);
+        for [x, z] in (0..400).map(|i| [f64::from(i % 20), f64::from(i / 20)].map(|v| 40.0 * v)) {
+            let from = [x - 400.0 + 3.0, 50.0, z - 400.0 + 3.0];
+            let hit = terrain.ray_shown(from, [0.0, -1.0, 0.0], 100.0, &Filter::SOLID);
+            assert!(hit.is_some(), "nothing is shown at {from:?} after {frames} frames");
+        }
     }
 }

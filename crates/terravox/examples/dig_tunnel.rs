@@ -2,15 +2,15 @@
 
 use terravox::edit::{Action, Brush, BrushOp, EditError, EditOp};
 use terravox::terrain::{Terrain, TerrainOptions};
-use terravox::voxel::GridOptions;
+use terravox::voxel::Unlisted;
 
 const GRASS: u8 = 2;
 const COBBLESTONE: u8 = 17;
 
 fn main() -> Result<(), EditError> {
     // A world of which all is known: air around what is built.
-    let grid = GridOptions::default();
-    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let unlisted = Unlisted::Air;
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     terrain.edit(&EditOp::fill_ball(GRASS, [0.0, -30.0, 0.0], 50.0))?;
 
     // One stroke: what undo takes back at once.

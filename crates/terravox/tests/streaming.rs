@@ -4,9 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use terravox::collide::{Filter, Missing};
 use terravox::edit::EditOp;
-use terravox::terrain::{Budget, JobKind, JobScratch, Part, Terrain, Viewer};
-use terravox::voxel::{ChunkPos, DenseBox, MipBlock, VoxelPos};
+use terravox::lod::{LodOptions, ShownMesh};
+use terravox::terrain::{
+    Budget, JobKind, JobScratch, Part, RayOutcome, Terrain, TerrainOptions, Viewer,
+};
+use terravox::voxel::{ChunkPos, DenseBox, Held, LIMIT, MipBlock, VoxelPos};
 
 fn flat(part: &mut Part<'_>) {
     part.fill_height(8, 0.0..=0.0, |_, _| 0.0);
@@ -146,4 +150,89 @@ fn generators_count_from_where_the_world_was_made() {
     moved.hold(min, max, fill).unwrap();
     assert_eq!(moved.grid().digest().unwrap(), still.grid().digest().unwrap());
     assert_eq!(moved.made_at(), still.placement());
+}
+
+#[test]
+fn ground_that_is_held_and_built_far_away_shows_at_every_mip() {
+    let viewer = [Viewer { position_m: [0.0, 20.0, 0.0], distance_m: 8000.0 }];
+    for updates in [0, 5] {
+        let lod = LodOptions { detail: 1.0, ..LodOptions::default() };
+        let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+        for _ in 0..updates {
+            terrain.update(&viewer, Budget::Blocks(8), flat);
+        }
+        terrain.hold([4030.0, -20.0, -70.0], [4170.0, 170.0, 70.0], flat).unwrap();
+        terrain.edit(&EditOp::fill_ball(8, [4100.0, 80.0, 0.0], 60.0)).unwrap();
+        terrain.update(&viewer, Budget::Unlimited, flat);
+        let down = [0.0, -1.0, 0.0];
+        let hit = terrain.ray_shown([4100.0, 500.0, 0.0], down, 1000.0, &Filter::SOLID).unwrap();
+        assert!(hit.mip > 5 && hit.point[1] > 60.0, "{hit:?}");
+    }
+}
+
+#[test]
+fn what_a_ray_misses_is_named_until_it_is_held() {
+    for x in [-1.01, -0.74, -0.4, 0.0, 0.4, 0.74, 0.99, 255.6, 256.3] {
+        let mut terrain = Terrain::default();
+        let hit =
+            (0..20).find_map(|_| match terrain.ray([x, 60.0, 7.7], [0.0, -1.0, 0.0], 100.0) {
+                RayOutcome::Hit(hit) => Some(hit),
+                RayOutcome::Unknown(Missing::NotHeld(chunk)) => {
+                    assert_ne!(terrain.grid().held(chunk), Held::Mip(0), "{chunk} is held, at {x}");
+                    let (region, placement) = (chunk.region(), terrain.placement());
+                    let last = placement.voxel_centre(region.max - VoxelPos::splat(1));
+                    terrain.hold(placement.voxel_centre(region.min), last, flat).unwrap();
+                    None
+                }
+                other => panic!("{other:?}"),
+            });
+        assert!(hit.is_some_and(|hit| hit.point[1].abs() < 1e-3), "at {x}");
+    }
+}
+
+#[test]
+fn ground_at_the_limit_of_the_world_is_hit() {
+    let mut terrain = Terrain::default();
+    for x in [f64::from(LIMIT) - 2.5, 3.5 - f64::from(LIMIT)] {
+        let viewer = Viewer { position_m: [x, 20.0, 0.0], distance_m: 100.0 };
+        terrain.update(&[viewer], Budget::Blocks(300), flat);
+        let hit = terrain.ray([x, 20.0, 0.5], [0.0, -1.0, 0.0], 50.0).hit().expect("ground");
+        assert!(hit.point[1].abs() < 1e-3);
+        terrain.edit(&EditOp::dig_ball([x, 0.0, 0.5], 1.0)).unwrap();
+    }
+}
+
+#[test]
+fn what_nobody_draws_does_not_pile_up() {
+    let mut terrain = Terrain::default();
+    let mut drawn: HashMap<MipBlock, ShownMesh> = HashMap::new();
+    let draw = |terrain: &mut Terrain, drawn: &mut HashMap<MipBlock, ShownMesh>| {
+        let mut swaps = 0;
+        for swap in terrain.mesh_swaps() {
+            swaps += 1;
+            for block in swap.removed {
+                assert!(drawn.remove(&block).is_some(), "{block} was shown");
+            }
+            for shown in swap.added {
+                let block = shown.block;
+                assert!(drawn.insert(block, shown).is_none(), "{block} was not shown");
+            }
+        }
+        swaps
+    };
+    let hills = |x: f64, z: f64| 6.0 * (x * 0.05).sin() * (z * 0.04).cos();
+    for frame in 0..600 {
+        let x = 2.0 * f64::from(frame);
+        let viewer = Viewer { position_m: [x, 8.0, 0.0], distance_m: 150.0 };
+        terrain.update(&[viewer], Budget::Blocks(60), |part| {
+            part.fill_height(8, -6.0..=6.0, hills);
+        });
+        let _ = terrain.edit(&EditOp::dig_ball([x, 0.0, 0.0], 2.0));
+        if frame == 20 {
+            draw(&mut terrain, &mut drawn);
+        }
+    }
+    assert!(draw(&mut terrain, &mut drawn) <= 256);
+    let triangles = drawn.values().map(|shown| shown.mesh.solid.triangle_count()).sum::<usize>();
+    assert_eq!(triangles, terrain.lod().triangles());
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use terravox::lod::{LodOptions, ShownMesh};
 use terravox::terrain::{Part, Placement, RayOutcome, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::MipBlock;
+use terravox::voxel::{Kind, MipBlock};
 use terravox_store::Store;
 
 /// A frame's way: 9 m/s at 60 Hz.
@@ -185,17 +185,28 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         let ahead = [STEP_M * heading.cos(), 3.0, STEP_M * heading.sin()];
         let from = local_from_map(self.placement(), self.state.player);
         let from: [f64; 3] = std::array::from_fn(|i| from[i] + ahead[i]);
+        if self.is_buried(from) {
+            self.state.player[1] = self.highest; // back on top
+            return;
+        }
         match self.terrain.ray(from, [0.0, -1.0, 0.0], 200.0) {
             RayOutcome::Hit(hit) => {
                 self.state.player = map_from_local(self.placement(), hit.point);
                 self.walked += STEP_M;
             }
-            RayOutcome::Miss => self.state.player[1] = self.highest, // buried: back on top
+            RayOutcome::Miss => self.state.player[1] = self.highest,
             RayOutcome::Unknown(_) => {
                 self.seen.unknown += 1;
                 self.workers.wait(&mut self.terrain);
             }
         }
+    }
+
+    /// Whether a point is in the ground: a ray from there would hit nothing of it.
+    fn is_buried(&self, local: [f64; 3]) -> bool {
+        let grid = self.terrain.grid();
+        let cell = grid.cell(self.placement().voxel_at(local));
+        cell.is_ok_and(|cell| grid.materials().kind(cell.material) == Kind::Solid)
     }
 
     fn heading(&self) -> f64 {

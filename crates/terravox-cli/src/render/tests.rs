@@ -1,7 +1,6 @@
 //! Pictures of small worlds whose pixels are known, and rays against the slow twin.
 
 use super::naive;
-use super::scene::Hit;
 use super::shade::FAR;
 use super::*;
 use glam::DVec3;

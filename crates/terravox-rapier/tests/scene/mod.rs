@@ -3,7 +3,7 @@
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};
-use terravox::voxel::GridOptions;
+use terravox::voxel::Unlisted;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 pub const ROCK: u8 = 8;
@@ -23,8 +23,8 @@ impl Scene {
 
     pub fn placed(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
         // Around what is filled there is air.
-        let grid = GridOptions::default();
-        let options = TerrainOptions { placement, grid, ..TerrainOptions::default() };
+        let unlisted = Unlisted::Air;
+        let options = TerrainOptions { placement, unlisted, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
         let fill = |part: &mut terravox::terrain::Part<'_>| {
             part.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));

@@ -285,7 +285,10 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
             if self.unlisted_unknown
                 && let Some(span) = self.path.clip_cube(cube, PAGE_LOG2, span)
             {
-                self.visit.unknown(chunk_of(self.path.at(span.enter)), span.enter);
+                // The ray may pass beside the page, within reach of its surfaces.
+                let ChunkPos { x, y, z } = chunk_of(self.path.at(span.enter));
+                let at = IVec3::new(x, y, z).clamp(8 * cube, 8 * cube + 7);
+                self.visit.unknown(ChunkPos::new(at.x, at.y, at.z), span.enter);
             }
             return;
         };

@@ -41,7 +41,7 @@ pub(crate) struct HistoryStamp {
 
 impl HistoryStamp {
     /// Whether this is the same history, at the same state or a later one than `other`.
-    pub fn is_after(&self, other: &HistoryStamp) -> bool {
+    pub fn is_same_or_later(&self, other: &HistoryStamp) -> bool {
         Arc::ptr_eq(&self.history, &other.history) && self.version >= other.version
     }
 }
@@ -108,16 +108,19 @@ impl History {
 
     /// What it holds.
     pub fn stats(&self) -> HistoryStats {
+        // One that changed nothing is no stroke.
+        let open = self.open.as_ref().filter(|stroke| !stroke.patches.is_empty());
         HistoryStats {
-            undo: self.done.len() + usize::from(self.open.is_some()),
+            undo: self.done.len() + usize::from(open.is_some()),
             redo: self.undone.len(),
-            bytes: self.bytes + self.open.as_ref().map_or(0, Stroke::bytes),
+            bytes: self.bytes + open.map_or(0, Stroke::bytes),
             budget: self.budget,
             forgotten: self.forgotten,
         }
     }
 
-    /// Begins a stroke: all operations until [`History::end_stroke`] are undone as one.
+    /// Begins a stroke: all operations until [`History::end_stroke`] are undone as one. Ends the
+    /// one that is open, if any.
     pub fn begin_stroke(&mut self) {
         self.end_stroke();
         self.open = Some(Stroke::default());

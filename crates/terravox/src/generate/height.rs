@@ -48,7 +48,8 @@ pub struct GroundColumn {
 ///
 /// `height` is asked once for each column of cells and once for each column beside the box, and
 /// must depend on its arguments only. It may be `FnMut` to keep a cache such as
-/// [`Noise2::cursor`](super::Noise2::cursor). NaN is no ground at all.
+/// [`Noise2::cursor`](super::Noise2::cursor). NaN is no ground at all, and
+/// only in ranges without a lower end.
 ///
 /// `heights` is the range that `height` never leaves, or `..` if that is unknown. Boxes outside
 /// the range ask nothing. Builds with debug assertions check the range on some columns.
@@ -208,8 +209,9 @@ impl Ground {
         let h = height(x, z);
         let [low, high] = self.range;
         debug_assert!(
-            !(h < low || h > high),
-            "the height at x = {x}, z = {z} is {h}, outside of the stated range {low}..={high}"
+            !(h < low || h > high || (h.is_nan() && low > f64::NEG_INFINITY)),
+            "the height at x = {x}, z = {z} is {h}, outside of the stated range {low}..={high} \
+             (NaN, no ground at all, is in ranges without a lower end)"
         );
         if h.is_nan() { f64::NEG_INFINITY } else { h }
     }

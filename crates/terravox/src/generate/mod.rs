@@ -22,6 +22,7 @@ mod hills;
 mod noise;
 mod noise_bounds;
 mod sdf;
+mod water;
 
 pub use bounded::{Slope, fill_sdf_bounded, fill_sdf_bounded_with};
 pub use fractal::{Fractal, Fractal2Cursor, Fractal3Cursor};
@@ -38,4 +39,5 @@ pub(crate) mod placed {
     pub(crate) use super::frame::Frame;
     pub(crate) use super::height::{Ground, range};
     pub(crate) use super::sdf::{ROW, fill, fill_rows};
+    pub(crate) use super::water::fill_air_below;
 }

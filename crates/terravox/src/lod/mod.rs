@@ -36,7 +36,7 @@ pub use shown::MeshTransform;
 pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
-use crate::voxel::{DenseBox, LIMIT, MAX_MIP, MipBlock, Region, Snapshot, VoxelGrid};
+use crate::voxel::{DenseBox, LIMIT, MAX_MIP, MipBlock, Region, Snapshot, Unlisted, VoxelGrid};
 use fills::{Fills, Ticket};
 use groups::Groups;
 use out::Out;
@@ -44,6 +44,7 @@ use pick::{Picker, Step};
 use plan::{More, Planning};
 use residency::Residency;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tiling::Tiling;
 
@@ -155,6 +156,18 @@ impl MeshSwap {
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.added.is_empty()
     }
+
+    /// Adds the changes that follow these, so that both are one: meshes that come and go again
+    /// are in neither list.
+    pub(crate) fn extend(&mut self, next: MeshSwap) {
+        let mut added: BTreeMap<MipBlock, ShownMesh> =
+            self.added.drain(..).map(|shown| (shown.block, shown)).collect();
+        let was_shown = |block: &MipBlock| added.remove(block).is_none();
+        self.removed.extend(next.removed.into_iter().filter(was_shown));
+        self.removed.sort_unstable();
+        added.extend(next.added.into_iter().map(|shown| (shown.block, shown)));
+        self.added.extend(added.into_values());
+    }
 }
 
 /// The view: which blocks are shown with which meshes, and what has to be done next.
@@ -180,12 +193,16 @@ pub struct Lod {
     fills: Fills,
     /// While `tiling` is an island near the viewers: what is to take its place.
     coming: Option<Tiling>,
+    /// Whether cells that the choice of `coming` counted on were dropped, so that it starts over.
+    is_choice_lost: bool,
     /// Whether a viewer left parts of the island behind.
     is_left: bool,
     /// Whether it is shown for viewers, not all that is listed.
     is_view: bool,
     /// Whether `tiling` is just now the one that is coming: nothing of it is meshed.
     is_unseen: bool,
+    /// Whether a chunk near the viewers was written into the grid in this round.
+    has_held: bool,
     scratch: DenseBox,
 }
 
@@ -230,9 +247,11 @@ impl Lod {
             out: None,
             fills: Fills::default(),
             coming: None,
+            is_choice_lost: false,
             is_left: false,
             is_view: false,
             is_unseen: false,
+            has_held: false,
             scratch: DenseBox::default(),
         }
     }
@@ -420,7 +439,6 @@ impl Lod {
     /// What comes too late, or twice, changes nothing.
     pub(crate) fn finish_fill(
         &mut self,
-        grid: &mut VoxelGrid,
         block: MipBlock,
         ticket: &Ticket,
         cells: Option<DenseBox>,
@@ -430,21 +448,20 @@ impl Lod {
             Some(cells) => {
                 let Some(version) = self.fills.arrive(block, Some(ticket)) else { return };
                 self.residency.stage(block, cells, version);
-                if self.fills.is_near(block) {
-                    self.hold_staged(grid, block);
-                }
             }
         }
     }
 
-    /// Holds chunks near the viewers that came before they were near, as long as there is time.
+    /// Holds chunks that came and are near the viewers: one in each round, more as long as there
+    /// is time.
     fn hold_staged_near(&mut self, grid: &mut VoxelGrid, more: More<'_>) {
         for block in self.residency.staged_chunks() {
             if self.fills.is_near(block) {
-                self.hold_staged(grid, block);
-                if !more() {
+                if self.has_held && !more() {
                     return;
                 }
+                self.has_held = true;
+                self.hold_staged(grid, block);
             }
         }
     }
@@ -467,7 +484,12 @@ impl Lod {
             let blocks = region.coarser(5 + u32::from(mip)).voxels();
             blocks.map(move |pos| MipBlock::new(mip, pos))
         };
-        let mips = (0..=self.tiling.top()).rev();
+        // Whatever mip is shown later has to know of edits here.
+        let top = match grid.unlisted() {
+            Unlisted::Air => self.tiling.top(),
+            Unlisted::Unknown => self.options.max_mip.max(self.tiling.top()),
+        };
+        let mips = (0..=top).rev();
         for block in mips.clone().flat_map(over) {
             if let Some(cells) = self.residency.take_staged(block) {
                 self.hold(grid, block, cells);

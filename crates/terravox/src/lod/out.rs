@@ -106,6 +106,7 @@ impl Lod {
     pub(crate) fn begin_round(&mut self) {
         self.fills.begin_round();
         self.groups.begin_round();
+        self.has_held = false;
         if let Some(out) = &mut self.out {
             let lost = out.asked.extract_if(|_, receipt| receipt.is_lost());
             let first = out.todo.len();

@@ -142,6 +142,10 @@ impl Lod {
             self.planning = Some(planning);
             return false;
         }
+        if std::mem::take(&mut self.is_choice_lost) {
+            planning.unseen = Draft::default();
+            planning.stage = Stage::Roots;
+        }
         let stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&picker));
         let news = self.fills.has_news(self.coming.is_some());
         if matches!(planning.stage, Stage::Roots) && (everything || !(stale || news)) {
@@ -285,12 +289,17 @@ impl Lod {
 
     /// Adds what others wrote to what changed.
     pub(super) fn read_changes(&mut self, grid: &VoxelGrid) {
-        match (self.residency.changes(grid), &mut self.changed) {
+        match (self.residency.changes(grid, self.coming.is_some()), &mut self.changed) {
             (Some(regions), Some(changed)) => changed.extend(regions),
             _ => self.changed = None,
         }
         if self.residency.take_dropped() {
             self.chosen_for = None;
+            if let Some(coming) = &mut self.coming {
+                // It may count on what was dropped.
+                *coming = Tiling::new(coming.top());
+                self.is_choice_lost = true;
+            }
         }
     }
 

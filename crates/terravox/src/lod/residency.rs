@@ -31,11 +31,16 @@ pub(crate) struct Residency {
 }
 
 impl Residency {
-    /// What others wrote since the last call; none for all.
-    pub fn changes(&mut self, grid: &VoxelGrid) -> Option<Vec<Region>> {
-        // What was read from a store before a save may lack what was edited.
+    /// What others wrote since the last call; none for all. `is_unseen` while a tiling is
+    /// chosen unseen, of which the blocks here are part.
+    pub fn changes(&mut self, grid: &VoxelGrid, is_unseen: bool) -> Option<Vec<Region>> {
+        // What was read from a store before a save may lack what was edited. Of a tiling that is
+        // written as a whole, all blocks over a chunk in memory follow that.
         let staged = self.staged.len();
-        self.staged.retain(|block, staged| !grid.saved_since(block.voxels(), staged.1));
+        self.staged.retain(|block, staged| match is_unseen {
+            true => !grid.left_since(block.voxels(), staged.1),
+            false => !grid.saved_since(block.voxels(), staged.1),
+        });
         self.dropped |= self.staged.len() < staged;
         self.version = grid.version();
         let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {

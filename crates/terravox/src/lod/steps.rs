@@ -147,6 +147,7 @@ impl Lod {
     /// finer; says whether it did.
     fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut Draft) -> bool {
         let mut fits = self.tiling.is_inner(inner)
+            && self.residency.has(grid, inner)
             && inner.children().iter().all(|&child| self.tiling.is_leaf(child));
         self.tiling.touching(inner, |leaf| fits &= leaf.mip + 1 >= inner.mip);
         if fits {

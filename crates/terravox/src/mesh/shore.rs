@@ -167,9 +167,8 @@ impl Shores {
         if region.coarser(SEARCH_MIPS.into()).volume() > MAX_SEARCHED {
             return false;
         }
-        let first = mip + FIRST_SEARCH_MIPS;
-        let is_first_dry = first <= MAX_FAR_MIP
-            && self.read_wide(snapshot, first, region.coarser(FIRST_SEARCH_MIPS.into()))
+        let is_first_dry = mip + FIRST_SEARCH_MIPS <= MAX_FAR_MIP
+            && self.read_wide(snapshot, mip, FIRST_SEARCH_MIPS, region)
             && self.wet_cells(snapshot).next().is_none();
         is_first_dry || {
             self.search(snapshot, mip, region);
@@ -180,15 +179,11 @@ impl Shores {
     /// Whether a write of `region`, in voxels, that led from `old` to `new` left water where it
     /// was, in the cells by which [`Shores::is_dry`] tells. May return false though it did.
     pub(crate) fn leaves_water(&mut self, old: &Snapshot, new: &Snapshot, region: Region) -> bool {
-        let cells = region.coarser(SEARCH_MIPS.into());
         let mut wet = |snapshot| {
-            self.read_wide(snapshot, SEARCH_MIPS, cells)
-                .then(|| self.wet_cells(snapshot).collect::<Vec<_>>())
+            self.read_wide(snapshot, 0, SEARCH_MIPS, region);
+            self.wet_cells(snapshot).collect::<Vec<_>>()
         };
-        cells.volume() <= MAX_SEARCHED && {
-            let old = wet(old);
-            old.is_some() && old == wet(new)
-        }
+        region.coarser(SEARCH_MIPS.into()).volume() <= MAX_SEARCHED && wet(old) == wet(new)
     }
 
     /// Returns where there is water in `region`, in cells of `mip`: the coarser cells by which
@@ -209,16 +204,20 @@ impl Shores {
     /// Returns how many mips coarser.
     fn search(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> u8 {
         let steps = SEARCH_MIPS.min(MAX_FAR_MIP - mip);
-        if self.read_wide(snapshot, mip + steps, region.coarser(steps.into())) {
+        if self.read_wide(snapshot, mip, steps, region) {
             return steps;
         }
         snapshot.read_known(region, mip, &mut self.wide);
         0
     }
 
-    /// Makes `wide` the cells of `region`, in cells of `mip`; returns whether all are known.
-    fn read_wide(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
-        snapshot.read_known(region, mip, &mut self.wide) == Known::AtMip
+    /// Makes `wide` the cells of `region`, in cells of `mip`, `steps` mips coarser. Returns
+    /// whether they tell of all that is known at `mip`; voxels are known by chunks alone, of
+    /// which the coarser mips follow.
+    fn read_wide(&mut self, snapshot: &Snapshot, mip: u8, steps: u8, region: Region) -> bool {
+        let coarse = region.coarser(steps.into());
+        let known = snapshot.read_known(coarse, mip + steps, &mut self.wide);
+        known == Known::AtMip || mip == 0
     }
 
     /// Returns the cells of `wide` that are liquid or hold water, in no order.

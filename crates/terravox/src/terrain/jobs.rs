@@ -154,8 +154,7 @@ impl Terrain {
     pub fn finish_job(&mut self, done: FinishedJob) {
         match done.0 {
             Finished::Fill { block, ticket, cells } => {
-                self.lod.finish_fill(&mut self.grid, block, &ticket, cells);
-                self.follow_edits();
+                self.lod.finish_fill(block, &ticket, cells);
             }
             Finished::Mesh(mesh) => {
                 self.lod.finish_mesh(mesh);

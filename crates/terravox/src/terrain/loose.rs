@@ -20,10 +20,10 @@ impl Terrain {
     /// use terravox::bodies::LooseOptions;
     /// use terravox::edit::EditOp;
     /// use terravox::terrain::{Terrain, TerrainOptions};
-    /// use terravox::voxel::GridOptions;
+    /// use terravox::voxel::Unlisted;
     ///
-    /// let grid = GridOptions::default(); // around what is filled there is air
-    /// let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    /// let unlisted = Unlisted::Air; // around what is filled there is air
+    /// let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     /// let tower = |p: [f64; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
     /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
     /// terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 5.0))?;

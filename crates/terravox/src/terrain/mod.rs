@@ -28,7 +28,8 @@ use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CL
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
-    Cell, DenseBox, GridOptions, LIMIT, MipBlock, NotHeld, Region, Unlisted, VoxelGrid,
+    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, NotHeld, Region, Unlisted,
+    VoxelGrid,
 };
 use effects::EffectPlanes;
 use part::filled;
@@ -43,8 +44,11 @@ use update::JobRunner;
 pub struct TerrainOptions {
     /// Size of voxels and where they lie.
     pub placement: Placement,
-    /// The grid's own options.
-    pub grid: GridOptions,
+    /// Material ids and what they are.
+    pub materials: MaterialTable,
+    /// What chunks are of which nothing is in memory: [`Unlisted::Unknown`] by default, so that
+    /// `update` asks its closure for them; in a world of [`Unlisted::Air`] it never does.
+    pub unlisted: Unlisted,
     /// The collider's own options.
     pub collider: ColliderOptions,
     /// How much is shown.
@@ -60,7 +64,8 @@ impl Default for TerrainOptions {
     fn default() -> TerrainOptions {
         TerrainOptions {
             placement: Placement::default(),
-            grid: GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() },
+            materials: MaterialTable::default(),
+            unlisted: Unlisted::Unknown,
             collider: ColliderOptions::default(),
             lod: LodOptions::default(),
             clock: None,
@@ -201,17 +206,18 @@ impl Terrain {
     /// # Panics
     /// If an option is out of its range; the message names it.
     pub fn new(mut options: TerrainOptions) -> Terrain {
-        let grid = VoxelGrid::new(std::mem::take(&mut options.grid));
+        let materials = std::mem::take(&mut options.materials);
+        let grid = VoxelGrid::new(GridOptions { unlisted: options.unlisted, materials });
         Terrain::from_grid(grid, options)
     }
 
-    /// A world around a grid that was loaded or imported, with options, of which
-    /// [`TerrainOptions::grid`] is ignored, or just a [`Placement`].
+    /// A world around a grid that was loaded or imported, with options, of which `materials` and
+    /// `unlisted` are ignored, or just a [`Placement`].
     ///
     /// # Panics
     /// As [`Terrain::new`].
     pub fn from_grid(grid: VoxelGrid, options: impl Into<TerrainOptions>) -> Terrain {
-        let TerrainOptions { placement, grid: _, collider, lod, clock } = options.into();
+        let TerrainOptions { placement, collider, lod, clock, .. } = options.into();
         placement.assert_valid();
         let mut collider = Collider::new(collider);
         collider.update(&grid);

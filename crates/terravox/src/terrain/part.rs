@@ -155,9 +155,10 @@ impl Part<'_> {
     /// Fills the part with one material below `height_m(x, z)`, metres.
     ///
     /// `height_m` is asked once for each column of cells and once for each column beside the
-    /// part, whose heights give the slopes; NaN is no ground at all. `heights_m` is the range
-    /// that it never leaves, or `..` if that is unknown: parts outside ask nothing, and cost a
-    /// microsecond. Builds with debug assertions check the range.
+    /// part, whose heights give the slopes. `heights_m` is the range that it never leaves, or `..`
+    /// if that is unknown: parts outside ask nothing, and cost a microsecond. Builds with debug
+    /// assertions check the range. NaN is no ground at all, and only in ranges without a lower
+    /// end (`..=8.0`).
     ///
     /// ```
     /// # use terravox::terrain::{Part, Placement};
@@ -341,6 +342,23 @@ impl Part<'_> {
     ) {
         let frame = self.frame();
         placed::fill_rows(self.unwritten(), frame, distances_m, materials);
+    }
+
+    /// Replaces air below a level, metres, by a material: a sea, after the ground was filled.
+    /// Caves below the level are flooded, too.
+    ///
+    /// ```
+    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock, WATER};
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// part.fill_height(6, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+    /// part.fill_air_below(WATER, 1.5);
+    /// # });
+    /// ```
+    pub fn fill_air_below(&mut self, material: u8, level_m: f64) {
+        let frame = self.frame();
+        placed::fill_air_below(self.cells(), frame, material, level_m);
     }
 
     fn frame(&self) -> Frame {

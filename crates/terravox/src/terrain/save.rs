@@ -84,7 +84,7 @@ impl Terrain {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unsaved(&self) -> Unsaved {
-        let changed = !self.saved_history.is_after(self.history.stamp());
+        let changed = !self.saved_history.is_same_or_later(self.history.stamp());
         Unsaved {
             history: changed.then(|| self.history.copy()),
             ..Unsaved::from(self.grid.unsaved())
@@ -97,15 +97,15 @@ impl Terrain {
     pub fn mark_saved(&mut self, saved: &Unsaved) {
         self.grid.mark_saved(&saved.chunks);
         let Some(history) = &saved.history else { return };
-        let newer = !self.saved_history.is_after(&history.stamp);
-        if newer && self.history.stamp().is_after(&history.stamp) {
+        let newer = !self.saved_history.is_same_or_later(&history.stamp);
+        if newer && self.history.stamp().is_same_or_later(&history.stamp) {
             self.saved_history = history.stamp.clone();
         }
     }
 
     /// Whether all changes of cells, materials and history are on disk.
     pub fn is_saved(&self) -> bool {
-        self.grid.is_saved() && self.saved_history.is_after(self.history.stamp())
+        self.grid.is_saved() && self.saved_history.is_same_or_later(self.history.stamp())
     }
 
     /// Chunks with changes that are not on disk, sorted. They do not leave memory.

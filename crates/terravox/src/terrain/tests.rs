@@ -16,8 +16,8 @@ fn hills(p: [f64; 3]) -> f64 {
 
 /// A world of which everything is known.
 fn small_world() -> Terrain {
-    let grid = GridOptions::default();
-    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let unlisted = Unlisted::Air;
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(ROCK, hills)).unwrap();
     terrain
 }
@@ -488,4 +488,24 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     // It settles a metre lower.
     terrain.write_back(&hat, [from[0], from[1] - 1.0, from[2]], [0.0, 0.0, 0.0, 1.0]).unwrap();
     assert!(down(&mut terrain).is_some_and(|y| (y - 9.5).abs() < 0.2));
+}
+
+#[test]
+fn a_grid_that_takes_the_place_of_another_is_followed() {
+    let ground = |top: i32| {
+        let mut grid = VoxelGrid::default();
+        let mut cells = DenseBox::new(Region::new([-8, top - 4, -8], [8, top, 8]));
+        cells.fill(ROCK);
+        grid.write(&cells).unwrap();
+        grid
+    };
+    let mut terrain = Terrain::from_grid(ground(0), Placement::default());
+    terrain.update(&[], Budget::Unlimited, |_| {});
+    *terrain.grid_mut() = ground(40);
+    let height = |terrain: &Terrain| {
+        terrain.ray([0.5, 60.0, 0.5], [0.0, -1.0, 0.0], 100.0).hit().map(|hit| hit.point[1].round())
+    };
+    assert_eq!(height(&terrain), Some(40.0));
+    terrain.update(&[], Budget::Unlimited, |_| {});
+    assert_eq!(shown(&terrain), rebuilt(&terrain));
 }

@@ -72,6 +72,9 @@ const MOST_DEVIATIONS: f64 = 3.0;
 /// near viewers); a viewer who climbs for ever must not fill memory.
 const MAX_JOB_CLASSES: usize = 1024;
 
+/// Swaps that wait to be taken; beyond, they become one.
+const MAX_SWAPS: usize = 256;
+
 /// Time within which a few groups of meshes are joined.
 pub(super) const JOIN_MILLIS: f64 = 0.5;
 
@@ -303,8 +306,17 @@ impl Terrain {
     }
 
     pub(super) fn show(&mut self, swap: MeshSwap) {
-        if !swap.is_empty() {
-            self.swaps.push(swap);
+        match self.swaps.last() {
+            _ if swap.is_empty() => {}
+            // Nobody draws, or not for long: what is replaced meanwhile is not kept.
+            Some(_) if self.swaps.len() >= MAX_SWAPS => {
+                let mut swaps = self.swaps.drain(..);
+                let mut all = swaps.next().unwrap_or_default();
+                swaps.for_each(|next| all.extend(next));
+                all.extend(swap);
+                self.swaps.push(all);
+            }
+            _ => self.swaps.push(swap),
         }
     }
 
@@ -343,7 +355,9 @@ impl Terrain {
         Ok(())
     }
 
-    /// Takes the changes to what is drawn since the last call, oldest first.
+    /// Takes the changes to what is drawn since the last call, oldest first. A game that never
+    /// draws need not call this: beyond some, changes are merged, so that what waits is no more
+    /// than what is shown.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         std::mem::take(&mut self.swaps).into_iter()
     }

@@ -6,13 +6,16 @@
 use super::mip_block::MipBlock;
 use super::position::Region;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes that the log remembers.
 pub const CHANGE_LOG_LENGTH: usize = 65_536;
 
 /// What was written, by default regions, one a write call, each with a serial number.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ChangeLog<T = Region> {
+    /// Tells logs apart: a cursor of another one rebuilds.
+    id: u64,
     /// Serial number of the oldest entry.
     first: u64,
     entries: VecDeque<T>,
@@ -20,14 +23,18 @@ pub(crate) struct ChangeLog<T = Region> {
 
 impl<T> Default for ChangeLog<T> {
     fn default() -> Self {
-        ChangeLog { first: 0, entries: VecDeque::new() }
+        static LOGS: AtomicU64 = AtomicU64::new(1);
+        let id = LOGS.fetch_add(1, Ordering::Relaxed);
+        ChangeLog { id, first: 0, entries: VecDeque::new() }
     }
 }
 
-/// How far a view has read the change log. A new cursor has read nothing, so its first
-/// answer is [`Changes::Everything`].
+/// How far a view has read the change log. A new cursor has read nothing, and one of another
+/// grid nothing of this, so that their first answer is [`Changes::Everything`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCursor {
+    /// The log that was read; 0 for a new cursor.
+    log: u64,
     /// Serial number of the next entry to read, plus one; 0 for a new cursor.
     next: u64,
 }
@@ -80,14 +87,13 @@ impl<T: Clone> ChangeLog<T> {
 
     /// The entries that `cursor` has not read; `None` if some of them are lost.
     fn entries_since(&self, cursor: &mut ChangeCursor) -> Option<Vec<T>> {
-        let next = cursor.next;
-        cursor.next = self.first + self.entries.len() as u64 + 1;
-        if next <= self.first {
+        let ChangeCursor { log, next } = *cursor;
+        *cursor = ChangeCursor { log: self.id, next: self.first + self.entries.len() as u64 + 1 };
+        if log != self.id || next <= self.first {
             return None;
         }
-        // A cursor of another grid may be ahead of this log.
         let read = usize::try_from(next - 1 - self.first).ok()?;
-        (read <= self.entries.len()).then(|| self.entries.range(read..).cloned().collect())
+        Some(self.entries.range(read..).cloned().collect())
     }
 }
 
@@ -138,5 +144,11 @@ mod tests {
         let mut cursor = ChangeCursor::default();
         full.since(&mut cursor);
         assert_eq!(ChangeLog::default().since(&mut cursor), Changes::Everything);
+        // Be it as long, or longer.
+        let mut other = ChangeLog::default();
+        (0..12).for_each(|x| other.push(region(x)));
+        full.since(&mut cursor);
+        assert_eq!(other.since(&mut cursor), Changes::Everything);
+        assert_eq!(other.since(&mut cursor), Changes::Regions(vec![]));
     }
 }

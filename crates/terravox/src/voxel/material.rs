@@ -3,6 +3,8 @@
 //! The default table is that of real terrain files (`docs/format.md`): air, water
 //! and 21 solids.
 
+use super::cell::WATER;
+
 /// What a material does to space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -124,8 +126,8 @@ impl MaterialTable {
     /// A table of up to 256 materials; the index is the id.
     ///
     /// # Panics
-    /// If there are more than 256, material 0 is not the only one of kind air, or a number is
-    /// out of its range. For materials that come from a file there is `MaterialTable::try_from`.
+    /// If there are more than 256, material 0 is not the only one of kind air, there is a liquid
+    /// but material [`WATER`] is none, or a number is out of its range. For materials that come from a file there is `MaterialTable::try_from`.
     pub fn new(materials: Vec<Material>) -> MaterialTable {
         match MaterialTable::try_from(materials) {
             Ok(table) => table,
@@ -229,6 +231,16 @@ impl TryFrom<Vec<Material>> for MaterialTable {
                 return Err(MaterialTableError(format!("material {id} ({name}): {fault}")));
             }
         }
+        let is_liquid = |material: &Material| material.kind == Kind::Liquid;
+        if let Some(id) = materials.iter().position(is_liquid)
+            && !is_liquid(&materials[usize::from(WATER)])
+        {
+            let name = &materials[id].name;
+            return Err(MaterialTableError(format!(
+                "material {id} ({name}) is a liquid, so material {WATER} must be one: it is what \
+                 solid cells at a shore hold"
+            )));
+        }
         let mut kinds = [Kind::Solid; 256];
         let mut shapes = [Shape::Default; 256];
         kinds[0] = Kind::Air;
@@ -314,6 +326,14 @@ mod tests {
         assert!((2..=255).all(|id| table.kind(id) == Kind::Solid));
         assert_eq!(table.find("crackedlava"), Some(15));
         assert_eq!(table.name(200), "material 200");
+    }
+
+    #[test]
+    #[should_panic(expected = "material 3 (Water) is a liquid, so material 1 must be one")]
+    fn a_liquid_needs_water_where_shores_look_for_it() {
+        let table = MaterialTable::default();
+        let [air, water, grass] = [0, 1, 2].map(|id| table.materials()[id].clone());
+        MaterialTable::new(vec![air, grass.clone(), grass, water]);
     }
 
     #[test]

@@ -117,7 +117,6 @@ impl Snapshot {
         let page = self.page(page_of(chunk));
         match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
             Slot::Uniform(material) => return Ok(Source::Uniform(material)),
-            Slot::Unlisted if self.unlisted() == Unlisted::Air => return Ok(Source::Uniform(AIR)),
             Slot::Mixed(_) => {
                 let stored = page.and_then(|page| page.stored(chunk));
                 if let Some(stored) = stored.filter(|stored| stored.finest <= mip) {
@@ -126,7 +125,10 @@ impl Snapshot {
             }
             Slot::Unlisted | Slot::Coarse(_) => {}
         }
-        Err(NotHeld { chunk, mip, held: self.held(chunk) })
+        match self.held(chunk) {
+            Held::Air => Ok(Source::Uniform(AIR)),
+            held => Err(NotHeld { chunk, mip, held }),
+        }
     }
 
     fn page_source(&self, page: PagePos, region: Region, mip: u8) -> Result<Source<'_>, NotHeld> {

@@ -198,11 +198,11 @@ impl Snapshot {
         chunks.fold(Region::default(), |bounds, chunk| bounds.union(chunk.region()))
     }
 
-    /// What a chunk position holds.
+    /// What a chunk position holds; air beyond [`LIMIT`](super::LIMIT), where nothing ever is.
     pub fn held(&self, chunk: ChunkPos) -> Held {
         match self.finest_mip(chunk) {
             Some(mip) => Held::Mip(mip),
-            None if self.unlisted == Unlisted::Air => Held::Air,
+            None if self.unlisted == Unlisted::Air || !chunk.within_limits() => Held::Air,
             None => Held::Unknown,
         }
     }

@@ -6,7 +6,7 @@
 //! thread, and marked afterwards by version: a chunk that was written again meanwhile stays
 //! unsaved, and so does everything if the write failed.
 
-use super::grid::VoxelGrid;
+use super::grid::{Held, VoxelGrid};
 use super::position::{ChunkPos, Region};
 use super::snapshot::Snapshot;
 use rustc_hash::FxHashMap;
@@ -208,6 +208,21 @@ impl VoxelGrid {
     /// Whether a chunk in `region`, in voxels, became saved after `version`. Cells that were
     /// read from a store at that version may then lack what was edited.
     pub fn saved_since(&self, region: Region, version: u64) -> bool {
+        self.any_saved_since(region, version, |_| true)
+    }
+
+    /// Whether a chunk in `region`, in voxels, became saved after `version` and left memory
+    /// since: only the store has what was edited there.
+    pub(crate) fn left_since(&self, region: Region, version: u64) -> bool {
+        self.any_saved_since(region, version, |chunk| self.held(chunk) != Held::Mip(0))
+    }
+
+    fn any_saved_since(
+        &self,
+        region: Region,
+        version: u64,
+        matters: impl Fn(ChunkPos) -> bool,
+    ) -> bool {
         let saved = &self.writes.saved;
         if self.writes.last_saved <= version {
             return false;
@@ -215,9 +230,12 @@ impl VoxelGrid {
         let chunks = region.coarser(5);
         if (saved.len() as u64) < chunks.volume() {
             let inside = |chunk: ChunkPos| !chunk.region().intersect(region).is_empty();
-            return saved.iter().any(|(&chunk, &at)| at > version && inside(chunk));
+            let found =
+                |(&chunk, &at): (&ChunkPos, &u64)| at > version && inside(chunk) && matters(chunk);
+            return saved.iter().any(found);
         }
-        region.blocks::<5>().any(|chunk| saved.get(&chunk).is_some_and(|&at| at > version))
+        let is_late = |chunk: &ChunkPos| saved.get(chunk).is_some_and(|&at| at > version);
+        region.blocks::<5>().any(|chunk| is_late(&chunk) && matters(chunk))
     }
 }
 

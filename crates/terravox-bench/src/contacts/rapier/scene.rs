@@ -3,7 +3,7 @@
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
 use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
-use terravox::voxel::GridOptions;
+use terravox::voxel::Unlisted;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;
@@ -27,8 +27,8 @@ impl Scene {
     /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
     pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
         // Around what is filled there is air.
-        let grid = GridOptions::default();
-        let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+        let unlisted = Unlisted::Air;
+        let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
         let fill =
             |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into());
         let Ok(()) = terrain.fill(min.map(f64::from), max.map(f64::from), fill) else {

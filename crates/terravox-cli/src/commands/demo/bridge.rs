@@ -13,7 +13,7 @@ use terravox::bodies::{LooseBody, LooseOptions};
 use terravox::edit::EditOp;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::{Part, Terrain, TerrainError, TerrainOptions};
-use terravox::voxel::{DenseBox, GridOptions, NotHeld, VoxelGrid};
+use terravox::voxel::{DenseBox, GridOptions, NotHeld, Unlisted, VoxelGrid};
 use terravox_cli::render::{Camera, Image, PictureOptions, Scene};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
 use terravox_store::WorldInfo;
@@ -117,8 +117,8 @@ fn fall() -> Outcome<[VoxelGrid; 4]> {
 
 /// A gorge with an arch of brick over it, and a road on that.
 fn valley() -> Result<Terrain, TerrainError> {
-    let grid = GridOptions::default(); // around what is filled there is air
-    let mut terrain = Terrain::new(TerrainOptions { grid, ..TerrainOptions::default() });
+    let unlisted = Unlisted::Air; // around what is filled there is air
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let [min, max] = BOUNDS;
     let material = |p: [f64; 3]| match bridge(p) {
         [_, deck] if deck > -0.8 => COBBLESTONE,

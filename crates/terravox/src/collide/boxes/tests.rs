@@ -180,12 +180,11 @@ fn what_is_not_held_is_named_and_all_else_is_read() {
 fn materials_say_what_is_solid() {
     let mut materials: Vec<Material> = MaterialTable::default().materials().to_vec();
     materials[8].kind = Kind::Liquid;
-    materials[1].kind = Kind::Solid;
     let materials = MaterialTable::new(materials);
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
     let mut cells = DenseBox::new(Region::new([0; 3], [16, 16, 16]));
     for at in cells.region().voxels() {
-        cells.set(at, Cell::full([1, 8][(at.x & 1) as usize]));
+        cells.set(at, Cell::full([2, 8][(at.x & 1) as usize]));
     }
     grid.write(&cells).expect("all of it is known");
     assert_right(&grid, cube_at([0; 3], 4));

@@ -474,7 +474,7 @@ fn boxes_that_are_none_meet_nothing() {
 
 #[test]
 fn another_table_of_kinds_is_followed() {
-    let kinds = [Kind::Air, Kind::Solid, Kind::Liquid, Kind::Solid];
+    let kinds = [Kind::Air, Kind::Liquid, Kind::Solid, Kind::Liquid];
     let material = |kind| Material { kind, ..Material::default() };
     let materials = MaterialTable::new(kinds.map(material).to_vec());
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });

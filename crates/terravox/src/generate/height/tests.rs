@@ -175,7 +175,7 @@ fn planes_are_exact_and_ground_without_a_height_is_air() {
         let expected = occupancy_units((plane(x, 0.0) - y) * 0.8);
         assert_eq!(cells.cell(pos).units(), expected);
     }
-    fill_height(&mut cells, 0, ROCK, -1.0..=9.0, |_, _| f64::NAN);
+    fill_height(&mut cells, 0, ROCK, ..=9.0, |_, _| f64::NAN);
     assert!(cells.materials().iter().all(|&material| material == AIR));
 }
 
