@@ -76,6 +76,9 @@ impl Naive {
 
     /// A cell as well as it is known, by the words of [`Snapshot::read_known`].
     fn known_cell(&self, grid: &Snapshot, pos: VoxelPos, mip: u8) -> (Held3, Known) {
+        if !Region::one(pos).finer(mip.into()).within_limits() {
+            return ((Cell::AIR, None), Known::AtMip);
+        }
         if let Some(cell) = self.cell(pos, mip) {
             return (cell, Known::AtMip);
         }

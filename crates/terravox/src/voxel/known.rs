@@ -35,7 +35,8 @@ impl Snapshot {
     /// A cell is that of the far block of that mip. Where there is none, that of the chunks
     /// beneath, if they are held at the mip or finer (above mip 5: all of them; if unlisted
     /// means air, any). Else that of the finest coarser far block, or of a chunk held at a
-    /// coarser mip, whichever is finer. Else air: known, if unlisted means air.
+    /// coarser mip, whichever is finer. Else air: known, if unlisted means air, and beyond
+    /// [`LIMIT`](super::LIMIT).
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`].
@@ -75,6 +76,9 @@ impl Snapshot {
         scratch: &mut Scratch,
         out: &mut DenseBox,
     ) -> Known {
+        if !block.within_limits() {
+            return Known::AtMip; // nothing is ever there
+        }
         if let Some(far) = self.far().get(block) {
             far.append_to(block.cells().min, part, out);
             return Known::AtMip;

@@ -102,10 +102,9 @@ pub fn table_of(shape: Shape) -> MaterialTable {
     table
 }
 
-/// A table whose kinds are not the usual ones: 0 air, 4 and 7 liquid.
+/// A table whose kinds are not the usual ones: 0 air; 1, 4 and 7 liquid.
 pub fn unusual_table() -> MaterialTable {
     let mut materials: Vec<Material> = MaterialTable::default().materials().to_vec();
-    materials[1].kind = terravox::voxel::Kind::Solid;
     materials[4].kind = terravox::voxel::Kind::Liquid;
     materials[7].kind = terravox::voxel::Kind::Liquid;
     MaterialTable::new(materials)
