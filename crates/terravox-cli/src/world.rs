@@ -210,7 +210,7 @@ fn import_roblox(
 }
 
 impl World {
-    /// Writes the world as a new file, whole or not at all; answers its length in bytes.
+    /// Writes the world as a new file, whole or not at all; returns its length in bytes.
     ///
     /// # Errors
     /// If a file is there and `force` is not set, or it cannot be written.

@@ -138,7 +138,7 @@ impl Writer<'_> {
 }
 
 /// Makes `out` the block `key` (mip 1 or more) anew from finer blocks, which `read` gives
-/// (air where nothing is stored). Answers the first of them that could not be read and
+/// (air where nothing is stored). Returns the first of them that could not be read and
 /// was taken for air.
 pub(crate) fn rebuild(
     key: BlockKey,

@@ -305,7 +305,7 @@ pub fn take(
     render::render(scene, camera, options, &|| bar.step())
 }
 
-/// Writes a picture, whole or not at all; answers its length in bytes.
+/// Writes a picture, whole or not at all; returns its length in bytes.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -192,7 +192,7 @@ impl Loose {
         done.map(|()| cut)
     }
 
-    /// Finds what is loose of what was touched, within the steps; answers whether all is
+    /// Finds what is loose of what was touched, within the steps; returns whether all is
     /// found.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
         self.follow(grid, &options.anchors);

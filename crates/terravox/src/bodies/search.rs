@@ -149,7 +149,7 @@ impl Search {
         spend(left, 1, world.cache);
     }
 
-    /// Lets the floods go on in turn for so many steps; answers whether all fates are known.
+    /// Lets the floods go on in turn for so many steps; returns whether all fates are known.
     pub fn go_on(&mut self, world: &mut World<'_>, left: &mut u32) -> bool {
         while !self.open.is_empty() {
             if *left == 0 {

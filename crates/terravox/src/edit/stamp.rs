@@ -135,7 +135,7 @@ impl Stamp {
         }
     }
 
-    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Answers
+    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Returns
     /// the part of `out` that it wrote; the brush covers nothing of the rest, which is
     /// left as it was.
     pub fn row(&self, y: i32, z: i32, x0: i32, out: &mut [u16]) -> Range<usize> {

@@ -183,7 +183,7 @@ impl History {
         }
     }
 
-    /// Undoes the last stroke; answers the region that it is about, or `None` if there is
+    /// Undoes the last stroke; returns the region that it is about, or `None` if there is
     /// nothing to undo. Ends the stroke that is open.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl History {
         swapped.map(Some)
     }
 
-    /// Does the last stroke that was undone again; answers as [`History::undo`].
+    /// Does the last stroke that was undone again; returns as [`History::undo`].
     ///
     /// # Errors
     /// As [`History::undo`].

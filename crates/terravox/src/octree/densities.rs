@@ -301,7 +301,7 @@ impl Samples {
         })
     }
 
-    /// Makes the leaves of a row of cubes; answers how many.
+    /// Makes the leaves of a row of cubes; returns how many.
     fn fill_row(&self, y: usize, z: usize, places: &[u32], leaves: &mut Leaves<'_>) -> usize {
         let around = self.around(y, z);
         let mut active = self.active(y, z);

@@ -334,7 +334,7 @@ impl PlaneCache {
         }
     }
 
-    /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
+    /// Says that what is known here will be asked for soon, in both sizes of cells. Returns
     /// where in the table that begins.
     pub(super) fn fetch_places(&self, position: Vec3, direction: Option<u8>) -> [usize; 2] {
         let key = |level| self.key(position, direction, level).unwrap_or_default();

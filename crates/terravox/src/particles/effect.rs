@@ -336,7 +336,7 @@ impl Effect {
     /// Moves all particles by so many seconds: spends the rays of this update, looks up planes
     /// of new particles, moves and bounces, looks up planes of those whose time has come.
     ///
-    /// `ray` answers the first surface along a ray. `cache` is shared by all effects of a
+    /// `ray` returns the first surface along a ray. `cache` is shared by all effects of a
     /// world. Seconds that are not positive do nothing; a minute is the most.
     pub fn update(
         &mut self,

@@ -369,7 +369,7 @@ impl Effect {
     }
 
     /// Asks what ground a particle that slides on a plane comes to, from above that plane;
-    /// answers whether there is any. The way that a particle falls would find what lies
+    /// returns whether there is any. The way that a particle falls would find what lies
     /// beneath it, which it leaves soon.
     fn look_ahead(
         &mut self,
@@ -405,7 +405,7 @@ impl Effect {
         true
     }
 
-    /// Asks along the chords of the way ahead; answers what was met and where the way ends.
+    /// Asks along the chords of the way ahead; returns what was met and where the way ends.
     fn follow_chords(
         &mut self,
         particle: usize,
@@ -481,7 +481,7 @@ impl Effect {
         met.filter(|(hit, _)| Vec3::from(hit.normal).dot(direction) > 0.0)
     }
 
-    /// Drops planes that the way from `from` to `to` passed without meeting anything. Answers
+    /// Drops planes that the way from `from` to `to` passed without meeting anything. Returns
     /// whether one of them holds all the same: the particle lies on it.
     fn refute(
         &mut self,

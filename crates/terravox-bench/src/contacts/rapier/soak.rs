@@ -126,7 +126,7 @@ fn drop_body(scene: &mut Scene, number: usize, random: &mut Lcg) -> RigidBodyHan
     scene.add(RigidBodyBuilder::dynamic().translation(at).angular_damping(0.5), shape)
 }
 
-/// Digs or fills a ball near a body; answers the box that it reached. Half of the fills leave
+/// Digs or fills a ball near a body; returns the box that it reached. Half of the fills leave
 /// all bodies alone, as careful games do; the others bury what is there, if they may.
 fn edit(
     scene: &mut Scene,

@@ -85,7 +85,7 @@ pub struct Contacts {
 }
 
 impl Collider {
-    /// Makes `out` what a body touches. Answers what could not be looked at. A body that is
+    /// Makes `out` what a body touches. Returns what could not be looked at. A body that is
     /// none (not a number, a shape that is not valid) touches nothing.
     pub fn contacts(
         &self,
