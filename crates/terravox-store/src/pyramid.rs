@@ -127,7 +127,7 @@ impl Writer<'_> {
             return Err(not_generated(key));
         }
         // Finer blocks that are bad too stay air in the coarse ones, as they read as air
-        // nowhere: whoever reads them is told.
+        // nowhere: reading them returns an error.
         match bad {
             Some((key, what @ ValueError::Database(_))) => {
                 Err(self.store.damaged(StoredPart::block(key), what))

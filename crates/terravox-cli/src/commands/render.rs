@@ -127,7 +127,7 @@ fn textured(args: &Render) -> bool {
     args.textures.map_or(!chart, |textures| textures == Switch::On)
 }
 
-/// The material that counts as one that nobody chose.
+/// The material that counts as unpainted.
 ///
 /// # Errors
 /// If it is named and there is no such material.

@@ -108,7 +108,7 @@ struct Span {
 }
 
 impl Solids {
-    /// A tree of some solids. Those whose place or size is not a number are left out.
+    /// A tree of some solids. Those with a non-finite position or size are left out.
     pub fn new(solids: &[Solid], linear: impl Fn([u8; 3]) -> Vec3) -> Solids {
         let ready = solids.iter().map(|solid| Ready::new(&solid.form, linear(solid.colour)));
         let mut all = Solids {

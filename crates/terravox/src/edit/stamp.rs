@@ -231,7 +231,7 @@ fn whole_units(units: f32) -> u16 {
     ((units + 8_388_608.0).to_bits() & 0x1ff) as u16
 }
 
-/// `v` between 0 and 1; 0 if it is no number. Two instructions, where `clamp` is more.
+/// Clamps `v` to 0..=1; 0 if it is NaN. Two instructions, where `clamp` is more.
 #[inline(always)]
 fn unit(v: f32) -> f32 {
     let v = if v > 0.0 { v } else { 0.0 };

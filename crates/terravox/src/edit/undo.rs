@@ -6,7 +6,7 @@
 //! Storage", Roblox, 2017).
 //!
 //! Worlds have more than one editor. Undoing a stroke gives the cells *that it changed*
-//! what they had before it, whoever has written them since, and touches no other cell.
+//! what they had before it, whatever was written to them since, and touches no other cell.
 //! Redoing gives them what the undo found. So undoing and redoing at once changes nothing,
 //! and strokes that do not overlap can be undone in any order.
 

@@ -23,7 +23,7 @@ pub(super) trait Lanes: Copy {
     fn div(self, other: Self) -> Self;
     fn sqrt(self) -> Self;
     fn magnitude(self) -> Self;
-    /// The larger of each lane; `other` where either is no number.
+    /// The larger of each lane; `other` where either is NaN.
     fn larger(self, other: Self) -> Self;
     /// Mask of the lanes in which `self` is less.
     fn below(self, other: Self) -> Self;

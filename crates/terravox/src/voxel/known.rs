@@ -30,7 +30,7 @@ struct Scratch {
 
 impl Snapshot {
     /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip, as well as they
-    /// are known; the answer is the worst of any cell.
+    /// are known; returns the worst of any cell.
     ///
     /// A cell is that of the far block of that mip. Where there is none, that of the chunks
     /// beneath, if they are held at the mip or finer (above mip 5: all of them; if unlisted

@@ -40,7 +40,7 @@ pub struct Soak {
     pub below: usize,
     /// Most steps that a body's middle was in the ground, as deep as that, at one go.
     pub longest: usize,
-    /// Bodies whose place is not a number.
+    /// Bodies with a non-finite position.
     pub nan: usize,
     /// Updates that left more bytes than the budget.
     pub over_budget: usize,

@@ -86,7 +86,7 @@ pub struct Contacts {
 
 impl Collider {
     /// Makes `out` what a body touches. Returns what could not be looked at. A body that is
-    /// none (not a number, a shape that is not valid) touches nothing.
+    /// invalid (non-finite, or with an invalid shape) touches nothing.
     pub fn contacts(
         &self,
         body: &Body<'_>,
