@@ -263,7 +263,7 @@ pub fn check_new_world(path: &Path, force: bool) -> Outcome<()> {
 }
 
 fn exists(path: &Path) -> Failure {
-    Failure::of(path, "the file exists; --force replaces it")
+    Failure::of(path, "the file already exists; pass --force to overwrite it")
 }
 
 /// The failure of a store, with the option that helps.
