@@ -82,7 +82,7 @@ impl Area {
 pub struct Figure {
     /// Id, as in the JSON.
     pub id: &'static str,
-    /// Who measures it.
+    /// The area that measures it.
     pub area: Area,
     /// Unit of the value.
     pub unit: &'static str,

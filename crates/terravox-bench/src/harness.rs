@@ -79,7 +79,7 @@ pub struct Timing {
     pub rounds: usize,
 }
 
-/// Runs `items` items by all entrants in turn, and answers in the entrants' order.
+/// Runs `items` items by all entrants in turn, and returns in the entrants' order.
 ///
 /// # Panics
 /// If there is no item or no round.

@@ -319,7 +319,7 @@ pub struct Triangles {
     /// Triangles: cells of 2^MIP voxels, 0 is the finest
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
     pub mip: u8,
-    /// Triangles: as few as keep the surface within so many cells of where it is
+    /// Triangles: simplify, staying within CELLS of the original surface
     #[arg(long, value_parser = positive, value_name = "CELLS")]
     pub simplify: Option<f64>,
 }
@@ -451,7 +451,7 @@ pub struct Render {
     /// charts: --lod-colours, --wire and --draw]
     #[arg(long, value_enum)]
     pub textures: Option<Switch>,
-    /// Textures: a material that nobody chose; it is shown as grass where it is flat, and as
+    /// Textures: the material of ground that was not painted; it is shown as grass where it is flat, and as
     /// rock where it is steep
     #[arg(long, value_name = "NAME")]
     pub unset: Option<String>,

@@ -46,7 +46,7 @@ impl Output {
         file
     }
 
-    /// Brings the file to disk and puts it in its place; answers its length in bytes.
+    /// Brings the file to disk and puts it in its place; returns its length in bytes.
     ///
     /// # Errors
     /// If that fails; then what was there before stays.

@@ -210,7 +210,7 @@ fn import_roblox(
 }
 
 impl World {
-    /// Writes the world as a new file, whole or not at all; answers its length in bytes.
+    /// Writes the world as a new file, whole or not at all; returns its length in bytes.
     ///
     /// # Errors
     /// If a file is there and `force` is not set, or it cannot be written.
@@ -263,7 +263,7 @@ pub fn check_new_world(path: &Path, force: bool) -> Outcome<()> {
 }
 
 fn exists(path: &Path) -> Failure {
-    Failure::of(path, "the file exists; --force replaces it")
+    Failure::of(path, "the file already exists; pass --force to overwrite it")
 }
 
 /// The failure of a store, with the option that helps.

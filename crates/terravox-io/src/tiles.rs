@@ -115,7 +115,7 @@ pub(crate) fn unit(normal: [f32; 3]) -> [f32; 3] {
     if (length - 1.0).abs() < 1e-5 {
         return normal;
     }
-    // Also where it is zero or not a number.
+    // Also where it is zero or NaN.
     if length > 1e-20 && length.is_finite() { normal.map(|v| v / length) } else { [0.0, 1.0, 0.0] }
 }
 

@@ -36,7 +36,7 @@ pub struct Reach {
     pub around_voxels: f64,
 }
 
-/// Who begins and who ceases to be near what.
+/// Changes of which bodies are near which blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Moves {
     /// Blocks that a body came near, once for every body.
@@ -189,7 +189,7 @@ pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]
 }
 
 /// The box that a body may reach at its velocities, linear and angular, voxels; none if it
-/// has no collider or is nowhere.
+/// has no collider or a non-finite position.
 pub fn needed(
     body: &RigidBody,
     [linvel, angvel]: [Vector; 2],

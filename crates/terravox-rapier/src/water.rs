@@ -40,7 +40,7 @@ pub struct Buoyancy {
 
 impl Buoyancy {
     /// Gives every body that is awake and in water the impulses of a step of `dt` seconds.
-    /// Answers how many were in water.
+    /// Returns how many were in water.
     pub fn apply(
         &mut self,
         ground: &Collider,

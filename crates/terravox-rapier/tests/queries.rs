@@ -139,7 +139,7 @@ fn rays_that_are_none_meet_nothing() {
     }
 }
 
-/// Walks a character over the hills; answers where it got and how often it was grounded.
+/// Walks a character over the hills; returns where it got and how often it was grounded.
 fn walk(scene: &mut Scene, synced: bool) -> (Vector, usize) {
     let start = Vector::new(-12.0, 4.0, -3.0);
     let body = RigidBodyBuilder::kinematic_position_based().translation(start);

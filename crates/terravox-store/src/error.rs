@@ -24,7 +24,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file is there and was not to be overwritten.
-    #[error("{}: the file exists; say so if it is to be overwritten", path.display())]
+    #[error("{}: the file already exists; pass Overwrite::Yes to overwrite it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,

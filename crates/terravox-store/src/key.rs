@@ -109,7 +109,7 @@ pub(crate) fn page_from_bytes(bytes: &[u8; KEY_BYTES - 1]) -> Option<PagePos> {
 }
 
 /// Keys that hold all blocks of mip `mip` in `blocks` (in blocks), sorted, and perhaps
-/// some others: whoever reads them filters.
+/// some others: readers filter them.
 pub(crate) fn ranges(mip: u8, blocks: Region) -> Vec<RangeInclusive<KeyBytes>> {
     let limit = Region::new([-BIAS; 3], [BIAS; 3]);
     let blocks = blocks.intersect(limit);

@@ -127,7 +127,7 @@ impl Writer<'_> {
             return Err(not_generated(key));
         }
         // Finer blocks that are bad too stay air in the coarse ones, as they read as air
-        // nowhere: whoever reads them is told.
+        // nowhere: reading them returns an error.
         match bad {
             Some((key, what @ ValueError::Database(_))) => {
                 Err(self.store.damaged(StoredPart::block(key), what))
@@ -138,7 +138,7 @@ impl Writer<'_> {
 }
 
 /// Makes `out` the block `key` (mip 1 or more) anew from finer blocks, which `read` gives
-/// (air where nothing is stored). Answers the first of them that could not be read and
+/// (air where nothing is stored). Returns the first of them that could not be read and
 /// was taken for air.
 pub(crate) fn rebuild(
     key: BlockKey,

@@ -360,7 +360,7 @@ impl Store {
         Ok(listings)
     }
 
-    /// All listings, by page (`None` for a key that is none), good or bad.
+    /// All listings, by page (`None` for an invalid key), good or bad.
     pub(crate) fn listings_as_stored(
         &self,
         transaction: &ReadTransaction,

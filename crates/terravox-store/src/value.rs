@@ -244,7 +244,7 @@ fn seal(key: BlockKey, out: &mut [u8]) {
     out[1..9].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Checks length, version and checksum; answers codec and body.
+/// Checks length, version and checksum; returns codec and body.
 fn open(key: BlockKey, value: &[u8]) -> Result<(u8, &[u8]), ValueError> {
     check_sealed(&key.bytes(), value, HEADER_BYTES, MAX_VALUE_BYTES)?;
     Ok((value[9], &value[HEADER_BYTES..]))

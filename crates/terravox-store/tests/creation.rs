@@ -24,7 +24,7 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
     assert!(!path.exists(), "nothing is there before it is complete");
     drop(draft.finish().unwrap());
     let refused = error_of(Store::create(&path, &WorldInfo::default(), Overwrite::No));
-    assert!(refused.contains("world.tvx: the file exists"), "{refused}");
+    assert!(refused.contains("world.tvx: the file already exists"), "{refused}");
 
     let mut new = VoxelGrid::new(GridOptions::default());
     fill(&mut new, Region::new([0; 3], [40; 3]), 7);

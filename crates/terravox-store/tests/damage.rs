@@ -250,7 +250,7 @@ fn a_world_that_would_fill_the_memory_is_refused() {
     assert_eq!(told, [(0, 200)]);
 }
 
-/// Uses a file in every way; answers the first error. What is read without complaint is
+/// Uses a file in every way; returns the first error. What is read without complaint is
 /// right.
 fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError> {
     let mut cells = DenseBox::default();

@@ -30,7 +30,7 @@ fn noise(chunks: i32) -> VoxelGrid {
     grid
 }
 
-/// Runs a test of this binary with files limited to `kilobytes`; answers what it printed.
+/// Runs a test of this binary with files limited to `kilobytes`; returns what it printed.
 fn run_limited(test: &str, file: &Path, kilobytes: u32) -> String {
     // Blocks of 512 bytes by the standard; some shells count in 1024.
     let script = format!("trap '' XFSZ; ulimit -f {} && exec \"$0\" \"$@\"", kilobytes * 2);

@@ -69,7 +69,7 @@ fn acknowledged(line: &str) -> Option<u64> {
     line.strip_prefix("saved ").and_then(|number| number.trim().parse().ok())
 }
 
-/// Waits for `lines` acknowledgements and then `more` time, kills, and answers the last
+/// Waits for `lines` acknowledgements and then `more` time, kills, and returns the last
 /// batch that was acknowledged.
 fn kill_after(mut child: Child, lines: u64, more: Duration) -> Option<u64> {
     let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -58,7 +58,7 @@ fn queries_do_not_allocate_once_their_blocks_are_built() {
     assert_eq!((again, counted.count_total), (first, 0));
 }
 
-/// Bodies all over the hills, some of them deep inside; answers how many points they touch.
+/// Bodies all over the hills, some of them deep inside; returns how many points they touch.
 fn touch_all(
     collider: &Collider,
     out: &mut Contacts,
@@ -101,7 +101,7 @@ fn contacts_do_not_allocate_once_their_blocks_are_built() {
     assert_eq!((again, counted.count_total), (first, 0));
 }
 
-/// Bodies all over a lake with a shore, in blocks that are cut by chunks' borders; answers
+/// Bodies all over a lake with a shore, in blocks that are cut by chunks' borders; returns
 /// how many are in part under water.
 fn float_all(collider: &Collider, scratch: &mut WaterScratch) -> usize {
     let parts = [

@@ -68,7 +68,7 @@ fn pose(at: [f32; 3], turn: Quat) -> Pose3 {
     Pose3::from_parts(Vec3::from(at), turn)
 }
 
-/// Asks all three questions of one kind of shape; answers also how often it overlaps.
+/// Asks all three questions of one kind of shape; returns also how often it overlaps.
 fn ask(report: &mut Report, name: &str, ours: &Shape, peer: &dyn parry::Shape, turn: Quat) {
     let core = ShapeCore::new(ours).expect("the shape is valid");
     let pairs = pairs(&core);

@@ -109,7 +109,7 @@ impl Integrator {
         self.take_out(collider, body);
     }
 
-    /// As [`Integrator::step`], in water. Answers how much of the body is under.
+    /// As [`Integrator::step`], in water. Returns how much of the body is under.
     pub fn float(&mut self, collider: &Collider, body: &mut Rigid) -> Submersion {
         let parts = [body.part];
         let at =

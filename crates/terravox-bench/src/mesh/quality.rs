@@ -23,7 +23,7 @@ const PEER: &str = "fast-surface-nets";
 /// Edge of the block in which shapes are meshed.
 const EDGE: i32 = 64;
 
-/// Who meshes a padded box of [`EDGE`]³ cells.
+/// A mesher of a padded box of [`EDGE`]³ cells.
 type Maker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
 
 /// Measures `sphere24_rms`, `oblique_rms`, `box_edge_rms` and `plate_volume_error`.

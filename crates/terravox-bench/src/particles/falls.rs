@@ -87,7 +87,7 @@ fn debris(per_update: f32, seed: u64) -> Effect {
     })
 }
 
-/// Lets an effect run, and answers how many fell.
+/// Lets an effect run, and returns how many fell.
 fn run_effect(ground: &Ground, effect: &mut Effect, cache: &mut PlaneCache) -> usize {
     let mut fallen = Fallen::default();
     for update in 0..UPDATES {

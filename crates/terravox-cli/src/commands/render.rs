@@ -127,7 +127,7 @@ fn textured(args: &Render) -> bool {
     args.textures.map_or(!chart, |textures| textures == Switch::On)
 }
 
-/// The material that counts as one that nobody chose.
+/// The material that counts as unpainted.
 ///
 /// # Errors
 /// If it is named and there is no such material.
@@ -305,7 +305,7 @@ pub fn take(
     render::render(scene, camera, options, &|| bar.step())
 }
 
-/// Writes a picture, whole or not at all; answers its length in bytes.
+/// Writes a picture, whole or not at all; returns its length in bytes.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -135,7 +135,7 @@ impl FarGround {
         self.walk(ray, reach, Surfaces::Solid, |_, _| true)
     }
 
-    /// Calls `visit` with what a ray meets, until it answers true.
+    /// Calls `visit` with what a ray meets, until it returns true.
     fn walk(
         &self,
         ray: &Ray,

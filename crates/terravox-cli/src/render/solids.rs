@@ -108,7 +108,7 @@ struct Span {
 }
 
 impl Solids {
-    /// A tree of some solids. Those whose place or size is not a number are left out.
+    /// A tree of some solids. Those with a non-finite position or size are left out.
     pub fn new(solids: &[Solid], linear: impl Fn([u8; 3]) -> Vec3) -> Solids {
         let ready = solids.iter().map(|solid| Ready::new(&solid.form, linear(solid.colour)));
         let mut all = Solids {
@@ -121,7 +121,7 @@ impl Solids {
         all
     }
 
-    /// Splits a range at its middle along the longest axis; answers the node's number.
+    /// Splits a range at its middle along the longest axis; returns the node's number.
     fn build(&mut self, range: Range<usize>) -> usize {
         let solids = &mut self.solids[range.clone()];
         let low = solids.iter().fold(DVec3::INFINITY, |low, solid| low.min(solid.low));
@@ -196,7 +196,7 @@ impl Solids {
         open as f32
     }
 
-    /// Calls `visit` for the solids of nodes that `enter` wants, until one answers true.
+    /// Calls `visit` for the solids of nodes that `enter` wants, until one returns true.
     fn walk<'a, T>(
         &'a self,
         enter: impl Fn(&Node, &T) -> bool,

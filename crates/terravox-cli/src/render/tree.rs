@@ -54,8 +54,8 @@ impl Tree {
     }
 
     /// Calls `visit` with the number of every box that a ray meets within `reach`, nearly
-    /// nearest first; `visit` may shorten the reach, and ends it all by answering true.
-    /// Answers whether it did.
+    /// nearest first; `visit` may shorten the reach, and ends it all by returning true.
+    /// Returns whether it did.
     pub fn walk(
         &self,
         ray: &Ray,

@@ -57,7 +57,7 @@ impl Folder {
         command.output().expect("the program runs")
     }
 
-    /// Runs the program, which must do it, and answers its report.
+    /// Runs the program, which must do it, and returns its report.
     fn report(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
@@ -66,7 +66,7 @@ impl Folder {
     }
 
     /// Runs the program, which must refuse with one line that has `words` in it, and
-    /// leave the folder as it was. Answers the line.
+    /// leave the folder as it was. Returns the line.
     fn refused(&self, arguments: &[&str], words: &[&str]) -> String {
         let before = self.listing();
         let output = self.run(arguments);

@@ -239,7 +239,7 @@ impl GlbWriter {
         VERTEX + if self.options.materials { MATERIALS } else { 0 }
     }
 
-    /// Adds a view of interleaved vertices; answers the attributes of a primitive.
+    /// Adds a view of interleaved vertices; returns the attributes of a primitive.
     fn add_vertices(&mut self, surfaces: &[(GlbBlock<'_>, &Surface)], vertices: u64) -> Value {
         let stride = self.vertex_bytes();
         let mut bytes = Vec::with_capacity(stride * vertices as usize);

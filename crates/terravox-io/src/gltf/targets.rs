@@ -12,7 +12,7 @@ use terravox::mesh::Surface;
 pub(super) const TARGET: usize = 24;
 
 impl GlbWriter {
-    /// Adds a view of the targets of all vertices; answers the morph target of a primitive.
+    /// Adds a view of the targets of all vertices; returns the morph target of a primitive.
     /// Vertices without a target stay where they are.
     pub(super) fn add_target(&mut self, surfaces: &[(GlbBlock<'_>, &Surface)]) -> Value {
         let (mut bytes, mut count) = (Vec::new(), 0);

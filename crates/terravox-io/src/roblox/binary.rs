@@ -192,7 +192,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads an INST chunk; answers its number of instances.
+    /// Reads an INST chunk; returns its number of instances.
     fn class(&mut self, chunk: &Chunk<'a>) -> Result<u64, RobloxError> {
         let payload = chunk.unpack(self.limits)?;
         let mut fields = Fields { chunk, rest: &payload };

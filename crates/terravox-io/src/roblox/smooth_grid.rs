@@ -85,7 +85,7 @@ impl<'a> SmoothGridReader<'a> {
         self.blob.len()
     }
 
-    /// Reads the next chunk into `cells`, which becomes its 32³ box, and answers its
+    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its
     /// position, or `None` at the end.
     ///
     /// # Errors

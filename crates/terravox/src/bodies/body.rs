@@ -75,7 +75,7 @@ pub(super) fn take(
 }
 
 impl BodyScratch {
-    /// Makes `rows` the cells of the clumps that hold the cells of `known`, and answers the
+    /// Makes `rows` the cells of the clumps that hold the cells of `known`, and returns the
     /// smallest region that holds them.
     fn find_cells(
         &mut self,

@@ -220,7 +220,7 @@ impl ClumpCache {
         }
     }
 
-    /// Labels the cells of a chunk anew, if it has solid ones and others; answers whether.
+    /// Labels the cells of a chunk anew, if it has solid ones and others; returns whether.
     pub fn label(&mut self, grid: &Snapshot, chunk: ChunkPos, anchors: &Anchors) -> bool {
         let Ok(view) = grid.chunk(chunk) else { return false };
         if view.uniform_material().is_some() {

@@ -1,7 +1,7 @@
 //! The view that follows edits: what to look at, what is known, and what is cut loose, so
 //! much a call.
 //!
-//! Which regions to look at is told by whoever edits ([`Loose::touch`]), since a world that
+//! Callers that edit say which regions to look at ([`Loose::touch`]), since a world that
 //! streams in writes cells too and must not fall for it; the change log says only which
 //! chunks are to be labelled anew.
 
@@ -192,7 +192,7 @@ impl Loose {
         done.map(|()| cut)
     }
 
-    /// Finds what is loose of what was touched, within the steps; answers whether all is
+    /// Finds what is loose of what was touched, within the steps; returns whether all is
     /// found.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
         self.follow(grid, &options.anchors);

@@ -3,8 +3,8 @@
 //! Every clump at the cut begins a flood; all floods take steps in turn, from a clump over
 //! a side of its chunk to the clumps next door. Floods that meet go on as one; one that
 //! comes to an anchor ends, and so does one that has nowhere to go: that is a loose piece.
-//! So a piece costs what it is large, and the ground what it is far to an anchor, since
-//! steps towards anchors come first. That floods from both sides of a cut, in turns, cost
+//! So the cost is proportional to the size of the piece, and for ground to its distance from an
+//! anchor, since steps towards anchors come first. That floods from both sides of a cut, in turns, cost
 //! the smaller side only is the idea of Even and Shiloach, "An on-line edge-deletion
 //! problem" (1981).
 
@@ -149,7 +149,7 @@ impl Search {
         spend(left, 1, world.cache);
     }
 
-    /// Lets the floods go on in turn for so many steps; answers whether all fates are known.
+    /// Lets the floods go on in turn for so many steps; returns whether all fates are known.
     pub fn go_on(&mut self, world: &mut World<'_>, left: &mut u32) -> bool {
         while !self.open.is_empty() {
             if *left == 0 {

@@ -155,7 +155,9 @@ impl BodyPose {
         let square = x * x + y * y + z * z + w * w;
         let finite = self.position.iter().all(|v| v.is_finite());
         if !(finite && square > 1e-6 && square < 1e6) {
-            return Err(EditError::Invalid("a pose is a place and a rotation in finite numbers"));
+            return Err(EditError::Invalid(
+                "a pose needs a finite position and a non-zero, finite rotation",
+            ));
         }
         let s = 2.0 / square;
         Ok([

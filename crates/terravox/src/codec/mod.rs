@@ -97,7 +97,7 @@ impl<'a> Rle<'a> {
     }
 
     /// Fills `material` and `occupancy` from the runs at the start of `bytes`, replaces
-    /// `water` with the water held by solid cells, ascending, and answers how many bytes
+    /// `water` with the water held by solid cells, ascending, and returns how many bytes
     /// the runs took. Total on any bytes; memory grows by at most 8 bytes for every 3
     /// bytes read. An occupancy byte on air is read and dropped.
     ///

@@ -223,7 +223,7 @@ impl Collider {
         locked(&self.built).len()
     }
 
-    /// The surfaces of a block, for those who keep what they make of them: contacts, the
+    /// The surfaces of a block, for callers that cache what they make of them: contacts, the
     /// shapes of a physics engine. `None` if the block shows no surface.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ struct Touched<'a> {
 }
 
 impl Collider {
-    /// Calls `visit` for every triangle whose bounding box meets `aabb`; answers what could
+    /// Calls `visit` for every triangle whose bounding box meets `aabb`; returns what could
     /// not be looked at.
     pub fn triangles_in(
         &self,
@@ -257,7 +257,7 @@ impl Collider {
         first
     }
 
-    /// Calls `visit` for the surfaces of all blocks that a box may meet; answers what could
+    /// Calls `visit` for the surfaces of all blocks that a box may meet; returns what could
     /// not be looked at. The box is valid.
     pub(super) fn each_side<'a>(
         &'a self,

@@ -1,4 +1,4 @@
-//! What queries ask and answer.
+//! Queries and their results.
 
 use super::Block;
 use super::Surfaces;
@@ -91,12 +91,12 @@ pub enum Missing {
     NotBuilt(Block),
 }
 
-/// An answer, and whether it is the whole truth.
+/// A result, and whether it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answer<T> {
     /// What was found in what could be looked at.
     pub found: T,
-    /// Something that could not be looked at and may change the answer; the nearest, for
+    /// Something that could not be looked at and may change the result; the nearest, for
     /// rays.
     pub missing: Option<Missing>,
 }
@@ -143,7 +143,7 @@ pub struct Hit {
     pub voxel: VoxelPos,
     /// The block that holds the voxel.
     pub block: Block,
-    /// Which triangle of the block's surface, for those who hold its mesh.
+    /// Which triangle of the block's surface, for callers that hold its mesh.
     pub triangle: TriangleId,
     /// Weights of the triangle's corners at the point, summing to 1.
     pub weights: [f32; 3],

@@ -42,7 +42,7 @@ impl Collider {
         Answer { found: any.found, missing: any.seen.finish(end) }
     }
 
-    /// Every surface that a ray meets, near ones first, put in `hits`; answers what could
+    /// Every surface that a ray meets, near ones first, put in `hits`; returns what could
     /// not be looked at. A ray through an edge or vertex may list each triangle there.
     pub fn ray_all(&self, ray: &Ray, filter: &Filter, hits: &mut Vec<Hit>) -> Option<Missing> {
         hits.clear();
@@ -105,7 +105,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Counts what was met; answers what is missing before `end`.
+    /// Counts what was met; returns what is missing before `end`.
     fn finish(self, end: f64) -> Option<Missing> {
         self.collider.counters.hits(self.hits);
         self.missing.filter(|&(t, _)| t <= end).map(|(_, missing)| missing)

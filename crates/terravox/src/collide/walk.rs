@@ -223,7 +223,7 @@ fn cube_of_bit<const N: u32>(bit: u32) -> Cube {
 
 /// What a walk meets.
 pub(super) trait Visit<'a> {
-    /// A block with a surface whose grown cube the ray is in during `span`. Answers up to
+    /// A block with a surface whose grown cube the ray is in during `span`. Returns up to
     /// where the walk should go on: it ends with the blocks that start beyond.
     fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64;
     /// A chunk that is not held at mip 0, from `t` on.

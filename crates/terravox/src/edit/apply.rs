@@ -122,7 +122,7 @@ impl Editor {
         Ok(Edited { region: outcome.region, removed, added })
     }
 
-    /// Makes `old` and `new` a piece of a large operation, before and after. Answers
+    /// Makes `old` and `new` a piece of a large operation, before and after. Returns
     /// whether they can differ.
     fn load(
         &mut self,

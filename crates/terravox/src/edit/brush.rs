@@ -5,7 +5,7 @@ use super::EditError;
 /// The rotation that turns nothing, as a quaternion.
 pub const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
-/// A shape. Lengths and points are in the unit of whoever applies the edit: voxels for
+/// A shape. Lengths and points are in the unit of the caller that applies the edit: voxels for
 /// [`super::Editor`], metres for `Terrain`. Rotations are quaternions `[x, y, z, w]` of any
 /// length but zero; they turn the shape about its centre.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,7 +203,7 @@ impl Brush {
                     return wrong("heights come in full rows, at least 2 of at least 2");
                 }
                 if !heights.iter().all(|h| f64::from(h.abs()) <= MAX_LENGTH) {
-                    return wrong("a height is not a number");
+                    return wrong("a height is NaN");
                 }
                 Ok(())
             }

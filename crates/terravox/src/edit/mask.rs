@@ -42,7 +42,7 @@ impl Mask {
         Ok(())
     }
 
-    /// Whether the cell at `pos` passes; `solid_at` answers the solid fill in 256ths of
+    /// Whether the cell at `pos` passes; `solid_at` returns the solid fill in 256ths of
     /// cells beside it.
     pub(super) fn passes(
         &self,

@@ -419,7 +419,7 @@ fn list_row(runs: &[Run], first: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Calls `each` with the runs of a box over `region`, in order. Answers how many bytes it
+/// Calls `each` with the runs of a box over `region`, in order. Returns how many bytes it
 /// read, or the offset of the byte that makes no sense.
 pub(super) fn decode_rows(
     bytes: &[u8],

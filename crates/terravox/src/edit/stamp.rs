@@ -135,7 +135,7 @@ impl Stamp {
         }
     }
 
-    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Answers
+    /// Units (0 to 256) of the cells from x0 on in the row at (y, z), into `out`. Returns
     /// the part of `out` that it wrote; the brush covers nothing of the rest, which is
     /// left as it was.
     pub fn row(&self, y: i32, z: i32, x0: i32, out: &mut [u16]) -> Range<usize> {
@@ -231,7 +231,7 @@ fn whole_units(units: f32) -> u16 {
     ((units + 8_388_608.0).to_bits() & 0x1ff) as u16
 }
 
-/// `v` between 0 and 1; 0 if it is no number. Two instructions, where `clamp` is more.
+/// Clamps `v` to 0..=1; 0 if it is NaN. Two instructions, where `clamp` is more.
 #[inline(always)]
 fn unit(v: f32) -> f32 {
     let v = if v > 0.0 { v } else { 0.0 };

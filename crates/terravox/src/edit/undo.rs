@@ -6,7 +6,7 @@
 //! Storage", Roblox, 2017).
 //!
 //! Worlds have more than one editor. Undoing a stroke gives the cells *that it changed*
-//! what they had before it, whoever has written them since, and touches no other cell.
+//! what they had before it, whatever was written to them since, and touches no other cell.
 //! Redoing gives them what the undo found. So undoing and redoing at once changes nothing,
 //! and strokes that do not overlap can be undone in any order.
 
@@ -183,7 +183,7 @@ impl History {
         }
     }
 
-    /// Undoes the last stroke; answers the region that it is about, or `None` if there is
+    /// Undoes the last stroke; returns the region that it is about, or `None` if there is
     /// nothing to undo. Ends the stroke that is open.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl History {
         swapped.map(Some)
     }
 
-    /// Does the last stroke that was undone again; answers as [`History::undo`].
+    /// Does the last stroke that was undone again; returns as [`History::undo`].
     ///
     /// # Errors
     /// As [`History::undo`].

@@ -3,7 +3,7 @@
 
 use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor, unit};
 
-/// A sum of [`Noise2`] or [`Noise3`]: hills on hills, in the unit of whoever asks.
+/// A sum of [`Noise2`] or [`Noise3`]: hills on hills, in the unit of the caller.
 ///
 /// Plain data, to be copied and shared. [`Fractal::max_2d`] and [`Fractal::slope_2d`] (or `_3d`)
 /// are what the fills of [`generate`](crate::generate) want to know.

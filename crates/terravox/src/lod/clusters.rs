@@ -51,7 +51,7 @@ impl Clusters {
 
     /// Moves the vertices within a block of mip 1 to [`MAX_CLUSTER_MIP`] whose surface has
     /// keys (see [`Surface::keys`]); none if cells are not held at mip 0 in the block or
-    /// three around it. Answers how many moved.
+    /// three around it. Returns how many moved.
     ///
     /// # Panics
     /// If the mip is another, or there are no keys.

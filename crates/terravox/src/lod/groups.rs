@@ -1,4 +1,4 @@
-//! Eight blocks drawn as one: fewer, larger meshes for who draws them.
+//! Eight blocks drawn as one: fewer, larger meshes for the renderer.
 //!
 //! 2³ blocks with one parent that all show their mip are joined into one mesh when none of
 //! them changed for a while, and come apart again when one of them does. Nothing is meshed

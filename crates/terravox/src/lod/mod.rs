@@ -318,7 +318,7 @@ impl Lod {
     }
 
     /// Joins the meshes of a few blocks that did not change for a while: to be called once
-    /// a frame by those who like fewer meshes better.
+    /// a frame where fewer meshes are worth it.
     pub fn join(&mut self) -> MeshSwap {
         let tiling = &self.tiling;
         self.groups.join(&self.shown, |parent| is_whole(tiling, parent))

@@ -505,7 +505,7 @@ impl Lod {
     }
 
     /// Has all leaves meshed anew that touch what changed and look different for it. What
-    /// is shown of them must be of their cells as they are, or they be in the draft.
+    /// is shown of them must be of their cells as they are, or they are in the draft.
     pub(super) fn touch(&mut self, grid: &Snapshot, change: Change, draft: &mut Draft) {
         if self.is_unseen {
             return;

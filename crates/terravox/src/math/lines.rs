@@ -1,4 +1,4 @@
-//! Coloured lines, for looking at what a module holds: whoever draws needs no more than
+//! Coloured lines, for looking at what a module holds: a renderer needs no more than
 //! a `draw_line`.
 
 use super::Aabb;

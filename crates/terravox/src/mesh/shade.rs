@@ -30,7 +30,7 @@ use crate::voxel::MaterialTable;
 /// ```
 pub const UNSET: u8 = 255;
 
-/// Most samples that [`Shading::vertex`] answers: four materials, one of which may become
+/// Most samples that [`Shading::vertex`] returns: four materials, one of which may become
 /// two by its slope, along three axes.
 pub const MOST_SAMPLES: usize = 15;
 
@@ -224,7 +224,7 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shading {
-    /// What replaces the material that nobody chose.
+    /// What replaces the material of unpainted ground.
     pub slope: SlopeRule,
     /// What shows each material.
     pub layers: LayerTable,

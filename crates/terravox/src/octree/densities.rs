@@ -4,7 +4,7 @@
 //! A crossing lies where the density is 0 between the two ends, linearly; its normal is the
 //! falling direction of central differences at the ends, mixed likewise. Crossings are found
 //! once, layer by layer, and shared by the up to four leaves around. What is out of the
-//! ordinary: a density that is no number is not solid, and a crossing without a direction
+//! ordinary: a NaN density is not solid, and a crossing without a direction
 //! faces along its edge.
 
 use crate::mesh::{SIDE, unit_normal};
@@ -301,7 +301,7 @@ impl Samples {
         })
     }
 
-    /// Makes the leaves of a row of cubes; answers how many.
+    /// Makes the leaves of a row of cubes; returns how many.
     fn fill_row(&self, y: usize, z: usize, places: &[u32], leaves: &mut Leaves<'_>) -> usize {
         let around = self.around(y, z);
         let mut active = self.active(y, z);

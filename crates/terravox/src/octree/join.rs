@@ -87,7 +87,7 @@ impl Joined {
         }
     }
 
-    /// Makes the parents of the last level, whose codes are given; answers theirs.
+    /// Makes the parents of the last level, whose codes are given; returns theirs.
     fn parents(&mut self, keys: &[u64]) -> Vec<u64> {
         self.starts.push(self.nodes.len() as u32);
         let mut parents = Vec::new();

@@ -28,7 +28,7 @@ impl Octrees {
         Octrees::default()
     }
 
-    /// Follows the grid: builds the octrees anew that changes reach, and answers their
+    /// Follows the grid: builds the octrees anew that changes reach, and returns their
     /// blocks, sorted. A block of which cells are not held at mip 0 has none.
     pub fn update(&mut self, grid: &VoxelGrid) -> Vec<OctreePos> {
         let snapshot = grid.snapshot();

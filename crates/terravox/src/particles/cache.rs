@@ -86,8 +86,8 @@ const EMPTY: Place = Place { number: NONE, hash: 0 };
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Entries are fetched so many before they go.
-const SOON: usize = 8;
+/// Entries ahead of eviction that are prefetched.
+const PREFETCH_DISTANCE: usize = 8;
 
 /// The most bytes of the tables for each entry: four places and a count.
 const TABLE_BYTES: usize = 4 * size_of::<Place>() + size_of::<u32>();
@@ -115,7 +115,7 @@ pub(super) fn prefetch<T>(_: &[T], _: usize) {}
 /// Which of ±X, ±Y, ±Z a direction follows most; `None` for what is none.
 pub(super) fn direction_of(direction: [f32; 3]) -> Option<u8> {
     let [x, y, z] = direction.map(f32::abs);
-    // Selections rather than branches, which nobody could foretell.
+    // Selections, since branches would be unpredictable.
     let (yz, yz_axis) = if y >= z { (y, 1) } else { (z, 2) };
     let (most, axis) = if x >= y && x >= z { (x, 0) } else { (yz, yz_axis) };
     let [x, y, z] = direction.map(|v| u8::from(v < 0.0));
@@ -199,7 +199,7 @@ impl PlaneCache {
     }
 
     /// Remembers what was found from a place, world metres, in a direction of any length,
-    /// unless what is known there was found nearer by. What is no number is not remembered.
+    /// unless what is known there was found nearer by. Non-finite hits are not remembered.
     pub fn insert(
         &mut self,
         position_m: impl Into<[f32; 3]>,
@@ -334,7 +334,7 @@ impl PlaneCache {
         }
     }
 
-    /// Says that what is known here will be asked for soon, in both sizes of cells. Answers
+    /// Says that what is known here will be asked for soon, in both sizes of cells. Returns
     /// where in the table that begins.
     pub(super) fn fetch_places(&self, position: Vec3, direction: Option<u8>) -> [usize; 2] {
         let key = |level| self.key(position, direction, level).unwrap_or_default();
@@ -409,7 +409,7 @@ impl PlaneCache {
 
     /// Says that an entry will have to go soon.
     fn fetch_oldest(&self) {
-        if let Some(entry) = self.entries.get(self.next + SOON) {
+        if let Some(entry) = self.entries.get(self.next + PREFETCH_DISTANCE) {
             prefetch(&self.table, hash(&entry.key) as usize & (self.table.len() - 1));
         }
     }

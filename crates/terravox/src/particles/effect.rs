@@ -135,7 +135,7 @@ pub struct EffectStats {
     pub look_ups: u64,
     /// Planes that were taken from the cache.
     pub taken: u64,
-    /// Calls that were refused: emitters or times that are no numbers.
+    /// Rejected calls: non-finite emitters or times.
     pub refused: u64,
 }
 
@@ -167,7 +167,7 @@ pub struct Effect {
     pub(super) random: Random,
     pub(super) path: Path,
     events: Vec<Event>,
-    /// Who looks for planes.
+    /// The search for planes.
     pub(super) lookers: Vec<usize>,
     /// Who died in this update, in order.
     dead: Vec<usize>,
@@ -193,7 +193,7 @@ impl Effect {
     /// Without particles yet.
     ///
     /// # Panics
-    /// If an option is not a number or not in its range.
+    /// If an option is NaN or out of its range.
     pub fn new(options: EffectOptions) -> Effect {
         options.check();
         let slots = match options.planes {
@@ -294,7 +294,7 @@ impl Effect {
     }
 
     /// Emits what a stream of so many particles a second gives in so many seconds; fractions
-    /// are saved up. What is no number emits none.
+    /// are saved up. Non-finite counts emit none.
     pub fn stream(&mut self, emitter: &Emitter, per_second: f32, seconds: f32) {
         let more = per_second * seconds;
         if !(more >= 0.0 && more.is_finite()) {
@@ -336,7 +336,7 @@ impl Effect {
     /// Moves all particles by so many seconds: spends the rays of this update, looks up planes
     /// of new particles, moves and bounces, looks up planes of those whose time has come.
     ///
-    /// `ray` answers the first surface along a ray. `cache` is shared by all effects of a
+    /// `ray` returns the first surface along a ray. `cache` is shared by all effects of a
     /// world. Seconds that are not positive do nothing; a minute is the most.
     pub fn update(
         &mut self,

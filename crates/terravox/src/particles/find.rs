@@ -67,7 +67,7 @@ const BESIDE: i32 = 2;
 const MOVING_SECONDS: f32 = 0.25;
 
 /// Seconds after which a particle without a plane looks again.
-const UNKNOWING_SECONDS: f32 = 0.15;
+const NO_PLANE_RETRY_SECONDS: f32 = 0.15;
 
 /// Seconds after which a particle looks for a better plane at the latest.
 const LONGEST_SLEEP_SECONDS: f32 = 1.0;
@@ -137,7 +137,7 @@ impl Effect {
                 let known = cache.may_know(self.columns.position(particle));
                 // Nearly all of a burst that has not met anything yet.
                 if !known && self.planes(particle).next().is_none() {
-                    self.columns.wakes.set(particle, self.clock + UNKNOWING_SECONDS);
+                    self.columns.wakes.set(particle, self.clock + NO_PLANE_RETRY_SECONDS);
                     continue;
                 }
                 let look = self.look(particle);
@@ -228,7 +228,7 @@ impl Effect {
         }
         let meets = look.position + share * look.heading;
         let off = meets.distance(Vec3::from(found.point_m));
-        // Who keeps several loses none that matters.
+        // With several slots, no important plane is lost.
         let beside = self.columns.planes.len() > 1
             && Vec3::from(found.point_m).distance_squared(look.position) < NEAR_M * NEAR_M;
         beside || off < look.off || off < NEAR_M && share < look.share
@@ -254,7 +254,7 @@ impl Effect {
     /// Says when a particle looks again: soon without a plane; with one, half way to it, for
     /// what is known there is known better.
     fn sleep(&mut self, look: &Look, cell_m: f32) {
-        let mut seconds = UNKNOWING_SECONDS;
+        let mut seconds = NO_PLANE_RETRY_SECONDS;
         if look.share.is_finite() {
             let cells = if self.columns.planes.len() > 1 { CLOSE_CELLS } else { CELLS };
             let cell_seconds = cell_m / self.columns.velocity(look.particle).length();
@@ -329,7 +329,7 @@ impl Effect {
     ) {
         let position = self.columns.position(particle);
         let lift = self.lift(particle);
-        // Who asks again soon need not ask far ahead.
+        // A particle that asks again soon need not ask far ahead.
         let far = horizon == LONGEST_LOOK_SECONDS;
         if far && lift != Vec3::ZERO && self.look_ahead(particle, lift.normalize(), cache, ray) {
             return;
@@ -369,7 +369,7 @@ impl Effect {
     }
 
     /// Asks what ground a particle that slides on a plane comes to, from above that plane;
-    /// answers whether there is any. The way that a particle falls would find what lies
+    /// returns whether there is any. The way that a particle falls would find what lies
     /// beneath it, which it leaves soon.
     fn look_ahead(
         &mut self,
@@ -405,7 +405,7 @@ impl Effect {
         true
     }
 
-    /// Asks along the chords of the way ahead; answers what was met and where the way ends.
+    /// Asks along the chords of the way ahead; returns what was met and where the way ends.
     fn follow_chords(
         &mut self,
         particle: usize,
@@ -443,7 +443,7 @@ impl Effect {
         (None, from)
     }
 
-    /// Asks one ray. Answers that are no numbers are none.
+    /// Asks one ray. Non-finite hits are discarded.
     pub(super) fn ask(
         &mut self,
         origin: Vec3,
@@ -481,7 +481,7 @@ impl Effect {
         met.filter(|(hit, _)| Vec3::from(hit.normal).dot(direction) > 0.0)
     }
 
-    /// Drops planes that the way from `from` to `to` passed without meeting anything. Answers
+    /// Drops planes that the way from `from` to `to` passed without meeting anything. Returns
     /// whether one of them holds all the same: the particle lies on it.
     fn refute(
         &mut self,

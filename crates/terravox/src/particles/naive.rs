@@ -59,7 +59,7 @@ pub(super) fn step(particle: &mut Particle, step: &Step) -> Became {
     became
 }
 
-/// Takes a particle out of a plane; answers whether it bounced.
+/// Takes a particle out of a plane; returns whether it bounced.
 fn respond(particle: &mut Particle, plane: &CollisionPlane, step: &Step) -> bool {
     let normal = Vec3::from(plane.normal);
     let distance = plane.distance_m(particle.position);

@@ -1,4 +1,4 @@
-//! Who gets the rays.
+//! Which particles get the rays.
 //!
 //! A ray helps those least whom others told where they go, and those that an own ray told.
 //! So each ray is a contest between a few runs of particles that are picked at random: it
@@ -17,10 +17,10 @@ const RUN: usize = 8;
 /// The most contests for one ray.
 const CONTESTS: usize = 4;
 
-/// Who has no plane counts as if it had been found so far away, metres.
+/// A particle without a plane counts as if its plane had been found so far away, metres.
 const UNKNOWN_M: f32 = 8.0;
 
-/// Who meets its plane no sooner than after so many first chords counts as if then.
+/// A particle that meets its plane no sooner than after so many first chords counts as if then.
 const LATEST: f32 = 4.0;
 
 /// A need holds after a question to the cache if so much of it is left.

@@ -66,7 +66,7 @@ impl Effect {
             let position = self.columns.position(particle);
             let (direction, length) =
                 (position + self.lift(particle) - start).normalize_and_length();
-            // Who is too far away dies.
+            // A particle that is too far away dies.
             if !(length > STILL_M && length < FAR_M) {
                 return;
             }

@@ -62,7 +62,7 @@ pub struct ParticleRay {
     pub length_m: f32,
 }
 
-/// The answer to a [`ParticleRay`].
+/// The result of a [`ParticleRay`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParticleHit {
     /// Where, world metres.

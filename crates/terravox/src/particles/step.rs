@@ -23,7 +23,7 @@ pub(super) trait Lanes: Copy {
     fn div(self, other: Self) -> Self;
     fn sqrt(self) -> Self;
     fn magnitude(self) -> Self;
-    /// The larger of each lane; `other` where either is no number.
+    /// The larger of each lane; `other` where either is NaN.
     fn larger(self, other: Self) -> Self;
     /// Mask of the lanes in which `self` is less.
     fn below(self, other: Self) -> Self;
@@ -197,7 +197,7 @@ fn dot<L: Lanes>(a: &[L], b: &[L; 3]) -> L {
     a[0].mul(b[0]).add(a[1].mul(b[1])).add(a[2].mul(b[2]))
 }
 
-/// Takes those that are inside a plane out of it; answers which.
+/// Takes those that are inside a plane out of it; returns which.
 #[inline(always)]
 fn respond<L: Lanes>(moved: &mut Moved<L>, step: &Step, plane: &[L; 4]) -> u8 {
     let zero = L::splat(0.0);

@@ -43,7 +43,7 @@ impl Terrain {
         Ok(edited)
     }
 
-    /// Undoes the last stroke; answers the voxels that it is about, `None` if there is
+    /// Undoes the last stroke; returns the voxels that it is about, `None` if there is
     /// nothing to undo. What it means where others have edited since is said at
     /// [`crate::edit::History::undo`].
     ///
@@ -55,7 +55,7 @@ impl Terrain {
         undone
     }
 
-    /// Does the last stroke that was undone again; answers as [`Terrain::undo`].
+    /// Does the last stroke that was undone again; returns as [`Terrain::undo`].
     ///
     /// # Errors
     /// As [`Terrain::undo`].

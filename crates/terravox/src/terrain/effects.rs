@@ -34,7 +34,7 @@ impl Terrain {
         self.update_effects_among(effects, seconds, |_| None);
     }
 
-    /// As [`Terrain::update_effects`], among other things: `others` answers the first of them
+    /// As [`Terrain::update_effects`], among other things: `others` returns the first of them
     /// that a ray meets. What moves must say so.
     pub fn update_effects_among(
         &mut self,

@@ -7,7 +7,7 @@ use crate::voxel::Region;
 
 impl Terrain {
     /// Cuts out of the world what edits since the last call left hanging on no anchor, and
-    /// answers it as bodies, within the limits of the options: [`CutLoose::more`] says whether
+    /// returns it as bodies, within the limits of the options: [`CutLoose::more`] says whether
     /// there is more for the next call. Options are in voxels. Undoing and filling cut
     /// nothing loose, nor do cells written by other means than edits:
     /// [`Terrain::touch`] has those looked at.

@@ -1,4 +1,4 @@
-//! The change log: what was written, pulled by whoever wants to know.
+//! The change log: what was written, pulled by views.
 //!
 //! A ring of the last 65,536 writes. Each view keeps a cursor; one that fell behind is
 //! told to rebuild everything.
@@ -30,7 +30,7 @@ impl<T> Default for ChangeLog<T> {
 }
 
 /// How far a view has read the change log. A new cursor has read nothing, and one of another
-/// grid nothing of this, so that their first answer is [`Changes::Everything`].
+/// grid nothing of this, so that their first result is [`Changes::Everything`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCursor {
     /// The log that was read; 0 for a new cursor.

@@ -30,7 +30,7 @@ struct Scratch {
 
 impl Snapshot {
     /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip, as well as they
-    /// are known; the answer is the worst of any cell.
+    /// are known; returns the worst of any cell.
     ///
     /// A cell is that of the far block of that mip. Where there is none, that of the chunks
     /// beneath, if they are held at the mip or finer (above mip 5: all of them; if unlisted
@@ -111,7 +111,7 @@ impl Snapshot {
     }
 
     /// Writes what listed chunks know of `part`, at mip 0 to 5, if it is finer than
-    /// `finest_far`. Answers the cells known at the mip, and coarser.
+    /// `finest_far`. Returns the cells known at the mip, and coarser.
     fn read_chunks(
         &self,
         part: Region,
@@ -140,7 +140,7 @@ impl Snapshot {
         (at_mip, at_coarser)
     }
 
-    /// Writes what pages know of `part`, at mip 6 to 8. Answers the cells known.
+    /// Writes what pages know of `part`, at mip 6 to 8. Returns the cells known.
     fn read_pages(&self, part: Region, mip: u8, scratch: &mut Scratch, out: &mut DenseBox) -> u64 {
         let mut known = 0;
         let shift = u32::from(mip);
@@ -164,7 +164,7 @@ impl Snapshot {
         known
     }
 
-    /// Writes what pages know of `part`, at a mip above theirs. Answers the cells known:
+    /// Writes what pages know of `part`, at a mip above theirs. Returns the cells known:
     /// those with a listed chunk, where unlisted means air.
     fn read_above_pages(&self, part: Region, mip: u8, out: &mut DenseBox) -> u64 {
         if self.unlisted() == Unlisted::Unknown {

@@ -1,4 +1,4 @@
-//! What bodies feel of edges that are none: rolling and sliding over level blocks, and a
+//! What bodies feel of inner edges: rolling and sliding over level blocks, and a
 //! ball over soft hills.
 
 use rapier3d::prelude::*;

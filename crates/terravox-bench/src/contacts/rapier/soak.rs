@@ -40,7 +40,7 @@ pub struct Soak {
     pub below: usize,
     /// Most steps that a body's middle was in the ground, as deep as that, at one go.
     pub longest: usize,
-    /// Bodies whose place is not a number.
+    /// Bodies with a non-finite position.
     pub nan: usize,
     /// Updates that left more bytes than the budget.
     pub over_budget: usize,
@@ -126,7 +126,7 @@ fn drop_body(scene: &mut Scene, number: usize, random: &mut Lcg) -> RigidBodyHan
     scene.add(RigidBodyBuilder::dynamic().translation(at).angular_damping(0.5), shape)
 }
 
-/// Digs or fills a ball near a body; answers the box that it reached. Half of the fills leave
+/// Digs or fills a ball near a body; returns the box that it reached. Half of the fills leave
 /// all bodies alone, as careful games do; the others bury what is there, if they may.
 fn edit(
     scene: &mut Scene,

@@ -197,7 +197,7 @@ fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
     balls.collect()
 }
 
-/// Digs a ball, in voxels; answers how many cells lost ground. Liquids stay.
+/// Digs a ball, in voxels; returns how many cells lost ground. Liquids stay.
 pub fn dig_ball(
     grid: &mut VoxelGrid,
     centre: [f64; 3],

@@ -39,7 +39,7 @@ impl BoxQuery {
 
 impl QuadTree {
     /// Hands out every triangle whose axis-aligned box meets the box from `min` to `max`,
-    /// cells from the block's lowest corner; touching counts. A box that is none
+    /// cells from the block's lowest corner; touching counts. An invalid box
     /// (inverted, NaN) meets nothing.
     pub fn triangles_in(&self, min: [f32; 3], max: [f32; 3], visit: impl FnMut(Triangle)) {
         let Some(query) = BoxQuery::new(min, max) else { return };

@@ -133,7 +133,7 @@ impl BuildScratch {
         }
     }
 
-    /// Appends the node of `whole`, and those below it; answers its number.
+    /// Appends the node of `whole`, and those below it; returns its number.
     fn node(&mut self, whole: Group, depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node::EMPTY);
@@ -269,7 +269,7 @@ fn to_split(groups: &[Group]) -> Option<usize> {
     (0..groups.len()).filter(fits).min_by_key(|&i| groups[i].count)
 }
 
-/// Puts items whose doubled middle is at most `most` first; answers how many they are.
+/// Puts items whose doubled middle is at most `most` first; returns how many they are.
 fn partition(items: &mut [Item], axis: usize, most: i32) -> usize {
     let mut below = 0;
     for i in 0..items.len() {

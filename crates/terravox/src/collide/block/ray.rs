@@ -217,7 +217,7 @@ impl QuadTree {
     }
 
     /// Hands out triangles that the ray meets, at `t_min` or later and up to a limit that
-    /// starts as `t_max` and is what `visit` answered last. `visit` gets the hit and the
+    /// starts as `t_max` and is what `visit` returned last. `visit` gets the hit and the
     /// limit.
     #[inline(always)]
     fn walk(

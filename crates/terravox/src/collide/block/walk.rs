@@ -32,7 +32,7 @@ pub(super) fn waiting(near: f32, child: u16) -> Waiting {
 }
 
 /// Visits the nodes and leaves that `near` lets through, nearest first, until nothing is
-/// left nearer than what `at_leaf` answers. `near` answers the children of a node that it
+/// left nearer than what `at_leaf` returns. `near` returns the children of a node that it
 /// lets through, 0 for others, and a mask of them; `root` is what it answered of the first
 /// node: callers ask it before all else, since most walks end there. What is nearer than 0 comes last.
 #[inline(always)]

@@ -84,7 +84,7 @@ fn order(region: Region) -> [i32; 6] {
 
 impl<H> BoxSet<H> {
     /// Makes the colliders those of `regions`: the ones whose box is among them stay as
-    /// they are, the missing ones are added, and then the others are removed. Answers how
+    /// they are, the missing ones are added, and then the others are removed. Returns how
     /// many were added and removed.
     pub fn replace<S: BoxSink<Handle = H>>(
         &mut self,

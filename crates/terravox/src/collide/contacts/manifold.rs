@@ -85,8 +85,8 @@ pub struct Contacts {
 }
 
 impl Collider {
-    /// Makes `out` what a body touches. Answers what could not be looked at. A body that is
-    /// none (not a number, a shape that is not valid) touches nothing.
+    /// Makes `out` what a body touches. Returns what could not be looked at. A body that is
+    /// invalid (non-finite, or with an invalid shape) touches nothing.
     pub fn contacts(
         &self,
         body: &Body<'_>,

@@ -144,7 +144,7 @@ impl<'a, 'b> Probe<'a, 'b> {
     }
 
     /// Asks a triangle over which the shape's deepest part along the normal does not lie;
-    /// `part` of that feature does. Answers whether it gave a point.
+    /// `part` of that feature does. Returns whether it gave a point.
     fn touch_aside(&mut self, mut candidate: Candidate, sides: &Sides<'_>, part: &Polygon) -> bool {
         let (corners, normal) = (sides.triangle, sides.normal);
         let before = self.found.candidates.len();

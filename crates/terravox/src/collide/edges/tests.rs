@@ -51,7 +51,7 @@ fn is_rounded_up(exact: f64, given: f64) -> bool {
     [exact - CLOSE, exact, exact + CLOSE].into_iter().any(|e| (rounded(e) - given).abs() < 1e-3)
 }
 
-/// Checks all sides inside a block against the twin; answers how many were convex.
+/// Checks all sides inside a block against the twin; returns how many were convex.
 fn check_inside(surface: &Surface, around: &Surface, block: Region) -> usize {
     let mut convex = 0;
     let codes = codes(surface, block);
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// Checks the edges that two blocks share; answers how many were convex.
+/// Checks the edges that two blocks share; returns how many were convex.
 fn check_shared(cells: &DenseBox, low: Region, high: Region) -> usize {
     let both = mesh_of(cells, Region { min: low.min, max: high.max });
     let [low, high] = [low, high].map(|block| {

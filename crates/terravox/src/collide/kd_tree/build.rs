@@ -277,7 +277,7 @@ fn split_from(
     split_from(right_items, first + left, right_bounds, nodes, level + 1, depth);
 }
 
-/// Brings the primitives of the left part to the front; answers their number, and the box
+/// Brings the primitives of the left part to the front; returns their number, and the box
 /// around each part.
 fn partition(items: &mut [Item], axis: usize) -> (usize, Item, Item) {
     let count = items.len();

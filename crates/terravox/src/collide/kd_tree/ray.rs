@@ -273,7 +273,7 @@ fn walk<const STACK: usize>(
     }
 }
 
-/// Tests both halves of a quad, and answers where the segment ends then.
+/// Tests both halves of a quad, and returns where the segment ends then.
 #[inline]
 fn meet(
     parts: &Parts,

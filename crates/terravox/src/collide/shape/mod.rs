@@ -31,7 +31,7 @@ pub(super) use feature::Polygon;
 use gjk::{Gjk, gjk};
 pub(crate) use slice::Slice;
 
-/// Numbers beyond this, voxels, are none that a query answers.
+/// Queries with coordinates beyond this, voxels, are rejected.
 const FARTHEST: f32 = (1 << 20) as f32;
 
 /// How close counts as touching in a cast, as a share of the size of things.
@@ -353,7 +353,7 @@ impl<'a> ShapeCore<'a> {
     }
 }
 
-/// The triangle in the frame of a shape at `at`; `None` if it is too far or no number.
+/// The triangle in the frame of a shape at `at`; `None` if it is too far away or not finite.
 fn frame(at: [f32; 3], triangle: &[[f32; 3]; 3]) -> Option<[Vec3; 3]> {
     let triangle = triangle.map(|corner| Vec3::from(corner) - Vec3::from(at));
     is_usable(&triangle).then_some(triangle)

@@ -80,7 +80,7 @@ struct Room {
 }
 
 impl Collider {
-    /// How much of a body is under water. A body that is none is dry, and so is what the
+    /// How much of a body is under water. An invalid body is dry, and so is what the
     /// answer could not look at. The volume of spheres, capsules and boxes is right to a
     /// hundredth or so in a level lake.
     pub fn submersion(&self, body: &Body<'_>, scratch: &mut WaterScratch) -> Answer<Submersion> {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Applies strokes of several operations each, and answers the digest before each.
+/// Applies strokes of several operations each, and returns the digest before each.
 fn draw(grid: &mut VoxelGrid, history: &mut History, strokes: &[Vec<BrushOp>]) -> Vec<u128> {
     let mut editor = Editor::default();
     let mut digests = Vec::new();

@@ -88,7 +88,7 @@ fn border(surface: &Surface) -> BTreeMap<[VertexKey; 2], u32> {
     uses
 }
 
-/// Asserts what is promised of `few`, which came from `all`; answers the share that is kept.
+/// Asserts what is promised of `few`, which came from `all`; returns the share that is kept.
 fn assert_promised(all: &Surface, few: &Surface, error: f32) -> f64 {
     assert_whole(few);
     assert!(few.triangle_count() <= all.triangle_count());

@@ -174,7 +174,7 @@ impl Fast {
 
     /// Meshes one of the two surfaces but for the faces that touch a corner on one of
     /// the features of the hull; says of the corners on some of those, `levels`, what would
-    /// stand there ([`Fast::standing`]). Answers whether the box has cells inside that surface.
+    /// stand there ([`Fast::standing`]). Returns whether the box has cells inside that surface.
     pub(super) fn mesh_without(
         &mut self,
         [features, levels]: [Features; 2],

@@ -29,7 +29,7 @@ pub enum State {
     Lost,
     /// Its middle is in the ground.
     Below,
-    /// Its place is not a number.
+    /// Its position is not finite.
     NotANumber,
 }
 
@@ -52,7 +52,7 @@ pub struct Counts {
     pub lost: usize,
     /// With their middle in the ground.
     pub below: usize,
-    /// Whose place is not a number.
+    /// Those with a non-finite position.
     pub not_a_number: usize,
     /// A metre or more lower than before the dig.
     pub fell: usize,

@@ -120,7 +120,7 @@ pub fn pit(ground: &Collider, bounds: Region, resting: &[DVec3]) -> Option<Felt>
     })
 }
 
-/// The camera, of many around a place in cells, for which `rate` answers most.
+/// The camera, of many around a place in cells, for which `rate` returns most.
 pub fn camera(scene: &Scene, middle: DVec3, rate: impl Fn(&Camera) -> f64) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let mut best = (f64::NEG_INFINITY, Camera::looking_at(middle + DVec3::ONE, middle, 40.0));

@@ -42,8 +42,8 @@ const SHARP: f32 = 0.3;
 const MOST_UNDER: u32 = 12;
 const LITTLE: f32 = 0.1;
 
-/// Around what is far, so many rings of vertices stay nearer in the next run; in the last runs
-/// more. Each ring has more done again: of a rough tile one ring is a third, two nearly all.
+/// Rings of vertices around a failure whose tolerance is tightened for the next run; more in the
+/// last runs. Each ring has more done again: of a rough tile one ring is a third, two nearly all.
 const RINGS: u32 = 1;
 const LAST_RINGS: u32 = 2;
 
