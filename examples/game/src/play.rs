@@ -330,10 +330,10 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         ensure(positions.len() == BODIES, "bodies are missing")?;
         for at in positions {
             let at = local_from_map(self.placement(), at);
-            let cell = self.terrain.grid().cell(self.placement().voxel_at(at))?;
             let below = self.terrain.ray(at, [0.0, -1.0, 0.0], 30.0);
-            let is_over = below.hit().is_some() && cell.fraction() < 0.9;
-            ensure(is_over, &format!("the body at {at:?} fell through: {cell:?}, {below:?}"))?;
+            // From inside the ground, the first surface below is the ceiling of a cave.
+            let is_over = below.hit().is_some_and(|hit| hit.normal[1] > 0.0);
+            ensure(is_over, &format!("the body at {at:?} fell through: {below:?}"))?;
         }
         Ok(())
     }
