@@ -254,17 +254,16 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
 
     /// Digs the ground away under a body that rests, and sees it fall.
     fn undermine(&mut self) -> Result<()> {
-        let positions = self.bodies.places().to_vec();
         match self.undermined {
             Undermined::NotYet => {
                 if let Some(body) = self.bodies.resting() {
-                    let [x, y, z] = positions[body];
+                    let [x, y, z] = self.bodies.places()[body];
                     let below = local_from_map(self.placement(), [x, y - 1.5, z]);
                     self.act(Stroke::ball(&self.terrain, 0, below, 2.5))?;
                     self.undermined = Undermined::Falls(body, y);
                 }
             }
-            Undermined::Falls(body, from) if positions[body][1] < from - 1.0 => {
+            Undermined::Falls(body, from) if self.bodies.places()[body][1] < from - 1.0 => {
                 self.undermined = Undermined::Fell;
             }
             _ => {}
@@ -272,7 +271,7 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
         Ok(())
     }
 
-    /// Does a stroke and says so: whoever hears it can do it again.
+    /// Does a stroke and prints it, so that it can be repeated from the log.
     fn act(&mut self, stroke: Stroke) -> Result<bool> {
         let is_done = stroke.apply(&mut self.terrain, &self.fill)?;
         if is_done {
@@ -325,10 +324,9 @@ impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
     }
 
     /// All bodies lie over the ground, none of them in it.
-    fn check_bodies(&mut self) -> Result<()> {
-        let positions = self.bodies.places().to_vec();
-        ensure(positions.len() == BODIES, "bodies are missing")?;
-        for at in positions {
+    fn check_bodies(&self) -> Result<()> {
+        ensure(self.bodies.places().len() == BODIES, "bodies are missing")?;
+        for &at in self.bodies.places() {
             let at = local_from_map(self.placement(), at);
             let below = self.terrain.ray(at, [0.0, -1.0, 0.0], 30.0);
             // From inside the ground, the first surface below is the ceiling of a cave.
