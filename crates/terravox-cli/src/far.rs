@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use terravox::generate::Hills;
 use terravox::lod::{LodOptions, Morph as Ways};
 use terravox::mesh::BlockMesh;
-use terravox::terrain::{Budget, Part, ShownMesh, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
 use terravox_cli::render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
@@ -108,8 +108,8 @@ pub fn show(
     let bar = console.counter("showing", "blocks");
     let update = |terrain: &mut Terrain| {
         let before = filled.load(Ordering::Relaxed);
-        terrain.update(&[viewer], Budget::Blocks(AT_ONCE), |part| {
-            source.fill(part, reading, &faults);
+        terrain.update(&[viewer], Budget::Blocks(AT_ONCE), |request| {
+            source.fill(request, reading, &faults);
             filled.fetch_add(1, Ordering::Relaxed);
             bar.step();
         });
@@ -217,29 +217,29 @@ pub fn grows_from(store: &Store) -> Result<Option<Hills>, StoreError> {
 
 impl Source {
     /// Gives a block its cells; notes what cannot be read.
-    fn fill(&self, part: &mut Part<'_>, reading: Reading, faults: &Faults) {
-        let block = part.block();
+    fn fill(&self, request: &mut FillRequest<'_>, reading: Reading, faults: &Faults) {
+        let block = request.block();
         let filled = match self {
             Source::Hills(hills) => {
-                hills.fill(part.cells(), block.mip);
+                hills.fill(request.cells(), block.mip);
                 Ok(())
             }
-            Source::Store(store, hills) => store.block(block, part.cells()).map(|stored| {
+            Source::Store(store, hills) => store.block(block, request.cells()).map(|stored| {
                 if let (false, Some(hills)) = (stored, hills) {
-                    hills.fill(part.cells(), block.mip);
+                    hills.fill(request.cells(), block.mip);
                 }
             }),
             Source::Grid(snapshot) => {
-                snapshot.read_known(block.cells(), block.mip, part.cells());
+                snapshot.read_known(block.cells(), block.mip, request.cells());
                 Ok(())
             }
         };
         if let Err(error) = filled {
             faults.note(error);
             // What is left out is air, as it is in a world that is read whole.
-            part.cells().reset(block.cells());
+            request.cells().reset(block.cells());
             if !reading.skip_damaged {
-                part.set_missing();
+                request.set_missing();
             }
         }
     }

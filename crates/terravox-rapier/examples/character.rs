@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let unlisted = Unlisted::Air; // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let hills = |p: [f64; 3]| 2.0 * (p[0] * 0.2).sin() * (p[2] * 0.2).cos() - p[1];
-    terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(GRASS, hills))?;
+    terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(GRASS, hills))?;
 
     let mut world = PhysicsWorld::new();
     let mut ground = TerrainColliders::default();

@@ -19,7 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let deck = (1.6 - (p[1] - 6.0 + p[0] * p[0] * 0.003).abs()).min(4.0 - p[2].abs());
         ground.max(deck)
     };
-    terrain.fill([-48.0, -32.0, -24.0], [48.0, 16.0, 24.0], |part| part.fill_sdf(ROCK, valley))?;
+    terrain.fill([-48.0, -32.0, -24.0], [48.0, 16.0, 24.0], |request| {
+        request.fill_sdf(ROCK, valley)
+    })?;
 
     let mut world = PhysicsWorld::new();
     let mut ground = TerrainColliders::default();

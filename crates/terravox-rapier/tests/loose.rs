@@ -7,7 +7,7 @@ use scene::{ROCK, Scene, flat};
 use terravox::bodies::{LooseBody, LooseOptions, WrittenBack};
 use terravox::edit::{Action, Brush, BrushOp, EditOp, NO_TURN};
 use terravox::terrain::Placement;
-use terravox::voxel::{Region, Shape};
+use terravox::voxel::{Region, SurfaceShape};
 use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
 
 fn block(centre: [f64; 3], half: [f64; 3], action: Action) -> EditOp {
@@ -38,7 +38,7 @@ fn parts(shape: &SharedShape) -> (usize, f32) {
 fn blocky_pieces_are_their_boxes() {
     let mut scene = Scene::new(flat);
     let mut materials = scene.terrain.grid().materials().clone();
-    materials.set_shape(ROCK, Shape::Blocky);
+    materials.set_shape(ROCK, SurfaceShape::Blocky);
     scene.terrain.grid_mut().set_materials(materials);
     let body = table(&mut scene);
     let (count, volume) = parts(&loose_shape(&body, 0.5, &LooseShapeOptions::default()));

@@ -6,7 +6,7 @@ use rapier3d::prelude::*;
 use scene::Scene;
 use terravox::bodies::LooseOptions;
 use terravox::edit::{Action, Brush, BrushOp, NO_TURN};
-use terravox::terrain::{Part, Terrain, TerrainOptions};
+use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::{Kind, Material, MaterialTable, Unlisted};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders};
 
@@ -29,10 +29,10 @@ fn scene(slope: f32) -> Scene {
     let mut terrain =
         Terrain::new(TerrainOptions { materials, unlisted, ..TerrainOptions::default() });
     let steep = (1.0 + slope * slope).sqrt();
-    let fill = |part: &mut Part<'_>| {
+    let fill = |request: &mut FillRequest<'_>| {
         let material = |p: [f64; 3]| if p[0] < 0.0 { ICE } else { RUBBER };
         let (slope, steep) = (f64::from(slope), f64::from(steep));
-        part.fill_sdf_with(|p| (-slope * p[2] - p[1]) / steep, material);
+        request.fill_sdf_with(|p| (-slope * p[2] - p[1]) / steep, material);
     };
     terrain.fill([-16.0, -32.0, -32.0], [16.0, 32.0, 32.0], fill).unwrap();
     let mut world = PhysicsWorld::new();

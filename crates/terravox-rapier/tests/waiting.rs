@@ -6,7 +6,7 @@ mod scene;
 use rapier3d::prelude::*;
 use scene::{ROCK, Scene, flat, hills};
 use terravox::lod::LodOptions;
-use terravox::terrain::{Budget, Part, Placement, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox_rapier::{Options, Sets, TerrainColliders};
 
 const LOW: [f64; 3] = [-32.0, -32.0, -32.0];
@@ -25,7 +25,7 @@ fn unknown() -> Scene {
 
 /// Level ground below y = 0 comes, 32 m around the origin.
 fn come(scene: &mut Scene) {
-    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| -p[1]);
+    let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, |p| -p[1]);
     scene.terrain.fill(LOW, HIGH, fill).unwrap();
 }
 
@@ -51,7 +51,9 @@ fn fallen(wait_for_ground: bool) -> (usize, usize, usize) {
     let mut fallen = vec![false; balls.len()];
     let (mut first, mut last) = (0, 0);
     for frame in 0..490u32 {
-        let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| hills(p.map(|v| v as f32)).into());
+        let fill = |request: &mut FillRequest<'_>| {
+            request.fill_sdf(ROCK, |p| hills(p.map(|v| v as f32)).into())
+        };
         // Long enough to fall through where it was to be.
         if frame >= LATE {
             scene.terrain.update(&viewers, Budget::Blocks(4), fill);
@@ -110,7 +112,7 @@ fn air_that_is_known_is_fallen_through_and_ground_that_is_not_stops_what_is_fast
         assert!(waited == 0 || report.waiting == [fast], "it stops once and for all");
     }
     assert!(scene.at(slow).y < 10.0);
-    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| -p[1]);
+    let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, |p| -p[1]);
     scene.terrain.fill([32.0, LOW[1], LOW[2]], [96.0, HIGH[1], HIGH[2]], fill).unwrap();
     assert!(scene.sync().waiting.is_empty());
     assert!(velocities(&scene, fast)[0].x > 199.0);
@@ -119,7 +121,7 @@ fn air_that_is_known_is_fallen_through_and_ground_that_is_not_stops_what_is_fast
 #[test]
 fn nothing_pushes_a_body_that_waits_and_what_hangs_on_it_hangs() {
     let mut scene = unknown();
-    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| -p[1]);
+    let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, |p| -p[1]);
     scene.terrain.fill([-32.0; 3], [0.0, 32.0, 32.0], fill).unwrap();
     // A beam that lies over known ground with one half.
     let waits = scene.drop(ColliderBuilder::cuboid(12.0, 0.5, 0.5), [0.2, 2.0, 0.2]);
@@ -268,7 +270,7 @@ fn several_grounds_of_one_world_hold_a_body_together() {
     let body = scene.drop(ball(), [0.0, 3.0, 0.0]);
     let given = Vector::new(1.0, 0.0, 0.0);
     scene.world.bodies[body].set_linvel(given, true);
-    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| -p[1]);
+    let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, |p| -p[1]);
     // Each of the two becomes known first once.
     for first in [true, false] {
         let mut both = |scene: &mut Scene, other: &mut Terrain, steps: usize| {

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::terrain::{Part, Placement, Terrain, TerrainOptions, Unsaved};
+use terravox::terrain::{FillRequest, Placement, Terrain, TerrainOptions, Unsaved};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 const FRAMES: u32 = 380;
@@ -18,9 +18,9 @@ const FRAME: Duration = Duration::from_millis(2);
 /// Edge of the place that is dug up, metres.
 const EDGE: f64 = 120.0;
 
-fn generate(part: &mut Part<'_>) {
-    if part.block().pos.y < 0 {
-        part.cells().fill(8);
+fn generate(request: &mut FillRequest<'_>) {
+    if request.block().pos.y < 0 {
+        request.cells().fill(8);
     }
 }
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let generator = Generator { name: "flat".into(), version: 1, ..Generator::default() };
     let info = WorldInfo::growing(Placement::default(), generator);
     let store = Store::create(&path, &info, Overwrite::Yes)?.finish()?;
-    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     let mut terrain = store.terrain(TerrainOptions::default())?;
     let place = [[-EDGE / 2.0, -20.0, -EDGE / 2.0], [EDGE / 2.0, 10.0, EDGE / 2.0]];
     terrain.hold(place[0], place[1], fill)?;
@@ -50,9 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         scope.spawn(move || {
             for (i, unsaved) in unsaved_of_game.into_iter().enumerate() {
                 // At first the generator has no answer, say as its server is away.
-                let done = store.save(&unsaved, |part| match i {
-                    0 => part.set_missing(),
-                    _ => store.fill(part, generate),
+                let done = store.save(&unsaved, |request| match i {
+                    0 => request.set_missing(),
+                    _ => store.fill(request, generate),
                 });
                 if to_game.send((unsaved, done.map(drop))).is_err() {
                     return;

@@ -7,12 +7,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::terrain::{Budget, JobScratch, Part, Placement, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, JobScratch, Placement, TerrainOptions, Viewer};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
-fn generate(part: &mut Part<'_>) {
-    let mip = part.block().mip;
-    Hills::new(7).fill(part.cells(), mip);
+fn generate(request: &mut FillRequest<'_>) {
+    let mip = request.block().mip;
+    Hills::new(7).fill(request.cells(), mip);
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for job in terrain.take_jobs(&[viewer], Budget::Millis(1.0), 8) {
             let (store, done) = (store.clone(), done.clone());
             rayon::spawn(move || {
-                let fill = |part: &mut Part<'_>| store.fill(part, generate);
+                let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
                 // Nobody listens once the game has ended.
                 let _ = done.send(job.run(&mut JobScratch::default(), fill));
             });
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !is_saving && !terrain.is_saved() {
             let (unsaved, store, saved) = (terrain.unsaved(), store.clone(), saved.clone());
             rayon::spawn(move || {
-                let written = store.save(&unsaved, |part| store.fill(part, generate));
+                let written = store.save(&unsaved, |request| store.fill(request, generate));
                 let _ = saved.send(written.map(|_| unsaved));
             });
             is_saving = true;
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if is_saving {
         terrain.mark_saved(&saves.recv()??);
     }
-    store.save(&terrain.unsaved(), |part| store.fill(part, generate))?;
+    store.save(&terrain.unsaved(), |request| store.fill(request, generate))?;
     println!("{jobs} jobs on rayon's threads, {dug} holes, all of them saved");
     assert!(dug > 0);
     Ok(std::fs::remove_file(&path)?)

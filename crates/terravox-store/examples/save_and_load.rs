@@ -4,17 +4,17 @@
 
 use std::error::Error;
 use terravox::edit::EditOp;
-use terravox::terrain::{Budget, Part, Placement, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
 /// Rock below waves. Another version of it would make other cells, so it has a number.
-fn generate(part: &mut Part<'_>) {
-    part.fill_sdf(8, |p| 3.0 * (p[0] * 0.1).sin() + 2.0 - p[1]);
+fn generate(request: &mut FillRequest<'_>) {
+    request.fill_sdf(8, |p| 3.0 * (p[0] * 0.1).sin() + 2.0 - p[1]);
 }
 
 /// How deep the ground lies under a point, with the world shown around it.
 fn ground_below(store: &Store, terrain: &mut Terrain) -> Option<f64> {
-    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     let viewers = [Viewer { position_m: [0.0, 8.0, 0.0], distance_m: 60.0 }];
     terrain.update(&viewers, Budget::Unlimited, fill);
     let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 60.0).hit()?;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     terrain.edit(&EditOp::dig_ball([0.0, 2.0, 0.0], 5.0))?;
     let dug = ground_below(&store, &mut terrain);
     let unsaved = terrain.unsaved().with_data("player", *b"in the pit");
-    let stats = store.save(&unsaved, |part| store.fill(part, generate))?;
+    let stats = store.save(&unsaved, |request| store.fill(request, generate))?;
     terrain.mark_saved(&unsaved);
     assert!(terrain.is_saved());
     println!("ground {before:?}, dug to {dug:?}; {} chunks saved", stats.written);

@@ -2,7 +2,7 @@
 
 use crate::value::{ValueError, checksum};
 use terravox::terrain::Placement;
-use terravox::voxel::{Kind, Material, MaterialTable, Region, Shape, Unlisted};
+use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, Unlisted};
 
 /// Version of the file format that this code writes, and the newest it reads.
 pub const FORMAT_VERSION: u16 = 2;
@@ -207,11 +207,11 @@ fn put_material(material: &Material, out: &mut Vec<u8>) {
         Kind::Solid => 2,
     });
     out.push(match material.shape {
-        Shape::Default => 0,
-        Shape::Smooth => 1,
-        Shape::Sharp => 2,
-        Shape::Blocky => 3,
-        Shape::Rubble => 4,
+        SurfaceShape::Default => 0,
+        SurfaceShape::Smooth => 1,
+        SurfaceShape::Sharp => 2,
+        SurfaceShape::Blocky => 3,
+        SurfaceShape::Rubble => 4,
     });
     out.extend(material.colour);
     let Material { friction, restitution, density, hardness, .. } = *material;
@@ -276,11 +276,11 @@ fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoErr
         _ => return Err(reader.wrong("a kind of material that does not exist")),
     };
     let shape = match reader.u8()? {
-        0 => Shape::Default,
-        1 => Shape::Smooth,
-        2 => Shape::Sharp,
-        3 => Shape::Blocky,
-        4 => Shape::Rubble,
+        0 => SurfaceShape::Default,
+        1 => SurfaceShape::Smooth,
+        2 => SurfaceShape::Sharp,
+        3 => SurfaceShape::Blocky,
+        4 => SurfaceShape::Rubble,
         _ => return Err(reader.wrong("a shape that does not exist")),
     };
     Ok(Material {

@@ -15,9 +15,9 @@ fn small() -> WorldInfo {
         hardness: 2.0,
     };
     let materials = vec![
-        material("Air", Kind::Air, Shape::Default),
-        material("Öl", Kind::Liquid, Shape::Smooth),
-        material("Erz", Kind::Solid, Shape::Rubble),
+        material("Air", Kind::Air, SurfaceShape::Default),
+        material("Öl", Kind::Liquid, SurfaceShape::Smooth),
+        material("Erz", Kind::Solid, SurfaceShape::Rubble),
     ];
     WorldInfo {
         voxel_size_m: 4.0,

@@ -7,11 +7,11 @@
 //!
 //! ```
 //! use terravox::edit::EditOp;
-//! use terravox::terrain::{Budget, Part, Placement, TerrainOptions, Viewer};
+//! use terravox::terrain::{Budget, FillRequest, Placement, TerrainOptions, Viewer};
 //! use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 //!
-//! fn generate(part: &mut Part<'_>) {
-//!     part.fill_sdf(8, |p| 4.0 * (p[0] * 0.05).sin() - p[1]); // 8 is rock
+//! fn generate(request: &mut FillRequest<'_>) {
+//!     request.fill_sdf(8, |p| 4.0 * (p[0] * 0.05).sin() - p[1]); // 8 is rock
 //! }
 //!
 //! # let folder = std::env::temp_dir().join(format!("terravox-store-lib-{}", std::process::id()));
@@ -21,7 +21,7 @@
 //! let info = WorldInfo::growing(Placement::default(), generator);
 //! let store = Store::create(&path, &info, Overwrite::No)?.finish()?;
 //!
-//! let fill = |part: &mut Part<'_>| store.fill(part, generate);
+//! let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
 //! let mut terrain = store.terrain(TerrainOptions::default())?;
 //! terrain.hold([-8.0; 3], [8.0; 3], fill)?; // or update, in every frame
 //! terrain.edit(&EditOp::dig_ball([0.0; 3], 3.0))?;

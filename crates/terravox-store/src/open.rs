@@ -5,7 +5,7 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::store::Store;
 use terravox::bodies::SavedBody;
 use terravox::edit::History;
-use terravox::terrain::{Part, Terrain, TerrainOptions};
+use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Unlisted, VoxelGrid};
 
 /// Name of the extra data that holds what can be undone.
@@ -56,31 +56,31 @@ impl Store {
         Ok(terrain)
     }
 
-    /// Gives a part its cells, for the closure of
+    /// Gives a block its cells, for the closure of
     /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like:
     /// what is stored; else, in a world that grows, what `generate` makes; else air. Where the
-    /// file cannot be read the part is missing, is asked for again, and what is shown stays.
+    /// file cannot be read the block is missing, is asked for again, and what is shown stays.
     ///
     /// ```no_run
-    /// # use terravox::terrain::{Budget, Part, TerrainOptions, Viewer};
+    /// # use terravox::terrain::{Budget, FillRequest, TerrainOptions, Viewer};
     /// # use terravox_store::Store;
-    /// # fn generate(part: &mut Part<'_>) {}
+    /// # fn generate(request: &mut FillRequest<'_>) {}
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = Store::open("world.tvx")?;
-    /// let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    /// let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     /// let mut terrain = store.terrain(TerrainOptions::default())?;
     /// terrain.update(&[Viewer::at([0.0; 3])], Budget::Millis(3.0), fill);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn fill(&self, part: &mut Part<'_>, generate: impl FnOnce(&mut Part<'_>)) {
-        let block = part.block();
-        match self.block(block, part.cells()) {
+    pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
+        let block = request.block();
+        match self.block(block, request.cells()) {
             Ok(true) => {}
             // The cells are air now.
-            Ok(false) if self.info().grows() => generate(part),
+            Ok(false) if self.info().grows() => generate(request),
             Ok(false) => {}
-            Err(_) => part.set_missing(),
+            Err(_) => request.set_missing(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
-use terravox::terrain::{Part, Unsaved};
+use terravox::terrain::{FillRequest, Unsaved};
 use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
@@ -34,7 +34,7 @@ impl Store {
     pub fn save(
         &self,
         unsaved: &Unsaved,
-        fill: impl Fn(&mut Part<'_>),
+        fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<SaveStats, StoreError> {
         let mut last = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = unsaved.chunks.stamp();
@@ -48,7 +48,7 @@ impl Store {
         let generate = |block: MipBlock| {
             let mut cells = DenseBox::default();
             let made = catch_unwind(AssertUnwindSafe(|| {
-                Part::fill_block(&mut cells, block, placement, &fill).then_some(())
+                FillRequest::fill_block(&mut cells, block, placement, &fill).then_some(())
             }));
             let made = made.map(|made| made.map(|()| cells));
             made.unwrap_or_else(|payload| {

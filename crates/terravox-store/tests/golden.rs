@@ -5,7 +5,7 @@ mod scratch;
 use scratch::{Folder, Numbers, fill};
 use std::path::{Path, PathBuf};
 use terravox::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, MAX_MIP, Material, MaterialTable, Region, Shape,
+    Cell, ChunkPos, DenseBox, GridOptions, MAX_MIP, Material, MaterialTable, Region, SurfaceShape,
     VoxelGrid, VoxelPos,
 };
 use terravox_store::{FORMAT_VERSION, Generator, Overwrite, Store, WorldInfo};
@@ -22,7 +22,12 @@ fn golden_file(version: u16) -> PathBuf {
 fn golden_info() -> WorldInfo {
     let mut materials = MaterialTable::default().materials()[..9].to_vec();
     let rock = materials[8].clone();
-    materials.push(Material { shape: Shape::Rubble, name: "Gült".into(), hardness: 2.5, ..rock });
+    materials.push(Material {
+        shape: SurfaceShape::Rubble,
+        name: "Gült".into(),
+        hardness: 2.5,
+        ..rock
+    });
     WorldInfo {
         voxel_size_m: 0.25,
         origin_m: [100.0, -0.5, 4e6],

@@ -4,7 +4,7 @@ mod scratch;
 
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
-use terravox::terrain::{Part, Unsaved};
+use terravox::terrain::{FillRequest, Unsaved};
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, Known, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid,
     VoxelPos,
@@ -23,9 +23,9 @@ fn generate(block: MipBlock, out: &mut DenseBox) {
 }
 
 /// What `Terrain::update` would be given.
-fn fill(part: &mut Part<'_>) {
-    let block = part.block();
-    generate(block, part.cells());
+fn fill(request: &mut FillRequest<'_>) {
+    let block = request.block();
+    generate(block, request.cells());
 }
 
 /// A grid with whatever the world is made of near and far.
@@ -205,7 +205,7 @@ fn growing_worlds_need_their_generator() {
     game.load(&store, std::iter::empty(), true);
     game.dig([0, 5, 0], 3);
     let unsaved = Unsaved::from(game.grid.unsaved());
-    let error = store.save(&unsaved, |part| part.set_missing()).unwrap_err();
+    let error = store.save(&unsaved, |request| request.set_missing()).unwrap_err();
     assert!(matches!(error, StoreError::NotGenerated { .. }), "{error}");
     assert!(!game.grid.is_saved(), "what was not saved stays unsaved");
     assert!(store.chunks().unwrap().is_empty(), "nothing is written by halves");

@@ -12,15 +12,15 @@ use std::time::Duration;
 use terravox::bodies::{LooseOptions, SavedBody};
 use terravox::collide::Filter;
 use terravox::edit::EditOp;
-use terravox::terrain::{Budget, Part, Placement, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Cell, MipBlock, VoxelGrid, VoxelPos};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 const KINDS: [Kind; 3] = [Kind::Grown, Kind::Streamed, Kind::Whole];
 
 /// Ground below a height of 1, by a closure of the game.
-fn generate(part: &mut Part<'_>) {
-    part.fill_sdf(8, |p| 1.0 - p[1]);
+fn generate(request: &mut FillRequest<'_>) {
+    request.fill_sdf(8, |p| 1.0 - p[1]);
 }
 
 fn growing(folder: &Folder) -> Store {
@@ -39,12 +39,12 @@ fn complete(folder: &Folder) -> Store {
 }
 
 fn near(store: &Store, terrain: &mut Terrain) {
-    terrain.hold([-8.0; 3], [8.0; 3], |part| store.fill(part, generate)).unwrap();
+    terrain.hold([-8.0; 3], [8.0; 3], |request| store.fill(request, generate)).unwrap();
 }
 
 fn save(store: &Store, terrain: &mut Terrain) {
     let unsaved = terrain.unsaved();
-    store.save(&unsaved, |part| store.fill(part, generate)).unwrap();
+    store.save(&unsaved, |request| store.fill(request, generate)).unwrap();
     terrain.mark_saved(&unsaved);
     assert!(terrain.is_saved());
 }
@@ -85,7 +85,7 @@ fn a_second_dig_during_a_save_on_another_thread_is_in_the_next() {
     near(&store, &mut terrain);
     terrain.edit(&EditOp::dig_ball([0.5, 1.0, 0.5], 3.0)).unwrap();
     let unsaved = terrain.unsaved();
-    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     std::thread::scope(|scope| {
         let saving = scope.spawn(|| store.save(&unsaved, fill).unwrap());
         terrain.edit(&EditOp::dig_ball([0.5, -1.0, 0.5], 3.0)).unwrap();
@@ -107,7 +107,7 @@ fn a_failed_save_leaves_all_unsaved_and_the_file_as_it_was() {
     near(&store, &mut terrain);
     terrain.edit(&EditOp::dig_ball([0.5, 1.0, 0.5], 4.0)).unwrap();
     let unsaved = terrain.unsaved().with_data("player", [1, 2, 3]);
-    let error = store.save(&unsaved, |part| part.set_missing()).unwrap_err();
+    let error = store.save(&unsaved, |request| request.set_missing()).unwrap_err();
     assert!(matches!(error, StoreError::NotGenerated { .. }), "{error}");
     assert_eq!(store.extra("player").unwrap(), None);
     assert_eq!(store.chunks().unwrap(), []);
@@ -127,7 +127,7 @@ fn what_can_be_undone_bodies_and_bytes_go_with_the_cells() {
     let mut falling = SavedBody::new(&body, body.first_pose());
     falling.linear_velocity_m_s = [0.0, -3.0, 0.0];
     let unsaved = terrain.unsaved().with_bodies(vec![falling]).with_data("player", *b"at home");
-    store.save(&unsaved, |part| store.fill(part, generate)).unwrap();
+    store.save(&unsaved, |request| store.fill(request, generate)).unwrap();
     terrain.mark_saved(&unsaved);
     drop(store);
 
@@ -194,7 +194,7 @@ fn a_chunk_that_became_air_in_memory_is_air_in_a_world_that_grows() {
     mark_saved(&mut grid);
     let gone = VoxelPos::new(0, -1, 0).chunk();
     assert!(grid.forget(gone));
-    store.save(&grid.unsaved().into(), |part| store.fill(part, generate)).unwrap();
+    store.save(&grid.unsaved().into(), |request| store.fill(request, generate)).unwrap();
     let mut cells = terravox::voxel::DenseBox::default();
     assert!(store.chunk(gone, &mut cells).unwrap());
     assert!(cells.materials().iter().all(|&material| material == 0));
@@ -294,7 +294,7 @@ fn a_game_that_is_killed_loses_nothing_that_was_acknowledged_slow() {
 fn a_save_before_the_horizon_is_shown_leaves_no_hole_in_it() {
     let folder = Folder::new("save-before-the-horizon");
     let store = growing(&folder);
-    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     for frames in [5, 20, 40, 60] {
         let mut terrain = store.terrain(TerrainOptions::default()).unwrap();
         let viewer = |x: f64| [Viewer { position_m: [x, 20.0, 0.0], distance_m: 1000.0 }];

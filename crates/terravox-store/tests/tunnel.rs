@@ -5,17 +5,17 @@ mod scratch;
 
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
-use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Cell, ChunkPos, Held, VoxelPos};
 use terravox_store::Store;
 
 const HILLS: u64 = 11;
 
 /// The store's cells, else the generator's.
-fn fill(store: &Store, part: &mut Part<'_>) {
-    store.fill(part, |part| {
-        let mip = part.block().mip;
-        Hills::new(HILLS).fill(part.cells(), mip);
+fn fill(store: &Store, request: &mut FillRequest<'_>) {
+    store.fill(request, |request| {
+        let mip = request.block().mip;
+        Hills::new(HILLS).fill(request.cells(), mip);
     });
 }
 
@@ -36,7 +36,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     };
     let mut terrain = store.terrain(TerrainOptions { lod, ..TerrainOptions::default() }).unwrap();
     let update = |terrain: &mut Terrain, x: f64| {
-        terrain.update(&at(x), Budget::Unlimited, |part| fill(&store, part));
+        terrain.update(&at(x), Budget::Unlimited, |request| fill(&store, request));
     };
     update(&mut terrain, 0.0);
     let tunnel = [[-20.0, 2.0, -3.0], [20.0, 8.0, 3.0]];
@@ -57,7 +57,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)));
 
     let unsaved = terrain.unsaved();
-    store.save(&unsaved, |part| fill(&store, part)).unwrap();
+    store.save(&unsaved, |request| fill(&store, request)).unwrap();
     terrain.mark_saved(&unsaved);
     assert!(terrain.is_saved());
     for step in 8..20 {

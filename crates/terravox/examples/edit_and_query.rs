@@ -12,7 +12,7 @@ use terravox::voxel::Cell;
 fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels: metres are voxels
     let hills = |p: [f64; 3]| 5.0 * (p[0] * 0.07).sin() * (p[2] * 0.09).cos() - p[1];
-    terrain.fill([-96.0; 3], [96.0; 3], |part| part.fill_sdf(8, hills))?;
+    terrain.fill([-96.0; 3], [96.0; 3], |request| request.fill_sdf(8, hills))?;
     terrain.collider(); // masks of the whole world, once
 
     for step in 0..5 {

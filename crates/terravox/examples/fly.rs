@@ -16,9 +16,9 @@ fn main() {
     let mut camera = [0.0, 60.0, 0.0];
 
     let start = Instant::now();
-    terrain.update(&[Viewer::at(camera)], Budget::Unlimited, |part| {
-        let mip = part.block().mip;
-        hills.fill(part.cells(), mip);
+    terrain.update(&[Viewer::at(camera)], Budget::Unlimited, |request| {
+        let mip = request.block().mip;
+        hills.fill(request.cells(), mip);
     });
     let (seconds, meshes) = (start.elapsed().as_secs_f32(), terrain.meshed_blocks().len());
     let cells = terrain.grid().memory().total() as f32 / 1e6;
@@ -35,9 +35,9 @@ fn main() {
         for _frame in 0..60 {
             camera[0] += 50.0 / 60.0;
             let start = Instant::now();
-            terrain.update(&[Viewer::at(camera)], Budget::Millis(BUDGET_MS), |part| {
-                let mip = part.block().mip;
-                hills.fill(part.cells(), mip);
+            terrain.update(&[Viewer::at(camera)], Budget::Millis(BUDGET_MS), |request| {
+                let mip = request.block().mip;
+                hills.fill(request.cells(), mip);
             });
             let millis = start.elapsed().as_secs_f32() * 1000.0;
             spent += millis;

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use terravox::generate::{Deep, Fractal, GroundColumn, Hills};
-use terravox::terrain::{Budget, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions, Viewer};
 
 const GRASS: u8 = 2;
 const ROCK: u8 = 8;
@@ -26,14 +26,14 @@ fn layers(column: GroundColumn) -> impl Fn(f64, f64) -> u8 {
 }
 
 /// The whole view of a viewer on the hills; prints what it took.
-fn look(name: &str, fill: impl Fn(&mut Part<'_>) + Sync) {
+fn look(name: &str, fill: impl Fn(&mut FillRequest<'_>) + Sync) {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let viewer = Viewer { distance_m: 500.0, ..Viewer::at([0.0, 40.0, 0.0]) };
     let blocks = std::sync::atomic::AtomicU32::new(0);
     let nanos = std::sync::atomic::AtomicU64::new(0);
-    terrain.update(&[viewer], Budget::Unlimited, |part| {
+    terrain.update(&[viewer], Budget::Unlimited, |request| {
         let start = Instant::now();
-        fill(part);
+        fill(request);
         let taken = start.elapsed().as_nanos() as u64;
         nanos.fetch_add(taken, std::sync::atomic::Ordering::Relaxed);
         blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -50,22 +50,22 @@ fn main() {
     // Plain data: the same hills on every machine and thread.
     let hills = Fractal::new(7, 200.0, 24.0);
     let most = hills.max_2d();
-    look("by height, with its range", |part| {
+    look("by height, with its range", |request| {
         let mut near = hills.cursor_2d(); // remembers where it was asked last
-        part.fill_height_with(-most..=most, Some(DEEP), |x, z| near.at(x, z), layers);
+        request.fill_height_with(-most..=most, Some(DEEP), |x, z| near.at(x, z), layers);
     });
-    look("by distance, with its slope", |part| {
+    look("by distance, with its slope", |request| {
         let mut near = hills.cursor_2d();
         let slope = hills.slope_2d();
-        part.fill_sdf_bounded(ROCK, [slope, 1.0, slope], |[x, y, z]| near.at(x, z) - y);
+        request.fill_sdf_bounded(ROCK, [slope, 1.0, slope], |[x, y, z]| near.at(x, z) - y);
     });
-    look("by distance, every cell", |part| {
+    look("by distance, every cell", |request| {
         let mut near = hills.cursor_2d();
-        part.fill_sdf(ROCK, |[x, y, z]| near.at(x, z) - y);
+        request.fill_sdf(ROCK, |[x, y, z]| near.at(x, z) - y);
     });
     let built_in = Hills::new(7);
-    look("Hills", |part| {
-        let mip = part.mip();
-        built_in.fill(part.cells(), mip);
+    look("Hills", |request| {
+        let mip = request.mip();
+        built_in.fill(request.cells(), mip);
     });
 }

@@ -15,8 +15,8 @@ fn main() -> Result<(), EditError> {
     let mut cart = 0.0;
     for frame in 0..600 {
         camera[0] += 0.1;
-        terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |part| {
-            part.fill_height(ROCK, -8.0..=8.0, hills);
+        terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |request| {
+            request.fill_height(ROCK, -8.0..=8.0, hills);
         });
         for swap in terrain.mesh_swaps() {
             // On to the graphics card: from one closed surface to another.

@@ -13,7 +13,7 @@ fn main() -> Result<(), TerrainError> {
     let hills = |p: [f64; 3]| 6.0 * ((p[0] * 0.1).sin() + (p[2] * 0.08).cos()) - p[1];
     let lake = move |p: [f64; 3]| f64::max(hills(p), -2.0 - p[1]); // water up to 2 m below 0
     let material = move |p: [f64; 3]| if hills(p) > -0.5 { GRASS } else { WATER };
-    terrain.fill([-48.0; 3], [48.0; 3], |part| part.fill_sdf_with(lake, material))?;
+    terrain.fill([-48.0; 3], [48.0; 3], |request| request.fill_sdf_with(lake, material))?;
 
     let down = [0.0, -1.0, 0.0];
     show("down, onto a hill", terrain.ray([16.0, 40.0, 0.0], down, 100.0).hit());

@@ -14,7 +14,7 @@ fn hills(p: [f64; 3]) -> f64 {
 
 fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default());
-    terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, hills))?;
+    terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(8, hills))?;
     let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0);
     let hit = hit.hit().expect("there are hills");
 

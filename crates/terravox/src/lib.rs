@@ -24,7 +24,7 @@ pub mod voxel;
 
 pub use edit::{EditError, EditOp};
 pub use terrain::{
-    Budget, Job, JobScratch, LodOptions, Part, Placement, RayHit, RayOutcome, Terrain,
+    Budget, FillRequest, Job, JobScratch, LodOptions, Placement, RayHit, RayOutcome, Terrain,
     TerrainError, TerrainOptions, Viewer,
 };
 pub use voxel::{Cell, Material, MaterialTable, VoxelGrid};

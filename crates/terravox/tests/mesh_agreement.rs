@@ -5,7 +5,7 @@ mod mesh_fixtures;
 use mesh_fixtures::{Numbers, hills, noise, shaped_table, table_of, unusual_table};
 use proptest::prelude::*;
 use terravox::mesh::{BlockMesh, MAX_EDGE, Mesher, PAD, naive};
-use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, Shape};
+use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, SurfaceShape};
 
 fn assert_all_agree(cells: &DenseBox, table: &MaterialTable) -> BlockMesh {
     let mut expected = BlockMesh::new();
@@ -67,7 +67,9 @@ fn terrain_with_a_lake_gives_the_same_bits() {
     let mixed = mesh.solid.weights.iter().filter(|w| w[0] < 255).count();
     assert!(mixed > 500, "{mixed} vertices of several materials");
     assert_all_agree(&cells, &shaped_table());
-    for shape in [Shape::Smooth, Shape::Sharp, Shape::Blocky, Shape::Rubble] {
+    for shape in
+        [SurfaceShape::Smooth, SurfaceShape::Sharp, SurfaceShape::Blocky, SurfaceShape::Rubble]
+    {
         assert_all_agree(&hills(block([0, -8, 7], [8, 16, 8]).grow(PAD), -1.25), &table_of(shape));
     }
 }

@@ -4,7 +4,7 @@ mod mesh_fixtures;
 
 use mesh_fixtures::{Numbers, Welded, centre, dot, filled, padded, sub, table_of};
 use terravox::mesh::{BlockMesh, Mesher};
-use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, Shape, VoxelPos};
+use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, SurfaceShape, VoxelPos};
 
 fn rms(errors: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0);
@@ -20,7 +20,7 @@ fn rms(errors: impl Iterator<Item = f64>) -> f64 {
 fn balls_are_round() {
     let region = Region::new([-14; 3], [14; 3]);
     let mut numbers = Numbers::new(1);
-    for shape in [Shape::Default, Shape::Smooth] {
+    for shape in [SurfaceShape::Default, SurfaceShape::Smooth] {
         let middle = [0; 3].map(|_| numbers.unit());
         let inside = |p: VoxelPos| {
             let d = sub(centre(p), middle);
@@ -86,7 +86,7 @@ fn blocky_cubes_are_exact() {
         let inside = Region::new([2, 3, 1], [5, 5, 6]).contains(p);
         if inside { Cell::new(2, 30) } else { Cell::AIR }
     });
-    let welded = Welded::solid(&cells, region, 4, &table_of(Shape::Blocky));
+    let welded = Welded::solid(&cells, region, 4, &table_of(SurfaceShape::Blocky));
     welded.assert_manifold(|_| false);
     for (p, key) in welded.positions.iter().zip(&welded.keys) {
         assert_eq!(*p, key.corner.to_array().map(f64::from));
@@ -99,7 +99,7 @@ fn rubble_is_rough_and_the_same_from_every_block() {
     let region = Region::new([-8, -4, -8], [8, 4, 8]);
     let cells = padded(region, |p| filled(2, 0.25 - centre(p)[1]));
     // Welding checks that blocks agree.
-    let rubble = Welded::solid(&cells, region, 4, &table_of(Shape::Rubble));
+    let rubble = Welded::solid(&cells, region, 4, &table_of(SurfaceShape::Rubble));
     let error = rms(rubble.positions.iter().map(|p| p[1] - 0.25));
     assert!((0.05..0.3).contains(&error), "{error}");
 }
@@ -151,7 +151,7 @@ fn creases_are_kept_better_by_sharp_than_by_smooth() {
         let near = mesh.positions.iter().filter(|p| (p[0] - apex[0]).abs() < 1.5);
         rms(near.map(|p| height(*p)))
     };
-    assert!(gap(Shape::Sharp) < gap(Shape::Smooth));
+    assert!(gap(SurfaceShape::Sharp) < gap(SurfaceShape::Smooth));
 }
 
 /// A bowl of ground with water up to `level`; ground cells that are not full hold it too.

@@ -8,12 +8,12 @@ use terravox::collide::{Filter, Missing};
 use terravox::edit::EditOp;
 use terravox::lod::{LodOptions, ShownMesh};
 use terravox::terrain::{
-    Budget, JobKind, JobScratch, Part, RayOutcome, Terrain, TerrainOptions, Viewer,
+    Budget, FillRequest, JobKind, JobScratch, RayOutcome, Terrain, TerrainOptions, Viewer,
 };
 use terravox::voxel::{ChunkPos, DenseBox, Held, LIMIT, MipBlock, VoxelPos};
 
-fn flat(part: &mut Part<'_>) {
-    part.fill_height(8, 0.0..=0.0, |_, _| 0.0);
+fn flat(request: &mut FillRequest<'_>) {
+    request.fill_height(8, 0.0..=0.0, |_, _| 0.0);
 }
 
 fn shows_far(terrain: &Terrain) -> bool {
@@ -28,8 +28,8 @@ fn who_moves_from_the_first_frame_on_sees_far_slow() {
         let x = 50.0 * f64::from(frame) / 60.0;
         let position_m = [x, height(x, 0.0) + 5.0, 0.0];
         let viewer = Viewer { position_m, distance_m: 1000.0 };
-        terrain.update(&[viewer], Budget::Blocks(4), |part| {
-            part.fill_height(8, -20.0..=20.0, height);
+        terrain.update(&[viewer], Budget::Blocks(4), |request| {
+            request.fill_height(8, -20.0..=20.0, height);
         });
         terrain.mesh_swaps().for_each(drop);
     }
@@ -41,12 +41,12 @@ fn who_moves_from_the_first_frame_on_sees_far_slow() {
 }
 
 /// Asks for one near chunk in vain.
-fn with_a_hole(part: &mut Part<'_>, asked: &AtomicUsize) {
-    if part.block() == MipBlock::new(0, VoxelPos::new(1, 0, 1)) {
+fn with_a_hole(request: &mut FillRequest<'_>, asked: &AtomicUsize) {
+    if request.block() == MipBlock::new(0, VoxelPos::new(1, 0, 1)) {
         asked.fetch_add(1, Ordering::Relaxed);
-        return part.set_missing();
+        return request.set_missing();
     }
-    flat(part);
+    flat(request);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_chunk_that_cannot_be_had_keeps_nothing_else_away_slow() {
     let asked = AtomicUsize::new(0);
     let mut terrain = Terrain::default();
     for _ in 0..1500 {
-        terrain.update(&[viewer], Budget::Blocks(8), |part| with_a_hole(part, &asked));
+        terrain.update(&[viewer], Budget::Blocks(8), |request| with_a_hole(request, &asked));
     }
     assert!(shows_far(&terrain));
     assert!(asked.into_inner() <= 1500, "it is asked for once an update");
@@ -65,7 +65,7 @@ fn a_chunk_that_cannot_be_had_keeps_nothing_else_away_slow() {
     for _ in 0..1500 {
         jobs.extend(terrain.take_jobs(&[viewer], Budget::Unlimited, 16 - jobs.len()));
         for job in jobs.drain(..jobs.len().min(8)) {
-            let done = job.run(&mut scratch, |part| with_a_hole(part, &asked));
+            let done = job.run(&mut scratch, |request| with_a_hole(request, &asked));
             terrain.finish_job(done);
         }
     }
@@ -95,9 +95,9 @@ fn a_viewer_who_is_nowhere_changes_nothing() {
 #[test]
 fn what_was_read_before_a_save_is_not_held() {
     let disk: Mutex<HashMap<MipBlock, DenseBox>> = Mutex::default();
-    let fill = |part: &mut Part<'_>| match disk.lock().unwrap().get(&part.block()) {
-        Some(cells) => part.cells().clone_from(cells),
-        None => flat(part),
+    let fill = |request: &mut FillRequest<'_>| match disk.lock().unwrap().get(&request.block()) {
+        Some(cells) => request.cells().clone_from(cells),
+        None => flat(request),
     };
     let mut terrain = Terrain::default();
     let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 500.0 };
@@ -138,7 +138,7 @@ fn what_was_read_before_a_save_is_not_held() {
 #[test]
 fn generators_count_from_where_the_world_was_made() {
     let height = |x: f64, z: f64| 3.0 * (x * 0.1).sin() + (z * 0.07).cos();
-    let fill = |part: &mut Part<'_>| part.fill_height(8, -4.0..=4.0, height);
+    let fill = |request: &mut FillRequest<'_>| request.fill_height(8, -4.0..=4.0, height);
     let box_m = |x: f64| ([x - 20.0, -20.0, -20.0], [x + 20.0, 20.0, 20.0]);
     let mut still = Terrain::default();
     let (min, max) = box_m(1000.0);
@@ -224,8 +224,8 @@ fn what_nobody_draws_does_not_pile_up() {
     for frame in 0..600 {
         let x = 2.0 * f64::from(frame);
         let viewer = Viewer { position_m: [x, 8.0, 0.0], distance_m: 150.0 };
-        terrain.update(&[viewer], Budget::Blocks(60), |part| {
-            part.fill_height(8, -6.0..=6.0, hills);
+        terrain.update(&[viewer], Budget::Blocks(60), |request| {
+            request.fill_height(8, -6.0..=6.0, hills);
         });
         let _ = terrain.edit(&EditOp::dig_ball([x, 0.0, 0.0], 2.0));
         if frame == 20 {

@@ -6,7 +6,7 @@ use crate::world::Land;
 use crate::{LOG, Result, WORLD, ensure};
 use std::fs;
 use std::path::Path;
-use terravox::terrain::{Part, Terrain, TerrainOptions};
+use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 use terravox_store::Store;
 
 /// What a game printed.
@@ -53,9 +53,9 @@ pub fn check(folder: &Path) -> Result<()> {
     ensure(is_known, "the player is not where he was saved")?;
 
     let strokes = &log.strokes[..state.strokes as usize];
-    let fill = |part: &mut Part<'_>| land.fill(part);
+    let fill = |request: &mut FillRequest<'_>| land.fill(request);
     let mut stored = store.terrain(TerrainOptions::default())?;
-    hold(&mut stored, strokes, |part| store.fill(part, fill))?;
+    hold(&mut stored, strokes, |request| store.fill(request, fill))?;
     let (mut expected, mut untouched) = (Terrain::default(), Terrain::default());
     hold(&mut expected, strokes, fill)?;
     hold(&mut untouched, strokes, fill)?;

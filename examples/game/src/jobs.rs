@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Part, Terrain, Viewer};
+use terravox::terrain::{Budget, FillRequest, FinishedJob, Job, JobScratch, Terrain, Viewer};
 
 const THREADS: usize = 2;
 /// Jobs that wait or run at most: few, so that the next ones are for where the player is then.
@@ -25,7 +25,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    pub fn start(fill: impl Fn(&mut Part<'_>) + Send + Clone + 'static) -> Workers {
+    pub fn start(fill: impl Fn(&mut FillRequest<'_>) + Send + Clone + 'static) -> Workers {
         let (jobs, work) = mpsc::channel::<Job>();
         let (done, results) = mpsc::channel();
         let work = Arc::new(Mutex::new(work));

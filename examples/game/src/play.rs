@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use terravox::lod::{LodOptions, ShownMesh};
-use terravox::terrain::{Part, Placement, RayOutcome, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{FillRequest, Placement, RayOutcome, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Kind, MipBlock};
 use terravox_store::Store;
 
@@ -91,7 +91,8 @@ pub fn play(folder: &Path, for_ever: bool) -> Result<()> {
     let mut bodies = Bodies::default();
     state.bodies.iter().for_each(|&at| bodies.drop_at(terrain.placement(), at));
     let saver = Saver::start(store.clone(), land.clone());
-    let fill = move |part: &mut Part<'_>| store.fill(part, |part| land.fill(part));
+    let fill =
+        move |request: &mut FillRequest<'_>| store.fill(request, |request| land.fill(request));
     let mut game = Game {
         terrain,
         workers: Workers::start(fill.clone()),
@@ -114,7 +115,7 @@ pub fn play(folder: &Path, for_ever: bool) -> Result<()> {
     game.end()
 }
 
-impl<F: Fn(&mut Part<'_>) + Sync> Game<F> {
+impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
     fn frame(&mut self) -> Result<()> {
         self.frame += 1;
         self.look();

@@ -69,7 +69,8 @@ impl Saver {
         let (done, written) = mpsc::channel();
         let thread = thread::spawn(move || {
             for (number, unsaved) in to_save {
-                let saved = store.save(&unsaved, |part| store.fill(part, |part| land.fill(part)));
+                let saved = store
+                    .save(&unsaved, |request| store.fill(request, |request| land.fill(request)));
                 if saved.is_ok() {
                     println!("saved {number}"); // a promise: no kill takes it away
                 }

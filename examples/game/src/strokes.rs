@@ -2,7 +2,7 @@
 
 use crate::Result;
 use terravox::edit::{EditError, EditOp};
-use terravox::terrain::{Part, Terrain};
+use terravox::terrain::{FillRequest, Terrain};
 use terravox::voxel::VoxelPos;
 
 /// A change of the ground, in voxels, which stay when the origin moves.
@@ -28,7 +28,11 @@ impl Stroke {
 
     /// Does it; false if there is nothing to undo or redo. Ground that is needed and not here is
     /// fetched: an undo may be about a place that the player left.
-    pub fn apply(self, terrain: &mut Terrain, fill: impl Fn(&mut Part<'_>) + Sync) -> Result<bool> {
+    pub fn apply(
+        self,
+        terrain: &mut Terrain,
+        fill: impl Fn(&mut FillRequest<'_>) + Sync,
+    ) -> Result<bool> {
         loop {
             match self.try_apply(terrain) {
                 Err(EditError::NotHeld(missing)) => {
@@ -86,7 +90,7 @@ impl Stroke {
 pub fn hold(
     terrain: &mut Terrain,
     strokes: &[Stroke],
-    fill: impl Fn(&mut Part<'_>) + Sync,
+    fill: impl Fn(&mut FillRequest<'_>) + Sync,
 ) -> Result<()> {
     for stroke in strokes {
         if let Stroke::Ball { at, radius_voxels, .. } = *stroke {

@@ -1,7 +1,7 @@
 //! The land: hills of three materials with caves below.
 
 use terravox::generate::{Deep, Fractal, Fractal2Cursor, Noise3};
-use terravox::terrain::{Part, Placement};
+use terravox::terrain::{FillRequest, Placement};
 use terravox_store::Generator;
 
 const SEED: u64 = 11;
@@ -50,8 +50,8 @@ impl Land {
         self.hills.max_2d()
     }
 
-    /// Fills a block. Points of a part are those of the map, wherever the origin moved.
-    pub fn fill(&self, part: &mut Part<'_>) {
+    /// Fills a block. Its points are those of the map, wherever the origin moved.
+    pub fn fill(&self, request: &mut FillRequest<'_>) {
         let (mut ground, mut surface) = (Column::new(&self.hills), Column::new(&self.hills));
         let mut caves = self.caves.cursor();
         let slope = self.hills.slope_2d().max(CAVE_SCALE / CAVE_M * Noise3::SLOPE);
@@ -65,7 +65,7 @@ impl Land {
             _ => ROCK,
         };
         let deep = Some(Deep { depth: SOIL_M, material: ROCK });
-        part.fill_sdf_bounded_with([slope; 3], deep, distance, material);
+        request.fill_sdf_bounded_with([slope; 3], deep, distance, material);
     }
 }
 

@@ -4,7 +4,7 @@ use glam::{DVec3, Vec3};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::ShownMesh;
-use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::MipBlock;
 
 /// Updates after which meshes that rest are joined.
@@ -49,9 +49,9 @@ impl World {
     }
 }
 
-fn fill(part: &mut Part<'_>) {
-    let mip = part.block().mip;
-    Hills::new(7).fill(part.cells(), mip);
+fn fill(request: &mut FillRequest<'_>) {
+    let mip = request.block().mip;
+    Hills::new(7).fill(request.cells(), mip);
 }
 
 /// Digs a pit, and a trench beside it, where the viewer looks.

@@ -3,7 +3,7 @@
 //! block's lowest corner.
 
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
-use terravox::voxel::{DenseBox, Kind, Region, Shape, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, Region, SurfaceShape, VoxelPos};
 
 use crate::mesh::ours::table_of;
 use crate::mesh::peers::FsnBlock;
@@ -44,7 +44,7 @@ pub struct Block {
 
 /// The blocks of a world.
 pub fn of(world: &World) -> Vec<Block> {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let mut random = Lcg(0x5eed);
     let block = |cells: DenseBox| {
@@ -69,7 +69,7 @@ impl Block {
 
     /// Its solid cells, from its lowest corner.
     pub fn solid_cells(&self) -> Vec<[i32; 3]> {
-        let table = table_of(Shape::Default);
+        let table = table_of(SurfaceShape::Default);
         let region: Region = self.cells.region().grow(-PAD);
         let solid = |p: &VoxelPos| table.kind(self.cells.cell(*p).material) == Kind::Solid;
         region.voxels().filter(solid).map(|p| (p - region.min).to_array()).collect()

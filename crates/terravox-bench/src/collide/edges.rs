@@ -4,7 +4,7 @@ use fast_surface_nets::SurfaceNetsBuffer;
 use terravox::collide::naive_edges::{self, Side};
 use terravox::collide::{BuildScratch, EdgeScratch, QuadTree, edge_angle, edge_angles};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
-use terravox::voxel::{DenseBox, MaterialTable, Region, Shape, Snapshot};
+use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot, SurfaceShape};
 
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::mesh::ours::{blocks_of, table_of};
@@ -53,7 +53,8 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 
 /// Blocks of 8³ with a solid surface, evenly chosen.
 fn blocks(world: &World) -> Vec<Region> {
-    let (table, mut mesher, mut out) = (table_of(Shape::Default), Mesher::new(), BlockMesh::new());
+    let (table, mut mesher, mut out) =
+        (table_of(SurfaceShape::Default), Mesher::new(), BlockMesh::new());
     let mut cells = DenseBox::default();
     let mut found = Vec::new();
     let chunks = world.chunks.len().min(CHUNKS);
@@ -125,7 +126,7 @@ impl<'a> Maker<'a> {
 }
 
 fn race(world: &World, blocks: &[Region]) -> Vec<Timing> {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let snapshot = world.grid.snapshot();
     let padded = |block: &Region, pad: i32| {
         let mut cells = DenseBox::default();
@@ -204,7 +205,7 @@ fn time_lines(timings: &[Timing]) -> Vec<Row> {
 
 /// How the angles of sides on the border of blocks compare with the exact ones.
 fn border_lines(world: &World, blocks: &[Region]) -> Vec<Row> {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let (mut mesher, mut mesh, mut around) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
     let (mut cells, mut edges, mut codes) =
         (DenseBox::default(), EdgeScratch::default(), Vec::new());

@@ -7,7 +7,7 @@ use parry3d::shape::{TriMesh, TriMeshFlags};
 use terravox::collide::{Collider, ColliderOptions, Filter, Ray, Shape};
 use terravox::math::Aabb;
 use terravox::mesh::PAD;
-use terravox::voxel::{AIR, DenseBox, Kind, Region, Shape as Surface, VoxelGrid};
+use terravox::voxel::{AIR, DenseBox, Kind, Region, SurfaceShape, VoxelGrid};
 
 use crate::harness::median_of_sorted;
 use crate::mesh::ours::table_of;
@@ -189,7 +189,7 @@ fn world_edits(world: &World) -> Edit {
 /// Seconds that meshing every chunk that `region` touches takes, and making parry's
 /// triangle mesh with internal edges of it.
 fn peer(grid: &VoxelGrid, region: Region, buffer: &mut SurfaceNetsBuffer) -> f64 {
-    let (table, mut cells) = (table_of(Surface::Default), DenseBox::default());
+    let (table, mut cells) = (table_of(SurfaceShape::Default), DenseBox::default());
     let mut seconds = 0.0;
     for chunk in region.blocks::<5>() {
         grid.read(chunk.region().grow(PAD), 0, &mut cells).expect("the world is held");

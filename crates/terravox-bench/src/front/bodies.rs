@@ -54,8 +54,8 @@ fn drop_balls(wait_for_ground: bool) -> Outcome {
     let mut fallen = [false; BALLS];
     let mut outcome = Outcome::default();
     for _ in 0..FRAMES {
-        terrain.update(&viewers, BUDGET, |part| {
-            part.fill_sdf(ROCK, |p| hills(p.map(|v| v as f32)).into());
+        terrain.update(&viewers, BUDGET, |request| {
+            request.fill_sdf(ROCK, |p| hills(p.map(|v| v as f32)).into());
         });
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut world;
         let report = ground.sync(&terrain, bodies, colliders, islands);

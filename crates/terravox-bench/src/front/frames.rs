@@ -4,7 +4,7 @@
 use cpu_time::ThreadTime;
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::terrain::{Budget, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions, Viewer};
 
 use crate::report::{Report, detail};
 
@@ -37,8 +37,8 @@ fn readme(report: &mut Report) {
     let camera = [0.0, 20.0, 0.0];
     let (mut dug, mut shown) = (None, None);
     for frame in 1..=400 {
-        terrain.update(&[Viewer::at(camera)], Budget::Millis(BUDGET_MS), |part| {
-            part.fill_height(ROCK, -8.0..=8.0, hills);
+        terrain.update(&[Viewer::at(camera)], Budget::Millis(BUDGET_MS), |request| {
+            request.fill_height(ROCK, -8.0..=8.0, hills);
         });
         let fine = |shown: &terravox::terrain::ShownMesh| shown.mip == 0;
         let added: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
@@ -69,8 +69,8 @@ fn first_ray(report: &mut Report) {
         let eye = [0.0, 20.0, 0.0];
         let start = ThreadTime::now();
         while terrain.ray(eye, DOWN, 100.0).hit().is_none() {
-            terrain.update(&[Viewer::at(eye)], Budget::Millis(BUDGET_MS), |part| {
-                part.fill_sdf(ROCK, |[x, y, z]| hills(x, z) - y);
+            terrain.update(&[Viewer::at(eye)], Budget::Millis(BUDGET_MS), |request| {
+                request.fill_sdf(ROCK, |[x, y, z]| hills(x, z) - y);
             });
         }
         start.elapsed().as_secs_f64() * 1e3
@@ -82,10 +82,10 @@ fn first_ray(report: &mut Report) {
 }
 
 /// Ground of three materials by a height function.
-fn layered(part: &mut Part<'_>) {
+fn layered(request: &mut FillRequest<'_>) {
     let height = |x: f64, z: f64| 9.0 * (x * 0.021).sin() + 7.0 * (z * 0.017 + 0.002 * x).cos();
     let deep = Some(terravox::generate::Deep { depth: 4.0, material: ROCK });
-    part.fill_height_with(-16.0..=16.0, deep, height, |_| {
+    request.fill_height_with(-16.0..=16.0, deep, height, |_| {
         |_y, depth| match depth {
             d if d < 1.0 => 2,
             d if d < 4.0 => 14,
@@ -94,13 +94,13 @@ fn layered(part: &mut Part<'_>) {
     });
 }
 
-fn by_hills(part: &mut Part<'_>) {
-    let mip = part.block().mip;
-    Hills::new(7).fill(part.cells(), mip);
+fn by_hills(request: &mut FillRequest<'_>) {
+    let mip = request.block().mip;
+    Hills::new(7).fill(request.cells(), mip);
 }
 
 /// Flies at 30 m/s for ten seconds; the milliseconds of every update, sorted.
-fn flight(fill: impl Fn(&mut Part<'_>) + Sync) -> Vec<f64> {
+fn flight(fill: impl Fn(&mut FillRequest<'_>) + Sync) -> Vec<f64> {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let mut viewer = Viewer::at([0.0, 70.0, 0.0]);
     let mut times: Vec<f64> = (0..600)

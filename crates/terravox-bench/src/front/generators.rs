@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use terravox::generate::{Deep, GroundColumn, Hills, Noise2, Noise2Cursor, Slope};
-use terravox::terrain::{Budget, Part, Placement, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{DenseBox, MipBlock};
 
 use crate::harness::{self, Entrant, Timing, contest};
@@ -59,10 +59,10 @@ fn blocks_of_view() -> Vec<MipBlock> {
     let hills = Hills::new(SEED);
     let mut terrain = Terrain::new(TerrainOptions::default());
     let viewer = Viewer { distance_m: 2000.0, ..Viewer::at([8.0, 60.0, 8.0]) };
-    terrain.update(&[viewer], Budget::Unlimited, |part| {
-        let block = part.block();
+    terrain.update(&[viewer], Budget::Unlimited, |request| {
+        let block = request.block();
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(block);
-        hills.fill(part.cells(), block.mip);
+        hills.fill(request.cells(), block.mip);
     });
     let mut blocks = asked.into_inner().unwrap_or_else(PoisonError::into_inner);
     blocks.sort_by_key(|block| (block.mip, block.pos.to_array()));
@@ -73,8 +73,8 @@ fn blocks_of_view() -> Vec<MipBlock> {
 fn check(blocks: &[MipBlock]) {
     let (mut bounded, mut plain) = (DenseBox::default(), DenseBox::default());
     for &block in blocks.iter().step_by(7) {
-        fill(&mut bounded, block, |part| by_distance(part, Slope::Axes(SLOPE)));
-        fill(&mut plain, block, |part| by_distance(part, Slope::Any(f64::INFINITY)));
+        fill(&mut bounded, block, |request| by_distance(request, Slope::Axes(SLOPE)));
+        fill(&mut plain, block, |request| by_distance(request, Slope::Any(f64::INFINITY)));
         assert!(bounded == plain, "{block:?} differs: the ground is steeper than {SLOPE:?}");
     }
 }
@@ -82,7 +82,7 @@ fn check(blocks: &[MipBlock]) {
 fn views(blocks: &[MipBlock]) -> Vec<Timing> {
     let budget = harness::Budget { min_rounds: 5, max_rounds: 15, seconds: 20.0, warm: false };
     let hills = Hills::new(SEED);
-    let by = |name, by: fn(&mut Part<'_>)| {
+    let by = |name, by: fn(&mut FillRequest<'_>)| {
         let mut cells = DenseBox::default();
         Entrant::new(name, move |i| {
             fill(&mut cells, blocks[i], by);
@@ -91,41 +91,41 @@ fn views(blocks: &[MipBlock]) -> Vec<Timing> {
     };
     let mut cells = DenseBox::default();
     let ours = Entrant::new("hills", move |i| {
-        fill(&mut cells, blocks[i], |part| hills.fill(part.cells(), blocks[i].mip));
+        fill(&mut cells, blocks[i], |request| hills.fill(request.cells(), blocks[i].mip));
         u64::from(cells.materials()[0])
     });
     let entrants = vec![
         ours,
-        by("heights", |part| by_height(part, true)),
-        by("distances", |part| by_distance(part, Slope::Axes(SLOPE))),
-        by("cells", |part| by_distance(part, Slope::Any(f64::INFINITY))).every(5),
-        by("open", |part| by_height(part, false)),
+        by("heights", |request| by_height(request, true)),
+        by("distances", |request| by_distance(request, Slope::Axes(SLOPE))),
+        by("cells", |request| by_distance(request, Slope::Any(f64::INFINITY))).every(5),
+        by("open", |request| by_height(request, false)),
     ];
     contest(blocks.len(), budget, entrants)
 }
 
-fn fill(cells: &mut DenseBox, block: MipBlock, by: impl FnOnce(&mut Part<'_>)) {
-    assert!(Part::fill_block(cells, block, Placement::default(), by));
+fn fill(cells: &mut DenseBox, block: MipBlock, by: impl FnOnce(&mut FillRequest<'_>)) {
+    assert!(FillRequest::fill_block(cells, block, Placement::default(), by));
 }
 
 /// The ground by its height.
-fn by_height(part: &mut Part<'_>, known: bool) {
+fn by_height(request: &mut FillRequest<'_>, known: bool) {
     let mut relief = Hills::new(SEED).relief();
     let mut dress = Dress::new();
     let height = |x: f64, z: f64| relief.height(x, z);
     let material = |column: GroundColumn| dress.column(column);
     match known {
-        true => part.fill_height_with(-64.0..=128.0, Some(DEEP), height, material),
-        false => part.fill_height_with(.., Some(DEEP), height, material),
+        true => request.fill_height_with(-64.0..=128.0, Some(DEEP), height, material),
+        false => request.fill_height_with(.., Some(DEEP), height, material),
     }
 }
 
 /// The ground by a distance: the height above one.
-fn by_distance(part: &mut Part<'_>, slope: Slope) {
-    let (min, _) = part.bounds_m();
-    let edge = part.cell_size_m();
+fn by_distance(request: &mut FillRequest<'_>, slope: Slope) {
+    let (min, _) = request.bounds_m();
+    let edge = request.cell_size_m();
     let mut relief = Hills::new(SEED).relief();
-    // The columns of the part, made where a cell first needs a material.
+    // The columns of the block, made where a cell first needs a material.
     let mut columns = Vec::new();
     let mut below = relief.clone();
     let material = |[x, y, z]: [f64; 3]| {
@@ -137,10 +137,10 @@ fn by_distance(part: &mut Part<'_>, slope: Slope) {
         column.material(y, height - y)
     };
     let distance = |[x, y, z]: [f64; 3]| relief.height(x, z) - y;
-    part.fill_sdf_bounded_with(slope, Some(DEEP), distance, material);
+    request.fill_sdf_bounded_with(slope, Some(DEEP), distance, material);
 }
 
-/// Height and materials of each column of a part.
+/// Height and materials of each column of a block.
 fn dressed_columns(
     relief: &mut terravox::generate::Relief,
     min: [f64; 3],
@@ -240,9 +240,9 @@ fn uniform(report: &mut Report) {
         // Many a turn: the clock is coarse.
         Entrant::new(name, move |_| {
             for _ in 0..TURNS {
-                fill(&mut cells, std::hint::black_box(block), |part| match by_slope {
-                    true => part.fill_sdf_bounded(8, 1.1, |[x, y, z]| wave(x, z) - y),
-                    false => part.fill_height(8, -12.0..=12.0, wave),
+                fill(&mut cells, std::hint::black_box(block), |request| match by_slope {
+                    true => request.fill_sdf_bounded(8, 1.1, |[x, y, z]| wave(x, z) - y),
+                    false => request.fill_height(8, -12.0..=12.0, wave),
                 });
                 std::hint::black_box(&mut cells);
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use cpu_time::ProcessTime;
 use rustc_hash::FxHashMap;
 use terravox::generate::Hills;
-use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Cell, MipBlock, VoxelPos};
 
 use super::view::{DETAIL, hills, resident_bytes};
@@ -45,14 +45,14 @@ fn flight(report: &mut Report) {
     let world = Hills::new(7);
     let mut terrain = terrain(DETAIL, 8);
     let mut viewer = Viewer::at([8.0, 60.0, 8.0]);
-    terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
     let (mut spent, mut latest, mut triangles) = (0.0, 0, 0);
     let mut due: FxHashMap<MipBlock, usize> = FxHashMap::default();
     let frames = SECONDS * RATE as usize;
     for frame in 0..frames {
         viewer.position_m[0] += SPEED / RATE;
         let start = ProcessTime::now();
-        terrain.update(&[viewer], Budget::Millis(BUDGET_MS), |part| hills(&world, part));
+        terrain.update(&[viewer], Budget::Millis(BUDGET_MS), |request| hills(&world, request));
         spent += start.elapsed().as_secs_f64() * 1e3;
         triangles = triangles.max(terrain.lod().triangles());
         terrain.mesh_swaps().for_each(drop);
@@ -75,7 +75,7 @@ pub fn run_far(report: &mut Report) {
     let mut most = Vec::new();
     while viewer.position_m[0] < FAR {
         viewer.position_m[0] += STRIDE;
-        terrain.update(&[viewer], Budget::Unlimited, |part| periodic(&world, part));
+        terrain.update(&[viewer], Budget::Unlimited, |request| periodic(&world, request));
         terrain.mesh_swaps().for_each(drop);
         let period = (viewer.position_m[0] / f64::from(PERIOD)) as usize;
         most.resize(period + 1, 0);
@@ -94,10 +94,10 @@ pub fn run_far(report: &mut Report) {
     report.set("fly_memory_growth", end / start, note);
 }
 
-/// Fills a part by the generator, with the ground of one period along x.
-fn periodic(world: &Hills, part: &mut Part<'_>) {
-    let mip = part.block().mip;
-    let cells = part.cells();
+/// Fills a block by the generator, with the ground of one period along x.
+fn periodic(world: &Hills, request: &mut FillRequest<'_>) {
+    let mip = request.block().mip;
+    let cells = request.cells();
     let at = cells.region().min;
     cells.move_to(VoxelPos::new(at.x.rem_euclid(PERIOD >> mip), at.y, at.z));
     world.fill(cells, mip);
@@ -111,7 +111,7 @@ fn stroke(report: &mut Report) {
     let world = Hills::new(7);
     let mut terrain = terrain(2.0, 6);
     let viewer = Viewer { position_m: [8.0, 40.0, 8.0], distance_m: 1500.0 };
-    terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
     let mut millis = Vec::new();
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
@@ -123,7 +123,7 @@ fn stroke(report: &mut Report) {
         };
         let start = Instant::now();
         let Ok(_) = terrain.edit_cells(min, max, ball) else { continue };
-        terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+        terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
         let took = start.elapsed().as_secs_f64() * 1e3;
         if terrain.mesh_swaps().any(|swap| !swap.added.is_empty()) {
             millis.push(took);

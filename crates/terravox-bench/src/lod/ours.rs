@@ -2,7 +2,9 @@
 
 use glam::DVec3;
 use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw};
-use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
+use terravox::voxel::{
+    DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid, VoxelPos,
+};
 
 use crate::mesh::ours::{doubled, table_of};
 use crate::mesh::surface::Surface;
@@ -17,7 +19,7 @@ pub struct Shown {
 impl Shown {
     /// With materials of the default shape.
     pub fn new() -> Shown {
-        let table = table_of(Shape::Default);
+        let table = table_of(SurfaceShape::Default);
         Shown { mesher: Mesher::new(), mesh: BlockMesh::new(), table }
     }
 

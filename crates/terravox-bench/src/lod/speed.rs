@@ -2,7 +2,7 @@
 //! where there is none.
 
 use terravox::mesh::{Around, BlockMesh, Mesher, PAD};
-use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid};
+use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid};
 
 use super::ours::read;
 use crate::harness::{Budget, Entrant, Timing, contest};
@@ -76,7 +76,7 @@ fn beside(mip: u8, (axis, place): (usize, i32)) -> Around {
 /// their like; beside a coarser one; beside finer ones; and of all but the border of the
 /// latter two, on cells that were read: the same faces for both.
 fn race(grid: &VoxelGrid) -> [Timing; 6] {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let blocks = blocks(grid, &table);
     let mut boxes = vec![DenseBox::default(); blocks.len()];
     for (block, cells) in blocks.iter().zip(&mut boxes) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use terravox::generate::Hills;
 use terravox::mesh::{BlockMesh, Surface};
-use terravox::terrain::{Budget, LodOptions, Part, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
@@ -35,10 +35,10 @@ pub fn run(report: &mut Report) {
     }
 }
 
-/// Fills a part by the generator.
-pub fn hills(hills: &Hills, part: &mut Part<'_>) {
-    let mip = part.block().mip;
-    hills.fill(part.cells(), mip);
+/// Fills a block by the generator.
+pub fn hills(hills: &Hills, request: &mut FillRequest<'_>) {
+    let mip = request.block().mip;
+    hills.fill(request.cells(), mip);
 }
 
 /// Bytes of what a terrain holds and shows.
@@ -68,7 +68,7 @@ pub fn horizon_view() -> Terrain {
     let lod = LodOptions { detail: DETAIL, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     let viewer = Viewer { position_m: [8.0, 60.0, 8.0], distance_m: 8192.0 };
-    terrain.update(&[viewer], Budget::Unlimited, |part| hills(&world, part));
+    terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
     terrain
 }
 
@@ -152,10 +152,10 @@ fn view(store: &Store) -> usize {
     let lod = LodOptions { detail: 1.0, max_mip: 2, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     let viewer = Viewer { position_m: [256.0, 40.0, 256.0], distance_m: 120.0 };
-    terrain.update(&[viewer], Budget::Unlimited, |part| {
-        let block = part.block();
-        if store.cells(block.cells(), block.mip, part.cells()).is_err() {
-            part.set_missing();
+    terrain.update(&[viewer], Budget::Unlimited, |request| {
+        let block = request.block();
+        if store.cells(block.cells(), block.mip, request.cells()).is_err() {
+            request.set_missing();
         }
     });
     resident_bytes(&terrain)

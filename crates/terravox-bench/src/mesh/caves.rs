@@ -14,7 +14,7 @@
 
 use glam::DVec3;
 use rustc_hash::FxHashMap;
-use terravox::voxel::{DenseBox, Kind, Shape, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, SurfaceShape, VoxelPos};
 
 use super::distance::Nearest;
 use super::ours::{Keyed, table_of};
@@ -37,14 +37,16 @@ pub fn run(report: &mut Report, caves: Result<&World, &String>) {
     let mut lines = Vec::new();
     let cells = whole(caves);
     let runs = one_cell_runs(&cells);
-    for (name, shape) in
-        [("default", Shape::Default), ("smooth", Shape::Smooth), ("sharp", Shape::Sharp)]
-    {
+    for (name, shape) in [
+        ("default", SurfaceShape::Default),
+        ("smooth", SurfaceShape::Smooth),
+        ("sharp", SurfaceShape::Sharp),
+    ] {
         let surface = mesh_of(caves, shape);
         let reversed = reversed(&surface);
         let crossed = crossed(&surface, &runs);
         let share = |count: usize| count as f64 / surface.triangles.len() as f64;
-        if shape == Shape::Default {
+        if shape == SurfaceShape::Default {
             let note = format!("{} of {} triangles", reversed.by_shading, surface.triangles.len());
             report.set("mesh_reversed_share", share(reversed.by_shading), note);
             report.set("caves_crossed_runs", crossed as f64, format!("of {} runs", runs.len()));
@@ -60,7 +62,7 @@ pub fn run(report: &mut Report, caves: Result<&World, &String>) {
     report.details("Caves", lines);
 }
 
-fn mesh_of(world: &World, shape: Shape) -> Surface {
+fn mesh_of(world: &World, shape: SurfaceShape) -> Surface {
     let mut surface = Surface::default();
     Keyed::new(shape).mesh_world(world, BLOCK, |block| surface.append(&block));
     surface
@@ -103,7 +105,7 @@ const STEPS: [VoxelPos; 3] =
 
 /// All runs of one cell, along each axis.
 fn one_cell_runs(cells: &DenseBox) -> Vec<Run> {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let solid = |p: VoxelPos| solid_at(cells, table.kinds(), p);
     let alone = |&(p, axis): &Run| solid(p) && !solid(p + STEPS[axis]) && !solid(p - STEPS[axis]);
     let inner = cells.region().grow(-1).voxels();
@@ -154,7 +156,7 @@ fn mean_height(surface: &Surface, vertices: &[u32], axis: usize) -> Option<f64> 
 
 /// How far the mesh is from where the cells at the surface say it is.
 fn fidelity(surface: &Surface, cells: &DenseBox) -> Spread {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let nearest = Nearest::new(surface);
     let mut errors = Accumulator::default();
     for p in cells.region().grow(-1).voxels() {
@@ -184,7 +186,7 @@ mod tests {
     fn plate(units: u32) -> (DenseBox, Surface) {
         let region = Region::new([0; 3], [16; 3]).grow(PAD);
         let cells = crate::worlds::shapes::plate(region, 1, 8, units);
-        let surface = Keyed::new(Shape::Default).mesh(&cells);
+        let surface = Keyed::new(SurfaceShape::Default).mesh(&cells);
         (cells, surface)
     }
 
@@ -221,7 +223,7 @@ mod tests {
             let cells = crate::worlds::shapes::plate(region, axis, 8, 256);
             let runs = one_cell_runs(&cells);
             assert!(runs.len() == 64 && runs.iter().all(|run| run.1 == axis));
-            let surface = Keyed::new(Shape::Default).mesh(&cells);
+            let surface = Keyed::new(SurfaceShape::Default).mesh(&cells);
             let found: Vec<_> =
                 surface.triangles.iter().filter_map(|&t| face_of(&surface, t)).collect();
             for run in runs {

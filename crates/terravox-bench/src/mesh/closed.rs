@@ -2,7 +2,7 @@
 //! places; beside what fast-surface-nets leaves open on the same cells.
 
 use terravox::mesh::PAD;
-use terravox::voxel::{DenseBox, Region, Shape};
+use terravox::voxel::{DenseBox, Region, SurfaceShape};
 
 use super::ours::{Keyed, blocks_of, cut, table_of};
 use super::peers::FsnBlock;
@@ -21,7 +21,7 @@ const PLACE_BLOCK: i32 = 32;
 
 /// Measures `mesh_open_edges` and `mesh_nonmanifold_edges`.
 pub fn run(report: &mut Report, real: &Result<Vec<World>, String>) {
-    let mut keyed = Keyed::new(Shape::Default);
+    let mut keyed = Keyed::new(SurfaceShape::Default);
     let (mut random, mut peer) = (Topology::default(), Topology::default());
     for seed in 0..GRIDS {
         let grid = closed_grid(seed, GRID_EDGE);
@@ -79,7 +79,7 @@ fn of_world(keyed: &mut Keyed, world: &World) -> Topology {
 /// it leaves is its own.
 fn of_peer(grid: &DenseBox) -> Topology {
     let padded = cut(grid, Region::new([-9; 3], [25; 3]));
-    let surface = FsnBlock::new(&padded, 32, &table_of(Shape::Default)).surface();
+    let surface = FsnBlock::new(&padded, 32, &table_of(SurfaceShape::Default)).surface();
     let mut weld = Weld::default();
     weld.add(&surface);
     weld.judge()
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn random_grids_close_over_their_blocks() {
-        let mut keyed = Keyed::new(Shape::Default);
+        let mut keyed = Keyed::new(SurfaceShape::Default);
         for seed in 0..24 {
             let found = of_grid(&mut keyed, &closed_grid(seed, GRID_EDGE));
             assert!(found.triangles > 0);
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_block_that_is_left_out_leaves_open_edges() {
         let grid = closed_grid(5, GRID_EDGE);
-        let mut keyed = Keyed::new(Shape::Default);
+        let mut keyed = Keyed::new(SurfaceShape::Default);
         let mut weld = Weld::default();
         for block in &blocks_of(grid.region(), GRID_BLOCK)[1..] {
             weld.add(&keyed.mesh(&cut(&grid, block.grow(PAD))));
@@ -125,6 +125,6 @@ mod tests {
         }
         let peer = of_peer(&grid);
         assert_eq!((peer.open_edges, peer.nonmanifold_edges), (0, 1));
-        assert_eq!(of_grid(&mut Keyed::new(Shape::Default), &grid).nonmanifold_edges, 0);
+        assert_eq!(of_grid(&mut Keyed::new(SurfaceShape::Default), &grid).nonmanifold_edges, 0);
     }
 }

@@ -2,13 +2,13 @@
 
 use glam::DVec3;
 use terravox::mesh::{BlockMesh, Mesher, PAD, VertexKey};
-use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, Shape, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, SurfaceShape, VoxelPos};
 
 use super::surface::{Key, Surface};
 use crate::worlds::World;
 
 /// The default materials, all of one shape.
-pub fn table_of(shape: Shape) -> MaterialTable {
+pub fn table_of(shape: SurfaceShape) -> MaterialTable {
     let mut materials = MaterialTable::default().materials().to_vec();
     materials.iter_mut().for_each(|material| material.shape = shape);
     MaterialTable::new(materials)
@@ -23,7 +23,7 @@ pub struct Keyed {
 
 impl Keyed {
     /// A mesher of materials that are all of `shape`.
-    pub fn new(shape: Shape) -> Keyed {
+    pub fn new(shape: SurfaceShape) -> Keyed {
         Keyed { mesher: Mesher::new(), block: BlockMesh::new(), table: table_of(shape) }
     }
 
@@ -108,7 +108,7 @@ mod tests {
     fn a_lattice_position_is_that_of_the_cell_corner() {
         let mut cells = DenseBox::new(Region::new([-2; 3], [10; 3]));
         cells.set(VoxelPos::new(3, 4, 5), Cell::full(2));
-        let surface = Keyed::new(Shape::Blocky).mesh(&cells);
+        let surface = Keyed::new(SurfaceShape::Blocky).mesh(&cells);
         assert_eq!(surface.triangles.len(), 12);
         for (at, &triangle) in surface.triangles.iter().enumerate() {
             assert_eq!(surface.corners(triangle), surface.lattice_corners(triangle), "{at}");

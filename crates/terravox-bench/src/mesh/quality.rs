@@ -8,7 +8,7 @@
 
 use glam::DVec3;
 use terravox::mesh::PAD;
-use terravox::voxel::{DenseBox, MaterialTable, Region, Shape};
+use terravox::voxel::{DenseBox, MaterialTable, Region, SurfaceShape};
 
 use super::distance::Nearest;
 use super::ours::{Keyed, table_of};
@@ -28,7 +28,7 @@ type Maker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
 
 /// Measures `sphere24_rms`, `oblique_rms`, `box_edge_rms` and `plate_volume_error`.
 pub fn run(report: &mut Report) {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     balls(report, &mut makers(&table));
     planes(report, &mut makers(&table));
     boxes(report, &mut makers(&table));
@@ -42,10 +42,10 @@ fn makers(table: &MaterialTable) -> [Maker<'_>; 4] {
     };
     let fsn = move |cells: &DenseBox| FsnBlock::new(cells, EDGE as usize, table).surface();
     [
-        of_shape("default", Shape::Default),
+        of_shape("default", SurfaceShape::Default),
         (PEER, Box::new(fsn)),
-        of_shape("smooth", Shape::Smooth),
-        of_shape("sharp", Shape::Sharp),
+        of_shape("smooth", SurfaceShape::Smooth),
+        of_shape("sharp", SurfaceShape::Sharp),
     ]
 }
 
@@ -162,8 +162,8 @@ fn boxes(report: &mut Report, makers: &mut [Maker<'_>]) {
 
 /// Plates of 40² cells across each axis, of several fills.
 fn plates(report: &mut Report) {
-    let table = table_of(Shape::Default);
-    let mut keyed = Keyed::new(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
+    let mut keyed = Keyed::new(SurfaceShape::Default);
     let (mut lines, mut worst, mut peer_worst) = (Vec::new(), 0.0f64, 0.0f64);
     for units in [64, 102, 128, 192, 256] {
         for axis in 0..3 {

@@ -3,7 +3,7 @@
 
 use fast_surface_nets::SurfaceNetsBuffer;
 use terravox::mesh::{BlockMesh, Mesher, PAD, naive};
-use terravox::voxel::{DenseBox, MaterialTable, Region, Shape};
+use terravox::voxel::{DenseBox, MaterialTable, Region, SurfaceShape};
 
 use super::ours::{blocks_of, table_of};
 use super::peers::{FsnBlock, TransvoxelBlock};
@@ -135,7 +135,8 @@ fn lines(found: &Found) -> Vec<Row> {
 /// Padded boxes of up to `most` blocks that hold at least a third of the surface of
 /// the fullest one, evenly chosen.
 pub fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
-    let (table, mut mesher, mut out) = (table_of(Shape::Default), Mesher::new(), BlockMesh::new());
+    let (table, mut mesher, mut out) =
+        (table_of(SurfaceShape::Default), Mesher::new(), BlockMesh::new());
     let mut blocks: Vec<(usize, Region)> = Vec::new();
     let mut cells = DenseBox::default();
     for block in blocks_of(world.grid.bounds(), edge) {
@@ -150,7 +151,8 @@ pub fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
 
 /// Padded boxes of blocks of 8³ with a surface, out of larger ones, in whole groups.
 fn small_blocks(world: &World, larger: &[DenseBox]) -> Vec<DenseBox> {
-    let (table, mut mesher, mut out) = (table_of(Shape::Default), Mesher::new(), BlockMesh::new());
+    let (table, mut mesher, mut out) =
+        (table_of(SurfaceShape::Default), Mesher::new(), BlockMesh::new());
     let mut blocks = Vec::new();
     for block in larger.iter().flat_map(|cells| blocks_of(cells.region().grow(-PAD), 8)) {
         let cells = padded(world, block);
@@ -184,7 +186,7 @@ fn evenly<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
 
 fn race(edge: usize, boxes: &[DenseBox]) -> Found {
     assert!(!boxes.is_empty(), "a world without surface");
-    let tables = [table_of(Shape::Default), table_of(Shape::Smooth)];
+    let tables = [table_of(SurfaceShape::Default), table_of(SurfaceShape::Smooth)];
     let fsn: Vec<_> = boxes.iter().map(|cells| FsnBlock::new(cells, edge, &tables[0])).collect();
     let transvoxel: Vec<_> =
         boxes.iter().map(|cells| TransvoxelBlock::new(cells, edge, &tables[0])).collect();
@@ -274,7 +276,7 @@ fn gather(report: &mut Report, worlds: &[&World]) {
 
 /// Blocks without a surface: of air, and of full rock.
 fn empty(report: &mut Report) {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let region = Region::new([0; 3], [64; 3]).grow(PAD);
     let mut boxes = [DenseBox::new(region), DenseBox::new(region)];
     boxes[1].fill(8);

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use terravox::mesh::Surface as Mesh;
 use terravox::octree::{Contourer, Detail, Octree, OctreeBuilder};
-use terravox::voxel::Shape;
+use terravox::voxel::SurfaceShape;
 
 use super::speed::{EDGE, blocks, set_worst};
 use crate::harness::{Budget, Entrant, contest};
@@ -34,7 +34,7 @@ pub fn run(report: &mut Report) {
     let mut kept: [Vec<(&str, f64)>; 2] = Default::default();
     let mut cost = Vec::new();
     for world in [generated::world(), rough::world()] {
-        let table = table_of(Shape::Default);
+        let table = table_of(SurfaceShape::Default);
         let mut builder = OctreeBuilder::new();
         let octrees: Vec<Octree> =
             blocks(&world).iter().map(|(_, cells)| builder.cells(cells, &table)).collect();

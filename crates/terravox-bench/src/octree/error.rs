@@ -3,7 +3,7 @@
 
 use terravox::lod::Clusters;
 use terravox::mesh::{Around, BlockMesh, Mesher, PAD, Surface as Mesh};
-use terravox::voxel::{DenseBox, MipBlock, Region, Shape, VoxelGrid};
+use terravox::voxel::{DenseBox, MipBlock, Region, SurfaceShape, VoxelGrid};
 
 use crate::harness::{Budget, Entrant, contest};
 use crate::lod::ours::{in_voxels, read};
@@ -92,14 +92,14 @@ fn mesh(grid: &VoxelGrid, block: MipBlock) -> Mesh {
 }
 
 fn mesh_into(grid: &VoxelGrid, block: MipBlock, mesher: &mut Mesher, mesh: &mut BlockMesh) {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
     mesher.mesh_mixed(block, &Around::same(block.mip), ask, &table, true, mesh);
 }
 
 /// The fine surface in and around some voxels.
 fn fine(grid: &VoxelGrid, voxels: Region) -> Surface {
-    let (mut keyed, mut all) = (Keyed::new(Shape::Default), Surface::default());
+    let (mut keyed, mut all) = (Keyed::new(SurfaceShape::Default), Surface::default());
     let mut cells = DenseBox::default();
     read(grid, 0, voxels.grow(16 + PAD), &mut cells);
     for block in blocks_of(voxels.grow(16), 16) {

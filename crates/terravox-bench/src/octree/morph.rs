@@ -11,7 +11,9 @@ use glam::DVec3;
 use rustc_hash::{FxHashMap, FxHashSet};
 use terravox::lod::Morph;
 use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw, VertexKey};
-use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelGrid, VoxelPos};
+use terravox::voxel::{
+    DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid, VoxelPos,
+};
 
 use crate::lod::ours::in_voxels;
 use crate::lod::{Flight, World, ground, quantile, read};
@@ -47,7 +49,7 @@ struct Meshes {
 
 impl Meshes {
     fn new() -> Meshes {
-        Meshes { mesher: Mesher::new(), table: table_of(Shape::Default) }
+        Meshes { mesher: Mesher::new(), table: table_of(SurfaceShape::Default) }
     }
 
     fn mesh(

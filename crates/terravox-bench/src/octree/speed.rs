@@ -3,7 +3,7 @@
 
 use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::octree::{Octree, OctreeBuilder};
-use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, Shape, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, SurfaceShape, VoxelPos};
 
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::mesh::ours::table_of;
@@ -94,7 +94,7 @@ fn densities(block: Region, cells: &DenseBox, table: &MaterialTable) -> Vec<(f32
 }
 
 fn race(world: &World) -> Found {
-    let table = table_of(Shape::Default);
+    let table = table_of(SurfaceShape::Default);
     let blocks = blocks(world);
     let padded: Vec<DenseBox> = blocks
         .iter()

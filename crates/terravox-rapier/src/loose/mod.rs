@@ -14,7 +14,7 @@ use rapier3d::prelude::{
 use terravox::bodies::LooseBody;
 use terravox::collide::{SolidBoxes, SolidOctree};
 use terravox::terrain::Placement;
-use terravox::voxel::{DenseBox, Kind, Shape};
+use terravox::voxel::{DenseBox, Kind, SurfaceShape};
 
 use crate::ground::{Coefficients, coefficients};
 
@@ -104,7 +104,7 @@ impl Counts {
         let materials = body.grid.materials();
         let solid = (0..=255u8).filter(|&m| materials.kind(m) == Kind::Solid);
         let count = |m: u8| by_material[usize::from(m)];
-        let blocky = |m: &u8| materials.shape(*m) == Shape::Blocky;
+        let blocky = |m: &u8| materials.shape(*m) == SurfaceShape::Blocky;
         let blocky: u32 = solid.clone().filter(blocky).map(count).sum();
         // Of equal counts the lowest.
         let most = solid.rev().max_by_key(|&m| count(m)).unwrap_or(0);

@@ -26,8 +26,8 @@ impl Scene {
         let unlisted = Unlisted::Air;
         let options = TerrainOptions { placement, unlisted, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
-        let fill = |part: &mut terravox::terrain::Part<'_>| {
-            part.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));
+        let fill = |request: &mut terravox::terrain::FillRequest<'_>| {
+            request.fill_sdf(ROCK, |p| f64::from(inside_m(p.map(|v| v as f32))));
         };
         terrain.fill([-64.0, -24.0, -64.0], [64.0, 24.0, 64.0], fill).unwrap();
         let mut world = PhysicsWorld::new();

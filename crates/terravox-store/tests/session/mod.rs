@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use terravox::bodies::{LooseBody, SavedBody};
 use terravox::edit::{EditOp, History, HistoryCopy};
 use terravox::terrain::{
-    Budget, LodOptions, Part, Placement, Terrain, TerrainOptions, Unsaved, Viewer,
+    Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Unsaved, Viewer,
 };
 use terravox::voxel::{
     Cell, DenseBox, GridOptions, Held, MipBlock, Region, Snapshot, VoxelGrid, VoxelPos,
@@ -56,9 +56,9 @@ pub enum Kind {
 }
 
 /// Rock below, air above; right at every mip up to 5.
-fn generate(part: &mut Part<'_>) {
-    if part.block().pos.y < 0 {
-        part.cells().fill(8);
+fn generate(request: &mut FillRequest<'_>) {
+    if request.block().pos.y < 0 {
+        request.cells().fill(8);
     }
 }
 
@@ -289,9 +289,9 @@ fn twin_of(store: &Store) -> Terrain {
 
 /// The cells of a block as a game gets them.
 fn stored(store: &Store, block: MipBlock) -> DenseBox {
-    let fill = |part: &mut Part<'_>| store.fill(part, generate);
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     let mut cells = DenseBox::default();
-    assert!(Part::fill_block(&mut cells, block, Placement::default(), fill));
+    assert!(FillRequest::fill_block(&mut cells, block, Placement::default(), fill));
     cells
 }
 
@@ -367,7 +367,7 @@ impl Session<'_> {
 
     fn edit(&mut self) {
         let store = self.store();
-        let fill = |part: &mut Part<'_>| store.fill(part, generate);
+        let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
         self.terrain.hold([-31.5; 3], [31.5; 3], fill).unwrap();
         self.step += 1;
         self.tally.edits += 1;
@@ -386,7 +386,7 @@ impl Session<'_> {
             chunks.filter(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)).count()
         };
         let before = held(&self.terrain);
-        self.terrain.update(&viewers, budget, |part| store.fill(part, generate));
+        self.terrain.update(&viewers, budget, |request| store.fill(request, generate));
         self.tally.left += before.saturating_sub(held(&self.terrain)) as u64;
     }
 
@@ -411,9 +411,9 @@ impl Session<'_> {
         self.tally.saves += 1;
         let store = self.store();
         self.saving.push(std::thread::spawn(move || {
-            let fill = |part: &mut Part<'_>| match fate {
-                Fate::Done => store.fill(part, generate),
-                Fate::Fails => part.set_missing(),
+            let fill = |request: &mut FillRequest<'_>| match fate {
+                Fate::Done => store.fill(request, generate),
+                Fate::Fails => request.set_missing(),
                 Fate::Panics => std::panic::resume_unwind(Box::new("the generator panics")),
             };
             let done = store.save(&unsaved, fill).map(drop);
@@ -504,7 +504,7 @@ impl Session<'_> {
         let unsaved = self.terrain.unsaved().with_data(STATE, number.to_le_bytes());
         let unsaved = unsaved.with_bodies(bodies);
         let store = self.store();
-        store.save(&unsaved, |part| store.fill(part, generate)).unwrap();
+        store.save(&unsaved, |request| store.fill(request, generate)).unwrap();
         drop(store);
         self.terrain.mark_saved(&unsaved);
         self.tally.lost += u64::from(!self.terrain.is_saved());

@@ -6,7 +6,7 @@
 //! there as a fill is: a cell takes what is fuller.
 
 use super::LooseBody;
-use crate::edit::{Blend, Clip, EditError, EditOp, Editor, History, PasteOp, Place, Turn};
+use crate::edit::{Blend, Clip, EditError, EditOp, Editor, History, PasteOp, PastePose, Turn};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
 
 /// Where a body lies: its voxel (0, 0, 0) and how it is turned about that.
@@ -98,7 +98,7 @@ impl LooseBody {
             let corners = corners.map(|corner| apply(&turned, corner.to_array().map(f64::from)));
             let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round() as i32);
             let at = [0, 1, 2].map(|i| low[i] + step[i]);
-            let place = Place { at, turn, blend: Blend::Add, ..Place::default() };
+            let place = PastePose { at, turn, blend: Blend::Add, ..PastePose::default() };
             ops.push(EditOp::Paste(PasteOp { clip: Clip::copy(&self.grid, region)?, place }));
         }
         Ok(ops)
@@ -122,8 +122,11 @@ impl LooseBody {
                 sampled.set(voxel, cell);
             }
             if any {
-                let place =
-                    Place { at: part.min.to_array(), blend: Blend::Add, ..Place::default() };
+                let place = PastePose {
+                    at: part.min.to_array(),
+                    blend: Blend::Add,
+                    ..PastePose::default()
+                };
                 ops.push(EditOp::Paste(PasteOp { clip: Clip::new(sampled)?, place }));
             }
         }

@@ -10,7 +10,7 @@ use super::patch::{Patch, PatchScratch, Run, bounds_of, changed_runs, tally};
 use super::rows::{self, Liquids, RowAction, RowScratch};
 use super::stamp::{Cover, Stamp};
 use super::volume::Tally;
-use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, Place, Volume};
+use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, PastePose, Volume};
 use crate::voxel::{
     AIR, DenseBox, Held, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
@@ -46,7 +46,7 @@ pub struct Editor {
 /// An operation made ready.
 enum Job<'a> {
     Brush(&'a BrushOp, Stamp),
-    Paste(Clip, &'a Place),
+    Paste(Clip, &'a PastePose),
 }
 
 /// What is gathered while an operation is applied.
@@ -196,7 +196,7 @@ impl Editor {
 
 impl<'a> Job<'a> {
     fn new(op: &'a EditOp, grid: &Snapshot) -> Result<Job<'a>, EditError> {
-        let paste = |clip: &Clip, place: &'a Place| -> Result<Job<'a>, EditError> {
+        let paste = |clip: &Clip, place: &'a PastePose| -> Result<Job<'a>, EditError> {
             let clip = clip.placed(place)?;
             let size = clip.cells().region().max;
             let max = [0, 1, 2].map(|i| place.at[i].checked_add(size.to_array()[i]));

@@ -62,7 +62,7 @@ pub enum Brush {
     /// What is inside all of 4 to 32 planes, which must bound it.
     Convex {
         /// The planes.
-        planes: Vec<Plane>,
+        planes: Vec<HalfSpace>,
     },
     /// The inside of a closed triangle mesh.
     Mesh {
@@ -90,7 +90,7 @@ pub enum Brush {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Plane {
+pub struct HalfSpace {
     /// Out of the shape, of any length but zero.
     pub normal: [f64; 3],
     /// How far along the normal the plane lies.
@@ -129,9 +129,9 @@ impl Brush {
                 Brush::Path { points: points.iter().map(at).collect(), radius: radius * scale }
             }
             Brush::Convex { planes } => {
-                let plane = |p: &Plane| {
+                let plane = |p: &HalfSpace| {
                     let moved: f64 = (0..3).map(|i| p.normal[i] * offset[i]).sum();
-                    Plane { normal: p.normal, offset: p.offset * scale + moved }
+                    HalfSpace { normal: p.normal, offset: p.offset * scale + moved }
                 };
                 Brush::Convex { planes: planes.iter().map(plane).collect() }
             }

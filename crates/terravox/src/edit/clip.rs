@@ -23,7 +23,7 @@ pub struct Clip {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Place {
+pub struct PastePose {
     /// Where the lowest voxel of the copy, as it is then, comes to lie.
     pub at: [i32; 3],
     /// Axes along which it is mirrored.
@@ -105,7 +105,7 @@ impl Clip {
     ///
     /// # Errors
     /// If it would have more than [`MAX_CLIP_CELLS`] cells, or the scale is above 16.
-    pub fn placed(&self, place: &Place) -> Result<Clip, EditError> {
+    pub fn placed(&self, place: &PastePose) -> Result<Clip, EditError> {
         if !(-MAX_SCALE..=MAX_SCALE).contains(&place.scale) || place.scale == -1 {
             return Err(EditError::Invalid("a scale is 1 to 16, or −2 to −16 for smaller"));
         }

@@ -8,7 +8,7 @@ use crate::voxel::{Cell, VoxelPos};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
-pub struct Mask {
+pub struct EditMask {
     /// The cell's material is one of these; empty for any. Air is 0: without it, a fill
     /// makes no new ground.
     pub materials: Vec<u8>,
@@ -20,15 +20,15 @@ pub struct Mask {
     pub slope: Option<[f64; 2]>,
 }
 
-impl Mask {
+impl EditMask {
     /// Whether every cell passes.
     pub fn is_open(&self) -> bool {
         self.materials.is_empty() && self.heights.is_none() && self.slope.is_none()
     }
 
-    pub(super) fn scaled(&self, scale: f64, offset: [f64; 3]) -> Mask {
+    pub(super) fn scaled(&self, scale: f64, offset: [f64; 3]) -> EditMask {
         let heights = self.heights.map(|range| range.map(|y| y * scale + offset[1]));
-        Mask { heights, ..self.clone() }
+        EditMask { heights, ..self.clone() }
     }
 
     pub(super) fn check(&self) -> Result<(), EditError> {

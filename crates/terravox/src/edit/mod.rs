@@ -41,10 +41,10 @@ mod undo;
 mod volume;
 
 pub use apply::{Edited, Editor};
-pub use brush::{Brush, NO_TURN, Plane};
-pub use clip::{Blend, Clip, MAX_CLIP_CELLS, Place, Turn};
+pub use brush::{Brush, HalfSpace, NO_TURN};
+pub use clip::{Blend, Clip, MAX_CLIP_CELLS, PastePose, Turn};
 pub use error::EditError;
-pub use mask::Mask;
+pub use mask::EditMask;
 pub use op::{Action, BrushOp, CopyOp, EditOp, MAX_EDIT_CELLS, PasteOp};
 pub use saved::{HistoryError, HistoryErrorKind};
 pub(crate) use undo::HistoryStamp;

@@ -1,7 +1,7 @@
 //! Operations as plain data.
 
 use super::brush::MAX_LENGTH;
-use super::{Blend, Brush, Clip, EditError, Mask, Place};
+use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
 /// Most cells that one operation may reach over.
@@ -38,7 +38,7 @@ pub struct BrushOp {
     pub strength: f64,
     /// Which cells it may touch.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub mask: Mask,
+    pub mask: EditMask,
 }
 
 #[cfg(feature = "serde")]
@@ -122,7 +122,7 @@ pub struct CopyOp {
     /// One past the highest voxel that is copied.
     pub to: [i32; 3],
     /// Where it goes and how.
-    pub place: Place,
+    pub place: PastePose,
 }
 
 /// Cells that are brought along.
@@ -133,7 +133,7 @@ pub struct PasteOp {
     /// The cells.
     pub clip: Clip,
     /// Where they go and how.
-    pub place: Place,
+    pub place: PastePose,
 }
 
 impl From<BrushOp> for EditOp {
@@ -145,7 +145,7 @@ impl From<BrushOp> for EditOp {
 impl BrushOp {
     /// The action with a hard brush of full strength, everywhere.
     pub fn new(brush: Brush, action: Action) -> BrushOp {
-        BrushOp { brush, action, falloff: 0.0, strength: 1.0, mask: Mask::default() }
+        BrushOp { brush, action, falloff: 0.0, strength: 1.0, mask: EditMask::default() }
     }
 
     /// Says what is wrong with the operation's numbers, if anything.
@@ -244,14 +244,14 @@ impl EditOp {
 
     /// Writes the cells of `clip` so that its lowest voxel is `at`, over whatever is there.
     pub fn write(clip: Clip, at: VoxelPos) -> EditOp {
-        let place = Place { at: at.to_array(), blend: Blend::Replace, ..Place::default() };
+        let place = PastePose { at: at.to_array(), blend: Blend::Replace, ..PastePose::default() };
         EditOp::Paste(PasteOp { clip, place })
     }
 
     /// Copies the voxels of `region` so that the lowest one goes to `at`, leaving what is
     /// there where the copy has air.
     pub fn copy(region: Region, at: VoxelPos) -> EditOp {
-        let place = Place { at: at.to_array(), ..Place::default() };
+        let place = PastePose { at: at.to_array(), ..PastePose::default() };
         EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), place })
     }
 

@@ -3,7 +3,7 @@
 //! A ramp of one voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or
 //! √(r² + 1/12) (cylinder), so a form's radius is that much smaller than the brush's.
 
-use super::brush::Plane;
+use super::brush::HalfSpace;
 use super::stamp::{Form, Frame};
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance};
@@ -84,7 +84,7 @@ fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
 }
 
 /// The box about what is inside all planes, from the points in which three planes meet.
-fn convex_bounds(planes: &[Plane]) -> Result<[[f64; 3]; 2], EditError> {
+fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
     let planes = unit_planes(planes)?;
     let mut corners = Vec::new();
     for (i, a) in planes.iter().enumerate() {
@@ -111,8 +111,8 @@ fn convex_bounds(planes: &[Plane]) -> Result<[[f64; 3]; 2], EditError> {
     Ok(box_of(&corners))
 }
 
-fn unit_planes(planes: &[Plane]) -> Result<Vec<([f64; 3], f64)>, EditError> {
-    let unit = |plane: &Plane| {
+fn unit_planes(planes: &[HalfSpace]) -> Result<Vec<([f64; 3], f64)>, EditError> {
+    let unit = |plane: &HalfSpace| {
         let long = dot64(plane.normal, plane.normal).sqrt();
         let fine = long > 1e-9 && long < 1e9 && plane.offset.is_finite();
         fine.then(|| (plane.normal.map(|v| v / long), plane.offset / long))

@@ -85,7 +85,7 @@ fn octahedron(centre: [f64; 3], size: f64) -> Brush {
     let plane = |i: usize| {
         let normal = [0, 1, 2].map(|axis| if i >> axis & 1 == 1 { 1.0 } else { -1.0 });
         let along: f64 = (0..3).map(|axis| normal[axis] * centre[axis]).sum();
-        Plane { normal, offset: along + size }
+        HalfSpace { normal, offset: along + size }
     };
     Brush::Convex { planes: (0..8).map(plane).collect() }
 }
@@ -129,13 +129,13 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn mask() -> impl Strategy<Value = Mask> {
+fn mask() -> impl Strategy<Value = EditMask> {
     let materials = proptest::collection::vec(proptest::sample::select(vec![0u8, 1, 2, 8]), 1..3);
     prop_oneof![
-        3 => Just(Mask::default()),
-        1 => materials.prop_map(|materials| Mask { materials, ..Mask::default() }),
-        1 => (-5.0..2.0f64).prop_map(|y| Mask { heights: Some([y, y + 4.0]), ..Mask::default() }),
-        1 => (0.0..1.0f64).prop_map(|s| Mask { slope: Some([s, s + 1.0]), ..Mask::default() }),
+        3 => Just(EditMask::default()),
+        1 => materials.prop_map(|materials| EditMask { materials, ..EditMask::default() }),
+        1 => (-5.0..2.0f64).prop_map(|y| EditMask { heights: Some([y, y + 4.0]), ..EditMask::default() }),
+        1 => (0.0..1.0f64).prop_map(|s| EditMask { slope: Some([s, s + 1.0]), ..EditMask::default() }),
     ]
 }
 

@@ -1,5 +1,5 @@
 //! Where the cells of a box lie in the unit of the generator that fills it: voxels, or world
-//! metres for a [`Part`](crate::terrain::Part).
+//! metres for a [`FillRequest`](crate::terrain::FillRequest).
 
 use crate::voxel::VoxelPos;
 

@@ -33,7 +33,7 @@ impl Deep {
 /// The ground at one column of cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroundColumn {
-    /// Middle of the column, in the unit that is filled in (world metres for a `Part`).
+    /// Middle of the column, in the unit that is filled in (world metres for a `FillRequest`).
     pub x: f64,
     /// Middle of the column.
     pub z: f64,

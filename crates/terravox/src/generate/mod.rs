@@ -9,7 +9,7 @@
 //! | [`fill_sdf_bounded`] | a distance for each point, and how steep it is | near the surface |
 //! | [`fill_sdf`] | a distance for each point | every cell |
 //!
-//! [`Part`](crate::terrain::Part) has the same in world metres. [`Noise2`], [`Noise3`] and
+//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`], [`Noise3`] and
 //! [`Fractal`] are noise to build such functions of, the same on every machine; [`Hills`] is a
 //! world.
 
@@ -33,7 +33,7 @@ pub(crate) use noise::noise_3d;
 pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 pub use sdf::{RowPoints, fill_sdf};
 
-/// The ways to fill in the unit of a [`Part`](crate::terrain::Part).
+/// The ways to fill in the unit of a [`FillRequest`](crate::terrain::FillRequest).
 pub(crate) mod placed {
     pub(crate) use super::bounded::fill as fill_bounded;
     pub(crate) use super::frame::Frame;

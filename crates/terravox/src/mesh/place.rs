@@ -6,7 +6,7 @@
 //! from the corner), every sum first over the octants at low x, then over those at high
 //! x, then of the two, so that vector code gives the same bits.
 
-use crate::voxel::Shape;
+use crate::voxel::SurfaceShape;
 
 use super::corner::{SIDE, Sheet};
 use super::plane::{Plane, larger, smaller};
@@ -47,13 +47,13 @@ pub(crate) struct Firmness {
 }
 
 /// By shape.
-pub(crate) const fn firmness(shape: Shape) -> Firmness {
+pub(crate) const fn firmness(shape: SurfaceShape) -> Firmness {
     match shape {
-        Shape::Default | Shape::Blocky | Shape::Rubble => {
+        SurfaceShape::Default | SurfaceShape::Blocky | SurfaceShape::Rubble => {
             Firmness { softness_third: Some(0.2 / 3.0), ridge: 0.625 }
         }
-        Shape::Sharp => Firmness { softness_third: Some(0.05 / 3.0), ridge: 1.0 },
-        Shape::Smooth => Firmness { softness_third: None, ridge: 0.0 },
+        SurfaceShape::Sharp => Firmness { softness_third: Some(0.05 / 3.0), ridge: 1.0 },
+        SurfaceShape::Smooth => Firmness { softness_third: None, ridge: 0.0 },
     }
 }
 
@@ -84,7 +84,7 @@ struct Sums {
 pub(crate) fn place(
     planes: &[Plane; 8],
     sheet: &Sheet,
-    shape: Shape,
+    shape: SurfaceShape,
     thin: bool,
     corner: [i32; 3],
 ) -> Placed {
@@ -95,8 +95,8 @@ pub(crate) fn place(
     let met = solve(&sums, sheet.middle, firmness.softness_third);
     let mut x = settle(&sums, met, normal, if free { Some(firmness.ridge) } else { None });
     match shape {
-        Shape::Blocky => x = [0.0; 3],
-        Shape::Rubble => {
+        SurfaceShape::Blocky => x = [0.0; 3],
+        SurfaceShape::Rubble => {
             let push = rubble(corner);
             x = [x[0] + push[0], x[1] + push[1], x[2] + push[2]];
         }

@@ -24,7 +24,7 @@ impl Terrain {
     /// use terravox::terrain::Terrain;
     ///
     /// let mut terrain = Terrain::default();
-    /// terrain.hold([-30.0; 3], [30.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
+    /// terrain.hold([-30.0; 3], [30.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
     /// let dug = terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
     /// assert!(dug.removed.voxels(8) > 90.0);
     /// terrain.undo()?;

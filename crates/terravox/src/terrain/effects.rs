@@ -133,7 +133,7 @@ mod tests {
     /// Flat ground at height 0.
     fn flat(placement: Placement) -> Terrain {
         let mut terrain = Terrain::new(TerrainOptions { placement, ..Default::default() });
-        terrain.fill([-8.0; 3], [8.0; 3], |part| part.fill_sdf(8, |p| -p[1])).unwrap();
+        terrain.fill([-8.0; 3], [8.0; 3], |request| request.fill_sdf(8, |p| -p[1])).unwrap();
         terrain
     }
 

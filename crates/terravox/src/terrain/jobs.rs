@@ -1,8 +1,8 @@
 //! Work as plain data: blocks to fill, to mesh and to simplify, on any thread.
 
-use super::part::filled;
+use super::fill_request::filled;
 use super::update::{JOIN_MILLIS, Meter};
-use super::{Budget, Part, Placement, Terrain, Viewer};
+use super::{Budget, FillRequest, Placement, Terrain, Viewer};
 use crate::lod::{FillTicket, LodViewer};
 use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, Simplifier, SimplifyJob};
 use crate::voxel::{DenseBox, MipBlock};
@@ -79,7 +79,7 @@ impl Job {
 
     /// Does the work. `fill` is what [`Terrain::update`] would get; jobs of kind
     /// [`JobKind::Fill`] call it, once.
-    pub fn run(self, scratch: &mut JobScratch, fill: impl Fn(&mut Part<'_>)) -> FinishedJob {
+    pub fn run(self, scratch: &mut JobScratch, fill: impl Fn(&mut FillRequest<'_>)) -> FinishedJob {
         FinishedJob(match self.0 {
             Work::Fill { block, placement, ticket } => {
                 Finished::Fill { block, ticket, cells: filled(block, placement, &fill) }
@@ -111,8 +111,8 @@ impl Terrain {
     ///         for job in terrain.take_jobs(&[viewer], Budget::Millis(1.0), 8) {
     ///             let send = send.clone();
     ///             threads.spawn(move || {
-    ///                 let fill = |part: &mut terravox::terrain::Part<'_>| {
-    ///                     part.fill_sdf(8, |p| -p[1]);
+    ///                 let fill = |request: &mut terravox::terrain::FillRequest<'_>| {
+    ///                     request.fill_sdf(8, |p| -p[1]);
     ///                 };
     ///                 let _ = send.send(job.run(&mut JobScratch::default(), fill));
     ///             });

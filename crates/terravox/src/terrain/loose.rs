@@ -25,7 +25,7 @@ impl Terrain {
     /// let unlisted = Unlisted::Air; // around what is filled there is air
     /// let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     /// let tower = |p: [f64; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
-    /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
+    /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |request| request.fill_sdf(8, tower))?;
     /// terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 5.0))?;
     /// let cut = terrain.cut_loose(&LooseOptions::floor(-16))?;
     /// let upper = &cut.bodies[0];

@@ -5,9 +5,9 @@
 
 mod edits;
 mod effects;
+mod fill_request;
 mod jobs;
 mod loose;
-mod part;
 mod placement;
 mod rays;
 mod save;
@@ -15,8 +15,8 @@ mod shown;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
+pub use fill_request::FillRequest;
 pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
-pub use part::Part;
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
 pub use save::Unsaved;
@@ -32,7 +32,7 @@ use crate::voxel::{
     VoxelGrid,
 };
 use effects::EffectPlanes;
-use part::filled;
+use fill_request::filled;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -126,7 +126,7 @@ impl From<NotHeld> for TerrainError {
 ///
 /// let mut terrain = Terrain::new(TerrainOptions::default());
 /// let hills = |p: [f64; 3]| 4.0 * (p[0] * 0.1).sin() - p[1];
-/// terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, hills))?;
+/// terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(8, hills))?;
 /// terrain.update(&[], Budget::Unlimited, |_| {});
 /// let triangles: usize = terrain
 ///     .mesh_swaps()
@@ -331,7 +331,7 @@ impl Terrain {
         &mut self,
         min_m: impl Into<[f64; 3]>,
         max_m: impl Into<[f64; 3]>,
-        fill: impl Fn(&mut Part<'_>),
+        fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<(), TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
         for chunk in region.blocks::<5>() {

@@ -80,7 +80,7 @@ impl Terrain {
     /// let mut terrain = Terrain::default();
     /// let down = |terrain: &Terrain| terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0);
     /// assert!(down(&terrain).is_unknown(), "nothing is held yet");
-    /// terrain.hold([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
+    /// terrain.hold([-32.0; 3], [32.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
     /// let RayOutcome::Hit(hit) = down(&terrain) else { panic!("there is ground") };
     /// assert!((hit.distance_m - 20.0).abs() < 1e-3 && hit.material == 8);
     /// # Ok::<(), terravox::terrain::TerrainError>(())

@@ -71,7 +71,7 @@ impl Terrain {
     /// use terravox::terrain::Terrain;
     ///
     /// let mut terrain = Terrain::default();
-    /// terrain.hold([-30.0; 3], [30.0; 3], |part| part.fill_sdf(8, |p| -p[1]))?;
+    /// terrain.hold([-30.0; 3], [30.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
     /// assert!(terrain.is_saved(), "what the generator made can be made again");
     /// terrain.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
     ///

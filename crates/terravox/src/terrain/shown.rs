@@ -20,7 +20,7 @@ impl ShownMesh {
     /// let placement = Placement { voxel_size_m: 0.5, ..Placement::default() };
     /// let mut terrain = Terrain::new(TerrainOptions { placement, ..TerrainOptions::default() });
     /// let viewer = Viewer { distance_m: 50.0, ..Viewer::at([0.0, 2.0, 0.0]) };
-    /// terrain.update(&[viewer], Budget::Unlimited, |part| part.fill_sdf(8, |p| 1.0 - p[1]));
+    /// terrain.update(&[viewer], Budget::Unlimited, |request| request.fill_sdf(8, |p| 1.0 - p[1]));
     /// for swap in terrain.mesh_swaps() {
     ///     for shown in swap.added {
     ///         let model = shown.transform_from(&terrain.placement(), [16.0, 0.0, 16.0]).matrix();

@@ -18,7 +18,7 @@ fn hills(p: [f64; 3]) -> f64 {
 fn small_world() -> Terrain {
     let unlisted = Unlisted::Air;
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
-    terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(ROCK, hills)).unwrap();
+    terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(ROCK, hills)).unwrap();
     terrain
 }
 
@@ -123,8 +123,8 @@ fn streamed() -> (Terrain, [Viewer; 1]) {
     (terrain, [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 200.0 }])
 }
 
-fn fill_hills(part: &mut Part<'_>) {
-    part.fill_sdf(ROCK, hills);
+fn fill_hills(request: &mut FillRequest<'_>) {
+    request.fill_sdf(ROCK, hills);
 }
 
 proptest! {
@@ -146,7 +146,7 @@ proptest! {
                     (0, 0) => drop(job),
                     (1, _) => drop(job.run(&mut scratch, fill_hills)),
                     (2 | 3, _) => late.push(job.run(&mut scratch, fill_hills)),
-                    (4, 1) => drop(job.run(&mut scratch, |part| part.set_missing())),
+                    (4, 1) => drop(job.run(&mut scratch, |request| request.set_missing())),
                     _ => terrain.finish_job(job.run(&mut scratch, fill_hills)),
                 }
             }
@@ -207,9 +207,9 @@ fn a_far_view_takes_the_place_of_the_island_around_the_viewer() {
 #[test]
 fn where_near_ground_cannot_be_had_the_rest_is_shown() {
     let (mut terrain, viewers) = streamed();
-    let near = |part: &mut Part<'_>| match part.block().mip {
-        0 => part.set_missing(),
-        _ => fill_hills(part),
+    let near = |request: &mut FillRequest<'_>| match request.block().mip {
+        0 => request.set_missing(),
+        _ => fill_hills(request),
     };
     for _ in 0..4 {
         terrain.update(&viewers, Budget::Unlimited, near);
@@ -248,8 +248,8 @@ fn far_from_the_origin_all_is_as_near_it() {
         let mut terrain = Terrain::new(options);
         let world = move |p: [f64; 3]| [0, 1, 2].map(|i| p[i] + origin_m[i]);
         let viewers = [Viewer { position_m: world([3.0, 9.0, -2.0]), distance_m: 200.0 }];
-        let fill = move |part: &mut Part<'_>| {
-            part.fill_sdf(ROCK, |p| hills([0, 1, 2].map(|i| p[i] - origin_m[i])));
+        let fill = move |request: &mut FillRequest<'_>| {
+            request.fill_sdf(ROCK, |p| hills([0, 1, 2].map(|i| p[i] - origin_m[i])));
         };
         terrain.update(&viewers, Budget::Unlimited, fill);
         let hit = terrain.ray(world([3.0, 9.0, -2.0]), [0.1, -1.0, 0.0], 50.0).hit().unwrap();
@@ -327,9 +327,9 @@ fn two_jobs_that_take_most_of_a_budget_never_meet_in_an_update() {
     let (mut longest, mut filled) = (0.0f64, 0);
     for _ in 0..400 {
         let start = millis();
-        terrain.update(&viewers, Budget::Millis(3.0), |part| {
+        terrain.update(&viewers, Budget::Millis(3.0), |request| {
             MICROS.fetch_add(2500, Relaxed);
-            fill_hills(part);
+            fill_hills(request);
         });
         longest = longest.max(millis() - start);
         filled += usize::from(millis() > start);
@@ -375,7 +375,9 @@ fn metres_and_voxels_agree_at_other_sizes() {
     let options = TerrainOptions { placement, ..TerrainOptions::default() };
     let mut terrain = Terrain::new(options);
     let floor = |p: [f64; 3]| 1.0 - p[1];
-    terrain.fill([96.0, -8.0, -8.0], [104.0, 8.0, 8.0], |part| part.fill_sdf(ROCK, floor)).unwrap();
+    terrain
+        .fill([96.0, -8.0, -8.0], [104.0, 8.0, 8.0], |request| request.fill_sdf(ROCK, floor))
+        .unwrap();
     let cell = |y| terrain.grid().cell(VoxelPos::new(0, y, 0)).unwrap();
     assert_eq!((cell(3), cell(4)), (Cell::full(ROCK), Cell::AIR), "a floor at 1 m, 4 voxels");
     terrain.update(&[], Budget::Unlimited, |_| {});
@@ -419,7 +421,7 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     let viewers = [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 130.0 }];
     let mut drawn = BTreeMap::new();
     let mut frame = |terrain: &mut Terrain| {
-        terrain.update(&viewers, Budget::Unlimited, |part| part.fill_sdf(ROCK, hills));
+        terrain.update(&viewers, Budget::Unlimited, |request| request.fill_sdf(ROCK, hills));
         let mut changed = Vec::new();
         for swap in terrain.mesh_swaps() {
             swap.removed.iter().for_each(|block| drop(drawn.remove(block)));
@@ -446,7 +448,7 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     let error = terrain.edit(&far).expect_err("nobody is there").to_string();
     assert!(error.contains("Terrain::hold"), "{error}");
     terrain
-        .hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |part| part.fill_sdf(ROCK, hills))
+        .hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |request| request.fill_sdf(ROCK, hills))
         .expect("the fill has all");
     assert!(terrain.edit(&far).expect("it is held").removed.voxels(ROCK) > 50.0);
 }
@@ -463,7 +465,7 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
         let off = (p[0] - 12.0).hypot(p[2]);
         (1.5 - off).min(8.0 - p[1]).max((6.0 - off).min(1.5 - (p[1] - 9.0).abs())).max(-p[1])
     };
-    let fill = |part: &mut Part<'_>| part.fill_sdf(ROCK, mushroom);
+    let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, mushroom);
     terrain.fill([0.0, -8.0, -12.0], [24.0, 16.0, 12.0], fill).unwrap();
     let whole = terrain.grid().digest().unwrap();
     // Nobody knows the ground around: it holds what is there.

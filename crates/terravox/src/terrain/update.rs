@@ -1,8 +1,8 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
+use super::fill_request::filled;
 use super::jobs::{Job, JobKind, JobScratch};
-use super::part::filled;
-use super::{Part, Placement, Terrain, TerrainError};
+use super::{FillRequest, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
 use rustc_hash::FxHashMap;
@@ -229,12 +229,12 @@ impl Terrain {
     /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
     ///
     /// # Panics
-    /// If `fill` gives a part another region.
+    /// If `fill` changes the region of the cells.
     pub fn update(
         &mut self,
         viewers: &[Viewer],
         budget: Budget,
-        fill: impl Fn(&mut Part<'_>) + Sync,
+        fill: impl Fn(&mut FillRequest<'_>) + Sync,
     ) {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
@@ -266,7 +266,7 @@ impl Terrain {
         &mut self,
         jobs: Vec<Job>,
         meter: &mut Meter,
-        fill: &(impl Fn(&mut Part<'_>) + Sync),
+        fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
     ) {
         meter.spent += jobs.len();
         let classes: Vec<_> = jobs.iter().map(class_of).collect();
@@ -338,7 +338,7 @@ impl Terrain {
         &mut self,
         min_m: impl Into<[f64; 3]>,
         max_m: impl Into<[f64; 3]>,
-        fill: impl Fn(&mut Part<'_>) + Sync,
+        fill: impl Fn(&mut FillRequest<'_>) + Sync,
     ) -> Result<(), TerrainError> {
         let region = self.checked_region(min_m, max_m, MAX_BOX_CELLS)?;
         for blocks in self.lod.missing(&mut self.grid, region) {
@@ -425,7 +425,7 @@ fn at_once(budget: Budget) -> usize {
 fn fill_all(
     blocks: Vec<MipBlock>,
     placement: Placement,
-    fill: &(impl Fn(&mut Part<'_>) + Sync),
+    fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
     each(blocks, |block| (block, filled(block, placement, fill)))
 }

@@ -21,7 +21,7 @@ pub enum Kind {
 /// How a material's surface is shaped: where mesh vertices lie, never how they connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Shape {
+pub enum SurfaceShape {
     /// Rounded, with creases kept a little.
     #[default]
     Default,
@@ -44,7 +44,7 @@ pub struct Material {
     /// Air, liquid or solid. Never changes in a world that has data.
     pub kind: Kind,
     /// Shape of the surface.
-    pub shape: Shape,
+    pub shape: SurfaceShape,
     /// sRGB colour.
     pub colour: [u8; 3],
     /// Coulomb friction coefficient.
@@ -63,7 +63,7 @@ impl Default for Material {
         Material {
             name: String::new(),
             kind: Kind::Solid,
-            shape: Shape::Default,
+            shape: SurfaceShape::Default,
             colour: [128; 3],
             friction: 0.6,
             restitution: 0.1,
@@ -119,7 +119,7 @@ impl std::error::Error for MaterialTableError {}
 pub struct MaterialTable {
     materials: Vec<Material>,
     kinds: [Kind; 256],
-    shapes: [Shape; 256],
+    shapes: [SurfaceShape; 256],
 }
 
 impl MaterialTable {
@@ -152,7 +152,7 @@ impl MaterialTable {
     }
 
     /// Sets the shape of a listed material; `false` if it is not listed.
-    pub fn set_shape(&mut self, id: u8, shape: Shape) -> bool {
+    pub fn set_shape(&mut self, id: u8, shape: SurfaceShape) -> bool {
         match self.materials.get_mut(usize::from(id)) {
             Some(material) => {
                 material.shape = shape;
@@ -182,13 +182,13 @@ impl MaterialTable {
 
     /// Shape of `id`.
     #[inline]
-    pub fn shape(&self, id: u8) -> Shape {
+    pub fn shape(&self, id: u8) -> SurfaceShape {
         self.shapes[usize::from(id)]
     }
 
     /// Shapes of all 256 ids.
     #[inline]
-    pub fn shapes(&self) -> &[Shape; 256] {
+    pub fn shapes(&self) -> &[SurfaceShape; 256] {
         &self.shapes
     }
 
@@ -242,7 +242,7 @@ impl TryFrom<Vec<Material>> for MaterialTable {
             )));
         }
         let mut kinds = [Kind::Solid; 256];
-        let mut shapes = [Shape::Default; 256];
+        let mut shapes = [SurfaceShape::Default; 256];
         kinds[0] = Kind::Air;
         for (id, material) in materials.iter().enumerate() {
             kinds[id] = material.kind;
@@ -272,7 +272,7 @@ impl DefaultMaterial {
         Material {
             name: self.0.to_owned(),
             kind: self.1,
-            shape: Shape::Default,
+            shape: SurfaceShape::Default,
             colour: self.2,
             friction: self.3,
             restitution: self.4,

@@ -31,7 +31,7 @@ pub use dense::{DenseBox, MAX_BOX_CELLS};
 pub use far::MAX_FAR_MIP;
 pub use grid::{GridOptions, Held, Unlisted, VoxelGrid};
 pub use known::Known;
-pub use material::{Kind, Material, MaterialTable, MaterialTableError, Shape};
+pub use material::{Kind, Material, MaterialTable, MaterialTableError, SurfaceShape};
 pub use mip_block::MipBlock;
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};

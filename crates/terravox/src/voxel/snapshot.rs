@@ -4,7 +4,7 @@ use super::cell::{Cell, ROW_CELLS, Row};
 use super::chunk::{Chunk, ChunkView};
 use super::far::{FarCells, FarTable};
 use super::grid::{GridOptions, Held, Unlisted};
-use super::material::{Kind, MaterialTable, Shape};
+use super::material::{Kind, MaterialTable, SurfaceShape};
 use super::mip_block::MipBlock;
 use super::page::{Page, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
@@ -312,11 +312,11 @@ fn digest_materials(hash: &mut Xxh3, materials: &MaterialTable) {
             Kind::Solid => 2,
         };
         let shape = match material.shape {
-            Shape::Default => 0,
-            Shape::Smooth => 1,
-            Shape::Sharp => 2,
-            Shape::Blocky => 3,
-            Shape::Rubble => 4,
+            SurfaceShape::Default => 0,
+            SurfaceShape::Smooth => 1,
+            SurfaceShape::Sharp => 2,
+            SurfaceShape::Blocky => 3,
+            SurfaceShape::Rubble => 4,
         };
         hash.update(&[kind, shape]);
         hash.update(&material.colour);

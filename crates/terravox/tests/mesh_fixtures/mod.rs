@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
-use terravox::voxel::{Cell, DenseBox, Material, MaterialTable, Region, Shape, VoxelPos};
+use terravox::voxel::{Cell, DenseBox, Material, MaterialTable, Region, SurfaceShape, VoxelPos};
 
 /// Xorshift: numbers that are the same on every machine.
 pub struct Numbers(u64);
@@ -86,7 +86,13 @@ pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
 /// A table in which materials 2.. have the five shapes in turn.
 pub fn shaped_table() -> MaterialTable {
     let mut table = MaterialTable::default();
-    let shapes = [Shape::Default, Shape::Smooth, Shape::Sharp, Shape::Blocky, Shape::Rubble];
+    let shapes = [
+        SurfaceShape::Default,
+        SurfaceShape::Smooth,
+        SurfaceShape::Sharp,
+        SurfaceShape::Blocky,
+        SurfaceShape::Rubble,
+    ];
     for id in 2..23 {
         table.set_shape(id, shapes[usize::from(id) % 5]);
     }
@@ -94,7 +100,7 @@ pub fn shaped_table() -> MaterialTable {
 }
 
 /// A table in which all solids have one shape.
-pub fn table_of(shape: Shape) -> MaterialTable {
+pub fn table_of(shape: SurfaceShape) -> MaterialTable {
     let mut table = MaterialTable::default();
     for id in 2..23 {
         table.set_shape(id, shape);

@@ -16,7 +16,7 @@ pub fn hills(x: f32, z: f32) -> f32 {
 pub fn blocks() -> Vec<([f32; 3], Arc<BlockGround>)> {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let inside = |p: [f64; 3]| f64::from(hills(p[0] as f32, p[2] as f32)) - p[1];
-    terrain.fill([-32.0; 3], [32.0; 3], |part| part.fill_sdf(8, inside)).unwrap();
+    terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(8, inside)).unwrap();
     let collider = terrain.collider();
     let mut scratch = GroundScratch::default();
     let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use rapier3d::prelude::*;
 use terravox::collide::{Block, Collider, Unbuilt};
-use terravox::terrain::{Budget, Part, Terrain, TerrainOptions};
+use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::Unlisted;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
@@ -29,8 +29,9 @@ impl Scene {
         // Around what is filled there is air.
         let unlisted = Unlisted::Air;
         let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
-        let fill =
-            |part: &mut Part<'_>| part.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into());
+        let fill = |request: &mut FillRequest<'_>| {
+            request.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into())
+        };
         let Ok(()) = terrain.fill(min.map(f64::from), max.map(f64::from), fill) else {
             unreachable!("within the limits")
         };

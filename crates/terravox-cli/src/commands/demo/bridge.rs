@@ -12,7 +12,7 @@ use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
 use terravox::bodies::{LooseBody, LooseOptions};
 use terravox::edit::EditOp;
 use terravox::mesh::shade::UNSET;
-use terravox::terrain::{Part, Terrain, TerrainError, TerrainOptions};
+use terravox::terrain::{FillRequest, Terrain, TerrainError, TerrainOptions};
 use terravox::voxel::{DenseBox, GridOptions, NotHeld, Unlisted, VoxelGrid};
 use terravox_cli::render::{Camera, Image, PictureOptions, Scene};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
@@ -126,8 +126,8 @@ fn valley() -> Result<Terrain, TerrainError> {
         _ if p[1] > 3.5 => GRASS,
         _ => ROCK,
     };
-    let fill = |part: &mut Part<'_>| {
-        part.fill_sdf_with(|p| bridge(p).into_iter().fold(gorge(p), f64::max), material);
+    let fill = |request: &mut FillRequest<'_>| {
+        request.fill_sdf_with(|p| bridge(p).into_iter().fold(gorge(p), f64::max), material);
     };
     terrain.fill(min.map(f64::from), max.map(f64::from), fill)?;
     Ok(terrain)

@@ -99,12 +99,12 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> Outcome<()> {
     }
     let hills = far::grows_from(store).map_err(store_failure)?;
     let unsaved = Unsaved::from(chunks).with_history(history);
-    let saved = store.save(&unsaved, |part| match &hills {
+    let saved = store.save(&unsaved, |request| match &hills {
         Some(hills) => {
-            let mip = part.block().mip;
-            hills.fill(part.cells(), mip);
+            let mip = request.block().mip;
+            hills.fill(request.cells(), mip);
         }
-        None => part.set_missing(),
+        None => request.set_missing(),
     });
     saved.map(drop).map_err(store_failure)
 }

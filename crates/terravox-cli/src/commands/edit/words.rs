@@ -2,7 +2,7 @@
 
 use super::in_voxels;
 use std::collections::BTreeMap;
-use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditOp, Mask, NO_TURN, Place};
+use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, NO_TURN, PastePose};
 use terravox::voxel::{MaterialTable, WATER};
 use terravox_store::WorldInfo;
 
@@ -45,7 +45,7 @@ fn brush_op(
     let mut op = BrushOp::new(brush, action);
     op.falloff = words.optional("falloff", number)?.unwrap_or(0.0);
     op.strength = words.optional("strength", number)?.unwrap_or(1.0);
-    op.mask = Mask {
+    op.mask = EditMask {
         heights: words.optional("heights", range)?,
         slope: words.optional("slope", range)?,
         materials: words
@@ -142,7 +142,7 @@ fn copy(words: &mut Words<'_>, info: &WorldInfo) -> Result<EditOp, String> {
         [0, 1, 2].map(|i| ((p[i] - info.origin_m[i]) / info.voxel_size_m).floor() as i32)
     };
     let [a, b] = [voxel(words.point()?), voxel(words.point()?)];
-    let place = Place {
+    let place = PastePose {
         at: voxel(words.needed("to", triple)?),
         turn: [0, words.optional("turn", quarter_turns)?.unwrap_or(0), 0],
         mirror: words.optional("mirror", axes)?.unwrap_or_default(),
@@ -285,7 +285,7 @@ mod tests {
         let soft = BrushOp { falloff: 4.0, strength: 0.5, ..dig };
         assert_eq!(read("dig ball r=6 10,20,30 strength=0.5 falloff=2"), Ok(soft.into()));
         let copied = read("copy 2,0,0 1,1,1 to=5,5,5 turn=90 mirror=x scale=-2 blend=add");
-        let place = Place {
+        let place = PastePose {
             at: [8, 10, 10],
             mirror: [true, false, false],
             turn: [0, 1, 0],

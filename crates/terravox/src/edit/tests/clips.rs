@@ -18,7 +18,7 @@ proptest! {
     ) {
         let grid = ground(9, true);
         let clip = Clip::copy(&grid, Region::new([-3, -4, -5], [4, 2, 6])).expect("it is held");
-        let placed = clip.placed(&Place { mirror, turn, ..Place::default() }).expect("it fits");
+        let placed = clip.placed(&PastePose { mirror, turn, ..PastePose::default() }).expect("it fits");
         // Where a cell goes, by hand: about the middle, in half voxels.
         let size = clip.cells().region().max.to_array();
         let new_size = placed.cells().region().max.to_array();
@@ -67,7 +67,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
     for (blend, at) in [(Blend::Over, 0), (Blend::Add, 1), (Blend::Replace, 2)] {
         let mut grid = ground(3, false);
         let clip = Clip::copy(&grid, region).expect("it is held");
-        let place = Place { at: [at, 3, at], blend, ..Place::default() };
+        let place = PastePose { at: [at, 3, at], blend, ..PastePose::default() };
         let target = Region::new([at, 3, at], [at + 12, 15, at + 12]);
         let old = cells_of(&grid, target);
         apply(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), place }));
@@ -85,7 +85,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
     let mut other = ground(3, false);
     let clip = Clip::copy(&grid, region).expect("it is held");
     apply(&mut grid, EditOp::copy(region, VoxelPos::new(2, 3, -5)));
-    let place = Place { at: [2, 3, -5], ..Place::default() };
+    let place = PastePose { at: [2, 3, -5], ..PastePose::default() };
     apply(&mut other, EditOp::Paste(PasteOp { clip, place }));
     assert_eq!(digest(&grid), digest(&other));
 }
@@ -103,7 +103,7 @@ fn scaled_balls_are_balls() {
     };
     let own = volume(&clip);
     for (scale, factor) in [(2, 8.0), (3, 27.0), (-2, 1.0 / 8.0)] {
-        let scaled = clip.placed(&Place { scale, ..Place::default() }).expect("it fits");
+        let scaled = clip.placed(&PastePose { scale, ..PastePose::default() }).expect("it fits");
         let share = volume(&scaled) / (own * factor);
         assert!((share - 1.0).abs() < 0.04, "{scale}: {share}");
         let partial = scaled.cells().occupancies().iter().filter(|&&o| o > 0 && o < 255).count();

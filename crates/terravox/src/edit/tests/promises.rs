@@ -161,15 +161,15 @@ fn masks_keep_what_they_name_and_slopes_are_those_of_the_ground() {
     let ball = Brush::Ball { centre: [0.0; 3], radius: 10.0 };
     let paint =
         |mask| BrushOp { mask, ..BrushOp::new(ball.clone(), Action::Paint { material: 2 }) };
-    let heights = Mask { heights: Some([-3.0, -1.0]), ..Mask::default() };
+    let heights = EditMask { heights: Some([-3.0, -1.0]), ..EditMask::default() };
     let painted = apply(&mut grid, paint(heights));
     assert_eq!((painted.region.min.y, painted.region.max.y), (-3, -1));
-    let flat = Mask { slope: Some([0.0, 0.1]), ..Mask::default() };
+    let flat = EditMask { slope: Some([0.0, 0.1]), ..EditMask::default() };
     let grass = apply(&mut grid, paint(flat));
     assert_eq!((grass.region.min.y, grass.region.max.y), (-1, 0), "the surface, nothing below");
-    let steep = Mask { slope: Some([0.5, 9.0]), ..Mask::default() };
+    let steep = EditMask { slope: Some([0.5, 9.0]), ..EditMask::default() };
     assert_eq!(apply(&mut grid, paint(steep)), Edited::default());
-    let only = Mask { materials: vec![7], ..Mask::default() };
+    let only = EditMask { materials: vec![7], ..EditMask::default() };
     assert_eq!(apply(&mut grid, paint(only)), Edited::default());
 }
 

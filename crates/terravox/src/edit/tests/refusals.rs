@@ -84,7 +84,7 @@ fn actions_that_make_no_sense() {
     refused(&mut grid, with(Action::Roughen { amount: 0.5, size: 0.0, seed: 1 }));
     let flat = |normal| Action::Flatten { point: [0.0; 3], normal, material: None };
     refused(&mut grid, with(flat([0.0; 3])));
-    let upside_down = Mask { heights: Some([3.0, 1.0]), ..Mask::default() };
+    let upside_down = EditMask { heights: Some([3.0, 1.0]), ..EditMask::default() };
     refused(&mut grid, BrushOp { mask: upside_down, ..with(Action::Dig) });
 }
 
@@ -110,7 +110,7 @@ fn copies_beyond_the_limits() {
         EditError::BeyondLimits(_)
     ));
     for scale in [16, -1, 17, i32::MIN] {
-        let place = Place { scale, ..Place::default() };
+        let place = PastePose { scale, ..PastePose::default() };
         refused(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), place }));
     }
 }

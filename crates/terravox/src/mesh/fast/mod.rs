@@ -21,7 +21,7 @@ mod sse2;
 mod vertices;
 mod walk;
 
-use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, Shape, WATER};
+use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, SurfaceShape, WATER};
 
 use super::cells::{Cells, LiquidCells, SoakedCells, SolidCells};
 use super::mixed::Features;
@@ -93,13 +93,13 @@ struct Scratch {
 #[derive(Debug)]
 struct Known {
     kinds: [Kind; 256],
-    shapes: [Shape; 256],
+    shapes: [SurfaceShape; 256],
     solid: [bool; 256],
     liquid: [bool; 256],
     /// Whether ids 0 and 1 are air and liquid and all others solid.
     usual: bool,
     /// The shape of all solids, and of all liquids, if they do not differ.
-    only: [Option<Shape>; 2],
+    only: [Option<SurfaceShape>; 2],
 }
 
 impl Default for Known {
@@ -588,7 +588,7 @@ fn place_hull<M: Machine, C: Cells, const W: usize>(
 }
 
 /// The shape of all materials of a kind, if they do not differ.
-fn only_shape(table: &MaterialTable, kind: Kind) -> Option<Shape> {
+fn only_shape(table: &MaterialTable, kind: Kind) -> Option<SurfaceShape> {
     let mut shapes = (0..=255).filter(|&id| table.kind(id) == kind).map(|id| table.shape(id));
     let first = shapes.next()?;
     shapes.all(|shape| shape == first).then_some(first)

@@ -7,7 +7,7 @@ use crate::mesh::corner::CORNERS;
 use crate::mesh::place::{firmness, rubble};
 use crate::mesh::surface::Surface;
 use crate::mesh::vertex::Writer;
-use crate::voxel::{Shape, VoxelPos};
+use crate::voxel::{SurfaceShape, VoxelPos};
 
 use super::machine::{Job, Machine};
 use super::rows::{Bits, Grid, any, or, pair, row};
@@ -27,13 +27,13 @@ static SPECIAL: [bool; 256] = {
 
 /// Sets what a shape asks of a lane.
 #[inline(always)]
-fn set_shape(shapes: &mut Shapes, lane: usize, shape: Shape, corner: VoxelPos) {
+fn set_shape(shapes: &mut Shapes, lane: usize, shape: SurfaceShape, corner: VoxelPos) {
     let firmness = firmness(shape);
     shapes.softness_third[lane] = firmness.softness_third.unwrap_or(0.0);
     shapes.smooth[lane] = u32::from(firmness.softness_third.is_none());
     shapes.ridge[lane] = firmness.ridge;
-    shapes.blocky[lane] = u32::from(shape == Shape::Blocky);
-    let push = if shape == Shape::Rubble { rubble(corner.to_array()) } else { [0.0; 3] };
+    shapes.blocky[lane] = u32::from(shape == SurfaceShape::Blocky);
+    let push = if shape == SurfaceShape::Rubble { rubble(corner.to_array()) } else { [0.0; 3] };
     for axis in 0..3 {
         shapes.push[axis][lane] = push[axis];
     }
@@ -106,7 +106,7 @@ impl<C: Cells, const W: usize> Job for PlaceVertices<'_, '_, C, W> {
         s.special.clear();
         s.by_rules.clear();
         let firmness = match only {
-            None | Some(Shape::Rubble | Shape::Blocky) => None,
+            None | Some(SurfaceShape::Rubble | SurfaceShape::Blocky) => None,
             Some(shape) => Some(firmness(shape)),
         };
         let mut batches = [Batch::EMPTY; BATCHES];

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::mesh::{BlockMesh, Mesher, MorphTargets, PAD, Surface, VertexKey, morphed};
-use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, Shape, VoxelPos};
+use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelPos};
 
 use super::naive::{Shown, Target, Twin};
 use super::tilings::{Data, World};
@@ -257,7 +257,12 @@ fn blocks_show_what_the_rules_say_slow() {
         let first = VoxelPos::new(-1, seed as i32 * 1000, 0);
         let world = World::random(data, seed, 8, mips, (first, [2, 1, 1]), 1 + seed as usize % 2);
         let mut table = MaterialTable::default();
-        for (id, shape) in (2..6).zip([Shape::Smooth, Shape::Sharp, Shape::Blocky, Shape::Rubble]) {
+        for (id, shape) in (2..6).zip([
+            SurfaceShape::Smooth,
+            SurfaceShape::Sharp,
+            SurfaceShape::Blocky,
+            SurfaceShape::Rubble,
+        ]) {
             if seed % 2 == 0 {
                 table.set_shape(id, shape);
             }

@@ -1,11 +1,11 @@
 use super::*;
 use crate::bodies::LooseOptions;
 use crate::edit::EditOp;
-use crate::terrain::{Budget, JobKind, JobScratch, Part, Placement, Viewer};
+use crate::terrain::{Budget, FillRequest, JobKind, JobScratch, Placement, Viewer};
 use crate::voxel::{Cell, DenseBox, MipBlock, Region, VoxelGrid, VoxelPos};
 
-fn ground(part: &mut Part<'_>) {
-    part.fill_sdf(8, |p| -p[1]);
+fn ground(request: &mut FillRequest<'_>) {
+    request.fill_sdf(8, |p| -p[1]);
 }
 
 /// A streamed world with ground near the origin.

@@ -7,7 +7,7 @@ use crate::generate::placed::{self, Frame, Ground, ROW};
 use crate::generate::{Deep, GroundColumn, RowPoints, Slope};
 use crate::voxel::{DenseBox, MipBlock};
 
-/// A part of the world that a generator fills: 32³ cells, those of mip n 2ⁿ voxels wide.
+/// A block of the world for a generator to fill: 32³ cells of mip n, each 2ⁿ voxels wide.
 ///
 /// All points, lengths and distances are in world metres, f64, so that ground far from the origin
 /// is as exact as beside it. The functions that a fill is given may be `FnMut`, to keep caches
@@ -16,19 +16,19 @@ use crate::voxel::{DenseBox, MipBlock};
 ///
 /// ```
 /// use terravox::generate::Fractal;
-/// use terravox::terrain::{Part, Terrain, TerrainOptions};
+/// use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 ///
 /// let hills = Fractal::new(7, 90.0, 6.0);
 /// let most = hills.max_2d();
-/// let fill = |part: &mut Part<'_>| {
+/// let fill = |request: &mut FillRequest<'_>| {
 ///     let mut near = hills.cursor_2d();
-///     part.fill_height(8, -most..=most, |x, z| near.at(x, z));
+///     request.fill_height(8, -most..=most, |x, z| near.at(x, z));
 /// };
 /// let mut terrain = Terrain::new(TerrainOptions::default());
 /// terrain.fill([-32.0; 3], [32.0; 3], fill)?;
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
-pub struct Part<'a> {
+pub struct FillRequest<'a> {
     cells: &'a mut DenseBox,
     block: MipBlock,
     placement: Placement,
@@ -37,19 +37,19 @@ pub struct Part<'a> {
     is_written: bool,
 }
 
-impl Part<'_> {
+impl FillRequest<'_> {
     /// Fills a block outside of a [`Terrain`](super::Terrain), on any thread, by what
     /// [`Terrain::update`](super::Terrain::update) takes. `cells` become those of the block; their
     /// memory is reused. Returns false if `fill` says that they cannot be had now
-    /// ([`Part::set_missing`]).
+    /// ([`FillRequest::set_missing`]).
     ///
     /// ```
-    /// use terravox::terrain::{Part, Placement};
+    /// use terravox::terrain::{FillRequest, Placement};
     /// use terravox::voxel::{DenseBox, MipBlock};
     ///
-    /// let ground = |part: &mut Part<'_>| part.fill_height(8, 0.0..=0.0, |_, _| 0.0);
+    /// let ground = |request: &mut FillRequest<'_>| request.fill_height(8, 0.0..=0.0, |_, _| 0.0);
     /// let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0, -1, 0]));
-    /// assert!(Part::fill_block(&mut cells, block, Placement::default(), ground));
+    /// assert!(FillRequest::fill_block(&mut cells, block, Placement::default(), ground));
     /// assert!(cells.materials().iter().all(|&material| material == 8));
     /// ```
     ///
@@ -59,16 +59,21 @@ impl Part<'_> {
         cells: &mut DenseBox,
         block: MipBlock,
         placement: Placement,
-        fill: impl FnOnce(&mut Part<'_>),
+        fill: impl FnOnce(&mut FillRequest<'_>),
     ) -> bool {
-        // Not cleared: whatever fills a part writes every cell.
+        // Not cleared: every fill method writes every cell.
         cells.resize(block.cells());
-        let mut part = Part { cells, block, placement, missing: false, is_written: false };
-        fill(&mut part);
-        let missing = part.missing;
-        part.cells();
+        let mut request =
+            FillRequest { cells, block, placement, missing: false, is_written: false };
+        fill(&mut request);
+        let missing = request.missing;
+        request.cells();
         // A fill may have made the box anew; its place is the block's all the same.
-        assert_eq!(cells.region(), block.cells(), "a fill keeps the region of its part");
+        assert_eq!(
+            cells.region(),
+            block.cells(),
+            "FillRequest::cells must keep the region of the block"
+        );
         !missing
     }
 
@@ -90,16 +95,16 @@ impl Part<'_> {
     /// Edge of a cell in metres.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
-    /// # Part::fill_block(
+    /// # FillRequest::fill_block(
     /// #     &mut DenseBox::default(),
     /// #     MipBlock::new(3, [1, 0, -1]),
     /// #     Placement::default(),
-    /// #     |part| {
-    /// // The part of MipBlock::new(3, [1, 0, -1]), in voxels of a metre:
-    /// assert_eq!((part.mip(), part.cell_size_m()), (3, 8.0));
-    /// assert_eq!(part.bounds_m(), ([256.0, 0.0, -256.0], [512.0, 256.0, 0.0]));
+    /// #     |request| {
+    /// // The request for MipBlock::new(3, [1, 0, -1]), in voxels of a metre:
+    /// assert_eq!((request.mip(), request.cell_size_m()), (3, 8.0));
+    /// assert_eq!(request.bounds_m(), ([256.0, 0.0, -256.0], [512.0, 256.0, 0.0]));
     /// # });
     /// ```
     pub fn cell_size_m(&self) -> f64 {
@@ -140,32 +145,32 @@ impl Part<'_> {
     /// Makes all of it full cells of one material; 0 is air.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{Cell, DenseBox, MipBlock, VoxelPos};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill(8);
-    /// assert_eq!(part.cells().cell(VoxelPos::ZERO), Cell::full(8));
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill(8);
+    /// assert_eq!(request.cells().cell(VoxelPos::ZERO), Cell::full(8));
     /// # });
     /// ```
     pub fn fill(&mut self, material: u8) {
         self.unwritten().fill(material);
     }
 
-    /// Fills the part with one material below `height_m(x, z)`, metres.
+    /// Fills the block with one material below `height_m(x, z)`, metres.
     ///
     /// `height_m` is asked once for each column of cells and once for each column beside the
-    /// part, whose heights give the slopes. `heights_m` is the range that it never leaves, or `..`
+    /// block, whose heights give the slopes. `heights_m` is the range that it never leaves, or `..`
     /// if that is unknown: parts outside ask nothing, and cost a microsecond. Builds with debug
     /// assertions check the range. NaN is no ground at all, and only in ranges without a lower
     /// end (`..=8.0`).
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
     /// # });
     /// ```
     ///
@@ -180,7 +185,7 @@ impl Part<'_> {
         self.ground(&heights_m, None).fill_one(self.unwritten(), material, height_m);
     }
 
-    /// As [`Part::fill_height`], with materials.
+    /// As [`FillRequest::fill_height`], with materials.
     ///
     /// `material(column)` is asked once a column and returns the function of that column that
     /// gives the material at a height `y` and a depth straight below the ground, metres; below 0
@@ -189,10 +194,10 @@ impl Part<'_> {
     /// material. Air (0) makes a cell air.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
     /// # let height = |x: f64, z: f64| (x - z).clamp(-9.0, 9.0);
     /// use terravox::generate::Deep;
     ///
@@ -200,7 +205,7 @@ impl Part<'_> {
     /// const ROCK: u8 = 8;
     /// const SOIL: u8 = 14;
     /// let deep = Some(Deep { depth: 4.0, material: ROCK });
-    /// part.fill_height_with(-9.0..=9.0, deep, height, |column| {
+    /// request.fill_height_with(-9.0..=9.0, deep, height, |column| {
     ///     let grass = if column.upright < 0.7 { ROCK } else { GRASS }; // cliffs are bare
     ///     move |_y, depth| match depth {
     ///         d if d < 1.0 => grass,
@@ -212,7 +217,7 @@ impl Part<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`Part::fill_height`]. With debug assertions also if a material is found that is not
+    /// As [`FillRequest::fill_height`]. With debug assertions also if a material is found that is not
     /// that of `deep` at its depth.
     pub fn fill_height_with<M: Fn(f64, f64) -> u8>(
         &mut self,
@@ -224,24 +229,24 @@ impl Part<'_> {
         self.ground(&heights_m, deep).fill(self.unwritten(), height_m, material);
     }
 
-    /// Fills the part with one material where `distance_m(p)`, in metres for a point in
+    /// Fills the block with one material where `distance_m(p)`, in metres for a point in
     /// world metres, is positive. Only values near the surface need be true distances. It is
     /// asked for each of the 32,768 cells; where its slope is bounded,
-    /// [`Part::fill_sdf_bounded`] asks for few.
+    /// [`FillRequest::fill_sdf_bounded`] asks for few.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill_sdf(8, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt()); // a ball
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill_sdf(8, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt()); // a ball
     /// # });
     /// ```
     pub fn fill_sdf(&mut self, material: u8, distance_m: impl FnMut([f64; 3]) -> f64) {
         self.fill_sdf_with(distance_m, |_| material);
     }
 
-    /// As [`Part::fill_sdf`], with a material for every point that is not air.
+    /// As [`FillRequest::fill_sdf`], with a material for every point that is not air.
     pub fn fill_sdf_with(
         &mut self,
         distance_m: impl FnMut([f64; 3]) -> f64,
@@ -251,18 +256,18 @@ impl Part<'_> {
         placed::fill(self.unwritten(), frame, distance_m, material);
     }
 
-    /// As [`Part::fill_sdf`], to the bit, for a distance of a bounded slope: whole parts are
+    /// As [`FillRequest::fill_sdf`], to the bit, for a distance of a bounded slope: whole parts are
     /// decided by one value. The [`Slope`] is 1.0 for a true distance, `[s, 1.0, s]` for
     /// `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is steeper, which
     /// builds with debug assertions check by sampling.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill_sdf_bounded(8, 1.0, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt());
-    /// part.fill_sdf_bounded(8, [0.4, 1.0, 0.0], |[x, y, _]| 8.0 * (x * 0.05).sin() - y);
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill_sdf_bounded(8, 1.0, |[x, y, z]| 10.0 - (x * x + y * y + z * z).sqrt());
+    /// request.fill_sdf_bounded(8, [0.4, 1.0, 0.0], |[x, y, _]| 8.0 * (x * 0.05).sin() - y);
     /// # });
     /// ```
     ///
@@ -278,24 +283,24 @@ impl Part<'_> {
         self.fill_sdf_bounded_with(slope, deep, distance_m, |_| material);
     }
 
-    /// As [`Part::fill_sdf_bounded`], with a material for every point that is not air and not
+    /// As [`FillRequest::fill_sdf_bounded`], with a material for every point that is not air and not
     /// known to be `deep`: [`Deep`] promises that from its distance on all is of one material.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
     /// use terravox::generate::Deep;
     ///
     /// let ball = |[x, y, z]: [f64; 3]| 10.0 - (x * x + y * y + z * z).sqrt();
     /// let deep = Some(Deep { depth: 2.0, material: 8 });
-    /// part.fill_sdf_bounded_with(1.0, deep, ball, |p| if ball(p) < 2.0 { 2 } else { 8 });
+    /// request.fill_sdf_bounded_with(1.0, deep, ball, |p| if ball(p) < 2.0 { 2 } else { 8 });
     /// # });
     /// ```
     ///
     /// # Panics
-    /// As [`Part::fill_sdf_bounded`]. With debug assertions also if a material is found that is
+    /// As [`FillRequest::fill_sdf_bounded`]. With debug assertions also if a material is found that is
     /// not that of `deep` at its distance.
     pub fn fill_sdf_bounded_with(
         &mut self,
@@ -309,19 +314,19 @@ impl Part<'_> {
         placed::fill_bounded(self.unwritten(), frame, slope, deep, distance_m, material);
     }
 
-    /// Fills the part by rows of 32 cells along x, for functions that use vectors.
+    /// Fills the block by rows of 32 cells along x, for functions that use vectors.
     ///
     /// `distances_m(row, to)` writes the distance at each centre of the row, cell after cell in
-    /// ascending x, as [`Part::fill_sdf`] has it. `materials(row, to)` writes their materials; it
+    /// ascending x, as [`FillRequest::fill_sdf`] has it. `materials(row, to)` writes their materials; it
     /// is asked for rows that are not all air, and what it writes for cells of air is ignored.
     /// Rows come in ascending z, then y: 1,024 of them.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill_rows(
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill_rows(
     ///     |row, to| {
     ///         let [x, y, z] = row.first_m;
     ///         let (x, step) = (x as f32, row.step_m as f32); // relative to a point nearby, if far
@@ -348,12 +353,12 @@ impl Part<'_> {
     /// Caves below the level are flooded, too.
     ///
     /// ```
-    /// # use terravox::terrain::{Part, Placement};
+    /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::{DenseBox, MipBlock, WATER};
     /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
-    /// # Part::fill_block(&mut DenseBox::default(), block, placement, |part| {
-    /// part.fill_height(6, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
-    /// part.fill_air_below(WATER, 1.5);
+    /// # FillRequest::fill_block(&mut DenseBox::default(), block, placement, |request| {
+    /// request.fill_height(6, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+    /// request.fill_air_below(WATER, 1.5);
     /// # });
     /// ```
     pub fn fill_air_below(&mut self, material: u8, level_m: f64) {
@@ -375,10 +380,10 @@ impl Part<'_> {
 pub(super) fn filled(
     block: MipBlock,
     placement: Placement,
-    fill: &impl Fn(&mut Part<'_>),
+    fill: &impl Fn(&mut FillRequest<'_>),
 ) -> Option<DenseBox> {
     let mut cells = DenseBox::default();
-    Part::fill_block(&mut cells, block, placement, fill).then_some(cells)
+    FillRequest::fill_block(&mut cells, block, placement, fill).then_some(cells)
 }
 
 #[cfg(test)]
@@ -388,13 +393,13 @@ mod tests {
 
     const FAR: f64 = 1e7;
 
-    /// A part of blocks of half a metre, ten thousand kilometres away.
-    fn far(fill: impl FnOnce(&mut Part<'_>)) -> DenseBox {
+    /// A block of voxels of half a metre, ten thousand kilometres away.
+    fn far(fill: impl FnOnce(&mut FillRequest<'_>)) -> DenseBox {
         let placement = Placement { voxel_size_m: 0.5, origin_m: [0.0, 4.0, 0.0] };
         let block = MipBlock::new(0, [625_000, 0, -625_000]);
         let mut cells = DenseBox::new(Region::new([0; 3], [3; 3]));
         cells.fill(99);
-        assert!(Part::fill_block(&mut cells, block, placement, fill));
+        assert!(FillRequest::fill_block(&mut cells, block, placement, fill));
         cells
     }
 
@@ -405,12 +410,12 @@ mod tests {
         let slope = 1.0 / f64::sqrt(1.0 + 0.37 * 0.37 + 0.23 * 0.23);
         let distance = |[x, y, z]: [f64; 3]| (height(x, z) - y) * slope;
         let all = [
-            far(|part| part.fill_height(8, .., height)),
-            far(|part| part.fill_sdf(8, distance)),
-            far(|part| part.fill_sdf_bounded(8, 1.0, distance)),
-            far(|part| {
-                assert_eq!(part.bounds_m(), ([FAR, 4.0, -FAR], [FAR + 16.0, 20.0, 16.0 - FAR]));
-                part.fill_rows(
+            far(|request| request.fill_height(8, .., height)),
+            far(|request| request.fill_sdf(8, distance)),
+            far(|request| request.fill_sdf_bounded(8, 1.0, distance)),
+            far(|request| {
+                assert_eq!(request.bounds_m(), ([FAR, 4.0, -FAR], [FAR + 16.0, 20.0, 16.0 - FAR]));
+                request.fill_rows(
                     |row, to| {
                         for (i, to) in to.iter_mut().enumerate() {
                             *to = distance(row.point_m(i)) as f32;
@@ -433,19 +438,19 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_nobody_fills_is_air_and_one_that_is_filled_is_of_one_material() {
+    fn unfilled_blocks_are_air_and_fill_writes_one_material() {
         assert!(far(|_| ()).materials().iter().all(|&material| material == 0));
-        let looked_at = far(|part| assert_eq!(part.cells().materials()[77], 0));
+        let looked_at = far(|request| assert_eq!(request.cells().materials()[77], 0));
         assert!(looked_at.materials().iter().all(|&material| material == 0));
-        let full = far(|part| part.fill(3));
+        let full = far(|request| request.fill(3));
         assert!(full.region().voxels().all(|pos| full.cell(pos) == Cell::full(3)));
     }
 
     #[test]
-    fn a_part_that_is_missing_says_so() {
+    fn missing_blocks_are_reported() {
         let (mut cells, block) = (DenseBox::default(), MipBlock::new(0, [0; 3]));
-        let fill = |part: &mut Part<'_>| part.set_missing();
-        assert!(!Part::fill_block(&mut cells, block, Placement::default(), fill));
+        let fill = |request: &mut FillRequest<'_>| request.set_missing();
+        assert!(!FillRequest::fill_block(&mut cells, block, Placement::default(), fill));
         assert!(filled(block, Placement::default(), &fill).is_none());
     }
 }
