@@ -15,7 +15,7 @@ use terravox::lod::{LodOptions, Morph as Ways};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
-use terravox_cli::render::Viewpoint;
+use terravox_render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
 /// What names a generated world without a file; a seed follows.

@@ -1,6 +1,5 @@
-//! What the `terravox` program shares with the benchmarks: pictures of worlds, and their
-//! surfaces as triangles.
+//! What the `terravox` program shares with the benchmarks: the surfaces of worlds as
+//! triangles.
 #![warn(missing_docs)]
 
 pub mod meshing;
-pub mod render;

@@ -6,7 +6,9 @@ use std::hint::black_box;
 use cpu_time::ThreadTime;
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::mesh::shade::UNSET;
-use terravox_cli::render::{self, Camera, FAR, FOV_DEGREES, PictureOptions, RenderStats, Scene};
+use terravox_render::{
+    self as render, Camera, FAR, FOV_DEGREES, PictureOptions, RenderStats, Scene,
+};
 
 use crate::report::{Report, Row};
 use crate::worlds::World;

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MipBlock, VoxelPos};
-use terravox_cli::render::tint;
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
 use terravox_io::tiles::Frame;
+use terravox_render::tint;
 
 /// Blocks along the edge of an object are this power of two.
 const OBJECT_LOG2: u8 = 2;

@@ -22,8 +22,9 @@ use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
 use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
-use terravox_cli::render::{
-    self, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene, Viewpoint,
+use terravox_render::{
+    self as render, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
+    Viewpoint,
 };
 use terravox_store::WorldInfo;
 

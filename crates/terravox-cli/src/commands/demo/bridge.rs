@@ -14,8 +14,8 @@ use terravox::edit::EditOp;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::{FillRequest, Terrain, TerrainError, TerrainOptions};
 use terravox::voxel::{DenseBox, GridOptions, NotHeld, Unlisted, VoxelGrid};
-use terravox_cli::render::{Camera, Image, PictureOptions, Scene};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
+use terravox_render::{Camera, Image, PictureOptions, Scene};
 use terravox_store::WorldInfo;
 
 const GRASS: u8 = 2;

@@ -10,7 +10,7 @@ use crate::far::{self, BEARING, CAMERA, Far};
 use crate::output::Output;
 use std::path::PathBuf;
 use terravox::mesh::shade::UNSET;
-use terravox_cli::render::{Camera, FOV_DEGREES, PictureOptions, Scene};
+use terravox_render::{Camera, FOV_DEGREES, PictureOptions, Scene};
 
 /// What is shown: half the usual detail, as the picture is to be taken in seconds.
 const LEVELS: Levels = Levels { distance: 8192.0, detail: 1.5, morph: None, simplify: None };

@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use terravox::mesh::shade::UNSET;
-use terravox_cli::render::{PictureOptions, Scene};
+use terravox_render::{PictureOptions, Scene};
 use views::View;
 
 /// Voxels along the demo world's x and z.

@@ -14,7 +14,7 @@ use std::ops::Range;
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
 use terravox::particles::{Effect, EffectOptions, Emitter, ParticleHit, ParticleRay, PlaneCache};
-use terravox_cli::render::{Camera, PictureOptions, Ray, Scene, draw_lines};
+use terravox_render::{Camera, PictureOptions, Ray, Scene, draw_lines};
 
 /// Seconds of an update.
 const STEP: f32 = 1.0 / 60.0;

@@ -4,7 +4,7 @@
 use super::tunnel::Tunnel;
 use glam::{DQuat, DVec3};
 use std::ops::Range;
-use terravox_cli::render::{self, Camera, FAR, FOV_DEGREES, Ray, Scene};
+use terravox_render::{self as render, Camera, FAR, FOV_DEGREES, Ray, Scene};
 
 /// Balls between the camera in the tunnel and the open.
 const WALLS: Range<usize> = 1..5;

@@ -5,7 +5,7 @@ use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{
     CoefficientCombineRule, Collider, ColliderBuilder, Pose, Shape, SharedShape, Vector,
 };
-use terravox_cli::render::Form;
+use terravox_render::Form;
 
 /// Kinds of bodies: balls, boxes, capsules, hulls and jacks, which are five boxes each.
 pub const KINDS: [&str; 5] = ["ball", "box", "capsule", "hull", "jack"];

@@ -24,8 +24,8 @@ use site::Felt;
 use std::f64::consts::TAU;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::{DenseBox, Region, VoxelGrid};
-use terravox_cli::render::{Camera, Form, Scene, Solid};
 use terravox_rapier::{Buoyancy, TerrainColliders, WaterOptions};
+use terravox_render::{Camera, Form, Scene, Solid};
 
 /// Most steps that bodies get to settle, and to settle again after the dig.
 const STEPS: [usize; 2] = [1800, 900];

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::world::World;
 use terravox::mesh::shade::UNSET;
 use terravox::voxel::VoxelGrid;
-use terravox_cli::render::Scene;
+use terravox_render::Scene;
 
 /// Names of the pictures' steps and files.
 const PICTURES: [(&str, &str); 3] = [

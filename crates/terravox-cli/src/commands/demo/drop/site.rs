@@ -3,7 +3,7 @@
 use glam::{DVec2, DVec3};
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::voxel::{Kind, Region};
-use terravox_cli::render::{self, Camera, FOV_DEGREES, Scene, direction_of};
+use terravox_render::{self as render, Camera, FOV_DEGREES, Scene, direction_of};
 
 /// Radius of the round in which bodies fall, voxels.
 pub const RADIUS: f64 = 31.0;

@@ -4,7 +4,7 @@
 //! Source: value noise on the integer lattice; the hash is that of Widynski's "Squares"
 //! construction cut down to one round of multiply and xor-shift.
 
-use super::scene::floor;
+use crate::scene::floor;
 use glam::{DVec3, Vec3};
 
 /// What the coordinates of a lattice point are multiplied with.

@@ -3,10 +3,10 @@
 //! Source: Wu, "An Efficient Antialiasing Technique" (1991): each step along the longer
 //! axis shares its colour between the two pixels beside the line.
 
-use super::camera::Camera;
-use super::image::Image;
-use super::scene::Scene;
-use super::shade::FAR;
+use crate::camera::Camera;
+use crate::image::Image;
+use crate::scene::Scene;
+use crate::shade::FAR;
 use glam::{DVec2, DVec3};
 use terravox::collide::Filter;
 use terravox::math::{DebugLine, DebugLines};

@@ -4,15 +4,15 @@
 //! Gems II, 2021): on coarse triangles with smooth normals, shadow rays start from where
 //! the curved surface would be, so that no triangle shadows itself.
 
-use super::camera::Ray;
-use super::count::RayCounts;
-use super::grain;
-use super::occlusion::Bricks;
-use super::scene::{Face, Hit, Scene};
-use super::sky::Sky;
-use super::solids::SolidHit;
-use super::texture::{Shares, Textures};
-use super::vertices::{MeshScratch, Vertex};
+use crate::camera::Ray;
+use crate::count::RayCounts;
+use crate::grain;
+use crate::occlusion::Bricks;
+use crate::scene::{Face, Hit, Scene};
+use crate::sky::Sky;
+use crate::solids::SolidHit;
+use crate::texture::{Shares, Textures};
+use crate::vertices::{MeshScratch, Vertex};
 use glam::{DVec3, Vec3};
 use terravox::collide::Filter;
 use terravox::voxel::MaterialTable;
@@ -31,7 +31,7 @@ const GRAZING_LIFT: f32 = 0.35;
 const FLATTEST: f32 = 0.06;
 
 /// A scene under a sky, seen by pixels of a size.
-pub(super) struct Look<'a> {
+pub(crate) struct Look<'a> {
     pub scene: &'a Scene,
     pub sky: Sky,
     /// Width of a pixel at a distance of one cell, cells.
@@ -43,7 +43,7 @@ pub(super) struct Look<'a> {
 }
 
 /// A point of a surface, ready to be lit.
-pub(super) struct Spot {
+pub(crate) struct Spot {
     /// Cells.
     pub point: DVec3,
     /// Smooth normal towards the viewer, unit length.
@@ -63,7 +63,7 @@ pub(super) struct Spot {
 }
 
 /// The first thing that a ray met.
-pub(super) struct Met {
+pub(crate) struct Met {
     /// Cells from the ray's origin.
     pub distance: f64,
     /// Whether it is water or another liquid.
@@ -74,7 +74,7 @@ pub(super) struct Met {
 
 /// Memory that one thread needs to shade.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     pub meshing: MeshScratch,
     pub bricks: Bricks,
     pub last_open: Option<Open>,
@@ -94,19 +94,19 @@ pub struct RecordedRays {
 }
 
 /// The share of the sky that the last spot of this square saw.
-pub(super) struct Open {
+pub(crate) struct Open {
     point: DVec3,
     normal: Vec3,
     open: f32,
 }
 
 /// Linear colours of the 256 material ids.
-pub(super) fn palette(materials: &MaterialTable) -> [Vec3; 256] {
+pub(crate) fn palette(materials: &MaterialTable) -> [Vec3; 256] {
     std::array::from_fn(|id| Vec3::from(materials.colour(id as u8).map(linear_from_srgb)))
 }
 
 /// A channel of sRGB as linear light, 0 to 1.
-pub(super) fn linear_from_srgb(value: u8) -> f32 {
+pub(crate) fn linear_from_srgb(value: u8) -> f32 {
     let v = f32::from(value) / 255.0;
     if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
 }

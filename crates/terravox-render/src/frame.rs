@@ -3,9 +3,9 @@
 //! Some dozen candidates each take a tiny picture; the one that shows the most land at
 //! varied slopes, some sky and no wall before the lens wins.
 
-use super::camera::{Camera, Ray, direction_of};
-use super::scene::Scene;
-use super::shade::FAR;
+use crate::camera::{Camera, Ray, direction_of};
+use crate::scene::Scene;
+use crate::shade::FAR;
 use glam::{DVec2, DVec3};
 use terravox::collide::Filter;
 use terravox::voxel::{Kind, VoxelPos};
@@ -317,7 +317,7 @@ fn rate(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> f64 {
 
 /// Takes the tiny picture.
 fn shares(scene: &Scene, wish: &Wish, camera: &Camera, aspect: f64) -> Shares {
-    let [yaw, height] = camera.sun(super::SUN_DEGREES);
+    let [yaw, height] = camera.sun(crate::SUN_DEGREES);
     let sun = direction_of(yaw, height);
     let share = 1.0 / TRIAL_RAYS as f64;
     let [mut slope, mut slope_squared] = [0.0; 2];

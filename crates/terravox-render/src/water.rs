@@ -3,9 +3,9 @@
 //! Source: Schlick, "An Inexpensive BRDF Model for Physically-based Rendering" (1994)
 //! for the share that is mirrored; Beer's law for the tint of the depth.
 
-use super::camera::Ray;
-use super::grain;
-use super::shade::{FAR, Look, Met, Scratch, Spot};
+use crate::camera::Ray;
+use crate::grain;
+use crate::shade::{FAR, Look, Met, Scratch, Spot};
 use glam::Vec3;
 use terravox::collide::Filter;
 

@@ -7,10 +7,10 @@
 //! Intersection" (2013): the sign of an edge is the same for both triangles that share it,
 //! so no ray passes between them.
 
-use super::camera::Ray;
-use super::shade::linear_from_srgb;
-use super::tree::{Box3, Tree};
-use super::vertices::{Vertex, of};
+use crate::camera::Ray;
+use crate::shade::linear_from_srgb;
+use crate::tree::{Box3, Tree};
+use crate::vertices::{Vertex, of};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use terravox::collide::{Filter, Surfaces};
@@ -57,7 +57,7 @@ impl Viewpoint {
 }
 
 /// All meshes, under trees.
-pub(super) struct FarGround {
+pub(crate) struct FarGround {
     pub viewpoint: Viewpoint,
     /// The voxel corner that the trees count from.
     base: DVec3,
@@ -85,7 +85,7 @@ struct FarSurface {
 
 /// Where a ray meets a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FarHit {
+pub(crate) struct FarHit {
     /// Voxels along the ray.
     pub distance: f64,
     pub liquid: bool,

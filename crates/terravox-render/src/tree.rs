@@ -3,18 +3,18 @@
 //! Source: Kay and Kajiya, "Ray Tracing Complex Scenes" (1986); halved along the longest
 //! axis of the boxes' middles.
 
-use super::camera::Ray;
+use crate::camera::Ray;
 use glam::{DVec3, Vec3};
 
 /// Most boxes in a leaf.
 const LEAF: usize = 4;
 
 /// Lowest and highest corner.
-pub(super) type Box3 = [Vec3; 2];
+pub(crate) type Box3 = [Vec3; 2];
 
 /// Boxes by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The first is the root; a parent comes right before its first child.
     nodes: Vec<Node>,
     /// Numbers of the boxes, in the order of the leaves.

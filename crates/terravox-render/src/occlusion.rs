@@ -4,7 +4,7 @@
 //! (2011). A mip cell holds the mean fill of what it covers, so a cone takes one sample
 //! where its width is the cell's edge, and the result has no noise.
 
-use super::scene::{Scene, floor};
+use crate::scene::{Scene, floor};
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
 use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
@@ -111,7 +111,7 @@ fn read(snapshot: &Snapshot, mip: u8, at: IVec3, cells: &mut DenseBox) -> Brick 
 impl Scene {
     /// The share of the sky, 0 to 1, that a point with this normal sees past the ground
     /// within some 40 cells of the mip that is shown there.
-    pub(super) fn sky_seen(&self, point: DVec3, normal: Vec3, bricks: &mut Bricks) -> f32 {
+    pub(crate) fn sky_seen(&self, point: DVec3, normal: Vec3, bricks: &mut Bricks) -> f32 {
         let level = self.level(point).min(f64::from(MAX_MIP - 1));
         let (mip, part) = (level as u8, level.fract() as f32);
         let fine = self.sky_past(mip, point, normal, bricks);

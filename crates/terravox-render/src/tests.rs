@@ -1,8 +1,8 @@
 //! Pictures of small worlds whose pixels are known, and rays against the slow twin.
 
-use super::naive;
-use super::shade::FAR;
-use super::*;
+use crate::naive;
+use crate::shade::FAR;
+use crate::*;
 use glam::DVec3;
 use proptest::prelude::*;
 use terravox::terrain::{Budget, Placement, Terrain};

@@ -123,7 +123,7 @@ impl MeshScratch {
 }
 
 /// The vertices of a surface.
-pub(super) fn of(surface: &Surface, palette: &[Vec3; 256]) -> Box<[Vertex]> {
+pub(crate) fn of(surface: &Surface, palette: &[Vec3; 256]) -> Box<[Vertex]> {
     let colour = |i: usize| {
         let parts = surface.materials[i].iter().zip(surface.weights[i]);
         parts.map(|(&id, w)| palette[usize::from(id)] * (f32::from(w) / 255.0)).sum()

@@ -1,6 +1,6 @@
 //! The renderer's slow twin: every triangle of a region, one after the other, in f64.
 
-use super::camera::Ray;
+use crate::camera::Ray;
 use glam::DVec3;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{DenseBox, Region, Snapshot};

@@ -4,7 +4,7 @@
 //! Sources: Cyrus and Beck, "Generalized two- and three-dimensional clipping" (1978), for
 //! hulls; Kay and Kajiya, "Ray Tracing Complex Scenes" (1986), for the tree.
 
-use super::camera::Ray;
+use crate::camera::Ray;
 use glam::{DVec3, Vec3};
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ pub struct Solid {
 
 /// Where a ray meets a solid.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct SolidHit {
+pub(crate) struct SolidHit {
     /// Cells from the ray's origin.
     pub distance: f64,
     /// Unit, out of the solid.
@@ -61,7 +61,7 @@ pub(super) struct SolidHit {
 
 /// Solids under a tree.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Solids {
+pub(crate) struct Solids {
     solids: Vec<Ready>,
     /// The first is the root; a parent comes right before its first child.
     nodes: Vec<Node>,

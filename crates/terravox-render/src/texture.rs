@@ -5,9 +5,9 @@
 //! covers is looked up in the two copies whose texels are about as large, so that far
 //! ground is even and does not flicker.
 
-use super::image::srgb;
-use super::pattern::{Pattern, patterns};
-use super::shade::linear_from_srgb;
+use crate::image::srgb;
+use crate::pattern::{Pattern, patterns};
+use crate::shade::linear_from_srgb;
 use glam::{DVec3, Vec2, Vec3};
 use std::sync::OnceLock;
 use terravox::mesh::shade::{Shading, SlopeRule, coordinates};
@@ -29,7 +29,7 @@ const EARTH: Vec3 = Vec3::new(0.156, 0.093, 0.045);
 const LEAST: f32 = 0.02;
 
 /// The textures of a world.
-pub(super) struct Textures {
+pub(crate) struct Textures {
     shading: Shading,
     patterns: Vec<Pattern>,
     /// By layer; made when it is first seen.
@@ -44,7 +44,7 @@ struct Layer(Vec<Box<[[u8; 3]]>>);
 
 /// Materials and their shares at a point.
 #[derive(Default)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     shares: [(u8, f32); 12],
     count: usize,
 }

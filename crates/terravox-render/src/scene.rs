@@ -1,13 +1,13 @@
 //! What rays travel through: a world at one mip, its collider and the look of the blocks
 //! that were shaded; or what a level of detail shows; and solids that stand in it.
 
-use super::camera::Ray;
-use super::chunks;
-use super::far::{FarGround, FarHit, Viewpoint};
-use super::shade;
-use super::solids::{Solid, SolidHit, Solids};
-use super::texture::Textures;
-use super::vertices::{MeshScratch, Vertex, Vertices};
+use crate::camera::Ray;
+use crate::chunks;
+use crate::far::{FarGround, FarHit, Viewpoint};
+use crate::shade;
+use crate::solids::{Solid, SolidHit, Solids};
+use crate::texture::Textures;
+use crate::vertices::{MeshScratch, Vertex, Vertices};
 use glam::{DVec3, IVec3, Vec3};
 use terravox::collide::{self, Collider, Filter};
 use terravox::terrain::ShownMesh;
@@ -28,7 +28,7 @@ const FAR_HAZE: f64 = 0.6;
 /// A world, ready for rays. Positions are in cells of the scene's mip.
 pub struct Scene {
     /// The cells of that mip as mip 0 of a grid of their own; of a far view the world's.
-    pub(super) snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     ground: Ground,
     solids: Solids,
     /// Linear colours by material id.
@@ -66,7 +66,7 @@ enum Place {
 }
 
 /// The triangle that a ray met.
-pub(super) struct Face<'a> {
+pub(crate) struct Face<'a> {
     /// Where its corners count from, cells.
     pub origin: DVec3,
     /// Its corners; `None` if they are not known.
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     /// What covers the ground, if not even colours.
-    pub(super) fn textures(&self) -> Option<&Textures> {
+    pub(crate) fn textures(&self) -> Option<&Textures> {
         self.textures.as_deref()
     }
 
@@ -169,7 +169,7 @@ impl Scene {
 
     /// Which mip, counted from the scene's, light and shadow at a point are made for: not
     /// whole in a far view, so that the light does not change where the mip does.
-    pub(super) fn level(&self, point: DVec3) -> f64 {
+    pub(crate) fn level(&self, point: DVec3) -> f64 {
         match &self.ground {
             Ground::Even { .. } => 0.0,
             Ground::Far(far) => far.viewpoint.level(point),
@@ -177,7 +177,7 @@ impl Scene {
     }
 
     /// Distance at which haze has taken two thirds of the light of the ground, cells.
-    pub(super) fn haze_distance(&self, eye: DVec3) -> f64 {
+    pub(crate) fn haze_distance(&self, eye: DVec3) -> f64 {
         match &self.ground {
             Ground::Even { .. } => 2.2 * self.reach(eye),
             Ground::Far(far) => FAR_HAZE * far.viewpoint.distance,
@@ -216,7 +216,7 @@ impl Scene {
     }
 
     /// The triangle that a ray met.
-    pub(super) fn face(&self, hit: &Hit, scratch: &mut MeshScratch) -> Face<'_> {
+    pub(crate) fn face(&self, hit: &Hit, scratch: &mut MeshScratch) -> Face<'_> {
         match (&self.ground, &hit.place) {
             (Ground::Even { vertices, .. }, Place::Even(hit)) => Face {
                 origin: DVec3::from(hit.block.min_voxel().to_array().map(f64::from)),
@@ -235,12 +235,12 @@ impl Scene {
     }
 
     /// The first of the solids within `reach` cells.
-    pub(super) fn closest_solid(&self, ray: &Ray, reach: f64) -> Option<SolidHit> {
+    pub(crate) fn closest_solid(&self, ray: &Ray, reach: f64) -> Option<SolidHit> {
         self.solids.closest(ray, reach)
     }
 
     /// The share of the sky that solids leave open over a surface.
-    pub(super) fn open_beside_solids(&self, point: DVec3, normal: Vec3) -> f32 {
+    pub(crate) fn open_beside_solids(&self, point: DVec3, normal: Vec3) -> f32 {
         self.solids.open(point, normal)
     }
 
@@ -279,7 +279,7 @@ fn query(ray: &Ray, reach: f64) -> collide::Ray {
 
 /// Each axis rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a
 /// call.
-pub(super) fn floor(point: DVec3) -> IVec3 {
+pub(crate) fn floor(point: DVec3) -> IVec3 {
     let near = point.as_ivec3();
     near - IVec3::select(point.cmplt(near.as_dvec3()), IVec3::ONE, IVec3::ZERO)
 }
