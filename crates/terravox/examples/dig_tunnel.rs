@@ -1,13 +1,13 @@
 //! Digs a tunnel through a hill along a path, lays a floor, and takes it back.
 
-use terravox::edit::{Action, Brush, BrushOp, EditError, EditOp};
-use terravox::terrain::{Terrain, TerrainOptions};
+use terravox::edit::{Action, Brush, BrushOp, EditOp};
+use terravox::terrain::{Terrain, TerrainError, TerrainOptions};
 use terravox::voxel::Unlisted;
 
 const GRASS: u8 = 2;
 const COBBLESTONE: u8 = 17;
 
-fn main() -> Result<(), EditError> {
+fn main() -> Result<(), TerrainError> {
     // A world of which all is known: air around what is built.
     let unlisted = Unlisted::Air;
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });

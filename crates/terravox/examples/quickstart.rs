@@ -3,12 +3,12 @@
 //!
 //! `cargo run --release -p terravox --example quickstart`
 
-use terravox::edit::{EditError, EditOp};
-use terravox::terrain::{Budget, Terrain, TerrainOptions, Viewer};
+use terravox::edit::EditOp;
+use terravox::terrain::{Budget, Terrain, TerrainError, TerrainOptions, Viewer};
 
 const ROCK: u8 = 8;
 
-fn main() -> Result<(), EditError> {
+fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions::default()); // 1 m voxels, no files, no threads
     let hills = |x: f64, _z: f64| 8.0 * (x * 0.05).sin(); // height of the ground, metres
     let (mut camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use terravox::edit::{EditError, EditOp};
-use terravox::terrain::{FillRequest, Terrain};
+use terravox::terrain::{FillRequest, Terrain, TerrainError};
 use terravox::voxel::VoxelPos;
 
 /// A change of the ground, in voxels, which stay when the origin moves.
@@ -35,7 +35,7 @@ impl Stroke {
     ) -> Result<bool> {
         loop {
             match self.try_apply(terrain) {
-                Err(EditError::NotHeld(missing)) => {
+                Err(TerrainError { reason: EditError::NotHeld(missing), .. }) => {
                     let region = missing.chunk.region();
                     let corner = |v| terrain.placement().voxel_centre(v);
                     let (first, last) =
@@ -47,7 +47,7 @@ impl Stroke {
         }
     }
 
-    fn try_apply(self, terrain: &mut Terrain) -> std::result::Result<bool, EditError> {
+    fn try_apply(self, terrain: &mut Terrain) -> std::result::Result<bool, TerrainError> {
         match self {
             Stroke::Ball { material, at, radius_voxels } => {
                 let at = terrain.placement().world_from_voxel(at);

@@ -144,6 +144,7 @@ pub struct DecodeError {
 
 /// What can be wrong with a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The bytes end before the cells are complete.
     Truncated {

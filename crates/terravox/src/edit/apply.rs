@@ -97,7 +97,7 @@ impl Editor {
             return Err(EditError::BeyondLimits(region));
         }
         if region.volume() > MAX_EDIT_CELLS {
-            return Err(EditError::TooLarge(region));
+            return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
         }
         check_held(grid, needed)?;
         let mut outcome = Outcome::default();

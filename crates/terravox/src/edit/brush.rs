@@ -1,6 +1,8 @@
 //! Shapes that brushes have, as plain data.
 
 use super::EditError;
+use super::error::check_range;
+use std::ops::RangeInclusive;
 
 /// The rotation that turns nothing, as a quaternion.
 pub const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
@@ -150,64 +152,63 @@ impl Brush {
 
     /// Says what is wrong with the numbers of the shape, if anything.
     pub(super) fn check(&self) -> Result<(), EditError> {
-        let wrong = |what| Err(EditError::Invalid(what));
-        let positive = |v: f64| v > 0.0 && v <= MAX_LENGTH;
-        let point = |p: &[f64; 3]| p.iter().all(|v| v.abs() <= MAX_LENGTH);
+        let point = |name: &'static str, p: &[f64; 3]| {
+            let outside = p.iter().find(|v| !(v.abs() <= MAX_LENGTH));
+            let given = outside.copied().unwrap_or_default();
+            check_range(name, given, outside.is_none(), "finite and within ±2^31 voxels")
+        };
+        let length = |name: &'static str, given: f64| {
+            check_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
+        };
+        let count = |name: &'static str, given: usize, range: RangeInclusive<usize>, allowed| {
+            check_range(name, given as f64, range.contains(&given), allowed)
+        };
+        const CENTRE: &str = "a coordinate of the brush's centre";
         match self {
-            Brush::Ball { centre, .. }
-            | Brush::Block { centre, .. }
-            | Brush::Cylinder { centre, .. }
-            | Brush::Wedge { centre, .. }
-                if !point(centre) =>
-            {
-                return wrong("the brush's centre is not a point of the world");
+            Brush::Ball { centre, radius } => {
+                point(CENTRE, centre)?;
+                length("the ball's radius", *radius)
             }
-            Brush::Path { points, .. } if !points.iter().all(point) => {
-                return wrong("a point of the path is not a point of the world");
+            Brush::Block { centre, half, .. } | Brush::Wedge { centre, half, .. } => {
+                point(CENTRE, centre)?;
+                half.iter().try_for_each(|&v| length("half an edge of the brush", v))
             }
-            Brush::Mesh { vertices, .. } if !vertices.iter().all(point) => {
-                return wrong("a vertex of the brush is not a point of the world");
+            Brush::Cylinder { centre, radius, half_height, .. } => {
+                point(CENTRE, centre)?;
+                length("the cylinder's radius", *radius)?;
+                length("half the cylinder's height", *half_height)
             }
-            Brush::Heights { corner, .. } if !point(corner) => {
-                return wrong("the corner of the heights is not a point of the world");
+            Brush::Path { points, radius } => {
+                count("the number of points of the path", points.len(), 1..=4096, "1 to 4096")?;
+                points.iter().try_for_each(|p| point("a coordinate of a point of the path", p))?;
+                length("the path's radius", *radius)
             }
-            _ => {}
-        }
-        match self {
-            Brush::Ball { radius, .. } | Brush::Path { radius, .. } if !positive(*radius) => {
-                wrong("the brush's radius must be a number above 0")
+            Brush::Convex { planes } => {
+                count("the number of half-spaces of the brush", planes.len(), 4..=32, "4 to 32")
             }
-            Brush::Cylinder { radius, half_height, .. }
-                if !(positive(*radius) && positive(*half_height)) =>
-            {
-                wrong("a cylinder's radius and height must be numbers above 0")
+            Brush::Mesh { vertices, triangles } => {
+                let name = "a coordinate of a vertex of the brush";
+                vertices.iter().try_for_each(|p| point(name, p))?;
+                check_mesh(vertices.len(), triangles)
             }
-            Brush::Block { half, .. } | Brush::Wedge { half, .. }
-                if !half.iter().all(|&v| positive(v)) =>
-            {
-                wrong("the brush's edges must be numbers above 0")
-            }
-            Brush::Path { points, .. } if !(1..=4096).contains(&points.len()) => {
-                wrong("a path needs 1 to 4096 points")
-            }
-            Brush::Convex { planes } if !(4..=32).contains(&planes.len()) => {
-                wrong("a convex brush needs 4 to 32 planes")
-            }
-            Brush::Mesh { vertices, triangles } => check_mesh(vertices.len(), triangles),
-            Brush::Heights { spacing, width, heights, .. } => {
+            Brush::Heights { corner, spacing, width, heights } => {
+                point("a coordinate of the corner of the heights", corner)?;
+                length("the spacing of the heights", *spacing)?;
                 let rows = heights.len().checked_div(*width as usize).unwrap_or(0);
-                if !positive(*spacing) {
-                    return wrong("the spacing of heights must be a number above 0");
-                }
                 if *width < 2 || rows < 2 || rows * *width as usize != heights.len() {
-                    return wrong("heights come in full rows, at least 2 of at least 2");
+                    return Err(EditError::Invalid(
+                        "heights must come in full rows of `width` samples: at least 2 of at least 2",
+                    ));
                 }
-                if !heights.iter().all(|h| f64::from(h.abs()) <= MAX_LENGTH) {
-                    return wrong("a height is NaN");
-                }
-                Ok(())
+                heights.iter().map(|&h| f64::from(h)).try_for_each(|h| {
+                    check_range(
+                        "a height",
+                        h,
+                        h.abs() <= MAX_LENGTH,
+                        "finite and within ±2^31 voxels",
+                    )
+                })
             }
-            _ => Ok(()),
         }
     }
 }
@@ -220,11 +221,13 @@ const MAX_TRIANGLES: usize = 1 << 20;
 
 /// A mesh must be closed: each edge is walked as often one way as the other.
 fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> {
-    if triangles.is_empty() || triangles.len() > MAX_TRIANGLES {
-        return Err(EditError::Invalid("a mesh brush needs 1 to 1048576 triangles"));
-    }
+    let is_allowed = (1..=MAX_TRIANGLES).contains(&triangles.len());
+    let given = triangles.len() as f64;
+    check_range("the number of triangles of the brush", given, is_allowed, "1 to 1048576")?;
     if triangles.iter().flatten().any(|&v| v as usize >= vertices) {
-        return Err(EditError::Invalid("a triangle of the brush names a vertex that is not there"));
+        return Err(EditError::Invalid(
+            "an index of a triangle of the brush is not below the number of vertices",
+        ));
     }
     let mut edges: Vec<(u32, u32, bool)> = Vec::with_capacity(3 * triangles.len());
     for &[a, b, c] in triangles {
@@ -236,6 +239,6 @@ fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> 
     });
     match closed {
         true => Ok(()),
-        false => Err(EditError::Invalid("the mesh is not closed; close its holes")),
+        false => Err(EditError::Invalid("the mesh of the brush is not closed; close its holes")),
     }
 }

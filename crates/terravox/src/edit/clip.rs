@@ -1,6 +1,7 @@
 //! Cells that were copied: turned, mirrored, scaled, and put somewhere else.
 
 use super::EditError;
+use super::error::check_range;
 #[cfg(feature = "serde")]
 use crate::codec::Rle;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
@@ -65,9 +66,10 @@ impl Clip {
     /// If they are more than [`MAX_CLIP_CELLS`].
     pub fn new(mut cells: DenseBox) -> Result<Clip, EditError> {
         let region = cells.region();
-        if region.volume() > MAX_CLIP_CELLS || region.is_empty() {
-            return Err(EditError::ClipTooLarge(region));
+        if region.is_empty() {
+            return Err(EditError::Invalid("a copy must have at least one cell"));
         }
+        check_size(region)?;
         cells.move_to(VoxelPos::ZERO);
         let (material, occupancy) = cells.arrays_mut();
         for (m, o) in material.iter().zip(occupancy) {
@@ -83,11 +85,11 @@ impl Clip {
     /// limits, or is not held at mip 0.
     pub fn copy(from: &Snapshot, region: Region) -> Result<Clip, EditError> {
         if region.is_empty() {
-            return Err(EditError::Invalid("there is nothing between the corners of the copy"));
+            return Err(EditError::Invalid(
+                "a copy must have at least one cell: `to` must be above `from` on each axis",
+            ));
         }
-        if region.volume() > MAX_CLIP_CELLS {
-            return Err(EditError::ClipTooLarge(region));
-        }
+        check_size(region)?;
         if !region.within_limits() {
             return Err(EditError::BeyondLimits(region));
         }
@@ -106,9 +108,9 @@ impl Clip {
     /// # Errors
     /// If it would have more than [`MAX_CLIP_CELLS`] cells, or the scale is above 16.
     pub fn placed(&self, place: &PastePose) -> Result<Clip, EditError> {
-        if !(-MAX_SCALE..=MAX_SCALE).contains(&place.scale) || place.scale == -1 {
-            return Err(EditError::Invalid("a scale is 1 to 16, or −2 to −16 for smaller"));
-        }
+        let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&place.scale) && place.scale != -1;
+        let allowed = "1 to 16, or -2 to -16 to shrink";
+        check_range("PastePose::scale", place.scale.into(), is_allowed, allowed)?;
         let mut clip = self.clone();
         for axis in 0..3 {
             if place.mirror[axis] {
@@ -167,9 +169,7 @@ impl Clip {
     /// distance, so it grows with the copy.
     fn larger(&self, times: i32) -> Result<Clip, EditError> {
         let region = Region::new([0; 3], self.size().map(|v| v.saturating_mul(times)));
-        if region.volume() > MAX_CLIP_CELLS {
-            return Err(EditError::ClipTooLarge(region));
-        }
+        check_size(region)?;
         let mut out = Builder::new(region);
         for pos in region.voxels() {
             let near = Part::of(&self.cells, pos.to_array().map(|v| v / times).into());
@@ -233,6 +233,13 @@ impl Clip {
             out.push(Part { solid, wet: mean(wet), material });
         }
         Ok(Clip { cells: out.finish() })
+    }
+}
+
+fn check_size(region: Region) -> Result<(), EditError> {
+    match region.volume() > MAX_CLIP_CELLS {
+        true => Err(EditError::TooLarge { region, max_cells: MAX_CLIP_CELLS }),
+        false => Ok(()),
     }
 }
 

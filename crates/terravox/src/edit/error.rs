@@ -1,59 +1,96 @@
-//! Why an edit cannot be done.
+//! Why an edit, a fill or a read was refused.
 
-use super::{MAX_CLIP_CELLS, MAX_EDIT_CELLS};
-use crate::voxel::{NotHeld, Region};
+use crate::voxel::{Kind, NotHeld, Region};
 use std::fmt;
 
-/// An edit that cannot be done. Nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why an edit, a copy or an undo was refused. Nothing was changed. Lengths are voxels;
+/// [`TerrainError`](crate::terrain::TerrainError) has the same in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum EditError {
-    /// A value of the operation makes no sense; the text says which and what would.
+    /// A number of the operation is out of its range, or NaN.
+    OutOfRange {
+        /// What the number is.
+        name: &'static str,
+        /// The number.
+        given: f64,
+        /// Its range, in words.
+        allowed: &'static str,
+    },
+    /// The operation is invalid in another way; the text says what is allowed.
     Invalid(&'static str),
-    /// The edit reaches beyond the limits of the grid.
+    /// The region reaches beyond the [limits](crate::voxel::LIMIT) of the grid. Corners that are no voxels are
+    /// clamped to the nearest; a box with NaN is an empty region.
     BeyondLimits(Region),
-    /// The edit reaches over more than [`MAX_EDIT_CELLS`] cells.
-    TooLarge(Region),
-    /// A copy of this region has more than [`MAX_CLIP_CELLS`] cells.
-    ClipTooLarge(Region),
-    /// A material is of a kind that the operation has no use for.
+    /// The region has more cells than one operation may touch.
+    TooLarge {
+        /// The region.
+        region: Region,
+        /// How many cells it may have.
+        max_cells: u64,
+    },
+    /// A material is of the wrong kind for the operation.
     WrongKind {
         /// The material.
         material: u8,
-        /// What was asked for: `solid` or `liquid`.
-        needed: &'static str,
+        /// The kind that the operation needs.
+        needed: Kind,
     },
-    /// A chunk that the edit needs is not held at mip 0. In a world that is streamed in,
-    /// [`Terrain::hold`](crate::terrain::Terrain::hold) gets it.
+    /// A chunk that the operation needs is not held at mip 0.
     NotHeld(NotHeld),
 }
 
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            EditError::OutOfRange { name, given, allowed } => {
+                write!(f, "{name} is {given}; it must be {allowed}")
+            }
             EditError::Invalid(what) => f.write_str(what),
             EditError::BeyondLimits(region) => {
-                write!(f, "voxels {region} are beyond the limits of ±2^30 voxels")
+                write!(f, "voxels {region} are not within the limits of the grid, ±2^30 voxels")
             }
-            EditError::TooLarge(region) => {
-                write!(f, "voxels {region} are more than the {MAX_EDIT_CELLS} of one edit")
-            }
-            EditError::ClipTooLarge(region) => {
-                write!(f, "voxels {region} are more than the {MAX_CLIP_CELLS} of one copy")
+            EditError::TooLarge { region, max_cells } => {
+                let cells = region.volume();
+                write!(f, "voxels {region} are {cells} cells; one operation may touch {max_cells}")
             }
             EditError::WrongKind { material, needed } => {
-                write!(f, "material {material} is not {needed}")
+                let needed = match needed {
+                    Kind::Air => "air",
+                    Kind::Liquid => "a liquid",
+                    Kind::Solid => "a solid",
+                };
+                write!(f, "material {material} is not {needed}; pass one that is")
             }
-            EditError::NotHeld(error) => {
-                write!(f, "{error}; Terrain::hold fills what is far away")
-            }
+            EditError::NotHeld(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for EditError {}
+impl std::error::Error for EditError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            EditError::NotHeld(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl From<NotHeld> for EditError {
     fn from(error: NotHeld) -> EditError {
         EditError::NotHeld(error)
+    }
+}
+
+/// Refuses a number outside of its range, or NaN.
+pub(super) fn check_range(
+    name: &'static str,
+    given: f64,
+    is_allowed: bool,
+    allowed: &'static str,
+) -> Result<(), EditError> {
+    match is_allowed {
+        true => Ok(()),
+        false => Err(EditError::OutOfRange { name, given, allowed }),
     }
 }

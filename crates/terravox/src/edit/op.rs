@@ -1,6 +1,7 @@
 //! Operations as plain data.
 
 use super::brush::MAX_LENGTH;
+use super::error::check_range;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
@@ -150,15 +151,12 @@ impl BrushOp {
 
     /// Says what is wrong with the operation's numbers, if anything.
     pub(super) fn check(&self, materials: &MaterialTable) -> Result<(), EditError> {
-        let wrong = |what| Err(EditError::Invalid(what));
         self.brush.check()?;
         self.mask.check()?;
-        if !(0.0..=MAX_LENGTH).contains(&self.falloff) {
-            return wrong("the falloff must be a number of at least 0");
-        }
-        if !(0.0..=1.0).contains(&self.strength) {
-            return wrong("the strength must be 0 to 1");
-        }
+        let (falloff, strength) = (self.falloff, self.strength);
+        let is_allowed = (0.0..=MAX_LENGTH).contains(&falloff);
+        check_range("the falloff", falloff, is_allowed, "0 or more")?;
+        check_range("the strength", strength, (0.0..=1.0).contains(&strength), "0 to 1")?;
         self.action.check(materials)
     }
 }
@@ -166,38 +164,38 @@ impl BrushOp {
 impl Action {
     fn check(&self, materials: &MaterialTable) -> Result<(), EditError> {
         let wrong = |what| Err(EditError::Invalid(what));
-        let needs = |material: u8, kind: Kind, needed: &'static str| {
-            let wrong = EditError::WrongKind { material, needed };
-            if materials.kind(material) == kind { Ok(()) } else { Err(wrong) }
+        let needs = |material: u8, needed: Kind| match materials.kind(material) == needed {
+            true => Ok(()),
+            false => Err(EditError::WrongKind { material, needed }),
+        };
+        let check_amount = |amount: f64| {
+            check_range(
+                "the amount",
+                amount,
+                amount > 0.0 && amount <= 1.0,
+                "above 0, at most 1 voxel",
+            )
         };
         match *self {
-            Action::Fill { material: AIR } => wrong("air fills nothing; dig instead"),
-            Action::Replace { from: AIR, .. } => wrong("air cannot be replaced; fill it instead"),
-            Action::Paint { material } => needs(material, Kind::Solid, "solid"),
-            Action::Flood { material } => needs(material, Kind::Liquid, "liquid"),
+            Action::Fill { material: AIR } => wrong("air cannot be filled in; use Action::Dig"),
+            Action::Replace { from: AIR, .. } => wrong("air cannot be replaced; use Action::Fill"),
+            Action::Paint { material } => needs(material, Kind::Solid),
+            Action::Flood { material } => needs(material, Kind::Liquid),
             Action::Flatten { material, point, normal } => {
                 let long = normal.iter().map(|v| v * v).sum::<f64>();
                 if !point.iter().all(|v| v.abs() <= MAX_LENGTH) {
-                    return wrong("the plane's point is not a point of the world");
+                    return wrong("the plane's point must be finite and within ±2^31 voxels");
                 }
                 if !(long > 1e-18 && long < 1e18) {
-                    return wrong("the plane's normal must have a direction");
+                    return wrong("the plane's normal must be finite and not zero");
                 }
-                material.map_or(Ok(()), |material| needs(material, Kind::Solid, "solid"))
+                material.map_or(Ok(()), |material| needs(material, Kind::Solid))
             }
-            Action::Grow { amount } | Action::Erode { amount }
-                if !(amount > 0.0 && amount <= 1.0) =>
-            {
-                wrong("the amount must be above 0 and at most one voxel")
-            }
+            Action::Grow { amount } | Action::Erode { amount } => check_amount(amount),
             Action::Roughen { amount, size, .. } => {
-                if !(amount > 0.0 && amount <= 1.0) {
-                    return wrong("the amount must be above 0 and at most one voxel");
-                }
-                match (1.0..=MAX_LENGTH).contains(&size) {
-                    true => Ok(()),
-                    false => wrong("the size of the bumps must be at least one voxel"),
-                }
+                check_amount(amount)?;
+                let is_allowed = (1.0..=MAX_LENGTH).contains(&size);
+                check_range("the size of the bumps", size, is_allowed, "at least 1 voxel")
             }
             _ => Ok(()),
         }

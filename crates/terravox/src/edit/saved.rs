@@ -29,6 +29,7 @@ pub struct HistoryError {
 
 /// What can be wrong with the bytes of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HistoryErrorKind {
     /// The bytes end early.
     Truncated,

@@ -4,6 +4,7 @@
 //! √(r² + 1/12) (cylinder), so a form's radius is that much smaller than the brush's.
 
 use super::brush::HalfSpace;
+use super::error::check_range;
 use super::stamp::{Form, Frame};
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance};
@@ -73,7 +74,9 @@ pub(super) fn region_of([min, max]: [[f64; 3]; 2]) -> Result<Region, EditError> 
 fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
     let long = x * x + y * y + z * z + w * w;
     if !(long > 1e-18 && long < 1e18) {
-        return Err(EditError::Invalid("a turn is a quaternion that is not zero"));
+        return Err(EditError::Invalid(
+            "a brush's turn must be a finite quaternion that is not zero",
+        ));
     }
     let s = 2.0 / long;
     Ok([
@@ -106,7 +109,9 @@ fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
     let mut ways = ways.filter(|way| dot64(*way, *way) > 1e-12);
     let bounded = ways.all(|way| planes.iter().any(|plane| dot64(plane.0, way) > 1e-9));
     if corners.is_empty() || !bounded {
-        return Err(EditError::Invalid("the planes of a convex brush bound nothing"));
+        return Err(EditError::Invalid(
+            "the planes of a convex brush must bound a shape that is finite and not empty",
+        ));
     }
     Ok(box_of(&corners))
 }
@@ -118,7 +123,7 @@ fn unit_planes(planes: &[HalfSpace]) -> Result<Vec<([f64; 3], f64)>, EditError> 
         fine.then(|| (plane.normal.map(|v| v / long), plane.offset / long))
     };
     let all: Option<Vec<_>> = planes.iter().map(unit).collect();
-    all.ok_or(EditError::Invalid("a plane of the brush has no direction"))
+    all.ok_or(EditError::Invalid("a half-space needs a non-zero normal and a finite offset"))
 }
 
 fn meeting_point([a, b, c]: [&([f64; 3], f64); 3]) -> Option<[f64; 3]> {
@@ -168,13 +173,12 @@ pub(super) fn form(
             Form::Convex(planes.iter().map(offset).collect())
         }
         Brush::Mesh { vertices, triangles } => {
-            let large = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
-            if large || region.volume() > MAX_FIELD_CELLS {
-                return Err(EditError::TooLarge(region));
+            let is_long = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
+            if is_long || region.volume() > MAX_FIELD_CELLS {
+                return Err(EditError::TooLarge { region, max_cells: MAX_FIELD_CELLS });
             }
-            if falloff > MAX_MESH_FALLOFF {
-                return Err(EditError::Invalid("the falloff of a mesh brush is at most 16 voxels"));
-            }
+            let is_allowed = falloff <= MAX_MESH_FALLOFF;
+            check_range("the falloff of a mesh brush", falloff, is_allowed, "at most 16 voxels")?;
             let reach = 1.0 + falloff as f32;
             Form::Field(MeshDistance::new(vertices, triangles, region, reach))
         }

@@ -87,7 +87,7 @@ impl Stamp {
         let bounds = bounds(brush)?;
         let region = region_of(bounds)?;
         if region.volume() > MAX_EDIT_CELLS {
-            return Err(EditError::TooLarge(region));
+            return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
         }
         // The middle, so that no cell of the region is far from it.
         let anchor = [0, 1, 2].map(|i| ((bounds[0][i] + bounds[1][i]) / 2.0).floor() as i32);

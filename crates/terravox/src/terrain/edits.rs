@@ -1,7 +1,7 @@
 //! Edits in world metres, and undoing them.
 
-use super::{Placement, Terrain};
-use crate::edit::{EditError, EditOp, Edited, History};
+use super::{Placement, Terrain, TerrainError};
+use crate::edit::{EditOp, Edited, History};
 use crate::voxel::Region;
 
 impl Placement {
@@ -34,10 +34,11 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// [`EditError`]; nothing is then changed.
-    pub fn edit(&mut self, op: &EditOp) -> Result<Edited, EditError> {
+    /// [`TerrainError`]; nothing is then changed.
+    pub fn edit(&mut self, op: &EditOp) -> Result<Edited, TerrainError> {
         let op = self.placement.op_in_voxels(op);
-        let edited = self.editor.apply(&mut self.grid, &op, &mut self.history)?;
+        let edited = self.editor.apply(&mut self.grid, &op, &mut self.history);
+        let edited = edited.map_err(self.in_metres())?;
         self.loose.touch(edited.region);
         self.follow_edits();
         Ok(edited)
@@ -48,21 +49,21 @@ impl Terrain {
     /// [`crate::edit::History::undo`].
     ///
     /// # Errors
-    /// [`EditError::NotHeld`]; nothing is then changed.
-    pub fn undo(&mut self) -> Result<Option<Region>, EditError> {
+    /// [`EditError::NotHeld`](crate::edit::EditError::NotHeld); nothing is then changed.
+    pub fn undo(&mut self) -> Result<Option<Region>, TerrainError> {
         let undone = self.history.undo(&mut self.grid);
         self.follow_edits();
-        undone
+        undone.map_err(self.in_metres())
     }
 
     /// Does the last stroke that was undone again; returns as [`Terrain::undo`].
     ///
     /// # Errors
     /// As [`Terrain::undo`].
-    pub fn redo(&mut self) -> Result<Option<Region>, EditError> {
+    pub fn redo(&mut self) -> Result<Option<Region>, TerrainError> {
         let redone = self.history.redo(&mut self.grid);
         self.follow_edits();
-        redone
+        redone.map_err(self.in_metres())
     }
 
     /// The strokes: to begin and end one, to set a budget, to save them.

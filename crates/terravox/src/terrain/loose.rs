@@ -1,8 +1,7 @@
 //! Pieces of the world that edits cut loose.
 
-use super::Terrain;
+use super::{Terrain, TerrainError};
 use crate::bodies::{BodyPose, CutLoose, LooseBody, LooseOptions, WrittenBack};
-use crate::edit::EditError;
 use crate::voxel::Region;
 
 impl Terrain {
@@ -35,10 +34,10 @@ impl Terrain {
     ///
     /// # Errors
     /// As [`Loose::cut`](crate::bodies::Loose::cut).
-    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, EditError> {
+    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, TerrainError> {
         let cut = self.loose.cut(&mut self.grid, Some(&mut self.history), options);
         self.follow_edits();
-        cut
+        cut.map_err(self.in_metres())
     }
 
     /// Has the voxels of a region looked at by the next [`Terrain::cut_loose`], as if they
@@ -58,12 +57,12 @@ impl Terrain {
         body: &LooseBody,
         position_m: impl Into<[f64; 3]>,
         rotation: impl Into<[f32; 4]>,
-    ) -> Result<WrittenBack, EditError> {
+    ) -> Result<WrittenBack, TerrainError> {
         let position = self.placement.voxel_from_world(position_m);
         let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
         let written = body.write_back(&mut self.grid, &pose, Some(&mut self.history));
         self.follow_edits();
-        written
+        written.map_err(self.in_metres())
     }
 
     /// Where the lowest corner of a body's voxel (0, 0, 0) was when it was cut loose, world

@@ -5,6 +5,7 @@
 
 mod edits;
 mod effects;
+mod error;
 mod fill_request;
 mod jobs;
 mod loose;
@@ -15,6 +16,7 @@ mod shown;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
+pub use error::TerrainError;
 pub use fill_request::FillRequest;
 pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
 pub use placement::Placement;
@@ -28,8 +30,7 @@ use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CL
 use crate::lod::Lod;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
-    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, NotHeld, Region, Unlisted,
-    VoxelGrid,
+    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid,
 };
 use effects::EffectPlanes;
 use fill_request::filled;
@@ -77,45 +78,6 @@ impl From<Placement> for TerrainOptions {
     /// The default options at this placement.
     fn from(placement: Placement) -> TerrainOptions {
         TerrainOptions { placement, ..TerrainOptions::default() }
-    }
-}
-
-/// A fill or edit that cannot be done. Nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TerrainError {
-    /// The box reaches beyond the limits of the grid, or is not finite. The region is what is
-    /// left of it in whole numbers.
-    BeyondLimits(Region),
-    /// The region has more cells than one call may touch.
-    TooLarge {
-        /// The region.
-        region: Region,
-        /// How many cells it may have.
-        most: u64,
-    },
-    /// A chunk is not held at mip 0.
-    NotHeld(NotHeld),
-}
-
-impl fmt::Display for TerrainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TerrainError::BeyondLimits(region) => {
-                write!(f, "the box (voxels {region}) is not within ±2^30 voxels, or not finite")
-            }
-            TerrainError::TooLarge { region, most } => {
-                write!(f, "voxels {region} are more than {most}; take them in parts")
-            }
-            TerrainError::NotHeld(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TerrainError {}
-
-impl From<NotHeld> for TerrainError {
-    fn from(error: NotHeld) -> TerrainError {
-        TerrainError::NotHeld(error)
     }
 }
 
@@ -326,7 +288,7 @@ impl Terrain {
     /// those that have unsaved changes keep them. Elsewhere they are unsaved.
     ///
     /// # Errors
-    /// [`TerrainError::BeyondLimits`].
+    /// [`EditError::BeyondLimits`].
     pub fn fill(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -337,7 +299,7 @@ impl Terrain {
         for chunk in region.blocks::<5>() {
             let Some(cells) = filled(chunk.into(), self.made_at, &fill) else { continue };
             match self.grid.unlisted() {
-                Unlisted::Air => self.grid.write(&cells)?,
+                Unlisted::Air => self.grid.write(&cells).map_err(self.in_metres())?,
                 Unlisted::Unknown => drop(self.grid.load(&cells)),
             }
         }
@@ -374,7 +336,7 @@ impl Terrain {
     ) -> Result<Region, TerrainError> {
         let region = self.checked_region(min_m, max_m, MAX_CLIP_CELLS)?;
         let mut cells = DenseBox::default();
-        self.grid.read(region, 0, &mut cells)?;
+        self.grid.read(region, 0, &mut cells).map_err(self.in_metres())?;
         for voxel in region.voxels() {
             let cell = cells.cell(voxel);
             cells.set(voxel, edit(self.placement.voxel_centre(voxel), cell));
@@ -382,11 +344,8 @@ impl Terrain {
         // An empty box is no clip.
         let Ok(clip) = Clip::new(cells) else { return Ok(region) };
         let op = EditOp::write(clip, region.min);
-        self.editor.apply(&mut self.grid, &op, &mut self.history).map_err(|error| match error {
-            EditError::NotHeld(error) => TerrainError::NotHeld(error),
-            // Limits were checked above, and a copy has nothing else to refuse.
-            _ => TerrainError::BeyondLimits(region),
-        })?;
+        let edited = self.editor.apply(&mut self.grid, &op, &mut self.history);
+        edited.map_err(self.in_metres())?;
         self.loose.touch(region);
         self.follow_edits();
         Ok(region)
@@ -406,7 +365,7 @@ impl Terrain {
         let inside = voxels.as_flattened().iter().all(|v| v.abs() <= limit);
         match inside && region.within_limits() {
             true => Ok(region),
-            false => Err(TerrainError::BeyondLimits(region)),
+            false => Err(self.in_metres()(EditError::BeyondLimits(region))),
         }
     }
 
@@ -415,11 +374,11 @@ impl Terrain {
         &self,
         min_m: impl Into<[f64; 3]>,
         max_m: impl Into<[f64; 3]>,
-        most: u64,
+        max_cells: u64,
     ) -> Result<Region, TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
-        if region.volume() > most {
-            return Err(TerrainError::TooLarge { region, most });
+        if region.volume() > max_cells {
+            return Err(self.in_metres()(EditError::TooLarge { region, max_cells }));
         }
         Ok(region)
     }

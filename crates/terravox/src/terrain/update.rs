@@ -332,7 +332,7 @@ impl Terrain {
     /// viewers may drop them again where no viewer is near, but for what is edited and unsaved.
     ///
     /// # Errors
-    /// [`TerrainError::BeyondLimits`], [`TerrainError::TooLarge`]; [`TerrainError::NotHeld`]
+    /// [`EditError::BeyondLimits`], [`EditError::TooLarge`]; [`EditError::NotHeld`]
     /// if `fill` does not have all of them: what it has is then held.
     pub fn hold(
         &mut self,
@@ -350,7 +350,7 @@ impl Terrain {
         }
         self.follow_edits();
         for chunk in region.blocks::<5>() {
-            self.grid.chunk(chunk)?;
+            self.grid.chunk(chunk).map_err(self.in_metres())?;
         }
         Ok(())
     }

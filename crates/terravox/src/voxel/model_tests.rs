@@ -240,7 +240,7 @@ fn unknown_chunks_are_refused_until_they_are_held() {
     let mut cells = DenseBox::new(Region::one(chunk.min_voxel()));
     let error = grid.write(&cells).unwrap_err();
     assert_eq!(error, NotHeld { chunk, mip: 0, held: Held::Unknown });
-    assert_eq!(error.to_string(), "chunk (-1, 2, 0) is unknown; mip 0 of it is needed");
+    assert_eq!(error.to_string(), "chunk (-1, 2, 0) is not held; mip 0 of it is needed");
     assert!(grid.cell(chunk.min_voxel()).is_err());
     assert!(grid.chunks().is_empty(), "a refused write lists nothing");
 

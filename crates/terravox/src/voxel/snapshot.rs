@@ -39,8 +39,10 @@ impl fmt::Display for NotHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NotHeld { chunk, mip, held } = self;
         match held {
-            Held::Mip(held) => write!(f, "chunk {chunk} is held at mip {held}, not {mip}"),
-            _ => write!(f, "chunk {chunk} is unknown; mip {mip} of it is needed"),
+            Held::Mip(held) => {
+                write!(f, "chunk {chunk} is held at mip {held}; mip {mip} of it is needed")
+            }
+            _ => write!(f, "chunk {chunk} is not held; mip {mip} of it is needed"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Edits that cannot be: a named error, and the world as it was.
 
 use super::*;
+use crate::voxel::Kind;
 
 fn refused(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> EditError {
     let before = grid.digest().ok();
@@ -30,7 +31,7 @@ fn sizes_and_places_that_are_none() {
     let far = dig(Brush::Ball { centre: [1_073_741_823.0, 0.0, 0.0], radius: 3.0 });
     assert!(matches!(refused(&mut grid, far), EditError::BeyondLimits(_)));
     let huge = dig(Brush::Ball { centre: [0.0; 3], radius: 100_000.0 });
-    assert!(matches!(refused(&mut grid, huge), EditError::TooLarge(_)));
+    assert!(matches!(refused(&mut grid, huge), EditError::TooLarge { .. }));
     for half in [[0.0, 1.0, 1.0], [1.0, f64::NAN, 1.0], [1.0, 1.0, -2.0]] {
         refused(&mut grid, dig(Brush::Block { centre: [0.0; 3], half, turn: NO_TURN }));
     }
@@ -76,7 +77,7 @@ fn actions_that_make_no_sense() {
     let with = |action| BrushOp::new(Brush::Ball { centre: [0.0; 3], radius: 3.0 }, action);
     refused(&mut grid, with(Action::Fill { material: AIR }));
     let paint = refused(&mut grid, with(Action::Paint { material: WATER }));
-    assert_eq!(paint, EditError::WrongKind { material: WATER, needed: "solid" });
+    assert_eq!(paint, EditError::WrongKind { material: WATER, needed: Kind::Solid });
     refused(&mut grid, with(Action::Flood { material: 8 }));
     refused(&mut grid, with(Action::Replace { from: AIR, to: 8 }));
     refused(&mut grid, with(Action::Grow { amount: 1.5 }));
@@ -94,7 +95,7 @@ fn copies_beyond_the_limits() {
     let whole = Region::new([0; 3], [300; 3]);
     assert!(matches!(
         refused(&mut grid, EditOp::copy(whole, VoxelPos::ZERO)),
-        EditError::ClipTooLarge(_)
+        EditError::TooLarge { .. }
     ));
     refused(&mut grid, EditOp::copy(Region::default(), VoxelPos::ZERO));
     let small = Region::new([0; 3], [40; 3]);

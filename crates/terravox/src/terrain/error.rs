@@ -1,0 +1,75 @@
+//! What a world refuses, in metres.
+
+use super::{Placement, Terrain};
+use crate::edit::EditError;
+use crate::voxel::Region;
+use std::fmt;
+
+/// Why a [`Terrain`] refused an edit, a fill or an undo. Nothing was changed, except by
+/// [`Terrain::hold`], which keeps what it could get.
+///
+/// ```
+/// use terravox::edit::{EditError, EditOp};
+/// use terravox::terrain::{Terrain, TerrainError};
+///
+/// let mut terrain = Terrain::default();
+/// match terrain.edit(&EditOp::dig_ball([0.0; 3], 4.0)) {
+///     Err(TerrainError { reason: EditError::NotHeld(_), .. }) => {} // not filled yet
+///     other => panic!("{other:?}"),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TerrainError {
+    /// What was refused; lengths are voxels.
+    pub reason: EditError,
+    /// Where the voxels lie in world metres.
+    pub placement: Placement,
+}
+
+impl fmt::Display for TerrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.placement.voxel_size_m;
+        match &self.reason {
+            EditError::BeyondLimits(region) => {
+                self.write_box(f, *region)?;
+                write!(f, " is not finite, or not within ±2^30 voxels of {size} m")
+            }
+            EditError::TooLarge { region, max_cells } => {
+                self.write_box(f, *region)?;
+                let cells = region.volume();
+                write!(f, " has {cells} voxels; one call takes {max_cells}, so split it")
+            }
+            EditError::NotHeld(error) => {
+                self.write_box(f, error.chunk.region())?;
+                f.write_str(" is not held at mip 0; call Terrain::hold for it first")
+            }
+            reason if size == 1.0 => reason.fmt(f),
+            reason => write!(f, "{reason} (lengths in voxels of {size} m)"),
+        }
+    }
+}
+
+impl std::error::Error for TerrainError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.reason)
+    }
+}
+
+impl TerrainError {
+    fn write_box(&self, f: &mut fmt::Formatter<'_>, region: Region) -> fmt::Result {
+        let corner = |v: crate::voxel::VoxelPos| {
+            self.placement.world_from_voxel(v.to_array().map(f64::from))
+        };
+        let (min, max) = (corner(region.min), corner(region.max));
+        write!(f, "the box from {min:?} to {max:?} m")
+    }
+}
+
+impl Terrain {
+    /// Returns what turns a refusal in voxels into one in metres, for `map_err`.
+    pub(super) fn in_metres<E: Into<EditError>>(&self) -> impl Fn(E) -> TerrainError + use<E> {
+        let placement = self.placement;
+        move |reason| TerrainError { reason: reason.into(), placement }
+    }
+}
