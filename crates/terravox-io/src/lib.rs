@@ -12,3 +12,8 @@ pub mod heightmap;
 pub mod obj;
 pub mod roblox;
 pub mod tiles;
+
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

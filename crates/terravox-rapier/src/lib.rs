@@ -28,14 +28,28 @@
 //!
 //! What happens under these lines is told in `docs/rapier.md`. Engines that pin another
 //! parry (bevy_rapier3d, avian3d) use [`grounds`] and the `GroundShape` of their parry's
-//! module; all features may be on at once.
+//! module.
+//!
+//! # Features
+//!
+//! They are additive: all may be on at once.
+//!
+//! - `rapier` (default): `TerrainColliders` and `Buoyancy` for Rapier 0.36; shapes for parry 0.31
+//!   in `parry_0_31`.
+//! - `parry_0_30`: shapes for parry 0.30, which bevy_rapier3d 0.36 uses.
+//! - `parry_0_27`: shapes for parry 0.27, which avian3d 0.7 uses.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // The shapes are compiled once for every parry.
 #![allow(clippy::duplicate_mod)]
 
 #[cfg(all(doctest, feature = "rapier"))]
 #[doc = include_str!("../../../docs/rapier.md")]
 mod page {}
+
+#[cfg(all(doctest, feature = "rapier"))]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[cfg(feature = "rapier")]
 mod colliders;

@@ -37,6 +37,11 @@ pub use scene::Scene;
 pub use shade::{FAR, RecordedRays};
 pub use solids::{Form, Solid};
 
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 use cpu_time::ThreadTime;
 use glam::{DVec2, Vec3};
 use shade::{Look, Scratch};

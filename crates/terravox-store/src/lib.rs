@@ -80,6 +80,11 @@ pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
 
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The code on the start page compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]

@@ -7,7 +7,17 @@
 //! What a game uses daily is at the root: [`Terrain`], its options, viewers, jobs and rays, edits
 //! and materials.
 //!
-//! The crate does no I/O, starts no thread and calls no C.
+//! The crate does no I/O, starts no thread (unless the feature `parallel` is on) and calls no C.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `parallel`: runs planned jobs on rayon's thread pool.
+//! - `serde`: `Serialize` and `Deserialize` for edits.
+//! - `bytemuck`: `bytemuck::Pod` for the vertices of the graphics card.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod bodies;
 pub mod codec;
@@ -33,6 +43,11 @@ pub use voxel::{Cell, Material, MaterialTable, VoxelGrid};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And that of the crate's own README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
 
 /// And that of the guide to editing.
 #[cfg(doctest)]
