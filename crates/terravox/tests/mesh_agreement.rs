@@ -2,7 +2,9 @@
 
 mod mesh_fixtures;
 
-use mesh_fixtures::{Numbers, hills, noise, shaped_table, table_of, unusual_table};
+use mesh_fixtures::{
+    Numbers, hills, noise, shaped_table, solid_water_table, table_of, unusual_table,
+};
 use proptest::prelude::*;
 use terravox::mesh::{BlockMesh, MAX_EDGE, Mesher, PAD, naive};
 use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, SurfaceShape};
@@ -42,11 +44,16 @@ proptest! {
         size in prop::array::uniform3(1..11i32),
         solid in 0..101u64,
         liquid in 0..60u64,
-        which in 0..3usize,
+        which in 0..4usize,
     ) {
         let region = block([-3, 17, -1_000_000], size);
         let cells = noise(region.grow(PAD), seed, solid, liquid);
-        let table = [MaterialTable::default(), shaped_table(), unusual_table()][which].clone();
+        let table = match which {
+            0 => MaterialTable::default(),
+            1 => shaped_table(),
+            2 => unusual_table(),
+            _ => solid_water_table(),
+        };
         assert_all_agree(&cells, &table);
     }
 }
@@ -98,6 +105,18 @@ fn water_held_by_cells_that_are_not_solid_is_ignored() {
         }
     }
     assert_eq!(assert_all_agree(&cells, &MaterialTable::default()), expected);
+}
+
+#[test]
+fn solid_cells_hold_water_even_where_water_itself_is_solid() {
+    let mut cells = noise(block([0; 3], [20; 3]).grow(PAD), 9, 40, 30);
+    let mesh = assert_all_agree(&cells, &solid_water_table());
+    assert!(mesh.liquid.quad_materials.contains(&1) && mesh.liquid.quad_materials.contains(&4));
+    for p in cells.region().voxels() {
+        cells.set_water(p, None);
+    }
+    let mesh = assert_all_agree(&cells, &solid_water_table());
+    assert!(!mesh.liquid.quad_materials.contains(&1));
 }
 
 #[test]

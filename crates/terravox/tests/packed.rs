@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use terravox::generate::Hills;
 use terravox::lod::{Lod, LodOptions, LodViewer, MeshScratch, ShownMesh};
-use terravox::mesh::{Around, BlockMesh, Mesher, PackedSurface, PackedVertex, VertexKey};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PackedSurface, PackedVertex, VertexKey};
 use terravox::voxel::{
     DenseBox, GridOptions, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos,
 };
@@ -135,7 +135,7 @@ fn blocks_of_eight_to_one_agree() {
     blocks.extend((0..64).map(|i| MipBlock::new(0, [8, i % 8, i / 8])));
     for block in blocks {
         let min = block.voxels().min;
-        let around = Around::from_fn(block.mip, |place| {
+        let around = NeighbourMips::from_fn(block.mip, |place| {
             let at = min + VoxelPos::from(place.map(|v| v * (4 << block.mip)));
             if at.x < side.x { 3 } else { 0 }
         });

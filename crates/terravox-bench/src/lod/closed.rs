@@ -1,7 +1,7 @@
 //! Whether blocks of different mips close: random cells and ground, random tilings, and
 //! all states that views publish.
 
-use terravox::mesh::{MOST_STEPS, PAD};
+use terravox::mesh::{MAX_MIP_STEPS, PAD};
 use terravox::voxel::{Cell, DenseBox, GridOptions, MipBlock, Region, VoxelGrid, VoxelPos};
 
 use super::ours::Shown;
@@ -65,12 +65,12 @@ impl World {
     pub fn random(seed: u64) -> World {
         let mut rng = Rng::new(seed);
         let axis = rng.below(3) as usize;
-        let edge = MipBlock::new(MOST_STEPS, [0; 3]).edge_voxels();
+        let edge = MipBlock::new(MAX_MIP_STEPS, [0; 3]).edge_voxels();
         let mut focus = [0; 3].map(|_: i32| 32 * (2 + rng.below(5) as i32));
         focus[axis] = edge;
         let mut second = [0; 3];
         second[axis] = 1;
-        let leaves = [[0; 3], second].map(|pos| MipBlock::new(MOST_STEPS, pos)).to_vec();
+        let leaves = [[0; 3], second].map(|pos| MipBlock::new(MAX_MIP_STEPS, pos)).to_vec();
         let leaves = split(&mut rng, leaves, focus.into());
         let around = Region::one(focus.into());
         let (grid, cells) = if seed.is_multiple_of(2) {
@@ -91,7 +91,7 @@ impl World {
 
     /// The blocks that may have a surface.
     pub fn near(&self) -> impl Iterator<Item = MipBlock> + '_ {
-        let coarse = self.cells.grow(PAD << MOST_STEPS);
+        let coarse = self.cells.grow(PAD << MAX_MIP_STEPS);
         let near = move |leaf: &MipBlock| !leaf.voxels().intersect(coarse).is_empty();
         self.leaves.iter().copied().filter(near)
     }

@@ -1,7 +1,7 @@
 //! Blocks of several mips of a grid, meshed as the metrics see them.
 
 use glam::DVec3;
-use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, Surface as Raw};
 use terravox::voxel::{
     DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid, VoxelPos,
 };
@@ -30,7 +30,7 @@ impl Shown {
         block: MipBlock,
         shown: impl FnMut(VoxelPos) -> u8,
     ) -> Surface {
-        let around = Around::look(block, shown);
+        let around = NeighbourMips::from_voxels(block, shown);
         let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
         self.mesher.mesh_mixed(block, &around, ask, &self.table, true, &mut self.mesh);
         in_voxels(&self.mesh.solid, block)

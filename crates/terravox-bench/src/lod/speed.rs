@@ -1,7 +1,7 @@
 //! What the border of a block costs beside the rest of it, and what asking for one costs
 //! where there is none.
 
-use terravox::mesh::{Around, BlockMesh, Mesher, PAD};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid};
 
 use super::ours::read;
@@ -68,8 +68,8 @@ fn blocks(grid: &VoxelGrid, table: &MaterialTable) -> Vec<MipBlock> {
 }
 
 /// A block one of whose sides shows another mip.
-fn beside(mip: u8, (axis, place): (usize, i32)) -> Around {
-    Around::from_fn(MIP, |at| if at[axis] == place { mip } else { MIP })
+fn beside(mip: u8, (axis, place): (usize, i32)) -> NeighbourMips {
+    NeighbourMips::from_fn(MIP, |at| if at[axis] == place { mip } else { MIP })
 }
 
 /// Timings of the flat mesher on cells that were read; with reading them; of blocks among
@@ -82,10 +82,10 @@ fn race(grid: &VoxelGrid) -> [Timing; 6] {
     for (block, cells) in blocks.iter().zip(&mut boxes) {
         read(grid, MIP, block.cells().grow(PAD), cells);
     }
-    let around: Vec<[Around; 3]> = (0..blocks.len())
+    let around: Vec<[NeighbourMips; 3]> = (0..blocks.len())
         .map(|item| {
             let side = SIDES[item % SIDES.len()];
-            [Around::same(MIP), beside(MIP + 1, side), beside(MIP - 1, side)]
+            [NeighbourMips::uniform(MIP), beside(MIP + 1, side), beside(MIP - 1, side)]
         })
         .collect();
     let mixed = |which: usize, item: usize, mesher: &mut Mesher, out: &mut BlockMesh| {

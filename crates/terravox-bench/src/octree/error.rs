@@ -2,7 +2,7 @@
 //! by clusters of the fine ones.
 
 use terravox::lod::Clusters;
-use terravox::mesh::{Around, BlockMesh, Mesher, PAD, Surface as Mesh};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD, Surface as Mesh};
 use terravox::voxel::{DenseBox, MipBlock, Region, SurfaceShape, VoxelGrid};
 
 use crate::harness::{Budget, Entrant, contest};
@@ -94,7 +94,7 @@ fn mesh(grid: &VoxelGrid, block: MipBlock) -> Mesh {
 fn mesh_into(grid: &VoxelGrid, block: MipBlock, mesher: &mut Mesher, mesh: &mut BlockMesh) {
     let table = table_of(SurfaceShape::Default);
     let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
-    mesher.mesh_mixed(block, &Around::same(block.mip), ask, &table, true, mesh);
+    mesher.mesh_mixed(block, &NeighbourMips::uniform(block.mip), ask, &table, true, mesh);
 }
 
 /// The fine surface in and around some voxels.

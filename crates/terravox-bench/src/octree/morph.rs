@@ -10,7 +10,7 @@ use std::sync::Arc;
 use glam::DVec3;
 use rustc_hash::{FxHashMap, FxHashSet};
 use terravox::lod::Morph;
-use terravox::mesh::{Around, BlockMesh, Mesher, Surface as Raw, VertexKey};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, Surface as Raw, VertexKey};
 use terravox::voxel::{
     DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid, VoxelPos,
 };
@@ -60,7 +60,7 @@ impl Meshes {
         top: u8,
     ) -> BlockMesh {
         let mut mesh = BlockMesh::new();
-        let around = Around::look(block, shown);
+        let around = NeighbourMips::from_voxels(block, shown);
         let ask = |mip: u8, region: Region, out: &mut DenseBox| read(grid, mip, region, out);
         self.mesher.mesh_morphing(block, &around, ask, &self.table, top, true, &mut mesh);
         mesh

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tiles::tiles;
 use terravox::generate::fill_sdf;
-use terravox::mesh::{Around, Mesher, PAD};
+use terravox::mesh::{Mesher, NeighbourMips, PAD};
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, MipBlock, Region, VoxelGrid, VoxelPos,
 };
@@ -329,7 +329,7 @@ fn morphing(grid: &VoxelGrid, knows: impl Fn(ChunkPos) -> bool) -> Vec<(ChunkPos
         let read = |mip: u8, region: Region, cells: &mut DenseBox| {
             grid.read(region, mip, cells).unwrap();
         };
-        let around = Around::same(0);
+        let around = NeighbourMips::uniform(0);
         mesher.mesh_morphing(block, &around, read, grid.materials(), 4, false, mesh);
     }
     all

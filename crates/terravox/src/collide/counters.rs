@@ -20,7 +20,7 @@ struct Shard {
 
 /// Counters of a collider.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(super) struct Counters {
     shards: [Shard; SHARDS],
     built: AtomicUsize,
     built_bytes: AtomicUsize,

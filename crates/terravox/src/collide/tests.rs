@@ -2,7 +2,6 @@
 
 use super::naive::{WorldTriangle, triangles};
 use super::*;
-use crate::geometry::{Shape, ShapeCore};
 use crate::math::Aabb;
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, LIMIT, Region, Unlisted,

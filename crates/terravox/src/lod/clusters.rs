@@ -182,7 +182,7 @@ fn cell_of(position: [f32; 3]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::{Around, Welded};
+    use crate::mesh::{NeighbourMips, Welded};
     use crate::voxel::{Cell, GridOptions, VoxelGrid};
 
     /// A ball of radius 50 about (66, 63, 60), in a world with air around.
@@ -213,7 +213,7 @@ mod tests {
             let ask = |mip: u8, region: Region, out: &mut DenseBox| {
                 assert!(grid.read(region, mip, out).is_ok());
             };
-            let around = Around::same(mip);
+            let around = NeighbourMips::uniform(mip);
             mesher.mesh_mixed(block, &around, ask, grid.materials(), true, &mut mesh);
             if clusters {
                 moved += place.place(grid, block, &mut mesh.solid);
@@ -282,7 +282,14 @@ mod tests {
         let ask = |mip: u8, region: Region, out: &mut DenseBox| {
             grid.read_known(region, mip, out);
         };
-        mesher.mesh_mixed(block, &Around::same(2), ask, grid.materials(), true, &mut mesh);
+        mesher.mesh_mixed(
+            block,
+            &NeighbourMips::uniform(2),
+            ask,
+            grid.materials(),
+            true,
+            &mut mesh,
+        );
         let before = mesh.solid.clone();
         assert!(!before.is_empty());
         assert_eq!(Clusters::new().place(&grid, block, &mut mesh.solid), 0);

@@ -3,7 +3,7 @@
 use super::clusters::Clusters;
 use super::fills::Ticket;
 use super::tiling::neighbours;
-use crate::mesh::{Around, BlockMesh, Mesher, PAD, Shores, shore_depends_on};
+use crate::mesh::{BlockMesh, Mesher, NeighbourMips, PAD, Shores, shore_depends_on};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, append_repeated};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct MeshJob {
     pub(super) plan: u64,
     pub(super) block: MipBlock,
-    pub(super) around: Around,
+    pub(super) around: NeighbourMips,
     /// Whether it is shown by clusters.
     pub(super) clusters: bool,
     pub(super) snapshot: Snapshot,
@@ -100,7 +100,7 @@ impl MeshJob {
         let shown = |beside: MipBlock| {
             let side = (beside.pos - self.block.pos).to_array();
             let shown = self.around.at(side.map(|side| [-1, 0, 8][(side + 1) as usize]));
-            if shown == Around::NONE { mip } else { shown.max(mip) }
+            if shown == NeighbourMips::UNKNOWN { mip } else { shown.max(mip) }
         };
         // Finer cells are asked for where they are shown.
         let coarser = mip >= self.block.mip && neighbours(self.block).any(|b| shown(b) > mip);

@@ -15,7 +15,7 @@ use super::residency::is_bare;
 use super::steps::Piece;
 use super::tiling::Tiling;
 use super::{Lod, LodViewer, MAX_CLUSTER_MIP, MeshJob};
-use crate::mesh::{Around, Shores, shore_depends_on};
+use crate::mesh::{NeighbourMips, Shores, shore_depends_on};
 use crate::voxel::{ChunkPos, MipBlock, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -546,7 +546,7 @@ impl Lod {
         let known = snapshot.unlisted() == Unlisted::Air;
         let morph_to = self.options.morph.then(|| self.tiling.top());
         let most = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
-        let beyond = if known { block.mip } else { Around::NONE };
+        let beyond = if known { block.mip } else { NeighbourMips::UNKNOWN };
         let around = self.tiling.around(block, beyond);
         let clusters = (1..=most).contains(&block.mip);
         let (plan, snapshot) = (self.plans, snapshot.clone());

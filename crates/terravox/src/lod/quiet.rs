@@ -6,7 +6,7 @@
 //! cells on both sides of the common wall are of one kind.
 
 use super::residency::kind_of_all;
-use crate::mesh::{BlockMesh, MOST_STEPS, PAD, Surface, shore_reach};
+use crate::mesh::{BlockMesh, MAX_MIP_STEPS, PAD, Surface, shore_reach};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// What changed beside a block.
@@ -40,7 +40,7 @@ impl Change {
         let carried = PAD + 1 + shore_reach(leaf.mip) + 1;
         let (mut reach, shore) = match self.cells || self.block.mip > leaf.mip {
             // Beside a coarser block they lie on its cells, and so does the water carried there.
-            true => (PAD + 1, carried.max((PAD + 3) << MOST_STEPS)),
+            true => (PAD + 1, carried.max((PAD + 3) << MAX_MIP_STEPS)),
             false => (1, 1),
         };
         // Around an edge or a corner a shore may come to where there was none.

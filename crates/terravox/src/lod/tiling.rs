@@ -6,7 +6,7 @@
 //! touch, be it at a corner, differ by one mip at most ("restricted octree"; Von Herzen
 //! and Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987).
 
-use crate::mesh::{Around, MOST_STEPS, PAD, shore_reach};
+use crate::mesh::{MAX_MIP_STEPS, NeighbourMips, PAD, shore_reach};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
@@ -183,7 +183,7 @@ impl Tiling {
         reach: fn(u8) -> i32,
         visit: &mut impl FnMut(MipBlock),
     ) {
-        let most = reach((node.mip + MOST_STEPS + coarser).min(self.top + coarser));
+        let most = reach((node.mip + MAX_MIP_STEPS + coarser).min(self.top + coarser));
         if region.grow(most).intersect(node.voxels()).is_empty() {
             return;
         }
@@ -201,7 +201,7 @@ impl Tiling {
     /// Whether a region lies within the reach of a leaf, which that of a mip tells in voxels.
     fn is_within(&self, region: Region, leaf: MipBlock, coarser: u8, reach: fn(u8) -> i32) -> bool {
         let meets = |mip: u8| !region.grow(reach(mip)).intersect(leaf.voxels()).is_empty();
-        let (least, most) = (leaf.mip + coarser, leaf.mip + MOST_STEPS + coarser - 1);
+        let (least, most) = (leaf.mip + coarser, leaf.mip + MAX_MIP_STEPS + coarser - 1);
         meets(least) || (meets(most) && meets(self.coarsest_at(leaf) + coarser - 1))
     }
 
@@ -214,16 +214,16 @@ impl Tiling {
     }
 
     /// What the blocks around a leaf show. `beyond` is what lies where no block is shown:
-    /// the leaf's own mip, if cells are known there, else [`Around::NONE`].
-    pub fn around(&self, leaf: MipBlock, beyond: u8) -> Around {
-        let mut around = Around::same(leaf.mip);
+    /// the leaf's own mip, if cells are known there, else [`NeighbourMips::UNKNOWN`].
+    pub fn around(&self, leaf: MipBlock, beyond: u8) -> NeighbourMips {
+        let mut around = NeighbourMips::uniform(leaf.mip);
         for neighbour in neighbours(leaf) {
             self.set_around(leaf, neighbour, beyond, &mut around);
         }
         around
     }
 
-    fn set_around(&self, leaf: MipBlock, node: MipBlock, beyond: u8, around: &mut Around) {
+    fn set_around(&self, leaf: MipBlock, node: MipBlock, beyond: u8, around: &mut NeighbourMips) {
         let shows = match self.nodes.get(&node) {
             Some(Node::Leaf) => node.mip,
             Some(Node::Inner) => {

@@ -1,6 +1,7 @@
-//! Shapes of space that several modules speak of, and what draws them.
+//! Boxes, debug lines, distances to meshes, and vectors of eight lanes.
 
 mod aabb;
+pub(crate) mod lanes;
 mod lines;
 mod mesh_distance;
 

@@ -336,7 +336,7 @@ fn normal([x, z, _]: [u32; 3]) -> [f32; 3] {
     let y = NORMAL_ZERO - x.abs() - z.abs();
     let fold = (-y).max(0.0);
     let folded = |v: f32| if v >= 0.0 { v - fold } else { v + fold };
-    super::place::unit_normal([folded(x), y, folded(z)], [0.0, 1.0, 0.0])
+    super::rules::place::unit_normal([folded(x), y, folded(z)], [0.0, 1.0, 0.0])
 }
 
 /// Weights by numbers of cells, as the mesher makes them.

@@ -1,17 +1,19 @@
 //! What the mesher writes: indexed quads in caller-owned, reusable buffers.
 
-use super::morph::MorphTargets;
 use crate::voxel::{Region, VoxelPos};
+
+use super::morph::{MorphTargets, morphed, morphed_normal, rounded_move};
+use super::rules::place::unit_normal;
 
 /// The two surfaces of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockMesh {
-    /// The cells whose faces the mesh shows, in cells of the block's mip.
+    /// The cells whose faces the mesh has, in cells of the block's mip.
     pub block: Region,
-    /// Bounds the solid cells; closed when all blocks around are there.
+    /// The boundary of the solid cells; closed together with the blocks around.
     pub solid: Surface,
-    /// Where liquid meets air; open, and its rim lies inside the ground. Reaches the waterline
-    /// if the cells were read by [`Shores`](super::Shores).
+    /// Where liquid meets air. Open: its rim lies inside the ground, at the waterline if the
+    /// cells were read by [`Shores`](super::Shores).
     pub liquid: Surface,
 }
 
@@ -21,7 +23,7 @@ impl BlockMesh {
         BlockMesh::default()
     }
 
-    /// Drops both surfaces' contents and keeps their memory.
+    /// Clears both surfaces and keeps their memory.
     pub fn clear(&mut self) {
         self.block = Region::default();
         self.solid.clear();
@@ -29,8 +31,8 @@ impl BlockMesh {
     }
 }
 
-/// Vertices (one entry each in `positions`, `normals`, `materials`, `weights`) and
-/// the quads between them.
+/// Vertices (one entry each in `positions`, `normals`, `materials`, `weights`), and quads between
+/// them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surface {
     /// Cells from the block's min corner, in cells of the block's mip. Multiples of
@@ -38,38 +40,38 @@ pub struct Surface {
     pub positions: Vec<[f32; 3]>,
     /// Unit, pointing out of the ground or water.
     pub normals: Vec<[f32; 3]>,
-    /// Up to four material ids; what has weight 0 is 0.
+    /// Up to four material ids; 0 where the weight is 0.
     pub materials: Vec<[u8; 4]>,
     /// Weights of `materials`, largest first, summing to 255.
     pub weights: Vec<[u8; 4]>,
-    /// Six a quad: two triangles, counter-clockwise seen from outside. Then three a loose
+    /// Six per quad: two triangles, counter-clockwise seen from outside. Then three per loose
     /// triangle.
     pub indices: Vec<u32>,
-    /// One a quad: the material of the cell behind it.
+    /// One per quad: the material of the cell behind it.
     pub quad_materials: Vec<u8>,
-    /// One a quad: the face it shows, as x, y, z of the cell behind it, counted from the
-    /// block's min corner, and the number of the face's direction (0 to 5: −x, +x, −y,
-    /// +y, −z, +z). A face that had to be split is several quads. Says which voxel a
-    /// point of the surface belongs to.
+    /// One per quad: its face, as x, y, z of the cell behind it, counted from the block's
+    /// min corner, and the number of the face's direction (0 to 5: −x, +x, −y, +y, −z,
+    /// +z). A face that had to be split is several quads. This tells to which voxel a point
+    /// of the surface belongs.
     pub quad_faces: Vec<[u8; 4]>,
-    /// How many quads, from the first on, are plain: each a whole face, at whose corners
-    /// no other sheet of the surface passes. Vertices of plain quads are numbered by
-    /// their corners, x fastest, then z, then y.
+    /// Number of plain quads, which come first: each is a whole face, and no other sheet of
+    /// the surface passes its corners. Vertices of plain quads are numbered by their corners,
+    /// x fastest, then z, then y.
     pub plain_quads: usize,
-    /// One a loose triangle: the material of the cell behind it. Only where blocks of
-    /// different mips meet are there triangles that do not pair up as quads.
+    /// One per loose triangle: the material of the cell behind it. Only where blocks of
+    /// different mips meet do some triangles not pair up as quads.
     pub loose_materials: Vec<u8>,
-    /// One a vertex if the mesher was asked for keys, else empty.
+    /// One per vertex if the mesher was asked for keys, else empty.
     pub keys: Vec<VertexKey>,
-    /// Where each vertex lies one level up if the mesher was asked for that, else empty.
+    /// Where each vertex lies one level up if the mesher was asked for targets, else empty.
     pub targets: MorphTargets,
-    /// Of each vertex on an edge or in a face, in their order: the four vertices that it is
-    /// the mean of.
+    /// One per vertex on an edge or in a face, in their order: the four vertices whose mean it
+    /// is.
     pub(crate) inner: Vec<[u32; 4]>,
 }
 
 impl Surface {
-    /// Drops the contents and keeps the memory.
+    /// Removes all vertices and triangles and keeps the memory.
     pub fn clear(&mut self) {
         self.positions.clear();
         self.normals.clear();
@@ -85,8 +87,8 @@ impl Surface {
         self.inner.clear();
     }
 
-    /// Surfaces one after the other, each moved by so many cells. None of the quads counts
-    /// as plain: their vertices are not in order.
+    /// Joins surfaces, each moved by an offset in cells. No quad of the result counts as plain:
+    /// the vertices are not in order.
     pub(crate) fn joined(parts: &[(&Surface, [u8; 3])]) -> Surface {
         let mut all = Surface::default();
         let mut loose = Vec::new();
@@ -130,10 +132,10 @@ impl Surface {
         self.positions.len()
     }
 
-    /// The two triangles of quad `quad`, as vertex numbers.
+    /// Returns the two triangles of quad `quad`, as vertex numbers.
     ///
     /// # Panics
-    /// If there is no such quad.
+    /// If `quad` is not below [`Surface::quad_count`].
     pub fn quad(&self, quad: usize) -> [[u32; 3]; 2] {
         let i = &self.indices[6 * quad..6 * quad + 6];
         [[i[0], i[1], i[2]], [i[3], i[4], i[5]]]
@@ -144,25 +146,95 @@ impl Surface {
         self.indices.len() / 3
     }
 
-    /// The material behind each triangle.
+    /// Returns the material behind each triangle.
     pub fn triangle_materials(&self) -> impl Iterator<Item = u8> + '_ {
         let quads = self.quad_materials.iter().flat_map(|&material| [material; 2]);
         quads.chain(self.loose_materials.iter().copied())
     }
 
-    /// The triangles, as vertex numbers: those of the quads, then loose ones.
+    /// Returns the triangles, as vertex numbers: those of the quads, then loose ones.
     pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
         self.indices.chunks_exact(3).map(|i| [i[0], i[1], i[2]])
     }
 }
 
-/// Which vertex of the world's surface a mesh vertex is: equal in all blocks that
-/// show it, and different for different vertices of one surface (solid or liquid).
+impl Surface {
+    /// Moves all vertices toward their targets; `factor` returns 0 to 1 from the number of a
+    /// vertex, its position and its step ([`MorphTargets::steps`]). Without targets nothing
+    /// moves.
+    pub fn morph(&mut self, mut factor: impl FnMut(usize, [f32; 3], u8) -> f32) {
+        for i in 0..self.targets.positions.len() {
+            let (position, step) = (self.positions[i], self.targets.steps[i]);
+            let factor = factor(i, position, step);
+            self.positions[i] = morphed(position, self.targets.positions[i], step, factor);
+            self.normals[i] = morphed_normal(self.normals[i], self.targets.normals[i], factor);
+        }
+    }
+
+    /// Appends the target of a vertex that is the mean of four others: it moves by the mean of
+    /// their moves, in whole 1/4096 of a cell of the coarsest of their levels.
+    pub(super) fn push_inner_target(&mut self, vertex: usize, of: [u32; 4]) {
+        let of = of.map(|v| v as usize);
+        let step = of.iter().map(|&v| self.targets.steps[v]).max().unwrap_or(0);
+        let position = [0, 1, 2].map(|axis| {
+            let moves = of.map(|v| self.targets.positions[v][axis] - self.positions[v][axis]);
+            let mean = 0.25 * ((moves[0] + moves[1]) + (moves[2] + moves[3]));
+            self.positions[vertex][axis] + rounded_move(mean, step)
+        });
+        let n = of.map(|v| self.targets.normals[v]);
+        let sum = [0, 1, 2].map(|axis| (n[0][axis] + n[1][axis]) + (n[2][axis] + n[3][axis]));
+        self.targets.push(position, unit_normal(sum, self.normals[vertex]), step);
+    }
+
+    /// Returns the corners of a quad rotated so that the diagonal from the first is the shorter.
+    pub(super) fn shorter_diagonal_first(&self, v: [u32; 4]) -> [u32; 4] {
+        let p = v.map(|v| self.positions[v as usize]);
+        let square = |a: usize, b: usize| {
+            let d = [0, 1, 2].map(|axis| p[a][axis] - p[b][axis]);
+            (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]
+        };
+        if square(0, 2) <= square(1, 3) { v } else { [v[1], v[2], v[3], v[0]] }
+    }
+
+    /// Compares two surfaces bit by bit and describes the first difference.
+    #[doc(hidden)]
+    pub fn first_difference(&self, other: &Surface) -> Option<String> {
+        fn floats(name: &str, a: &[[f32; 3]], b: &[[f32; 3]]) -> Option<String> {
+            let same = |(a, b): (&[f32; 3], &[f32; 3])| a.map(f32::to_bits) == b.map(f32::to_bits);
+            if a.len() != b.len() {
+                return Some(format!("{name}: {} and {} vertices", a.len(), b.len()));
+            }
+            let at = a.iter().zip(b).position(|pair| !same(pair))?;
+            Some(format!("{name} {at}: {:?} and {:?}", a[at], b[at]))
+        }
+        fn values<T: PartialEq + std::fmt::Debug>(name: &str, a: &[T], b: &[T]) -> Option<String> {
+            if a.len() != b.len() {
+                return Some(format!("{name}: {} and {}", a.len(), b.len()));
+            }
+            let at = a.iter().zip(b).position(|(a, b)| a != b)?;
+            Some(format!("{name} {at}: {:?} and {:?}", a[at], b[at]))
+        }
+        floats("position", &self.positions, &other.positions)
+            .or_else(|| floats("normal", &self.normals, &other.normals))
+            .or_else(|| values("materials", &self.materials, &other.materials))
+            .or_else(|| values("weights", &self.weights, &other.weights))
+            .or_else(|| values("index", &self.indices, &other.indices))
+            .or_else(|| values("quad material", &self.quad_materials, &other.quad_materials))
+            .or_else(|| values("quad face", &self.quad_faces, &other.quad_faces))
+            .or_else(|| values("plain quads", &[self.plain_quads], &[other.plain_quads]))
+            .or_else(|| values("loose", &self.loose_materials, &other.loose_materials))
+            .or_else(|| values("key", &self.keys, &other.keys))
+            .or_else(|| values("inner", &self.inner, &other.inner))
+    }
+}
+
+/// Identifies a vertex of the world's surface: equal in all blocks that have the vertex, and
+/// different for different vertices of one surface (solid or liquid).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VertexKey {
     /// The cell corner it belongs to: the min corner of cell `corner`; of voxel `corner`
     /// where blocks of all mips are welded ([`Mesher::mesh_mixed`](super::Mesher::mesh_mixed)).
-    /// For a vertex on an edge or in a face, the lowest corner of that.
+    /// For a vertex on an edge or in a face, its lowest corner.
     pub corner: VoxelPos,
     /// Bit per axis (x 1, y 2, z 4) along which the vertex lies between `corner` and
     /// the next: 0 at a corner, one bit on an edge, two in a face.

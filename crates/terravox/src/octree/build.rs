@@ -149,7 +149,7 @@ impl Draft {
     }
 
     fn push_larger(&mut self, (level, key, leaf): &Larger) {
-        let error = if CORNERS[usize::from(leaf.inside)].special() { NEVER } else { 0 };
+        let error = if CORNERS[usize::from(leaf.inside)].is_special() { NEVER } else { 0 };
         self.octants.push(0);
         self.errors.push(error);
         let qef = leaf.qef.seen_from(from_parent(*key, *level));
@@ -179,13 +179,13 @@ impl Draft {
             points = points & !(SPREAD[255] << place) | SPREAD[usize::from(node.inside)] << place;
             qef.add(&self.qefs[child]);
             worst = worst.max(match level {
-                1 if CORNERS[usize::from(node.inside)].special() => NEVER,
+                1 if CORNERS[usize::from(node.inside)].is_special() => NEVER,
                 1 => 0,
                 _ => self.errors[child - self.starts[1] as usize],
             });
         }
         let offset = qef.least(0.5 * edge);
-        let special = CORNERS[usize::from(inside)].special();
+        let special = CORNERS[usize::from(inside)].is_special();
         let error = match special || changes_topology(points) {
             true => NEVER,
             false => worst.max(error_units(qef.error(offset))),

@@ -309,7 +309,7 @@ impl<S: Fn(Place) -> bool> Walk<'_, S> {
             *number = places.len() as u32;
             places.push(place);
             let inside = self.octree.nodes[place.node as usize].inside;
-            rough.push(CORNERS[usize::from(inside)].special());
+            rough.push(CORNERS[usize::from(inside)].is_special());
         }
         if level < place.level {
             rough[*number as usize] = true;

@@ -4,7 +4,7 @@
 //! a smallest node: that node has the edge to itself, so the two vertices are joined nowhere
 //! else. One with vertices between its corners is a fan about its middle.
 
-use crate::mesh::{Surface, blend, unit_normal};
+use crate::mesh::{MaterialBlend, Surface, blend, unit_normal};
 
 use super::contour::{Found, Polygon, Shown};
 use super::sheets::{Middle, separate};
@@ -62,8 +62,8 @@ fn push_vertex(octree: &Octree, place: Place, materials: Option<[u8; 8]>, out: &
             count += 1;
         }
     }
-    let (materials, weights) = match count {
-        0 => ([node.material, 0, 0, 0], [255, 0, 0, 0]),
+    let MaterialBlend { materials, weights } = match count {
+        0 => MaterialBlend::one(node.material),
         count => blend(&ids[..count]),
     };
     out.materials.push(materials);

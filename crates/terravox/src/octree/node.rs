@@ -2,7 +2,7 @@
 //!
 //! Octants and corners are numbered as everywhere: bit 0, 1, 2 for the high side of x, z, y.
 
-use crate::mesh::{BYTES, SIDE, dominant};
+use crate::mesh::{OCTANT_BYTES, SIDE, dominant};
 
 /// Parts of a node's edge in which its vertex's place is kept.
 const PARTS: f32 = 4096.0;
@@ -78,13 +78,14 @@ fn unfolded(folded: [i16; 2]) -> [f32; 3] {
 /// The same material at some corners, and air (0) at others.
 #[inline]
 pub(super) fn usual_materials(inside: u8, material: u8) -> [u8; 8] {
-    (BYTES[usize::from(inside)] & (u64::from(material) * 0x0101_0101_0101_0101)).to_le_bytes()
+    (OCTANT_BYTES[usize::from(inside)] & (u64::from(material) * 0x0101_0101_0101_0101))
+        .to_le_bytes()
 }
 
 /// Materials with air where corners are not solid.
 #[inline]
 pub(super) fn only_inside(inside: u8, materials: [u8; 8]) -> [u8; 8] {
-    (BYTES[usize::from(inside)] & u64::from_le_bytes(materials)).to_le_bytes()
+    (OCTANT_BYTES[usize::from(inside)] & u64::from_le_bytes(materials)).to_le_bytes()
 }
 
 /// Material of most of the solid corners, of equals the lowest id; none if no corner is.

@@ -47,7 +47,7 @@ fn number(octree: &Octree, level: u8, found: &mut Found) {
             *number = places.len() as u32;
             places.push(Place { node, level, min: unpacked(corner).map(|a| (a << level) as i32) });
             let inside = octree.nodes[node as usize].inside;
-            rough.push(CORNERS[usize::from(inside)].special());
+            rough.push(CORNERS[usize::from(inside)].is_special());
         }
     }
     for corner in polygons.iter_mut().flat_map(|polygon| &mut polygon.corners) {

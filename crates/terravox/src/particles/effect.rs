@@ -7,7 +7,8 @@ use super::find::{LONGEST_LOOK_SECONDS, chord_seconds};
 use super::need::RUNS;
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
 use super::random::Random;
-use super::step::{Event, Path, Step, step};
+use super::step::{Event, Step, step};
+use crate::math::lanes::InstructionSet;
 use glam::Vec3;
 
 /// Updates longer than this count as this long, seconds.
@@ -165,7 +166,7 @@ pub struct Effect {
     pub(super) options: EffectOptions,
     pub(super) columns: Columns,
     pub(super) random: Random,
-    pub(super) path: Path,
+    pub(super) instructions: InstructionSet,
     events: Vec<Event>,
     /// The search for planes.
     pub(super) lookers: Vec<usize>,
@@ -204,7 +205,7 @@ impl Effect {
             options,
             columns: Columns::new(slots, options.lifetime_s.is_some()),
             random: Random(options.seed),
-            path: Path::widest(),
+            instructions: InstructionSet::widest(),
             events: Vec::new(),
             lookers: Vec::new(),
             dead: Vec::new(),
@@ -222,7 +223,7 @@ impl Effect {
     /// As [`Effect::new`], without hand-written vector code. The particles are the same, bit by
     /// bit.
     pub fn portable(options: EffectOptions) -> Effect {
-        Effect { path: Path::Plain, ..Effect::new(options) }
+        Effect { instructions: InstructionSet::Scalar, ..Effect::new(options) }
     }
 
     /// Its options.
@@ -415,7 +416,7 @@ impl Effect {
         for first in (0..blocks).step_by(BLOCKS) {
             events.clear();
             let some = first..blocks.min(first + BLOCKS);
-            step(&mut self.columns, &same, some, self.path, &mut events);
+            step(&mut self.columns, &same, some, self.instructions, &mut events);
             self.lookers.clear();
             for event in &events {
                 self.note(event, each);

@@ -2,8 +2,9 @@
 
 use super::cache::Key;
 use super::columns::LANES;
-use super::step::{Event, Path, Step, step};
+use super::step::{Event, Step, step};
 use super::*;
+use crate::math::lanes::InstructionSet;
 use glam::Vec3;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -98,9 +99,9 @@ proptest! {
     ) {
         let same = if slots > 0 { Step { fixed: None, ..same } } else { same };
         let before = columns_of(slots, &particles);
-        for path in [Path::Plain, Path::widest()] {
+        for instructions in [InstructionSet::Scalar, InstructionSet::widest()] {
             let (mut after, mut events) = (before.clone(), Vec::new());
-            step(&mut after, &same, 0..particles.len().div_ceil(LANES), path, &mut events);
+            step(&mut after, &same, 0..particles.len().div_ceil(LANES), instructions, &mut events);
             for at in 0..particles.len() {
                 let mut naive = naive::particle(&before, at);
                 let became = naive::step(&mut naive, &same);
@@ -108,8 +109,8 @@ proptest! {
                     // That a zero has no sign is all that may differ.
                     a[i] == b[i] || a[i].to_bits() == b[i].to_bits() || a[i].is_nan() && b[i].is_nan()
                 });
-                prop_assert!(same_bits(naive.position, after.position(at)), "{path:?} {naive:?}");
-                prop_assert!(same_bits(naive.velocity, after.velocity(at)), "{path:?} {naive:?}");
+                prop_assert!(same_bits(naive.position, after.position(at)), "{instructions:?} {naive:?}");
+                prop_assert!(same_bits(naive.velocity, after.velocity(at)), "{instructions:?} {naive:?}");
                 let event = events.iter().find(|event| event.block == at / LANES);
                 let bit = |of: fn(&Event) -> u8| event.is_some_and(|e| of(e) >> (at % LANES) & 1 == 1);
                 let found = naive::Became {

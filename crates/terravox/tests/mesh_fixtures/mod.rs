@@ -116,6 +116,14 @@ pub fn unusual_table() -> MaterialTable {
     MaterialTable::new(materials)
 }
 
+/// A table in which water is solid, and 4 is the only liquid.
+pub fn solid_water_table() -> MaterialTable {
+    let mut materials: Vec<Material> = MaterialTable::default().materials().to_vec();
+    materials[1].kind = terravox::voxel::Kind::Solid;
+    materials[4].kind = terravox::voxel::Kind::Liquid;
+    MaterialTable::new(materials)
+}
+
 /// Cells at random: `solid` and `liquid` are shares in percent; some solids hold water.
 pub fn noise(region: Region, seed: u64, solid: u64, liquid: u64) -> DenseBox {
     let mut numbers = Numbers::new(seed);

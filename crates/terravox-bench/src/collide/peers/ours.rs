@@ -2,8 +2,7 @@
 
 use std::cell::RefCell;
 
-use terravox::collide::{BuildScratch, LocalRay, QuadTree};
-use terravox::geometry::{KdBuilder, KdTree, PositionGrid};
+use terravox::collide::{BuildScratch, KdBuilder, KdTree, LocalRay, PositionGrid, QuadTree};
 
 use super::super::blocks::Block;
 use super::{Index, Triangle, between};

@@ -2,7 +2,7 @@
 //!
 //! A side has the number `4 * quad + k`, the triangle at it half of that.
 
-use crate::mesh::{DIRECTIONS, Surface, face_corners};
+use crate::mesh::{Direction, Surface, face_corners};
 use crate::voxel::Region;
 
 use super::corners;
@@ -48,8 +48,8 @@ impl Pairing {
             let [x, y, z] = if up { from } else { to }.map(|c| c as u32);
             x * dx + y * dy + z * dz + 2 * axis as u32 + u32::from(up)
         };
-        for (slots, (axis, high)) in self.faces.iter_mut().zip(DIRECTIONS) {
-            let at = face_corners([0; 3], axis, high);
+        for (slots, direction) in self.faces.iter_mut().zip(Direction::ALL) {
+            let at = face_corners([0; 3], direction);
             for (first, slots) in slots.iter_mut().enumerate() {
                 *slots =
                     std::array::from_fn(|k| slot(at[(k + first) % 4], at[(k + first + 1) % 4]));

@@ -5,7 +5,7 @@ use super::linked::Linked;
 use super::naive::{self, deviation};
 use super::triangle::Triangle;
 use super::*;
-use crate::mesh::{Around, MAX_EDGE, Mesher, VertexKey, Welded};
+use crate::mesh::{MAX_EDGE, Mesher, NeighbourMips, VertexKey, Welded};
 use crate::voxel::{AIR, Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelPos, WATER};
 use glam::Vec3;
 use proptest::prelude::*;
@@ -265,7 +265,7 @@ fn where_vertices_arrive_is_near_too() {
     let ask = |mip: u8, region: Region, out: &mut DenseBox| {
         grid.read_known(region, mip, out);
     };
-    mesher.mesh_morphing(block, &Around::same(0), ask, &TABLE(), 3, true, &mut mesh);
+    mesher.mesh_morphing(block, &NeighbourMips::uniform(0), ask, &TABLE(), 3, true, &mut mesh);
     let all = mesh.solid;
     assert!(!all.targets.is_empty());
     let few = Simplifier::new().simplify(&all, Simplify::within(0.4));

@@ -2,8 +2,8 @@
 
 use crate::voxel::DenseBox;
 
-use super::Scratch;
-use super::rows::{Grid, pair, row};
+use super::bits::{CornerRow, CornerRows, RowGrid, pair, row};
+use super::scratch::Scratch;
 
 /// A corner between solid cells and others.
 #[derive(Clone, Copy, Debug)]
@@ -18,34 +18,31 @@ pub(crate) struct ActiveCorner {
     pub materials: [u8; 8],
 }
 
-/// Calls for every corner of the last box, in the order of their vertices.
+/// Calls `each` for every corner of the last box, in the order of their vertices.
 pub(super) fn each(s: &Scratch, cells: &DenseBox, mut each: impl FnMut(ActiveCorner)) {
     if s.corners.rows.is_empty() {
         return;
     }
-    let grid = Grid::new(cells.region().size());
-    if grid.size[0] <= 64 {
-        each_of::<1>(s, &grid, cells.materials(), &mut each);
-    } else {
-        each_of::<2>(s, &grid, cells.materials(), &mut each);
+    let grid = RowGrid::new(cells.region().size());
+    match grid.words() {
+        1 => each_of::<1>(s, &grid, cells.materials(), &mut each),
+        _ => each_of::<2>(s, &grid, cells.materials(), &mut each),
     }
 }
 
 fn each_of<const W: usize>(
     s: &Scratch,
-    grid: &Grid,
+    grid: &RowGrid,
     materials: &[u8],
     each: &mut impl FnMut(ActiveCorner),
 ) {
-    let [_, ny, nz] = grid.own;
     let [sx, _, sz] = grid.size;
     let mut vertex = 0;
-    for (y, z) in (0..=ny).flat_map(|y| (0..=nz).map(move |z| (y, z))) {
-        let c = y * (nz + 1) + z;
+    for CornerRow { row: corner_row, y, z } in CornerRows::new(grid) {
         let first = (y + 1) * sz + z + 1;
         let rows = [first, first + 1, first + sz, first + sz + 1];
         for k in 0..W {
-            let mut left = s.corners.rows[W * c + k];
+            let mut left = s.corners.rows[W * corner_row + k];
             while left != 0 {
                 let b = left.trailing_zeros() as usize;
                 left &= left - 1;

@@ -1,43 +1,43 @@
 //! Quads from rows of face bits: vertex numbers are ranks of corner bits, and along x
 //! the next corner's number is one higher.
 
-use crate::mesh::PAD;
+use crate::math::lanes::SimdJob;
+use crate::mesh::rules::block::PAD;
 
-use super::machine::{Job, Machine};
-use super::rows::{Bits, Faces, Grid, Ranked, and, any, cells_at, for_bits, not, or, row};
+use super::bits::{Bits, RankedRows, RowGrid, and, any, for_bits, not, or, row};
+use super::faces::{FaceRow, FaceRows, LeftOutFace};
+use super::hull::cells_at;
+use super::mesh_simd::MeshSimd;
 
-/// A face that touches a special corner: index of its padded cell, number of its
-/// direction.
-pub(super) type SpecialFace = (u32, u8);
-
-/// Quads that are split together.
-const TOGETHER: usize = 1024;
+/// Quads that are split at a time.
+const QUADS_AT_ONCE: usize = 1024;
 
 /// Most quads of a face row: six directions of 64 cells.
-const MOST_IN_ROW: usize = 384;
+const MAX_ROW_QUADS: usize = 384;
 
 /// Writes the indices and materials of all plain quads, and lists the other faces.
 pub(super) struct WriteQuads<'a, const W: usize> {
-    pub grid: &'a Grid,
-    pub faces: &'a Faces,
+    pub grid: &'a RowGrid,
+    pub faces: &'a FaceRows,
     /// Corners, whose ranks are the vertices' numbers.
-    pub corners: &'a Ranked,
-    /// Special corners; empty if there is none.
+    pub corners: &'a RankedRows,
+    /// Special corners; empty if there are none.
     pub special: &'a [u64],
     pub materials: &'a [u8],
-    /// With one more behind the last, since vectors read four numbers.
+    /// With one more after the last, since vectors read four numbers.
     pub positions: &'a [[f32; 3]],
-    /// Memory for listed quads.
+    /// Memory for quads that are not split yet.
     pub quads: &'a mut Vec<[u32; 4]>,
     pub indices: &'a mut Vec<u32>,
     pub quad_materials: &'a mut Vec<u8>,
     pub quad_faces: &'a mut Vec<[u8; 4]>,
-    pub special_faces: &'a mut Vec<SpecialFace>,
+    /// Faces that touch special corners.
+    pub special_faces: &'a mut Vec<LeftOutFace>,
 }
 
-impl<const W: usize> Job for WriteQuads<'_, W> {
+impl<M: MeshSimd, const W: usize> SimdJob<M> for WriteQuads<'_, W> {
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) {
+    fn run(self, m: M) {
         let WriteQuads { grid, faces, corners, special: special_rows, materials, .. } = self;
         let (indices, quad_materials) = (self.indices, self.quad_materials);
         let (quad_faces, special_faces) = (self.quad_faces, self.special_faces);
@@ -48,12 +48,13 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
         quad_faces.resize(count as usize, [0; 4]);
         indices.resize(6 * count as usize, 0);
         let quads = self.quads;
-        quads.resize(TOGETHER, [0; 4]);
-        // Quads that are split, and that are listed behind those.
-        let (mut done, mut listed) = (0, 0);
+        quads.resize(QUADS_AT_ONCE, [0; 4]);
+        // Quads that are split, and quads after those that are not yet.
+        let (mut done, mut waiting) = (0, 0);
         special_faces.clear();
         for (face_row, masks) in faces.rows.iter().zip(faces.masks.chunks_exact(6 * W)) {
-            let [r, c] = [face_row[0] as usize, face_row[1] as usize];
+            let FaceRow { cells, corners: corner_row, yz_bytes } = *face_row;
+            let (r, c) = (cells as usize, corner_row as usize);
             // Cells with a special corner at their face, by direction.
             let mut special: [Bits<W>; 6] = [[0; W]; 6];
             let mut any_special = false;
@@ -64,24 +65,25 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
                 any_special = any(or(or(low, low2), or(high, high2)));
                 special = cells_at(low, low2, high, high2);
             }
-            let at = |c: usize, k: usize, b: usize| corners.at::<W>(c, k, b);
+            let at = |c: usize, k: usize, b: usize| corners.rank::<W>(c, k, b);
             let materials = &materials[r * sx..r * sx + sx];
             macro_rules! direction {
                 ($number:expr, |$bit:ident, $k:ident, $b:ident| $vertices:expr) => {{
                     let mask: Bits<W> = row(masks, $number);
                     let plain = if any_special { and(mask, not(special[$number])) } else { mask };
-                    // Counted from the padded x.
-                    let face = (face_row[2] | $number << 24).wrapping_sub(PAD as u32);
+                    // `bit` counts from the padded x.
+                    let face = (yz_bytes | $number << 24).wrapping_sub(PAD as u32);
                     for_bits!(plain, |$bit, $k, $b| {
-                        quads[listed] = $vertices;
-                        quad_materials[done + listed] = materials[$bit];
-                        quad_faces[done + listed] = face.wrapping_add($bit as u32).to_le_bytes();
-                        listed += 1;
+                        quads[waiting] = $vertices;
+                        quad_materials[done + waiting] = materials[$bit];
+                        quad_faces[done + waiting] = face.wrapping_add($bit as u32).to_le_bytes();
+                        waiting += 1;
                     });
                     if any_special {
                         let others = and(mask, special[$number]);
                         for_bits!(others, |bit, _k, _b| {
-                            special_faces.push(((r * sx + bit) as u32, $number));
+                            let cell = (r * sx + bit) as u32;
+                            special_faces.push(LeftOutFace { cell, direction: $number });
                         });
                     }
                 }};
@@ -118,16 +120,16 @@ impl<const W: usize> Job for WriteQuads<'_, W> {
                 let (v, w) = (at(c01, k, b), at(c11, k, b));
                 [v, v + 1, w + 1, w]
             });
-            if listed > TOGETHER - MOST_IN_ROW {
-                let out = &mut indices[6 * done..6 * (done + listed)];
-                m.split_quads(&quads[..listed], self.positions, out);
-                (done, listed) = (done + listed, 0);
+            if waiting > QUADS_AT_ONCE - MAX_ROW_QUADS {
+                let out = &mut indices[6 * done..6 * (done + waiting)];
+                m.split_quads(&quads[..waiting], self.positions, out);
+                (done, waiting) = (done + waiting, 0);
             }
         }
-        let out = &mut indices[6 * done..6 * (done + listed)];
-        m.split_quads(&quads[..listed], self.positions, out);
-        quad_materials.truncate(done + listed);
-        quad_faces.truncate(done + listed);
-        indices.truncate(6 * (done + listed));
+        let out = &mut indices[6 * done..6 * (done + waiting)];
+        m.split_quads(&quads[..waiting], self.positions, out);
+        quad_materials.truncate(done + waiting);
+        quad_faces.truncate(done + waiting);
+        indices.truncate(6 * (done + waiting));
     }
 }

@@ -1,16 +1,17 @@
-//! Vertices, eight at a time: the planes of their cells are found by the ranks of bits,
-//! summed octant by octant and solved in lanes, as [`place`](crate::mesh::place) does
-//! one by one.
+//! Places vertices eight at a time: the planes of their cells are looked up, summed octant by
+//! octant and solved in lanes, as [`place`](crate::mesh::rules::place) does one by one.
 
-use crate::mesh::corner::SHEETS;
-use crate::mesh::place::{
-    CREASE, EVEN, EVENNESS_SCALE, Firmness, LEAST_DETERMINANT, LEAST_TRACE, ROUNDING, SLIDE,
+use crate::math::lanes::{F32x8, SimdJob};
+use crate::mesh::rules::corner::SHEETS;
+use crate::mesh::rules::place::{
+    CREASE_COSINE, Firmness, MIN_DETERMINANT, MIN_TRACE, PULL_BACK, ROUNDING, SLIDE,
+    SMOOTHNESS_SCALE,
 };
 
-use super::machine::{Job, Lanes, Machine, Picked};
+use super::mesh_simd::{MeshSimd, RowPairs};
 
-/// Per inside octants: where the vertex of the only sheet starts, the sheet's
-/// direction, and the centre of what it may reach.
+// By inside octants: the initial offset of the vertex of the only sheet, the sheet's
+// direction, and the centre of the offset's bounds.
 static MIDDLES: [[f32; 4]; 256] = sheet_rows(0);
 static DIRECTIONS: [[f32; 4]; 256] = sheet_rows(1);
 static CENTRES: [[f32; 4]; 256] = sheet_rows(2);
@@ -36,23 +37,23 @@ const fn sheet_rows(which: u8) -> [[f32; 4]; 256] {
 
 /// Eight vertices to be placed.
 #[derive(Clone, Copy)]
-pub(super) struct Batch {
+pub(super) struct VertexBatch {
     /// Inside octants.
     pub inside: [u32; 8],
-    /// By the row around the corner, number of the plane of the cell at low x, one
-    /// before that of the cell at high x. Of cells that are not inside, any.
+    /// By row around the corner: the number of the plane of the cell at low x, one less than
+    /// that of the cell at high x. Any for cells that are not inside.
     pub planes: [[u32; 8]; 4],
     /// Corner in the block, x, y, z.
     pub corner: [[f32; 8]; 3],
     /// 1 where a cell is thin, else 0.
     pub thin: [u32; 8],
-    /// Shapes, if they differ.
-    pub shapes: Shapes,
+    /// Used if the shapes differ.
+    pub shapes: BatchShapes,
 }
 
-/// What the shapes of eight vertices ask of them.
+/// How the shapes of eight vertices place them.
 #[derive(Clone, Copy)]
-pub(super) struct Shapes {
+pub(super) struct BatchShapes {
     /// A third of the softness; 0 where it is infinite.
     pub softness_third: [f32; 8],
     /// See [`Firmness`].
@@ -61,17 +62,17 @@ pub(super) struct Shapes {
     pub smooth: [u32; 8],
     /// 1 where the vertex stays at its corner, else 0.
     pub blocky: [u32; 8],
-    /// Added to the offset, for rubble.
+    /// Added to the doubled offset, for rubble.
     pub push: [[f32; 8]; 3],
 }
 
-impl Batch {
-    pub(super) const EMPTY: Batch = Batch {
+impl VertexBatch {
+    pub(super) const EMPTY: VertexBatch = VertexBatch {
         inside: [0; 8],
         planes: [[0; 8]; 4],
         corner: [[0.0; 8]; 3],
         thin: [0; 8],
-        shapes: Shapes {
+        shapes: BatchShapes {
             softness_third: [0.0; 8],
             ridge: [0.0; 8],
             smooth: [0; 8],
@@ -81,7 +82,7 @@ impl Batch {
     };
 }
 
-/// Positions and normals of eight vertices; the fourth components mean nothing.
+/// Positions and normals of eight vertices; the fourth components are unused.
 pub(super) type Placed8 = [[[f32; 4]; 8]; 2];
 
 macro_rules! dot {
@@ -92,26 +93,27 @@ macro_rules! dot {
 
 /// Places batches of vertices.
 pub(super) struct PlaceBatches<'a> {
-    pub batches: &'a [Batch],
+    pub batches: &'a [VertexBatch],
     pub planes: &'a [[f32; 4]],
-    /// What the shape of all asks, if they do not differ: none of rubble or blocky.
+    /// Of the shape of all vertices, if they have the same; `None` for rubble and blocky.
     pub firmness: Option<Firmness>,
     pub out: &'a mut [Placed8],
 }
 
-impl Job for PlaceBatches<'_> {
+impl<M: MeshSimd> SimdJob<M> for PlaceBatches<'_> {
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) {
+    fn run(self, m: M) {
         for (batch, out) in self.batches.iter().zip(self.out) {
-            place8(m, batch, &Picked::new(self.planes, &batch.planes), self.firmness, out);
+            let pairs = RowPairs::new(self.planes, &batch.planes);
+            place8(m, batch, &pairs, self.firmness, out);
         }
     }
 }
 
-/// Sums over four vertices, over octants at low x in the low lanes, at high x in the
+/// Returns the sums of four vertices, over octants at low x in the low lanes, at high x in the
 /// high lanes: A, b, normal, feet.
 #[inline(always)]
-fn sums4<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, half: usize) -> [M::F; 15] {
+fn sums4<M: MeshSimd>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>, half: usize) -> [M::F; 15] {
     let zero = m.splat(0.0);
     let low_negative = m.load(&[-0.0, -0.0, -0.0, -0.0, 0.0, 0.0, 0.0, 0.0]);
     let [dx, dy, dz, _] = m.rows256_twice(&DIRECTIONS, &batch.inside, half);
@@ -122,11 +124,11 @@ fn sums4<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, half: usize) -> [
     macro_rules! row {
         ($row:expr, $y:tt, $z:tt) => {
             let [x, y, z, d] = m.pairs(planes, $row, half);
-            let facing = ((x * dx + y * dy) + z * dz).above(zero);
+            let facing = ((x * dx + y * dy) + z * dz).gt(zero);
             let bits = [1 << (2 * $row), 2 << (2 * $row)];
             let used = facing.and(m.any_bits_twice(&batch.inside, half, bits));
             let (x, y, z, d) = (x.and(used), y.and(used), z.and(used), d.and(used));
-            let along = d + ((x.turned_by(low_negative) $y y) $z z);
+            let along = d + ((x.xor(low_negative) $y y) $z z);
             let (x2, y2, z2) = (x * x, y * y, z * z);
             let weight = (x2 + y2) + z2;
             xx = xx + x2;
@@ -141,7 +143,7 @@ fn sums4<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, half: usize) -> [
             nx = nx + x;
             ny = ny + y;
             nz = nz + z;
-            fx = fx + (x * d + weight.turned_by(low_negative));
+            fx = fx + (x * d + weight.xor(low_negative));
             fy = fy + (y * d $y weight);
             fz = fz + (z * d $z weight);
         };
@@ -154,10 +156,10 @@ fn sums4<M: Machine>(m: M, batch: &Batch, planes: &Picked<'_>, half: usize) -> [
 }
 
 #[inline(always)]
-fn place8<M: Machine>(
+fn place8<M: MeshSimd>(
     m: M,
-    batch: &Batch,
-    planes: &Picked<'_>,
+    batch: &VertexBatch,
+    planes: &RowPairs<'_>,
     firmness: Option<Firmness>,
     out: &mut Placed8,
 ) {
@@ -175,15 +177,15 @@ fn place8<M: Machine>(
     let middle = [mx, my, mz];
 
     // The unit normal.
-    let has = dot!([nx, ny, nz], [nx, ny, nz]).above(zero);
-    let raw = [nx.or_else(has, dx), ny.or_else(has, dy), nz.or_else(has, dz)];
+    let has_mean = dot!([nx, ny, nz], [nx, ny, nz]).gt(zero);
+    let raw = [has_mean.select(nx, dx), has_mean.select(ny, dy), has_mean.select(nz, dz)];
     let square = dot!(raw, raw);
-    let has = square.above(zero);
+    let has_length = square.gt(zero);
     let inverse = one / square.sqrt();
     let normal = [
-        (raw[0] * inverse).or_else(has, zero),
-        (raw[1] * inverse).or_else(has, one),
-        (raw[2] * inverse).or_else(has, zero),
+        has_length.select(raw[0] * inverse, zero),
+        has_length.select(raw[1] * inverse, one),
+        has_length.select(raw[2] * inverse, zero),
     ];
 
     // Where the planes meet.
@@ -193,7 +195,7 @@ fn place8<M: Machine>(
         };
     }
     let trace = (xx + yy) + zz;
-    let inverse = one / trace.larger(m.splat(LEAST_TRACE));
+    let inverse = one / trace.max(m.splat(MIN_TRACE));
     let at = turned!(middle);
     let q = [
         middle[0] + (bx - at[0]) * inverse,
@@ -215,8 +217,8 @@ fn place8<M: Machine>(
     let c12 = xy * xz - sx * yz;
     let c22 = sx * sy - xy * xy;
     let determinant = (sx * c00 + xy * c01) + xz * c02;
-    let over = one / determinant.larger(m.splat(LEAST_DETERMINANT));
-    let mut met = [
+    let over = one / determinant.max(m.splat(MIN_DETERMINANT));
+    let mut start = [
         q[0] + dot!([c00, c01, c02], r) * over,
         q[1] + dot!([c01, c11, c12], r) * over,
         q[2] + dot!([c02, c12, c22], r) * over,
@@ -224,45 +226,46 @@ fn place8<M: Machine>(
     let ridge = match firmness {
         Some(firmness) => {
             if firmness.softness_third.is_none() {
-                met = q;
+                start = q;
             }
             m.splat(firmness.ridge)
         }
         None => {
             let smooth = m.any_bits(&batch.shapes.smooth, 1);
             for axis in 0..3 {
-                met[axis] = q[axis].or_else(smooth, met[axis]);
+                start[axis] = smooth.select(q[axis], start[axis]);
             }
             m.load(&batch.shapes.ridge)
         }
     };
 
-    // Settling by the feet.
+    // Moves relative to the feet.
     let parallel = dot!(turned!(normal), normal) * inverse;
-    let even = ((parallel - m.splat(CREASE)) * m.splat(EVENNESS_SCALE)).larger(zero).smaller(one);
+    let smooth = (parallel - m.splat(CREASE_COSINE)) * m.splat(SMOOTHNESS_SCALE);
+    let smooth = smooth.max(zero).min(one);
     let thin = m.any_bits(&batch.thin, 1);
-    let ridge = zero.or_else(thin, ridge);
-    let slide = zero.or_else(thin, m.splat(SLIDE));
-    let across = even * (m.splat(EVEN) + ridge) - ridge;
-    let away = [fx * inverse - met[0], fy * inverse - met[1], fz * inverse - met[2]];
+    let ridge = thin.select(zero, ridge);
+    let slide = thin.select(zero, m.splat(SLIDE));
+    let across = smooth * (m.splat(PULL_BACK) + ridge) - ridge;
+    let away = [fx * inverse - start[0], fy * inverse - start[1], fz * inverse - start[2]];
     let step = (across - slide) * dot!(away, normal);
-    let any = trace.above(zero);
+    let has_planes = trace.gt(zero);
     let centres = m.rows256(&CENTRES, &batch.inside);
     let mut position = [zero; 4];
     for axis in 0..3 {
-        let settled = met[axis] + (slide * away[axis] + step * normal[axis]);
-        let mut x = settled.or_else(any, met[axis]);
+        let settled = start[axis] + (slide * away[axis] + step * normal[axis]);
+        let mut x = has_planes.select(settled, start[axis]);
         if firmness.is_none() {
             let blocky = m.any_bits(&batch.shapes.blocky, 1);
-            x = zero.or_else(blocky, x) + m.load(&batch.shapes.push[axis]);
+            x = blocky.select(zero, x) + m.load(&batch.shapes.push[axis]);
         }
-        // One side only: that side's unit cell; both: three quarters either way.
-        let reach = m.splat(1.5) - m.splat(0.5) * centres[axis].magnitude();
-        let x = x.larger(centres[axis] - reach).smaller(centres[axis] + reach);
+        // Cells on one side: that side's unit cell; on both: three quarters either way.
+        let reach = m.splat(1.5) - m.splat(0.5) * centres[axis].abs();
+        let x = x.max(centres[axis] - reach).min(centres[axis] + reach);
         let rounding = m.splat(ROUNDING);
         let offset = (x + rounding) - rounding;
         position[axis] = m.load(&batch.corner[axis]) + m.splat(0.5) * offset;
     }
-    m.put_rows(position, &mut out[0]);
-    m.put_rows([normal[0], normal[1], normal[2], zero], &mut out[1]);
+    m.store_rows(position, &mut out[0]);
+    m.store_rows([normal[0], normal[1], normal[2], zero], &mut out[1]);
 }

@@ -1,69 +1,78 @@
 //! The corners of a border, each looked up once.
 //!
-//! Most lie within sides that touch one mip only, on a lattice: those are found in a table by
-//! place, row by row as the faces are written; the others by a hash of it.
+//! Most lie inside sides that touch one mip only, on a regular lattice: those are in a table by
+//! position, in the order in which faces are written; the others are in a hash map.
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::corner::Corner;
+use crate::mesh::rules::corner::CornerSheets;
+use crate::mesh::rules::hull::{HullFeatures, side_direction};
 
-use super::around::{Features, Neighbours, ROWS, side_of};
-use super::frame::Frame;
-use super::levels::packed;
+use super::lattice::LocalLattice;
+use super::levels::{MipSpan, packed};
+use super::neighbours::{HullMips, SIDE_AXES};
 
-/// No sheet has a vertex.
-pub(super) const NONE_YET: [u32; 4] = [u32::MAX; 4];
+/// No sheet has a vertex yet.
+pub(super) const NO_VERTICES: [u32; 4] = [u32::MAX; 4];
 
 /// A corner of the border.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BorderCorner {
+    /// In units.
     pub at: [i32; 3],
-    pub corner: Corner,
-    /// If it touches another mip: the finest and the coarsest around it.
-    pub mips: [u8; 2],
-    /// And the materials of the inside octants, a byte each.
+    pub corner: CornerSheets,
+    /// Around it. Meaningful only where it touches another mip.
+    pub mips: MipSpan,
+    /// The materials of the inside octants, a byte each. Likewise.
     pub materials: u64,
-    /// Vertices of its sheets.
+    /// By sheet: its vertex.
     pub numbers: [u32; 4],
 }
 
-/// Where the numbers of the corners on a side are.
+/// The part of the table for the corners on a side.
 #[derive(Clone, Copy, Debug, Default)]
 struct SideTable {
-    /// The first of them in the table of all; the table ends here if the side has none.
+    /// Index of the first of them in the table.
     first: u32,
-    /// Units between corners, as a shift, and corners in a row.
+    /// Units between corners, as a shift.
     shift: u32,
+    /// Corners in a row; 0 if the side has no table.
     width: u32,
 }
 
 /// All corners of a border. Reusable.
 #[derive(Debug, Default)]
-pub(super) struct Corners {
+pub(super) struct BorderCorners {
     /// By number.
     pub all: Vec<BorderCorner>,
-    /// Numbers of those within sides, by place; [`u32::MAX`] where none was asked for.
+    /// Numbers of those inside sides, by position; [`u32::MAX`] for none.
     table: Vec<u32>,
     /// By feature.
     sides: [SideTable; 27],
-    /// Numbers of the others by place, packed.
+    /// Numbers of the others by position, packed.
     others: FxHashMap<u32, u32>,
 }
 
-impl Corners {
-    /// Forgets all, and makes room for the numbers of those on sides that touch one mip only;
-    /// `finest` is in steps, by feature.
-    pub(super) fn clear(&mut self, frame: &Frame<'_>, foreign: Features, finest: &[u8; 27]) {
-        let Corners { all, table, sides, others } = self;
+impl BorderCorners {
+    /// Removes all corners, and makes tables for the sides that touch one mip only.
+    /// `finest_steps` is that of [`HullMips`].
+    pub(super) fn clear(
+        &mut self,
+        lattice: &LocalLattice<'_>,
+        foreign: HullFeatures,
+        finest_steps: &[u8; 27],
+    ) {
+        let BorderCorners { all, table, sides, others } = self;
         all.clear();
         others.clear();
         let mut count = 0;
         for (feature, side) in sides.iter_mut().enumerate() {
             *side = SideTable::default();
-            let finest = finest[feature];
-            if side_of(feature).is_some() && foreign.has(feature) && finest != Neighbours::MANY {
-                let shift = frame.shift(frame.mip - finest);
-                let width = frame.edge() as u32 >> shift;
+            let finest = finest_steps[feature];
+            let is_uniform = finest != HullMips::VARIES;
+            if side_direction(feature).is_some() && foreign.has(feature) && is_uniform {
+                let shift = lattice.shift(lattice.mip - finest);
+                let width = lattice.edge() as u32 >> shift;
                 *side = SideTable { first: count, shift, width };
                 count += width * width;
             }
@@ -72,13 +81,13 @@ impl Corners {
         table.resize(count as usize, u32::MAX);
     }
 
-    /// Where the number of the corner at a place is, which lies on a feature; [`u32::MAX`] if
-    /// it was not asked for before.
+    /// Returns the entry for the number of the corner at `at`, which lies on a feature;
+    /// [`u32::MAX`] if it has none yet.
     #[inline]
     pub(super) fn number(&mut self, at: [i32; 3], feature: usize) -> &mut u32 {
         let SideTable { first, shift, width } = self.sides[feature];
-        if let (Some((axis, _)), true) = (side_of(feature), width > 0) {
-            let [u, v] = ROWS[axis].map(|axis| at[axis] as u32 >> shift);
+        if let (Some(direction), true) = (side_direction(feature), width > 0) {
+            let [u, v] = SIDE_AXES[direction.axis].map(|axis| at[axis] as u32 >> shift);
             &mut self.table[(first + v * width + u) as usize]
         } else {
             self.others.entry(packed(at)).or_insert(u32::MAX)

@@ -1,181 +1,220 @@
-//! Where a vertex lies that touches another mip: on the surface of the coarsest one.
+//! The vertices that touch another mip: on the surface of the coarsest one.
 //!
-//! With m the coarsest mip at a corner: where the corner lies on the lattice of mip m, at
-//! the vertex that cells of mip m alone would have there; else at the mean of those of
-//! the lattice's corners around, by distance, that have one. So the finer side of a seam
-//! ends on the coarser one's surface, and faces between the two have next to no area.
-//! What the cells of mip m have no surface near stays at the corner.
+//! With m the coarsest mip at a corner: if the corner lies on the lattice of mip m, its vertex is
+//! the one that cells of mip m alone would have there; else the mean, weighted by distance, of
+//! those of the lattice's corners around that have one. So the finer side of a seam ends on the
+//! coarser one's surface, and faces between the two have next to no area. Where the cells of
+//! mip m have no surface nearby the vertex stays at the corner.
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::BlockMesh;
-use crate::mesh::cells::Cells;
-use crate::mesh::corner::Corner;
-use crate::mesh::fast::{Fast, Part, PlacedCorners, Standing};
+use crate::mesh::fast::{CornerVertex, FastMesher, HullVertices, MeshInput, SurfaceKind};
 use crate::mesh::morph::MorphTargets;
-use crate::mesh::place::{Placed, unit_normal};
-use crate::mesh::plane::Plane;
-use crate::mesh::vertex::{Ids, Site};
+use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::corner::CornerSheets;
+use crate::mesh::rules::place::{PlacedVertex, unit_normal};
+use crate::mesh::rules::plane::CellPlane;
+use crate::mesh::rules::vertex::{BlockCells, SheetVertex};
+use crate::mesh::surface::BlockMesh;
 use crate::voxel::{MaterialTable, VoxelPos};
 
-use super::around::Features;
-use super::boxes::{Boxes, COARSER, View};
-use super::frame::{Frame, QUANTA, round};
+use super::cells::{BorderCells, CoarseBox, MAX_COARSER_STEPS};
+use super::lattice::{LocalLattice, QUANTA, round};
 
 /// A vertex: quanta from the block's min corner, and its unit normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct LatticePoint {
     pub position: [i32; 3],
     pub normal: [f32; 3],
 }
 
-impl Point {
-    /// Appends it as where a vertex of a level `step` mips coarser than the block lies one
-    /// level up.
-    pub(super) fn push_to(&self, frame: &Frame<'_>, step: u8, targets: &mut MorphTargets) {
-        let scale = 1.0 / frame.quanta() as f32;
+impl LatticePoint {
+    /// Appends it as the target of a vertex whose level is `step` mips coarser than the block.
+    pub(super) fn push_to(&self, lattice: &LocalLattice<'_>, step: u8, targets: &mut MorphTargets) {
+        let scale = 1.0 / lattice.quanta() as f32;
         targets.push(self.position.map(|p| p as f32 * scale), self.normal, step);
+    }
+}
+
+/// The finest and the coarsest mip around a corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MipSpan {
+    pub finest: u8,
+    pub coarsest: u8,
+}
+
+/// What vertices are placed by.
+pub(super) struct LevelSources<'a, C> {
+    pub cells: &'a BorderCells<'a, C>,
+    /// Has meshed the block's own cells.
+    pub fast: &'a FastMesher,
+    pub table: &'a MaterialTable,
+    /// The block's min corner, in its cells.
+    pub origin: VoxelPos,
+}
+
+impl<C> Clone for LevelSources<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for LevelSources<'_, C> {}
+
+impl<'a, C: Cells> LevelSources<'a, C> {
+    /// Returns the padded cells of a mip no finer than the block's.
+    pub(super) fn block_cells(&self, mip: u8) -> BlockCells<'a, C> {
+        let step = mip - self.cells.lattice.mip;
+        let origin = self.origin.coarser(step.into());
+        BlockCells { cells: self.cells.padded(step), table: self.table, origin }
     }
 }
 
 /// A corner of a mip's lattice and the vertices that its own cells give it.
 #[derive(Clone, Copy, Debug)]
 struct LevelCorner {
-    corner: Corner,
-    placed: [Option<Placed>; 4],
+    corner: CornerSheets,
+    /// By sheet.
+    placed: [Option<PlacedVertex>; 4],
 }
 
-/// What was looked up of the cells of all mips at a block's hull.
+/// The planes of a cell in [`LevelSurfaces::planes`].
+#[derive(Clone, Copy, Debug)]
+struct PlaneEntry {
+    /// Number of the first.
+    first: u32,
+    /// Whether there are eight, one for each corner.
+    is_thin: bool,
+}
+
+/// The surfaces of all mips at a block's hull, as far as they were looked up.
 #[derive(Debug, Default)]
-pub(super) struct Levels {
-    /// By mips coarser than the block's less 1: what was placed beforehand.
-    placed: [PlacedCorners; COARSER],
-    /// By mips coarser than the block's, and corner, packed: number in `corners`.
+pub(super) struct LevelSurfaces {
+    /// By mips coarser than the block's less 1: vertices that were placed beforehand.
+    placed: [HullVertices; MAX_COARSER_STEPS],
+    /// By mips coarser than the block's and corner, packed: number in `corners`.
     numbers: FxHashMap<u64, u32>,
     corners: Vec<LevelCorner>,
-    /// By mips coarser and cell, packed: number of its first plane, and whether it is thin.
-    planes: FxHashMap<u64, (u32, bool)>,
-    /// One for a cell, or eight for a thin one.
-    list: Vec<Plane>,
+    /// By mips coarser and cell, packed.
+    entries: FxHashMap<u64, PlaneEntry>,
+    planes: Vec<CellPlane>,
 }
 
-impl Levels {
+impl LevelSurfaces {
+    /// Forgets all but the vertices that were placed beforehand.
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.corners.clear();
+        self.entries.clear();
         self.planes.clear();
-        self.list.clear();
     }
 
-    /// Places, of one of the two surfaces, the vertices at corners on some features by cells
-    /// 1, 2, 3, 4 mips coarser than the block's; `mesh` is meshed into.
-    pub(super) fn prepare(
+    /// Places vertices of one of the two surfaces by cells 1, 2, 3, 4 mips coarser than the
+    /// block's; `unused` is meshed into.
+    pub(super) fn place_coarse<'a>(
         &mut self,
-        fast: &mut Fast,
-        boxes: &Boxes,
-        part: Part,
-        place: &Place<'_>,
-        features: [Features; COARSER],
-        mesh: &mut BlockMesh,
+        fast: &mut FastMesher,
+        boxes: impl Iterator<Item = CoarseBox<'a>>,
+        kind: SurfaceKind,
+        table: &MaterialTable,
+        unused: &mut BlockMesh,
     ) {
-        for ((step, features), placed) in (1..).zip(features).zip(&mut self.placed) {
+        for (CoarseBox { features, origin, cells }, placed) in boxes.zip(&mut self.placed) {
             placed.forget();
             if !features.is_empty() {
-                mesh.block.min = place.origin.coarser(step.into());
-                let cells = (boxes.padded(step), place.table);
-                fast.place_corners(features, part, cells, mesh, placed);
+                unused.block.min = origin;
+                let input = MeshInput { cells, table, is_keyed: false };
+                fast.place_hull(features, kind, input, unused, placed);
             }
         }
     }
 
-    /// Where the vertex of a sheet lies at the corner `at`, of whose octants the finest
-    /// and the coarsest mip are given, if it faces `direction`.
+    /// Returns the vertex of a sheet that faces `direction` at the corner `at`, around which
+    /// `mips` are shown.
     pub(super) fn point<C: Cells>(
         &mut self,
-        by: (&View<'_, C>, &Fast),
-        place: &Place<'_>,
+        sources: &LevelSources<'_, C>,
         at: [i32; 3],
-        mips: [u8; 2],
+        mips: MipSpan,
         direction: [f32; 3],
-    ) -> Point {
-        self.on_level(by, place, at, mips, || direction).unwrap_or_else(|| {
+    ) -> LatticePoint {
+        self.on_level(sources, at, mips, || direction).unwrap_or_else(|| {
             let normal = unit_normal([0.0; 3], direction);
-            Point { position: at.map(|a| a * QUANTA), normal }
+            LatticePoint { position: at.map(|a| a * QUANTA), normal }
         })
     }
 
-    /// Where a vertex at the corner `at` lies on the surface of the mip `level`, in whole
-    /// quanta of the mip `finest`, if there is any around; `direction` says where it faces.
+    /// Returns the vertex at the corner `at` on the surface of the mip `mips.coarsest`, in whole
+    /// quanta of the mip `mips.finest`, if there is a surface around. `direction` returns where
+    /// the vertex faces.
     pub(super) fn on_level<C: Cells>(
         &mut self,
-        by: (&View<'_, C>, &Fast),
-        place: &Place<'_>,
+        sources: &LevelSources<'_, C>,
         at: [i32; 3],
-        [finest, level]: [u8; 2],
+        mips: MipSpan,
         direction: impl Fn() -> [f32; 3],
-    ) -> Option<Point> {
-        let frame = by.0.frame;
-        let size = frame.size(level);
+    ) -> Option<LatticePoint> {
+        let lattice = sources.cells.lattice;
+        let size = lattice.size(mips.coarsest);
         let base = at.map(|a| a & !(size - 1));
         let share = [0, 1, 2].map(|axis| at[axis] - base[axis]);
         let (mut sum, mut count, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
         let between = (0..3).map(|axis| u8::from(share[axis] != 0) << axis).sum::<u8>();
         for number in (0..8u8).filter(|number| number & !between == 0) {
-            let high = [0, 1, 2].map(|axis| number >> axis & 1 == 1);
-            let corner = [0, 1, 2].map(|axis| base[axis] + if high[axis] { size } else { 0 });
-            let part = |axis: usize| if high[axis] { share[axis] } else { size - share[axis] };
+            let is_high = [0, 1, 2].map(|axis| number >> axis & 1 == 1);
+            let corner = [0, 1, 2].map(|axis| base[axis] + if is_high[axis] { size } else { 0 });
+            let part = |axis: usize| if is_high[axis] { share[axis] } else { size - share[axis] };
             let weight = part(0) * part(1) * part(2);
-            let Some(placed) = self.placed(by, place, corner, level, &direction) else {
-                continue;
-            };
+            let vertex = self.lattice_vertex(sources, corner, mips.coarsest, &direction);
+            let Some(PlacedVertex { offset, normal: n }) = vertex else { continue };
             count += i64::from(weight);
             for axis in 0..3 {
                 // Doubled offsets are multiples of 1/2048 of a cell.
-                let offset = (placed.offset[axis] * 2048.0) as i32 * size;
+                let offset = (offset[axis] * 2048.0) as i32 * size;
                 sum[axis] += i64::from(weight) * i64::from(corner[axis] * QUANTA + offset);
-                normal[axis] += weight as f32 * placed.normal[axis];
+                normal[axis] += weight as f32 * n[axis];
             }
         }
         if count == 0 {
             return None;
         }
-        let unit = i64::from(frame.size(finest));
+        let unit = i64::from(lattice.size(mips.finest));
         let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
         let normal = match between == 0 {
             true => normal.map(|n| n / count as f32),
             false if square > 0.0 => unit_normal(normal, [0.0; 3]),
             false => unit_normal([0.0; 3], direction()),
         };
-        Some(Point { position: sum.map(|sum| round(sum, count, unit)), normal })
+        Some(LatticePoint { position: sum.map(|sum| round(sum, count, unit)), normal })
     }
 
-    /// The vertex that the cells of a mip give a corner of their lattice; of several, of
-    /// the sheet that faces `direction` most, the first on a tie.
-    fn placed<C: Cells>(
+    /// Returns the vertex that the cells of a mip give a corner of their lattice; of several, that
+    /// of the sheet that faces `direction` most, the first on a tie.
+    fn lattice_vertex<C: Cells>(
         &mut self,
-        (view, flat): (&View<'_, C>, &Fast),
-        place: &Place<'_>,
+        sources: &LevelSources<'_, C>,
         at: [i32; 3],
         mip: u8,
         direction: impl Fn() -> [f32; 3],
-    ) -> Option<Placed> {
-        let step = mip - view.frame.mip;
-        let corner_at = at.map(|a| a >> view.frame.shift(mip));
-        let standing = match step {
-            0 => flat.standing(corner_at),
+    ) -> Option<PlacedVertex> {
+        let lattice = sources.cells.lattice;
+        let step = mip - lattice.mip;
+        let corner_at = at.map(|a| a >> lattice.shift(mip));
+        let vertex = match step {
+            0 => sources.fast.hull_vertex(corner_at),
             _ => self.placed[usize::from(step) - 1].at(corner_at),
         };
-        match standing {
-            Standing::Nothing => return None,
-            Standing::One(placed) => return Some(placed),
-            Standing::ByRules => {}
+        match vertex {
+            CornerVertex::None => return None,
+            CornerVertex::One(placed) => return Some(placed),
+            CornerVertex::ByRules => {}
         }
-        let site = place.site(view, mip);
+        let block = sources.block_cells(mip);
         let number = *self
             .numbers
             .entry(u64::from(step) << 32 | u64::from(packed(at)))
             .or_insert_with(|| {
-                let corner = site.corner(corner_at);
+                let corner = block.corner(corner_at);
                 self.corners.push(LevelCorner { corner, placed: [None; 4] });
                 self.corners.len() as u32 - 1
             }) as usize;
@@ -183,46 +222,46 @@ impl Levels {
         if corner.count == 0 {
             return None;
         }
-        let sheet = facing(corner, direction())?;
+        let sheet = facing_sheet(corner, direction())?;
         if let Some(placed) = placed[usize::from(sheet)] {
             return Some(placed);
         }
         let corner = *corner;
-        let (placed, _) = self.vertex(&site, step, corner_at, &corner, sheet);
+        let SheetVertex { placed, .. } = self.vertex(&block, step, corner_at, &corner, sheet);
         self.corners[number].placed[usize::from(sheet)] = Some(placed);
         Some(placed)
     }
 
-    /// [`Site::vertex`] with the planes of cells `step` mips coarser than the block's.
+    /// [`BlockCells::vertex`] with kept planes of cells `step` mips coarser than the block's.
     pub(super) fn vertex<C: Cells>(
         &mut self,
-        site: &Site<'_, C>,
+        block: &BlockCells<'_, C>,
         step: u8,
         at: [i32; 3],
-        corner: &Corner,
+        corner: &CornerSheets,
         sheet: u8,
-    ) -> (Placed, Ids) {
-        site.vertex(at, corner, sheet, |i, octant, plane| {
-            let list = &mut self.list;
-            let (first, thin) =
-                *self.planes.entry(u64::from(step) << 32 | i as u64).or_insert_with(|| {
-                    let first = list.len() as u32;
-                    (first, site.planes(i, list))
+    ) -> SheetVertex {
+        block.vertex_by(at, corner, sheet, |i, octant, plane| {
+            let planes = &mut self.planes;
+            let PlaneEntry { first, is_thin } =
+                *self.entries.entry(u64::from(step) << 32 | i as u64).or_insert_with(|| {
+                    let first = planes.len() as u32;
+                    PlaneEntry { first, is_thin: block.push_planes(i, planes) }
                 });
-            *plane = list[first as usize + if thin { 7 ^ octant } else { 0 }];
-            thin
+            *plane = planes[first as usize + if is_thin { 7 ^ octant } else { 0 }];
+            is_thin
         })
     }
 }
 
-/// A corner of the hull as one number: coordinates are less than 1024.
+/// Packs a corner of the hull into one number: coordinates are less than 1024.
 #[inline]
 pub(super) fn packed(at: [i32; 3]) -> u32 {
     (at[0] | at[1] << 10 | at[2] << 20) as u32
 }
 
-/// The sheet of a corner that faces a direction most, the first on a tie.
-pub(super) fn facing(corner: &Corner, direction: [f32; 3]) -> Option<u8> {
+/// Returns the sheet of a corner that faces a direction most, the first on a tie.
+fn facing_sheet(corner: &CornerSheets, direction: [f32; 3]) -> Option<u8> {
     if corner.count < 2 {
         return (corner.count == 1).then_some(0);
     }
@@ -231,25 +270,4 @@ pub(super) fn facing(corner: &Corner, direction: [f32; 3]) -> Option<u8> {
         (d[0] * direction[0] + d[1] * direction[1]) + d[2] * direction[2]
     };
     (0..corner.count).reduce(|best, sheet| if facing(sheet) > facing(best) { sheet } else { best })
-}
-
-/// What vertices are placed by besides cells.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub table: &'a MaterialTable,
-    /// The block's min corner, in its cells.
-    pub origin: VoxelPos,
-}
-
-impl<'a> Place<'a> {
-    /// Cells of a mip, no finer than the block's, as vertices are placed by them.
-    pub(super) fn site<'b, C>(&self, view: &'b View<'_, C>, mip: u8) -> Site<'b, C>
-    where
-        C: Cells,
-        'a: 'b,
-    {
-        let step = mip - view.frame.mip;
-        let origin = self.origin.coarser(step.into());
-        Site { cells: view.padded(step), table: self.table, origin }
-    }
 }

@@ -1,40 +1,52 @@
-//! The slow twin: one face after the other of a block in a tiling, every cell looked up by
-//! itself among the blocks shown, in absolute coordinates, with nothing kept.
+//! The slow twin of meshing among other mips: the faces of a block in a tiling one by one, in
+//! absolute coordinates. Every cell is looked up among the shown blocks, and no result is kept.
 //!
 //! Corners are in voxels, positions in 1/4096 of a voxel.
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::PAD;
-use crate::mesh::VertexKey;
-use crate::mesh::blend::blend;
-use crate::mesh::cells::{Cells, LiquidCells, SolidCells};
-use crate::mesh::corner::{Corner, SIDE, face_at};
-use crate::mesh::place::unit_normal;
-use crate::mesh::vertex::{DIRECTIONS, Site, face_corners};
+use crate::mesh::rules::blend::{MaterialBlend, blend};
+use crate::mesh::rules::block::PAD;
+use crate::mesh::rules::cells::{Cells, LiquidCells, SolidCells};
+use crate::mesh::rules::corner::{CornerSheets, SIDE};
+use crate::mesh::rules::face::{Direction, face_corners};
+use crate::mesh::rules::place::{PlacedVertex, unit_normal};
+use crate::mesh::rules::vertex::BlockCells;
+use crate::mesh::surface::VertexKey;
 use crate::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos, WATER};
 
-use super::Around;
-use super::boxes::fill_unknown;
-use super::polygon::Ring;
-use super::tilings::World;
+use super::cells::fill_unknown;
+use super::neighbours::NeighbourMips;
+use super::ring::FaceRing;
+use super::tilings::{Leaf, Tiling};
 
-/// A vertex: its position, the bits of its normal, its materials and their weights, and where
-/// it lies one level up.
-pub(super) type Vertex = ([i64; 3], [u32; 3], [u8; 4], [u8; 4], Target);
+/// A vertex of the tiling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TwinVertex {
+    pub position: [i64; 3],
+    pub normal_bits: [u32; 3],
+    pub blend: MaterialBlend,
+    pub target: TwinTarget,
+}
 
-/// Position, bits of the normal, and the vertex's level.
-pub(super) type Target = ([i64; 3], [u32; 3], u8);
+/// Where a vertex lies one level up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TwinTarget {
+    pub position: [i64; 3],
+    pub normal_bits: [u32; 3],
+    /// The vertex's level, a mip.
+    pub level: u8,
+}
 
-/// What a block shows of one surface: vertices by key, and triangles that begin with
-/// their least key, sorted.
+/// One surface of a block: vertices by key, and triangles that begin with their least key,
+/// sorted.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Shown {
-    pub vertices: FxHashMap<VertexKey, Vertex>,
+pub(super) struct TwinSurface {
+    pub vertices: FxHashMap<VertexKey, TwinVertex>,
     pub triangles: Vec<[VertexKey; 3]>,
 }
 
-impl Shown {
+impl TwinSurface {
     pub(super) fn push(&mut self, t: [VertexKey; 3]) {
         let first = (0..3).min_by_key(|&k| t[k]).unwrap_or(0);
         self.triangles.push([t[first], t[(first + 1) % 3], t[(first + 2) % 3]]);
@@ -43,46 +55,53 @@ impl Shown {
 
 /// One surface of a tiling.
 pub(super) struct Twin<'a> {
-    pub world: &'a World,
+    pub tiling: &'a Tiling,
     pub table: &'a MaterialTable,
     pub liquid: bool,
-    /// The mip beyond which nothing is morphed.
+    /// The coarsest mip that vertices morph to.
     pub top: u8,
 }
 
 /// A shown cell: mip and position in cells.
-type Cell = (u8, VoxelPos);
+type MipCell = (u8, VoxelPos);
 
-/// A face: the cell behind it, the low corner, the edge in voxels, the direction.
+/// A face.
 #[derive(Clone, Copy)]
-struct Face {
-    cell: Cell,
+struct TwinFace {
+    /// The cell behind it.
+    cell: MipCell,
+    /// The lowest corner.
     low: [i32; 3],
+    /// The edge, voxels.
     size: i32,
-    direction: (usize, bool),
+    direction: Direction,
 }
 
+/// Position and unit normal.
+type PositionNormal = ([i64; 3], [f32; 3]);
+
 impl Twin<'_> {
-    /// The surface that a block shows.
-    pub(super) fn block(&self, leaf: (u8, VoxelPos)) -> Shown {
-        let mut shown = Shown::default();
-        for pos in self.world.cells_of(leaf).voxels() {
+    /// Meshes a block.
+    pub(super) fn block(&self, leaf: Leaf) -> TwinSurface {
+        let mut out = TwinSurface::default();
+        for pos in self.tiling.cells_of(leaf).voxels() {
             let cell = (leaf.0, pos);
             if self.state(cell).0 {
-                for direction in DIRECTIONS {
+                for direction in Direction::ALL {
                     let mut low = Region::one(pos).finer(leaf.0.into()).min.to_array();
-                    low[direction.0] += i32::from(direction.1) << leaf.0;
-                    self.faces(Face { cell, low, size: 1 << leaf.0, direction }, &mut shown);
+                    low[direction.axis] += i32::from(direction.is_high) << leaf.0;
+                    let face = TwinFace { cell, low, size: 1 << leaf.0, direction };
+                    self.faces(face, &mut out);
                 }
             }
         }
-        shown.triangles.sort_unstable();
-        shown
+        out.triangles.sort_unstable();
+        out
     }
 
     /// Whether a cell is inside, and whether outside.
-    fn state(&self, (mip, pos): Cell) -> (bool, bool) {
-        let (cell, water) = self.world.cell(mip, pos);
+    fn state(&self, (mip, pos): MipCell) -> (bool, bool) {
+        let (cell, water) = self.tiling.cell(mip, pos);
         let kind = self.table.kind(cell.material);
         match self.liquid {
             false => (kind == Kind::Solid, kind != Kind::Solid),
@@ -93,28 +112,28 @@ impl Twin<'_> {
         }
     }
 
-    fn material(&self, (mip, pos): Cell) -> u8 {
-        let material = self.world.cell(mip, pos).0.material;
-        let soaked = self.liquid && self.table.kind(material) == Kind::Solid;
-        if soaked { WATER } else { material }
+    fn material(&self, (mip, pos): MipCell) -> u8 {
+        let material = self.tiling.cell(mip, pos).0.material;
+        let is_held_water = self.liquid && self.table.kind(material) == Kind::Solid;
+        if is_held_water { WATER } else { material }
     }
 
-    /// The cell shown at a voxel.
-    fn shown(&self, voxel: [i32; 3]) -> Option<Cell> {
+    /// Returns the cell shown at a voxel.
+    fn shown(&self, voxel: [i32; 3]) -> Option<MipCell> {
         let voxel = VoxelPos::from(voxel);
-        let mip = self.world.shown(voxel);
-        (mip != Around::NONE).then(|| (mip, voxel.coarser(mip.into())))
+        let mip = self.tiling.shown(voxel);
+        (mip != NeighbourMips::UNKNOWN).then(|| (mip, voxel.coarser(mip.into())))
     }
 
     /// Adds the faces within a square of an inside cell's side.
-    fn faces(&self, face: Face, shown: &mut Shown) {
-        let (axis, high) = face.direction;
+    fn faces(&self, face: TwinFace, out: &mut TwinSurface) {
+        let Direction { axis, is_high } = face.direction;
         let mut beyond = face.low;
-        beyond[axis] -= i32::from(!high);
+        beyond[axis] -= i32::from(!is_high);
         let Some(cell) = self.shown(beyond) else { return };
         if 1 << cell.0 >= face.size {
             if self.state(cell).1 {
-                self.face(&face, shown);
+                self.face(&face, out);
             }
             return;
         }
@@ -123,55 +142,55 @@ impl Twin<'_> {
             let mut low = face.low;
             low[(axis + 1) % 3] += a;
             low[(axis + 2) % 3] += b;
-            self.faces(Face { low, size: half, ..face }, shown);
+            self.faces(TwinFace { low, size: half, ..face }, out);
         }
     }
 
     /// Adds a face.
-    fn face(&self, face: &Face, shown: &mut Shown) {
-        let (axis, high) = face.direction;
-        let corners = face_corners([0; 3], axis, high).map(|at| {
+    fn face(&self, face: &TwinFace, out: &mut TwinSurface) {
+        let axis = face.direction.axis;
+        let corners = face_corners([0; 3], face.direction).map(|at| {
             let mut corner = [0, 1, 2].map(|a| face.low[a] + at[a] * face.size);
             corner[axis] = face.low[axis];
             corner
         });
-        let (mut ring, mut keys) = (Ring::default(), Vec::new());
+        let (mut ring, mut keys) = (FaceRing::default(), Vec::new());
         for k in 0..4 {
             ring.corners[k] = keys.len();
             let mut ends = vec![corners[k]];
             self.cut(corners[k], corners[(k + 1) % 4], &mut ends);
             for pair in ends.windows(2) {
-                let v = [pair[0], pair[1]].map(|at| self.vertex(at, face, shown));
+                let v = [pair[0], pair[1]].map(|at| self.vertex(at, face, out));
                 keys.push(v[0]);
-                self.split(face, [pair[0], pair[1]], v, shown, &mut keys);
+                self.split(face, [pair[0], pair[1]], v, out, &mut keys);
             }
         }
         ring.vertices = (0..keys.len() as u32).collect();
         if ring.is_quad() {
-            let p = [0, 1, 2, 3].map(|k| self.relative(face, shown.vertices[&keys[k]].0));
+            let p = [0, 1, 2, 3].map(|k| self.relative(face, out.vertices[&keys[k]].position));
             let length = |a: usize, b: usize| {
                 let d = [0, 1, 2].map(|axis| p[a][axis] - p[b][axis]);
                 (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]
             };
             let turn = usize::from(length(0, 2) > length(1, 3));
             let [a, b, c, d] = [0, 1, 2, 3].map(|k| keys[(k + turn) % 4]);
-            shown.push([a, b, c]);
-            shown.push([a, c, d]);
+            out.push([a, b, c]);
+            out.push([a, c, d]);
             return;
         }
         let apex = ring.apex();
         if apex.is_none() {
-            keys.push(self.centre(face, ring.quad().map(|at| keys[at as usize]), shown));
+            keys.push(self.centre(face, ring.quad().map(|at| keys[at as usize]), out));
         }
         for t in ring.fan(apex, keys.len() as u32 - 1) {
-            shown.push(t.map(|at| keys[at as usize]));
+            out.push(t.map(|at| keys[at as usize]));
         }
     }
 
-    /// A position as the block's mesh holds it.
-    fn relative(&self, face: &Face, position: [i64; 3]) -> [f32; 3] {
+    /// Returns a position as the block's mesh stores it.
+    fn relative(&self, face: &TwinFace, position: [i64; 3]) -> [f32; 3] {
         let (mip, pos) = face.cell;
-        let shift = self.world.edge.trailing_zeros();
+        let shift = self.tiling.edge.trailing_zeros();
         let min = Region::one(pos.coarser(shift)).finer(shift + u32::from(mip)).min.to_array();
         [0, 1, 2].map(|a| {
             let offset = position[a] - 4096 * i64::from(min[a]);
@@ -179,7 +198,7 @@ impl Twin<'_> {
         })
     }
 
-    /// Appends where a piece of a side ends, halving it while a cell around is smaller.
+    /// Appends the ends of the pieces of a side: halves it while a cell around is smaller.
     fn cut(&self, from: [i32; 3], to: [i32; 3], ends: &mut Vec<[i32; 3]>) {
         let along = (0..3).find(|&axis| from[axis] != to[axis]).unwrap();
         let low = [0, 1, 2].map(|a| from[a].min(to[a]));
@@ -200,85 +219,76 @@ impl Twin<'_> {
         }
     }
 
-    fn octants(&self, at: [i32; 3]) -> [Option<Cell>; 8] {
+    fn octants(&self, at: [i32; 3]) -> [Option<MipCell>; 8] {
         std::array::from_fn(|octant| {
             let low = |a: usize| i32::from(octant as u8 & SIDE[a] == 0);
             self.shown([0, 1, 2].map(|a| at[a] - low(a)))
         })
     }
 
-    fn corner(&self, at: [i32; 3]) -> Corner {
+    fn corner(&self, at: [i32; 3]) -> CornerSheets {
         let states = self.octants(at).map(|cell| cell.map_or((false, false), |c| self.state(c)));
         let bits = |is: fn(&(bool, bool)) -> bool| {
             (0..8).map(|o| u8::from(is(&states[o])) << o).sum::<u8>()
         };
-        Corner::new(bits(|state| state.0), bits(|state| state.1))
+        CornerSheets::new(bits(|state| state.0), bits(|state| state.1))
     }
 
-    /// The vertex of a face at a corner, added if it is not there.
-    fn vertex(&self, at: [i32; 3], face: &Face, shown: &mut Shown) -> VertexKey {
-        let (axis, high) = face.direction;
+    /// Returns the vertex of a face at a corner, and adds it if needed.
+    fn vertex(&self, at: [i32; 3], face: &TwinFace, out: &mut TwinSurface) -> VertexKey {
+        let Direction { axis, is_high } = face.direction;
         let mut octant = 0;
         for a in 0..3 {
-            let is_high = if a == axis { !high } else { 2 * (at[a] - face.low[a]) < face.size };
+            let is_high = if a == axis { !is_high } else { 2 * (at[a] - face.low[a]) < face.size };
             octant |= if is_high { SIDE[a] } else { 0 };
         }
         let corner = self.corner(at);
-        let sheet = corner.face_sheet[usize::from(face_at(axis, octant))];
+        let sheet = corner.sheet_of_face(axis, octant);
         let key = VertexKey { corner: VoxelPos::from(at), between: 0, part: sheet };
-        shown.vertices.entry(key).or_insert_with(|| self.place(at, &corner, sheet));
+        out.vertices.entry(key).or_insert_with(|| self.place(at, &corner, sheet));
         key
     }
 
-    fn place(&self, at: [i32; 3], corner: &Corner, sheet: u8) -> Vertex {
+    fn place(&self, at: [i32; 3], corner: &CornerSheets, sheet: u8) -> TwinVertex {
         let octants = self.octants(at);
         let of = corner.sheet(sheet);
         let ids: Vec<u8> = (0..8)
             .filter(|octant| of.planes >> octant & 1 == 1)
             .map(|octant| self.material(octants[octant].unwrap()))
             .collect();
-        let (materials, weights) = blend(&ids);
         let mips: Vec<u8> = octants.iter().flatten().map(|cell| cell.0).collect();
         let (finest, coarsest) = (*mips.iter().min().unwrap(), *mips.iter().max().unwrap());
-        if octants.iter().all(|cell| cell.is_some()) && finest == coarsest {
-            let (p, n) = self.level(at, finest, |_| Some(sheet)).unwrap();
-            let n = n.map(f32::to_bits);
-            let target = self.target(at, [finest, coarsest], of.direction, (p, n));
-            return (p, n, materials, weights, target);
+        let is_flat = octants.iter().all(|cell| cell.is_some()) && finest == coarsest;
+        let (position, normal) = if is_flat {
+            self.level(at, finest, |_| Some(sheet)).unwrap()
+        } else {
+            self.on_level(at, [finest, coarsest], of.direction).unwrap_or_else(|| {
+                (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], of.direction))
+            })
+        };
+        let is_morphed = coarsest < self.top;
+        let up = is_morphed.then(|| self.on_level(at, [finest, coarsest + 1], of.direction));
+        let (target_position, target_normal) = up.flatten().unwrap_or((position, normal));
+        TwinVertex {
+            position,
+            normal_bits: normal.map(f32::to_bits),
+            blend: blend(&ids),
+            target: TwinTarget {
+                position: target_position,
+                normal_bits: target_normal.map(f32::to_bits),
+                level: coarsest,
+            },
         }
-        let found = self.on_level(at, [finest, coarsest], of.direction);
-        let (p, n) = found.unwrap_or_else(|| {
-            (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], of.direction))
-        });
-        let n = n.map(f32::to_bits);
-        let target = self.target(at, [finest, coarsest], of.direction, (p, n));
-        (p, n, materials, weights, target)
     }
 
-    /// One level up.
-    fn target(
-        &self,
-        at: [i32; 3],
-        [finest, coarsest]: [u8; 2],
-        direction: [f32; 3],
-        (p, n): ([i64; 3], [u32; 3]),
-    ) -> Target {
-        if coarsest < self.top
-            && let Some((p, n)) = self.on_level(at, [finest, coarsest + 1], direction)
-        {
-            return (p, n.map(f32::to_bits), coarsest);
-        }
-        (p, n, coarsest)
-    }
-
-    /// On the surface of the cells of mip `coarsest`.
+    /// Returns the vertex at a corner on the surface of the cells of mip `coarsest`.
     fn on_level(
         &self,
         at: [i32; 3],
         [finest, coarsest]: [u8; 2],
         direction: [f32; 3],
-    ) -> Option<([i64; 3], [f32; 3])> {
-        let facing = |corner: &Corner| {
+    ) -> Option<PositionNormal> {
+        let facing = |corner: &CornerSheets| {
             let dot = |sheet: u8| {
                 let d = corner.sheet(sheet).direction;
                 (0..3).map(|a| (d[a] * direction[a]) as i32).sum::<i32>()
@@ -314,22 +324,22 @@ impl Twin<'_> {
         (count > 0).then(|| (p, unit_normal(normals, direction)))
     }
 
-    /// The vertex that the cells of one mip alone give a corner of their lattice.
+    /// Returns the vertex that the cells of one mip alone give a corner of their lattice.
     fn level(
         &self,
         at: [i32; 3],
         mip: u8,
-        pick: impl Fn(&Corner) -> Option<u8>,
-    ) -> Option<([i64; 3], [f32; 3])> {
+        pick: impl Fn(&CornerSheets) -> Option<u8>,
+    ) -> Option<PositionNormal> {
         let origin = VoxelPos::from(at).coarser(mip.into());
         let mut cells = DenseBox::default();
         let reach = VoxelPos::splat(PAD);
-        self.world.read(mip, Region { min: origin - reach, max: origin + reach }, &mut cells);
+        self.tiling.read(mip, Region { min: origin - reach, max: origin + reach }, &mut cells);
         let none = Region { min: origin, max: origin };
         fill_unknown(&mut cells, none, |pos| {
-            self.world.shown(Region::one(pos).finer(mip.into()).min) != Around::NONE
+            self.tiling.shown(Region::one(pos).finer(mip.into()).min) != NeighbourMips::UNKNOWN
         });
-        let (offset, normal) = match self.liquid {
+        let PlacedVertex { offset, normal } = match self.liquid {
             false => self.placed(&SolidCells::new(&cells, self.table), origin, pick)?,
             true => self.placed(&LiquidCells::new(&cells, self.table), origin, pick)?,
         };
@@ -341,42 +351,41 @@ impl Twin<'_> {
         &self,
         cells: &C,
         origin: VoxelPos,
-        pick: impl Fn(&Corner) -> Option<u8>,
-    ) -> Option<([f32; 3], [f32; 3])> {
-        let site = Site { cells, table: self.table, origin };
-        let corner = site.corner([0; 3]);
+        pick: impl Fn(&CornerSheets) -> Option<u8>,
+    ) -> Option<PlacedVertex> {
+        let block = BlockCells { cells, table: self.table, origin };
+        let corner = block.corner([0; 3]);
         let sheet = pick(&corner)?;
-        let (placed, _) = site.vertex([0; 3], &corner, sheet, |i, o, p| site.plane(i, o, p));
-        Some((placed.offset, placed.normal))
+        Some(block.vertex([0; 3], &corner, sheet).placed)
     }
 
     /// Adds the two vertices of a piece along which two solids touch, if it is one.
     fn split(
         &self,
-        face: &Face,
+        face: &TwinFace,
         ends: [[i32; 3]; 2],
         v: [VertexKey; 2],
-        shown: &mut Shown,
+        out: &mut TwinSurface,
         keys: &mut Vec<VertexKey>,
     ) {
         let along = (0..3).find(|&axis| ends[0][axis] != ends[1][axis]).unwrap();
         let up = ends[1][along] > ends[0][along];
         let (low, top) = if up { (0, 1) } else { (1, 0) };
-        let pinched = self.corner(ends[low]).pinched >> (2 * along + 1) & 1 == 1
-            && self.corner(ends[top]).pinched >> (2 * along) & 1 == 1;
-        if !pinched {
+        let is_pinched = self.corner(ends[low]).is_pinched(along, true)
+            && self.corner(ends[top]).is_pinched(along, false);
+        if !is_pinched {
             return;
         }
         let length = i64::from(ends[top][along] - ends[low][along]);
         let cell = Region::one(face.cell.1).finer(face.cell.0.into()).min.to_array();
-        let [a, b] = [low, top].map(|end| shown.vertices[&v[end]]);
+        let [a, b] = [low, top].map(|end| out.vertices[&v[end]]);
         let mut made = Vec::new();
         for upper in 0..2u8 {
             let share = if upper == 0 { [3, 1] } else { [1, 3] };
             let (mut p, mut n, mut quadrant) = ([0; 3], [0.0; 3], 0);
             for axis in 0..3 {
-                p[axis] = share[0] * a.0[axis] + share[1] * b.0[axis];
-                let [na, nb] = [a.1[axis], b.1[axis]].map(f32::from_bits);
+                p[axis] = share[0] * a.position[axis] + share[1] * b.position[axis];
+                let [na, nb] = [a.normal_bits[axis], b.normal_bits[axis]].map(f32::from_bits);
                 n[axis] = share[0] as f32 * na + share[1] as f32 * nb;
             }
             for (bit, axis) in [(along + 1) % 3, (along + 2) % 3].into_iter().enumerate() {
@@ -391,7 +400,7 @@ impl Twin<'_> {
             let key = VertexKey { corner, between: 1 << along, part: quadrant + 4 * upper };
             let p = p.map(|p| rounded(p, 4 * length) * length);
             let of = if upper == 0 { [a, a, a, b] } else { [a, b, b, b] };
-            shown.vertices.insert(key, self.inner(p, n, face, of));
+            out.vertices.insert(key, self.inner(p, n, face, of));
             made.push(key);
         }
         if !up {
@@ -400,39 +409,48 @@ impl Twin<'_> {
         keys.extend(made);
     }
 
-    fn centre(&self, face: &Face, v: [VertexKey; 4], shown: &mut Shown) -> VertexKey {
-        let of = v.map(|key| shown.vertices[&key]);
-        let [a, b, c, d] = of;
+    /// Adds the vertex in the middle of a face.
+    fn centre(&self, face: &TwinFace, v: [VertexKey; 4], out: &mut TwinSurface) -> VertexKey {
+        let of = v.map(|key| out.vertices[&key]);
         let size = i64::from(face.size);
-        let p = [0, 1, 2].map(|i| rounded(a.0[i] + b.0[i] + c.0[i] + d.0[i], 4 * size) * size);
+        let p = [0, 1, 2].map(|i| rounded(of.iter().map(|v| v.position[i]).sum(), 4 * size) * size);
         let n = [0, 1, 2].map(|i| {
-            let [a, b, c, d] = [a, b, c, d].map(|v| f32::from_bits(v.1[i]));
+            let [a, b, c, d] = of.map(|v| f32::from_bits(v.normal_bits[i]));
             (a + b) + (c + d)
         });
-        let (axis, high) = face.direction;
+        let Direction { axis, is_high } = face.direction;
         let key = VertexKey {
             corner: VoxelPos::from(face.low),
             between: 7 - (1 << axis),
-            part: u8::from(high),
+            part: u8::from(is_high),
         };
-        shown.vertices.insert(key, self.inner(p, n, face, of));
+        out.vertices.insert(key, self.inner(p, n, face, of));
         key
     }
 
-    fn inner(&self, p: [i64; 3], n: [f32; 3], face: &Face, of: [Vertex; 4]) -> Vertex {
+    /// Returns a vertex that is the mean of four others.
+    fn inner(&self, p: [i64; 3], n: [f32; 3], face: &TwinFace, of: [TwinVertex; 4]) -> TwinVertex {
         let material = self.material(face.cell);
         let normal = unit_normal(n, [0.0; 3]);
-        let level = of.map(|v| v.4.2).into_iter().max().unwrap();
-        let way = |a: usize| of.iter().map(|v| v.4.0[a] - v.0[a]).sum::<i64>();
-        let target = [0, 1, 2].map(|a| p[a] + (rounded(way(a), 4 << level) << level));
-        let n = of.map(|v| v.4.1.map(f32::from_bits));
+        let level = of.map(|v| v.target.level).into_iter().max().unwrap();
+        let moved = |a: usize| of.iter().map(|v| v.target.position[a] - v.position[a]).sum::<i64>();
+        let target = [0, 1, 2].map(|a| p[a] + (rounded(moved(a), 4 << level) << level));
+        let n = of.map(|v| v.target.normal_bits.map(f32::from_bits));
         let sum = [0, 1, 2].map(|a| (n[0][a] + n[1][a]) + (n[2][a] + n[3][a]));
-        let target = (target, unit_normal(sum, normal).map(f32::to_bits), level);
-        (p, normal.map(f32::to_bits), [material, 0, 0, 0], [255, 0, 0, 0], target)
+        TwinVertex {
+            position: p,
+            normal_bits: normal.map(f32::to_bits),
+            blend: MaterialBlend::one(material),
+            target: TwinTarget {
+                position: target,
+                normal_bits: unit_normal(sum, normal).map(f32::to_bits),
+                level,
+            },
+        }
     }
 }
 
-/// `sum / step` to the nearest whole number, halves to the even one.
+/// Rounds `sum / step` to the nearest whole number, halves to even.
 fn rounded(sum: i64, step: i64) -> i64 {
     let low = sum.div_euclid(step);
     match (2 * sum.rem_euclid(step)).cmp(&step) {

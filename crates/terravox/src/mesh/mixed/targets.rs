@@ -1,50 +1,52 @@
-//! Where the vertices of a block that touch no other mip lie one level up: on the surface of
-//! its parent, by the rule of [`levels`](super::levels).
+//! The targets of vertices that touch no other mip: on the surface of the block's parent, by the
+//! rule of [`levels`](super::levels).
 
-use crate::mesh::cells::Cells;
-use crate::mesh::fast::Fast;
+use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::Surface;
-use crate::voxel::Region;
 
-use super::around::{Features, Neighbours};
-use super::boxes::{COARSER, View};
-use super::frame::Frame;
-use super::levels::{Levels, Place, Point};
+use super::cells::MAX_COARSER_STEPS;
+use super::lattice::LocalLattice;
+use super::levels::{LatticePoint, LevelSources, LevelSurfaces, MipSpan};
+use super::neighbours::HullMips;
 
-/// By mips coarser than the block's less 1: at which corners vertices may be looked up when
-/// nothing coarser than `top` is morphed to.
-pub(super) fn wanted(frame: &Frame<'_>, neighbours: &Neighbours, top: u8) -> [Features; COARSER] {
+/// Returns, by mips coarser than the block's less 1, the features at whose corners vertices may
+/// be looked up when vertices morph up to mip `top`.
+pub(super) fn wanted(
+    lattice: &LocalLattice<'_>,
+    mips: &HullMips,
+    top: u8,
+) -> [HullFeatures; MAX_COARSER_STEPS] {
     std::array::from_fn(|step| match step {
-        _ if usize::from(frame.mip) + step >= top.into() => Features::NONE,
-        0 => Features::ALL,
-        _ => neighbours.levels(step as u8),
+        _ if usize::from(lattice.mip) + step >= top.into() => HullFeatures::NONE,
+        0 => HullFeatures::ALL,
+        _ => mips.levels(step as u8),
     })
 }
 
-/// Appends the targets of all vertices, none of which touches another mip. Their keys are
-/// in cells; `own` is the block, in cells.
+/// Appends the targets of all vertices of `out`, none of which touches another mip. Their keys
+/// are in cells.
 pub(super) fn push_flat<C: Cells>(
-    by: (&View<'_, C>, &Fast),
-    place: &Place<'_>,
-    levels: &mut Levels,
-    own: Region,
+    sources: &LevelSources<'_, C>,
+    levels: &mut LevelSurfaces,
     top: u8,
     out: &mut Surface,
 ) {
-    let frame = by.0.frame;
-    let site = place.site(by.0, frame.mip);
+    let lattice = sources.cells.lattice;
+    let block = sources.block_cells(lattice.mip);
     let corners = out.vertex_count() - out.inner.len();
     for i in 0..corners {
         let key = out.keys[i];
-        let at = (key.corner - own.min).to_array();
-        let direction = || site.corner(at).sheet(key.part).direction;
-        let units = at.map(|a| a << frame.shift(frame.mip));
-        let target: Option<Point> = match frame.mip < top {
-            true => levels.on_level(by, place, units, [frame.mip, frame.mip + 1], direction),
+        let at = (key.corner - sources.origin).to_array();
+        let direction = || block.corner(at).sheet(key.part).direction;
+        let units = at.map(|a| a << lattice.shift(lattice.mip));
+        let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip + 1 };
+        let target: Option<LatticePoint> = match lattice.mip < top {
+            true => levels.on_level(sources, units, mips, direction),
             false => None,
         };
         match target {
-            Some(target) => target.push_to(&frame, 0, &mut out.targets),
+            Some(target) => target.push_to(&lattice, 0, &mut out.targets),
             None => out.targets.push(out.positions[i], out.normals[i], 0),
         }
     }

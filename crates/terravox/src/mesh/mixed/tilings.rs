@@ -1,13 +1,15 @@
-//! Tilings of space by blocks of different mips, and cells for them, to be tested on.
+//! Tilings of space by blocks of different mips, and cells for them, for tests.
 
 use std::collections::BTreeSet;
 
-use crate::mesh::{BlockMesh, Mesher};
+use crate::mesh::mesher::Mesher;
+use crate::mesh::surface::BlockMesh;
 use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 
-use super::Around;
+use super::mesher::MixedRequest;
+use super::neighbours::NeighbourMips;
 
-/// Xorshift: numbers that are the same on every machine.
+/// Xorshift random numbers, the same on every machine.
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -15,7 +17,7 @@ impl Numbers {
         Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// 53 bits.
+    /// Returns 53 random bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -28,9 +30,9 @@ impl Numbers {
     }
 }
 
-/// What the cells of a world are like, at every mip.
+/// The kind of cells of a tiling, at every mip.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Data {
+pub(super) enum TestCells {
     /// Rolling ground.
     Terrain,
     /// Rolling ground that lies higher at coarser mips.
@@ -39,7 +41,7 @@ pub(super) enum Data {
     Sheets,
     /// Every other cell.
     Checkers,
-    /// Cells at random, so many percent solid and so many liquid, at each mip anew.
+    /// Random cells, different at each mip: percent solid, percent liquid.
     Noise(u64, u64),
     /// Voxels at the corners of blocks.
     Lone,
@@ -47,80 +49,90 @@ pub(super) enum Data {
     Solid,
 }
 
+/// A shown block: its mip and its position in blocks of that mip.
+pub(super) type Leaf = (u8, VoxelPos);
+
 /// A tiling: which blocks are shown, and the cells.
-pub(super) struct World {
-    pub data: Data,
+pub(super) struct Tiling {
+    pub data: TestCells,
     pub seed: u64,
     /// Cells along a block's edge.
     pub edge: i32,
-    /// Shown blocks: mip, position in blocks.
-    pub leaves: BTreeSet<(u8, VoxelPos)>,
+    pub leaves: BTreeSet<Leaf>,
     /// The finest and the coarsest mip.
     pub mips: [u8; 2],
-    /// All that is shown, in voxels.
+    /// The shown space, in voxels.
     pub bounds: Region,
 }
 
-impl World {
-    /// Blocks of mip `mips[1]` from block `first` on, `size` of them an axis, in which
-    /// `splits` times one at random is split, often one that was just made.
+/// A box of blocks.
+#[derive(Clone, Copy)]
+pub(super) struct BlockRange {
+    pub first: VoxelPos,
+    /// Blocks along each axis.
+    pub size: [i32; 3],
+}
+
+impl Tiling {
+    /// Makes a tiling of blocks of mip `mips[1]`, of which random ones are split `splits` times,
+    /// often one that was just made.
     pub(super) fn random(
-        data: Data,
+        data: TestCells,
         seed: u64,
         edge: i32,
         mips: [u8; 2],
-        (first, size): (VoxelPos, [i32; 3]),
+        BlockRange { first, size }: BlockRange,
         splits: usize,
-    ) -> World {
+    ) -> Tiling {
         let blocks = Region { min: first, max: first + VoxelPos::from(size) };
         let shift = edge.trailing_zeros() + u32::from(mips[1]);
         let bounds = blocks.finer(shift);
         let leaves = blocks.voxels().map(|pos| (mips[1], pos)).collect();
-        let mut world = World { data, seed, edge, leaves, mips, bounds };
+        let mut tiling = Tiling { data, seed, edge, leaves, mips, bounds };
         let mut numbers = Numbers::new(seed);
-        let mut last: Option<(u8, VoxelPos)> = None;
+        let mut last: Option<Leaf> = None;
         for _ in 0..splits {
-            let all: Vec<_> = world.leaves.iter().copied().filter(|l| l.0 > mips[0]).collect();
+            let all: Vec<_> = tiling.leaves.iter().copied().filter(|l| l.0 > mips[0]).collect();
             if all.is_empty() {
                 break;
             }
-            let within = |leaf: &&(u8, VoxelPos)| match last {
+            let within = |leaf: &&Leaf| match last {
                 Some((mip, pos)) => leaf.0 < mip && leaf.1.coarser((mip - leaf.0).into()) == pos,
                 None => false,
             };
             let fresh: Vec<_> = all.iter().filter(within).copied().collect();
             let from = if numbers.below(2) == 0 || fresh.is_empty() { &all } else { &fresh };
             let leaf = from[numbers.below(from.len() as u64) as usize];
-            world.split(leaf);
+            tiling.split(leaf);
             last = Some(leaf);
         }
-        world
+        tiling
     }
 
-    /// Shows a block's children instead of it.
-    pub(super) fn split(&mut self, (mip, pos): (u8, VoxelPos)) {
+    /// Replaces a block by its children.
+    pub(super) fn split(&mut self, (mip, pos): Leaf) {
         assert!(self.leaves.remove(&(mip, pos)));
         let children = Region::one(pos).finer(1);
         self.leaves.extend(children.voxels().map(|child| (mip - 1, child)));
     }
 
-    /// The mip that is shown at a voxel.
+    /// Returns the mip that is shown at a voxel.
     pub(super) fn shown(&self, voxel: VoxelPos) -> u8 {
         let shift = self.edge.trailing_zeros();
         (self.mips[0]..=self.mips[1])
             .find(|&mip| self.leaves.contains(&(mip, voxel.coarser(shift + u32::from(mip)))))
-            .unwrap_or(Around::NONE)
+            .unwrap_or(NeighbourMips::UNKNOWN)
     }
 
-    /// What is around a block.
-    pub(super) fn around(&self, (mip, pos): (u8, VoxelPos)) -> Around {
+    /// Returns the mips around a block.
+    pub(super) fn around(&self, (mip, pos): Leaf) -> NeighbourMips {
         let min = Region::one(pos).finer(self.edge.trailing_zeros() + u32::from(mip)).min;
         let place = (self.edge << mip) / 8;
-        Around::from_fn(mip, |at| self.shown(min + VoxelPos::from(at.map(|a| a * place))))
+        NeighbourMips::from_fn(mip, |at| self.shown(min + VoxelPos::from(at.map(|a| a * place))))
     }
 
-    /// A cell of a mip, and the water that it holds if it is solid. Next to where nothing
-    /// is shown all are air.
+    /// Returns a cell of a mip, and the water that it holds if it is solid. Near the rim of the
+    /// tiling all cells are air.
     pub(super) fn cell(&self, mip: u8, pos: VoxelPos) -> (Cell, Option<u8>) {
         let covers = Region::one(pos).finer(mip.into());
         let margin = 1 << self.mips[1];
@@ -128,11 +140,13 @@ impl World {
             return (Cell::AIR, None);
         }
         let mut numbers = Numbers::new(
-            self.seed ^ hash(pos) ^ if self.data == Data::Lone { 0 } else { u64::from(mip) << 57 },
+            self.seed
+                ^ hash(pos)
+                ^ if self.data == TestCells::Lone { 0 } else { u64::from(mip) << 57 },
         );
         let cell = self.solid(mip, pos, &mut numbers);
         match self.data {
-            Data::Noise(_, liquid) if liquid > 0 => {
+            TestCells::Noise(_, liquid) if liquid > 0 => {
                 let water = numbers.below(256) as u8;
                 if cell.is_air() {
                     let wet = numbers.below(100) < liquid;
@@ -158,15 +172,15 @@ impl World {
         let occupancy = numbers.below(256) as u8;
         let full = |is: bool| if is { Cell::new(material, occupancy) } else { Cell::AIR };
         match self.data {
-            Data::Terrain => filled(material, (height - y) / size),
-            Data::Shifted => filled(material, (height + 3.0 * f64::from(mip) - y) / size),
-            Data::Sheets => {
+            TestCells::Terrain => filled(material, (height - y) / size),
+            TestCells::Shifted => filled(material, (height + 3.0 * f64::from(mip) - y) / size),
+            TestCells::Sheets => {
                 let near = |d: f64| d.abs() <= 0.5 * size;
                 full(near(height - y) || near(x - z + 3.0 * wave(0.2)))
             }
-            Data::Checkers => full((pos.x + pos.y + pos.z + self.seed as i32) & 1 == 0),
-            Data::Noise(solid, _) => full(numbers.below(100) < solid),
-            Data::Lone => {
+            TestCells::Checkers => full((pos.x + pos.y + pos.z + self.seed as i32) & 1 == 0),
+            TestCells::Noise(solid, _) => full(numbers.below(100) < solid),
+            TestCells::Lone => {
                 let step = self.edge << self.mips[0];
                 let voxels = Region::one(pos).finer(mip.into());
                 let near = |a: i32, b: i32| {
@@ -176,7 +190,7 @@ impl World {
                 let (a, b) = (voxels.min, voxels.max);
                 full(near(a.x, b.x) && near(a.y, b.y) && near(a.z, b.z) && occupancy & 1 == 0)
             }
-            Data::Solid => Cell::full(material),
+            TestCells::Solid => Cell::full(material),
         }
     }
 
@@ -194,8 +208,8 @@ impl World {
         }
     }
 
-    /// The cells of a block, in cells of its mip.
-    pub(super) fn cells_of(&self, leaf: (u8, VoxelPos)) -> Region {
+    /// Returns the region of a block, in cells of its mip.
+    pub(super) fn cells_of(&self, leaf: Leaf) -> Region {
         Region::one(leaf.1).finer(self.edge.trailing_zeros())
     }
 
@@ -203,14 +217,16 @@ impl World {
     pub(super) fn mesh(
         &self,
         mesher: &mut Mesher,
-        leaf: (u8, VoxelPos),
+        leaf: Leaf,
         table: &MaterialTable,
         morph_to: Option<u8>,
         out: &mut BlockMesh,
     ) {
         let around = self.around(leaf);
-        let mut ask = |mip: u8, region: Region, out: &mut DenseBox| self.read(mip, region, out);
-        mesher.mesh_among(self.cells_of(leaf), &around, &mut ask, table, (true, morph_to), out);
+        let own = self.cells_of(leaf);
+        let request = MixedRequest { own, around: &around, table, is_keyed: true, morph_to };
+        let mut cells = |mip: u8, region: Region, out: &mut DenseBox| self.read(mip, region, out);
+        mesher.mesh_among(&request, &mut cells, out);
     }
 }
 
@@ -223,7 +239,7 @@ fn hash(pos: VoxelPos) -> u64 {
     h
 }
 
-/// The cell that `distance` (cells, inside positive) from the surface fills.
+/// Returns the cell whose centre is `distance` cells inside the surface.
 fn filled(material: u8, distance: f64) -> Cell {
     let units = ((0.5 + distance).clamp(0.0, 1.0) * 256.0).round() as i32;
     if units < 1 { Cell::AIR } else { Cell::new(material, (units - 1) as u8) }

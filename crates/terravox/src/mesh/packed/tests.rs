@@ -37,7 +37,7 @@ fn all_weights() -> Vec<([u8; 4], [u32; 4])> {
         let total: u32 = counts.iter().sum();
         if counts.is_sorted_by(|a, b| a >= b) && (1..=8).contains(&total) {
             let ids: Vec<u8> = (0..4).flat_map(|i| vec![i as u8 + 2; counts[i] as usize]).collect();
-            all.push((crate::mesh::blend(&ids).1, counts));
+            all.push((crate::mesh::blend(&ids).weights, counts));
         }
     }
     all

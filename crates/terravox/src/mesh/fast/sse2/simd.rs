@@ -1,142 +1,38 @@
-//! The machine of every x86-64: SSE2.
+//! The mesher's operations with SSE2.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
-use std::ops::{Add, Div, Mul, Sub};
 
-use super::machine::{Job, Lanes, Machine, Picked, run_alone, sobel_sums, split_plainly};
+use crate::math::lanes::{Sse2, Sse2F32x8, transpose4};
 
-/// The baseline of x86-64.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sse2;
-
-/// Two halves.
-#[derive(Clone, Copy)]
-pub(crate) struct Sse8(__m128, __m128);
-
-macro_rules! operator {
-    ($trait:ident, $name:ident, $intrinsic:ident) => {
-        impl $trait for Sse8 {
-            type Output = Sse8;
-            #[inline(always)]
-            fn $name(self, o: Sse8) -> Sse8 {
-                // SAFETY: SSE2 is part of x86-64.
-                unsafe { Sse8($intrinsic(self.0, o.0), $intrinsic(self.1, o.1)) }
-            }
-        }
-    };
-}
-operator!(Add, add, _mm_add_ps);
-operator!(Sub, sub, _mm_sub_ps);
-operator!(Mul, mul, _mm_mul_ps);
-operator!(Div, div, _mm_div_ps);
-
-impl Lanes for Sse8 {
-    #[inline(always)]
-    fn sqrt(self) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_sqrt_ps(self.0), _mm_sqrt_ps(self.1)) }
-    }
-    #[inline(always)]
-    fn larger(self, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_max_ps(self.0, o.0), _mm_max_ps(self.1, o.1)) }
-    }
-    #[inline(always)]
-    fn smaller(self, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_min_ps(self.0, o.0), _mm_min_ps(self.1, o.1)) }
-    }
-    #[inline(always)]
-    fn above(self, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_cmpgt_ps(self.0, o.0), _mm_cmpgt_ps(self.1, o.1)) }
-    }
-    #[inline(always)]
-    fn and(self, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_and_ps(self.0, o.0), _mm_and_ps(self.1, o.1)) }
-    }
-    #[inline(always)]
-    fn or_else(self, mask: Sse8, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe {
-            Sse8(
-                _mm_or_ps(_mm_and_ps(mask.0, self.0), _mm_andnot_ps(mask.0, o.0)),
-                _mm_or_ps(_mm_and_ps(mask.1, self.1), _mm_andnot_ps(mask.1, o.1)),
-            )
-        }
-    }
-    #[inline(always)]
-    fn turned_by(self, o: Sse8) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_xor_ps(self.0, o.0), _mm_xor_ps(self.1, o.1)) }
-    }
-    #[inline(always)]
-    fn magnitude(self) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe {
-            let sign = _mm_set1_ps(-0.0);
-            Sse8(_mm_andnot_ps(sign, self.0), _mm_andnot_ps(sign, self.1))
-        }
-    }
-}
-
-/// Four rows to four columns.
-///
-/// # Safety
-/// None beyond SSE2.
-#[inline(always)]
-unsafe fn turn4(a: __m128, b: __m128, c: __m128, d: __m128) -> [__m128; 4] {
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe {
-        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
-        let (ab2, cd2) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
-        [
-            _mm_movelh_ps(ab, cd),
-            _mm_movehl_ps(cd, ab),
-            _mm_movelh_ps(ab2, cd2),
-            _mm_movehl_ps(cd2, ab2),
-        ]
-    }
-}
+use super::mesh_simd::{MeshSimd, RowPairs, sobel_sums, split_quads_one_by_one};
 
 macro_rules! sse_columns {
     ($row:ident) => {{
-        let low = turn4($row!(0), $row!(1), $row!(2), $row!(3));
-        let high = turn4($row!(4), $row!(5), $row!(6), $row!(7));
-        [Sse8(low[0], high[0]), Sse8(low[1], high[1]), Sse8(low[2], high[2]), Sse8(low[3], high[3])]
+        let low = transpose4($row!(0), $row!(1), $row!(2), $row!(3));
+        let high = transpose4($row!(4), $row!(5), $row!(6), $row!(7));
+        [
+            Sse2F32x8(low[0], high[0]),
+            Sse2F32x8(low[1], high[1]),
+            Sse2F32x8(low[2], high[2]),
+            Sse2F32x8(low[3], high[3]),
+        ]
     }};
 }
 
-impl Machine for Sse2 {
-    type F = Sse8;
+impl MeshSimd for Sse2 {
     #[inline(always)]
-    fn run<J: Job>(self, job: J) {
-        run_alone(self, job);
-    }
-    #[inline(always)]
-    fn splat(self, value: f32) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_set1_ps(value), _mm_set1_ps(value)) }
-    }
-    #[inline(always)]
-    fn load(self, from: &[f32; 8]) -> Sse8 {
-        // SAFETY: SSE2 is part of x86-64; eight f32 are read.
-        unsafe { Sse8(_mm_loadu_ps(from.as_ptr()), _mm_loadu_ps(from.as_ptr().add(4))) }
-    }
-    #[inline(always)]
-    fn load_i16(self, from: &[i16; 8]) -> Sse8 {
+    fn load_i16(self, from: &[i16; 8]) -> Sse2F32x8 {
         // SAFETY: SSE2 is part of x86-64; 16 bytes are read.
         unsafe {
             let v = _mm_loadu_si128(from.as_ptr().cast());
             let low = _mm_srai_epi32::<16>(_mm_unpacklo_epi16(v, v));
             let high = _mm_srai_epi32::<16>(_mm_unpackhi_epi16(v, v));
-            Sse8(_mm_cvtepi32_ps(low), _mm_cvtepi32_ps(high))
+            Sse2F32x8(_mm_cvtepi32_ps(low), _mm_cvtepi32_ps(high))
         }
     }
     #[inline(always)]
-    fn any_bits(self, values: &[u32; 8], bits: u32) -> Sse8 {
+    fn any_bits(self, values: &[u32; 8], bits: u32) -> Sse2F32x8 {
         // SAFETY: SSE2 is part of x86-64; eight u32 are read.
         unsafe {
             let bits = _mm_set1_epi32(bits as i32);
@@ -144,14 +40,14 @@ impl Machine for Sse2 {
             let ones = _mm_cmpeq_epi32(zero, zero);
             let low = _mm_and_si128(_mm_loadu_si128(values.as_ptr().cast()), bits);
             let high = _mm_and_si128(_mm_loadu_si128(values.as_ptr().add(4).cast()), bits);
-            Sse8(
+            Sse2F32x8(
                 _mm_castsi128_ps(_mm_xor_si128(_mm_cmpeq_epi32(low, zero), ones)),
                 _mm_castsi128_ps(_mm_xor_si128(_mm_cmpeq_epi32(high, zero), ones)),
             )
         }
     }
     #[inline(always)]
-    fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Sse8; 4] {
+    fn rows256(self, table: &[[f32; 4]; 256], at: &[u32; 8]) -> [Sse2F32x8; 4] {
         // SAFETY: SSE2 is part of x86-64; a byte is less than 256.
         unsafe {
             macro_rules! row {
@@ -163,7 +59,7 @@ impl Machine for Sse2 {
         }
     }
     #[inline(always)]
-    fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Sse8; 4] {
+    fn rows256_twice(self, table: &[[f32; 4]; 256], at: &[u32; 8], half: usize) -> [Sse2F32x8; 4] {
         // SAFETY: SSE2 is part of x86-64; a byte is less than 256.
         unsafe {
             macro_rules! row {
@@ -171,12 +67,12 @@ impl Machine for Sse2 {
                     _mm_loadu_ps(table.as_ptr().add(at[4 * half + $lane] as usize & 255).cast())
                 };
             }
-            let [a, b, c, d] = turn4(row!(0), row!(1), row!(2), row!(3));
-            [Sse8(a, a), Sse8(b, b), Sse8(c, c), Sse8(d, d)]
+            let [a, b, c, d] = transpose4(row!(0), row!(1), row!(2), row!(3));
+            [Sse2F32x8(a, a), Sse2F32x8(b, b), Sse2F32x8(c, c), Sse2F32x8(d, d)]
         }
     }
     #[inline(always)]
-    fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Sse8 {
+    fn any_bits_twice(self, values: &[u32; 8], half: usize, bits: [u32; 2]) -> Sse2F32x8 {
         // SAFETY: SSE2 is part of x86-64; four u32 are read.
         unsafe {
             let from = values[4 * half..4 * half + 4].as_ptr();
@@ -185,45 +81,45 @@ impl Machine for Sse2 {
             let high = _mm_and_si128(v, _mm_set1_epi32(bits[1] as i32));
             let zero = _mm_setzero_si128();
             // Values and bits are below 2³¹, so "greater than 0" is "not 0".
-            Sse8(
+            Sse2F32x8(
                 _mm_castsi128_ps(_mm_cmpgt_epi32(low, zero)),
                 _mm_castsi128_ps(_mm_cmpgt_epi32(high, zero)),
             )
         }
     }
     #[inline(always)]
-    fn pairs(self, picked: &Picked<'_>, list: usize, half: usize) -> [Sse8; 4] {
-        let at = picked.list(list);
-        // SAFETY: SSE2 is part of x86-64; a Picked has checked its rows and the next.
+    fn pairs(self, pairs: &RowPairs<'_>, list: usize, half: usize) -> [Sse2F32x8; 4] {
+        let at = pairs.list(list);
+        // SAFETY: SSE2 is part of x86-64; a RowPairs has checked its rows and the next.
         unsafe {
             macro_rules! row {
                 ($lane:expr, $next:expr) => {
                     _mm_loadu_ps(
-                        picked.table().as_ptr().add(at[4 * half + $lane] as usize + $next).cast(),
+                        pairs.table().as_ptr().add(at[4 * half + $lane] as usize + $next).cast(),
                     )
                 };
             }
-            let low = turn4(row!(0, 0), row!(1, 0), row!(2, 0), row!(3, 0));
-            let high = turn4(row!(0, 1), row!(1, 1), row!(2, 1), row!(3, 1));
+            let low = transpose4(row!(0, 0), row!(1, 0), row!(2, 0), row!(3, 0));
+            let high = transpose4(row!(0, 1), row!(1, 1), row!(2, 1), row!(3, 1));
             [
-                Sse8(low[0], high[0]),
-                Sse8(low[1], high[1]),
-                Sse8(low[2], high[2]),
-                Sse8(low[3], high[3]),
+                Sse2F32x8(low[0], high[0]),
+                Sse2F32x8(low[1], high[1]),
+                Sse2F32x8(low[2], high[2]),
+                Sse2F32x8(low[3], high[3]),
             ]
         }
     }
     #[inline(always)]
-    fn add_halves(self, low: Sse8, high: Sse8) -> Sse8 {
+    fn add_halves(self, low: Sse2F32x8, high: Sse2F32x8) -> Sse2F32x8 {
         // SAFETY: SSE2 is part of x86-64.
-        unsafe { Sse8(_mm_add_ps(low.0, low.1), _mm_add_ps(high.0, high.1)) }
+        unsafe { Sse2F32x8(_mm_add_ps(low.0, low.1), _mm_add_ps(high.0, high.1)) }
     }
     #[inline(always)]
-    fn put_rows(self, c: [Sse8; 4], out: &mut [[f32; 4]; 8]) {
+    fn store_rows(self, c: [Sse2F32x8; 4], out: &mut [[f32; 4]; 8]) {
         // SAFETY: SSE2 is part of x86-64; eight rows of four f32 are written.
         unsafe {
-            let low = turn4(c[0].0, c[1].0, c[2].0, c[3].0);
-            let high = turn4(c[0].1, c[1].1, c[2].1, c[3].1);
+            let low = transpose4(c[0].0, c[1].0, c[2].0, c[3].0);
+            let high = transpose4(c[0].1, c[1].1, c[2].1, c[3].1);
             let to: *mut f32 = out.as_mut_ptr().cast();
             for lane in 0..4 {
                 _mm_storeu_ps(to.add(4 * lane), low[lane]);
@@ -296,7 +192,7 @@ impl Machine for Sse2 {
         out
     }
     #[inline(always)]
-    fn stencil(self, material: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32] {
+    fn stencil(self, class: &[u8; 32], stored: &[u8; 32], least: u8, most: u8) -> [u8; 32] {
         let mut out = [0; 32];
         // SAFETY: SSE2 is part of x86-64; 32 bytes are read and written.
         unsafe {
@@ -304,7 +200,7 @@ impl Machine for Sse2 {
             let most = _mm_set1_epi8(most as i8);
             let one = _mm_set1_epi8(1);
             for half in [0, 16] {
-                let m = _mm_loadu_si128(material.as_ptr().add(half).cast());
+                let m = _mm_loadu_si128(class.as_ptr().add(half).cast());
                 let v = _mm_loadu_si128(stored.as_ptr().add(half).cast());
                 let bounded = _mm_min_epu8(_mm_max_epu8(m, least), most);
                 let v = _mm_and_si128(_mm_adds_epu8(v, one), _mm_cmpeq_epi8(bounded, m));
@@ -315,6 +211,6 @@ impl Machine for Sse2 {
     }
     #[inline(always)]
     fn split_quads(self, quads: &[[u32; 4]], positions: &[[f32; 3]], out: &mut [u32]) {
-        split_plainly(quads, positions, out);
+        split_quads_one_by_one(quads, positions, out);
     }
 }

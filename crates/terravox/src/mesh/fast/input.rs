@@ -1,0 +1,28 @@
+//! The cells of one surface, as the steps of the mesher read them.
+
+use crate::mesh::rules::hull::HullFeatures;
+use crate::voxel::SurfaceShape;
+
+use super::material_rows::MaterialSet;
+
+/// One surface's cells.
+pub(super) struct SurfaceInput<'a, C> {
+    /// The rules, for cells that are out of the ordinary.
+    pub cells: &'a C,
+    /// By cell: what `inside` and `outside` are sets of. Mostly the material.
+    pub classes: &'a [u8],
+    /// By cell: its material.
+    pub materials: &'a [u8],
+    /// By cell: its stored occupancy.
+    pub occupancies: &'a [u8],
+    /// Which classes are inside.
+    pub inside: MaterialSet<'a>,
+    /// Which classes are outside; `None` for all that are not inside.
+    pub outside: Option<MaterialSet<'a>>,
+    /// The shape of all inside cells, if they have the same.
+    pub shape: Option<SurfaceShape>,
+    /// Features of the hull whose faces are left out.
+    pub left_out: HullFeatures,
+    /// Whether faces are written, not vertices alone.
+    pub has_faces: bool,
+}

@@ -1,0 +1,273 @@
+//! Which mips the blocks around a block show, and which features of its hull touch other mips.
+//!
+//! The space across a feature is as large as the block, so it is shown by one block of the same
+//! mip or coarser, or by finer blocks only: either all cell corners of a feature touch another
+//! mip, or none does.
+
+use crate::mesh::rules::hull::{BOUNDING, HullFeatures, INSIDE, sides};
+use crate::voxel::{MipBlock, VoxelPos};
+
+/// Most mips by which blocks that touch may differ: 8:1.
+pub const MAX_MIP_STEPS: u8 = 3;
+
+/// The mips that the blocks around a block show. They are given per *place*, a cube of an eighth
+/// of the block's edge, in a layer of places around the block. A place lies within one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeighbourMips {
+    /// 10³ places, x fastest, then z, then y; the inner 8³ are the block's.
+    mips: [u8; 1000],
+}
+
+impl NeighbourMips {
+    /// At a place of which no cells are known: nothing is shown there.
+    pub const UNKNOWN: u8 = 255;
+
+    /// Makes the neighbours of a block of mip `mip` among blocks of its mip.
+    pub fn uniform(mip: u8) -> NeighbourMips {
+        NeighbourMips { mips: [mip; 1000] }
+    }
+
+    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a place shows,
+    /// or [`NeighbourMips::UNKNOWN`]. Places count from the block's min corner, −1 to 8 per axis.
+    pub fn from_fn(mip: u8, mut shown: impl FnMut([i32; 3]) -> u8) -> NeighbourMips {
+        let mut around = NeighbourMips::uniform(mip);
+        for y in -1..9 {
+            for z in -1..9 {
+                for x in -1..9 {
+                    if [x, y, z].iter().any(|at| !(0..8).contains(at)) {
+                        around.mips[index([x, y, z])] = shown([x, y, z]);
+                    }
+                }
+            }
+        }
+        around
+    }
+
+    /// As [`NeighbourMips::from_fn`]; `shown` returns the mip that is shown at a voxel.
+    pub fn from_voxels(block: MipBlock, mut shown: impl FnMut(VoxelPos) -> u8) -> NeighbourMips {
+        let VoxelPos { x, y, z } = block.voxels().min;
+        let place = block.edge_voxels() / 8;
+        NeighbourMips::from_fn(block.mip, |at| {
+            let offset = VoxelPos::from(at.map(|a| a * place));
+            shown(VoxelPos::new(x, y, z) + offset)
+        })
+    }
+
+    /// Sets the mip that a place around the block shows.
+    ///
+    /// # Panics
+    /// If `place` is not around the block.
+    pub fn set(&mut self, place: [i32; 3], mip: u8) {
+        assert!(place.iter().all(|at| (-1..9).contains(at)), "{place:?} is not around a block");
+        assert!(place.iter().any(|at| !(0..8).contains(at)), "{place:?} is the block's own");
+        self.mips[index(place)] = mip;
+    }
+
+    /// Returns the mip that a place shows. Coordinates beyond −1 to 8 are clamped.
+    pub fn at(&self, place: [i32; 3]) -> u8 {
+        self.mips[index(place.map(|at| at.clamp(-1, 8)))]
+    }
+
+    /// Returns the mip that a place in or beside the block shows.
+    #[inline]
+    pub(super) fn beside(&self, place: [i32; 3]) -> u8 {
+        self.mips[index(place)]
+    }
+
+    /// Returns the block's own mip.
+    pub fn mip(&self) -> u8 {
+        self.at([0; 3])
+    }
+
+    /// Whether all blocks around are known and of the block's mip.
+    pub fn is_uniform(&self) -> bool {
+        self.mips.iter().all(|&mip| mip == self.mip())
+    }
+
+    /// Whether a place around is unknown.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.mips.contains(&NeighbourMips::UNKNOWN)
+    }
+
+    /// Returns the coarsest mip that is shown.
+    pub(crate) fn coarsest(&self) -> u8 {
+        let known = self.mips.iter().filter(|&&mip| mip != NeighbourMips::UNKNOWN);
+        known.copied().max().unwrap_or(0)
+    }
+
+    /// Whether all known mips are within 8:1 of the block's.
+    pub(super) fn is_within_steps(&self) -> bool {
+        let near =
+            |mip: u8| mip == NeighbourMips::UNKNOWN || mip.abs_diff(self.mip()) <= MAX_MIP_STEPS;
+        self.mips.iter().all(|&mip| near(mip))
+    }
+
+    /// Returns the mips across a feature, in rows along x.
+    fn across(&self, feature: [i32; 3]) -> impl Iterator<Item = &[u8]> {
+        let span = |side: i32| match side {
+            -1 => -1..0,
+            0 => 0..8,
+            _ => 8..9,
+        };
+        let [x, y, z] = feature.map(span);
+        y.flat_map(move |y| {
+            let x = x.clone();
+            z.clone().map(move |z| &self.mips[index([x.start, y, z])..][..x.len()])
+        })
+    }
+
+    /// Returns which mips lie across each feature.
+    pub(in crate::mesh) fn hull_mips(&self) -> HullMips {
+        let mut across = [0; 27];
+        for (number, steps) in across.iter_mut().enumerate().filter(|at| at.0 != INSIDE) {
+            for row in self.across(sides(number)) {
+                for &mip in row {
+                    *steps |= match mip {
+                        NeighbourMips::UNKNOWN => UNKNOWN_BIT,
+                        _ => 1 << (mip + MAX_MIP_STEPS - self.mip()),
+                    };
+                }
+            }
+        }
+        HullMips { across }
+    }
+}
+
+/// In [`HullMips`]: a place is unknown.
+const UNKNOWN_BIT: u8 = 1 << 7;
+
+/// The mips across each feature of a block's hull.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::mesh) struct HullMips {
+    /// Bit [`MAX_MIP_STEPS`] for the block's mip, lower ones for finer, higher for coarser.
+    across: [u8; 27],
+}
+
+impl HullMips {
+    /// Whether a mip `steps` coarser than the block's lies across a feature; finer if negative.
+    pub(super) fn has(&self, feature: usize, steps: i32) -> bool {
+        self.across[feature] >> (i32::from(MAX_MIP_STEPS) + steps) & 1 == 1
+    }
+
+    /// Returns the features that touch another mip or an unknown place.
+    pub(in crate::mesh) fn foreign(&self) -> HullFeatures {
+        self.touching(!(1 << MAX_MIP_STEPS))
+    }
+
+    /// Returns, by feature, the only mip across it; [`NeighbourMips::UNKNOWN`] if there are
+    /// several or a place is unknown. `mip` is the block's.
+    pub(super) fn only(&self, mip: u8) -> [u8; 27] {
+        self.across.map(|across| match across.is_power_of_two() && across != UNKNOWN_BIT {
+            true => mip + across.trailing_zeros() as u8 - MAX_MIP_STEPS,
+            false => NeighbourMips::UNKNOWN,
+        })
+    }
+
+    /// In [`HullMips::finest_steps`]: the finest mip varies along the feature.
+    pub(super) const VARIES: u8 = 255;
+
+    /// Returns, by feature, how many steps finer than the block the finest mip is that touches
+    /// it, 0 if none is finer; [`HullMips::VARIES`] if that differs along the feature.
+    pub(super) fn finest_steps(&self) -> [u8; 27] {
+        std::array::from_fn(|feature| {
+            let mut finest = 0;
+            for (across, bounding) in self.across.iter().zip(BOUNDING) {
+                let finer = across & ((1 << MAX_MIP_STEPS) - 1);
+                if bounding >> feature & 1 == 0 || finer == 0 {
+                    continue;
+                }
+                if across.count_ones() > 1 {
+                    return HullMips::VARIES;
+                }
+                finest = finest.max(MAX_MIP_STEPS - finer.trailing_zeros() as u8);
+            }
+            finest
+        })
+    }
+
+    /// Whether a mip `steps` coarser touches the block.
+    pub(super) fn touches(&self, steps: u8) -> bool {
+        !self.touching(1 << (MAX_MIP_STEPS + steps)).is_empty()
+    }
+
+    /// Returns the features that touch another mip and at whose corners a mip `step` coarser than
+    /// the block's may be the coarsest, and the features that bound them.
+    pub(super) fn levels(&self, step: u8) -> HullFeatures {
+        let mut features = HullFeatures::NONE;
+        let foreign = self.foreign();
+        for feature in (0..27).filter(|&feature| foreign.has(feature)) {
+            let (mut all, mut least) = (1 << MAX_MIP_STEPS, MAX_MIP_STEPS);
+            for (across, bounding) in self.across.iter().zip(BOUNDING) {
+                if bounding >> feature & 1 == 1 && across & !UNKNOWN_BIT != 0 {
+                    all |= across;
+                    if across & UNKNOWN_BIT == 0 {
+                        least = least.max(across.trailing_zeros() as u8);
+                    }
+                }
+            }
+            let step = MAX_MIP_STEPS + step;
+            if step >= least && all >> step & 1 == 1 {
+                features.0 |= BOUNDING[feature];
+            }
+        }
+        features
+    }
+
+    /// Returns the features that have any of `mips` across them or across one that they bound.
+    fn touching(&self, mips: u8) -> HullFeatures {
+        let mut touched = HullFeatures::NONE;
+        for (across, bounding) in self.across.iter().zip(BOUNDING) {
+            if across & mips != 0 {
+                touched.0 |= bounding;
+            }
+        }
+        touched
+    }
+}
+
+#[inline]
+fn index([x, y, z]: [i32; 3]) -> usize {
+    ((x + 1) + 10 * ((z + 1) + 10 * (y + 1))) as usize
+}
+
+/// By axis of a side: the axis of its rows, along which its cells lie close in memory, and the
+/// axis of its columns.
+pub(super) const SIDE_AXES: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_mip_across_a_side_touches_its_edges_and_corners() {
+        let mut around = NeighbourMips::uniform(4);
+        assert!(around.is_uniform() && around.hull_mips().foreign().is_empty());
+        for at in 0..64 {
+            around.set([8, at / 8, at % 8], 3);
+        }
+        let hull = around.hull_mips();
+        let foreign = hull.foreign();
+        for (feature, finest) in hull.finest_steps().into_iter().enumerate() {
+            assert_eq!(finest, u8::from(foreign.has(feature)));
+        }
+        assert_eq!(hull.only(4)[14], 3);
+        assert_eq!(hull.only(4)[12], 4);
+        around.set([8, 3, 3], 2);
+        assert_eq!(around.hull_mips().only(4)[14], NeighbourMips::UNKNOWN);
+        let finest = around.hull_mips().finest_steps();
+        assert_eq!((finest[14], finest[13], finest[17]), (HullMips::VARIES, 0, HullMips::VARIES));
+        assert!(!hull.touches(1) && hull.has(14, -1) && !hull.has(14, 0));
+        for feature in 0..27 {
+            assert_eq!(foreign.has(feature), sides(feature)[0] == 1, "{feature}");
+        }
+        assert!(!around.is_uniform());
+    }
+
+    #[test]
+    fn places_are_looked_up_by_voxels() {
+        let block = MipBlock::new(1, [-1, 0, 2]);
+        let around = NeighbourMips::from_voxels(block, |voxel| if voxel.x < -64 { 2 } else { 0 });
+        assert_eq!((around.at([-1, 3, 3]), around.at([8, 0, 0]), around.at([7, 7, 7])), (2, 0, 1));
+        assert_eq!((around.at([-9, 3, 3]), around.coarsest(), around.mip()), (2, 2, 1));
+    }
+}
