@@ -109,7 +109,7 @@ pub fn stream(
             || make(&relief, piece, &info.materials),
         );
         written?;
-        census.add(&Census::of(&next, console).map_err(Failure::at(path))?);
+        census.add(&Census::of(next.as_snapshot(), console).map_err(Failure::at(path))?);
         bar.add(piece.len());
         made = Some(next);
     }
@@ -152,7 +152,7 @@ fn make(relief: &HeightmapRelief, columns: &[[i32; 2]], materials: &MaterialTabl
 }
 
 fn write(draft: &Draft, grid: &VoxelGrid) -> Outcome<()> {
-    draft.write_all(grid, |_, _| ()).map(drop).map_err(store_failure)
+    draft.write_all(grid.as_snapshot(), |_, _| ()).map(drop).map_err(store_failure)
 }
 
 fn info(options: &Heightmap) -> WorldInfo {

@@ -219,7 +219,7 @@ impl World {
         let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
         let draft = Store::create(path, &self.info, overwrite).map_err(store_failure)?;
         let bar = console.bar("saving", 1);
-        let written = draft.write_all(&self.grid, |done, all| bar.set(done, all));
+        let written = draft.write_all(self.grid.as_snapshot(), |done, all| bar.set(done, all));
         written.map_err(store_failure)?;
         if self.roblox != RobloxMetadata::default() {
             let bytes = self.roblox.to_bytes();

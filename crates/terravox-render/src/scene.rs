@@ -85,7 +85,7 @@ impl Scene {
     /// # Errors
     /// [`NotHeld`] if a listed chunk is held at a coarser mip only.
     pub fn new(world: &VoxelGrid, mip: Option<u8>) -> Result<Scene, NotHeld> {
-        let finest = chunks::classes(world)?;
+        let finest = chunks::classes(world.as_snapshot())?;
         let mut at = mip.unwrap_or(0);
         let mut classes = chunks::coarser(&finest, at);
         while mip.is_none() && at < COARSEST && chunks::mixed(&classes) > MOST_MIXED_CHUNKS {
@@ -97,7 +97,7 @@ impl Scene {
         let mut collider = Collider::default();
         match at {
             0 => collider.update(world),
-            _ => collider.update(&coarser_world(world, at, classes.keys())?),
+            _ => collider.update(&coarser_world(world.as_snapshot(), at, classes.keys())?),
         }
         let snapshot = collider.snapshot().clone();
         let palette = shade::palette(snapshot.materials());

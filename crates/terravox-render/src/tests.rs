@@ -347,7 +347,7 @@ proptest! {
         prop_assert!(grid.write(&cells).is_ok());
         let scene = scene(&grid);
         let region = Region::new([-12; 3], [14; 3]);
-        let [solid, liquid] = naive::triangles(&grid, region);
+        let [solid, liquid] = naive::triangles(grid.as_snapshot(), region);
         for (origin, target) in rays {
             let [origin, target] = [origin, target].map(DVec3::from);
             let direction = (target - origin).normalize_or(DVec3::Y);
@@ -404,7 +404,7 @@ fn a_far_view_at_mip_0_has_the_surface_of_the_world() {
     terrain.update(&[], Budget::Unlimited, |_| {});
     let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
     let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
-    let far = Scene::far(terrain.grid(), &shown, viewpoint, false);
+    let far = Scene::far(terrain.grid().as_snapshot(), &shown, viewpoint, false);
     let mut hits = 0;
     for i in 0..400 {
         let way = direction_of(f64::from(i) * 137.5, -5.0 - f64::from(i % 80));
@@ -443,7 +443,7 @@ fn textures_lie_at_the_same_place_at_every_mip_and_in_far_views() {
     terrain.update(&[], Budget::Unlimited, |_| {});
     let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
     let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
-    let mut far = Scene::far(terrain.grid(), &shown, viewpoint, false);
+    let mut far = Scene::far(terrain.grid().as_snapshot(), &shown, viewpoint, false);
     let eye = DVec3::new(2.0, 20.0, 3.0);
     let camera = |scale: f64| Camera::bearing(eye / scale, 20.0, -70.0, 40.0);
     let even = colours(&fine, &camera(1.0), 1.0);

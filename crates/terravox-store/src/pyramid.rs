@@ -90,7 +90,7 @@ impl Writer<'_> {
             }
             let mut scratch = scratch_grid(materials);
             put_mip(&mut scratch, CHUNK_MIP, &block, page.region().coarser(5));
-            let mips = [6, 7, 8].map(|mip| read_mip(&scratch, page.region(), mip));
+            let mips = [6, 7, 8].map(|mip| read_mip(scratch.as_snapshot(), page.region(), mip));
             pages.push(PageMips { page, mips });
         }
         Ok(pages)

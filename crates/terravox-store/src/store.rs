@@ -39,7 +39,7 @@ const EXTRA_HEADER_BYTES: usize = 9;
 /// # std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("world.tvx");
 /// let world = Store::create(&path, &WorldInfo::default(), Overwrite::Yes)?;
-/// world.write_all(&grid, |_done, _all| {})?;
+/// world.write_all(grid.as_snapshot(), |_done, _all| {})?;
 /// let world = world.finish()?; // from here on the file is there
 ///
 /// let loaded = world.load()?;

@@ -20,7 +20,7 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
     let path = folder.file("world.tvx");
     let old = small_world();
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
-    draft.write_all(&old, |_, _| {}).unwrap();
+    draft.write_all(old.as_snapshot(), |_, _| {}).unwrap();
     assert!(!path.exists(), "nothing is there before it is complete");
     drop(draft.finish().unwrap());
     let refused = error_of(Store::create(&path, &WorldInfo::default(), Overwrite::No));
@@ -29,7 +29,7 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
     let mut new = VoxelGrid::new(GridOptions::default());
     fill(&mut new, Region::new([0; 3], [40; 3]), 7);
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::Yes).unwrap();
-    draft.write_all(&new, |_, _| {}).unwrap();
+    draft.write_all(new.as_snapshot(), |_, _| {}).unwrap();
     assert_eq!(folder.names(), ["world.tvx", "world.tvx.partial"]);
     let digest = |path| Store::open(path).unwrap().load().unwrap().grid.digest().unwrap();
     assert_eq!(digest(&path), old.digest().unwrap(), "the old world is there meanwhile");
@@ -38,7 +38,7 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
     assert_eq!(digest(&path), old.digest().unwrap());
 
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::Yes).unwrap();
-    draft.write_all(&new, |_, _| {}).unwrap();
+    draft.write_all(new.as_snapshot(), |_, _| {}).unwrap();
     drop(draft.finish().unwrap());
     assert_eq!(digest(&path), new.digest().unwrap());
     assert_eq!(folder.names(), ["world.tvx"]);

@@ -31,7 +31,7 @@ fn saved(folder: &Folder) -> (PathBuf, VoxelGrid) {
 fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
     let path = folder.file("world.tvx");
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
-    draft.write_all(&grid, |_, _| {}).unwrap();
+    draft.write_all(grid.as_snapshot(), |_, _| {}).unwrap();
     draft.set_extra("roblox", Some(&[3; 300])).unwrap();
     drop(draft.finish().unwrap());
     (path, grid)
@@ -239,7 +239,7 @@ fn a_world_that_would_fill_the_memory_is_refused() {
         cells.arrays_mut().1.fill(100);
         bomb.write(&cells).unwrap();
     }
-    draft.write_all(&bomb, |_, _| {}).unwrap();
+    draft.write_all(bomb.as_snapshot(), |_, _| {}).unwrap();
     let stats = draft.stats().unwrap();
     assert!(stats.payload_bytes < 30_000, "a hundred bytes hold 64 kB: {stats:?}");
     let store = draft.finish().unwrap();

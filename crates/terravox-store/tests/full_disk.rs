@@ -66,7 +66,7 @@ fn report(result: Result<impl Sized, StoreError>) {
 fn old_world(path: &Path) -> VoxelGrid {
     let grid = noise(2);
     let draft = Store::create(path, &WorldInfo::default(), Overwrite::Yes).unwrap();
-    draft.write_all(&grid, |_, _| {}).unwrap();
+    draft.write_all(grid.as_snapshot(), |_, _| {}).unwrap();
     drop(draft.finish().unwrap());
     grid
 }
@@ -82,7 +82,7 @@ fn saver_of_a_new_world() {
     let Ok(file) = std::env::var(FILE) else { return };
     let save = || -> Result<(), StoreError> {
         let draft = Store::create(&file, &WorldInfo::default(), Overwrite::Yes)?;
-        draft.write_all(&noise(60), |_, _| {})?;
+        draft.write_all(noise(60).as_snapshot(), |_, _| {})?;
         draft.finish()?;
         Ok(())
     };

@@ -123,7 +123,7 @@ fn write_golden(path: &Path) {
     let all: Vec<u8> = (0..=255).collect();
     draft.set_extra("roblox", Some(&all)).unwrap();
     draft.set_extra("ünused", Some(&[])).unwrap();
-    draft.write_all(&golden_grid(), |_, _| {}).unwrap();
+    draft.write_all(golden_grid().as_snapshot(), |_, _| {}).unwrap();
     drop(draft.finish().unwrap());
 }
 

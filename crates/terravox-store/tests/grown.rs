@@ -209,7 +209,7 @@ fn growing_worlds_need_their_generator() {
     assert!(matches!(error, StoreError::NotGenerated { .. }), "{error}");
     assert!(!game.grid.is_saved(), "what was not saved stays unsaved");
     assert!(store.chunks().unwrap().is_empty(), "nothing is written by halves");
-    let error = store.write_all(&game.grid, |_, _| {}).unwrap_err();
+    let error = store.write_all(game.grid.as_snapshot(), |_, _| {}).unwrap_err();
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
     game.save(&store);
     assert!(!store.chunks().unwrap().is_empty());

@@ -157,7 +157,7 @@ fn victim_that_replaces_a_world() {
         (0..5).for_each(|i| change(&mut grid, batch * 5 + i));
         let draft = Store::create(&file, &WorldInfo::default(), Overwrite::Yes).unwrap();
         draft.set_extra("batch", Some(&batch.to_le_bytes())).unwrap();
-        draft.write_all(&grid, |_, _| {}).unwrap();
+        draft.write_all(grid.as_snapshot(), |_, _| {}).unwrap();
         draft.set_extra("digest", Some(&grid.digest().unwrap().to_le_bytes())).unwrap();
         drop(draft.finish().unwrap());
         acknowledge(batch);

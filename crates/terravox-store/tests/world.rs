@@ -17,7 +17,7 @@ fn saved(folder: &Folder, name: &str, grid: &VoxelGrid) -> Store {
         ..WorldInfo::default()
     };
     let draft = Store::create(folder.file(name), &info, Overwrite::No).unwrap();
-    draft.write_all(grid, |_, _| {}).unwrap();
+    draft.write_all(grid.as_snapshot(), |_, _| {}).unwrap();
     draft.finish().unwrap()
 }
 
@@ -211,7 +211,7 @@ fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
     store.cells(far.region(), 0, &mut out).unwrap();
     assert!(out.materials().iter().all(|&m| m == 5));
     assert_eq!(store.verify().unwrap().bad, []);
-    let error = store.write_all(&grid, |_, _| {}).unwrap_err();
+    let error = store.write_all(grid.as_snapshot(), |_, _| {}).unwrap_err();
     assert!(matches!(error, StoreError::NotHeld { .. }), "a save must not lose cells: {error}");
     assert_eq!(store.load().unwrap().grid.unlisted(), Unlisted::Unknown);
 }

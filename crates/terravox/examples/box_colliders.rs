@@ -48,7 +48,7 @@ fn main() -> Result<(), NotHeld> {
     let mut engine = Printer { shown: 8, ..Printer::default() };
 
     println!("all boxes, the first ones shown:");
-    let done = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut engine);
+    let done = colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut engine);
     let solid: u64 = colliders.iter().map(|(region, _)| region.volume()).sum();
     println!("{} boxes for {solid} solid cells", done.added);
 
@@ -58,7 +58,7 @@ fn main() -> Result<(), NotHeld> {
     println!("dig the cell {dug}:");
     grid.write(&DenseBox::new(Region::one(dug)))?;
     engine.shown = 100;
-    let edit = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut engine);
+    let edit = colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut engine);
     println!("{} of {} boxes stay as they are", done.added - edit.removed, done.added);
     Ok(())
 }

@@ -81,7 +81,7 @@ fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
     let mut scratch = MeshScratch::keyed();
     let mut shown = BTreeMap::new();
     for round in 0.. {
-        let wanted = lod.take_wanted(&grid, usize::MAX);
+        let wanted = lod.take_wanted(grid.as_snapshot(), usize::MAX);
         let is_idle = wanted.is_empty();
         for block in wanted {
             let mut cells = DenseBox::new(block.cells());

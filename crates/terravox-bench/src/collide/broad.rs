@@ -55,7 +55,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 
 fn all_masks(world: &World) -> Broadphase {
     let mut broadphase = Broadphase::new();
-    broadphase.update(&world.grid, &Changes::Everything);
+    broadphase.update(world.grid.as_snapshot(), &Changes::Everything);
     broadphase
 }
 
@@ -72,13 +72,13 @@ fn make_masks(report: &mut Report, world: &World) -> f64 {
         regions.chunks_exact(CHUNKS).map(|some| Changes::Regions(some.to_vec())).collect();
     let blocks = (items.len() * CHUNKS * 64) as f64;
     let make = Entrant::new("chunks", |item| {
-        broadphase.update(&world.grid, &items[item]);
+        broadphase.update(world.grid.as_snapshot(), &items[item]);
         0
     });
     let timings = contest(items.len(), RACE, vec![make]);
     let mut rebuilt = Broadphase::new();
     let rebuild = Entrant::new("world", |_| {
-        rebuilt.update(&world.grid, &Changes::Everything);
+        rebuilt.update(world.grid.as_snapshot(), &Changes::Everything);
         0
     });
     let whole = contest(1, Budget { seconds: 2.0, ..RACE }, vec![rebuild]);

@@ -33,7 +33,7 @@ struct Piece {
 impl Piece {
     fn new(name: String, grid: VoxelGrid) -> Piece {
         let mut octree = SolidOctree::default();
-        let Ok(()) = octree.read(&grid, cube_at([0; 3])) else {
+        let Ok(()) = octree.read(grid.as_snapshot(), cube_at([0; 3])) else {
             unreachable!("the piece is held whole")
         };
         let mut piece = Piece {

@@ -83,7 +83,7 @@ fn teeth(world: &World, carries: bool) -> Teeth {
         let block = chunk.region();
         world.read(block.grow(PAD), &mut cells);
         if carries {
-            shores.soak(&world.grid, 0, &mut cells);
+            shores.soak(world.grid.as_snapshot(), 0, &mut cells);
         }
         mesher.mesh_keyed(&cells, world.grid.materials(), &mut mesh);
         sheet.add(block, &mesh.liquid);

@@ -113,7 +113,7 @@ impl Flight {
             self.dig();
         }
         let most = 1 + self.rng.below(40) as usize;
-        for block in self.lod.take_wanted(&self.grid, most) {
+        for block in self.lod.take_wanted(self.grid.as_snapshot(), most) {
             self.lod.supply(block, cells_of(block));
         }
         let viewer = LodViewer { position_voxels: self.at, distance_voxels: DISTANCE };

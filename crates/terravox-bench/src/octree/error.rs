@@ -37,7 +37,7 @@ pub fn run(report: &mut Report) {
             let fine = Nearest::new(&fine(grid, block.voxels()));
             let mut solid = mesh(grid, block);
             measure(&in_voxels(&solid, block), &fine, &mut by_mip);
-            count += place.place(grid, block, &mut solid);
+            count += place.place(grid.as_snapshot(), block, &mut solid);
             vertices += solid.vertex_count();
             let moved = in_voxels(&solid, block);
             measure(&moved, &fine, &mut by_clusters);
@@ -128,7 +128,7 @@ fn time(grid: &VoxelGrid, blocks: &[MipBlock]) -> [f64; 2] {
             }),
             Entrant::new("clusters", |item| {
                 mesh_into(grid, blocks[item], &mut b.0, &mut b.1);
-                place.place(grid, blocks[item], &mut b.1.solid) as u64
+                place.place(grid.as_snapshot(), blocks[item], &mut b.1.solid) as u64
             }),
         ],
     );

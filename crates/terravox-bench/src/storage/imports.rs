@@ -89,7 +89,8 @@ mod tests {
         cells.move_to(terravox::voxel::ChunkPos::new(0, -1, 0).min_voxel());
         grid.write(&cells).unwrap();
         let metadata = roblox::RobloxMetadata::default();
-        let blob = roblox::export(&grid, &metadata, roblox::Container::SmoothGrid).unwrap();
+        let blob =
+            roblox::export(grid.as_snapshot(), &metadata, roblox::Container::SmoothGrid).unwrap();
         let (place, world) = (folder.join("place.smoothgrid"), folder.join("place.tvx"));
         std::fs::write(&place, blob).unwrap();
         let took = import(&place, &world).unwrap();

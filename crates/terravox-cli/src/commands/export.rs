@@ -32,8 +32,8 @@ pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
     };
     let start = Instant::now();
     let busy = console.busy("exporting");
-    let bytes =
-        roblox::export(&world.grid, &world.roblox, container).map_err(Failure::at(&args.world))?;
+    let bytes = roblox::export(world.grid.as_snapshot(), &world.roblox, container)
+        .map_err(Failure::at(&args.world))?;
     let file_bytes = write_file(&args.file, &bytes)?;
     drop(busy);
     let mut report = Report::new("export");

@@ -31,7 +31,7 @@ pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     let mut report = Report::new("generate");
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
-    let census = Census::of(&world.grid, console).map_err(Failure::at(&args.world))?;
+    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.world))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("generate_ms", "generate", made);

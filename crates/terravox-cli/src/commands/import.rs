@@ -30,7 +30,7 @@ pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     let mut report = Report::new("import");
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
-    let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
+    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("import_ms", "import", imported);

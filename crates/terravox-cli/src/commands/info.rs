@@ -28,10 +28,10 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
         report.line("grows", "grows", "chunks are made where they are needed", json!(true));
     }
     add_bounds(world.grid.bounds(), &mut report);
-    let census = Census::of(&world.grid, console).map_err(Failure::at(&args.file))?;
+    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", world.file_bytes, &mut report);
-    census.add_materials(&world.grid, &mut report);
+    census.add_materials(world.grid.as_snapshot(), &mut report);
     let busy = console.busy("digest");
     let digest = world.grid.digest().map_err(Failure::at(&args.file))?;
     drop(busy);

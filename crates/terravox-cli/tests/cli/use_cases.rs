@@ -91,7 +91,7 @@ fn a_ray_through_what_is_not_held_says_so() {
     grid.write(&cells).expect("cells");
     let info = WorldInfo { unlisted, ..WorldInfo::default() };
     let draft = Store::create(folder.path("w.tvx"), &info, Overwrite::No).expect("a world");
-    draft.write_all(&grid, |_, _| ()).expect("cells");
+    draft.write_all(grid.as_snapshot(), |_, _| ()).expect("cells");
     drop(draft.finish().expect("a file"));
     let inside = folder.report(&["raycast", "w.tvx", "16,30,16", "0,-1,0"]);
     assert_eq!((&inside["distance_m"], &inside["not_held"]), (&json!(18.0), &json!(null)));

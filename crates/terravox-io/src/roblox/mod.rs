@@ -14,7 +14,7 @@
 //! cells.fill(2);
 //! grid.write(&cells).unwrap();
 //! let metadata = RobloxMetadata::default();
-//! let model = roblox::export(&grid, &metadata, Container::Binary).unwrap();
+//! let model = roblox::export(grid.as_snapshot(), &metadata, Container::Binary).unwrap();
 //!
 //! let mut again = VoxelGrid::new(GridOptions::default());
 //! let imported = roblox::import(&model, &ImportOptions::default(), &mut again).unwrap();

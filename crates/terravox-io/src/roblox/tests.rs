@@ -41,7 +41,7 @@ fn error_of(bytes: &[u8]) -> String {
 
 /// The blob that comes out again.
 fn exported(grid: &VoxelGrid, imported: &Imported) -> Vec<u8> {
-    export(grid, &imported.metadata, Container::SmoothGrid).unwrap()
+    export(grid.as_snapshot(), &imported.metadata, Container::SmoothGrid).unwrap()
 }
 
 /// A binary file from chunks as they are.
@@ -109,7 +109,7 @@ fn every_container_brings_the_terrain_and_its_colours_back() {
     let mut grid = grid;
     set_colours(&colours(), &mut grid).unwrap();
     for container in [Container::Binary, Container::Xml] {
-        let file = export(&grid, &metadata, container).unwrap();
+        let file = export(grid.as_snapshot(), &metadata, container).unwrap();
         assert_eq!(detect(&file), Some(container));
         let (again, imported) = imported(&file).unwrap();
         assert_eq!(imported.container, container);
@@ -119,7 +119,7 @@ fn every_container_brings_the_terrain_and_its_colours_back() {
         assert_eq!(again.digest(), grid.digest());
         assert_eq!(again.materials().colour(2), [18, 21, 24]);
         assert!(again.is_listed(ChunkPos::new(-2, 0, 0)), "all-air chunks stay listed");
-        assert_eq!(export(&again, &imported.metadata, container).unwrap(), file);
+        assert_eq!(export(again.as_snapshot(), &imported.metadata, container).unwrap(), file);
     }
 }
 
@@ -378,7 +378,7 @@ fn damaged_xml_is_an_error_with_a_place() {
 fn truncated_models_are_errors() {
     let (grid, first) = imported(&blob()).unwrap();
     for container in [Container::Binary, Container::Xml] {
-        let file = export(&grid, &first.metadata, container).unwrap();
+        let file = export(grid.as_snapshot(), &first.metadata, container).unwrap();
         let sound = if container == Container::Binary { file.len() } else { file.len() - 1 };
         // Behind the name of the END chunk there is nothing to lose.
         let needed = sound - if container == Container::Binary { 9 } else { 0 };
@@ -392,7 +392,7 @@ fn truncated_models_are_errors() {
 fn flipped_bits_in_models_never_panic() {
     let (grid, first) = imported(&blob()).unwrap();
     for container in [Container::Binary, Container::Xml] {
-        let file = export(&grid, &first.metadata, container).unwrap();
+        let file = export(grid.as_snapshot(), &first.metadata, container).unwrap();
         for bit in (0..file.len() * 8).step_by(3) {
             let mut flipped = file.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

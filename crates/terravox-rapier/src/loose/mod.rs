@@ -49,7 +49,7 @@ pub fn loose_builders(
     let rigid = RigidBodyBuilder::dynamic()
         .translation(at.map(|v| v as f32).into())
         .additional_mass_properties(mass_of(body, voxel_size_m));
-    let Coefficients { friction, restitution } = coefficients(&body.grid, counts.most);
+    let Coefficients { friction, restitution } = coefficients(body.grid.as_snapshot(), counts.most);
     let collider =
         ColliderBuilder::new(shape).density(0.0).friction(friction).restitution(restitution);
     (rigid, collider)
@@ -129,7 +129,7 @@ fn boxes(body: &LooseBody, voxel_size_m: f32) -> Vec<(Pose, SharedShape)> {
     let mut parts = Vec::new();
     for chunk in body.grid.chunks() {
         // A body holds all of its cells.
-        if octree.read(&body.grid, chunk.region()).is_err() {
+        if octree.read(body.grid.as_snapshot(), chunk.region()).is_err() {
             continue;
         }
         for region in SolidBoxes::of(&octree).iter() {

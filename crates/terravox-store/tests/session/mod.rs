@@ -81,7 +81,7 @@ pub fn create(path: &Path, kind: Kind) {
     };
     let draft = Store::create(path, &info, Overwrite::Yes).unwrap();
     if kind != Kind::Grown {
-        draft.write_all(first_state().grid(), |_, _| {}).unwrap();
+        draft.write_all(first_state().grid().as_snapshot(), |_, _| {}).unwrap();
     }
     draft.set_extra(STATE, Some(&0u64.to_le_bytes())).unwrap();
     drop(draft.finish().unwrap());
@@ -265,7 +265,7 @@ pub fn check_killed(
         edit(twin, seed, step);
     }
     twin.history_mut().end_stroke();
-    assert!(!differs(&store, twin.grid(), number), "state {number}");
+    assert!(!differs(&store, twin.grid().as_snapshot(), number), "state {number}");
     let history = store.history(64 << 20).unwrap();
     assert!(history.is_none_or(|history| history.to_bytes() == twin.history_mut().to_bytes()));
     number

@@ -58,7 +58,8 @@ pub(super) fn take(
     let (mut sums, mut bounds) = (MassSums::default(), Region::default());
     for clumps in piece.clumps.chunk_by(|a, b| a.0 == b.0) {
         let chunk = clumps[0].0;
-        let region = scratch.find_cells(grid, chunk, clumps.iter().map(|clump| clump.1));
+        let region =
+            scratch.find_cells(grid.as_snapshot(), chunk, clumps.iter().map(|clump| clump.1));
         grid.read(region, 0, &mut scratch.cells)?;
         scratch.split(chunk);
         let rest = Clip::new(scratch.cells.clone())?;

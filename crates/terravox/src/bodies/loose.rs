@@ -200,7 +200,8 @@ impl Loose {
             self.cache.clear();
         }
         let mut left = options.steps_per_call.max(1);
-        let mut world = World { grid, cache: &mut self.cache, anchors: &self.anchors };
+        let mut world =
+            World { grid: grid.as_snapshot(), cache: &mut self.cache, anchors: &self.anchors };
         while left > 0
             && let Some((chunk, region)) = self.pending.pop_first()
         {

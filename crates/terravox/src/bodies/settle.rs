@@ -99,7 +99,10 @@ impl LooseBody {
             let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round() as i32);
             let at = [0, 1, 2].map(|i| low[i] + step[i]);
             let place = PastePose { at, turn, blend: Blend::Add, ..PastePose::default() };
-            ops.push(EditOp::Paste(PasteOp { clip: Clip::copy(&self.grid, region)?, place }));
+            ops.push(EditOp::Paste(PasteOp {
+                clip: Clip::copy(self.grid.as_snapshot(), region)?,
+                place,
+            }));
         }
         Ok(ops)
     }

@@ -61,7 +61,7 @@ fn touched(region: Region) -> [Region; 1] {
 /// Digs a box, and checks what comes loose against the twin.
 fn dig_and_check(grid: &mut VoxelGrid, region: Region, options: &LooseOptions) -> usize {
     put(grid, region, Cell::AIR);
-    let expected = loose_pieces(grid, &options.anchors, &touched(region));
+    let expected = loose_pieces(grid.as_snapshot(), &options.anchors, &touched(region));
     let before = solid_cells(grid, VoxelPos::ZERO);
     let mut loose = Loose::default();
     loose.touch(region);
@@ -100,7 +100,7 @@ proptest! {
         for (min, max) in digs {
             let region = Region::new(min, max);
             put(&mut grid, region, Cell::AIR);
-            let expected = loose_pieces(&grid, &options.anchors, &touched(region));
+            let expected = loose_pieces(grid.as_snapshot(), &options.anchors, &touched(region));
             loose.touch(region);
             let bodies = cut_all(&mut loose, &mut grid, &options);
             prop_assert_eq!(cells_of(&bodies), expected);

@@ -113,7 +113,7 @@ proptest! {
         filter in filter(),
     ) {
         let grid = world(seed);
-        let (collider, all) = (collider_of(&grid), triangles(&grid));
+        let (collider, all) = (collider_of(&grid), triangles(grid.as_snapshot()));
         for (origin, direction, length) in rays {
             let ray = Ray::new(origin, direction, length);
             let found = collider.ray(&ray, &filter).found;
@@ -152,7 +152,7 @@ proptest! {
         filter in filter(),
     ) {
         let grid = world(seed);
-        let (collider, all) = (collider_of(&grid), triangles(&grid));
+        let (collider, all) = (collider_of(&grid), triangles(grid.as_snapshot()));
         for (centre, half) in boxes {
             let aabb = Aabb::around(centre, half);
             let mut found = Vec::new();
@@ -179,7 +179,7 @@ proptest! {
         filter in filter(),
     ) {
         let grid = world(seed);
-        let (collider, all) = (collider_of(&grid), triangles(&grid));
+        let (collider, all) = (collider_of(&grid), triangles(grid.as_snapshot()));
         for (point, most) in points {
             let found = collider.closest_point(point, most, &filter).found;
             let distances = all.iter().filter(|t| t.seen_by(&filter)).map(|t| t.distance_to(point.into()));
@@ -204,7 +204,7 @@ proptest! {
         filter in filter(),
     ) {
         let grid = world(seed);
-        let (collider, all) = (collider_of(&grid), triangles(&grid));
+        let (collider, all) = (collider_of(&grid), triangles(grid.as_snapshot()));
         let tetrahedron = [[0.0, 0.9, 0.0], [0.7, -0.4, 0.1], [-0.5, -0.4, 0.6], [-0.3, -0.5, -0.7]];
         let shapes = [
             Shape::Sphere { radius: 0.7 },

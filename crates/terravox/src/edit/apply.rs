@@ -90,7 +90,7 @@ impl Editor {
         op: &EditOp,
         history: Option<&mut History>,
     ) -> Result<Edited, EditError> {
-        let job = Job::new(op, grid)?;
+        let job = Job::new(op, grid.as_snapshot())?;
         let (region, padding) = (job.region(), job.padding());
         let needed = region.grow(padding);
         if !needed.within_limits() {
@@ -99,7 +99,7 @@ impl Editor {
         if region.volume() > MAX_EDIT_CELLS {
             return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
         }
-        check_held(grid, needed)?;
+        check_held(grid.as_snapshot(), needed)?;
         let mut outcome = Outcome::default();
         let remember = history.is_some();
         if region.volume() <= one_box {

@@ -227,7 +227,7 @@ impl Stroke {
         scratch: &mut PatchScratch,
     ) -> Result<Region, EditError> {
         for patch in self.patches.iter() {
-            check_held(grid, patch.region)?;
+            check_held(grid.as_snapshot(), patch.region)?;
         }
         let mut region = Region::default();
         let patches = Arc::make_mut(&mut self.patches);

@@ -216,7 +216,7 @@ mod tests {
             let around = NeighbourMips::uniform(mip);
             mesher.mesh_mixed(block, &around, ask, grid.materials(), true, &mut mesh);
             if clusters {
-                moved += place.place(grid, block, &mut mesh.solid);
+                moved += place.place(grid.as_snapshot(), block, &mut mesh.solid);
             }
             mesh
         };
@@ -292,7 +292,7 @@ mod tests {
         );
         let before = mesh.solid.clone();
         assert!(!before.is_empty());
-        assert_eq!(Clusters::new().place(&grid, block, &mut mesh.solid), 0);
+        assert_eq!(Clusters::new().place(grid.as_snapshot(), block, &mut mesh.solid), 0);
         assert_eq!(mesh.solid, before);
     }
 }

@@ -495,7 +495,8 @@ impl Lod {
                 self.hold(grid, block, cells);
             }
         }
-        mips.map(|mip| over(mip).filter(|&b| !self.residency.has(grid, b)).collect()).collect()
+        mips.map(|mip| over(mip).filter(|&b| !self.residency.has(grid.as_snapshot(), b)).collect())
+            .collect()
     }
 
     /// Takes in the cells of a block and writes them into the grid, whether it is shown or
@@ -515,7 +516,7 @@ impl Lod {
         self.read_changes(grid);
         self.residency.commit(grid, block);
         self.note_held(grid, block);
-        if !self.residency.has(grid, block) {
+        if !self.residency.has(grid.as_snapshot(), block) {
             self.fills.ask_again(block);
         }
     }

@@ -117,7 +117,7 @@ impl Lod {
             return true;
         }
         if !everything {
-            self.fills.list_near(grid, &picker);
+            self.fills.list_near(grid.as_snapshot(), &picker);
             self.hold_staged_near(grid, more);
         }
         if self.out.is_some() {
@@ -245,7 +245,7 @@ impl Lod {
         more: More<'_>,
     ) -> bool {
         for root in near.roots(0) {
-            if !self.tiling.has(root) && self.residency.has(grid, root) {
+            if !self.tiling.has(root) && self.residency.has(grid.as_snapshot(), root) {
                 self.show_root(grid, root, draft);
                 if !more() {
                     return false;
@@ -256,7 +256,11 @@ impl Lod {
         self.is_left |= !left.is_empty();
         for root in left {
             self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
-            self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
+            self.touch(
+                grid.as_snapshot(),
+                Change { block: root, mip: root.mip, cells: true },
+                draft,
+            );
             if !more() {
                 return false;
             }
@@ -336,7 +340,7 @@ impl Lod {
             return true;
         };
         let coarser = 1 + u8::from(self.options.morph);
-        let is_wet = self.has_water || is_wet_at(grid, &regions);
+        let is_wet = self.has_water || is_wet_at(grid.as_snapshot(), &regions);
         let (snapshot, mut dry) = (grid.snapshot(), DryLeaves::default());
         while let Some(region) = regions.pop() {
             if is_wet {
@@ -373,11 +377,11 @@ impl Lod {
         }
         if listed {
             self.tiling.insert(chunk);
-            self.add(grid, chunk, draft);
+            self.add(grid.as_snapshot(), chunk, draft);
         } else {
             self.tiling.remove(chunk, &mut |leaf| draft.remove(leaf));
         }
-        self.touch(grid, Change { block: chunk, mip: 0, cells: true }, draft);
+        self.touch(grid.as_snapshot(), Change { block: chunk, mip: 0, cells: true }, draft);
     }
 
     /// Takes the next steps, as many as a plan may hold, as long as there is time; returns
@@ -410,7 +414,8 @@ impl Lod {
                     let (residency, scratch) = (&mut self.residency, &mut self.scratch);
                     // Unseen cells are not in the grid; what is near matters first.
                     let unseen = self.is_unseen;
-                    let plain = |block| unseen || residency.is_plain(grid, block, scratch);
+                    let plain =
+                        |block| unseen || residency.is_plain(grid.as_snapshot(), block, scratch);
                     match picker.step_at(&self.tiling, node, plain) {
                         Some(step) => steps.push(step),
                         None if self.tiling.is_leaf(node) => {}
@@ -467,7 +472,11 @@ impl Lod {
             self.tiling.touching(root, |leaf| spare &= leaf.mip == root.mip);
             if spare {
                 self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
-                self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
+                self.touch(
+                    grid.as_snapshot(),
+                    Change { block: root, mip: root.mip, cells: true },
+                    draft,
+                );
             }
         }
     }
@@ -482,7 +491,7 @@ impl Lod {
         if self.tiling.has(root) {
             return true;
         }
-        if !self.residency.has(grid, root) {
+        if !self.residency.has(grid.as_snapshot(), root) {
             draft.wanted.push(root);
             return false;
         }
@@ -491,8 +500,8 @@ impl Lod {
             return true;
         }
         self.residency.commit(grid, root);
-        self.add(grid, root, draft);
-        self.touch(grid, Change { block: root, mip: root.mip, cells: true }, draft);
+        self.add(grid.as_snapshot(), root, draft);
+        self.touch(grid.as_snapshot(), Change { block: root, mip: root.mip, cells: true }, draft);
         true
     }
 

@@ -172,7 +172,7 @@ impl Residency {
         let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || close(block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
-        let chunks = grid.fine_chunks().map(MipBlock::from);
+        let chunks = grid.as_snapshot().fine_chunks().map(MipBlock::from);
         spare.extend(chunks.filter(|&block| !used(block)));
         if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {
             return;

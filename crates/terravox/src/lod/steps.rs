@@ -48,7 +48,7 @@ impl Lod {
             Piece::Root(root) => _ = self.show_root(grid, root, draft),
             Piece::Cells(block) => self.residency.commit(grid, block),
             Piece::Parts(leaf) => return self.end_split(grid, leaf, draft),
-            Piece::Merge(inner) => return self.merge(grid, inner, draft),
+            Piece::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
         }
         false
     }
@@ -81,9 +81,10 @@ impl Lod {
         if !self.tiling.is_leaf(leaf) {
             return false;
         }
-        let fits = leaf.children().iter().all(|&child| self.residency.has(grid, child))
-            && self.roots_beside(leaf).iter().all(|&root| self.tiling.has(root))
-            && self.coarser_beside(leaf).is_empty();
+        let fits =
+            leaf.children().iter().all(|&child| self.residency.has(grid.as_snapshot(), child))
+                && self.roots_beside(leaf).iter().all(|&root| self.tiling.has(root))
+                && self.coarser_beside(leaf).is_empty();
         if fits {
             self.tiling.split(leaf);
             draft.remove(leaf);
@@ -92,12 +93,14 @@ impl Lod {
             return fits;
         }
         let mip = if fits {
-            leaf.children().into_iter().for_each(|child| self.add(grid, child, draft));
+            leaf.children()
+                .into_iter()
+                .for_each(|child| self.add(grid.as_snapshot(), child, draft));
             leaf.mip - 1
         } else {
             leaf.mip
         };
-        self.touch(grid, Change { block: leaf, mip, cells: true }, draft);
+        self.touch(grid.as_snapshot(), Change { block: leaf, mip, cells: true }, draft);
         self.residency.forget_plain(leaf, self.tiling.top());
         fits
     }
@@ -110,8 +113,9 @@ impl Lod {
         }
         let before = draft.wanted.len();
         let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
-        let missing =
-            |block: &MipBlock| !self.tiling.has(*block) && !self.residency.has(grid, *block);
+        let missing = |block: &MipBlock| {
+            !self.tiling.has(*block) && !self.residency.has(grid.as_snapshot(), *block)
+        };
         draft.wanted.extend(blocks.filter(missing));
         let mut ready = draft.wanted.len() == before;
         for other in self.coarser_beside(leaf) {

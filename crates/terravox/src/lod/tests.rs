@@ -55,7 +55,7 @@ impl Scene {
 
     /// Supplies `most` blocks and publishes one plan; says whether anything was done.
     fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
-        let wanted = self.lod.take_wanted(&self.grid, most);
+        let wanted = self.lod.take_wanted(self.grid.as_snapshot(), most);
         let mut busy = !wanted.is_empty();
         for block in wanted {
             self.lod.supply(block, cells_of(block));
@@ -216,7 +216,7 @@ fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
                 scene.lod.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
                 continue;
             }
-            let wanted = scene.lod.take_wanted(&scene.grid, 8);
+            let wanted = scene.lod.take_wanted(scene.grid.as_snapshot(), 8);
             if wanted.is_empty() {
                 break;
             }

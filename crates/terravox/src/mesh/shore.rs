@@ -77,7 +77,7 @@ pub fn shore_depends_on(region: Region, mip: u8) -> Region {
 ///
 /// let (mut shores, mut mesh) = (Shores::default(), BlockMesh::new());
 /// let block = Region::new([0, 0, 0], [8, 8, 8]);
-/// shores.read(&grid, block.grow(PAD), 0, &mut cells)?;
+/// shores.read(grid.as_snapshot(), block.grow(PAD), 0, &mut cells)?;
 /// assert_eq!(cells.water_at(VoxelPos::new(5, 1, 4)), Some(255));
 /// Mesher::new().mesh(&cells, grid.materials(), &mut mesh);
 /// # Ok::<(), terravox::voxel::NotHeld>(())

@@ -177,7 +177,7 @@ impl Terrain {
     pub(super) fn next_job(&mut self, meter: &Meter) -> Option<Job> {
         let placement = self.made_at;
         let fill = |(block, ticket)| Job(Work::Fill { block, placement, ticket });
-        if let Some(near) = self.lod.take_near_fill(&self.grid) {
+        if let Some(near) = self.lod.take_near_fill(self.grid.as_snapshot()) {
             return Some(fill(near));
         }
         if let Some(job) = self.lod.take_mesh_job(&mut || meter.may_plan(0.0)) {
@@ -187,7 +187,7 @@ impl Terrain {
         if self.lod.has_mesh_jobs() {
             return None;
         }
-        self.lod.take_far_fill(&self.grid).map(fill)
+        self.lod.take_far_fill(self.grid.as_snapshot()).map(fill)
     }
 
     /// Shows the plan that is out, if all of it is back; returns whether it did.

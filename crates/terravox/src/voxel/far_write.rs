@@ -40,7 +40,7 @@ impl VoxelGrid {
             false => cells,
         };
         let cells = FarCells::new(cells, &kinds, &mut self.updates);
-        self.state.far_mut().set(block, cells);
+        self.state.tables.far_mut().set(block, cells);
         self.far_log.push(block);
         self.raise(block.voxels(), mip + 1, false);
     }
@@ -48,7 +48,7 @@ impl VoxelGrid {
     /// Drops a far block. Coarser ones keep what they show of it.
     pub fn forget_far(&mut self, block: MipBlock) {
         if self.state.has_far(block) {
-            self.state.far_mut().remove(block);
+            self.state.tables.far_mut().remove(block);
             self.far_log.push(block);
         }
     }
@@ -98,7 +98,7 @@ impl VoxelGrid {
                 }
                 let far = self.state.far().changed(block, &part, &kinds, &mut self.updates);
                 if let Some(far) = far {
-                    self.state.far_mut().set(block, far);
+                    self.state.tables.far_mut().set(block, far);
                     self.far_log.push(block);
                     changed = true;
                 }

@@ -3,16 +3,19 @@
 //! Readers never wait for the writer: a [`Snapshot`] shares the page table, and a write
 //! copies the table once after a snapshot, then the page and the chunks that it touches.
 
+use super::cell::Cell;
 use super::changes::{ChangeCursor, ChangeLog, Changes};
+use super::chunk::ChunkView;
 use super::dense::DenseBox;
+use super::known::Known;
 use super::lines::LineUpdates;
 use super::material::{Kind, MaterialTable};
 use super::mip_block::MipBlock;
 use super::page::{Page, page_of};
-use super::position::{ChunkPos, Region};
-use super::snapshot::{NotHeld, Snapshot};
+use super::position::{ChunkPos, Region, VoxelPos};
+use super::snapshot::{Memory, NotHeld, Snapshot};
+use super::tables::Tables;
 use super::unsaved::WriteLog;
-use std::ops::Deref;
 use std::sync::Arc;
 
 /// What a chunk position is that was never written.
@@ -50,7 +53,7 @@ pub struct GridOptions {
 
 /// An editable, sparse, unbounded grid of cells with mips.
 ///
-/// All reads are those of [`Snapshot`], to which it dereferences.
+/// It reads as its [`Snapshot`] does.
 ///
 /// ```
 /// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
@@ -65,6 +68,7 @@ pub struct GridOptions {
 /// ```
 #[derive(Default)]
 pub struct VoxelGrid {
+    /// The state as it is now; only the grid writes to its tables.
     pub(super) state: Snapshot,
     log: ChangeLog,
     pub(super) far_log: ChangeLog<MipBlock>,
@@ -75,7 +79,8 @@ pub struct VoxelGrid {
 impl VoxelGrid {
     /// An empty grid.
     pub fn new(options: GridOptions) -> VoxelGrid {
-        VoxelGrid { state: Snapshot::new(options), ..VoxelGrid::default() }
+        let state = Snapshot { tables: Tables::new(options) };
+        VoxelGrid { state, ..VoxelGrid::default() }
     }
 
     /// A grid that starts as `snapshot` is, with nothing unsaved.
@@ -86,6 +91,12 @@ impl VoxelGrid {
     /// The state as it is now, cheap, for readers on any thread.
     pub fn snapshot(&self) -> Snapshot {
         self.state.clone()
+    }
+
+    /// The state as it is now, for functions that read a snapshot.
+    #[inline]
+    pub fn as_snapshot(&self) -> &Snapshot {
+        &self.state
     }
 
     /// Writes all cells of a box at mip 0 and brings the mips up to date. Chunks that it
@@ -190,7 +201,7 @@ impl VoxelGrid {
             page.forget(chunk, kinds, updates);
         });
         // A viewer who goes on and on leaves no empty pages behind.
-        let (pages, page) = (self.state.pages_mut(), page_of(chunk));
+        let (pages, page) = (self.state.tables.pages_mut(), page_of(chunk));
         if pages.get(&page).is_some_and(|page| page.is_unlisted()) {
             pages.remove(&page);
         }
@@ -208,7 +219,7 @@ impl VoxelGrid {
             return;
         }
         let kinds = *self.state.materials().kinds();
-        let pages = self.state.pages_mut();
+        let pages = self.state.tables.pages_mut();
         for position in region.blocks::<8>() {
             let page = pages.entry(position).or_insert_with(|| Arc::new(Page::new()));
             let page = Arc::make_mut(page);
@@ -224,7 +235,7 @@ impl VoxelGrid {
     pub fn set_materials(&mut self, materials: MaterialTable) {
         let same = self.state.materials().kinds() == materials.kinds();
         assert!(same || self.state.is_empty(), "a material's kind never changes under data");
-        self.state.set_materials(materials);
+        self.state.tables.set_materials(materials);
         self.writes.mark_materials();
         self.log.forget();
         self.far_log.forget();
@@ -243,9 +254,37 @@ impl std::fmt::Debug for VoxelGrid {
     }
 }
 
-impl Deref for VoxelGrid {
-    type Target = Snapshot;
-    fn deref(&self) -> &Snapshot {
-        &self.state
-    }
+/// Methods of [`Snapshot`] that a grid has as well.
+macro_rules! read_as_snapshot {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl VoxelGrid {
+            $(
+                #[doc = concat!("[`Snapshot::", stringify!($name), "`], as the grid is now.")]
+                #[inline]
+                pub fn $name(&self, $($argument: $type),*) -> $result {
+                    self.state.$name($($argument),*)
+                }
+            )*
+        }
+    };
+}
+
+read_as_snapshot! {
+    fn materials() -> &MaterialTable;
+    fn unlisted() -> Unlisted;
+    fn is_empty() -> bool;
+    fn is_listed(chunk: ChunkPos) -> bool;
+    fn held(chunk: ChunkPos) -> Held;
+    fn chunks() -> Vec<ChunkPos>;
+    fn bounds() -> Region;
+    fn chunk(chunk: ChunkPos) -> Result<ChunkView<'_>, NotHeld>;
+    fn cell(pos: VoxelPos) -> Result<Cell, NotHeld>;
+    fn water(pos: VoxelPos) -> Result<Option<u8>, NotHeld>;
+    fn read(region: Region, mip: u8, out: &mut DenseBox) -> Result<(), NotHeld>;
+    fn read_known(region: Region, mip: u8, out: &mut DenseBox) -> Known;
+    fn has_far(block: MipBlock) -> bool;
+    fn far_material(block: MipBlock) -> Option<u8>;
+    fn far_blocks() -> Vec<MipBlock>;
+    fn digest() -> Result<u128, NotHeld>;
+    fn memory() -> Memory;
 }

@@ -21,6 +21,7 @@ mod page;
 mod position;
 mod read;
 mod snapshot;
+mod tables;
 mod unsaved;
 
 pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};

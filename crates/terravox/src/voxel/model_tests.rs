@@ -179,7 +179,7 @@ proptest! {
             listed.extend(write.region.blocks::<5>());
             prop_assert_eq!(grid.chunks(), listed.iter().copied().collect::<Vec<_>>());
             prop_assert_eq!(grid.changes_since(&mut cursor), Changes::Regions(vec![write.region]));
-            assert_matches(&grid, &model, write.region)?;
+            assert_matches(grid.as_snapshot(), &model, write.region)?;
             assert_matches(&before, &before_model, write.region)?;
         }
         let all = writes.iter().map(|w| w.region).collect();

@@ -3,25 +3,21 @@
 use super::cell::{Cell, ROW_CELLS, Row};
 use super::chunk::{Chunk, ChunkView};
 use super::far::{FarCells, FarTable};
-use super::grid::{GridOptions, Held, Unlisted};
+use super::grid::{Held, Unlisted};
 use super::material::{Kind, MaterialTable, SurfaceShape};
 use super::mip_block::MipBlock;
 use super::page::{Page, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
-use rustc_hash::FxHashMap;
+use super::tables::Tables;
 use std::fmt;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-pub(crate) type PageTable = FxHashMap<PagePos, Arc<Page>>;
-
-/// The state of a grid at one moment. Cloning it costs a few reference counts.
+/// The state of a grid at one moment, for reading. Cloning it costs a few reference counts.
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    pages: Arc<PageTable>,
-    far: Arc<FarTable>,
-    materials: Arc<MaterialTable>,
-    unlisted: Unlisted,
+    /// Only the grid that owns a snapshot changes its tables.
+    pub(super) tables: Tables,
 }
 
 /// A read or write needs a chunk at a finer mip than it is held at.
@@ -91,72 +87,51 @@ impl fmt::Debug for Snapshot {
     /// Says how much it holds, not what: a world is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
-            .field("pages", &self.pages.len())
-            .field("far_blocks", &self.far.blocks().count())
-            .field("materials", &self.materials.materials().len())
-            .field("unlisted", &self.unlisted)
+            .field("pages", &self.tables.pages().len())
+            .field("far_blocks", &self.tables.far().blocks().count())
+            .field("materials", &self.tables.materials().materials().len())
+            .field("unlisted", &self.unlisted())
             .finish()
     }
 }
 
 impl Snapshot {
-    pub(crate) fn new(options: GridOptions) -> Snapshot {
-        Snapshot {
-            pages: Arc::default(),
-            far: Arc::default(),
-            materials: Arc::new(options.materials),
-            unlisted: options.unlisted,
-        }
-    }
-
     pub(crate) fn page(&self, page: PagePos) -> Option<&Page> {
-        self.pages.get(&page).map(|page| &**page)
+        self.tables.pages().get(&page).map(|page| &**page)
     }
 
     /// Positions of all pages, in no order.
     pub(crate) fn page_positions(&self) -> impl Iterator<Item = PagePos> {
-        self.pages.keys().copied()
+        self.tables.pages().keys().copied()
     }
 
-    pub(crate) fn pages_mut(&mut self) -> &mut PageTable {
-        Arc::make_mut(&mut self.pages)
-    }
-
-    pub(crate) fn far(&self) -> &FarTable {
-        &self.far
-    }
-
-    pub(crate) fn far_mut(&mut self) -> &mut FarTable {
-        Arc::make_mut(&mut self.far)
-    }
-
-    pub(crate) fn set_materials(&mut self, materials: MaterialTable) {
-        self.materials = Arc::new(materials);
+    pub(super) fn far(&self) -> &FarTable {
+        self.tables.far()
     }
 
     /// What the material ids mean.
     pub fn materials(&self) -> &MaterialTable {
-        &self.materials
+        self.tables.materials()
     }
 
     /// What unlisted chunk positions are.
     pub fn unlisted(&self) -> Unlisted {
-        self.unlisted
+        self.tables.unlisted()
     }
 
     /// Whether nothing was ever written; far blocks count while they are there.
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty() && self.far.is_empty()
+        self.tables.pages().is_empty() && self.tables.far().is_empty()
     }
 
     /// Whether a far block is there: it was written and not forgotten.
     pub fn has_far(&self, block: MipBlock) -> bool {
-        self.far.get(block).is_some()
+        self.tables.far().get(block).is_some()
     }
 
     /// The material of a far block that is full cells of one (or air).
     pub fn far_material(&self, block: MipBlock) -> Option<u8> {
-        match self.far.get(block)? {
+        match self.tables.far().get(block)? {
             FarCells::Uniform(material) => Some(*material),
             FarCells::Mixed(_) => None,
         }
@@ -164,7 +139,7 @@ impl Snapshot {
 
     /// All far blocks, sorted by mip and position.
     pub fn far_blocks(&self) -> Vec<MipBlock> {
-        let mut blocks: Vec<_> = self.far.blocks().collect();
+        let mut blocks: Vec<_> = self.tables.far().blocks().collect();
         blocks.sort_unstable();
         blocks
     }
@@ -176,12 +151,12 @@ impl Snapshot {
 
     /// The finest mip that is held of a chunk; `None` if it is not listed.
     pub(super) fn finest_mip(&self, chunk: ChunkPos) -> Option<u8> {
-        self.pages.get(&page_of(chunk))?.finest_mip(chunk)
+        self.tables.pages().get(&page_of(chunk))?.finest_mip(chunk)
     }
 
     /// Positions of all listed chunks, sorted by x, y, z.
     pub fn chunks(&self) -> Vec<ChunkPos> {
-        let listed = self.pages.iter().flat_map(|(&at, page)| page.listed(at));
+        let listed = self.tables.pages().iter().flat_map(|(&at, page)| page.listed(at));
         let mut chunks: Vec<_> = listed.collect();
         chunks.sort_unstable();
         chunks
@@ -189,14 +164,14 @@ impl Snapshot {
 
     /// Positions of all chunks that are held at mip 0, in no order.
     pub(crate) fn fine_chunks(&self) -> impl Iterator<Item = ChunkPos> {
-        self.pages.iter().flat_map(|(&at, page)| {
+        self.tables.pages().iter().flat_map(|(&at, page)| {
             page.listed(at).filter(|&chunk| page.finest_mip(chunk) == Some(0))
         })
     }
 
     /// The smallest region of whole chunks that holds all listed ones.
     pub fn bounds(&self) -> Region {
-        let chunks = self.pages.iter().flat_map(|(&at, page)| page.listed(at));
+        let chunks = self.tables.pages().iter().flat_map(|(&at, page)| page.listed(at));
         chunks.fold(Region::default(), |bounds, chunk| bounds.union(chunk.region()))
     }
 
@@ -204,7 +179,7 @@ impl Snapshot {
     pub fn held(&self, chunk: ChunkPos) -> Held {
         match self.finest_mip(chunk) {
             Some(mip) => Held::Mip(mip),
-            None if self.unlisted == Unlisted::Air || !chunk.within_limits() => Held::Air,
+            None if self.unlisted() == Unlisted::Air || !chunk.within_limits() => Held::Air,
             None => Held::Unknown,
         }
     }
@@ -215,7 +190,7 @@ impl Snapshot {
     /// [`NotHeld`] if it is not held at mip 0.
     #[inline]
     pub fn chunk(&self, chunk: ChunkPos) -> Result<ChunkView<'_>, NotHeld> {
-        let page = self.pages.get(&page_of(chunk));
+        let page = self.tables.pages().get(&page_of(chunk));
         match page.and_then(|page| page.view(chunk)) {
             Some(view) => Ok(view),
             None => match self.held(chunk) {
@@ -271,7 +246,7 @@ impl Snapshot {
                 hash.update(&[held]);
             }
         }
-        digest_materials(&mut hash, &self.materials);
+        digest_materials(&mut hash, self.tables.materials());
         Ok(hash.digest128())
     }
 
@@ -279,10 +254,10 @@ impl Snapshot {
     pub fn memory(&self) -> Memory {
         const COUNTS: usize = 2 * size_of::<usize>();
         let entry = size_of::<(PagePos, Arc<Page>)>() + 1;
-        let mut memory = Memory { pages: self.pages.len(), ..Memory::default() };
-        memory.hash = self.pages.capacity() * 8 / 7 * entry;
-        [memory.far_blocks, memory.far, memory.water] = self.far.memory();
-        for (&position, page) in self.pages.iter() {
+        let mut memory = Memory { pages: self.tables.pages().len(), ..Memory::default() };
+        memory.hash = self.tables.pages().capacity() * 8 / 7 * entry;
+        [memory.far_blocks, memory.far, memory.water] = self.tables.far().memory();
+        for (&position, page) in self.tables.pages().iter() {
             for chunk in page.listed(position) {
                 memory.chunks += 1;
                 memory.uniform_chunks += usize::from(matches!(page.slot(chunk), Slot::Uniform(_)));

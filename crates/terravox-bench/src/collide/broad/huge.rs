@@ -17,7 +17,7 @@ pub fn run(report: &mut Report, world: &World) {
     let (grid, cells) = billion::copies(world);
     let start = Instant::now();
     let mut broadphase = Broadphase::new();
-    broadphase.update(&grid, &Changes::Everything);
+    broadphase.update(grid.as_snapshot(), &Changes::Everything);
     let made = start.elapsed().as_secs_f64();
     let stats = broadphase.stats();
     let allowed = stats.mixed_blocks * (512 * BITS / 8 + BLOCK_BYTES);

@@ -90,7 +90,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
     report.text_line("from", "from", from);
-    let census = Census::of(&reopened.grid, console).map_err(Failure::at(&saved_as))?;
+    let census =
+        Census::of(reopened.grid.as_snapshot(), console).map_err(Failure::at(&saved_as))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.count("dug_cells", "cells dug", dug.cells);

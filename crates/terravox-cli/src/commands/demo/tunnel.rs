@@ -52,7 +52,7 @@ struct Ground {
 /// # Errors
 /// If a chunk on its way is not held at mip 0.
 pub fn dig(grid: &mut VoxelGrid) -> Outcome<Tunnel> {
-    let ground = feel(grid)?;
+    let ground = feel(grid.as_snapshot())?;
     let mut tunnel = Tunnel { centres: route(&ground), cells: 0 };
     let mut cells = DenseBox::default();
     for (i, &centre) in tunnel.centres.iter().enumerate() {

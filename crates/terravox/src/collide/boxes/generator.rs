@@ -43,12 +43,12 @@ pub struct BoxUpdate {
 /// grid.write(&floor)?;
 ///
 /// let (mut colliders, mut list) = (BoxColliders::new(5), BoxList::default());
-/// colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
+/// colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut list);
 /// assert_eq!(list.len(), 1);
 ///
 /// // Dig a cell; between two steps of the physics:
 /// grid.write(&DenseBox::new(Region::new([5, 7, 5], [6, 8, 6])))?;
-/// let done = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
+/// let done = colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut list);
 /// assert_eq!(done.removed, 1);
 /// assert_eq!(list.len(), done.added);
 /// # Ok::<(), terravox::voxel::NotHeld>(())

@@ -23,7 +23,7 @@ pub(super) const MAX_LOG2: u32 = 6;
 /// floor.fill(8);
 /// grid.write(&floor)?;
 /// let mut octree = SolidOctree::default();
-/// octree.read(&grid, Region::new([0, 0, 0], [32, 32, 32]))?;
+/// octree.read(grid.as_snapshot(), Region::new([0, 0, 0], [32, 32, 32]))?;
 /// assert_eq!(octree.volumes().count(), 4 + 32 * 32);
 /// # Ok::<(), terravox::voxel::NotHeld>(())
 /// ```

@@ -21,7 +21,7 @@ use crate::voxel::{Region, VoxelPos};
 /// floor.fill(8);
 /// grid.write(&floor)?;
 /// let mut octree = SolidOctree::default();
-/// octree.read(&grid, Region::new([0, 0, 0], [32, 32, 32]))?;
+/// octree.read(grid.as_snapshot(), Region::new([0, 0, 0], [32, 32, 32]))?;
 /// let boxes = SolidBoxes::of(&octree);
 /// assert_eq!(boxes.iter().next(), Some(Region::new([0, 0, 0], [32, 17, 32])));
 /// # Ok::<(), terravox::voxel::NotHeld>(())

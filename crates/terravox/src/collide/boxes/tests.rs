@@ -66,7 +66,7 @@ fn grid_of(cells: &DenseBox) -> VoxelGrid {
 
 fn octree_of(grid: &VoxelGrid, cube: Region) -> SolidOctree {
     let mut octree = SolidOctree::default();
-    octree.read(grid, cube).expect("all of it is known");
+    octree.read(grid.as_snapshot(), cube).expect("all of it is known");
     octree
 }
 
@@ -88,7 +88,7 @@ fn assert_covers(boxes: &[Region], cells: &BTreeSet<VoxelPos>, cube: Region) {
 /// That octree and boxes of a cube are right in every way.
 fn assert_right(grid: &VoxelGrid, cube: Region) {
     let octree = octree_of(grid, cube);
-    let cells = naive::solid_cells(grid, cube);
+    let cells = naive::solid_cells(grid.as_snapshot(), cube);
     assert_eq!(octree.solid_cells(), cells.len() as u64);
     assert_eq!(sorted(octree.volumes()), sorted(naive::volumes(&cells, cube)));
     let boxes = sorted(SolidBoxes::of(&octree).iter());
@@ -120,7 +120,7 @@ proptest! {
         let part = Region { min: cube.min + VoxelPos::new(5, -3, 0), max: cube.max };
         let grid = grid_of(&filled(part, ground, seed));
         let octree = octree_of(&grid, cube);
-        let cells = naive::solid_cells(&grid, cube);
+        let cells = naive::solid_cells(grid.as_snapshot(), cube);
         assert_covers(&octree.volumes().collect::<Vec<_>>(), &cells, cube);
         assert_covers(&SolidBoxes::of(&octree).iter().collect::<Vec<_>>(), &cells, cube);
     }
@@ -169,10 +169,10 @@ fn what_is_not_held_is_named_and_all_else_is_read() {
     cells.fill(8);
     grid.write(&cells).expect("whole chunks can be written");
     let mut octree = SolidOctree::default();
-    let missing = octree.read(&grid, cube_at([0; 3], 6)).unwrap_err();
+    let missing = octree.read(grid.as_snapshot(), cube_at([0; 3], 6)).unwrap_err();
     assert_eq!(missing.chunk, ChunkPos::new(0, 0, 0));
     assert_eq!(octree.volumes().collect::<Vec<_>>(), [held.region()]);
-    assert!(octree.read(&grid, cube_at([-1; 3], 4)).is_err());
+    assert!(octree.read(grid.as_snapshot(), cube_at([-1; 3], 4)).is_err());
     assert_eq!(octree.volumes().count(), 0);
 }
 
@@ -299,7 +299,7 @@ fn fresh_boxes(grid: &VoxelGrid, cover: &[Region], log2: u32) -> Vec<Region> {
     let cubes = cubes.filter(|cube| cover.iter().any(|c| !c.intersect(*cube).is_empty()));
     let mut octree = SolidOctree::default();
     sorted(cubes.flat_map(|cube| {
-        let _ = octree.read(grid, cube);
+        let _ = octree.read(grid.as_snapshot(), cube);
         SolidBoxes::of(&octree).iter().collect::<Vec<_>>()
     }))
 }
@@ -323,7 +323,7 @@ proptest! {
             let new: BTreeSet<VoxelPos> = fresh.iter().flat_map(|b| b.voxels()).collect();
             sink.watch(old.intersection(&new).copied().collect());
             colliders.cover(&cover);
-            let done = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut sink);
+            let done = colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut sink);
             prop_assert_eq!(sink.boxes(), fresh);
             prop_assert_eq!(sink.removing, done.removed > 0);
             prop_assert_eq!(colliders.len(), sink.boxes().len());
@@ -358,7 +358,7 @@ impl Followed {
 
     fn update(&mut self) -> BoxUpdate {
         let changes = self.grid.changes_since(&mut self.cursor);
-        self.colliders.update(&self.grid, &changes, &mut self.list)
+        self.colliders.update(self.grid.as_snapshot(), &changes, &mut self.list)
     }
 
     fn set(&mut self, at: [i32; 3], ground: Ground) -> BoxUpdate {
@@ -429,10 +429,10 @@ fn unknown_chunks_lose_their_boxes_and_are_counted() {
     grid.write(&cells).expect("whole chunks can be written");
     let (mut colliders, mut list) = (BoxColliders::new(5), BoxList::default());
     let mut cursor = ChangeCursor::default();
-    colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
+    colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut list);
     grid.mark_saved(&grid.unsaved());
     assert!(grid.forget(ChunkPos::new(0, 0, 0)));
-    let done = colliders.update(&grid, &grid.changes_since(&mut cursor), &mut list);
+    let done = colliders.update(grid.as_snapshot(), &grid.changes_since(&mut cursor), &mut list);
     assert_eq!(done, BoxUpdate { added: 0, removed: 1, not_held: 1 });
     assert_eq!(list.iter().collect::<Vec<_>>(), [ChunkPos::new(1, 0, 0).region()]);
 }

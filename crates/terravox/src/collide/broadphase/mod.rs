@@ -102,7 +102,7 @@ pub struct BroadphaseStats {
 /// grid.write(&floor)?;
 ///
 /// let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
-/// broadphase.update(&grid, &grid.changes_since(&mut cursor));
+/// broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
 /// let mut blocks = Vec::new();
 /// let ball = Aabb::around([4.0, 0.5, 4.0], [0.5; 3]);
 /// broadphase.blocks_in(&ball, Surfaces::Solid, |block, _| blocks.push(block));

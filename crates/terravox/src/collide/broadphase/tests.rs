@@ -60,7 +60,7 @@ fn apply(grid: &mut VoxelGrid, origin: VoxelPos, edit: &Edit) -> Region {
         Edit::Noise(min, size, materials, share, seed) => {
             let min = origin + VoxelPos::from(*min);
             let region = Region { min, max: min + VoxelPos::from(*size) };
-            let cells = noise(region, materials, *share, *seed, grid);
+            let cells = noise(region, materials, *share, *seed, grid.as_snapshot());
             // In a world of unknown parts some are refused.
             let _ = grid.write(&cells);
             region
@@ -191,19 +191,19 @@ proptest! {
             apply(&mut grid, origin, &Edit::Chunk([0, 0, 0], 8));
         }
         let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
-        broadphase.update(&grid, &grid.changes_since(&mut cursor));
+        broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
         let mut written = Region::default();
         for (edit, pause) in &edits {
             written = apply(&mut grid, origin, edit);
             if !pause {
-                broadphase.update(&grid, &grid.changes_since(&mut cursor));
+                broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
             }
         }
-        broadphase.update(&grid, &grid.changes_since(&mut cursor));
-        assert_same(&broadphase, &rebuilt(&grid));
+        broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
+        assert_same(&broadphase, &rebuilt(grid.as_snapshot()));
         let corner = Region { min: origin, max: origin }.grow(9);
         let part = written.intersect(corner).grow(1);
-        assert_as_naive(&broadphase, &grid, if part.is_empty() { corner } else { part });
+        assert_as_naive(&broadphase, grid.as_snapshot(), if part.is_empty() { corner } else { part });
     }
 
     #[test]
@@ -219,7 +219,7 @@ proptest! {
         for edit in &edits {
             apply(&mut grid, origin, edit);
         }
-        let broadphase = rebuilt(&grid);
+        let broadphase = rebuilt(grid.as_snapshot());
         let all: Vec<_> = Region { min: origin, max: origin }.grow(40).blocks::<3>().collect();
         let naive: Vec<_> = all.iter().map(|&block| owned(broadphase.block(block))).collect();
         for (centre, half, rounding) in boxes {
@@ -256,7 +256,7 @@ proptest! {
         for edit in edits {
             apply(&mut grid, origin, edit);
         }
-        let broadphase = rebuilt(&grid);
+        let broadphase = rebuilt(grid.as_snapshot());
         let boxes: Vec<Aabb> = boxes.into_iter().map(|(centre, half)| {
             let centre = [0, 1, 2].map(|i| centre[i] + f64::from(origin.to_array()[i]));
             Aabb::around(centre, half)
@@ -265,7 +265,7 @@ proptest! {
         let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
         for block in (Region { min: origin, max: origin }).grow(17).blocks::<3>() {
             let region = block.region().grow(PAD);
-            prop_assert_eq!(shores.read(&grid, region, 0, &mut cells), Ok(()));
+            prop_assert_eq!(shores.read(grid.as_snapshot(), region, 0, &mut cells), Ok(()));
             mesher.mesh(&cells, grid.materials(), &mut mesh);
             let masks = broadphase.block(block);
             prop_assert!(mesh.solid.is_empty() == masks.solid.is_none());
@@ -320,7 +320,7 @@ fn filled(region: Region, material: u8) -> VoxelGrid {
 
 #[test]
 fn an_empty_world_has_nothing_and_answers_any_box() {
-    let broadphase = rebuilt(&new_grid(false));
+    let broadphase = rebuilt(new_grid(false).as_snapshot());
     assert_eq!(touched(&broadphase, &Aabb::around([0.0; 3], [1e300; 3]), Surfaces::Both).len(), 0);
     assert_eq!(owned(broadphase.block(Block::new(1 << 26, 0, -(1 << 26)))), NaiveBlock::default());
     assert_eq!(broadphase.stats(), BroadphaseStats::default());
@@ -329,7 +329,7 @@ fn an_empty_world_has_nothing_and_answers_any_box() {
 #[test]
 fn one_cell_owns_one_bit_and_is_seen_from_its_reach_and_no_farther() {
     let at = VoxelPos::new(-1, 7, 8);
-    let broadphase = rebuilt(&filled(Region::one(at), 8));
+    let broadphase = rebuilt(filled(Region::one(at), 8).as_snapshot());
     let block = Block::new(-1, 0, 1);
     assert_eq!(broadphase.block(block).solid, Some(&[0, 0, 0, 0, 0, 0, 0, 1 << 7]));
     assert_eq!(broadphase.stats().masks, 1);
@@ -344,7 +344,7 @@ fn one_cell_owns_one_bit_and_is_seen_from_its_reach_and_no_farther() {
 #[test]
 fn full_blocks_are_tagged_and_the_inside_of_rock_stores_nothing() {
     let grid = filled(Region::new([-64; 3], [64; 3]), 8);
-    let broadphase = rebuilt(&grid);
+    let broadphase = rebuilt(grid.as_snapshot());
     assert!(broadphase.block(Block::new(0, 0, 0)).all_solid);
     assert_eq!(broadphase.block(Block::new(0, 0, 0)).solid, None);
     assert!(broadphase.block(Block::new(-8, 0, 0)).all_solid);
@@ -367,7 +367,7 @@ fn full_blocks_are_tagged_and_the_inside_of_rock_stores_nothing() {
 
 #[test]
 fn a_lake_needs_no_wet_masks_and_is_found_as_water() {
-    let broadphase = rebuilt(&filled(Region::new([-32; 3], [96; 3]), 1));
+    let broadphase = rebuilt(filled(Region::new([-32; 3], [96; 3]), 1).as_snapshot());
     assert_eq!(broadphase.stats().masks, 0);
     let inside = Aabb::around([30.0, 31.9, 40.5], [0.1; 3]);
     let found = touched(&broadphase, &inside, Surfaces::Both);
@@ -388,7 +388,7 @@ fn solid_cells_that_hold_water_are_wet_in_blocks_of_rock_too() {
     cells.fill(8);
     cells.set_water(at, Some(99));
     assert_eq!(grid.write(&cells), Ok(()));
-    let broadphase = rebuilt(&grid);
+    let broadphase = rebuilt(grid.as_snapshot());
     let block = broadphase.block(at.block());
     assert_eq!((block.all_solid, block.solid, block.shows_liquid), (true, None, false));
     assert_eq!(block.wet.map(|mask| mask[5]), Some(1 << (2 * 8)));
@@ -403,7 +403,7 @@ fn solid_cells_that_hold_water_are_wet_in_blocks_of_rock_too() {
 fn unknown_neighbours_leave_faces_open_and_unknown_chunks_say_so() {
     let mut grid = new_grid(true);
     apply(&mut grid, VoxelPos::ZERO, &Edit::Chunk([0, 0, 0], 8));
-    let broadphase = rebuilt(&grid);
+    let broadphase = rebuilt(grid.as_snapshot());
     assert!(broadphase.is_unknown(ChunkPos::new(1, 0, 0)));
     assert!(broadphase.is_unknown(ChunkPos::new(99, 0, 0)));
     assert!(!broadphase.is_unknown(ChunkPos::new(0, 0, 0)));
@@ -416,12 +416,12 @@ fn a_page_of_known_air_is_not_taken_for_unknown() {
     let mut grid = new_grid(true);
     let page = Region::new([-1, 0, 0], [0, 1, 1]).finer(8);
     let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
-    broadphase.update(&grid, &grid.changes_since(&mut cursor));
+    broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
     let mut cells = DenseBox::new(page);
     cells.fill(0);
     assert_eq!(grid.write(&cells), Ok(()));
-    broadphase.update(&grid, &grid.changes_since(&mut cursor));
-    for of in [&broadphase, &rebuilt(&grid)] {
+    broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
+    for of in [&broadphase, &rebuilt(grid.as_snapshot())] {
         assert!(page.blocks::<5>().all(|chunk| !of.is_unknown(chunk)));
         assert!(of.is_unknown(ChunkPos::new(0, 0, 0)));
     }
@@ -431,11 +431,11 @@ fn a_page_of_known_air_is_not_taken_for_unknown() {
 fn chunks_that_are_forgotten_leave_nothing() {
     let mut grid = filled(Region::new([-3; 3], [3; 3]), 8);
     let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
-    broadphase.update(&grid, &grid.changes_since(&mut cursor));
+    broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
     assert_eq!(broadphase.stats().chunks, 8);
     grid.mark_saved(&grid.unsaved());
     assert!(grid.chunks().into_iter().all(|chunk| grid.forget(chunk)));
-    broadphase.update(&grid, &grid.changes_since(&mut cursor));
+    broadphase.update(grid.as_snapshot(), &grid.changes_since(&mut cursor));
     assert_eq!(BroadphaseStats { bytes: 0, ..broadphase.stats() }, BroadphaseStats::default());
 }
 
@@ -445,10 +445,10 @@ fn the_ends_of_the_world_are_in_reach() {
         let region = Region { min: VoxelPos::splat(end), max: VoxelPos::splat(end + 4) };
         let grid = filled(region, 8);
         let (mut broadphase, mut cursor) = (Broadphase::new(), ChangeCursor::default());
-        broadphase.update(&grid, &Changes::Regions(vec![region]));
-        broadphase.update(&grid, &Changes::Regions(vec![]));
+        broadphase.update(grid.as_snapshot(), &Changes::Regions(vec![region]));
+        broadphase.update(grid.as_snapshot(), &Changes::Regions(vec![]));
         grid.changes_since(&mut cursor);
-        assert_same(&broadphase, &rebuilt(&grid));
+        assert_same(&broadphase, &rebuilt(grid.as_snapshot()));
         let blocks = |aabb: Aabb| touched(&broadphase, &aabb, Surfaces::Both).len();
         assert_eq!(blocks(Aabb::around([f64::from(end) + 2.0; 3], [0.5; 3])), 1);
         assert_eq!(blocks(Aabb::new([f64::MIN; 3], [f64::MAX; 3])), 1);
@@ -458,7 +458,7 @@ fn the_ends_of_the_world_are_in_reach() {
 
 #[test]
 fn boxes_that_are_none_meet_nothing() {
-    let broadphase = rebuilt(&filled(Region::new([-9; 3], [9; 3]), 8));
+    let broadphase = rebuilt(filled(Region::new([-9; 3], [9; 3]), 8).as_snapshot());
     for (axis, bad) in
         (0..3).flat_map(|a| [f64::NAN, f64::INFINITY, -f64::INFINITY].map(|v| (a, v)))
     {
@@ -481,7 +481,7 @@ fn another_table_of_kinds_is_followed() {
     let region = Region::new([-10; 3], [10; 3]);
     let edit = Edit::Noise([-10; 3], [20; 3], vec![0, 1, 2, 3], 0.8, 7);
     apply(&mut grid, VoxelPos::ZERO, &edit);
-    assert_as_naive(&rebuilt(&grid), &grid, region.grow(8));
+    assert_as_naive(&rebuilt(grid.as_snapshot()), grid.as_snapshot(), region.grow(8));
 }
 
 #[test]
@@ -489,13 +489,13 @@ fn masks_are_drawn_as_runs_and_tags_as_blocks() {
     let mut grid = filled(Region::new([0; 3], [3, 1, 2]), 8);
     let mut lines = DebugLines::default();
     let near = Aabb::new([0.0; 3], [1.0; 3]);
-    rebuilt(&grid).lines(&near, &mut lines);
+    rebuilt(grid.as_snapshot()).lines(&near, &mut lines);
     assert_eq!(lines.lines.len(), 12 * 2);
     apply(&mut grid, VoxelPos::ZERO, &Edit::Chunk([0, 0, 0], 1));
     lines.lines.clear();
-    rebuilt(&grid).lines(&Aabb::around([4.0; 3], [1.0; 3]), &mut lines);
+    rebuilt(grid.as_snapshot()).lines(&Aabb::around([4.0; 3], [1.0; 3]), &mut lines);
     assert_eq!(lines.lines.len(), 12, "a block of water");
     lines.lines.clear();
-    rebuilt(&grid).lines(&Aabb::new([f64::NAN; 3], [1.0; 3]), &mut lines);
+    rebuilt(grid.as_snapshot()).lines(&Aabb::new([f64::NAN; 3], [1.0; 3]), &mut lines);
     assert!(lines.lines.is_empty());
 }

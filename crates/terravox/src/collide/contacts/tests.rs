@@ -162,7 +162,7 @@ fn a_body_on_a_ridge_or_a_border_is_held() {
         // Ridges on a border of blocks and inside one.
         for middle in [0.0, 3.4] {
             let (ridge, grid) = ground(12, |[x, y, _]| (-slope * (x - middle).abs() - y) * scale);
-            let all = triangles(&grid);
+            let all = triangles(grid.as_snapshot());
             for (shape, step) in [BALL, CRATE, LYING, Shape::Convex { points: &NUT }]
                 .iter()
                 .flat_map(|s| (0..12).map(move |i| (s, i)))
@@ -377,7 +377,7 @@ proptest! {
         poses in proptest::collection::vec((-8.0..8.0f64, -8.0..8.0f64, turn(), 0..4usize), 12),
     ) {
         let (collider, grid) = hills(seed);
-        let all = triangles(&grid);
+        let all = triangles(grid.as_snapshot());
         for (x, z, turn, kind) in poses {
             let nut = NUT.map(|p| (turn * Vec3::from(p)).to_array());
             let ends = [-0.5, 0.5].map(|v| (turn * Vec3::new(v, 0.0, 0.0)).to_array());

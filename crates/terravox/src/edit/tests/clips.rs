@@ -17,7 +17,7 @@ proptest! {
         mirror: [bool; 3],
     ) {
         let grid = ground(9, true);
-        let clip = Clip::copy(&grid, Region::new([-3, -4, -5], [4, 2, 6])).expect("it is held");
+        let clip = Clip::copy(grid.as_snapshot(), Region::new([-3, -4, -5], [4, 2, 6])).expect("it is held");
         let placed = clip.placed(&PastePose { mirror, turn, ..PastePose::default() }).expect("it fits");
         // Where a cell goes, by hand: about the middle, in half voxels.
         let size = clip.cells().region().max.to_array();
@@ -48,7 +48,7 @@ proptest! {
         let region = Region::new([-8; 3], [8; 3]);
         let mut grid = ground(seed + 1, true);
         let before = digest(&grid);
-        let clip = Clip::copy(&source, region).expect("it is held");
+        let clip = Clip::copy(source.as_snapshot(), region).expect("it is held");
         let mut history = History::default();
         let op = EditOp::write(clip, at.into());
         Editor::default().apply(&mut grid, &op, &mut history).expect("a sound edit");
@@ -66,7 +66,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
     let region = Region::new([-6, -6, -6], [6, 6, 6]);
     for (blend, at) in [(Blend::Over, 0), (Blend::Add, 1), (Blend::Replace, 2)] {
         let mut grid = ground(3, false);
-        let clip = Clip::copy(&grid, region).expect("it is held");
+        let clip = Clip::copy(grid.as_snapshot(), region).expect("it is held");
         let place = PastePose { at: [at, 3, at], blend, ..PastePose::default() };
         let target = Region::new([at, 3, at], [at + 12, 15, at + 12]);
         let old = cells_of(&grid, target);
@@ -83,7 +83,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
     }
     // Within the world: the same as a copy that is brought along.
     let mut other = ground(3, false);
-    let clip = Clip::copy(&grid, region).expect("it is held");
+    let clip = Clip::copy(grid.as_snapshot(), region).expect("it is held");
     apply(&mut grid, EditOp::copy(region, VoxelPos::new(2, 3, -5)));
     let place = PastePose { at: [2, 3, -5], ..PastePose::default() };
     apply(&mut other, EditOp::Paste(PasteOp { clip, place }));
@@ -95,7 +95,7 @@ fn scaled_balls_are_balls() {
     let mut grid = VoxelGrid::default();
     apply(&mut grid, EditOp::fill_ball(8, [8.0; 3], 5.0));
     let region = Region::new([0; 3], [16; 3]);
-    let clip = Clip::copy(&grid, region).expect("it is held");
+    let clip = Clip::copy(grid.as_snapshot(), region).expect("it is held");
     let volume = |clip: &Clip| -> f64 {
         let cells = clip.cells();
         let all = cells.materials().iter().zip(cells.occupancies());

@@ -71,12 +71,12 @@ proptest! {
         let low = (origin + VoxelPos::from(low)).coarser(mip.into());
         let region = Region { min: low, max: low + VoxelPos::from(size) };
         let mut shores = Shores::default();
-        let found = sorted(&mut shores, &grid, mip, region);
-        prop_assert_eq!(&found, &naive::carried(&grid, mip, region));
+        let found = sorted(&mut shores, grid.as_snapshot(), mip, region);
+        prop_assert_eq!(&found, &naive::carried(grid.as_snapshot(), mip, region));
         // Parts of it carry what the whole does.
         let half = Region { max: low + VoxelPos::from(size.map(|edge| (edge + 1) / 2)), ..region };
         let of_half: Vec<_> = found.into_iter().filter(|(at, _)| half.contains(*at)).collect();
-        prop_assert_eq!(sorted(&mut shores, &grid, mip, half), of_half);
+        prop_assert_eq!(sorted(&mut shores, grid.as_snapshot(), mip, half), of_half);
     }
 }
 
@@ -87,7 +87,7 @@ fn the_slow_twin_has_something_to_say() {
         let grid = watery(seed, VoxelPos::splat(-21));
         for (mip, count) in count.iter_mut().enumerate() {
             let region = Region::new([-21; 3], [19, -17, 19]).coarser(mip as u32);
-            *count += naive::carried(&grid, mip as u8, region).len();
+            *count += naive::carried(grid.as_snapshot(), mip as u8, region).len();
         }
     }
     assert!(count[0] > 1000 && count[1] > 100, "{count:?}");
@@ -112,7 +112,8 @@ fn water_ends_where_the_ground_has_risen() {
     let mut shores = Shores::default();
     for (run, level) in [(3, 255), (6, 255), (10, 255), (10, 127), (24, 127)] {
         let grid = beach(run, level);
-        let found = sorted(&mut shores, &grid, 0, Region::new([-8, -2, 2], [40, 4, 3]));
+        let found =
+            sorted(&mut shores, grid.as_snapshot(), 0, Region::new([-8, -2, 2], [40, 4, 3]));
         let ground = |x: i32| (256 * x + 128) / run;
         let lower = (0..REACH).take_while(|&x| ground(x) <= i32::from(level));
         let mut expected: Vec<_> = lower.map(|x| (VoxelPos::new(x, 0, 2), level)).collect();
@@ -131,7 +132,7 @@ fn water_ends_where_the_ground_has_risen() {
 fn a_box_has_what_is_carried_into_it_from_beyond() {
     let grid = beach(20, 255);
     let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
-    shores.read(&grid, Region::new([9, -1, 1], [14, 2, 4]), 0, &mut cells).unwrap();
+    shores.read(grid.as_snapshot(), Region::new([9, -1, 1], [14, 2, 4]), 0, &mut cells).unwrap();
     assert_eq!(cells.water_at(VoxelPos::new(REACH - 1, 0, 2)), Some(255));
     assert_eq!(cells.water_at(VoxelPos::new(REACH, 0, 2)), None);
     assert_eq!(cells.water_at(VoxelPos::new(9, -1, 2)), None);
@@ -141,7 +142,9 @@ fn a_box_has_what_is_carried_into_it_from_beyond() {
 fn without_water_nothing_is_carried() {
     let mut cells = DenseBox::default();
     let grid = grid_of(Region::new([0; 3], [9, 2, 9]), |at| (Cell::new(SAND, at.x as u8), None));
-    Shores::default().read(&grid, Region::new([-1; 3], [10; 3]), 0, &mut cells).unwrap();
+    Shores::default()
+        .read(grid.as_snapshot(), Region::new([-1; 3], [10; 3]), 0, &mut cells)
+        .unwrap();
     assert!(cells.water().is_empty());
 }
 
@@ -159,7 +162,7 @@ fn pan(fill: impl Fn(VoxelPos) -> Option<Cell>) -> VoxelGrid {
 
 fn carried_at(grid: &VoxelGrid, at: [i32; 3]) -> Option<u8> {
     let at = VoxelPos::from(at);
-    let carried = Shores::default().carried(grid, 0, Region::one(at)).to_vec();
+    let carried = Shores::default().carried(grid.as_snapshot(), 0, Region::one(at)).to_vec();
     carried.first().map(|&(_, level)| level)
 }
 
@@ -239,7 +242,7 @@ fn the_end_of_a_shore_takes_a_higher_level_that_comes_later() {
 fn heights(grid: &VoxelGrid, surface: fn(&BlockMesh) -> &Surface) -> Vec<f32> {
     let (mut cells, mut mesh) = (DenseBox::default(), BlockMesh::new());
     let block = Region::new([-4, 0, -4], [4, 8, 4]);
-    Shores::default().read(grid, block.grow(PAD), 0, &mut cells).unwrap();
+    Shores::default().read(grid.as_snapshot(), block.grow(PAD), 0, &mut cells).unwrap();
     Mesher::new().mesh(&cells, grid.materials(), &mut mesh);
     let near = |p: &&[f32; 3]| (p[0] - 4.5).abs() <= 1.0 && (p[2] - 4.5).abs() <= 1.0;
     surface(&mesh).positions.iter().filter(near).map(|p| p[1]).collect()
@@ -282,11 +285,11 @@ fn water_is_found_where_only_fine_blocks_are_known() {
     grid.write_far(block, &cells);
     let mut shores = Shores::default();
     let part = Region::new([12, 0, 12], [20, 8, 20]);
-    assert!(!shores.is_dry(&grid, 3, part));
+    assert!(!shores.is_dry(grid.as_snapshot(), 3, part));
     // Nor does a coarse block elsewhere tell.
     let elsewhere = MipBlock::new(6, [9, 0, 9]);
     grid.write_far(elsewhere, &DenseBox::new(elsewhere.cells()));
-    assert!(!shores.is_dry(&grid, 3, part));
+    assert!(!shores.is_dry(grid.as_snapshot(), 3, part));
 }
 
 #[test]
@@ -299,6 +302,6 @@ fn water_is_found_in_a_chunk_whose_neighbours_are_unknown() {
     let mut shores = Shores::default();
     for mip in 0..6 {
         let part = Region::one(VoxelPos::new(-1, -1, -1));
-        assert!(!shores.is_dry(&grid, mip, part), "mip {mip}");
+        assert!(!shores.is_dry(grid.as_snapshot(), mip, part), "mip {mip}");
     }
 }

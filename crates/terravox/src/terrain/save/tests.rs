@@ -155,7 +155,7 @@ fn generated_chunks_are_unsaved_only_where_they_cannot_be_made_again() {
     let mut whole = Terrain::from_grid(VoxelGrid::default(), Placement::default());
     whole.fill([-10.0; 3], [10.0; 3], ground).unwrap();
     assert_eq!(whole.unsaved_chunks(), whole.grid().chunks());
-    let grid = VoxelGrid::from_snapshot(whole.grid());
+    let grid = VoxelGrid::from_snapshot(whole.grid().as_snapshot());
     assert!(Terrain::from_grid(grid, Placement::default()).is_saved(), "as a store loads it");
 }
 
