@@ -1,4 +1,4 @@
-//! The fast mesher on every path against its naive twin, bit for bit.
+//! The fast mesher on every instruction set against its naive twin, bit for bit.
 
 mod mesh_fixtures;
 
@@ -14,7 +14,7 @@ fn assert_all_agree(cells: &DenseBox, table: &MaterialTable) -> BlockMesh {
     naive::mesh_keyed(cells, table, &mut expected);
     let mut mesh = BlockMesh::new();
     for mut mesher in [Mesher::new(), Mesher::portable(), Mesher::plain()] {
-        // Twice, so that what is left of one block cannot show in the next.
+        // Twice, to catch state that leaks from one block into the next.
         for _ in 0..2 {
             mesher.mesh_keyed(cells, table, &mut mesh);
             assert_eq!(mesh.block, expected.block);
@@ -111,12 +111,12 @@ fn water_held_by_cells_that_are_not_solid_is_ignored() {
 fn solid_cells_hold_water_even_where_water_itself_is_solid() {
     let mut cells = noise(block([0; 3], [20; 3]).grow(PAD), 9, 40, 30);
     let mesh = assert_all_agree(&cells, &solid_water_table());
-    assert!(mesh.liquid.quad_materials.contains(&1) && mesh.liquid.quad_materials.contains(&4));
+    assert!(mesh.liquid.quad_count() > 100 && mesh.liquid.quad_materials.iter().all(|&m| m == 1));
     for p in cells.region().voxels() {
         cells.set_water(p, None);
     }
     let mesh = assert_all_agree(&cells, &solid_water_table());
-    assert!(!mesh.liquid.quad_materials.contains(&1));
+    assert!(mesh.liquid.is_empty());
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn blocks_of_one_material_are_empty() {
 }
 
 #[test]
-fn one_mesher_serves_blocks_of_different_sizes() {
+fn one_mesher_meshes_blocks_of_different_sizes() {
     let (mut mesher, mut mesh, mut expected) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
     let table = shaped_table();
     for (seed, edge) in [(1, 12), (2, 3), (3, 33), (4, 1), (5, 20)] {
@@ -148,7 +148,7 @@ fn one_mesher_serves_blocks_of_different_sizes() {
 
 #[test]
 #[should_panic(expected = "block edges")]
-fn a_block_that_is_too_long_is_the_callers_bug() {
+fn a_block_that_is_too_long_panics() {
     let cells = DenseBox::new(block([0; 3], [65, 8, 8]).grow(PAD));
     Mesher::new().mesh(&cells, &MaterialTable::default(), &mut BlockMesh::new());
 }
@@ -160,5 +160,5 @@ fn faces_at_the_hull_belong_to_their_solid_cell() {
         cells.set(p, Cell::full(2));
     }
     let mesh = assert_all_agree(&cells, &MaterialTable::default());
-    assert!(mesh.solid.is_empty(), "the wall is the neighbour's");
+    assert!(mesh.solid.is_empty(), "the wall belongs to the neighbour");
 }

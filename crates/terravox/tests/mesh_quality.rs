@@ -1,4 +1,4 @@
-//! How true the surface is on shapes whose truth is known.
+//! The accuracy of the surface on shapes that are known exactly.
 
 mod mesh_fixtures;
 
@@ -138,7 +138,7 @@ fn a_lone_faint_cell_is_a_small_closed_cube_of_its_volume() {
 }
 
 #[test]
-fn creases_are_kept_better_by_sharp_than_by_smooth() {
+fn sharp_keeps_creases_better_than_smooth() {
     let region = Region::new([-2; 3], [22; 3]);
     // A wedge whose edge runs along z, tilted in the grid.
     let normals = [[0.9, 0.435_889_894, 0.0], [-0.3, 0.953_939_201, 0.0]];
@@ -147,14 +147,14 @@ fn creases_are_kept_better_by_sharp_than_by_smooth() {
     let gap = |shape| {
         let cells = padded(region, |p| filled(2, -height(centre(p))));
         let mesh = Welded::solid(&cells, region, 24, &table_of(shape));
-        // How far the highest vertices stay below the edge.
+        // How far the highest vertices are below the edge.
         let near = mesh.positions.iter().filter(|p| (p[0] - apex[0]).abs() < 1.5);
         rms(near.map(|p| height(*p)))
     };
     assert!(gap(SurfaceShape::Sharp) < gap(SurfaceShape::Smooth));
 }
 
-/// A bowl of ground with water up to `level`; ground cells that are not full hold it too.
+/// Makes a bowl of ground with water up to `level`; partly filled ground cells hold it too.
 fn lake(region: Region, level: f64) -> (DenseBox, impl Fn([f64; 3]) -> f64) {
     let ground = |p: [f64; 3]| {
         let d = sub(p, [0.0, 14.0, 0.0]);
@@ -197,7 +197,7 @@ fn a_lake_is_level_and_ends_inside_the_ground() {
     }
 }
 
-/// Water before x = 4, flat ground lower than it behind, and two walls with caps.
+/// Makes water up to x = 4, flat ground lower than it beyond, and two walls with caps.
 fn flats() -> (DenseBox, Region) {
     let region = Region::new([0; 3], [9, 4, 9]);
     let cells = padded(region, |p| match p.to_array() {

@@ -8,7 +8,7 @@ use mesh_fixtures::{Welded, blocks, cross, cut, noise, shaped_table, sub};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
-/// Random cells in 8³ with air around, and a region that holds all their faces.
+/// Makes random cells in 8³ with air around, and a region that contains all their faces.
 fn closed_noise(seed: u64, solid: u64) -> (DenseBox, Region) {
     let region = Region::new([-3, 40, -11], [5, 48, -3]);
     (noise(region, seed, solid, 15), region.grow(1))
@@ -25,7 +25,7 @@ fn random_cells_give_a_closed_manifold_over_blocks_of_any_edge() {
         split += welded.keys.iter().filter(|key| key.between != 0).count();
         assert!(welded.volume() > 0.0);
     }
-    assert!(split > 20, "{split} vertices on split edges: the rule was hardly tried");
+    assert!(split > 20, "{split} vertices on split edges: too few to test the rule");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn checkerboards_and_lone_cells_are_closed() {
 }
 
 #[test]
-fn blocks_show_what_the_whole_shows() {
+fn blocks_have_the_vertices_of_the_whole() {
     let table = shaped_table();
     for seed in 100..110 {
         let (cells, region) = closed_noise(seed, 45);
@@ -102,7 +102,7 @@ fn far_from_the_origin_the_bits_are_the_same() {
     assert_eq!(here.liquid.first_difference(&there.liquid), None);
 }
 
-/// How far a quad's vertices lie beyond the cell behind it; 0 for parts of split faces.
+/// Returns how far a quad's vertices lie beyond the cell behind it; 0 for parts of split faces.
 fn reach(surface: &Surface, block: Region, quad: usize) -> f32 {
     let [[a, b, c], [_, _, d]] = surface.quad(quad);
     let keys = [a, b, c, d].map(|v| surface.keys[v as usize]);
@@ -152,7 +152,7 @@ fn vertices_are_exact_and_stay_near_their_face() {
 }
 
 #[test]
-fn quads_tell_the_voxel_that_they_belong_to_and_the_side_that_is_open() {
+fn quad_faces_are_the_exposed_sides_of_solid_voxels() {
     let table = MaterialTable::default();
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     for seed in 0..20 {

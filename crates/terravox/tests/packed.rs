@@ -1,5 +1,5 @@
-//! What meshes of a real view become on a graphics card: the same surface to the bit, across
-//! mips, joined groups and blocks that differ by as many mips as may be.
+//! Packed meshes of a real view are the same surface bit for bit: across mips, joined groups and
+//! blocks that differ by the most mips allowed.
 
 use std::collections::BTreeMap;
 use terravox::generate::Hills;
@@ -9,27 +9,27 @@ use terravox::voxel::{
     DenseBox, GridOptions, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos,
 };
 
-/// What all meshes must agree about at a vertex.
+/// What all meshes that share a vertex must agree on.
 #[derive(Debug, PartialEq)]
-struct Drawn {
+struct PackedAttributes {
     place: [u32; 3],
     target: Option<[u32; 3]>,
-    /// Normal and cells of each material, without the position that they share words with.
+    /// Normal and numbers of cells, without the position bits of the same words.
     rest: [u32; 3],
     materials: [u8; 4],
 }
 
-/// All vertices that were drawn so far, and how many meshes show several of them.
+/// All vertices so far, and how many were shared.
 #[derive(Default)]
 struct Vertices {
-    drawn: [BTreeMap<VertexKey, (Drawn, MipBlock)>; 2],
+    drawn: [BTreeMap<VertexKey, (PackedAttributes, MipBlock)>; 2],
     shared: usize,
     shared_by_mips: usize,
     packed: PackedSurface,
 }
 
 impl Vertices {
-    /// Packs a mesh with keys; it must unpack to itself, and agree with the others.
+    /// Packs a mesh with keys. It must unpack to itself and agree with earlier meshes.
     fn add(&mut self, shown: &ShownMesh, origin: VoxelPos) {
         let place = shown.transform_voxels(origin);
         let bits = |p: [f32; 3]| place.apply(p).map(f32::to_bits);
@@ -54,14 +54,15 @@ impl Vertices {
                 }
                 let rest = vertex.words.map(|word| word >> 22);
                 let materials = vertex.materials;
-                let drawn = Drawn { place: bits(vertex.position()), target, rest, materials };
+                let drawn =
+                    PackedAttributes { place: bits(vertex.position()), target, rest, materials };
                 self.agree(part, surface.keys[i], drawn, shown);
             }
             self.packed = packed;
         }
     }
 
-    fn agree(&mut self, part: usize, key: VertexKey, drawn: Drawn, shown: &ShownMesh) {
+    fn agree(&mut self, part: usize, key: VertexKey, drawn: PackedAttributes, shown: &ShownMesh) {
         if let Some((before, block)) = self.drawn[part].get(&key) {
             assert_eq!(before, &drawn, "{key:?} of {} and {block}", shown.block);
             self.shared += 1;
@@ -72,7 +73,7 @@ impl Vertices {
     }
 }
 
-/// Streams hills in and shows them, all with keys; then joins what rests.
+/// Streams hills in and meshes them with keys, then joins resting blocks.
 fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
     let unlisted = Unlisted::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
@@ -103,7 +104,7 @@ fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
 }
 
 #[test]
-fn a_view_is_drawn_as_it_is_across_mips_and_groups_slow() {
+fn a_view_is_packed_exactly_across_mips_and_groups_slow() {
     for (morph, at) in [(false, [0.0, 30.0, 0.0]), (true, [-8_000_000.0, 20.0, 900_000_000.0])] {
         let viewer = LodViewer { position_voxels: at, distance_voxels: 700.0 };
         let meshes = view(morph, viewer);
@@ -148,8 +149,8 @@ fn blocks_of_eight_to_one_agree() {
 }
 
 #[test]
-fn sixteen_bits_an_axis_would_not_do() {
-    // What a vertex beside a finer block may be, and what 16 bits make of it over 64 cells.
+fn sixteen_bits_per_axis_are_not_enough() {
+    // A possible vertex beside a finer block, rounded to 16 bits over 64 cells.
     let position = 13.0 + 1.0 / 8192.0;
     let rounded = (position * 1024.0f32).round() / 1024.0;
     assert_ne!(rounded, position);

@@ -1,4 +1,4 @@
-//! The shaders that the documentation shows are whole and valid.
+//! The shaders in the documentation are valid.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use naga::front::wgsl;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use terravox::mesh::UNPACK_WGSL;
 
-/// What is wrong with a shader.
-fn fault(shader: &str) -> Option<String> {
+/// Returns why a shader is invalid, if it is.
+fn shader_error(shader: &str) -> Option<String> {
     let module = match wgsl::parse_str(shader) {
         Ok(module) => module,
         Err(error) => return Some(error.emit_to_string(shader)),
@@ -17,7 +17,7 @@ fn fault(shader: &str) -> Option<String> {
     validator.validate(&module).err().map(|error| error.emit_to_string(shader))
 }
 
-/// The shaders in a page.
+/// Returns the shaders in a page.
 fn shaders(page: &str) -> impl Iterator<Item = &str> {
     let blocks = page.split("\n```wgsl\n").skip(1);
     blocks.map(|block| block.split("\n```").next().unwrap_or(block))
@@ -35,8 +35,8 @@ fn every_shader_in_the_documentation_is_valid() {
         let page = fs::read_to_string(&path).expect("pages are text");
         for shader in shaders(&page) {
             let before = if shader.starts_with("// After UNPACK_WGSL.") { UNPACK_WGSL } else { "" };
-            let fault = fault(&format!("{before}{shader}"));
-            assert!(fault.is_none(), "{}: {}", path.display(), fault.unwrap_or_default());
+            let error = shader_error(&format!("{before}{shader}"));
+            assert!(error.is_none(), "{}: {}", path.display(), error.unwrap_or_default());
             count += 1;
         }
     }
@@ -44,18 +44,18 @@ fn every_shader_in_the_documentation_is_valid() {
 }
 
 #[test]
-fn the_page_shows_how_vertices_are_unpacked() {
+fn the_page_has_the_unpacking_shader() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gpu.md");
     let page = fs::read_to_string(page).expect("the page is readable");
     assert!(shaders(&page).any(|shader| shader == UNPACK_WGSL.trim_end()));
 }
 
 #[test]
-fn a_shader_that_is_wrong_is_told() {
+fn invalid_shaders_are_found() {
     let page = "a\n\n```wgsl\nfn f() -> u32 { return 1u; }\n```\nb\n```wgsl\nfn f() {}\n```\n";
     let found: Vec<&str> = shaders(page).collect();
     assert_eq!(found, ["fn f() -> u32 { return 1u; }", "fn f() {}"]);
-    assert_eq!(fault(found[0]), None);
-    assert!(fault("fn f() -> u32 { return 1.0; }").is_some(), "types");
-    assert!(fault("fn f() -> u32 { return 1u }").is_some(), "words");
+    assert_eq!(shader_error(found[0]), None);
+    assert!(shader_error("fn f() -> u32 { return 1.0; }").is_some(), "a type error");
+    assert!(shader_error("fn f() -> u32 { return 1u }").is_some(), "a syntax error");
 }

@@ -1,11 +1,10 @@
-//! How ground is covered with textures, for renderers: which layers of a texture array show
-//! at a point of a surface, each by how much and where in the layer.
+//! Triplanar texturing, for renderers: which layers of a texture array are sampled at a point of a
+//! surface, with which weights and coordinates.
 //!
-//! A texture is laid onto the ground along each axis (triplanar), so that it is stretched
-//! nowhere, and each material may look different from its sides, from above and from below.
-//! Ground to which nobody gave a material gets one by its slope. All of it follows from the
-//! channels of a vertex and its normal alone, so blocks that share a vertex agree about it,
-//! whatever their mips.
+//! A texture is projected along each axis, so that it is not stretched anywhere, and each material
+//! may have different textures at its sides, from above and from below. Unpainted ground gets a
+//! material by its slope. Everything depends on the channels of a vertex and its normal alone, so
+//! blocks of any mips that share a vertex agree.
 //!
 //! `docs/materials.md` has the same as a shader.
 //!
@@ -15,8 +14,8 @@
 use super::Surface;
 use crate::voxel::MaterialTable;
 
-/// The material of ground to which nobody gave one: what [`SlopeRule::default`] replaces. No
-/// table that ships lists it.
+/// The material of unpainted ground, which [`SlopeRule::default`] replaces. No table that ships
+/// lists it.
 ///
 /// ```
 /// use terravox::generate::fill_sdf;
@@ -30,28 +29,27 @@ use crate::voxel::MaterialTable;
 /// ```
 pub const UNSET: u8 = 255;
 
-/// Most samples that [`Shading::vertex`] returns: four materials, one of which may become
-/// two by its slope, along three axes.
-pub const MOST_SAMPLES: usize = 15;
+/// Most samples that [`Shading::vertex`] returns: four materials, one of which the slope rule may
+/// replace by two, along three axes.
+pub const MAX_SAMPLES: usize = 15;
 
 /// Bytes of [`Shading::bytes`].
 pub const SHADING_BYTES: usize = 256 * 16 + 32;
 
-/// The slope rule: of one material the surface shows two others, one where it is flat and
-/// one where it is steep. SlopeRule is 1 − n.y of the unit normal n: 0 is level, 0.13 is 30°,
-/// 0.29 is 45°, 1 is upright, 2 is a ceiling.
+/// Replaces one material by two others: one on flat ground, one on steep ground. Slope is 1 − n.y
+/// for the unit normal n: 0 is level, 0.13 is 30°, 0.29 is 45°, 1 is vertical, 2 is a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SlopeRule {
-    /// The material that is replaced where it shows.
+    /// The material that is replaced.
     pub unset: u8,
-    /// What flat ground shows.
+    /// The material of flat ground.
     pub flat: u8,
-    /// What steep ground shows.
+    /// The material of steep ground.
     pub steep: u8,
-    /// SlopeRule up to which all is flat.
+    /// Slope up to which ground is flat.
     pub from: f32,
-    /// SlopeRule from which on all is steep. At or below `from` the change is at once.
+    /// Slope from which ground is steep. If not above `from`, there is no transition.
     pub to: f32,
 }
 
@@ -63,21 +61,21 @@ impl Default for SlopeRule {
 }
 
 impl SlopeRule {
-    /// Share of the steep material, 0 to 1, where the unit normal is `normal`: smoothstep
-    /// between the two slopes. A normal that is zero or not finite is level ground.
+    /// Returns the share of the steep material, 0 to 1, for a unit normal: smoothstep between the
+    /// two slopes. A zero or non-finite normal counts as level ground.
     pub fn steepness(&self, normal: [f32; 3]) -> f32 {
-        let slope = 1.0 - known(normal)[1];
+        let slope = 1.0 - valid_normal(normal)[1];
         if slope <= self.from {
             return 0.0;
         }
         if slope >= self.to {
             return 1.0;
         }
-        let way = (slope - self.from) / (self.to - self.from);
-        way * way * (3.0 - 2.0 * way)
+        let t = (slope - self.from) / (self.to - self.from);
+        t * t * (3.0 - 2.0 * t)
     }
 
-    /// What a share of a material shows: itself, or flat and steep.
+    /// Splits a share of a material into the flat and the steep one, if the rule replaces it.
     fn split(&self, material: u8, share: f32, steepness: f32) -> [(u8, f32); 2] {
         if material != self.unset {
             return [(material, share), (material, 0.0)];
@@ -87,10 +85,9 @@ impl SlopeRule {
     }
 }
 
-/// How much each of the three projections shows, along x, y and z, where the normal is
-/// `normal`: |n|^`sharpness` of each axis, divided by their sum. The higher the sharpness,
-/// the narrower the bands in which they mix; 4 is usual, 0 weighs all three alike. A normal
-/// that is zero or not finite counts as +y.
+/// Returns the weights of the projections along x, y and z: |n|^`sharpness` of each axis, divided
+/// by their sum. A higher sharpness makes narrower transitions; 4 is usual, 0 weights all three
+/// alike. A zero or non-finite normal counts as +y.
 ///
 /// ```
 /// use terravox::mesh::shade::projections;
@@ -99,19 +96,19 @@ impl SlopeRule {
 /// assert_eq!(projections([0.6, 0.8, 0.0], 2), [0.36, 0.64, 0.0]);
 /// ```
 pub fn projections(normal: [f32; 3], sharpness: u32) -> [f32; 3] {
-    let n = known(normal).map(f32::abs);
+    let n = valid_normal(normal).map(f32::abs);
     let largest = n[0].max(n[1]).max(n[2]);
-    // Of the largest: a high power of small numbers would be 0.
+    // Relative to the largest: high powers of small numbers would underflow.
     let powers = n.map(|v| power(v / largest, sharpness));
     let sum = (powers[0] + powers[1]) + powers[2];
     powers.map(|v| v / sum)
 }
 
-/// Where in a texture the projection along `axis` (0 x, 1 y, 2 z) shows `position`, in the
-/// units of the position: u to the right and v down, as images are stored. Nothing is
-/// mirrored on any side: from outside, walls are upright, and what lies flat has north (−z)
-/// at its top, from below too. With s = 1 where the normal's part along the axis is 0 or
-/// more, else −1:
+/// Returns the texture coordinates of `position` in the projection along `axis` (0 x, 1 y, 2 z), in
+/// the units of the position: u to the right and v down, as images are stored. No side is
+/// mirrored: seen from outside, textures are upright on walls, and have north (−z) at their top on
+/// floors and ceilings. With s = 1 where the normal's component along the axis is at least 0, else
+/// −1:
 ///
 /// | axis | u | v |
 /// |---|---|---|
@@ -119,11 +116,11 @@ pub fn projections(normal: [f32; 3], sharpness: u32) -> [f32; 3] {
 /// | y | s x | z |
 /// | z | s x | −y |
 ///
-/// Where s changes that projection has no weight. So (∂/∂u, −∂/∂v, outward) is right-handed
+/// Where s changes, the projection has no weight. (∂/∂u, −∂/∂v, outward) is right-handed
 /// on every side: +s along the axis is the third axis of a normal map whose green is up.
 ///
 /// # Panics
-/// If there is no such axis.
+/// If `axis` is above 2.
 ///
 /// ```
 /// use terravox::mesh::shade::coordinates;
@@ -142,7 +139,7 @@ pub fn coordinates(position: [f32; 3], normal: [f32; 3], axis: usize) -> [f32; 2
     }
 }
 
-/// Which layers of a texture array show each material.
+/// The layers of a texture array for each material.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Vec<[u32; 4]>", into = "Vec<[u32; 4]>"))]
@@ -152,8 +149,8 @@ pub struct LayerTable {
 }
 
 impl LayerTable {
-    /// A layer for each material that a table lists, its id, on all sides; and one more,
-    /// after the last, that all other ids share.
+    /// Gives each material that a table lists the layer of its id on all sides; all other ids share
+    /// the next layer.
     pub fn new(materials: &MaterialTable) -> LayerTable {
         let listed = materials.materials().len() as u32;
         LayerTable { layers: std::array::from_fn(|id| [listed.min(id as u32); 4]) }
@@ -164,25 +161,25 @@ impl LayerTable {
         self.layers[usize::from(material)] = [side, top, side, bottom];
     }
 
-    /// The layer that shows `material` along `axis` where the normal is `normal`.
+    /// Returns the layer of `material` in the projection along `axis`, for a normal.
     ///
     /// # Panics
-    /// If there is no such axis.
+    /// If `axis` is above 2.
     pub fn layer(&self, material: u8, axis: usize, normal: [f32; 3]) -> u32 {
         assert!(axis < 3, "axis {axis}");
-        let below = axis == 1 && normal[1] < 0.0;
-        self.layers[usize::from(material)][if below { 3 } else { axis }]
+        let is_below = axis == 1 && normal[1] < 0.0;
+        self.layers[usize::from(material)][if is_below { 3 } else { axis }]
     }
 
-    /// Layers that the texture array needs: one more than the highest.
+    /// Returns the number of layers that the texture array needs.
     pub fn layer_count(&self) -> u32 {
         self.layers.as_flattened().iter().max().map_or(0, |layer| layer.saturating_add(1))
     }
 }
 
 impl From<Vec<[u32; 4]>> for LayerTable {
-    /// The layers of the materials from 0 on; further materials have layer 0, and what is
-    /// beyond 256 is left out.
+    /// Takes the layers of the materials from 0 on; missing materials get layer 0, and entries
+    /// beyond 256 are ignored.
     fn from(layers: Vec<[u32; 4]>) -> LayerTable {
         LayerTable { layers: std::array::from_fn(|id| layers.get(id).copied().unwrap_or_default()) }
     }
@@ -194,19 +191,19 @@ impl From<LayerTable> for Vec<[u32; 4]> {
     }
 }
 
-/// One look into a texture array.
+/// One sample of a texture array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sample {
     /// Layer of the array.
     pub layer: u32,
-    /// Axis along which it is laid onto the ground, for [`coordinates`]: 0 x, 1 y, 2 z.
+    /// Axis of the projection, for [`coordinates`]: 0 x, 1 y, 2 z.
     pub axis: u8,
-    /// Its share, above 0. The shares at a point sum to 1, but for rounding.
+    /// Its weight, above 0. The weights at a point sum to 1, up to rounding.
     pub weight: f32,
 }
 
-/// All that covers the ground with textures. Any value is valid.
+/// How ground is textured. Any value is valid.
 ///
 /// ```
 /// use terravox::mesh::shade::{Shading, coordinates};
@@ -214,7 +211,7 @@ pub struct Sample {
 ///
 /// let table = MaterialTable::default();
 /// let mut shading = Shading::new(&table);
-/// shading.layers.set(2, 24, 2, 14); // grass: sides of its own, from below it is earth
+/// shading.layers.set(2, 24, 2, 14); // grass: its own sides, earth from below
 /// let (position, normal) = ([3.5, 8.0, 1.0], [0.0, 1.0, 0.0]);
 /// for sample in shading.samples(normal, [(2, 1.0)]) {
 ///     assert_eq!((sample.layer, sample.axis, sample.weight), (2, 1, 1.0));
@@ -224,23 +221,23 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shading {
-    /// What replaces the material of unpainted ground.
+    /// Replaces the material of unpainted ground.
     pub slope: SlopeRule,
-    /// What shows each material.
+    /// The layers of each material.
     pub layers: LayerTable,
-    /// Of [`projections`].
+    /// Sharpness of [`projections`].
     pub sharpness: u32,
 }
 
 impl Shading {
-    /// The usual slope rule and sharpness 4, with a layer for each material of a table.
+    /// Makes the default slope rule and sharpness 4, with a layer for each material of a table.
     pub fn new(materials: &MaterialTable) -> Shading {
         Shading { slope: SlopeRule::default(), layers: LayerTable::new(materials), sharpness: 4 }
     }
 
-    /// What covers a point whose unit normal is `normal`, of materials by their shares:
-    /// those of a vertex ([`Surface::shares`]), or of the three corners of a triangle, each
-    /// times its weight at the point. Weights sum to what the shares do.
+    /// Returns the samples at a point with a unit normal, from materials with their shares: those
+    /// of a vertex ([`Surface::shares`]), or of the three corners of a triangle, each times its
+    /// barycentric weight. The weights sum to the sum of the shares.
     pub fn samples(
         &self,
         normal: [f32; 3],
@@ -258,17 +255,17 @@ impl Shading {
         })
     }
 
-    /// What covers a vertex: at most [`MOST_SAMPLES`].
+    /// Returns the samples at a vertex, at most [`MAX_SAMPLES`].
     ///
     /// # Panics
-    /// If there is no such vertex.
+    /// If `vertex` is not below [`Surface::vertex_count`].
     pub fn vertex(&self, surface: &Surface, vertex: usize) -> impl Iterator<Item = Sample> {
         self.samples(surface.normals[vertex], surface.shares(vertex))
     }
 
-    /// This as a uniform of a shader, all little-endian: the layers, a `vec4<u32>` for each
+    /// Returns this as a uniform buffer, all little-endian: the layers, a `vec4<u32>` for each
     /// material; unset, flat and steep material and the sharpness, u32 each; the slopes from
-    /// and to, f32 each; 8 bytes of 0.
+    /// and to, f32 each; 8 zero bytes.
     pub fn bytes(&self) -> [u8; SHADING_BYTES] {
         let SlopeRule { unset, flat, steep, from, to } = self.slope;
         let ids = [unset, flat, steep].map(u32::from);
@@ -283,23 +280,23 @@ impl Shading {
 }
 
 impl Surface {
-    /// The materials of a vertex with their shares, largest first, summing to 1.
+    /// Returns the materials of a vertex with their shares, largest first, summing to 1.
     ///
     /// # Panics
-    /// If there is no such vertex.
+    /// If `vertex` is not below [`Surface::vertex_count`].
     pub fn shares(&self, vertex: usize) -> impl Iterator<Item = (u8, f32)> + use<> {
         let shares = self.materials[vertex].into_iter().zip(self.weights[vertex]);
         shares.filter(|share| share.1 > 0).map(|(id, weight)| (id, f32::from(weight) / 255.0))
     }
 }
 
-/// `normal`, or +y if it says nothing.
-fn known(normal: [f32; 3]) -> [f32; 3] {
-    let says = normal.iter().all(|v| v.is_finite()) && normal != [0.0; 3];
-    if says { normal } else { [0.0, 1.0, 0.0] }
+/// Returns `normal`, or +y if it is zero or non-finite.
+fn valid_normal(normal: [f32; 3]) -> [f32; 3] {
+    let is_valid = normal.iter().all(|v| v.is_finite()) && normal != [0.0; 3];
+    if is_valid { normal } else { [0.0, 1.0, 0.0] }
 }
 
-/// By squaring: the same bits on every machine.
+/// Raises to a power by squaring: the same bits on every machine, unlike `powi`.
 fn power(mut base: f32, mut exponent: u32) -> f32 {
     let mut product = 1.0;
     while exponent > 0 {
@@ -323,7 +320,7 @@ mod tests {
         Shading::new(&MaterialTable::default())
     }
 
-    /// Of a slope's share of rock at so many degrees.
+    /// Returns a unit normal of ground at this slope.
     fn at_degrees(degrees: f32) -> [f32; 3] {
         let (sin, cos) = degrees.to_radians().sin_cos();
         [sin * 0.6, cos, -sin * 0.8]
@@ -334,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn along_an_axis_one_projection_shows() {
+    fn along_an_axis_one_projection_has_all_weight() {
         for axis in 0..3 {
             for way in [1.0, -1.0] {
                 let mut normal = [0.0; 3];
@@ -354,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_that_says_nothing_is_up() {
+    fn invalid_normals_count_as_up() {
         let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         for bad in bad.map(|v| [0.0, v, 0.5]).into_iter().chain([[0.0; 3], [-0.0; 3]]) {
             assert_eq!(projections(bad, 4), [0.0, 1.0, 0.0]);
@@ -391,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn slopes_are_flat_then_mixed_then_steep() {
+    fn ground_is_flat_then_mixed_then_steep() {
         let slope = SlopeRule::default();
         let steepness = |degrees| slope.steepness(at_degrees(degrees));
         assert!([0.0, 10.0, 30.0].map(steepness) == [0.0; 3]);
@@ -405,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_rule_is_for_its_own_material_only() {
+    fn the_slope_rule_replaces_one_material_only() {
         let shading = shading();
         let layers = |degrees, id| -> Vec<(u32, f32)> {
             let mut found = vec![(2, 0.0), (8, 0.0), (6, 0.0)];
@@ -463,7 +460,7 @@ mod tests {
         assert_eq!(bytes[4120..], [0; 8]);
     }
 
-    /// A ball of stripes, some of them unset.
+    /// Meshes a ball of stripes, some of them unset.
     fn mesh(block: Region) -> BlockMesh {
         let mut cells = DenseBox::new(block.grow(PAD));
         for at in block.grow(PAD).voxels() {
@@ -481,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_share_vertices_cover_them_alike() {
+    fn blocks_that_share_vertices_agree_on_samples() {
         let shading = shading();
         let samples = |mesh: &BlockMesh| -> std::collections::BTreeMap<_, Vec<Sample>> {
             let of = |i: usize| (mesh.solid.keys[i], shading.vertex(&mesh.solid, i).collect());
@@ -494,7 +491,7 @@ mod tests {
         let count = shared.inspect(|(key, samples)| assert_eq!(&right[key], *samples)).count();
         assert!(count > 40, "{count}");
         let most = left.values().map(Vec::len).max();
-        assert!(most > Some(9) && most <= Some(MOST_SAMPLES), "{most:?}");
+        assert!(most > Some(9) && most <= Some(MAX_SAMPLES), "{most:?}");
         for samples in left.values().chain(right.values()) {
             let sum: f32 = samples.iter().map(|sample| sample.weight).sum();
             assert!((sum - 1.0).abs() < 1e-5 && samples.iter().all(|s| s.weight > 0.0));

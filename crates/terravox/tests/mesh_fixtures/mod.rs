@@ -1,4 +1,4 @@
-//! Cells to mesh, and what several tests of meshes need.
+//! Cells, tables and checks for tests of meshes.
 #![allow(dead_code)]
 
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
 use terravox::voxel::{Cell, DenseBox, Material, MaterialTable, Region, SurfaceShape, VoxelPos};
 
-/// Xorshift: numbers that are the same on every machine.
+/// Xorshift random numbers, the same on every machine.
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -25,12 +25,12 @@ impl Numbers {
         self.next() % n
     }
 
-    /// In 0..1.
+    /// Returns a number in 0..1.
     pub fn unit(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 53) as f64
     }
 
-    /// A direction.
+    /// Returns a unit vector.
     pub fn direction(&mut self) -> [f64; 3] {
         loop {
             let v = [0; 3].map(|_| 2.0 * self.unit() - 1.0);
@@ -58,13 +58,13 @@ pub fn centre(p: VoxelPos) -> [f64; 3] {
     p.to_array().map(|c| f64::from(c) + 0.5)
 }
 
-/// The cell that `distance` (inside positive) from the surface fills: clamp(½ + d).
+/// Returns the cell whose centre is `distance` cells inside the surface: filled by clamp(½ + d).
 pub fn filled(material: u8, distance: f64) -> Cell {
     let units = ((0.5 + distance).clamp(0.0, 1.0) * 256.0).round() as i32;
     if units < 1 { Cell::AIR } else { Cell::new(material, (units - 1) as u8) }
 }
 
-/// A box over `region`, padding included.
+/// Makes a box over `region` and its padding.
 pub fn padded(region: Region, cell: impl Fn(VoxelPos) -> Cell) -> DenseBox {
     let mut cells = DenseBox::new(region.grow(PAD));
     for p in cells.region().voxels() {
@@ -73,7 +73,7 @@ pub fn padded(region: Region, cell: impl Fn(VoxelPos) -> Cell) -> DenseBox {
     cells
 }
 
-/// The part of `cells` in `region`, air and no water beyond.
+/// Returns the part of `cells` in `region`, with air beyond `cells`.
 pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
     let mut part = DenseBox::new(region);
     for p in region.intersect(cells.region()).voxels() {
@@ -83,7 +83,7 @@ pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
     part
 }
 
-/// A table in which materials 2.. have the five shapes in turn.
+/// Returns a table in which materials from 2 on have the five shapes in turn.
 pub fn shaped_table() -> MaterialTable {
     let mut table = MaterialTable::default();
     let shapes = [
@@ -99,7 +99,7 @@ pub fn shaped_table() -> MaterialTable {
     table
 }
 
-/// A table in which all solids have one shape.
+/// Returns a table in which all solids have one shape.
 pub fn table_of(shape: SurfaceShape) -> MaterialTable {
     let mut table = MaterialTable::default();
     for id in 2..23 {
@@ -108,7 +108,7 @@ pub fn table_of(shape: SurfaceShape) -> MaterialTable {
     table
 }
 
-/// A table whose kinds are not the usual ones: 0 air; 1, 4 and 7 liquid.
+/// Returns a table with unusual kinds: 0 is air; 1, 4 and 7 are liquid.
 pub fn unusual_table() -> MaterialTable {
     let mut materials: Vec<Material> = MaterialTable::default().materials().to_vec();
     materials[4].kind = terravox::voxel::Kind::Liquid;
@@ -116,15 +116,14 @@ pub fn unusual_table() -> MaterialTable {
     MaterialTable::new(materials)
 }
 
-/// A table in which water is solid, and 4 is the only liquid.
+/// Returns a table without liquids: water is solid.
 pub fn solid_water_table() -> MaterialTable {
     let mut materials: Vec<Material> = MaterialTable::default().materials().to_vec();
     materials[1].kind = terravox::voxel::Kind::Solid;
-    materials[4].kind = terravox::voxel::Kind::Liquid;
     MaterialTable::new(materials)
 }
 
-/// Cells at random: `solid` and `liquid` are shares in percent; some solids hold water.
+/// Makes random cells: `solid` and `liquid` are in percent; some solids hold water.
 pub fn noise(region: Region, seed: u64, solid: u64, liquid: u64) -> DenseBox {
     let mut numbers = Numbers::new(seed);
     let mut cells = DenseBox::new(region);
@@ -143,7 +142,7 @@ pub fn noise(region: Region, seed: u64, solid: u64, liquid: u64) -> DenseBox {
     cells
 }
 
-/// Rolling ground of several materials with a lake: what terrain looks like.
+/// Makes rolling ground of several materials with a lake, like real terrain.
 pub fn hills(region: Region, water_level: f64) -> DenseBox {
     let mut cells = DenseBox::new(region);
     for p in region.voxels() {
@@ -167,7 +166,7 @@ pub fn hills(region: Region, water_level: f64) -> DenseBox {
     cells
 }
 
-/// Blocks of `edge` that cover `region`.
+/// Returns blocks of `edge` that cover `region`.
 pub fn blocks(region: Region, edge: i32) -> Vec<Region> {
     let step = |a: i32, b: i32| (a..b).step_by(edge as usize);
     let mut blocks = Vec::new();
@@ -194,7 +193,7 @@ pub struct Welded {
 }
 
 impl Welded {
-    /// Adds a block's surface. A vertex that is there already must be the same bits.
+    /// Adds a block's surface. Vertices that are there already must have the same bits.
     pub fn add(&mut self, block: Region, surface: &Surface) {
         let min = block.min.to_array().map(f64::from);
         let mut numbers = Vec::new();
@@ -214,12 +213,12 @@ impl Welded {
         self.triangles.extend(surface.triangles().map(|t| t.map(|v| numbers[v as usize])));
     }
 
-    /// The solid surface of `cells` over `region`, by blocks of `edge`.
+    /// Meshes and welds the solid surface of `cells` over `region`, by blocks of `edge`.
     pub fn solid(cells: &DenseBox, region: Region, edge: i32, table: &MaterialTable) -> Welded {
         Welded::of(cells, region, edge, table, |mesh| &mesh.solid)
     }
 
-    /// The liquid surface of `cells` over `region`, by blocks of `edge`.
+    /// Meshes and welds the liquid surface of `cells` over `region`, by blocks of `edge`.
     pub fn liquid(cells: &DenseBox, region: Region, edge: i32, table: &MaterialTable) -> Welded {
         Welded::of(cells, region, edge, table, |mesh| &mesh.liquid)
     }
@@ -240,7 +239,7 @@ impl Welded {
         welded
     }
 
-    /// Directed edges and how often each is used.
+    /// Counts how often each directed edge is used.
     pub fn edges(&self) -> HashMap<[u32; 2], usize> {
         let mut edges = HashMap::new();
         for t in &self.triangles {
@@ -275,7 +274,7 @@ impl Welded {
         for (v, link) in around.iter().enumerate() {
             assert!(!link.is_empty(), "vertex {v} has no triangle");
             assert!(rims[v] <= 1, "vertex {v} has several rims");
-            // From the rim's start, or from anywhere, all of the link is one walk.
+            // A walk from the rim's start, or from anywhere, must visit the whole link.
             let inner: Vec<u32> = link.values().copied().collect();
             let start = link.keys().find(|a| !inner.contains(a)).or(link.keys().next());
             let mut at = *start.unwrap_or(&0);
@@ -290,7 +289,7 @@ impl Welded {
         }
     }
 
-    /// Enclosed volume.
+    /// Returns the enclosed volume.
     pub fn volume(&self) -> f64 {
         let six = |t: &[u32; 3]| {
             let [a, b, c] = t.map(|v| self.positions[v as usize]);

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::{F32x8, Simd, SimdJob, run_apart};
+use super::vector::{F32x8, Simd, SimdJob, run_apart};
 
 /// No instruction set of our own.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,9 @@ use crate::mesh::rules::vertex::BlockCells;
 use crate::mesh::surface::BlockMesh;
 use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, WATER};
 
-use super::input::SurfaceInput;
+use super::input::{MeshInput, SurfaceInput};
 use super::material_rows::MaterialSet;
 use super::mesh_simd::MeshSimd;
-use super::mesher::MeshInput;
 use super::scratch::{Scratch, SoakedArrays};
 use super::surface::mesh_surface;
 use super::survey::CellKinds;

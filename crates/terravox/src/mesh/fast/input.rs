@@ -1,9 +1,19 @@
-//! The cells of one surface, as the steps of the mesher read them.
+//! The cells of a block and of one surface, as the steps of the mesher read them.
 
 use crate::mesh::rules::hull::HullFeatures;
-use crate::voxel::SurfaceShape;
+use crate::voxel::{DenseBox, MaterialTable, SurfaceShape};
 
 use super::material_rows::MaterialSet;
+
+/// What is meshed.
+#[derive(Clone, Copy)]
+pub(crate) struct MeshInput<'a> {
+    /// The padded cells.
+    pub cells: &'a DenseBox,
+    pub table: &'a MaterialTable,
+    /// Whether keys are written.
+    pub is_keyed: bool,
+}
 
 /// One surface's cells.
 pub(super) struct SurfaceInput<'a, C> {

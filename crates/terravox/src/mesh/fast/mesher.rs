@@ -3,13 +3,13 @@
 use crate::math::lanes::InstructionSet;
 use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::BlockMesh;
-use crate::voxel::{DenseBox, MaterialTable};
 
 use super::active::{self, ActiveCorner};
 use super::bits::RowGrid;
 use super::block::{BlockJob, MeshScope, SurfaceKind};
 use super::faces::LeftOutFace;
 use super::hull::{CornerVertex, HullVertices};
+use super::input::MeshInput;
 use super::numbers::vertex_number;
 use super::scratch::Scratch;
 
@@ -18,16 +18,6 @@ use super::scratch::Scratch;
 pub(crate) struct FastMesher {
     instructions: InstructionSet,
     scratch: Scratch,
-}
-
-/// What is meshed.
-#[derive(Clone, Copy)]
-pub(crate) struct MeshInput<'a> {
-    /// The padded cells.
-    pub cells: &'a DenseBox,
-    pub table: &'a MaterialTable,
-    /// Whether keys are written.
-    pub is_keyed: bool,
 }
 
 /// Which corners of the hull are treated apart.

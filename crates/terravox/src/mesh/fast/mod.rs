@@ -51,4 +51,5 @@ pub(crate) use active::ActiveCorner;
 pub(super) use block::SurfaceKind;
 pub(super) use faces::LeftOutFace;
 pub(super) use hull::{CornerVertex, HullVertices};
-pub(super) use mesher::{FastMesher, HullRequest, MeshInput};
+pub(super) use input::MeshInput;
+pub(super) use mesher::{FastMesher, HullRequest};

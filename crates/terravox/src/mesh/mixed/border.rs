@@ -19,10 +19,10 @@ use crate::mesh::rules::split::EdgeQuadrant;
 use crate::mesh::surface::{Surface, VertexKey};
 use crate::voxel::VoxelPos;
 
-use super::cells::{BorderCells, CornerCells, FineLayer};
+use super::cells::{CornerCells, FineLayer};
 use super::corners::{BorderCorner, BorderCorners, NO_VERTICES};
-use super::lattice::{QUANTA, round};
-use super::levels::{LatticePoint, LevelSources, LevelSurfaces, MipSpan};
+use super::lattice::{MipSpan, QUANTA, round};
+use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
 use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 use super::ring::FaceRing;
 
@@ -43,23 +43,6 @@ pub(super) struct BorderScratch {
     loose_triangles: Vec<[u32; 3]>,
     loose_materials: Vec<u8>,
     faces: Vec<LeftOutFace>,
-}
-
-/// Returns the inside cells of a row of a place on a side across `axis`, from `cell` on, with
-/// their indices.
-fn inside_cells_of_place<C: Cells>(
-    cells: &BorderCells<'_, C>,
-    mut cell: [i32; 3],
-    axis: usize,
-) -> impl Iterator<Item = ([i32; 3], usize)> {
-    let (own, u) = (&cells.own, SIDE_AXES[axis][0]);
-    let steps = own.steps();
-    let mut i = (0..3).map(|a| (cell[a] + PAD) as usize * steps[a]).sum::<usize>();
-    (0..cells.lattice.cells / 8).filter_map(move |_| {
-        let current = (cell, i);
-        (cell[u], i) = (cell[u] + 1, i + steps[u]);
-        own.inside(current.1).then_some(current)
-    })
 }
 
 /// Writes the border of one surface.
@@ -211,7 +194,7 @@ impl<C: Cells> BorderWriter<'_, C> {
     /// Writes the faces between the inside cells of a place on a side and coarser cells.
     fn whole_faces(&mut self, first: [i32; 3], direction: Direction) {
         let cells = self.sources.cells;
-        for (cell, i) in inside_cells_of_place(cells, first, direction.axis) {
+        for (cell, i) in cells.inside_own_cells(first, direction.axis) {
             if self.is_exposed(cell, direction) {
                 self.whole_face(cell, i, direction);
             }
@@ -242,7 +225,7 @@ impl<C: Cells> BorderWriter<'_, C> {
         let steps = layer.steps();
         let shift = lattice.shift(lattice.mip) - lattice.shift(mip);
         let (count, size) = (1 << shift, lattice.size(mip));
-        for (cell, i) in inside_cells_of_place(cells, first, axis) {
+        for (cell, i) in cells.inside_own_cells(first, axis) {
             let low = cell.map(|at| at << shift);
             let beyond = |a: usize| (low[a] - start[a]) as usize * steps[a];
             let first = beyond(u) + beyond(v);

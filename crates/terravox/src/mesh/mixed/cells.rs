@@ -8,9 +8,8 @@ use crate::mesh::rules::face::Direction;
 use crate::mesh::rules::hull::{HullFeatures, INSIDE, sides};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
 
-use super::lattice::LocalLattice;
-use super::levels::MipSpan;
-use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips};
+use super::lattice::{LocalLattice, MipSpan};
+use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 
 /// Most mips by which cells that are read are coarser than the block: one more than touch it, to
 /// morph to.
@@ -302,6 +301,23 @@ impl<'a, C: Cells> BorderCells<'a, C> {
             low: &boxes.low,
             slots: &boxes.slots,
         }
+    }
+
+    /// Returns the block's inside cells in a row of a place on a side across `axis`, from `cell`
+    /// on, with their indices.
+    pub(super) fn inside_own_cells(
+        &self,
+        mut cell: [i32; 3],
+        axis: usize,
+    ) -> impl Iterator<Item = ([i32; 3], usize)> {
+        let (own, u) = (&self.own, SIDE_AXES[axis][0]);
+        let steps = own.steps();
+        let mut i = (0..3).map(|a| (cell[a] + PAD) as usize * steps[a]).sum::<usize>();
+        (0..self.lattice.cells / 8).filter_map(move |_| {
+            let current = (cell, i);
+            (cell[u], i) = (cell[u] + 1, i + steps[u]);
+            own.inside(current.1).then_some(current)
+        })
     }
 
     /// Returns the cell that is shown in the unit at `at`, in or beside the block.

@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::mesh::rules::corner::CornerSheets;
 use crate::mesh::rules::hull::{HullFeatures, side_direction};
 
-use super::lattice::LocalLattice;
-use super::levels::{MipSpan, packed};
+use super::lattice::{LocalLattice, MipSpan, packed};
 use super::neighbours::{HullMips, SIDE_AXES};
 
 /// No sheet has a vertex yet.

@@ -9,6 +9,13 @@ use super::neighbours::{MAX_MIP_STEPS, NeighbourMips};
 /// Quanta per unit.
 pub(super) const QUANTA: i32 = 4096;
 
+/// The finest and the coarsest mip around a corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MipSpan {
+    pub finest: u8,
+    pub coarsest: u8,
+}
+
 /// The lattice of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalLattice<'a> {
@@ -68,6 +75,12 @@ impl<'a> LocalLattice<'a> {
     pub(super) fn quanta(&self) -> i32 {
         QUANTA << (self.mip - self.unit)
     }
+}
+
+/// Packs a corner of the hull into one number: coordinates are less than 1024.
+#[inline]
+pub(super) fn packed(at: [i32; 3]) -> u32 {
+    (at[0] | at[1] << 10 | at[2] << 20) as u32
 }
 
 /// Rounds `sum / count` to the nearest multiple of `unit`, ties to the even multiple, as f32

@@ -19,7 +19,7 @@ use crate::mesh::surface::BlockMesh;
 use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::cells::{BorderCells, CoarseBox, MAX_COARSER_STEPS};
-use super::lattice::{LocalLattice, QUANTA, round};
+use super::lattice::{LocalLattice, MipSpan, QUANTA, packed, round};
 
 /// A vertex: quanta from the block's min corner, and its unit normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,13 +34,6 @@ impl LatticePoint {
         let scale = 1.0 / lattice.quanta() as f32;
         targets.push(self.position.map(|p| p as f32 * scale), self.normal, step);
     }
-}
-
-/// The finest and the coarsest mip around a corner.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MipSpan {
-    pub finest: u8,
-    pub coarsest: u8,
 }
 
 /// What vertices are placed by.
@@ -252,12 +245,6 @@ impl LevelSurfaces {
             is_thin
         })
     }
-}
-
-/// Packs a corner of the hull into one number: coordinates are less than 1024.
-#[inline]
-pub(super) fn packed(at: [i32; 3]) -> u32 {
-    (at[0] | at[1] << 10 | at[2] << 20) as u32
 }
 
 /// Returns the sheet of a corner that faces a direction most, the first on a tie.

@@ -26,7 +26,7 @@ pub fn morph_depends_on(block: MipBlock, around: &NeighbourMips) -> Region {
 
 /// Meshes blocks among blocks of other mips. Reused between blocks.
 #[derive(Debug, Default)]
-pub(in crate::mesh) struct MixedMesher {
+pub(crate) struct MixedMesher {
     boxes: BorderBoxes,
     scratch: BorderScratch,
     /// Meshed into when only vertices are wanted.
@@ -34,7 +34,7 @@ pub(in crate::mesh) struct MixedMesher {
 }
 
 /// A block to be meshed, and what is around it.
-pub(in crate::mesh) struct MixedRequest<'a> {
+pub(crate) struct MixedRequest<'a> {
     /// The block, in its cells.
     pub own: Region,
     pub around: &'a NeighbourMips,
@@ -59,7 +59,7 @@ struct BlockContext<'a> {
 
 impl MixedMesher {
     /// Meshes a block as [`Mesher::mesh_mixed`](crate::mesh::Mesher::mesh_mixed) does.
-    pub(in crate::mesh) fn mesh(
+    pub(crate) fn mesh(
         &mut self,
         fast: &mut FastMesher,
         request: &MixedRequest<'_>,

@@ -117,7 +117,7 @@ impl NeighbourMips {
     }
 
     /// Returns which mips lie across each feature.
-    pub(in crate::mesh) fn hull_mips(&self) -> HullMips {
+    pub(crate) fn hull_mips(&self) -> HullMips {
         let mut across = [0; 27];
         for (number, steps) in across.iter_mut().enumerate().filter(|at| at.0 != INSIDE) {
             for row in self.across(sides(number)) {
@@ -138,7 +138,7 @@ const UNKNOWN_BIT: u8 = 1 << 7;
 
 /// The mips across each feature of a block's hull.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mesh) struct HullMips {
+pub(crate) struct HullMips {
     /// Bit [`MAX_MIP_STEPS`] for the block's mip, lower ones for finer, higher for coarser.
     across: [u8; 27],
 }
@@ -150,7 +150,7 @@ impl HullMips {
     }
 
     /// Returns the features that touch another mip or an unknown place.
-    pub(in crate::mesh) fn foreign(&self) -> HullFeatures {
+    pub(crate) fn foreign(&self) -> HullFeatures {
         self.touching(!(1 << MAX_MIP_STEPS))
     }
 

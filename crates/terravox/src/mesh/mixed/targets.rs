@@ -6,8 +6,8 @@ use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::Surface;
 
 use super::cells::MAX_COARSER_STEPS;
-use super::lattice::LocalLattice;
-use super::levels::{LatticePoint, LevelSources, LevelSurfaces, MipSpan};
+use super::lattice::{LocalLattice, MipSpan};
+use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
 use super::neighbours::HullMips;
 
 /// Returns, by mips coarser than the block's less 1, the features at whose corners vertices may

@@ -2,7 +2,7 @@ use super::*;
 use crate::mesh::{BlockMesh, MAX_EDGE};
 use proptest::prelude::*;
 
-/// The slow twin of the unpacking: all bits of a vertex as one number, in f64.
+/// The slow twin of unpacking: reads single bits, computes in f64.
 fn unpacked(bytes: &[u8]) -> ([f64; 3], [f64; 3], u32) {
     let bit = |at: usize| u32::from(bytes[at / 8] >> (at % 8) & 1);
     let number = |from: usize, count: usize| (0..count).map(|i| bit(from + i) << i).sum::<u32>();
@@ -17,7 +17,7 @@ fn unpacked(bytes: &[u8]) -> ([f64; 3], [f64; 3], u32) {
     (position, [x, y, z].map(|v| v / length), number(86, 10))
 }
 
-/// Degrees between two directions.
+/// Returns the angle between two directions, degrees.
 fn degrees(a: [f64; 3], b: [f64; 3]) -> f64 {
     let cross =
         [0, 1, 2].map(|i| a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3]);
@@ -29,7 +29,7 @@ fn unit(v: [f32; 3]) -> [f32; 3] {
     crate::mesh::unit_normal(v, [0.0, 1.0, 0.0])
 }
 
-/// All weights that the vertices of cells can have, and the cells.
+/// Returns all weights that the vertices of cells can have, with the numbers of cells.
 fn all_weights() -> Vec<([u8; 4], [u32; 4])> {
     let mut all = Vec::new();
     for code in 0..9u32.pow(4) {
@@ -45,14 +45,14 @@ fn all_weights() -> Vec<([u8; 4], [u32; 4])> {
 
 proptest! {
     #[test]
-    fn what_was_packed_is_unpacked(
-        quanta in prop::array::uniform3(0..1u32 << 22),
+    fn unpacking_reverses_packing(
+        steps in prop::array::uniform3(0..1u32 << 22),
         direction in prop::array::uniform3(-1.0f32..1.0),
         materials in any::<[u8; 4]>(),
         which in any::<prop::sample::Index>(),
         step in 0..4u8,
     ) {
-        let position = quanta.map(|q| (f64::from(q) / 32768.0 - 32.0) as f32);
+        let position = steps.map(|q| (f64::from(q) / 32768.0 - 32.0) as f32);
         let normal = unit(direction);
         let all = all_weights();
         let weights = all[which.index(all.len())].0;
@@ -124,7 +124,7 @@ fn normals_are_at_most_a_quarter_of_a_degree_off() {
 }
 
 #[test]
-fn directions_along_axes_are_exact_and_none_is_up() {
+fn normals_along_axes_are_exact_and_invalid_ones_become_up() {
     let packed = |normal| PackedVertex::new([0.0; 3], normal, [0; 4], [255, 0, 0, 0]).normal();
     for axis in 0..3 {
         for way in [1.0, -1.0] {
@@ -133,8 +133,8 @@ fn directions_along_axes_are_exact_and_none_is_up() {
             assert_eq!(packed(normal), normal);
         }
     }
-    for none in [[0.0; 3], [-0.0; 3], [f32::NAN, 1.0, 0.0], [f32::INFINITY, 0.0, 0.0]] {
-        assert_eq!(packed(none), [0.0, 1.0, 0.0]);
+    for invalid in [[0.0; 3], [-0.0; 3], [f32::NAN, 1.0, 0.0], [f32::INFINITY, 0.0, 0.0]] {
+        assert_eq!(packed(invalid), [0.0, 1.0, 0.0]);
     }
     assert_eq!(packed([-0.0, -1.0, 0.0]), packed([0.0, -1.0, -0.0]));
 }
@@ -179,7 +179,7 @@ fn bytes_are_as_documented() {
     assert_eq!((size_of::<PackedVertex>(), size_of::<PackedTarget>()), (16, 12));
 }
 
-/// So many vertices in a row, with triangles to the last.
+/// Makes a fan of `count` vertices.
 fn surface(count: usize) -> Surface {
     let mut surface = Surface::default();
     for i in 0..count {
@@ -193,7 +193,7 @@ fn surface(count: usize) -> Surface {
 }
 
 #[test]
-fn indices_are_as_narrow_as_they_can_be() {
+fn indices_have_the_smallest_type_that_fits() {
     let mut packed = PackedSurface::default();
     for count in [0, 1, 65_535, 65_536, 3] {
         let surface = surface(count);
@@ -218,7 +218,7 @@ fn indices_are_as_narrow_as_they_can_be() {
 }
 
 #[test]
-fn an_empty_mesh_is_empty_and_targets_come_and_go() {
+fn packing_replaces_all_content() {
     let mut packed = PackedSurface::default();
     BlockMesh::new().solid.pack(&mut packed);
     assert_eq!(packed, PackedSurface::default());

@@ -9,7 +9,7 @@ const REACH: i32 = shore_reach(0);
 
 const SAND: u8 = 6;
 
-/// A grid of `cells`, which `fill` makes and to whose solid ones it may give water.
+/// Makes a grid; `fill` returns each cell and the water that it holds.
 fn grid_of(region: Region, fill: impl Fn(VoxelPos) -> (Cell, Option<u8>)) -> VoxelGrid {
     let mut cells = DenseBox::new(region);
     for at in region.voxels() {
@@ -29,7 +29,7 @@ fn sorted(shores: &mut Shores, grid: &Snapshot, mip: u8, region: Region) -> Vec<
     carried
 }
 
-/// Cells of few levels on few heights, so that much of it is shore; some are walls.
+/// Makes random cells of few levels and heights, so that many are shore; some are walls.
 fn watery(seed: u64, origin: VoxelPos) -> VoxelGrid {
     let mut numbers = Numbers::new(seed);
     let size = [40, 4, 40];
@@ -238,7 +238,7 @@ fn the_end_of_a_shore_takes_a_higher_level_that_comes_later() {
     assert_eq!(carried_at(&pan(pools), [1, 1, 0]), Some(250), "half a cell of ground");
 }
 
-/// The vertices of one surface of the block, around the column at 0, 0.
+/// Returns the heights of the vertices of one surface, around the column at 0, 0.
 fn heights(grid: &VoxelGrid, surface: fn(&BlockMesh) -> &Surface) -> Vec<f32> {
     let (mut cells, mut mesh) = (DenseBox::default(), BlockMesh::new());
     let block = Region::new([-4, 0, -4], [4, 8, 4]);

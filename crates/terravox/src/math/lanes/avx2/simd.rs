@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::{F32x8, Simd, SimdJob};
+use super::vector::{F32x8, Simd, SimdJob};
 
 /// Exists only where AVX2, BMI1, BMI2 and POPCNT were detected.
 #[derive(Clone, Copy, Debug)]

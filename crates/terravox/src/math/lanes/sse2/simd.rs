@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::{F32x8, Simd, SimdJob, run_apart};
+use super::vector::{F32x8, Simd, SimdJob, run_apart};
 
 /// The baseline of x86-64.
 #[derive(Clone, Copy, Debug)]

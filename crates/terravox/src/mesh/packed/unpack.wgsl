@@ -18,7 +18,7 @@ fn packed_normal(word: vec2<u32>) -> vec3<f32> {
     return normalize(vec3<f32>(flat.x + turned.x, y, flat.y + turned.y));
 }
 
-// In 255ths.
+// Weights, of 255.
 fn packed_weights(word: u32) -> vec4<u32> {
     let counts = vec4<u32>(extractBits(word, 22u, 3u) + 1u, extractBits(word, 25u, 3u),
                            extractBits(word, 28u, 2u), word >> 30u);

@@ -1,34 +1,33 @@
-//! Water that ground carries at a shore: how far a liquid surface goes on over solid cells.
+//! Water that ground carries at a shore: how far a liquid surface continues over solid cells.
 //!
-//! Files store water in cells that are water and nothing else. A beach rises through its
-//! cells slowly, so that the ground of many cells beside the last one of water still lies
-//! lower than the water does; a surface that ended with the water's own cells would follow
-//! their corners, in teeth as long as the beach is even. So a solid cell beside water holds
-//! it too, up to the same level, and so do the next ones, until the ground has risen.
+//! Files store water in cells that contain water only. A beach rises slowly, so the ground of many
+//! cells beside the last water cell is still lower than the water. A surface that ended at the
+//! water's own cells would follow their corners and be jagged where the beach is flat. So solid
+//! cells beside water hold it too, at the same level, until the ground has risen.
 //!
 //! The rule, at one mip:
 //! - *Sources* are cells of water, and solid ones that hold water, with air above them.
-//! - A solid cell can *carry* water if air is above it, none is below it nor at its four
-//!   sides (the water would fall there), and it holds none. At coarse mips it may hold some:
-//!   of finer cells it knows the mean share, which is less than the level.
-//! - Level by level of distance from the sources along x and z, up to [`shore_reach`] steps, a
-//!   cell that can carry water takes the highest level of those beside it that took theirs a
-//!   step before. If its ground lies lower, it keeps that and passes it on; else the shore
-//!   ends in it, unless a higher level comes by later.
-//! - Ground that goes on one layer higher, with air above it and none below, ends the shore
-//!   too: if the water beside it, a layer lower, fills seven eighths of its cell, it takes the
-//!   lowest level, and passes on none. A film on the water or a first step would hide the
-//!   water's end else, and show it where the ground's surface has not risen yet.
+//! - A solid cell can *carry* water if it has air above it, has no air below it nor at its four
+//!   sides (the water would fall there), and holds no water. At coarse mips it may hold some: the
+//!   mean of finer cells, which is less than the level.
+//! - In steps along x and z from the sources, up to [`shore_reach`], a cell that can carry water
+//!   takes the highest level among its neighbours that took theirs one step before. If its ground
+//!   is lower than that, it keeps the level and passes it on. Else the shore ends in it, unless a
+//!   higher level arrives later.
+//! - Ground one layer higher, with air above and none below, ends the shore too: if the water
+//!   beside it, a layer lower, fills at least 7/8 of its cell, it takes the lowest level and passes
+//!   nothing on. Otherwise a film on the water or a first step would expose the water's end where
+//!   the ground's surface has not risen yet.
 //!
-//! So the result depends on cells of the mip alone, whatever box is asked for.
+//! So the result depends on cells of one mip alone, and not on the box that is read.
 
 use crate::voxel::{
     DenseBox, Kind, Known, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
 };
 
 /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
-/// and z: 12 voxels, and one cell at least. So what a block's vertices depend on lies in the
-/// blocks that touch it: those are 32 voxels wide and at most three mips finer.
+/// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in the
+/// blocks that touch it, which are 32 voxels wide and at most three mips finer.
 pub const fn shore_reach(mip: u8) -> i32 {
     match mip {
         0..=3 => 12 >> mip,
@@ -36,18 +35,18 @@ pub const fn shore_reach(mip: u8) -> i32 {
     }
 }
 
-/// Least level, 1 to 256, of water that goes on into ground one layer higher.
+/// Lowest level, 1 to 256, of water that continues into ground one layer higher.
 const MIN_CLIMB_LEVEL: u16 = 224;
 
-/// Mips above the one asked for at which a region is searched for water.
-const SEARCH_MIPS: u8 = 3;
+/// Mips coarser than the requested one at which a region is searched for water.
+const SEARCH_STEPS: u8 = 3;
 
-/// Mips above the one asked for at which a region is searched first: there most are seen to be
-/// dry, and for voxels those cells lie together in pages.
-const FIRST_SEARCH_MIPS: u8 = 4;
+/// Mips coarser than the requested one at which a region is searched first: most dry regions are
+/// recognised there, and for voxels those cells lie together in pages.
+const FIRST_SEARCH_STEPS: u8 = 4;
 
-/// Most cells that [`Shores::is_dry`] searches: a larger region is not worth the search.
-const MAX_SEARCHED: u64 = 1 << 18;
+/// Most cells that [`Shores::is_dry`] searches: larger regions are not worth it.
+const MAX_SEARCHED_CELLS: u64 = 1 << 18;
 
 /// Returns the cells of `mip` on which the water carried in `region` depends; these are also the
 /// cells whose carried water depends on cells in `region`, since both reach equally far.
@@ -60,13 +59,14 @@ pub fn shore_depends_on(region: Region, mip: u8) -> Region {
     )
 }
 
-/// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread.
+/// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread and reuse
+/// it.
 ///
 /// ```
 /// use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 /// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 ///
-/// // Water beside ground that is half as high: its surface goes on over the ground.
+/// // Water beside ground that is half as high: its surface continues over the ground.
 /// let mut grid = VoxelGrid::new(GridOptions::default());
 /// let mut cells = DenseBox::new(Region::new([0, 0, 0], [8, 2, 8]));
 /// for p in cells.region().voxels() {
@@ -84,22 +84,24 @@ pub fn shore_depends_on(region: Region, mip: u8) -> Region {
 /// ```
 #[derive(Debug, Default)]
 pub struct Shores {
+    /// The cells that are searched, or that water spreads over.
     wide: DenseBox,
-    /// By cell of `wide`: its level, 1 to 256; 0 if it has none.
+    /// By cell of `wide`: its level, 1 to 256, 0 for none, and flags.
     levels: Vec<u16>,
-    /// Cells that pass on the level that they took at the last step; and those of this one.
+    /// Cells that took their level at the last step and pass it on, with the level.
     front: Vec<(u32, u16)>,
+    /// Cells that took a level at this step.
     next: Vec<u32>,
-    /// All that took any.
+    /// All cells that took a level.
     taken: Vec<u32>,
     carried: Vec<(VoxelPos, u8)>,
 }
 
 impl Shores {
-    /// Makes `out` the cells of `region` at mip `mip`, with the water that shores carry.
+    /// Reads the cells of `region` at mip `mip` into `out`, with the water that shores carry.
     ///
     /// # Errors
-    /// As [`Snapshot::read`]. What is not known beyond the region carries no water into it.
+    /// As [`Snapshot::read`]. Unknown cells beyond the region carry no water into it.
     ///
     /// # Panics
     /// As [`Snapshot::read`], for the region grown by 13 cells along x and z and 2 along y.
@@ -116,7 +118,7 @@ impl Shores {
     }
 
     /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
-    /// Cells of the box that are not as the snapshot knows them stay as they are.
+    /// Cells of the box that differ from the snapshot's do not change.
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`], or the box, grown by 13 cells along x and z and 2
@@ -127,8 +129,8 @@ impl Shores {
         });
     }
 
-    /// As [`Shores::soak`], where `read` reads the cells around: what is shown there may be
-    /// coarser than what is known.
+    /// As [`Shores::soak`], with the cells around from `read`: those shown may be coarser than
+    /// those known.
     pub(crate) fn soak_by(
         &mut self,
         snapshot: &Snapshot,
@@ -161,14 +163,14 @@ impl Shores {
         cells.water_mut().sort_unstable_by_key(|entry| entry.0);
     }
 
-    /// Whether there is no water in `region`, in cells of `mip`. May return false for a dry
-    /// region, never true for a wet one.
+    /// Whether there is no water in `region`, in cells of `mip`. Conservative: may return false
+    /// for a dry region.
     pub(crate) fn is_dry(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> bool {
-        if region.coarser(SEARCH_MIPS.into()).volume() > MAX_SEARCHED {
+        if region.coarser(SEARCH_STEPS.into()).volume() > MAX_SEARCHED_CELLS {
             return false;
         }
-        let is_first_dry = mip + FIRST_SEARCH_MIPS <= MAX_FAR_MIP
-            && self.read_wide(snapshot, mip, FIRST_SEARCH_MIPS, region)
+        let is_first_dry = mip + FIRST_SEARCH_STEPS <= MAX_FAR_MIP
+            && self.read_wide(snapshot, mip, FIRST_SEARCH_STEPS, region)
             && self.wet_cells(snapshot).next().is_none();
         is_first_dry || {
             self.search(snapshot, mip, region);
@@ -176,18 +178,18 @@ impl Shores {
         }
     }
 
-    /// Whether a write of `region`, in voxels, that led from `old` to `new` left water where it
-    /// was, in the cells by which [`Shores::is_dry`] tells. May return false though it did.
+    /// Whether a write of `region`, in voxels, from `old` to `new` left the water unchanged in the
+    /// cells that [`Shores::is_dry`] searches. Conservative: may return false although it did.
     pub(crate) fn leaves_water(&mut self, old: &Snapshot, new: &Snapshot, region: Region) -> bool {
         let mut wet = |snapshot| {
-            self.read_wide(snapshot, 0, SEARCH_MIPS, region);
+            self.read_wide(snapshot, 0, SEARCH_STEPS, region);
             self.wet_cells(snapshot).collect::<Vec<_>>()
         };
-        region.coarser(SEARCH_MIPS.into()).volume() <= MAX_SEARCHED && wet(old) == wet(new)
+        region.coarser(SEARCH_STEPS.into()).volume() <= MAX_SEARCHED_CELLS && wet(old) == wet(new)
     }
 
-    /// Returns where there is water in `region`, in cells of `mip`: the coarser cells by which
-    /// [`Shores::is_dry`] tells, and how many mips coarser they are. An edit has at most
+    /// Returns the cells with water in `region`, in cells of `mip`: the coarser cells that
+    /// [`Shores::is_dry`] searches, and how many mips coarser they are. An edit has at most
     /// [`MAX_EDIT_CELLS`](crate::edit::MAX_EDIT_CELLS), so that about 2²¹ are read.
     pub(crate) fn wet_cubes(
         &mut self,
@@ -199,11 +201,11 @@ impl Shores {
         (self.wet_cells(snapshot).collect(), steps)
     }
 
-    /// Makes `wide` the cells of `region`, in cells of `mip`, at a coarser mip, where they are
-    /// wet wherever a finer cell is; at `mip` itself if the coarser ones are not all known.
-    /// Returns how many mips coarser.
+    /// Reads the cells of `region`, in cells of `mip`, into `wide` at a coarser mip, where a cell
+    /// is wet if one of its finer cells is; at `mip` itself if the coarser ones are not all
+    /// known. Returns how many mips coarser.
     fn search(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> u8 {
-        let steps = SEARCH_MIPS.min(MAX_FAR_MIP - mip);
+        let steps = SEARCH_STEPS.min(MAX_FAR_MIP - mip);
         if self.read_wide(snapshot, mip, steps, region) {
             return steps;
         }
@@ -211,16 +213,16 @@ impl Shores {
         0
     }
 
-    /// Makes `wide` the cells of `region`, in cells of `mip`, `steps` mips coarser. Returns
-    /// whether they tell of all that is known at `mip`; voxels are known by chunks alone, of
-    /// which the coarser mips follow.
+    /// Reads the cells of `region`, in cells of `mip`, into `wide`, `steps` mips coarser. Returns
+    /// whether they cover all cells known at `mip`: always for voxels, which are known by chunks
+    /// alone, and whose coarser mips follow from them.
     fn read_wide(&mut self, snapshot: &Snapshot, mip: u8, steps: u8, region: Region) -> bool {
         let coarse = region.coarser(steps.into());
         let known = snapshot.read_known(coarse, mip + steps, &mut self.wide);
         known == Known::AtMip || mip == 0
     }
 
-    /// Returns the cells of `wide` that are liquid or hold water, in no order.
+    /// Returns the cells of `wide` that are liquid or hold water, unsorted.
     fn wet_cells<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = VoxelPos> + 'a {
         let (kinds, wide) = (snapshot.materials().kinds(), &self.wide);
         let holding = wide.water().iter().map(|&(i, _)| i);
@@ -230,7 +232,7 @@ impl Shores {
         holding.chain(liquid).map(|i| wide.position(i))
     }
 
-    /// The solid cells of `region` that carry water, with their levels, in no order.
+    /// Returns the solid cells of `region` that carry water, with their levels, unsorted.
     #[cfg(test)]
     pub(crate) fn carried(
         &mut self,
@@ -246,14 +248,14 @@ impl Shores {
         &self.carried
     }
 
-    /// Finds what is carried in `region` by the cells in `wide`.
+    /// Finds the cells of `region` that carry water, from the cells in `wide`.
     fn carry(&mut self, materials: &MaterialTable, mip: u8, region: Region) {
         self.carried.clear();
         if materials.kind(WATER) != Kind::Liquid {
             return;
         }
         let Shores { wide, levels, front, next, taken, carried } = self;
-        let ground = Ground::new(wide, materials, mip);
+        let ground = ShoreCells::new(wide, materials, mip);
         ground.sources(levels, front);
         for _ in 0..shore_reach(mip) {
             for &(from, level) in front.iter() {
@@ -292,33 +294,33 @@ impl Shores {
 
 /// The bits of a level: 256ths of a cell.
 const LEVEL_MASK: u16 = 0x3ff;
-/// The cell carries water that it does not hold.
+/// Flag: the cell carries water that it does not hold.
 const CARRIED: u16 = 0x400;
-/// It took its level at this step.
+/// Flag: it took its level at this step.
 const FRESH: u16 = 0x800;
-/// It keeps its level, and passed it on.
+/// Flag: it keeps its level, and has passed it on.
 const SETTLED: u16 = 0x1000;
 
-/// A box of cells, by what its ground can carry.
-struct Ground<'a> {
+/// A box of cells over which water spreads.
+struct ShoreCells<'a> {
     cells: &'a DenseBox,
     kinds: &'a [Kind; 256],
-    /// Whether cells that hold water may carry more: what they hold is a mean.
-    means: bool,
+    /// Whether cells that hold water may carry more: at coarse mips they hold a mean.
+    holds_means: bool,
     size: [usize; 3],
 }
 
-impl<'a> Ground<'a> {
-    fn new(cells: &'a DenseBox, materials: &'a MaterialTable, mip: u8) -> Ground<'a> {
+impl<'a> ShoreCells<'a> {
+    fn new(cells: &'a DenseBox, materials: &'a MaterialTable, mip: u8) -> ShoreCells<'a> {
         let size = cells.region().size();
-        Ground { cells, kinds: materials.kinds(), means: mip > 0, size }
+        ShoreCells { cells, kinds: materials.kinds(), holds_means: mip > 0, size }
     }
 
     fn kind(&self, i: usize) -> Kind {
         self.kinds[usize::from(self.cells.materials()[i])]
     }
 
-    /// Index steps to the next cell along x, z, y.
+    /// Returns the index steps to the next cell along x, z, y.
     fn steps(&self) -> [usize; 3] {
         [1, self.size[0], self.size[0] * self.size[2]]
     }
@@ -329,20 +331,20 @@ impl<'a> Ground<'a> {
         self.cells.region().min + VoxelPos::from(at)
     }
 
-    /// Whether a cell has others on all sides in the box.
+    /// Whether a cell has neighbours on all sides in the box.
     fn is_inner(&self, i: usize) -> bool {
         let [sx, sy, sz] = self.size;
         let (x, y, z) = (i % sx, i / (sx * sz), i / sx % sz);
         x > 0 && x + 1 < sx && y > 0 && y + 1 < sy && z > 0 && z + 1 < sz
     }
 
-    /// The inner cells at the four sides of an inner one.
+    /// Returns the inner cells at the four sides of an inner one.
     fn beside(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let [x, z, _] = self.steps();
         [i - x, i + x, i - z, i + z].into_iter().filter(|&at| self.is_inner(at))
     }
 
-    /// The cells that take water of `level` from the one beside them, with what they take.
+    /// Returns the cells that may take water of `level` from `from`, with the level they take.
     fn offers(&self, from: usize, level: u16) -> impl Iterator<Item = (usize, u16)> + '_ {
         let above = self.steps()[2];
         let beside = self.beside(from).filter(|&to| self.can_carry(to)).map(move |to| (to, level));
@@ -351,7 +353,7 @@ impl<'a> Ground<'a> {
         beside.chain(climbs.filter(|&to| self.can_end(to)).map(|to| (to, 1)))
     }
 
-    /// Writes the levels of all sources, and lists those that have ground beside them.
+    /// Writes the levels of all sources, and lists those beside solid cells.
     fn sources(&self, levels: &mut Vec<u16>, front: &mut Vec<(u32, u16)>) {
         levels.clear();
         levels.resize(self.cells.len(), 0);
@@ -377,92 +379,30 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Whether the ground in a cell lies lower than water of `level`.
+    /// Whether the ground in a cell is lower than water of `level`.
     fn lies_below(&self, i: usize, level: u16) -> bool {
         u16::from(self.cells.occupancies()[i]) + 1 < level
     }
 
-    /// Whether the inner cell `i`, beside water, takes some.
+    /// Whether the inner cell `i`, beside water, can carry it.
     fn can_carry(&self, i: usize) -> bool {
         let [x, z, _] = self.steps();
         self.can_end(i) && [i - x, i + x, i - z, i + z].iter().all(|&at| self.kind(at) != Kind::Air)
     }
 
-    /// Whether the cell `i`, on top of one beside water, takes some.
+    /// Whether a shore can end in cell `i`, on top of one beside water.
     fn can_end(&self, i: usize) -> bool {
         let above = self.steps()[2];
         self.kind(i) == Kind::Solid
             && self.is_inner(i)
             && self.kind(i + above) == Kind::Air
             && self.kind(i - above) != Kind::Air
-            && (self.means
+            && (self.holds_means
                 || self.cells.water().binary_search_by_key(&(i as u32), |w| w.0).is_err())
     }
 }
 
 #[cfg(test)]
-pub(crate) mod naive {
-    //! The slow twin: every cell at every step.
-
-    use super::*;
-
-    /// The solid cells of `region` that carry water, with their levels, sorted.
-    pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
-        let around = shore_depends_on(region, mip);
-        let mut cells = DenseBox::default();
-        snapshot.read_known(around, mip, &mut cells);
-        let kind = |at: VoxelPos| snapshot.materials().kind(cells.cell(at).material);
-        if snapshot.materials().kind(WATER) != Kind::Liquid {
-            return Vec::new();
-        }
-        let [x, y, z] = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from);
-        let sides = |at: VoxelPos| [at - x, at + x, at - z, at + z];
-        let inner = Region { min: around.min + x + y + z, max: around.max - x - y - z };
-        // By cell: the step at which it took its level, and the level.
-        let mut taken: Vec<Option<(i32, u8)>> = vec![None; cells.len()];
-        for at in inner.voxels().filter(|&at| kind(at + y) == Kind::Air) {
-            let level = match kind(at) {
-                Kind::Liquid if cells.cell(at).material == WATER => Some(cells.cell(at).occupancy),
-                Kind::Solid => cells.water_at(at),
-                _ => None,
-            };
-            taken[cells.index(at)] = level.map(|level| (0, level));
-        }
-        for step in 1..=shore_reach(mip) {
-            let before = taken.clone();
-            // The level that a cell passes on at this step.
-            let passed = |at: VoxelPos| {
-                let (taken, level) = before[cells.index(at)].filter(|_| inner.contains(at))?;
-                let passes = taken == 0 || cells.cell(at).occupancy < level;
-                (taken == step - 1 && passes).then_some(level)
-            };
-            for at in inner.voxels() {
-                let holds = cells.water_at(at).is_some();
-                let may = kind(at) == Kind::Solid
-                    && kind(at + y) == Kind::Air
-                    && kind(at - y) != Kind::Air
-                    && (mip > 0 || !holds)
-                    && before[cells.index(at)]
-                        .is_none_or(|(step, level)| step == 0 || cells.cell(at).occupancy >= level);
-                if !may {
-                    continue;
-                }
-                let is_held = sides(at).iter().all(|&side| kind(side) != Kind::Air);
-                let beside = sides(at).into_iter().filter(|_| is_held).filter_map(passed);
-                let lower = sides(at - y).into_iter().filter_map(passed);
-                let climbs =
-                    lower.filter(|&level| u16::from(level) + 1 >= MIN_CLIMB_LEVEL).map(|_| 0);
-                let level = beside.chain(climbs).max();
-                let current = before[cells.index(at)].map(|(_, level)| level);
-                if let Some(level) = level.filter(|&level| Some(level) > current) {
-                    taken[cells.index(at)] = Some((step, level));
-                }
-            }
-        }
-        let carried = |at: VoxelPos| taken[cells.index(at)].filter(|&(step, _)| step > 0);
-        region.voxels().filter_map(|at| carried(at).map(|(_, level)| (at, level))).collect()
-    }
-}
-
+pub(crate) mod naive;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,15 @@
-//! Surfaces as a graphics card reads them: one interleaved vertex of 16 bytes, indices of 2 or
-//! 4 bytes, and 12 bytes more a vertex where it morphs.
+//! Surfaces in GPU buffer formats: one interleaved vertex of 16 bytes, indices of 2 or 4 bytes,
+//! and 12 more bytes per vertex where it morphs.
 //!
-//! Positions lose nothing. Everything a mesher writes lies on a lattice of 2⁻¹⁵ of a cell of
-//! its block (1/4096 of the finest cell that may touch it, [`MOST_STEPS`](super::MOST_STEPS)
-//! mips finer), so 22 bits an axis hold −32 to 96 cells exactly: a block, a group of 2³ and as
-//! far beyond as targets reach. 16 bits would not do: over 64 cells they leave 1/1024 of a
-//! cell, a quarter of the lattice of one mip, and beside a finer block the two sides would
-//! round one vertex to different places, which is a crack.
+//! Positions are lossless. All that a mesher writes lies on a lattice of 2⁻¹⁵ of a cell of its
+//! block (1/4096 of the finest cell that may touch it, [`MAX_MIP_STEPS`](super::MAX_MIP_STEPS)
+//! mips finer), so 22 bits per axis hold −32 to 96 cells exactly: a block, a group of 2³ blocks,
+//! and the farthest targets beyond. 16 bits are not enough: over 64 cells their step is 1/1024 of
+//! a cell, four times that of the lattice of one mip, and beside a finer block the two sides would
+//! round one vertex to different positions, which is a crack.
 //!
-//! Weights are those of at most eight cells, so the numbers of cells say them exactly, in
-//! 10 bits. Normals are octahedral, 10 bits an axis, at most 0.24° off. All of it depends on
+//! Weights are those of at most eight cells, so the numbers of cells encode them exactly, in
+//! 10 bits. Normals are octahedral, 10 bits per axis, at most 0.24° off. Everything depends on
 //! the vertex alone, so blocks that share one agree.
 //!
 //! Source: Cigolle et al., "A Survey of Efficient Representations for Independent Unit
@@ -19,19 +19,19 @@ use super::morph::MorphTargets;
 use super::surface::Surface;
 
 /// Functions in WGSL that unpack what this module packs: `unpack_vertex(vec4<u32>) -> Ground`
-/// and `unpack_target(vec3<u32>) -> Target`. To be put before the source of a shader.
-pub const UNPACK_WGSL: &str = include_str!("packed.wgsl");
+/// and `unpack_target(vec3<u32>) -> Target`. Prepend it to the source of a shader.
+pub const UNPACK_WGSL: &str = include_str!("unpack.wgsl");
 
-/// Positions are in this fraction of a cell.
-const QUANTA: f32 = 32768.0;
+/// Steps of a position per cell.
+const STEPS_PER_CELL: f32 = 32768.0;
 
 /// The lowest position that can be packed, cells.
-const LOWEST: f32 = -32.0;
+const MIN_POSITION_CELLS: f32 = -32.0;
 
-/// Bits of a position along one axis; the rest of its word is for other things.
+/// Bits of a position along one axis; the rest of its word holds other fields.
 const POSITION_BITS: u32 = 22;
 
-/// The number in the middle of 10 bits that stands for 0 in a normal.
+/// The code for 0 in the 10 bits of a normal's component.
 const NORMAL_ZERO: f32 = 511.0;
 
 /// A vertex in 16 bytes. Cast to bytes with [`PackedVertex::to_bytes`] or feature `bytemuck`;
@@ -44,8 +44,8 @@ const NORMAL_ZERO: f32 = 511.0;
 /// | 4–7 | 0–21 | y, as x |
 /// | | 22–31 | normal, along z |
 /// | 8–11 | 0–21 | z, as x |
-/// | | 22–24 | cells of the first material, less 1 |
-/// | | 25–27, 28–29, 30–31 | cells of the second, third and fourth |
+/// | | 22–24 | number of cells of the first material, less 1 |
+/// | | 25–27, 28–29, 30–31 | numbers of cells of the second, third and fourth |
 /// | 12–15 | | material ids |
 ///
 /// ```
@@ -61,19 +61,19 @@ const NORMAL_ZERO: f32 = 511.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "bytemuck", derive(bytemuck::Pod, bytemuck::Zeroable))]
 pub struct PackedVertex {
-    /// Position, normal and cells of each material, as in the table above.
+    /// Position, normal and numbers of cells, as in the table above.
     pub words: [u32; 3],
-    /// Up to four material ids, those of most cells first.
+    /// Up to four material ids, those of the most cells first.
     pub materials: [u8; 4],
 }
 
-/// Where a vertex lies one level up, in 12 bytes: a second vertex buffer beside that of
-/// [`PackedVertex`]; in a shader a `vec3<u32>` (`Uint32x3`).
+/// The morph target of a vertex in 12 bytes, for a second vertex buffer beside that of
+/// [`PackedVertex`]; in a shader a `vec3<u32>` (`Uint32x3`) that [`UNPACK_WGSL`] unpacks.
 ///
 /// | bytes | bits | |
 /// |---|---|---|
-/// | 0–3, 4–7, 8–11 | 0–21 | x, y, z as those of [`PackedVertex`] |
-/// | 0–3, 4–7 | 22–31 | normal, as that of [`PackedVertex`] |
+/// | 0–3, 4–7, 8–11 | 0–21 | x, y, z as in [`PackedVertex`] |
+/// | 0–3, 4–7 | 22–31 | normal, as in [`PackedVertex`] |
 /// | 8–11 | 22–31 | step ([`MorphTargets::steps`]) |
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -83,34 +83,34 @@ pub struct PackedTarget {
     pub words: [u32; 3],
 }
 
-/// Triangles as vertex numbers, as narrow as they can be.
+/// Triangles as vertex numbers of the smallest type that fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackedIndices {
-    /// Of at most 65,535 vertices: 65,535 itself, which restarts strips, does not occur.
+    /// For at most 65,535 vertices. The index 65,535, which restarts strips, does not occur.
     U16(Vec<u16>),
-    /// Of more.
+    /// For more vertices.
     U32(Vec<u32>),
 }
 
-/// A surface as a graphics card reads it. A buffer to be reused: see [`Surface::pack`].
+/// A surface in GPU buffer formats. Reuse it for other surfaces: see [`Surface::pack`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackedSurface {
     /// The vertices.
     pub vertices: Vec<PackedVertex>,
-    /// One a vertex if the surface has [`targets`](Surface::targets), else empty.
+    /// One per vertex if the surface has [`targets`](Surface::targets), else empty.
     pub targets: Vec<PackedTarget>,
-    /// Three a triangle, counter-clockwise seen from outside.
+    /// Three per triangle, counter-clockwise seen from outside.
     pub indices: PackedIndices,
 }
 
 impl PackedVertex {
-    /// A vertex of what [`Surface`] says of one. What a mesher wrote is kept exactly, but for
-    /// the normal; other positions are rounded to 2⁻¹⁵ of a cell, other weights to those of
-    /// eight cells or fewer that come near, each at most 32 of 255 off. Weights are taken to be
-    /// sorted, largest first. A normal without a direction counts as up.
+    /// Packs a vertex of a [`Surface`]. Everything a mesher writes is kept exactly, except
+    /// normals. Other positions are rounded to 2⁻¹⁵ of a cell, other weights to weights of at
+    /// most eight cells, each at most 32/255 off. Weights must be sorted, largest first.
+    /// A zero or non-finite normal becomes +y.
     ///
     /// # Panics
-    /// If the position is not within −32 to 96 cells.
+    /// If the position is NaN or not from −32 to 96 cells.
     pub fn new(
         position: [f32; 3],
         normal: [f32; 3],
@@ -122,23 +122,23 @@ impl PackedVertex {
         PackedVertex { words: [x | u, y | v, z | cell_counts(weights)], materials }
     }
 
-    /// Cells from the mesh's lowest corner. Exact.
+    /// Returns the position, in cells from the mesh's lowest corner. Exact.
     pub fn position(&self) -> [f32; 3] {
         position(self.words)
     }
 
-    /// The unit normal.
+    /// Returns the unit normal.
     pub fn normal(&self) -> [f32; 3] {
         normal(self.words)
     }
 
-    /// Weights of the materials, largest first, summing to 255.
+    /// Returns the weights of the materials, largest first, summing to 255.
     pub fn weights(&self) -> [u8; 4] {
         let word = self.words[2];
         weights_of([(word >> 22 & 7) + 1, word >> 25 & 7, word >> 28 & 3, word >> 30])
     }
 
-    /// The bytes that a graphics card reads, little-endian.
+    /// Returns the bytes for the GPU, little-endian.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         for (out, word) in bytes.chunks_exact_mut(4).zip(self.words) {
@@ -150,32 +150,32 @@ impl PackedVertex {
 }
 
 impl PackedTarget {
-    /// A target of what [`MorphTargets`] says of one. Rounds as [`PackedVertex::new`].
+    /// Packs a target of [`MorphTargets`]. Rounds as [`PackedVertex::new`] does.
     ///
     /// # Panics
-    /// If the position is not within −32 to 96 cells.
+    /// If the position is NaN or not from −32 to 96 cells.
     pub fn new(position: [f32; 3], normal: [f32; 3], step: u8) -> PackedTarget {
         let [x, y, z] = position_words(position);
         let [u, v] = octahedral(normal);
         PackedTarget { words: [x | u, y | v, z | u32::from(step) << POSITION_BITS] }
     }
 
-    /// Cells from the mesh's lowest corner. Exact.
+    /// Returns the position, in cells from the mesh's lowest corner. Exact.
     pub fn position(&self) -> [f32; 3] {
         position(self.words)
     }
 
-    /// The unit normal.
+    /// Returns the unit normal.
     pub fn normal(&self) -> [f32; 3] {
         normal(self.words)
     }
 
-    /// Mips by which the vertex's level is coarser than its mesh.
+    /// Returns how many mips the vertex's level is coarser than its mesh.
     pub fn step(&self) -> u8 {
         (self.words[2] >> POSITION_BITS) as u8
     }
 
-    /// The bytes that a graphics card reads, little-endian.
+    /// Returns the bytes for the GPU, little-endian.
     pub fn to_bytes(self) -> [u8; 12] {
         let mut bytes = [0; 12];
         for (out, word) in bytes.chunks_exact_mut(4).zip(self.words) {
@@ -192,7 +192,7 @@ impl Default for PackedIndices {
 }
 
 impl PackedIndices {
-    /// Number of indices.
+    /// Returns the number of indices.
     pub fn len(&self) -> usize {
         match self {
             PackedIndices::U16(indices) => indices.len(),
@@ -200,15 +200,15 @@ impl PackedIndices {
         }
     }
 
-    /// Whether there is no triangle.
+    /// Whether there are no triangles.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Vertex number `at`.
+    /// Returns index number `at`.
     ///
     /// # Panics
-    /// If there are not so many indices.
+    /// If `at` is not below [`PackedIndices::len`].
     pub fn get(&self, at: usize) -> u32 {
         match self {
             PackedIndices::U16(indices) => indices[at].into(),
@@ -216,8 +216,8 @@ impl PackedIndices {
         }
     }
 
-    /// Appends the bytes that a graphics card reads, little-endian. An odd number of 2-byte
-    /// indices is followed by two bytes of 0, since copies to a card go by four.
+    /// Appends the bytes for the GPU, little-endian. Two zero bytes follow an odd number of 2-byte
+    /// indices, since GPU copies must be multiples of four bytes.
     pub fn append_bytes(&self, out: &mut Vec<u8>) {
         match self {
             PackedIndices::U16(indices) => {
@@ -232,7 +232,7 @@ impl PackedIndices {
         }
     }
 
-    /// Takes the place of what was there: 2 bytes each for at most 65,535 vertices.
+    /// Replaces the indices, reusing the memory if the type stays the same.
     fn set(&mut self, indices: &[u32], vertex_count: usize) {
         if vertex_count <= usize::from(u16::MAX) {
             let mut narrow = match std::mem::take(self) {
@@ -255,7 +255,7 @@ impl PackedIndices {
 }
 
 impl PackedSurface {
-    /// Bytes of a vertex in all, with its target if there are any.
+    /// Returns the bytes per vertex, including its target if there are targets.
     pub fn bytes_per_vertex(&self) -> usize {
         let target = if self.targets.is_empty() { 0 } else { size_of::<PackedTarget>() };
         size_of::<PackedVertex>() + target
@@ -263,12 +263,12 @@ impl PackedSurface {
 }
 
 impl Surface {
-    /// Packs the surface for a graphics card. What was in `out` is replaced, its memory reused.
+    /// Packs the surface for the GPU. Replaces the content of `out` and reuses its memory.
     ///
     /// # Panics
-    /// If a position is not within −32 to 96 cells of the mesh's lowest corner. Meshes of
-    /// blocks of at most [`MAX_EDGE`](super::MAX_EDGE) cells, and joined groups of 2³ blocks
-    /// as a [`Lod`](crate::lod) shows them, are.
+    /// If a position is NaN or not from −32 to 96 cells. Meshes of blocks of at most
+    /// [`MAX_EDGE`](super::MAX_EDGE) cells, and joined groups of 2³ blocks as a
+    /// [`Lod`](crate::lod) shows them, are always within.
     ///
     /// ```
     /// use terravox::generate::fill_sdf;
@@ -280,7 +280,7 @@ impl Surface {
     /// let mut mesh = BlockMesh::new();
     /// Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
     ///
-    /// let mut packed = PackedSurface::default(); // kept and reused
+    /// let mut packed = PackedSurface::default(); // keep it and reuse it
     /// mesh.solid.pack(&mut packed);
     /// assert_eq!(packed.vertices[7].position(), mesh.solid.positions[7]);
     /// assert!(matches!(packed.indices, PackedIndices::U16(_)));
@@ -302,22 +302,24 @@ impl Surface {
     }
 }
 
-/// Positions in the low bits of three words.
+/// Encodes a position in the low bits of three words.
 #[inline]
 fn position_words(position: [f32; 3]) -> [u32; 3] {
-    // Whole numbers below 2²³ and their halves are exact.
-    let quanta = position.map(|p| (p - LOWEST) * QUANTA + 0.5);
+    // Whole numbers below 2²³ and their halves are exact in f32.
+    let steps = position.map(|p| (p - MIN_POSITION_CELLS) * STEPS_PER_CELL + 0.5);
     let most = (1u32 << POSITION_BITS) as f32;
-    let fits = quanta.iter().all(|&q| q >= 0.0 && q < most);
-    assert!(fits, "position {position:?} is not within -32 to 96 cells");
-    quanta.map(|q| q as u32)
+    let fits = steps.iter().all(|&q| q >= 0.0 && q < most);
+    assert!(fits, "position {position:?} is not from -32 to 96 cells");
+    steps.map(|q| q as u32)
 }
 
 fn position(words: [u32; 3]) -> [f32; 3] {
-    words.map(|word| (word & ((1 << POSITION_BITS) - 1)) as f32 * (1.0 / QUANTA) + LOWEST)
+    words.map(|word| {
+        (word & ((1 << POSITION_BITS) - 1)) as f32 * (1.0 / STEPS_PER_CELL) + MIN_POSITION_CELLS
+    })
 }
 
-/// A direction as its place on an octahedron, laid flat across y, in the high bits of two words.
+/// Encodes a direction octahedrally, unfolded across y, in the high bits of two words.
 #[inline]
 fn octahedral([x, y, z]: [f32; 3]) -> [u32; 2] {
     let length = (x.abs() + y.abs()) + z.abs();
@@ -339,7 +341,7 @@ fn normal([x, z, _]: [u32; 3]) -> [f32; 3] {
     super::rules::place::unit_normal([folded(x), y, folded(z)], [0.0, 1.0, 0.0])
 }
 
-/// Weights by numbers of cells, as the mesher makes them.
+/// Returns the weights for numbers of cells, as the mesher computes them.
 fn weights_of(counts: [u32; 4]) -> [u8; 4] {
     let total: u32 = counts.iter().sum();
     let mut weights = counts.map(|count| (255 * count / total) as u8);
@@ -347,7 +349,7 @@ fn weights_of(counts: [u32; 4]) -> [u8; 4] {
     weights
 }
 
-/// The numbers of cells whose weights are these, or come nearest, in the high bits of a word.
+/// Encodes weights as numbers of cells in the high bits of a word.
 #[inline]
 fn cell_counts(weights: [u8; 4]) -> u32 {
     if weights[1] == 0 {
@@ -358,10 +360,10 @@ fn cell_counts(weights: [u8; 4]) -> u32 {
     (a - 1) << 22 | b << 25 | c << 28 | d << 30
 }
 
-/// The fewest cells that have these weights; if no eight or fewer do, those that come nearest.
+/// Returns the fewest cells that have these weights; if no eight or fewer do, the nearest.
 fn nearest_counts(weights: [u8; 4]) -> [u32; 4] {
     for total in 2..=8 {
-        // Weights are rounded down, by less than 1 of 255.
+        // Weights are rounded down, by less than 1/255.
         let [_, b, c, d] = weights.map(|w| (u32::from(w) * total + 127 + total / 2) / 255);
         let counts = [total.saturating_sub(b + c + d), b, c, d];
         if counts[0] > 0 && c <= 2 && d <= 2 && weights_of(counts) == weights {

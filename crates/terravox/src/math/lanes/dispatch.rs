@@ -1,0 +1,121 @@
+//! The choice of an instruction set.
+
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+use super::avx2::Avx2;
+use super::scalar::Scalar;
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+use super::sse2::Sse2;
+use super::vector::{Simd, SimdJob};
+
+/// The instruction set that jobs run on, chosen at run time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InstructionSet {
+    /// Plain arrays.
+    Scalar,
+    /// The baseline of x86-64.
+    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+    Sse2,
+    /// x86-64 with AVX2.
+    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+    Avx2(Avx2),
+}
+
+/// Work for any instruction set.
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+pub(crate) trait AnySimdJob: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2> {}
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+impl<J: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2>> AnySimdJob for J {}
+
+/// Work for any instruction set.
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+pub(crate) trait AnySimdJob: SimdJob<Scalar> {}
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+impl<J: SimdJob<Scalar>> AnySimdJob for J {}
+
+impl InstructionSet {
+    /// Runs a job.
+    #[inline]
+    pub(crate) fn run(self, job: impl AnySimdJob) {
+        match self {
+            InstructionSet::Scalar => Scalar.run(job),
+            #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+            InstructionSet::Sse2 => Sse2.run(job),
+            #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+            InstructionSet::Avx2(avx2) => avx2.run(job),
+        }
+    }
+
+    /// Returns the widest of this machine.
+    pub(crate) fn widest() -> InstructionSet {
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+        if let Some(avx2) = Avx2::detect() {
+            return InstructionSet::Avx2(avx2);
+        }
+        InstructionSet::baseline()
+    }
+
+    /// Returns what every machine of this architecture has.
+    pub(crate) fn baseline() -> InstructionSet {
+        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+        return InstructionSet::Sse2;
+        #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+        return InstructionSet::Scalar;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::lanes::F32x8;
+
+    /// All operations on pairs of awkward numbers, as bits.
+    struct Operations<'a> {
+        out: &'a mut Vec<u32>,
+    }
+
+    impl<S: Simd> SimdJob<S> for Operations<'_> {
+        #[inline(always)]
+        fn run(self, simd: S) {
+            let values = [0.0, -0.0, 1.5, -2.25, f32::MAX, f32::INFINITY, 1e-40, f32::NAN];
+            let a = simd.load(&values);
+            for value in values {
+                let b = simd.splat(value);
+                let mask = a.gt(b);
+                let results = [
+                    (a + b, true),
+                    (a - b, true),
+                    (a * b, true),
+                    (a / b, true),
+                    (a.sqrt(), true),
+                    (a.abs(), true),
+                    (a.max(b), true),
+                    (a.min(b), true),
+                    (mask, false),
+                    (a.lt(b), false),
+                    (a.and(mask), false),
+                    (a.xor(simd.splat(-0.0)), true),
+                    (mask.select(a, b), true),
+                ];
+                for (result, is_number) in results {
+                    let mut lanes = [0.0; 8];
+                    result.store(&mut lanes);
+                    // The bits of a NaN that is computed are not specified.
+                    let bits = |v: f32| if is_number && v.is_nan() { 1 } else { v.to_bits() };
+                    self.out.extend(lanes.map(bits));
+                }
+                self.out.push(mask.bitmask().into());
+            }
+        }
+    }
+
+    #[test]
+    fn all_instruction_sets_give_the_same_bits() {
+        let mut expected = Vec::new();
+        Scalar.run(Operations { out: &mut expected });
+        for set in [InstructionSet::baseline(), InstructionSet::widest()] {
+            let mut out = Vec::new();
+            set.run(Operations { out: &mut out });
+            assert_eq!(out, expected, "{set:?}");
+        }
+    }
+}
