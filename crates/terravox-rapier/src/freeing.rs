@@ -6,7 +6,8 @@
 use rapier3d::prelude::{
     ColliderSet, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Shape, TypedShape, Vector,
 };
-use terravox::collide::{Collider, WayOut};
+use terravox::collide::Collider;
+use terravox::contacts::WayOut;
 use terravox::terrain::Placement;
 
 use crate::colliders::Options;

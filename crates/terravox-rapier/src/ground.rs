@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terravox::collide::{Block, QuadInfo, QuadTree, edge_angle};
+use terravox::collide::{Block, QuadInfo, QuadTree};
+use terravox::geometry::edge_angle;
 use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 
 /// Depths that a part can have, voxels.

@@ -7,7 +7,9 @@
 
 use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{ColliderSet, Pose, RigidBody, RigidBodySet, Shape as ParryShape, Vector};
-use terravox::collide::{Body, BodyPart, Collider, Shape, Submersion, WaterScratch};
+use terravox::collide::Collider;
+use terravox::contacts::{Body, BodyPart, Submersion, WaterScratch};
+use terravox::geometry::Shape;
 use terravox::terrain::Placement;
 
 /// What bodies in water feel.

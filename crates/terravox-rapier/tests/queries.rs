@@ -119,7 +119,7 @@ fn shape_casts_stop_at_the_ground() {
         let hit = scene.world.cast_shape(&pose, down, &*shape, options, QueryFilter::default());
         let (collider, hit) = hit.unwrap();
         let expected = {
-            let ball = terravox::collide::Shape::Sphere { radius: 0.5 };
+            let ball = terravox::geometry::Shape::Sphere { radius: 0.5 };
             let from = at.to_array().map(f64::from);
             scene.terrain.collider().cast(&ball, from, [0.0, -30.0, 0.0], &Filter::SOLID)
         };

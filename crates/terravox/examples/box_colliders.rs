@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p terravox --example box_colliders`
 
-use terravox::collide::{BoxColliders, BoxSink};
+use terravox::boxes::{BoxColliders, BoxSink};
 use terravox::voxel::{Cell, ChangeCursor, DenseBox, NotHeld, Region, VoxelGrid, VoxelPos};
 
 /// Stands in for a physics engine: prints what it is told to make and to drop.

@@ -4,7 +4,8 @@
 //! `cargo run --release -p terravox --example edit_and_query`
 
 use std::time::Instant;
-use terravox::collide::{Filter, Ray, Shape};
+use terravox::collide::{Filter, Ray};
+use terravox::geometry::Shape;
 use terravox::math::Aabb;
 use terravox::terrain::{Terrain, TerrainError, TerrainOptions};
 use terravox::voxel::Cell;

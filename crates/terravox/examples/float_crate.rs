@@ -3,10 +3,10 @@
 //!
 //! `cargo run --release -p terravox --example float_crate`
 
-use terravox::collide::{
-    Body, BodyPart, Collider, ContactOptions, Contacts, Filter, Shape, WaterScratch,
-};
+use terravox::collide::{Collider, Filter};
+use terravox::contacts::{Body, BodyPart, ContactOptions, Contacts, WaterScratch};
 use terravox::generate::fill_sdf;
+use terravox::geometry::Shape;
 use terravox::voxel::{Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, WATER};
 
 /// Seconds.

@@ -19,11 +19,15 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod bits;
 pub mod bodies;
+pub mod boxes;
 pub mod codec;
 pub mod collide;
+pub mod contacts;
 pub mod edit;
 pub mod generate;
+pub mod geometry;
 pub mod lod;
 pub mod math;
 pub mod mesh;

@@ -1,10 +1,11 @@
 //! Queries whose blocks are built allocate nothing.
 
-use terravox::collide::{
-    Body, BodyPart, Collider, ContactChanges, ContactOptions, ContactTracker, Contacts, Filter,
-    Ray, Shape, WaterScratch,
+use terravox::collide::{Collider, Filter, Ray};
+use terravox::contacts::{
+    Body, BodyPart, ContactChanges, ContactOptions, ContactTracker, Contacts, WaterScratch,
 };
 use terravox::generate::fill_sdf;
+use terravox::geometry::Shape;
 use terravox::math::Aabb;
 use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid, WATER};
 

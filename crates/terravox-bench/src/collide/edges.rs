@@ -2,7 +2,8 @@
 
 use fast_surface_nets::SurfaceNetsBuffer;
 use terravox::collide::naive_edges::{self, Side};
-use terravox::collide::{BuildScratch, EdgeScratch, QuadTree, edge_angle, edge_angles};
+use terravox::collide::{BuildScratch, EdgeScratch, QuadTree, edge_angles};
+use terravox::geometry::edge_angle;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot, SurfaceShape};
 

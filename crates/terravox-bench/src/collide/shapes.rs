@@ -4,7 +4,7 @@
 use parry3d::glamx::{Pose3, Quat, Vec3};
 use parry3d::query::{self, ShapeCastOptions};
 use parry3d::shape as parry;
-use terravox::collide::{Shape, ShapeCore};
+use terravox::geometry::{Shape, ShapeCore};
 
 use crate::harness::{Budget, Entrant, contest};
 use crate::report::{Report, detail};

@@ -2,7 +2,7 @@
 //! costs, how many stay when one cell is dug or filled, and what that costs beside making
 //! all boxes again.
 
-use terravox::collide::{BoxColliders, BoxList, SolidOctree};
+use terravox::boxes::{BoxColliders, BoxList, SolidOctree};
 use terravox::generate::Hills;
 use terravox::voxel::{
     Cell, Changes, DenseBox, GridOptions, Kind, Region, Snapshot, VoxelGrid, VoxelPos,

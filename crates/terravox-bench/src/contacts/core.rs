@@ -3,11 +3,10 @@
 //! out, how deep crates float, and what a manifold costs.
 
 use glam::{DVec3, EulerRot, Mat3, Quat, Vec3};
-use terravox::collide::{
-    Body, BodyPart, Collider, ColliderOptions, ContactOptions, Contacts, Filter, Ray, Shape,
-    Submersion,
-};
+use terravox::collide::{Collider, ColliderOptions, Filter, Ray};
+use terravox::contacts::{Body, BodyPart, ContactOptions, Contacts, Submersion};
 use terravox::generate::{Hills, fill_sdf};
+use terravox::geometry::Shape;
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, WATER};
 
 use super::integrator::{GRAVITY, Integrator, Rigid, STEP};

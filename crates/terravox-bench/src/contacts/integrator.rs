@@ -4,9 +4,9 @@
 //! do not meet each other. Only for measuring.
 
 use glam::{DVec3, Mat3, Quat, Vec3};
-use terravox::collide::{
-    Body, BodyPart, Collider, ContactOptions, ContactPoint, Contacts, Manifold, Submersion,
-    WaterScratch,
+use terravox::collide::Collider;
+use terravox::contacts::{
+    Body, BodyPart, ContactOptions, ContactPoint, Contacts, Manifold, Submersion, WaterScratch,
 };
 
 /// Seconds of a step.
@@ -207,7 +207,7 @@ fn solve(row: &mut Row, body: &mut Rigid, inertia: &Mat3) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terravox::collide::Shape;
+    use terravox::geometry::Shape;
     use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 
     #[test]

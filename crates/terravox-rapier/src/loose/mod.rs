@@ -12,7 +12,7 @@ use rapier3d::prelude::{
     ColliderBuilder, MassProperties, Pose, RigidBody, RigidBodyBuilder, SharedShape,
 };
 use terravox::bodies::LooseBody;
-use terravox::collide::{SolidBoxes, SolidOctree};
+use terravox::boxes::{SolidBoxes, SolidOctree};
 use terravox::terrain::Placement;
 use terravox::voxel::{DenseBox, Kind, SurfaceShape};
 

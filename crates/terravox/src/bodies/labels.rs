@@ -5,7 +5,7 @@
 //! Chao and Suzuki, "A run-based two-scan labeling algorithm" (2008), with one more axis.
 //! Memory is that of the most runs that a chunk can have, and is used again.
 
-use crate::collide::solid_rows;
+use crate::bits::solid_rows;
 use crate::voxel::{ChunkView, Kind, Region, VoxelPos};
 
 /// A run without a label yet.

@@ -65,9 +65,9 @@ pub struct ColliderStats {
 
 /// Returns what rays, boxes and shapes meet. See the [module](super) for its words.
 pub struct Collider {
-    pub(super) snapshot: Snapshot,
-    pub(super) broadphase: Broadphase,
-    pub(super) counters: Counters,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) broadphase: Broadphase,
+    pub(crate) counters: Counters,
     options: ColliderOptions,
     cursor: ChangeCursor,
     /// Change log for callers that cache blocks.
@@ -92,7 +92,7 @@ pub struct BlockSurfaces<'a> {
 
 /// One surface of one block.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(crate) struct Side<'a> {
     pub tree: &'a QuadTree,
     pub block: Block,
     pub liquid: bool,
@@ -219,7 +219,7 @@ impl Collider {
 
     /// Length of the list of built blocks.
     #[cfg(test)]
-    pub(super) fn listed_blocks(&self) -> usize {
+    pub(crate) fn listed_blocks(&self) -> usize {
         locked(&self.built).len()
     }
 
@@ -254,7 +254,7 @@ impl Collider {
     /// # Errors
     /// What is missing to tell.
     #[inline]
-    pub(super) fn sides<'a>(
+    pub(crate) fn sides<'a>(
         &'a self,
         block: Block,
         chunk: &'a ChunkBlocks,
@@ -319,19 +319,19 @@ impl Collider {
     }
 
     /// The material behind a quad: that of its voxel, or water where that holds some.
-    pub(super) fn material(&self, side: Side<'_>, quad: u16) -> u8 {
+    pub(crate) fn material(&self, side: Side<'_>, quad: u16) -> u8 {
         self.material_at(side.voxel(quad), side.liquid)
     }
 
     /// The material behind a face of a voxel, of its liquid surface or its solid one.
-    pub(super) fn material_at(&self, voxel: VoxelPos, liquid: bool) -> u8 {
+    pub(crate) fn material_at(&self, voxel: VoxelPos, liquid: bool) -> u8 {
         let material = self.snapshot.cell(voxel).map_or(AIR, |cell| cell.material);
         let wet = liquid && self.snapshot.materials().kind(material) != Kind::Liquid;
         if wet { WATER } else { material }
     }
 
     /// A hit on a triangle, but for where and how far.
-    pub(super) fn describe(
+    pub(crate) fn describe(
         &self,
         side: Side<'_>,
         quad: u16,
@@ -354,7 +354,7 @@ impl Collider {
     }
 
     /// The shape of a block, if it is built.
-    pub(super) fn built_shape(&self, block: Block) -> Option<&BlockShape> {
+    pub(crate) fn built_shape(&self, block: Block) -> Option<&BlockShape> {
         let (chunk, bit) = self.broadphase.record(block)?;
         chunk.slots.get(chunk.place(bit).0)
     }

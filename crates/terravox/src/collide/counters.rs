@@ -20,7 +20,7 @@ struct Shard {
 
 /// Counters of a collider.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     shards: [Shard; SHARDS],
     built: AtomicUsize,
     built_bytes: AtomicUsize,

@@ -6,50 +6,31 @@
 
 mod batch;
 mod block;
-mod boxes;
 mod broadphase;
 mod collider;
-mod contacts;
 mod counters;
 mod draw;
 mod edges;
-mod kd_tree;
 #[cfg(test)]
-mod naive;
+pub(crate) mod naive;
 mod near;
 mod query;
 mod ray;
-mod shape;
 mod slots;
 #[cfg(test)]
 mod tests;
 mod walk;
-mod water;
 
+pub use crate::bits::{BLOCK_LOG2, Block, BlockMask};
 pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
-pub(crate) use boxes::solid_rows;
-pub use boxes::{BoxColliders, BoxList, BoxSet, BoxSink, BoxUpdate, SolidBoxes, SolidOctree};
-pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Mask, Touch};
+pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Touch};
+pub(crate) use collider::Side;
 pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
-pub use contacts::{
-    BlockContact, Body, BodyPart, ContactChanges, ContactOptions, ContactPoint, ContactTracker,
-    Contacts, Manifold, WayOut,
-};
 #[doc(hidden)]
 pub use edges::naive as naive_edges;
-pub use edges::{EdgeAngle, EdgeScratch, edge_angle, edge_angles};
-pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
+pub use edges::{EdgeScratch, edge_angles};
+pub(crate) use near::corner_of;
 pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
-pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
-pub use water::{Submersion, WaterScratch};
-
-use crate::voxel::BlockPos;
-
-/// Edge of a collision block is `1 << BLOCK_LOG2` voxels.
-pub const BLOCK_LOG2: u32 = 3;
-
-/// Position of a collision block, 8³ voxels.
-pub type Block = BlockPos<BLOCK_LOG2>;
 
 /// How far the surface of a cell may reach beyond the cell, on each axis, voxels: what
 /// the mesher keeps to.

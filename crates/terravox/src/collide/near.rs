@@ -3,8 +3,8 @@
 use super::block::{LocalPoint, Triangle};
 use super::collider::{Collider, Side};
 use super::query::{Answer, Filter, Found, Hit, MaterialSet, Missing, TriangleId};
-use super::shape::{CastHit, Shape, ShapeCore, closest_on_triangle};
 use super::{Block, REACH};
+use crate::geometry::{CastHit, Shape, ShapeCore, closest_on_triangle};
 use crate::math::Aabb;
 use crate::voxel::{ChunkPos, LIMIT, Unlisted, VoxelPos};
 use glam::{DVec3, Vec3};
@@ -259,7 +259,7 @@ impl Collider {
 
     /// Calls `visit` for the surfaces of all blocks that a box may meet; returns what could
     /// not be looked at. The box is valid.
-    pub(super) fn each_side<'a>(
+    pub(crate) fn each_side<'a>(
         &'a self,
         aabb: &Aabb,
         filter: &Filter,
@@ -277,7 +277,7 @@ impl Collider {
     }
 
     /// Calls `visit` for the triangles of one surface that a box meets and the filter sees.
-    pub(super) fn side_triangles(
+    pub(crate) fn side_triangles(
         &self,
         side: Side<'_>,
         aabb: &Aabb,
@@ -345,7 +345,7 @@ fn moved([low, high]: [DVec3; 2], a: DVec3, b: DVec3) -> Aabb {
 }
 
 /// The lowest corner of a block, voxels.
-pub(super) fn corner_of(block: Block) -> DVec3 {
+pub(crate) fn corner_of(block: Block) -> DVec3 {
     DVec3::from(block.min_voxel().to_array().map(f64::from))
 }
 

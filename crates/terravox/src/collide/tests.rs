@@ -2,6 +2,7 @@
 
 use super::naive::{WorldTriangle, triangles};
 use super::*;
+use crate::geometry::{Shape, ShapeCore};
 use crate::math::Aabb;
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, LIMIT, Region, Unlisted,

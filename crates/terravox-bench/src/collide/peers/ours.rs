@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use terravox::collide::{BuildScratch, KdBuilder, KdTree, LocalRay, PositionGrid, QuadTree};
+use terravox::collide::{BuildScratch, LocalRay, QuadTree};
+use terravox::geometry::{KdBuilder, KdTree, PositionGrid};
 
 use super::super::blocks::Block;
 use super::{Index, Triangle, between};

@@ -2,7 +2,8 @@
 //! as bullets, bodies half in it, and sleepers whose ground is dug away.
 
 use rapier3d::prelude::*;
-use terravox::collide::{Block, Filter, Shape};
+use terravox::collide::{Block, Filter};
+use terravox::geometry::Shape;
 use terravox::voxel::{Cell, DenseBox, Region};
 
 use super::scene::{Inside, Scene, convex_edges, flat, rough, sine};

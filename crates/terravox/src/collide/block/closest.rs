@@ -4,7 +4,7 @@
 
 use glam::Vec3;
 
-use crate::collide::shape::on_triangle;
+use crate::geometry::on_triangle;
 
 use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, Leaves, MIDDLE, Mesh, STEPS, cells_of};
 use super::node::{BYTE, Node, UNUSED, WIDTH};

@@ -1,11 +1,12 @@
 //! What the broadphase keeps of a chunk: a word of tags each over its 4³ blocks, and the
 //! masks of those that have any, by rank.
 
+use crate::bits::{BLOCK_LOG2, Block, BlockMask, for_bits};
+use crate::collide::Surfaces;
 use crate::collide::slots::Slots;
-use crate::collide::{BLOCK_LOG2, Block, Surfaces};
 use crate::voxel::ChunkPos;
 
-use super::{BlockMasks, Mask};
+use super::BlockMasks;
 
 /// A bit a block of a chunk: x + 4 z + 16 y.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl BlockWords {
 pub(crate) struct ChunkBlocks {
     pub words: BlockWords,
     /// Solid masks by rank in `words.solid`, then wet ones by rank in `words.wet`.
-    masks: Box<[Mask]>,
+    masks: Box<[BlockMask]>,
     /// Ranks in `words.solid`: x86-64 has no count of bits, and boxes ask often.
     ranks: [u8; 64],
     /// What the collider built of the blocks with faces.
@@ -69,8 +70,8 @@ pub(super) struct Remade<'a> {
     /// The blocks that were made anew.
     pub blocks: u64,
     pub words: BlockWords,
-    pub solid: &'a [Mask; 64],
-    pub wet: &'a [Mask; 64],
+    pub solid: &'a [BlockMask; 64],
+    pub wet: &'a [BlockMask; 64],
     /// Whether water is so near that a shore may carry it into the chunk.
     pub is_near_water: bool,
 }
@@ -113,7 +114,7 @@ impl ChunkBlocks {
         let words = remade.words.or_else(remade.blocks, self.words);
         let count = words.solid.count_ones() + words.wet.count_ones();
         let mut masks = Vec::with_capacity(count as usize);
-        let mut push = |word: u64, new: &[Mask; 64], old: &[Mask], old_word: u64| {
+        let mut push = |word: u64, new: &[BlockMask; 64], old: &[BlockMask], old_word: u64| {
             for_bits(word, |bit| {
                 let fresh = remade.blocks >> bit & 1 != 0;
                 masks.push(if fresh { new[bit as usize] } else { old[rank(old_word, bit)] });
@@ -130,7 +131,7 @@ impl ChunkBlocks {
         ChunkBlocks { words, masks: masks.into_boxed_slice(), ranks, slots }
     }
 
-    fn wet_masks(&self) -> &[Mask] {
+    fn wet_masks(&self) -> &[BlockMask] {
         &self.masks[self.words.solid.count_ones() as usize..]
     }
 
@@ -162,13 +163,13 @@ impl ChunkBlocks {
 
     /// The solid mask of the block of a bit, which must have one.
     #[inline(always)]
-    pub fn solid_mask(&self, bit: u32) -> &Mask {
+    pub fn solid_mask(&self, bit: u32) -> &BlockMask {
         &self.masks[usize::from(self.ranks[bit as usize])]
     }
 
     /// The wet mask of the block of a bit, which must have one.
     #[inline(always)]
-    pub fn wet_mask(&self, bit: u32) -> &Mask {
+    pub fn wet_mask(&self, bit: u32) -> &BlockMask {
         let solid = self.words.solid.count_ones() as usize;
         &self.masks[solid + rank(self.words.wet, bit)]
     }
@@ -194,15 +195,5 @@ impl ChunkBlocks {
     /// Bytes outside the record itself.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.masks) + self.slots.bytes()
-    }
-}
-
-/// Calls for every set bit, lowest first.
-#[inline(always)]
-pub(crate) fn for_bits(word: u64, mut each: impl FnMut(u32)) {
-    let mut left = word;
-    while left != 0 {
-        each(left.trailing_zeros());
-        left &= left - 1;
     }
 }

@@ -1,11 +1,12 @@
 //! Masks as lines: set cells as boxes, runs along X as one, and tags as whole blocks.
 
-use crate::collide::{Block, Surfaces};
+use crate::bits::{Block, BlockMask, for_bits};
+use crate::collide::Surfaces;
 use crate::math::{Aabb, DebugLines};
 use crate::voxel::{Region, VoxelPos};
 
 use super::query::Cells;
-use super::{Broadphase, Mask, block_of_bit, for_bits};
+use super::{Broadphase, block_of_bit};
 
 /// Of cells that own a solid face.
 const SOLID: [u8; 3] = [230, 120, 40];
@@ -52,7 +53,7 @@ impl Broadphase {
 }
 
 /// Calls for each run of set cells along X.
-fn runs(block: Block, mask: &Mask, mut each: impl FnMut(Region)) {
+fn runs(block: Block, mask: &BlockMask, mut each: impl FnMut(Region)) {
     for (y, slice) in mask.iter().enumerate() {
         for z in 0..8 {
             let mut row = (slice >> (8 * z) & 255) as u32;

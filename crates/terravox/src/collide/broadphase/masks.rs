@@ -6,11 +6,10 @@
 
 use std::ops::Range;
 
+use crate::bits::{BlockMask, Kinds, slices, spread};
 use crate::mesh::{Shores, shore_depends_on};
 use crate::voxel::{ChunkPos, Snapshot};
 
-use super::Mask;
-use super::bits::{Kinds, slices, spread};
 use super::chunk::BlockWords;
 use super::rows::{Around, Plane, Rows};
 
@@ -27,9 +26,9 @@ pub(super) struct MaskMaker {
     /// What the last chunk has, of the layers that were asked for.
     pub words: BlockWords,
     /// By block, x fastest, then z, then y; of those with a solid mask.
-    pub solid: [Mask; 64],
+    pub solid: [BlockMask; 64],
     /// Likewise of those with a wet mask.
-    pub wet_masks: [Mask; 64],
+    pub wet_masks: [BlockMask; 64],
 }
 
 impl MaskMaker {
@@ -196,7 +195,7 @@ fn open(rows: &Rows, wet: &[u32; 32], y: usize) -> [u32; 32] {
 
 /// Writes the rows of a slice as slice `y` of 16 blocks.
 #[inline(always)]
-fn put_slice(rows: &[u32; 32], y: usize, masks: &mut [Mask]) {
+fn put_slice(rows: &[u32; 32], y: usize, masks: &mut [BlockMask]) {
     for (rows, masks) in rows.as_chunks::<8>().0.iter().zip(masks.as_chunks_mut::<4>().0) {
         let words = slices(rows);
         for block in 0..4 {
@@ -206,8 +205,8 @@ fn put_slice(rows: &[u32; 32], y: usize, masks: &mut [Mask]) {
 }
 
 /// A bit for each of 16 masks: whether it has any.
-fn presence(masks: &[Mask]) -> u64 {
-    let any = |mask: &Mask| u64::from(mask.iter().fold(0, |any, word| any | word) != 0);
+fn presence(masks: &[BlockMask]) -> u64 {
+    let any = |mask: &BlockMask| u64::from(mask.iter().fold(0, |any, word| any | word) != 0);
     masks.iter().enumerate().map(|(block, mask)| any(mask) << block).sum()
 }
 

@@ -10,7 +10,6 @@
 //!
 //! Made from the packed rows of the grid, never from a mesh.
 
-mod bits;
 mod chunk;
 mod draw;
 mod masks;
@@ -18,6 +17,8 @@ mod masks;
 mod naive;
 mod page;
 mod pages;
+#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
+mod plain;
 mod query;
 mod rows;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
@@ -27,21 +28,18 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
+use crate::bits::{Block, BlockMask};
 use crate::math::Aabb;
 use crate::mesh::shore_depends_on;
 use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
 
-use super::{Block, Surfaces};
-pub(super) use bits::{Kinds, slices, spread};
+use super::Surfaces;
 use chunk::Remade;
-pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit, for_bits};
+pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit};
 use masks::MaskMaker;
 pub(crate) use page::{PageBlocks, chunk_of_bit};
 use pages::Pages;
 use rows::Around;
-
-/// A bit for every cell of a block: bit x + 8 z of word y.
-pub type Mask = [u64; 8];
 
 /// What of a block a box may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,10 +54,10 @@ pub struct Touch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockMasks<'a> {
     /// Solid cells that have a face neighbour that is not solid.
-    pub solid: Option<&'a Mask>,
+    pub solid: Option<&'a BlockMask>,
     /// Liquid cells, solid cells that hold water, and near water solid cells with air above, over
     /// which a shore may carry it; none if all cells are liquid.
-    pub wet: Option<&'a Mask>,
+    pub wet: Option<&'a BlockMask>,
     /// Whether all cells are solid.
     pub all_solid: bool,
     /// Whether all cells are liquid.

@@ -1,17 +1,18 @@
 //! The slow twin: masks cell by cell, and boxes against every cell of them.
 
-use crate::collide::{Block, REACH, Surfaces};
+use crate::bits::{Block, BlockMask};
+use crate::collide::{REACH, Surfaces};
 use crate::math::Aabb;
 use crate::mesh::{carried_slowly, shore_depends_on};
 use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
-use super::{Mask, Touch};
+use super::Touch;
 
 /// What a block is, as [`BlockMasks`](super::BlockMasks) says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct NaiveBlock {
-    pub solid: Option<Mask>,
-    pub wet: Option<Mask>,
+    pub solid: Option<BlockMask>,
+    pub wet: Option<BlockMask>,
     pub all_solid: bool,
     pub all_liquid: bool,
     pub shows_liquid: bool,
@@ -69,7 +70,7 @@ pub(super) fn assert_wet(snapshot: &Snapshot, block: Block, fast: &NaiveBlock, s
     let mut shows = slow.shows_liquid;
     for at in block.region().voxels() {
         let local = at - block.min_voxel();
-        let has = |mask: &Mask| mask[local.y as usize] >> (local.x + 8 * local.z) & 1 == 1;
+        let has = |mask: &BlockMask| mask[local.y as usize] >> (local.x + 8 * local.z) & 1 == 1;
         assert!(has(&marked) || !has(&wet), "{at} is wet");
         if has(&marked) && !has(&wet) {
             let above = cell(snapshot, at + VoxelPos::new(0, 1, 0)).0;
@@ -89,7 +90,7 @@ pub(super) fn touch(of: &NaiveBlock, block: Block, aabb: &Aabb, surfaces: Surfac
     if !aabb.is_valid() {
         return Touch::default();
     }
-    let meets = |mask: &Mask| {
+    let meets = |mask: &BlockMask| {
         block.region().voxels().any(|at| {
             let local = at - block.min_voxel();
             let set = mask[local.y as usize] >> (local.x + 8 * local.z) & 1 == 1;

@@ -7,14 +7,16 @@
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017), "Bit broadphase: queries".
 
-use crate::collide::{BLOCK_LOG2, Block, Surfaces};
+use crate::bits::{BLOCK_LOG2, Block, BlockMask, for_bits};
+use crate::collide::Surfaces;
 use crate::math::Aabb;
 use crate::voxel::{ChunkPos, PagePos, page_of};
 
-use super::bits::fast;
-use super::{
-    Broadphase, ChunkBlocks, Mask, PageBlocks, Touch, block_of_bit, chunk_of_bit, for_bits,
-};
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+use super::plain as fast;
+#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
+use super::simd as fast;
+use super::{Broadphase, ChunkBlocks, PageBlocks, Touch, block_of_bit, chunk_of_bit};
 
 /// Cells from `min` to `max`, both inside.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +52,7 @@ const fn strips(step: usize) -> [[u64; 8]; 8] {
 }
 
 /// Slices from the first to the second index: all bits, the others none.
-static SLICES: [[Mask; 8]; 8] = {
+static SLICES: [[BlockMask; 8]; 8] = {
     let mut table = [[[0; 8]; 8]; 8];
     let mut at = 0;
     while at < 512 {
@@ -90,7 +92,7 @@ fn blocks_between(min: [usize; 3], max: [usize; 3]) -> u64 {
 
 /// Whether a mask has any bit in a slice of columns, from some slices on.
 #[inline(always)]
-fn any(mask: &Mask, columns: u64, slices: &Mask) -> bool {
+fn any(mask: &BlockMask, columns: u64, slices: &BlockMask) -> bool {
     let mut any = 0;
     for y in 0..8 {
         any |= mask[y] & slices[y];
@@ -272,7 +274,7 @@ struct Corner {
     /// Bits x + 8 z: the columns in the first and second block along X; along Z.
     columns: [[u64; 2]; 2],
     /// The slices in the first and second block along Y.
-    slices: [&'static Mask; 2],
+    slices: [&'static BlockMask; 2],
 }
 
 impl Corner {
@@ -346,15 +348,15 @@ impl PageBlocks {
 
 /// What of a block is to be compared with a box.
 struct Tests<'a> {
-    solid: Option<&'a Mask>,
-    wet: Option<&'a Mask>,
+    solid: Option<&'a BlockMask>,
+    wet: Option<&'a BlockMask>,
     all_liquid: bool,
 }
 
 impl Tests<'_> {
     #[inline(always)]
-    fn run(&self, columns: u64, slices: &Mask) -> Touch {
-        let meets = |mask: Option<&Mask>| mask.is_some_and(|mask| any(mask, columns, slices));
+    fn run(&self, columns: u64, slices: &BlockMask) -> Touch {
+        let meets = |mask: Option<&BlockMask>| mask.is_some_and(|mask| any(mask, columns, slices));
         Touch { solid: meets(self.solid), liquid: self.all_liquid || meets(self.wet) }
     }
 }
@@ -401,7 +403,7 @@ impl ChunkBlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bits::plain;
+    use super::super::plain;
     use super::*;
     use crate::voxel::LIMIT;
 

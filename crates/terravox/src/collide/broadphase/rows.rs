@@ -2,9 +2,8 @@
 //! with one row of the neighbours around: straight from the packed lines, where a line
 //! that is not stored is decided by its fill.
 
+use crate::bits::{Kinds, spread};
 use crate::voxel::{AIR, ChunkPos, ChunkView, Group, Snapshot};
-
-use super::bits::{Kinds, spread};
 
 /// One bit a cell of a chunk, and of those that share a face with it.
 #[derive(Clone)]

@@ -27,7 +27,6 @@
 //! other triangle of its quad stands for it. Where both are so, the sides' angles are 0,
 //! and so are those that adjoin.
 
-mod code;
 #[doc(hidden)]
 pub mod naive;
 mod pair;
@@ -36,11 +35,10 @@ mod tests;
 
 use glam::{Mat4, Vec4, Vec4Swizzles};
 
+use crate::geometry::{codes_of, codes_of_halves};
 use crate::mesh::Surface;
 use crate::voxel::Region;
 
-pub use code::{EdgeAngle, edge_angle};
-use code::{codes_of, codes_of_halves};
 use pair::Pairing;
 
 /// Memory of [`edge_angles`]. Keep one per thread and reuse it.
@@ -60,7 +58,7 @@ const LEAST_AREA: f32 = 1e-8;
 /// Makes `out` the codes of the sides of all quads of a surface of `block`, four bits
 /// each from the lowest on: side `k` lies between corners `k` and `k + 1` of the quad's
 /// vertices a, b, c, d, whose triangles are a, b, c and a, c, d. Sides 0 and 1 belong to
-/// the first, 2 and 3 to the second. [`edge_angle`] reads them.
+/// the first, 2 and 3 to the second. [`edge_angle`](crate::geometry::edge_angle) reads them.
 ///
 /// # Panics
 /// If the surface is not one of a mesh of that block.

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use crate::mesh::{BlockMesh, MAX_EDGE, Mesher, PAD, Surface, VertexKey};
 use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 
-use super::code::{FLAT, FOLD};
 use super::naive::sides;
-use super::{EdgeScratch, edge_angle, edge_angles};
+use super::{EdgeScratch, edge_angles};
+use crate::geometry::{FLAT, FOLD, edge_angle};
 
 /// Degrees within which the twin and its fast brother may differ on which side of a limit
 /// an angle lies.

@@ -1,0 +1,105 @@
+//! A shape cut into upright lines, and what of these is under water.
+
+use glam::Vec3;
+
+use super::Submersion;
+use crate::geometry::{ShapeCore, Slice};
+
+/// Fewest and most lines along an axis.
+const LINES: [f32; 2] = [16.0, 64.0];
+
+/// Lines in a voxel, between those.
+const LINES_A_VOXEL: f32 = 6.0;
+
+/// A shape's upright lines: `width` by `depth` of them over its bounds.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The first line, and from line to line, along x and z.
+    start: [f32; 2],
+    step: [f32; 2],
+    width: usize,
+    /// Lowest and highest point of each, about the shape's origin; none where the highest is
+    /// lower. X fastest.
+    spans: Vec<[f32; 2]>,
+    /// What a line stands for: its step along x times that along z, put right by the
+    /// shape's volume where that is known.
+    across: f32,
+    slice: Slice,
+}
+
+impl Lines {
+    /// Cuts a shape.
+    pub fn cut(&mut self, core: &ShapeCore<'_>) {
+        let (min, max) = core.bounds();
+        let size = [max[0] - min[0], max[2] - min[2]];
+        let count = size.map(|size| (LINES_A_VOXEL * size).ceil().clamp(LINES[0], LINES[1]));
+        self.step = [size[0] / count[0], size[1] / count[1]];
+        self.start = [min[0] + 0.5 * self.step[0], min[2] + 0.5 * self.step[1]];
+        self.width = count[0] as usize;
+        self.spans.clear();
+        for row in 0..count[1] as usize {
+            let [_, z] = self.place(row * self.width);
+            core.slice(z, &mut self.slice);
+            for column in 0..self.width {
+                let [x, _] = self.place(column);
+                self.spans.push(core.upright(x, z, &self.slice).unwrap_or([0.0, -1.0]));
+            }
+        }
+        self.across = self.step[0] * self.step[1];
+        if let Some(volume) = core.volume() {
+            let summed = self.volume();
+            self.across *= if summed > 0.0 { volume / summed } else { 1.0 };
+        }
+    }
+
+    /// Where a line is, x and z.
+    fn place(&self, line: usize) -> [f32; 2] {
+        let (x, z) = (line % self.width, line / self.width);
+        [self.start[0] + x as f32 * self.step[0], self.start[1] + z as f32 * self.step[1]]
+    }
+
+    /// The shape's volume.
+    pub fn volume(&self) -> f32 {
+        let lengths = self.spans.iter().map(|[low, high]| (high - low).max(0.0));
+        lengths.sum::<f32>() * self.across
+    }
+
+    /// What is under water. `water` calls its last argument for the wet intervals at x and
+    /// z; all about the shape's origin.
+    pub fn sum(&self, water: impl Fn(f32, f32, &mut dyn FnMut(f32, f32))) -> Submersion {
+        let across = self.across;
+        let (mut volume, mut moment, mut area) = (0.0, Vec3::ZERO, [0.0; 3]);
+        let mut by_x = [[f32::INFINITY, f32::NEG_INFINITY]; LINES[1] as usize];
+        let mut by_z = [f32::INFINITY, f32::NEG_INFINITY];
+        for (line, &[low, high]) in self.spans.iter().enumerate() {
+            let at = line % self.width;
+            if low <= high {
+                let [x, z] = self.place(line);
+                let mut wet = [f32::INFINITY, f32::NEG_INFINITY];
+                water(x, z, &mut |from, to| {
+                    let (from, to) = (from.max(low), to.min(high));
+                    if to > from {
+                        let length = to - from;
+                        volume += length * across;
+                        moment += Vec3::new(x, 0.5 * (from + to), z) * (length * across);
+                        wet = [wet[0].min(from), wet[1].max(to)];
+                    }
+                });
+                if wet[1] > wet[0] {
+                    area[1] += across;
+                    for span in [&mut by_x[at], &mut by_z] {
+                        *span = [span[0].min(wet[0]), span[1].max(wet[1])];
+                    }
+                }
+            }
+            if at + 1 == self.width {
+                area[0] += (by_z[1] - by_z[0]).max(0.0) * self.step[1];
+                by_z = [f32::INFINITY, f32::NEG_INFINITY];
+            }
+        }
+        let by_x = by_x.iter().map(|[low, high]| (high - low).max(0.0));
+        area[2] = by_x.sum::<f32>() * self.step[0];
+        let centre = if volume > 0.0 { (moment / volume).to_array() } else { [0.0; 3] };
+        Submersion { body_volume: self.volume(), volume, centre, area }
+    }
+}
