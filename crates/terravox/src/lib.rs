@@ -1,21 +1,93 @@
 //! Smooth, editable voxel terrain for games and simulations.
+#![doc = include_str!("../doc/overview.html")]
 //!
-//! The [`voxel`] grid is the data; everything else is a view that can be thrown
-//! away and rebuilt from it. [`terrain::Terrain`] is the front door: it owns a grid
-//! and its views and speaks world metres.
+//! A world is a grid of cells, each a material and how full it is. [`Terrain`] owns that grid and
+//! everything derived from it: meshes near and far, collision, loose pieces, particles, undo. It
+//! speaks world metres. The crate does no I/O, starts no thread and has no C dependency; an
+//! engine, a renderer or a server calls it.
 //!
-//! What a game uses daily is at the root: [`Terrain`], its options, viewers, jobs and rays, edits
-//! and materials.
+//! ```
+//! use terravox::{Budget, EditOp, Terrain, TerrainOptions, Viewer};
 //!
-//! The crate does no I/O, starts no thread (unless the feature `parallel` is on) and calls no C.
+//! const ROCK: u8 = 8;
+//!
+//! let mut terrain = Terrain::new(TerrainOptions::default()); // voxels of 1 m
+//! let hills = |x: f64, _z: f64| 8.0 * (x * 0.05).sin(); // height of the ground, metres
+//! let (camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);
+//!
+//! // Once a frame: generate and mesh what the viewer can see, for at most 3 ms.
+//! while !terrain.is_settled() {
+//!     terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |request| {
+//!         request.fill_height(ROCK, -8.0..=8.0, hills);
+//!     });
+//!     for swap in terrain.mesh_swaps() {
+//!         // Upload swap.added and drop swap.removed: the surface stays closed.
+//!         # let _ = swap;
+//!     }
+//! }
+//!
+//! let hit = terrain.ray(camera, forward, 100.0).hit().expect("the ground lies below");
+//! let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("the ground is held");
+//! assert!(dug.removed.voxels(ROCK) > 100.0); // cubic metres of rock
+//! assert!(terrain.undo());
+//! ```
+//!
+//! # Where to start
+//!
+//! | to | look at |
+//! |---|---|
+//! | run a world with a camera in it | [`Terrain`], [`TerrainOptions`], [`Viewer`], [`Budget`] |
+//! | fill it | [`FillRequest`], [`generate`] |
+//! | dig, build, paint, undo | [`EditOp`], [`edit`] |
+//! | ask what a ray or a shape hits | [`Terrain::ray`], [`collide`] |
+//! | connect a physics engine | [`contacts`], [`boxes`], and the crate `terravox-rapier` |
+//! | choose materials | [`MaterialTable`], [`Material`], [`mesh::shade`] |
+//! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
+//! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
+//! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
+//! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |
+//!
+//! # Modules
+//!
+//! Data flows one way: edits write the grid, the grid logs what changed, and views follow the log.
+//! Every view can be dropped and rebuilt from the grid. From the top down:
+//!
+//! | module | |
+//! |---|---|
+//! | [`terrain`] | the world in metres: wires all below together |
+//! | [`bodies`] | pieces that an edit cut loose |
+//! | [`particles`] | sparks and debris that bounce off the ground |
+//! | [`lod`] | level of detail: which blocks are shown at which mip, and their meshes |
+//! | [`octree`] | dual contouring of any size of cube |
+//! | [`boxes`] | the ground as few boxes, for engines that want boxes |
+//! | [`contacts`] | where bodies touch the ground, and what of them is under water |
+//! | [`collide`] | rays, boxes, points and moving shapes against the ground |
+//! | [`geometry`] | shapes, distances, casts, and a loose kD tree of any triangles |
+//! | [`mesh`] | cells to triangles, without cracks between blocks of any mip |
+//! | [`edit`] | brushes, copies, undo |
+//! | [`generate`] | heights, distances and noise to cells |
+//! | [`codec`] | cells to bytes and back |
+//! | [`voxel`] | cells, chunks, the grid, snapshots, the change log |
+//! | [`math`] | boxes and debug lines |
 //!
 //! # Features
 //!
-//! None is on by default.
+//! All are off by default.
 //!
-//! - `parallel`: runs planned jobs on rayon's thread pool.
-//! - `serde`: `Serialize` and `Deserialize` for edits.
-//! - `bytemuck`: `bytemuck::Pod` for the vertices of the graphics card.
+//! | feature | adds |
+//! |---|---|
+//! | `parallel` | `Terrain::update` runs its jobs on rayon's thread pool |
+//! | `serde` | `Serialize` and `Deserialize` for edits, options and plain data |
+//! | `bytemuck` | `Pod` for packed vertices, so that they can be cast to bytes |
+//!
+//! # What holds everywhere
+//!
+//! - The same edits give the same cells, digests and meshes, bit for bit, on any number of
+//!   threads, with vector instructions and without.
+//! - A bug of the caller panics, as documented under *Panics*. Bytes and cells that are not there
+//!   return errors. Queries never panic: invalid rays and shapes never hit.
+//! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
+//!   ±2³⁰ voxels.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,19 +1,20 @@
-//! Digests of a world that is generated, edited, meshed, simplified and asked: the same on
-//! every machine, with vector code and without.
+//! Digests of a world that is generated, edited, meshed, simplified, queried and written as bytes:
+//! the same on every machine, with vector code and without.
 //!
-//! `scripts/check-wasm` builds it for wasm. Where nothing can be printed, the lines of another
-//! machine are given as `TERRAVOX_DIGESTS` when it is compiled; the exit status is then the number
-//! of the first line that differs.
+//! `scripts/check-wasm` and `scripts/check-targets` build it for other targets. Where nothing can
+//! be printed, the lines of another machine are given as `TERRAVOX_DIGESTS` when it is compiled;
+//! the exit status is then the number of the first line that differs.
 
 use std::process::ExitCode;
 
+use terravox::codec::Rle;
 use terravox::collide::{Collider, Filter, Ray};
-use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor};
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::generate::Hills;
 use terravox::lod::{Simplifier, Simplify};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 const OPERATIONS: u64 = 200;
 
@@ -108,6 +109,27 @@ fn meshes(grid: &VoxelGrid, mip: u8) -> [u128; 2] {
     [plain, simple].map(|hash| hash.digest128())
 }
 
+/// Of all chunks and the history as bytes, which must also give back what they were made of.
+fn bytes(grid: &VoxelGrid, history: &History) -> [u128; 2] {
+    let table = MaterialTable::default();
+    let kinds = table.kinds();
+    let (mut cells, mut again) = (DenseBox::default(), DenseBox::default());
+    let mut chunks = Vec::new();
+    for chunk in world().blocks::<5>() {
+        grid.read(chunk.region(), 0, &mut cells).expect("air is held");
+        let start = chunks.len();
+        Rle::wide(&kinds).encode_box(&cells, &mut chunks);
+        again.reset(chunk.region());
+        let read = Rle::wide(&kinds).decode_box(&chunks[start..], &mut again);
+        assert_eq!(read.ok(), Some(chunks.len() - start), "all of a chunk is read");
+        assert!(again == cells, "{chunk:?} comes back");
+    }
+    let strokes = history.to_bytes();
+    let read = History::from_bytes(&strokes, usize::MAX).expect("what was written is read");
+    assert!(read.to_bytes() == strokes, "the history comes back");
+    [chunks, strokes].map(|bytes| xxh3_128(&bytes))
+}
+
 /// Of where rays hit.
 fn rays(grid: &VoxelGrid, numbers: &mut Numbers) -> u128 {
     let mut collider = Collider::default();
@@ -128,6 +150,7 @@ fn rays(grid: &VoxelGrid, numbers: &mut Numbers) -> u128 {
 fn lines() -> Vec<String> {
     let mut grid = generated();
     let mut numbers = Numbers(1);
+    let mut history = History::new(usize::MAX);
     let mut lines = Vec::new();
     let mut add = |what: &str, digest: u128| lines.push(format!("{what}={digest:032x}"));
     for when in ["generated", "edited"] {
@@ -135,7 +158,7 @@ fn lines() -> Vec<String> {
             let mut editor = Editor::default();
             for number in 0..OPERATIONS {
                 let op = operation(number, &mut numbers);
-                editor.apply(&mut grid, &op, None).expect("all is held");
+                editor.apply(&mut grid, &op, &mut history).expect("all is held");
             }
         }
         add(&format!("{when}-cells"), grid.digest().expect("all is held"));
@@ -145,6 +168,9 @@ fn lines() -> Vec<String> {
             add(&format!("{when}-simplified-mip{mip}"), simple);
         }
         add(&format!("{when}-rays"), rays(&grid, &mut numbers));
+        let [chunks, strokes] = bytes(&grid, &history);
+        add(&format!("{when}-chunk-bytes"), chunks);
+        add(&format!("{when}-history-bytes"), strokes);
     }
     lines
 }
