@@ -16,6 +16,8 @@ mod names;
 mod phrases;
 mod rooms;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -49,7 +49,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Letters and digits of `text` in lower case, words parted by one blank, marks of comments gone.
-fn words(text: &str) -> String {
+pub fn words(text: &str) -> String {
     let mut words = String::from(" ");
     for line in text.lines() {
         let line = line.trim_start().trim_start_matches(['/', '!', '>', '*']);
