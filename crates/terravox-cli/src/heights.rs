@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::heightmap::{
-    self, ChunkCells, Colours, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
+    self, ChunkCells, ColourPolicy, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
     MAX_EXTENT,
 };
 use terravox_io::roblox::RobloxMetadata;
@@ -160,7 +160,7 @@ fn info(options: &Heightmap) -> WorldInfo {
 }
 
 fn read(bytes: Vec<u8>, kind: Kind, options: &Heightmap) -> Result<Heights, HeightmapError> {
-    let colours = if options.luma { Colours::Luminance } else { Colours::Refuse };
+    let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
     let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
     match kind {
         Kind::Png => heightmap::read_png(&bytes, colours),

@@ -12,7 +12,7 @@ use terravox::voxel::VoxelPos;
 use terravox_cli::meshing::{MeshedTile, Meshing, mesh_tiles, simplified, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
-use terravox_io::tiles::Frame;
+use terravox_io::tiles::ExportFrame;
 
 /// What a file of triangles holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +73,7 @@ pub fn write(
     let meshed = meshed.map(|tile| tile.map_err(Failure::at(path)));
     let meshed = ground.into_iter().chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
-    let frame = Frame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
+    let frame = ExportFrame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
     match extension(path).as_str() {
         "glb" => {
             let materials = options.materials;
@@ -84,10 +84,10 @@ pub fn write(
     }
 }
 
-fn up(up: Up) -> obj::Up {
+fn up(up: Up) -> obj::UpAxis {
     match up {
-        Up::Y => obj::Up::Y,
-        Up::Z => obj::Up::Z,
+        Up::Y => obj::UpAxis::Y,
+        Up::Z => obj::UpAxis::Z,
     }
 }
 

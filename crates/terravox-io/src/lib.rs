@@ -1,11 +1,11 @@
-//! Terrain from and to the files of other programs.
+//! Reads and writes terrain in the file formats of other programs.
 //!
 //! In: [`roblox`] places and models, [`heightmap`]s. Out: [`roblox`] models, and meshes as
 //! [`gltf`] and [`obj`].
 //!
-//! Everything here takes and gives bytes or a [`std::io::Write`]; reading and naming files
-//! is the caller's. Bytes from outside return errors, never panic, and never take more
-//! memory than a stated bound.
+//! Everything here takes and returns bytes or takes a [`std::io::Write`]; opening files is up to the
+//! caller. Untrusted bytes return errors, never panic, and never take more memory than a documented
+//! bound.
 
 pub mod gltf;
 pub mod heightmap;

@@ -1,19 +1,19 @@
-//! Meshes to Wavefront OBJ (`.obj`), which every modelling program reads, and the colours
-//! of its materials (`.mtl`).
+//! Writes meshes as Wavefront OBJ (`.obj`), which every modelling program reads, and the colours of
+//! their materials (`.mtl`).
 //!
-//! Text is written as tiles come; only counts are kept. Vertex colours are not part of the
-//! format, so a triangle shows the material of the cell behind it.
+//! Tiles are streamed; only counts stay in memory. The format has no vertex colours, so each triangle
+//! has the material of the cell behind it.
 //!
 //! Source: "Object Files (.obj)", Wavefront's Advanced Visualizer manual, appendix B1.
 
-use crate::tiles::{ByMaterial, Frame, unit};
+use crate::tiles::{ExportFrame, TrianglesByMaterial, unit};
 use std::io::{self, Write};
 use terravox::mesh::{BlockMesh, Surface};
 use terravox::voxel::{Kind, MaterialTable, Region};
 
-/// Which way is up in the file.
+/// The up axis of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Up {
+pub enum UpAxis {
     /// Y, as in the world.
     #[default]
     Y,
@@ -24,13 +24,13 @@ pub enum Up {
 /// How to write an `.obj`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObjOptions {
-    /// Units a voxel, and where positions count from. That place is not in the file.
-    pub frame: Frame,
-    /// Which way is up.
-    pub up: Up,
+    /// Units per voxel and the origin, which is not written to the file.
+    pub frame: ExportFrame,
+    /// The up axis.
+    pub up: UpAxis,
 }
 
-/// What an `.obj` holds.
+/// Counts of a written `.obj`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjStats {
     /// Tiles that have triangles.
@@ -41,7 +41,7 @@ pub struct ObjStats {
     pub triangles: u64,
 }
 
-/// Writes tiles as they come.
+/// Writes an `.obj` tile by tile.
 ///
 /// ```
 /// use terravox::mesh::BlockMesh;
@@ -60,13 +60,13 @@ pub struct ObjWriter<'t, W: Write> {
     out: W,
     options: ObjOptions,
     table: &'t MaterialTable,
-    by_material: ByMaterial,
+    by_material: TrianglesByMaterial,
     stats: ObjStats,
 }
 
 impl<'t, W: Write> ObjWriter<'t, W> {
-    /// Writes the start of a file whose colours are in the file `mtl` beside it. `out`
-    /// should be buffered.
+    /// Writes the header of a file whose colours are in the file `mtl` in the same folder. `out` should
+    /// be buffered.
     ///
     /// # Errors
     /// If `out` fails.
@@ -77,7 +77,7 @@ impl<'t, W: Write> ObjWriter<'t, W> {
         table: &'t MaterialTable,
     ) -> io::Result<ObjWriter<'t, W>> {
         writeln!(out, "# terravox\nmtllib {}", one_line(mtl))?;
-        let by_material = ByMaterial::default();
+        let by_material = TrianglesByMaterial::default();
         Ok(ObjWriter { out, options, table, by_material, stats: ObjStats::default() })
     }
 
@@ -118,7 +118,7 @@ impl<'t, W: Write> ObjWriter<'t, W> {
         }
         self.by_material.clear();
         self.by_material.add(surface, 0);
-        // Vertices count from 1, through all tiles.
+        // Vertex numbers start at 1 and continue across tiles.
         let first = self.stats.vertices + 1;
         for (material, list) in self.by_material.iter() {
             writeln!(self.out, "usemtl {}", material_name(self.table, material))?;
@@ -134,12 +134,12 @@ impl<'t, W: Write> ObjWriter<'t, W> {
 
     fn turned(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
         match self.options.up {
-            Up::Y => [x, y, z],
-            Up::Z => [x, -z, y],
+            UpAxis::Y => [x, y, z],
+            UpAxis::Z => [x, -z, y],
         }
     }
 
-    /// Flushes what was written.
+    /// Flushes `out`.
     ///
     /// # Errors
     /// If `out` fails.
@@ -149,7 +149,7 @@ impl<'t, W: Write> ObjWriter<'t, W> {
     }
 }
 
-/// Writes the materials file: all listed materials but air, liquids transparent.
+/// Writes the materials file: all listed materials except air; liquids are transparent.
 ///
 /// # Errors
 /// If `out` fails.
@@ -165,7 +165,7 @@ pub fn write_mtl(out: &mut impl Write, table: &MaterialTable) -> io::Result<()> 
     Ok(())
 }
 
-/// Names in these files end at a space, and two materials may have the same one.
+/// A unique name without spaces, which end names in these files.
 fn material_name(table: &MaterialTable, id: u8) -> String {
     let name = table.name(id);
     let plain: String =
@@ -240,9 +240,9 @@ mod tests {
     fn z_up_turns_positions_and_normals_without_mirroring() {
         let table = MaterialTable::default();
         let mesh = mesh(&table);
-        let frame = Frame { voxel_size_m: 2.0, origin: VoxelPos::new(0, 0, 1) };
-        let (y_up, _) = written(ObjOptions { frame, up: Up::Y }, &mesh, &table);
-        let (z_up, _) = written(ObjOptions { frame, up: Up::Z }, &mesh, &table);
+        let frame = ExportFrame { voxel_size_m: 2.0, origin: VoxelPos::new(0, 0, 1) };
+        let (y_up, _) = written(ObjOptions { frame, up: UpAxis::Y }, &mesh, &table);
+        let (z_up, _) = written(ObjOptions { frame, up: UpAxis::Z }, &mesh, &table);
         for (a, b) in y_up.lines().zip(z_up.lines()) {
             match a.split(' ').next() {
                 Some("v" | "vn") => {

@@ -1,5 +1,5 @@
-//! What mesh exporters share: blocks grouped into tiles, the frame that positions are
-//! written in, and the triangles of a surface by material.
+//! Shared by the mesh exporters: blocks grouped into tiles, the frame of written positions, and the
+//! triangles of a surface by material.
 
 use terravox::mesh::Surface;
 use terravox::voxel::{ChunkPos, Region, VoxelPos};
@@ -14,7 +14,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A name for programs that show one: `tile x y z`.
+    /// A display name: `tile x y z`.
     pub fn name(&self) -> String {
         let [x, y, z] = self.position;
         format!("tile {x} {y} {z}")
@@ -26,7 +26,7 @@ impl Tile {
 /// # Panics
 /// If `edge` is 0.
 pub fn tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
-    assert!(edge > 0, "a tile has at least one chunk an edge");
+    assert!(edge > 0, "the edge of a tile is 0 chunks");
     let edge = i32::from(edge);
     let position = |chunk: &ChunkPos| [chunk.x, chunk.y, chunk.z].map(|v| v.div_euclid(edge));
     let mut sorted: Vec<([i32; 3], ChunkPos)> =
@@ -44,29 +44,29 @@ pub fn tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
 
 /// From voxels to the units of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Frame {
-    /// Metres (or whatever the file's unit is) a voxel.
+pub struct ExportFrame {
+    /// Metres (or other units of the file) per voxel.
     pub voxel_size_m: f32,
-    /// The voxel corner at which positions count from. Far from the origin of the world,
-    /// one near the terrain keeps positions exact.
+    /// The voxel corner that is the origin of the file. Far from the origin of the world, choose one
+    /// near the terrain to keep positions exact.
     pub origin: VoxelPos,
 }
 
-impl Default for Frame {
-    /// One metre a voxel, from the origin of the world.
-    fn default() -> Frame {
-        Frame { voxel_size_m: 1.0, origin: VoxelPos::ZERO }
+impl Default for ExportFrame {
+    /// One metre per voxel, from the origin of the world.
+    fn default() -> ExportFrame {
+        ExportFrame { voxel_size_m: 1.0, origin: VoxelPos::ZERO }
     }
 }
 
-impl Frame {
+impl ExportFrame {
     /// A position of a block's mesh in the frame.
     pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f32; 3] {
         self.position_at(0, block, p)
     }
 
-    /// A position of the mesh of a block of cells of mip `mip`. Rounded once, from the sum,
-    /// so that all blocks that show a vertex write the same bits.
+    /// A position of the mesh of a block of cells of mip `mip`. Rounded once, from the sum, so that
+    /// all blocks that share a vertex write the same bits.
     pub(crate) fn position_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f32; 3] {
         let min = block.min.to_array();
         let origin = self.origin.to_array();
@@ -80,17 +80,17 @@ impl Frame {
 
 /// Vertex numbers of triangles, by the material behind them. Reusable.
 #[derive(Debug)]
-pub(crate) struct ByMaterial {
+pub(crate) struct TrianglesByMaterial {
     lists: Vec<Vec<u32>>,
 }
 
-impl Default for ByMaterial {
-    fn default() -> ByMaterial {
-        ByMaterial { lists: vec![Vec::new(); 256] }
+impl Default for TrianglesByMaterial {
+    fn default() -> TrianglesByMaterial {
+        TrianglesByMaterial { lists: vec![Vec::new(); 256] }
     }
 }
 
-impl ByMaterial {
+impl TrianglesByMaterial {
     pub(crate) fn clear(&mut self) {
         self.lists.iter_mut().for_each(Vec::clear);
     }
@@ -109,13 +109,13 @@ impl ByMaterial {
     }
 }
 
-/// A normal that is a unit vector whatever it was: a file must not hold another.
+/// Normalizes a normal; zero and non-finite ones become +Y, since the formats need unit vectors.
 pub(crate) fn unit(normal: [f32; 3]) -> [f32; 3] {
     let length = normal.iter().map(|v| v * v).sum::<f32>().sqrt();
     if (length - 1.0).abs() < 1e-5 {
         return normal;
     }
-    // Also where it is zero or NaN.
+    // False for zero and NaN, too.
     if length > 1e-20 && length.is_finite() { normal.map(|v| v / length) } else { [0.0, 1.0, 0.0] }
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_frame_scales_after_it_moves() {
-        let frame = Frame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
+        let frame = ExportFrame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
         let block = Region::new([(1 << 29) + 32, 0, -32], [(1 << 29) + 64, 32, 0]);
         assert_eq!(frame.position(block, [0.25, 1.0, 2.0]), [16.125, 0.5, -13.0]);
         // The same points in cells of mip 2.

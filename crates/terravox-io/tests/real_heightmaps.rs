@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
 use terravox_io::heightmap::{
-    self, Colours, HeightmapError, HeightmapOptions, Heights, default_rules, read_png, read_raw_u16,
+    self, ColourPolicy, HeightmapError, HeightmapOptions, Heights, default_rules, read_png,
+    read_raw_u16,
 };
 
 fn real_data(name: &str) -> Option<Vec<u8>> {
@@ -29,9 +30,9 @@ fn made(heights: &Heights, options: &HeightmapOptions) -> VoxelGrid {
 fn a_real_elevation_model_is_the_same_from_png_and_raw() {
     let Some(png) = real_data("jacksboro_dem_16.png") else { return };
     let Some(raw) = real_data("jacksboro_dem_16.raw") else { return };
-    let from_png = read_png(&png, Colours::Refuse).unwrap();
+    let from_png = read_png(&png, ColourPolicy::Refuse).unwrap();
     let Err(HeightmapError::RawNotSquare { hint, .. }) = read_raw_u16(&raw, None) else {
-        panic!("403 × 344 is no square")
+        panic!("403 × 344 is not a square")
     };
     assert_eq!(hint, ", perhaps 403x344 or 344x403");
     let from_raw = read_raw_u16(&raw, Some([403, 344])).unwrap();

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::roblox::{
-    self, Container, ImportOptions, Limits, RobloxMetadata, SmoothGridReader,
+    self, Container, ImportLimits, ImportOptions, RobloxMetadata, SmoothGridReader,
 };
 
 fn real_data() -> PathBuf {
@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn decoded_hash(blob: &[u8]) -> String {
     let table = MaterialTable::default();
-    let mut reader = SmoothGridReader::new(blob, table.kinds(), &Limits::default()).unwrap();
+    let mut reader = SmoothGridReader::new(blob, table.kinds(), &ImportLimits::default()).unwrap();
     let (mut hash, mut cells) = (Sha256::new(), DenseBox::default());
     let mut bytes = Vec::new();
     while let Some(chunk) = reader.next_chunk(&mut cells).unwrap() {

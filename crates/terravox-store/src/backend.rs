@@ -1,9 +1,9 @@
-//! The file under the database: reads that fail give zeros.
+//! The file under the database: failed reads return zeros.
 //!
-//! One bad sector, or one page number that a flipped bit sent beyond the end of the
-//! file, would else make the database refuse everything from then on. A page of zeros is
-//! never a valid page, so the one thing that needs it fails, and the rest of the world
-//! can still be read. Writes that fail do fail.
+//! Otherwise one bad sector, or one flipped bit in a page number that points beyond the end of the
+//! file, would make the database reject every later call. A page of zeros is never valid, so only
+//! what needs that page fails, and the rest of the world can still be read. Failed writes return
+//! errors.
 
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
@@ -13,7 +13,7 @@ use std::ops::Bound;
 #[derive(Debug)]
 pub(crate) struct TolerantFile(pub FileBackend);
 
-type Span = Bound<u64>;
+type ByteRange = Bound<u64>;
 
 impl StorageBackend for TolerantFile {
     fn len(&self) -> Result<u64, io::Error> {
@@ -48,27 +48,31 @@ impl StorageBackend for TolerantFile {
         self.0.close()
     }
 
-    fn try_lock_range(&self, start: Span, end: Span) -> Result<bool, BackendError> {
+    fn try_lock_range(&self, start: ByteRange, end: ByteRange) -> Result<bool, BackendError> {
         self.0.try_lock_range(start, end)
     }
 
-    fn try_lock_shared_range(&self, start: Span, end: Span) -> Result<bool, BackendError> {
+    fn try_lock_shared_range(
+        &self,
+        start: ByteRange,
+        end: ByteRange,
+    ) -> Result<bool, BackendError> {
         self.0.try_lock_shared_range(start, end)
     }
 
-    fn lock_range(&self, start: Span, end: Span) -> Result<(), BackendError> {
+    fn lock_range(&self, start: ByteRange, end: ByteRange) -> Result<(), BackendError> {
         self.0.lock_range(start, end)
     }
 
-    fn lock_shared_range(&self, start: Span, end: Span) -> Result<(), BackendError> {
+    fn lock_shared_range(&self, start: ByteRange, end: ByteRange) -> Result<(), BackendError> {
         self.0.lock_shared_range(start, end)
     }
 
-    fn unlock_range(&self, start: Span, end: Span) -> Result<(), BackendError> {
+    fn unlock_range(&self, start: ByteRange, end: ByteRange) -> Result<(), BackendError> {
         self.0.unlock_range(start, end)
     }
 
-    fn query_lock_range(&self, start: Span, end: Span) -> Result<bool, BackendError> {
+    fn query_lock_range(&self, start: ByteRange, end: ByteRange) -> Result<bool, BackendError> {
         self.0.query_lock_range(start, end)
     }
 }

@@ -1,8 +1,7 @@
 //! Loose bodies as bytes; `docs/format.md` has every byte.
 //!
 //! A body's chunks are block values, as in the table of cells, each with its own version and
-//! checksum. Reading is total: whatever the bytes are, it returns bodies or an error, within a
-//! bound on memory.
+//! checksum. Decoding is total: any bytes give bodies or an error, within a bound on memory.
 
 use crate::key::BlockKey;
 use crate::read::chunk_bytes;
@@ -12,20 +11,19 @@ use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, MaterialTable, Unlisted, VoxelGrid, VoxelPos,
 };
 
-/// The version that is written, and the only one there is.
+/// The only version.
 const VERSION: u8 = 1;
 
 /// Most bodies of a world.
 pub const MAX_BODIES: usize = 1 << 16;
 
-/// Bytes of cells that reading puts into memory at most.
-const MAX_MEMORY: u64 = 1 << 30;
+/// Most bytes of cells that decoding puts into memory.
+const MAX_BODY_MEMORY_BYTES: u64 = 1 << 30;
 
 /// The bytes of bodies.
 ///
 /// # Errors
-/// What no reader would take: too many bodies, chunks not held at mip 0, other kinds of
-/// materials than the world's.
+/// Too many bodies, chunks not held at mip 0, or materials of other kinds than the world's.
 pub(crate) fn encode(bodies: &[SavedBody], kinds: &[Kind; 256]) -> Result<Vec<u8>, String> {
     if bodies.len() > MAX_BODIES {
         return Err(format!("{} are too many; at most {MAX_BODIES} are stored", bodies.len()));
@@ -53,9 +51,11 @@ pub(crate) fn encode(bodies: &[SavedBody], kinds: &[Kind; 256]) -> Result<Vec<u8
             out.extend_from_slice(&value);
         }
     }
-    match memory <= MAX_MEMORY {
+    match memory <= MAX_BODY_MEMORY_BYTES {
         true => Ok(out),
-        false => Err(format!("{memory} bytes of cells; at most {MAX_MEMORY} are stored")),
+        false => {
+            Err(format!("{memory} bytes of cells; at most {MAX_BODY_MEMORY_BYTES} are stored"))
+        }
     }
 }
 
@@ -72,13 +72,13 @@ fn put_motion(body: &SavedBody, out: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The bodies that [`encode`] wrote. Offsets of errors are those in `bytes`, but for what is
-/// wrong within a chunk's value.
+/// Decodes what [`encode`] wrote. Offsets in errors count from the start of `bytes`, except within
+/// a chunk's value.
 pub(crate) fn decode(
     bytes: &[u8],
     materials: &MaterialTable,
 ) -> Result<Vec<SavedBody>, ValueError> {
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = BodyReader { bytes, at: 0 };
     let [version] = reader.take()?;
     if version != VERSION {
         return Err(ValueError::Version { version });
@@ -98,13 +98,13 @@ pub(crate) fn decode(
     }
 }
 
-/// Reads fields one after the other, never beyond the end.
-struct Reader<'a> {
+/// Reads consecutive fields, never beyond the end.
+struct BodyReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BodyReader<'a> {
     fn slice(&mut self, length: usize) -> Result<&'a [u8], ValueError> {
         let least = self.at.saturating_add(length);
         let part = self.bytes.get(self.at..least);
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             coder.decode(BlockKey::chunk(chunk), self.slice(length)?, &mut cells)?;
             grid.load(&cells);
             *memory += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
-            if *memory > MAX_MEMORY {
+            if *memory > MAX_BODY_MEMORY_BYTES {
                 return Err(self.wrong("bodies need more memory than they may"));
             }
         }

@@ -1,8 +1,8 @@
-//! New worlds: written beside their place, then put there in one step.
+//! New worlds: written to a partial file, then renamed into place.
 //!
-//! Until [`Draft::finish`] the world is a file called like the target with `.partial`
-//! behind it. A save that fails leaves nothing; an old world stays whole until the new
-//! one is complete and on disk.
+//! Until [`Draft::finish`] the world is a file named like the target with `.partial` appended. A
+//! save that fails leaves nothing; an old world stays intact until the new one is complete and on
+//! disk.
 
 use crate::database::{self, check_replaceable};
 use crate::error::StoreError;
@@ -14,34 +14,34 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-/// What to do if a world is there already.
+/// What to do if the file already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overwrite {
     /// Refuse.
     #[default]
     No,
-    /// Replace it. A file that is no world is never replaced.
+    /// Replace it. A file that is not a world is never replaced.
     Yes,
 }
 
-/// A world that is being written and is not in its place yet. It dereferences to its
-/// [`Store`]. Dropping it without [`Draft::finish`] removes what was written.
+/// A world that is being written and is not at its path yet. It dereferences to its [`Store`].
+/// Dropping it without [`Draft::finish`] removes the partial file.
 pub struct Draft {
-    /// There until the draft is finished or dropped.
+    /// `Some` until the draft is finished or dropped.
     store: Option<Store>,
     partial: PathBuf,
     target: PathBuf,
     overwrite: Overwrite,
-    /// Whether the partial file is in its place.
+    /// Whether the partial file was renamed into place.
     placed: bool,
 }
 
 impl Store {
-    /// Starts a new world that is to lie at `path`; [`Draft::finish`] puts it there.
+    /// Starts a new world; [`Draft::finish`] puts it at `path`.
     ///
     /// # Errors
-    /// If a file is there and is not to be overwritten, or is no world; if the folder
-    /// cannot be written; if a value of `info` cannot be stored.
+    /// If a file exists at `path` and `overwrite` is [`Overwrite::No`] or it is not a world; if the
+    /// folder cannot be written; if a value of `info` is invalid.
     pub fn create(
         path: impl AsRef<Path>,
         info: &WorldInfo,
@@ -69,11 +69,11 @@ impl Store {
 }
 
 impl Draft {
-    /// Makes the file small, brings it to disk and puts it in its place.
+    /// Compacts the file, flushes it to disk and renames it into place.
     ///
     /// # Errors
-    /// If that fails, or somebody put a file there or opened the old world meanwhile.
-    /// Then what was there stays, and what was written is removed.
+    /// If that fails, or a file appeared at the path or the old world was opened meanwhile. Then
+    /// the existing file stays, and the partial one is removed.
     pub fn finish(mut self) -> Result<Store, StoreError> {
         let Some(mut store) = self.store.take() else {
             unreachable!("the store is there until the draft ends");
@@ -113,14 +113,14 @@ impl Drop for Draft {
         // Closed first: some systems do not remove open files.
         drop(self.store.take());
         if !self.placed {
-            // What cannot be removed stays as a `.partial` file, which the next save to
-            // the same place takes over.
+            // A `.partial` file that cannot be removed is taken over by the next save to the
+            // same path.
             let _ = fs::remove_file(&self.partial);
         }
     }
 }
 
-/// The file that a path means: a link is followed, so that it stays a link.
+/// The path with links followed, so that a link stays a link.
 fn followed(path: &Path) -> PathBuf {
     let link = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_symlink());
     let target = if link { fs::canonicalize(path).ok() } else { None };
@@ -139,7 +139,7 @@ fn check_place(target: &Path, overwrite: Overwrite) -> Result<(), StoreError> {
             match database::try_read_only(target).map(|db| db.map(|db| Store::from_db(db, target)))
             {
                 Ok(Ok(Err(error @ StoreError::NotAWorld { .. }))) => Err(error),
-                // A world, or what a damaged one left.
+                // A world, or the remains of a damaged one.
                 _ => Ok(()),
             }
         }
@@ -148,11 +148,11 @@ fn check_place(target: &Path, overwrite: Overwrite) -> Result<(), StoreError> {
     }
 }
 
-/// Where the world is written first: beside its place, so that the last step is a rename
-/// within one file system.
+/// The partial file: in the folder of the target, so that the last step is a rename within one
+/// file system.
 fn partial_path(target: &Path) -> Result<PathBuf, StoreError> {
     let Some(name) = target.file_name() else {
-        let what = "it is no name of a file".to_owned();
+        let what = "it is not a file name".to_owned();
         return Err(StoreError::Refused { path: target.to_owned(), what });
     };
     let mut partial = OsString::from(name);
@@ -160,8 +160,8 @@ fn partial_path(target: &Path) -> Result<PathBuf, StoreError> {
     Ok(target.with_file_name(partial))
 }
 
-/// Makes the partial file empty: a new one, or what a killed save left. One that is being
-/// written right now is locked.
+/// Creates the partial file, or truncates the one that a killed save left. One that is being
+/// written is locked.
 fn create_partial(partial: &Path, path: &Path) -> Result<File, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "create", source };
     let mut options = OpenOptions::new();
@@ -179,7 +179,7 @@ fn create_partial(partial: &Path, path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Brings a rename to disk.
+/// Makes a rename durable.
 fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

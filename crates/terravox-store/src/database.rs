@@ -2,7 +2,7 @@
 
 use crate::backend::TolerantFile;
 use crate::error::StoreError;
-use crate::guard::{Fault, Kept, guarded};
+use crate::guard::{Fault, GuardedDrop, guarded};
 use crate::key::KEY_BYTES;
 use redb::backends::FileBackend;
 use redb::{
@@ -27,36 +27,36 @@ pub(crate) const LISTED: TableDefinition<'_, &[u8; KEY_BYTES - 1], &[u8]> =
 /// First bytes of every redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 
-/// Memory that the database may use to keep pages.
+/// Memory for the database's page cache.
 const CACHE_BYTES: usize = 64 << 20;
 
 /// An open database.
 ///
-/// Closing it writes, and may panic on a damaged file as all else may.
-pub(crate) struct Db(Kept<Handle>);
+/// Closing it writes, and may panic on a damaged file like any other call.
+pub(crate) struct Db(GuardedDrop<DbHandle>);
 
-enum Handle {
+enum DbHandle {
     Write(Database),
     Read(ReadOnlyDatabase),
 }
 
 impl Db {
-    fn new(handle: Handle) -> Db {
-        Db(Kept::new(handle))
+    fn new(handle: DbHandle) -> Db {
+        Db(GuardedDrop::new(handle))
     }
 
     pub fn begin_read(&self, path: &Path) -> Result<ReadTransaction, StoreError> {
         let begun = guarded(|| match &*self.0 {
-            Handle::Write(db) => db.begin_read(),
-            Handle::Read(db) => db.begin_read(),
+            DbHandle::Write(db) => db.begin_read(),
+            DbHandle::Read(db) => db.begin_read(),
         });
         begun.map_err(|fault| fault.at(path, "read"))
     }
 
-    /// A transaction that is on disk when its commit returns, and after which a killed
-    /// process needs no walk over the whole file.
+    /// A transaction that is on disk when its commit returns, and after which a file left by a
+    /// killed process opens without a full scan.
     pub fn begin_write(&self, path: &Path) -> Result<WriteTransaction, StoreError> {
-        let Handle::Write(db) = &*self.0 else {
+        let DbHandle::Write(db) = &*self.0 else {
             return Err(StoreError::ReadOnly { path: path.to_owned() });
         };
         let begun = guarded(|| -> Result<WriteTransaction, redb::Error> {
@@ -68,19 +68,19 @@ impl Db {
         begun.map_err(|fault| fault.at(path, "write"))
     }
 
-    /// The database itself, for upkeep, if it is open for writing.
+    /// The database itself, for maintenance, if it is open for writing.
     pub fn writer(&mut self, path: &Path) -> Result<&mut Database, StoreError> {
         match &mut *self.0 {
-            Handle::Write(db) => Ok(db),
-            Handle::Read(_) => Err(StoreError::ReadOnly { path: path.to_owned() }),
+            DbHandle::Write(db) => Ok(db),
+            DbHandle::Read(_) => Err(StoreError::ReadOnly { path: path.to_owned() }),
         }
     }
 
-    /// Closes it, with the errors that dropping it ignores.
+    /// Closes it and returns the errors that dropping it ignores.
     pub fn close(self) -> Result<(), Fault> {
         guarded(|| match self.0.release() {
-            Handle::Write(db) => db.close(),
-            Handle::Read(db) => db.close(),
+            DbHandle::Write(db) => db.close(),
+            DbHandle::Read(db) => db.close(),
         })
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
         let backend = TolerantFile(FileBackend::new(file)?);
         Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
     });
-    made.map(|db| Db::new(Handle::Write(db))).map_err(|fault| fault.at(path, "create the world"))
+    made.map(|db| Db::new(DbHandle::Write(db))).map_err(|fault| fault.at(path, "create the world"))
 }
 
 /// Opens an existing database for reading and writing.
@@ -101,7 +101,7 @@ pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
         let backend = TolerantFile(FileBackend::new(file)?);
         Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
     });
-    opened.map(|db| Db::new(Handle::Write(db))).map_err(|fault| open_error(fault, path))
+    opened.map(|db| Db::new(DbHandle::Write(db))).map_err(|fault| open_error(fault, path))
 }
 
 /// Opens an existing database for reading. One whose last writer was killed is first
@@ -117,20 +117,20 @@ pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
     opened.map_err(|fault| open_error(fault, path))
 }
 
-/// Opens an existing database for reading, if it needs no repair and nobody writes it.
-/// Changes nothing in the file.
+/// Opens an existing database for reading, if it needs no repair and is not open for writing.
+/// Does not change the file.
 pub(crate) fn try_read_only(path: &Path) -> Result<Result<Db, Fault>, StoreError> {
     let file = open_checked(path, false)?;
     Ok(guarded(|| {
         let backend = TolerantFile(FileBackend::new(file)?);
         let mut builder = Builder::new();
         let db = builder.set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend)?;
-        Ok::<_, redb::DatabaseError>(Db::new(Handle::Read(db)))
+        Ok::<_, redb::DatabaseError>(Db::new(DbHandle::Read(db)))
     }))
 }
 
-/// Opens the file if it looks like a database, so that each thing that is none gets a
-/// clear message and no file is taken for a new one.
+/// Opens the file if it looks like a database, so that everything else gets a clear message and
+/// an empty file is not turned into a database.
 fn open_checked(path: &Path, write: bool) -> Result<File, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
     let not_a_world = |why: &str| StoreError::NotAWorld { path: path.to_owned(), why: why.into() };
@@ -139,7 +139,7 @@ fn open_checked(path: &Path, write: bool) -> Result<File, StoreError> {
         return Err(not_a_world("it is a directory"));
     }
     if !metadata.is_file() {
-        return Err(not_a_world("it is no regular file"));
+        return Err(not_a_world("it is not a regular file"));
     }
     let mut file = match OpenOptions::new().read(true).write(write).open(path) {
         Ok(file) => file,
@@ -183,8 +183,8 @@ fn open_error(fault: Fault, path: &Path) -> StoreError {
     }
 }
 
-/// Whether a file that stands where a world is to be written may be replaced: it is a
-/// world (or a damaged one), or empty, and nobody has it open.
+/// Whether an existing file may be replaced by a world: it is a world (or a damaged one) or empty,
+/// and is not open elsewhere.
 pub(crate) fn check_replaceable(path: &Path) -> Result<(), StoreError> {
     let file = match open_checked(path, false) {
         Ok(file) => file,

@@ -1,5 +1,4 @@
-//! What can go wrong with a world file. Every message names the file and says what is
-//! wrong, in one line.
+//! Errors of world files. Every message names the file and says what is wrong, in one line.
 
 use crate::value::ValueError;
 use crate::{BlockKey, FORMAT_VERSION};
@@ -18,26 +17,26 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// Why not.
         source: io::Error,
     },
-    /// A file is there and was not to be overwritten.
+    /// The file exists and overwriting was not requested.
     #[error("{}: the file already exists; pass Overwrite::Yes to overwrite it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The file is no world.
+    /// The file is not a world.
     #[error("{}: not a terravox world: {why}", path.display())]
     NotAWorld {
         /// The file.
         path: PathBuf,
-        /// How that shows.
+        /// The evidence.
         why: String,
     },
-    /// The file was made by a later version.
+    /// The file was written by a newer version.
     #[error(
         "{}: format version {version} is newer than this program knows ({FORMAT_VERSION}); \
          use a newer terravox", path.display()
@@ -49,18 +48,18 @@ pub enum StoreError {
         version: u16,
     },
     /// Another program, or another handle of this one, has the file open.
-    #[error("{}: the world is open in another program, or elsewhere in this one; close it there first", path.display())]
+    #[error("{}: the world is open in another program or elsewhere in this one; close it there first", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// A write to a world that was opened for reading.
+    /// A write to a world that was opened read-only.
     #[error("{}: the world was opened for reading only", path.display())]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
-    /// A part of the file is not what was written.
+    /// A part of the file is damaged.
     #[error("{}: {part} is damaged: {what}", path.display())]
     Damaged {
         /// The file.
@@ -70,12 +69,12 @@ pub enum StoreError {
         /// What is wrong with it.
         what: ValueError,
     },
-    /// The database that the file is cannot be used.
+    /// The database failed.
     #[error("{}: cannot {doing}: {what}", path.display())]
     Database {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// What the database says.
         what: String,
@@ -88,7 +87,7 @@ pub enum StoreError {
         /// Which chunk.
         source: NotHeld,
     },
-    /// Cells would be saved whose materials are of another kind than the world's.
+    /// The cells to save have materials of another kind than the world's.
     #[error(
         "{}: material {material} is of another kind in the world; kinds never change in a \
          world that has data", path.display()
@@ -99,7 +98,7 @@ pub enum StoreError {
         /// The first such material.
         material: u8,
     },
-    /// The generator said that it cannot give a coarse block over a chunk now.
+    /// The generator cannot make a coarse block over a chunk yet.
     #[error("{}: block {block} is not generated yet, which saving needs; save later", path.display())]
     NotGenerated {
         /// The file.
@@ -107,8 +106,8 @@ pub enum StoreError {
         /// Which block.
         block: MipBlock,
     },
-    /// A later state of the same grid is stored already.
-    #[error("{}: a later state of this world is saved already; take what is unsaved anew", path.display())]
+    /// A newer state of the same grid is already stored.
+    #[error("{}: a newer state of this world is already saved; call Terrain::unsaved again", path.display())]
     Outdated {
         /// The file.
         path: PathBuf,
@@ -123,7 +122,7 @@ pub enum StoreError {
         /// What was given.
         given: String,
     },
-    /// Something that is too large, or not a possible value.
+    /// A value that is too large or invalid.
     #[error("{}: {what}", path.display())]
     Refused {
         /// The file.
@@ -139,7 +138,7 @@ pub enum StoreError {
 pub enum StoredPart {
     /// The description of the world.
     Info,
-    /// Named bytes of an importer.
+    /// Extra data by name.
     Extra(String),
     /// A chunk.
     Chunk(ChunkPos),
@@ -154,7 +153,7 @@ pub enum StoredPart {
 }
 
 impl StoredPart {
-    /// The part that a block is.
+    /// The part for a block.
     pub(crate) fn block(key: BlockKey) -> StoredPart {
         if key.mip == 0 { StoredPart::Chunk(key.as_chunk()) } else { StoredPart::Mip(key) }
     }
@@ -174,7 +173,7 @@ impl fmt::Display for StoredPart {
     }
 }
 
-/// A part that could not be read, when reading went on without it.
+/// A damaged part that reading skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPart {
     /// Which part.

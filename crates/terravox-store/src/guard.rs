@@ -1,7 +1,7 @@
-//! A border around the database: what it panics about becomes an error.
+//! Turns panics of the database into errors.
 //!
-//! The database trusts a file that was closed in order, and may panic on one that was
-//! altered since. A world file comes from outside, so no panic may leave this crate.
+//! The database trusts a file that was closed properly, and may panic on one that was altered
+//! since. World files are untrusted, so no panic may leave this crate.
 
 use crate::error::StoreError;
 use std::cell::Cell;
@@ -15,13 +15,13 @@ thread_local! {
 
 /// Whether a panic on this thread, now, would be caught and become a [`StoreError`].
 ///
-/// For programs that set a panic hook: it can stay silent then, so that a damaged file
-/// costs one line of error and no trace.
+/// For programs that set a panic hook: it can stay silent then, so that a damaged file prints one
+/// line of error and no trace.
 pub fn panics_are_caught() -> bool {
     DEPTH.get() > 0
 }
 
-/// Runs `call`; an error or a panic of the database becomes its message.
+/// Runs `call`; turns an error or a panic of the database into a [`Fault`].
 pub(crate) fn guarded<T, E: Into<redb::Error>>(
     call: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, Fault> {
@@ -38,23 +38,23 @@ pub(crate) fn guarded<T, E: Into<redb::Error>>(
     }
 }
 
-/// A thing of the database whose drop may panic too, each on its own: two panics at once
-/// would end the process.
-pub(crate) struct Kept<T>(Option<T>);
+/// An object of the database whose drop may panic. Each is dropped in a guard of its own, since
+/// two panics at once would abort the process.
+pub(crate) struct GuardedDrop<T>(Option<T>);
 
-impl<T> Kept<T> {
-    pub fn new(thing: T) -> Kept<T> {
-        Kept(Some(thing))
+impl<T> GuardedDrop<T> {
+    pub fn new(thing: T) -> GuardedDrop<T> {
+        GuardedDrop(Some(thing))
     }
 
-    /// The thing without its guard.
+    /// The object without its guard.
     pub fn release(mut self) -> T {
         let Some(thing) = self.0.take() else { unreachable!("it is there until the drop") };
         thing
     }
 }
 
-impl<T> Deref for Kept<T> {
+impl<T> Deref for GuardedDrop<T> {
     type Target = T;
     fn deref(&self) -> &T {
         let Some(thing) = &self.0 else { unreachable!("it is there until the drop") };
@@ -62,14 +62,14 @@ impl<T> Deref for Kept<T> {
     }
 }
 
-impl<T> DerefMut for Kept<T> {
+impl<T> DerefMut for GuardedDrop<T> {
     fn deref_mut(&mut self) -> &mut T {
         let Some(thing) = &mut self.0 else { unreachable!("it is there until the drop") };
         thing
     }
 }
 
-impl<T> Drop for Kept<T> {
+impl<T> Drop for GuardedDrop<T> {
     fn drop(&mut self) {
         let thing = self.0.take();
         let _ = guarded(|| {
@@ -109,7 +109,7 @@ impl Fault {
     }
 }
 
-/// The first line of a text, cut to a length that fits on a line.
+/// The first line of a text, truncated.
 fn one_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(160).collect()
 }
@@ -140,8 +140,8 @@ mod tests {
                 assert!(!panics_are_caught(), "always");
             }
         }
-        drop((Kept::new(Bad), Kept::new(Bad)));
-        assert_eq!(*Kept::new(5), 5);
-        assert_eq!(Kept::new(5).release(), 5);
+        drop((GuardedDrop::new(Bad), GuardedDrop::new(Bad)));
+        assert_eq!(*GuardedDrop::new(5), 5);
+        assert_eq!(GuardedDrop::new(5).release(), 5);
     }
 }

@@ -4,11 +4,11 @@ use crate::value::{ValueError, checksum};
 use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, Unlisted};
 
-/// Version of the file format that this code writes, and the newest it reads.
+/// Version of the file format that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u16 = 2;
 
-/// The last format version whose materials have no hardness, and numbers that nobody checked.
-const WITHOUT_HARDNESS: u16 = 1;
+/// The last format version whose materials have no hardness and unchecked numbers.
+const LAST_VERSION_WITHOUT_HARDNESS: u16 = 1;
 
 /// Key of the description in its table; its checksum covers it.
 pub(crate) const INFO_KEY: &str = "world";
@@ -19,31 +19,31 @@ pub(crate) const MAX_INFO_BYTES: usize = 1 << 17;
 /// Longest name of a material, a generator or extra data, in bytes.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// What a world is, apart from its cells.
+/// The description of a world: everything but its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorldInfo {
     /// Metres along the edge of a voxel; finite and above 0.
     pub voxel_size_m: f64,
-    /// Where the corner of voxel (0, 0, 0) lies, in metres; finite.
+    /// Position of the minimum corner of voxel (0, 0, 0), in metres; finite.
     pub origin_m: [f64; 3],
-    /// What chunk positions are that are not stored.
+    /// What chunks that are not stored are.
     pub unlisted: Unlisted,
-    /// What material ids mean.
+    /// The materials by id.
     pub materials: MaterialTable,
-    /// What made the cells, if a generator did.
+    /// The generator of the cells, if there is one.
     pub generator: Option<Generator>,
 }
 
-/// A generator that made a world, so that it can make the rest of it.
+/// The generator of a world, by name, so that a program can check that it has the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Generator {
     /// Name, at most [`MAX_NAME_BYTES`] long.
     pub name: String,
-    /// Version: another one makes other cells.
+    /// Version: a different version makes different cells.
     pub version: u32,
     /// Seed.
     pub seed: u64,
-    /// The voxels that were generated and stored, if it was a region.
+    /// The voxels that were generated and stored, if they are a region.
     pub saved_region: Option<Region>,
 }
 
@@ -61,7 +61,7 @@ impl Default for WorldInfo {
 }
 
 impl WorldInfo {
-    /// A world at `placement` of which every chunk is stored; what is not is air.
+    /// A complete world at `placement`: chunks that are not stored are air.
     pub fn complete(placement: Placement) -> WorldInfo {
         WorldInfo {
             voxel_size_m: placement.voxel_size_m,
@@ -84,18 +84,18 @@ impl WorldInfo {
         Placement { voxel_size_m: self.voxel_size_m, origin_m: self.origin_m }
     }
 
-    /// Whether chunks that are not stored are unknown to the file, and come from a generator:
-    /// such a world stores only chunks that were edited, and coarse blocks over them. In all
-    /// others what is not stored is air.
+    /// Whether chunks that are not stored come from a generator. Such a world stores only edited
+    /// chunks and the coarse blocks over them. In a complete world chunks that are not stored are
+    /// air.
     pub fn grows(&self) -> bool {
         self.unlisted == Unlisted::Unknown
     }
 
-    /// Why this description cannot be stored; `None` if it can.
+    /// Why this description is invalid; `None` if it is valid.
     pub(crate) fn fault(&self) -> Option<String> {
         let size = self.voxel_size_m;
         if !(size.is_finite() && size > 0.0) {
-            return Some(format!("a voxel cannot be {size} m large"));
+            return Some(format!("the voxel size is {size} m; it must be finite and above 0"));
         }
         if self.origin_m.iter().any(|v| !v.is_finite()) {
             return Some("the origin is not finite".to_owned());
@@ -106,7 +106,7 @@ impl WorldInfo {
         Some(format!("a name of {} bytes; at most {MAX_NAME_BYTES} are stored", long.len()))
     }
 
-    /// The bytes of a description that has no fault.
+    /// The bytes of a valid description.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = FORMAT_VERSION.to_le_bytes().to_vec();
         out.extend([0; 8]);
@@ -128,13 +128,13 @@ impl WorldInfo {
         out
     }
 
-    /// The description that `bytes` hold; its memory is bounded by theirs.
+    /// Decodes a description; its memory is bounded by that of `bytes`.
     pub(crate) fn decode(bytes: &[u8]) -> Result<WorldInfo, InfoError> {
         let limit = MAX_INFO_BYTES;
         if bytes.len() > limit {
             return Err(ValueError::TooLong { bytes: bytes.len(), limit }.into());
         }
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = InfoReader { bytes, at: 0 };
         let version = u16::from_le_bytes(reader.take()?);
         if version > FORMAT_VERSION {
             return Err(InfoError::Version(version));
@@ -171,10 +171,10 @@ impl WorldInfo {
     }
 }
 
-/// Why bytes are no description.
+/// Why a description cannot be decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InfoError {
-    /// A later format version than ours.
+    /// A format version newer than ours.
     Version(u16),
     /// As for other values.
     Value(ValueError),
@@ -186,7 +186,7 @@ impl From<ValueError> for InfoError {
     }
 }
 
-/// The checksum of a description, which stands in its bytes 2 to 9.
+/// The checksum of a description, which is in its bytes 2 to 9.
 fn info_checksum(bytes: &[u8]) -> u64 {
     // As for blocks, with the first version byte before the gap of 8 bytes.
     let key = [INFO_KEY.as_bytes(), &bytes[..1]].concat();
@@ -231,7 +231,7 @@ fn put_generator(generator: &Generator, out: &mut Vec<u8>) {
     }
 }
 
-fn read_materials(version: u16, reader: &mut Reader<'_>) -> Result<MaterialTable, InfoError> {
+fn read_materials(version: u16, reader: &mut InfoReader<'_>) -> Result<MaterialTable, InfoError> {
     let count = usize::from(u16::from_le_bytes(reader.take()?));
     if count > 256 {
         return Err(reader.wrong("more than 256 materials"));
@@ -240,7 +240,7 @@ fn read_materials(version: u16, reader: &mut Reader<'_>) -> Result<MaterialTable
     let mut materials = Vec::with_capacity(count);
     for id in 0..count {
         let mut material = read_material(id, reader)?;
-        if version > WITHOUT_HARDNESS {
+        if version > LAST_VERSION_WITHOUT_HARDNESS {
             material.hardness = f32::from_le_bytes(reader.take()?);
         } else {
             material.hardness = usual.find(&material.name).map_or(1.0, |id| usual.hardness(id));
@@ -252,7 +252,7 @@ fn read_materials(version: u16, reader: &mut Reader<'_>) -> Result<MaterialTable
     table.map_err(|_| reader.wrong("a number of a material is out of its range"))
 }
 
-/// Makes the numbers of a material that nobody checked when it was stored possible ones.
+/// Clamps numbers of a material that older versions stored without checking them.
 fn check(material: &mut Material) {
     let usual = Material::default();
     let Material { friction, restitution, density, .. } = material;
@@ -266,7 +266,7 @@ fn check(material: &mut Material) {
     }
 }
 
-fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoError> {
+fn read_material(id: usize, reader: &mut InfoReader<'_>) -> Result<Material, InfoError> {
     let name = reader.name()?;
     let kind = match (reader.u8()?, id) {
         (0, 0) => Kind::Air,
@@ -295,7 +295,7 @@ fn read_material(id: usize, reader: &mut Reader<'_>) -> Result<Material, InfoErr
     })
 }
 
-fn read_generator(reader: &mut Reader<'_>) -> Result<Generator, InfoError> {
+fn read_generator(reader: &mut InfoReader<'_>) -> Result<Generator, InfoError> {
     let name = reader.name()?;
     let version = u32::from_le_bytes(reader.take()?);
     let seed = u64::from_le_bytes(reader.take()?);
@@ -314,13 +314,13 @@ fn read_generator(reader: &mut Reader<'_>) -> Result<Generator, InfoError> {
     Ok(Generator { name, version, seed, saved_region })
 }
 
-/// Reads fields one after the other, never beyond the end.
-struct Reader<'a> {
+/// Reads consecutive fields, never beyond the end.
+struct InfoReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl InfoReader<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], InfoError> {
         let Some(field) = self.bytes[self.at..].first_chunk::<N>() else {
             let (bytes, least) = (self.bytes.len(), self.at + N);
@@ -352,7 +352,7 @@ impl Reader<'_> {
         Ok(name.to_owned())
     }
 
-    /// The last byte read is not possible.
+    /// The error that the last byte read is invalid.
     fn wrong(&self, what: &'static str) -> InfoError {
         ValueError::Field { at: self.at - 1, what }.into()
     }

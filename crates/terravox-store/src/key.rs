@@ -1,9 +1,8 @@
-//! Keys: where a block of 32³ cells of some mip lies, as bytes that sort well.
+//! Keys: the position and mip of a block of 32³ cells, as bytes in Morton order.
 //!
 //! A key is a mip byte and the block's position as a Morton number of 78 bits, high
-//! byte first. In this order a cube of 2ⁿ blocks an edge, at a multiple of its edge, is
-//! one range: a page of chunks is 512 keys side by side, and any region of blocks is a
-//! few ranges.
+//! byte first. In this order an aligned cube with an edge of 2ⁿ blocks is one range: a page of
+//! chunks is 512 consecutive keys, and any region of blocks is a few ranges.
 //!
 //! Source: G. M. Morton, "A computer oriented geodetic data base" (1966).
 
@@ -23,7 +22,7 @@ const BIAS: i32 = 1 << (AXIS_BITS - 1);
 /// Cubes of 8³ blocks are not split into smaller ranges.
 const SMALLEST_CUBE_LOG2: u32 = 3;
 
-/// Regions that would need more ranges get fewer and larger ones.
+/// Regions that would need more ranges get fewer, larger ones.
 const MAX_RANGES: usize = 1024;
 
 /// A block of 32³ cells of one mip.
@@ -49,12 +48,12 @@ impl From<BlockKey> for MipBlock {
 }
 
 impl BlockKey {
-    /// The block at mip 0 that a chunk is.
+    /// The key of a chunk: its block at mip 0.
     pub fn chunk(chunk: ChunkPos) -> BlockKey {
         BlockKey { mip: 0, pos: VoxelPos::new(chunk.x, chunk.y, chunk.z) }
     }
 
-    /// The chunk that a block at mip 0 is.
+    /// The chunk of a block at mip 0.
     pub(crate) fn as_chunk(self) -> ChunkPos {
         ChunkPos::new(self.pos.x, self.pos.y, self.pos.z)
     }
@@ -73,7 +72,7 @@ impl BlockKey {
         key_bytes(self.mip, morton(self.pos))
     }
 
-    /// The block of a key; `None` if it is none.
+    /// The block of a key; `None` if the key is invalid.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<BlockKey> {
         let (&mip, number) = bytes.split_first()?;
         let number: &[u8; KEY_BYTES - 1] = number.try_into().ok()?;
@@ -99,7 +98,7 @@ pub(crate) fn page_bytes(page: PagePos) -> [u8; KEY_BYTES - 1] {
     bytes
 }
 
-/// The page of a key of that table; `None` if it is none.
+/// The page of a key of that table; `None` if the key is invalid.
 pub(crate) fn page_from_bytes(bytes: &[u8; KEY_BYTES - 1]) -> Option<PagePos> {
     let mut key = [0; KEY_BYTES];
     key[1..].copy_from_slice(bytes);
@@ -108,15 +107,15 @@ pub(crate) fn page_from_bytes(bytes: &[u8; KEY_BYTES - 1]) -> Option<PagePos> {
     page.within_limits().then_some(page)
 }
 
-/// Keys that hold all blocks of mip `mip` in `blocks` (in blocks), sorted, and perhaps
-/// some others: readers filter them.
+/// Sorted key ranges that cover all blocks of mip `mip` in `blocks` (in blocks). They may cover
+/// others, too; readers filter them.
 pub(crate) fn ranges(mip: u8, blocks: Region) -> Vec<RangeInclusive<KeyBytes>> {
     let limit = Region::new([-BIAS; 3], [BIAS; 3]);
     let blocks = blocks.intersect(limit);
     if blocks.is_empty() {
         return Vec::new();
     }
-    let mut cubes = vec![Cube { origin: limit.min, log2: AXIS_BITS }];
+    let mut cubes = vec![BlockCube { origin: limit.min, log2: AXIS_BITS }];
     for log2 in (SMALLEST_CUBE_LOG2 + 1..=AXIS_BITS).rev() {
         let split = split_partial(&cubes, log2, blocks);
         if split.len() > MAX_RANGES {
@@ -136,23 +135,23 @@ pub(crate) fn ranges(mip: u8, blocks: Region) -> Vec<RangeInclusive<KeyBytes>> {
     ranges.into_iter().map(|(a, b)| key_bytes(mip, a)..=key_bytes(mip, b)).collect()
 }
 
-/// A cube of blocks at a multiple of its edge.
+/// An aligned cube of blocks.
 #[derive(Clone, Copy)]
-struct Cube {
+struct BlockCube {
     origin: VoxelPos,
     log2: u32,
 }
 
-impl Cube {
+impl BlockCube {
     fn region(self) -> Region {
         // The largest cube ends at 2²⁵, so nothing overflows.
         Region { min: self.origin, max: self.origin + VoxelPos::splat(1 << self.log2) }
     }
 }
 
-/// Splits the cubes of edge `1 << log2` that lie partly in `blocks`, in Morton order, and
-/// drops what lies outside.
-fn split_partial(cubes: &[Cube], log2: u32, blocks: Region) -> Vec<Cube> {
+/// Splits the cubes of edge `1 << log2` that lie partly in `blocks`, in Morton order, and drops
+/// cubes outside.
+fn split_partial(cubes: &[BlockCube], log2: u32, blocks: Region) -> Vec<BlockCube> {
     let mut out = Vec::new();
     for &cube in cubes {
         if cube.log2 != log2 || blocks.contains_region(cube.region()) {
@@ -164,7 +163,7 @@ fn split_partial(cubes: &[Cube], log2: u32, blocks: Region) -> Vec<Cube> {
             let offset = VoxelPos::new(i & 1, i >> 2, i >> 1 & 1);
             let origin =
                 cube.origin + VoxelPos::new(offset.x * half, offset.y * half, offset.z * half);
-            let child = Cube { origin, log2: log2 - 1 };
+            let child = BlockCube { origin, log2: log2 - 1 };
             if !child.region().intersect(blocks).is_empty() {
                 out.push(child);
             }
@@ -201,7 +200,7 @@ fn gather_bits(v: u128) -> u32 {
     (0..AXIS_BITS).fold(0, |out, i| out | ((v >> (3 * i)) as u32 & 1) << i)
 }
 
-/// What sorting chunks like their keys compares.
+/// Sort key that puts chunks in the order of their [`BlockKey`]s.
 pub(crate) fn chunk_order(chunk: ChunkPos) -> u128 {
     morton(VoxelPos::new(chunk.x, chunk.y, chunk.z))
 }

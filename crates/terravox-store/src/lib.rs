@@ -1,9 +1,9 @@
 //! Voxel worlds on disk: one file with the extension `.tvx`.
 //!
-//! [`Store`] is the way in. [`Store::terrain`] opens a world for a game, [`Store::fill`] gives
-//! it cells near and far, [`Store::save`] writes what changed: chunks, what can be undone, loose
-//! bodies and the game's own bytes in one transaction, from any thread, whether the world is
-//! stored whole or grows from a generator.
+//! Start with [`Store`]: [`Store::terrain`] opens a world for a game, [`Store::fill`] supplies its
+//! cells near and far, [`Store::save`] writes what changed: chunks, undo history, loose bodies and
+//! the game's own bytes in one transaction, from any thread, whether the world is stored
+//! completely or grows from a generator.
 //!
 //! ```
 //! use terravox::edit::EditOp;
@@ -40,15 +40,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Under it is a [redb] database with three tables (`docs/format.md` has every
-//! byte): what the world is, its cells in blocks of 32³ for each mip, and which chunks
-//! there are.
+//! The file is a [redb] database with three tables (`docs/format.md` has every byte): the
+//! description of the world, its cells in blocks of 32³ for each mip, and the listings of chunks.
 //!
-//! - What a write acknowledged is on disk; a process that is killed loses nothing else.
-//! - A new world is written beside its place and put there in one step.
-//! - Far views read coarse mips without touching fine cells.
-//! - A bad chunk costs that chunk, never the world: [`Store::load`] says what is bad and
-//!   goes on, [`Store::verify`] walks everything.
+//! - A write is on disk when it returns; killing the process loses only what was not written.
+//! - A new world is written to a partial file and renamed into place.
+//! - Distant views read coarse mips without reading fine cells.
+//! - Damage stays local: [`Store::load`] reports damaged chunks and goes on, [`Store::verify`]
+//!   checks everything.
 
 mod backend;
 mod bodies;
@@ -74,7 +73,7 @@ pub use error::{BadPart, StoreError, StoredPart};
 pub use guard::panics_are_caught;
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
-pub use read::{Loaded, MAX_LOADED_BYTES};
+pub use read::{LoadedWorld, MAX_LOADED_BYTES};
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
@@ -90,7 +89,7 @@ struct Readme;
 #[doc = include_str!("../../../docs/start.md")]
 struct StartPage;
 
-/// And that of the page about the level of detail.
+/// The code on the page about the level of detail compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/lod.md")]
 struct LodPage;

@@ -1,7 +1,7 @@
 //! The listing of a page: which of its 8³ chunks are stored.
 //!
-//! It answers what is listed without touching cells, for all mips, and says what is
-//! missing when a part of the file is damaged. It can be made again from the keys.
+//! It tells which chunks exist without reading cells, for all mips, and which are missing when a
+//! part of the file is damaged. It can be rebuilt from the keys.
 
 use crate::value::{VALUE_VERSION, ValueError, check_sealed, checksum};
 use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
@@ -9,7 +9,7 @@ use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 /// Version, checksum, 512 bits.
 const LISTING_BYTES: usize = 9 + 64;
 
-/// Chunks of one page, a bit each: x + 8 (z + 8 y), so that a layer is one word.
+/// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
     layers: [u64; 8],

@@ -1,4 +1,4 @@
-//! A world file as a game meets it: a terrain, its cells on demand, and what is kept beside.
+//! Opening a world file for a game: a terrain, its cells on demand, undo history and loose bodies.
 
 use crate::bodies;
 use crate::error::{BadPart, StoreError, StoredPart};
@@ -8,29 +8,27 @@ use terravox::edit::History;
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Unlisted, VoxelGrid};
 
-/// Name of the extra data that holds what can be undone.
-pub(crate) const HISTORY: &str = "undo";
+/// Name of the extra data that holds the undo history.
+pub(crate) const HISTORY_NAME: &str = "undo";
 
 /// Name of the extra data that holds loose bodies.
-pub(crate) const BODIES: &str = "bodies";
+pub(crate) const BODIES_NAME: &str = "bodies";
 
 impl Store {
-    /// Opens the world for a game that streams it: with the file's placement, materials and
-    /// what can be undone, and no cells yet. Those come through [`Store::fill`], for worlds that
-    /// are complete and for those that grow. `options` gives the rest; its placement and grid
-    /// are not used.
+    /// Opens the world for a game that streams it: with the file's placement, materials and undo
+    /// history, and no cells yet. [`Store::fill`] supplies those, both for complete worlds and for
+    /// worlds that grow. `options` gives the rest; its placement and grid are ignored.
     ///
     /// # Errors
-    /// If what can be undone cannot be read or is damaged; `set_extra("undo", None)` removes
-    /// it.
+    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it.
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();
         let grid = GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() };
         self.terrain_around(VoxelGrid::new(grid), options)
     }
 
-    /// Reads the whole world into memory: for small complete worlds, and servers. Returns what
-    /// is bad beside it, as [`Store::load`].
+    /// Reads the whole world into memory: for small complete worlds, and servers. Also returns
+    /// the damaged parts, as [`Store::load`].
     ///
     /// # Errors
     /// As [`Store::load`] and [`Store::terrain`].
@@ -56,10 +54,10 @@ impl Store {
         Ok(terrain)
     }
 
-    /// Gives a block its cells, for the closure of
-    /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like:
-    /// what is stored; else, in a world that grows, what `generate` makes; else air. Where the
-    /// file cannot be read the block is missing, is asked for again, and what is shown stays.
+    /// Fills a block with its stored cells; if there are none, with what `generate` makes in a
+    /// world that grows, or with air. For the closures of
+    /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like.
+    /// A block that cannot be read stays missing and is requested again later.
     ///
     /// ```no_run
     /// # use terravox::terrain::{Budget, FillRequest, TerrainOptions, Viewer};
@@ -84,25 +82,25 @@ impl Store {
         }
     }
 
-    /// What can be undone, as it was saved, less what does not fit in `budget` bytes; `None` if
+    /// The saved undo history, without the oldest steps if it exceeds `budget` bytes; `None` if
     /// none was saved.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn history(&self, budget: usize) -> Result<Option<History>, StoreError> {
-        let Some(bytes) = self.extra(HISTORY)? else { return Ok(None) };
+        let Some(bytes) = self.extra(HISTORY_NAME)? else { return Ok(None) };
         let read = History::from_bytes(&bytes, budget);
-        let damaged = |what| self.damaged(StoredPart::Extra(HISTORY.to_owned()), what);
+        let damaged = |what| self.damaged(StoredPart::Extra(HISTORY_NAME.to_owned()), what);
         read.map(Some).map_err(|error| damaged(error.into()))
     }
 
-    /// The loose bodies as they were saved; none if none were.
+    /// The saved loose bodies.
     ///
     /// # Errors
     /// If they cannot be read or are damaged.
     pub fn bodies(&self) -> Result<Vec<SavedBody>, StoreError> {
-        let Some(bytes) = self.extra(BODIES)? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.extra(BODIES_NAME)? else { return Ok(Vec::new()) };
         let read = bodies::decode(&bytes, &self.info().materials);
-        read.map_err(|what| self.damaged(StoredPart::Extra(BODIES.to_owned()), what))
+        read.map_err(|what| self.damaged(StoredPart::Extra(BODIES_NAME.to_owned()), what))
     }
 }

@@ -1,18 +1,18 @@
-//! Keeping the coarse mips of a world right, in the transaction that changes its chunks.
+//! Updating the coarse mips of a world in the transaction that changes its chunks.
 //!
-//! Every mip from 1 to 8 is stored in blocks of 32³ of its cells. Mips 1 to 5 of a chunk
-//! come from the snapshot, which keeps them. A cell of mip 6 covers several chunks, not
-//! all of which the snapshot need hold, so mips 6 to 8 of a page come from its stored
-//! cells of mip 5. So after every commit the stored mips are what the stored chunks say.
+//! Every mip from 1 to 8 is stored in blocks of 32³ of its cells. Mips 1 to 5 of a chunk come from
+//! the snapshot. A cell of mip 6 covers several chunks, some of which the snapshot may not hold,
+//! so mips 6 to 8 of a page come from its stored cells of mip 5. After every commit the stored
+//! mips agree with the stored chunks.
 //!
-//! In a world that grows a block starts as what the generator makes of it, and the parts of
-//! it that stored chunks decide are replaced: up to mip 5 the chunk's, above that the page's.
+//! In a world that grows a block starts as the generator makes it; the cells over stored chunks
+//! (up to mip 5) or pages (above) are then replaced.
 
 use crate::error::{StoreError, StoredPart};
 use crate::key::BlockKey;
 use crate::listing::page_of;
 use crate::value::ValueError;
-use crate::write::{Touched, Writer};
+use crate::write::{ChunkWrite, TableWriter};
 use terravox::voxel::{
     AIR, DenseBox, GridOptions, MAX_MIP, MaterialTable, PagePos, Region, Snapshot, Unlisted,
     VoxelGrid, VoxelPos,
@@ -28,23 +28,23 @@ struct PageMips {
     mips: [DenseBox; 3],
 }
 
-impl Writer<'_> {
-    /// Brings all coarse blocks over the touched chunks, sorted by key, up to date.
+impl TableWriter<'_> {
+    /// Updates all coarse blocks over the written chunks, which are sorted by key.
     pub fn update_mips(
         &mut self,
         snapshot: &Snapshot,
-        touched: &[Touched],
+        touched: &[ChunkWrite],
     ) -> Result<(), StoreError> {
         let mut block = DenseBox::default();
         let mut part = DenseBox::default();
         for mip in 1..=CHUNK_MIP {
-            let key = |touched: &Touched| BlockKey::over(touched.chunk, mip);
+            let key = |touched: &ChunkWrite| BlockKey::over(touched.chunk, mip);
             for group in touched.chunk_by(|a, b| key(a) == key(b)) {
                 let key = key(&group[0]);
                 self.read_or_rebuild(key, &mut block)?;
-                for &Touched { chunk, present } in group {
+                for &ChunkWrite { chunk, is_stored } in group {
                     let region = chunk.region().coarser(mip.into());
-                    if present {
+                    if is_stored {
                         let path = self.store.path();
                         snapshot.read(region, mip, &mut part).map_err(|source| {
                             StoreError::NotHeld { path: path.to_owned(), source }
@@ -72,11 +72,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Mips 6 to 8 of all touched pages, from the stored mip 5.
+    /// Updates mips 6 to 8 of the pages of the written chunks, from the stored mip 5.
     fn page_mips(
         &mut self,
         materials: &MaterialTable,
-        touched: &[Touched],
+        touched: &[ChunkWrite],
     ) -> Result<Vec<PageMips>, StoreError> {
         let mut pages = Vec::new();
         let mut block = DenseBox::default();
@@ -96,14 +96,14 @@ impl Writer<'_> {
         Ok(pages)
     }
 
-    /// The block as it is stored, air (or as it is generated) if it is not; a damaged one
-    /// is made again.
+    /// The stored block; air, or the generated block, if it is not stored. A damaged one is
+    /// rebuilt.
     fn read_or_rebuild(&mut self, key: BlockKey, out: &mut DenseBox) -> Result<(), StoreError> {
         let path = self.store.path();
         let not_generated =
             |key: BlockKey| StoreError::NotGenerated { path: path.to_owned(), block: key.into() };
         let generate = self.generate;
-        let Writer { cells, coder, .. } = self;
+        let TableWriter { cells, coder, .. } = self;
         let mut missing = None;
         let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<(), ValueError> {
             let stored = crate::read::read_block(&**cells, coder, key, out)?;
@@ -126,8 +126,7 @@ impl Writer<'_> {
         if let Some(key) = missing {
             return Err(not_generated(key));
         }
-        // Finer blocks that are bad too stay air in the coarse ones, as they read as air
-        // nowhere: reading them returns an error.
+        // Damaged finer blocks count as air here. Nobody reads them as air: that is an error.
         match bad {
             Some((key, what @ ValueError::Database(_))) => {
                 Err(self.store.damaged(StoredPart::block(key), what))
@@ -137,9 +136,9 @@ impl Writer<'_> {
     }
 }
 
-/// Makes `out` the block `key` (mip 1 or more) anew from finer blocks, which `read` gives
-/// (air where nothing is stored). Returns the first of them that could not be read and
-/// was taken for air.
+/// Rebuilds the block `key` (mip 1 or more) in `out` from finer blocks, which `read` returns (air
+/// where nothing is stored). Returns the error of the first one that could not be read and counts
+/// as air.
 pub(crate) fn rebuild(
     key: BlockKey,
     materials: &MaterialTable,

@@ -14,7 +14,7 @@ use terravox::voxel::{
     VoxelGrid,
 };
 
-/// Bytes of cells that [`Store::load`] puts into memory at most: 8 GiB.
+/// Most bytes of cells that [`Store::load`] puts into memory: 8 GiB.
 pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 
 /// Chunks between two reports of progress.
@@ -22,16 +22,17 @@ const PROGRESS_CHUNKS: usize = 256;
 
 pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
 
-/// A world that was read whole.
-pub struct Loaded {
-    /// The world; bad chunks are not listed in it.
+/// A world in memory.
+pub struct LoadedWorld {
+    /// The world, without its damaged chunks.
     pub grid: VoxelGrid,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub bad: Vec<BadPart>,
 }
 
 impl Store {
-    /// Makes `out` the cells of a chunk. `false` if it is not stored; `out` is then air.
+    /// Reads the cells of a chunk into `out`. Returns `false` and fills `out` with air if it is
+    /// not stored.
     ///
     /// # Errors
     /// If the chunk is damaged.
@@ -39,18 +40,18 @@ impl Store {
         self.block(chunk.into(), out)
     }
 
-    /// Makes `out` the cells of a block of any mip, as it is stored. `false` if it is not;
-    /// `out` is then air. In a world that grows ([`WorldInfo::grows`](crate::WorldInfo::grows))
-    /// that means that nothing in it was edited: what the generator makes of it holds, and
-    /// a block that is stored needs no generator. Above [`MAX_MIP`] nothing is stored: far
-    /// blocks of a grid follow those below them.
+    /// Reads the cells of a block of any mip into `out`. Returns `false` and fills `out` with air
+    /// if it is not stored. In a world that grows ([`WorldInfo::grows`](crate::WorldInfo::grows))
+    /// that means that nothing in it was edited, so its cells are the generator's; a stored block
+    /// needs no generator. Nothing is stored above [`MAX_MIP`], where the blocks of a grid are made
+    /// from finer ones.
     ///
     /// ```
     /// use terravox::generate::Hills;
     /// use terravox::voxel::{DenseBox, MipBlock};
     /// use terravox_store::{Store, StoreError};
     ///
-    /// /// What a far view shows of a world that grows from `hills`.
+    /// /// A block for a distant view of a world that grows from `hills`.
     /// fn far(
     ///     store: &Store, hills: &Hills, block: MipBlock, out: &mut DenseBox,
     /// ) -> Result<(), StoreError> {
@@ -71,12 +72,12 @@ impl Store {
         read.map_err(|what| self.damaged(StoredPart::block(key), what))
     }
 
-    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip; finer cells
-    /// are not touched. What is not stored is air in a world that says so.
+    /// Reads the cells of `region` at mip `mip`, in cells of that mip, into `out`, without reading
+    /// finer cells. Chunks that are not stored are air in a complete world.
     ///
     /// # Errors
-    /// [`StoreError::NotHeld`] if a chunk under the region is not stored and the world
-    /// says that this means unknown; if a block is damaged.
+    /// [`StoreError::NotHeld`] if a chunk under the region is not stored in a world that grows; if
+    /// a block is damaged.
     ///
     /// # Panics
     /// If `mip` is above [`MAX_MIP`] or the region has too many cells for a box.
@@ -100,9 +101,9 @@ impl Store {
         damage.map_or(Ok(()), Err)
     }
 
-    /// Calls `visit` with every stored block of 32³ cells of mip `mip` that meets
-    /// `region` (in cells of that mip), in the order of their keys, or with what is wrong
-    /// with it. The box is reused. Blocks of coarse mips that are air are not stored.
+    /// Calls `visit` with every stored block of 32³ cells of mip `mip` that intersects `region` (in
+    /// cells of that mip), in key order, or with its error. The box is reused. Blocks of coarse
+    /// mips that are air are not stored.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -145,8 +146,8 @@ impl Store {
                     continue;
                 }
                 let decoded = coder.decode(key, value, &mut cells);
-                let answer = decoded.as_ref().map(|()| &cells);
-                if visit(key, answer).is_break() {
+                let block = decoded.as_ref().map(|()| &cells);
+                if visit(key, block).is_break() {
                     return Ok(());
                 }
             }
@@ -188,19 +189,18 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the whole world, of up to [`MAX_LOADED_BYTES`] in memory. A part that is bad
-    /// costs only itself: bad chunks are left out and reported. Nothing of the grid is
-    /// [unsaved](VoxelGrid::unsaved).
+    /// Reads the whole world, up to [`MAX_LOADED_BYTES`] in memory. Damaged chunks are skipped and
+    /// reported. Nothing in the grid is [unsaved](VoxelGrid::unsaved).
     ///
     /// # Errors
     /// If the file cannot be read at all, or the world is larger.
-    pub fn load(&self) -> Result<Loaded, StoreError> {
+    pub fn load(&self) -> Result<LoadedWorld, StoreError> {
         self.load_with(MAX_LOADED_BYTES, |_, _| {})
     }
 
-    /// [`Store::load`] with another limit on the bytes of cells in memory, which a hostile
-    /// file can make a thousand times its own size; `progress` is told now and then how
-    /// many chunks of how many are read.
+    /// [`Store::load`] with another limit on the bytes of cells in memory, which a hostile file can
+    /// make a thousand times its own size. Now and then calls `progress` with the number of chunks
+    /// read and in all.
     ///
     /// # Errors
     /// As [`Store::load`].
@@ -208,7 +208,7 @@ impl Store {
         &self,
         max_bytes: u64,
         mut progress: impl FnMut(usize, usize),
-    ) -> Result<Loaded, StoreError> {
+    ) -> Result<LoadedWorld, StoreError> {
         let transaction = self.db().begin_read(self.path())?;
         let table = self.cells_table(&transaction)?;
         let info = self.info();
@@ -238,7 +238,7 @@ impl Store {
             bad.push(BadPart { part: StoredPart::Chunk(chunk), what });
         }
         progress(chunks.len(), chunks.len());
-        Ok(Loaded { grid, bad })
+        Ok(LoadedWorld { grid, bad })
     }
 
     fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {
@@ -248,8 +248,8 @@ impl Store {
         StoreError::Refused { path: self.path().to_owned(), what }
     }
 
-    /// Positions of all chunks that should be there: from the lists of pages, and where
-    /// they are bad from the keys. What is bad is added to `bad`.
+    /// Positions of all chunks that should be stored: from the listings of pages, or from the keys
+    /// where a listing is damaged. Adds damaged parts to `bad`.
     pub(crate) fn stored_chunks(
         &self,
         transaction: &ReadTransaction,
@@ -282,7 +282,7 @@ impl Store {
         Ok(chunks)
     }
 
-    /// Positions of all chunks by their keys, for files whose lists are lost.
+    /// Positions of all chunks by their keys, for files whose listings are lost.
     fn chunks_by_key(&self, table: &CellsTable) -> Result<Vec<ChunkPos>, StoreError> {
         let read = guarded(|| -> Result<Vec<ChunkPos>, redb::StorageError> {
             let mut chunks = Vec::new();
@@ -305,7 +305,7 @@ impl Store {
     }
 }
 
-/// Makes `out` a block as it is stored; `false` and air if it is not.
+/// Reads a stored block into `out`; returns `false` and fills it with air if it is not stored.
 pub(crate) fn read_block(
     table: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
     coder: &mut ValueCoder,
@@ -326,7 +326,7 @@ pub(crate) fn read_block(
     }
 }
 
-/// Bytes that a chunk takes in memory at most, about: its rows if no two are alike, their
+/// About the most bytes that a chunk takes in memory: its rows if no two are equal, their
 /// headers, its mips.
 pub(crate) fn chunk_bytes(mixed_rows: usize) -> u64 {
     match mixed_rows {
@@ -336,10 +336,10 @@ pub(crate) fn chunk_bytes(mixed_rows: usize) -> u64 {
 }
 
 /// An entry of the table of cells.
-pub(crate) type Entry<'a> =
+pub(crate) type CellEntry<'a> =
     (AccessGuard<'a, &'static [u8; KEY_BYTES]>, AccessGuard<'a, &'static [u8]>);
 
-/// Key and value of an entry; getting them can fail where a page is damaged.
-pub(crate) fn entry_bytes<'e>(entry: &'e Entry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
+/// Key and value of an entry. Fails where a page is damaged.
+pub(crate) fn entry_bytes<'e>(entry: &'e CellEntry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
     guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
 }

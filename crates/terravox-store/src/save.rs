@@ -1,8 +1,8 @@
-//! Saving: what a game has that is not in the file yet, in one transaction.
+//! Saving a game's unsaved changes in one transaction.
 
 use crate::bodies;
 use crate::error::StoreError;
-use crate::open::{BODIES, HISTORY};
+use crate::open::{BODIES_NAME, HISTORY_NAME};
 use crate::store::{MAX_EXTRA_BYTES, Store};
 use crate::write::{Contents, Extras, SaveStats};
 use std::borrow::Cow;
@@ -13,24 +13,24 @@ use terravox::terrain::{FillRequest, Unsaved};
 use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
-    /// Writes what is unsaved, all of it in one transaction: chunks with the coarse mips over
-    /// them, materials, what can be undone, loose bodies, the game's own bytes. When this
-    /// returns it is on disk; if it fails the file is as it was. Then give `unsaved` to
-    /// [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved), or to
+    /// Writes everything unsaved in one transaction: chunks with the coarse mips over them,
+    /// materials, undo history, loose bodies, the game's own bytes. It is on disk when this
+    /// returns; on an error the file is unchanged. Then pass `unsaved` to
+    /// [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
     /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved).
     ///
-    /// `fill` is what `Terrain::update` takes. Only worlds that grow
-    /// ([`WorldInfo::grows`](crate::WorldInfo::grows)) need it: a coarse block that is stored
-    /// for the first time starts from what `fill` makes of it; one that writes nothing makes holes in
-    /// the far view. In a complete world `|_| {}` does.
+    /// `fill` is the closure of `Terrain::update`. Only worlds that grow
+    /// ([`WorldInfo::grows`](crate::WorldInfo::grows)) need it: a coarse block that is stored for
+    /// the first time starts from the cells that `fill` writes; if it writes none, distant views
+    /// have holes. In a complete world pass `|_| {}`.
     ///
-    /// One store takes what is unsaved of one grid: saving to two files in turn leaves each
-    /// with a part. Threads that save at once wait for each other.
+    /// Save a grid to one store only: saving to two in turn leaves each with a part of the changes.
+    /// Concurrent saves wait for each other.
     ///
     /// # Errors
     /// If a material is of another kind than in this world, a name or bytes are too long, `fill`
-    /// cannot give a block now, a later state of the same grid is saved already, or the file
-    /// cannot be written.
+    /// cannot make a block yet, a newer state of the same grid is already saved, or the file cannot
+    /// be written.
     pub fn save(
         &self,
         unsaved: &Unsaved,
@@ -43,7 +43,7 @@ impl Store {
         }
         let info = self.info();
         let placement = info.placement();
-        // A panic through the transaction would leak its pages until the file is repaired.
+        // A panic inside the transaction would leak its pages until the file is repaired.
         let panic = Cell::new(None);
         let generate = |block: MipBlock| {
             let mut cells = DenseBox::default();
@@ -70,19 +70,20 @@ impl Store {
         Ok(stats)
     }
 
-    /// What is kept beside the cells, as bytes.
+    /// Everything but the cells, as bytes.
     fn extras<'a>(&self, unsaved: &'a Unsaved) -> Result<Extras<'a>, StoreError> {
         let mut extras = Vec::new();
         for (name, bytes) in &unsaved.data {
-            if [HISTORY, BODIES].contains(&&**name) {
-                let what = format!("\"{name}\" is the name of terravox's own data; take another");
+            if [HISTORY_NAME, BODIES_NAME].contains(&&**name) {
+                let what =
+                    format!("the name \"{name}\" is reserved for terravox's own data; use another");
                 return Err(StoreError::Refused { path: self.path().to_owned(), what });
             }
             extras.push((&**name, bytes.as_deref().map(Cow::Borrowed)));
         }
         if let Some(history) = &unsaved.history {
             let bytes = history.to_bytes(MAX_EXTRA_BYTES);
-            extras.push((HISTORY, Some(Cow::Owned(bytes))));
+            extras.push((HISTORY_NAME, Some(Cow::Owned(bytes))));
         }
         if let Some(saved) = &unsaved.bodies {
             let bytes = bodies::encode(saved, self.info().materials.kinds());
@@ -90,7 +91,7 @@ impl Store {
                 let what = format!("loose bodies: {what}");
                 StoreError::Refused { path: self.path().to_owned(), what }
             })?;
-            extras.push((BODIES, (!saved.is_empty()).then_some(Cow::Owned(bytes))));
+            extras.push((BODIES_NAME, (!saved.is_empty()).then_some(Cow::Owned(bytes))));
         }
         Ok(extras)
     }

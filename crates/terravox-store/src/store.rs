@@ -1,4 +1,4 @@
-//! An open world file: its description, extra data, figures and upkeep.
+//! An open world file: its description, extra data, statistics and maintenance.
 
 use crate::database::{self, CELLS, Db, LISTED, META};
 use crate::error::{StoreError, StoredPart};
@@ -23,8 +23,8 @@ const EXTRA_HEADER_BYTES: usize = 9;
 
 /// A world file.
 ///
-/// Reading takes `&self` and goes on while another thread writes; writers wait for each
-/// other. What a write acknowledged is on disk.
+/// Reading takes `&self` and goes on while another thread writes; writers wait for each other. A
+/// write is on disk when it returns.
 ///
 /// ```
 /// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -40,7 +40,7 @@ const EXTRA_HEADER_BYTES: usize = 9;
 /// let path = folder.join("world.tvx");
 /// let world = Store::create(&path, &WorldInfo::default(), Overwrite::Yes)?;
 /// world.write_all(grid.as_snapshot(), |_done, _all| {})?;
-/// let world = world.finish()?; // from here on the file is there
+/// let world = world.finish()?; // now the file exists
 ///
 /// let loaded = world.load()?;
 /// assert!(loaded.bad.is_empty());
@@ -55,12 +55,12 @@ const EXTRA_HEADER_BYTES: usize = 9;
 /// ```
 pub struct Store {
     db: Db,
-    /// As errors name it: where the world lies or is to lie.
+    /// The path in errors: that of the finished world.
     path: PathBuf,
     /// The file that is open.
     file: PathBuf,
     info: RwLock<Arc<WorldInfo>>,
-    /// What was saved last; locked while something is saved.
+    /// The last saved state; locked during a save.
     pub(crate) saving: Mutex<Option<SaveStamp>>,
 }
 
@@ -72,35 +72,33 @@ pub struct StoreStats {
     pub chunks: u64,
     /// Blocks of all mips stored, chunks among them.
     pub blocks: u64,
-    /// Bytes of all keys and values: what the world needs.
+    /// Bytes of all keys and values.
     pub payload_bytes: u64,
-    /// Bytes that pages of the database hold beside that, in use but not filled.
+    /// Bytes in pages of the database that are in use but not filled.
     pub slack_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
 }
 
-/// A page and its listing, each good or bad.
+/// A page and its listing, each valid or damaged.
 pub(crate) type StoredListing = (Option<PagePos>, Result<Listing, ValueError>);
 
 impl Store {
     /// Opens a world for reading and writing.
     ///
     /// # Errors
-    /// If the file cannot be opened or is no world that this program knows; see
-    /// [`StoreError`].
+    /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        // A database of another program must not be touched, and opening for writing does.
+        // Opening for writing changes the file, which must not happen to another program's.
         if let Ok(db) = database::try_read_only(path)? {
             drop(Store::from_db(db, path)?);
         }
         Store::from_db(database::open(path)?, path)
     }
 
-    /// Opens a world for reading: others can read it too, and the file is not changed.
-    /// Only a world whose last writer was killed is repaired first, which takes the right
-    /// to write.
+    /// Opens a world for reading: others can read it, too, and the file is not changed. Only a
+    /// world whose last writer was killed is repaired first, which needs write permission.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -109,7 +107,7 @@ impl Store {
         Store::from_db(database::open_read_only(path)?, path)
     }
 
-    /// A store on a database that already holds a description.
+    /// A store on a database that has a description.
     pub(crate) fn from_db(db: Db, path: &Path) -> Result<Store, StoreError> {
         let transaction = db.begin_read(path)?;
         let info = read_info(&transaction, path)?;
@@ -118,7 +116,7 @@ impl Store {
         Ok(Store { db, path, file, info: RwLock::new(Arc::new(info)), saving: Mutex::default() })
     }
 
-    /// A store on a new database in `file`, for a world that is to lie at `path`.
+    /// A store on a new database in `file`, for a world that will be at `path`.
     pub(crate) fn from_new_db(
         db: Db,
         path: &Path,
@@ -132,7 +130,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Where the world lies, as it was named.
+    /// The path of the world, as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -161,8 +159,8 @@ impl Store {
     /// Replaces the description of the world, durably.
     ///
     /// # Errors
-    /// If a value in it cannot be stored, a material changes its kind while chunks are
-    /// stored, or the file cannot be written.
+    /// If a value in it is invalid, a material changes its kind while chunks are stored, or the file
+    /// cannot be written.
     pub fn set_info(&self, info: &WorldInfo) -> Result<(), StoreError> {
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: self.path.clone(), what });
@@ -193,7 +191,7 @@ impl Store {
         StoreError::KindsDiffer { path: self.path.clone(), material: first.unwrap_or(0) as u8 }
     }
 
-    /// Runs `write` in a transaction that is durable when this returns; an error undoes it.
+    /// Runs `write` in a transaction that is durable when this returns; an error rolls it back.
     pub(crate) fn transact<T>(
         &self,
         write: impl FnOnce(&WriteTransaction) -> Result<T, StoreError>,
@@ -206,14 +204,14 @@ impl Store {
                 Ok(answer)
             }
             Err(error) => {
-                // The first error is the one that says what happened.
+                // The first error is the cause.
                 let _ = guarded(|| transaction.abort());
                 Err(error)
             }
         }
     }
 
-    /// Bytes that an importer or a program kept under a name; `None` if there are none.
+    /// Bytes that an importer or a program stored under a name; `None` if there are none.
     ///
     /// # Errors
     /// If they cannot be read or are damaged.
@@ -255,7 +253,7 @@ impl Store {
         read.map_err(|fault| fault.at(&self.path, "read"))
     }
 
-    /// Keeps `bytes` under `name`, durably, or removes them.
+    /// Stores `bytes` under `name`, durably, or removes them if `None`.
     ///
     /// # Errors
     /// If the name or the bytes are too long ([`MAX_NAME_BYTES`], [`MAX_EXTRA_BYTES`]), or
@@ -265,11 +263,14 @@ impl Store {
         self.transact(|transaction| self.put_extra(transaction, name, bytes))
     }
 
-    /// Refuses names and bytes that are too long.
+    /// Rejects names and bytes that are too long.
     pub(crate) fn check_extra(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         let refused = |what| Err(StoreError::Refused { path: self.path.clone(), what });
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
-            return refused(format!("a name of 1 to {MAX_NAME_BYTES} bytes is needed"));
+            return refused(format!(
+                "the name has {} bytes; it must have 1 to {MAX_NAME_BYTES}",
+                name.len()
+            ));
         }
         let length = bytes.map_or(0, <[u8]>::len);
         if length > MAX_EXTRA_BYTES {
@@ -280,7 +281,7 @@ impl Store {
         Ok(())
     }
 
-    /// Puts checked extra data into a transaction, or removes it.
+    /// Writes checked extra data in a transaction, or removes it.
     pub(crate) fn put_extra(
         &self,
         transaction: &WriteTransaction,
@@ -311,7 +312,7 @@ impl Store {
     /// Positions of all stored chunks, sorted by x, y, z. Reads no cells.
     ///
     /// # Errors
-    /// If the list is damaged; [`Store::load`] and [`Store::verify`] go on without it.
+    /// If a listing is damaged; [`Store::load`] and [`Store::verify`] go on without it.
     pub fn chunks(&self) -> Result<Vec<ChunkPos>, StoreError> {
         let mut chunks = Vec::new();
         for (page, listing) in self.listings()? {
@@ -321,7 +322,7 @@ impl Store {
         Ok(chunks)
     }
 
-    /// Whether a chunk is stored, be it air.
+    /// Whether a chunk is stored. A stored chunk may be air.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -360,7 +361,7 @@ impl Store {
         Ok(listings)
     }
 
-    /// All listings, by page (`None` for an invalid key), good or bad.
+    /// All listings, by page (`None` for an invalid key), valid or damaged.
     pub(crate) fn listings_as_stored(
         &self,
         transaction: &ReadTransaction,
@@ -410,9 +411,9 @@ impl Store {
         Ok(StoreStats { file_bytes: metadata.len(), ..stats })
     }
 
-    /// Makes the file as small as it can be: after many edits up to half of it is slack.
-    /// Takes about as long as copying the file. A process that is killed meanwhile leaves
-    /// a whole world, which the next open repairs by walking it.
+    /// Compacts the file: after many edits up to half of it is slack. Takes about as long as copying
+    /// the file. A process that is killed meanwhile leaves an intact world, which the next open
+    /// repairs with a full scan.
     ///
     /// # Errors
     /// If the file cannot be written or was opened for reading.

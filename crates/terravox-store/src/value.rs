@@ -1,7 +1,7 @@
 //! The value of a block: its 32³ cells as bytes that carry a version and a checksum.
 //!
-//! `docs/format.md` has every byte. The checksum covers the key too, so that a value
-//! that got under a wrong key is noticed.
+//! `docs/format.md` has every byte. The checksum covers the key, too, so that a value under a
+//! wrong key is detected.
 
 use crate::key::BlockKey;
 use terravox::codec::{DecodeError, Rle};
@@ -18,14 +18,14 @@ const HEADER_BYTES: usize = 10;
 /// Cells of a block.
 pub(crate) const BLOCK_CELLS: usize = 32 * 32 * 32;
 
-/// Longest runs of a block: three bytes a cell, two more for its water.
+/// Longest runs of a block: three bytes per cell and two more for its water.
 pub(crate) const MAX_RUN_BYTES: usize = 5 * BLOCK_CELLS;
 
 /// Longest value of a block that is read.
 pub const MAX_VALUE_BYTES: usize = HEADER_BYTES + 4 + MAX_RUN_BYTES;
 
 /// Runs shorter than this are not worth compressing.
-const MIN_COMPRESSED: usize = 48;
+const MIN_COMPRESSED_BYTES: usize = 48;
 
 const UNIFORM: u8 = 0;
 const RUNS: u8 = 1;
@@ -35,39 +35,39 @@ const RUNS_LZ4: u8 = 2;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// It is listed but not there.
+    /// It is listed but not stored.
     #[error("it is listed but not stored")]
     Missing,
-    /// It is there but not listed.
+    /// It is stored but not listed.
     #[error("it is stored but not listed")]
     NotListed,
-    /// Its key or listing is no position of a world.
-    #[error("its key is no position within the limits")]
+    /// Its key or listing is not a position within the limits of a world.
+    #[error("its key is not a position within the limits")]
     Key,
     /// It ends early.
-    #[error("byte {bytes}: it ends, at least {least} bytes are needed")]
+    #[error("byte {bytes}: it ends early, at least {least} bytes are needed")]
     TooShort {
-        /// Bytes that there are.
+        /// Bytes of the value.
         bytes: usize,
         /// Bytes needed.
         least: usize,
     },
     /// It is longer than any that is written.
-    #[error("it has {bytes} bytes, more than the {limit} that any can have")]
+    #[error("it has {bytes} bytes, at most {limit} are valid")]
     TooLong {
-        /// Bytes that there are.
+        /// Bytes of the value.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
     /// Written by a later version.
-    #[error("byte 0: version {version} is none that this program knows ({VALUE_VERSION})")]
+    #[error("byte 0: version {version} is unknown to this program, which reads {VALUE_VERSION}")]
     Version {
         /// The version byte.
         version: u8,
     },
-    /// The bytes changed since they were written.
-    #[error("byte 1: the checksum does not match, the data changed since they were written")]
+    /// The bytes do not match their checksum.
+    #[error("byte 1: the checksum does not match: the data changed after they were written")]
     Checksum,
     /// A codec that does not exist.
     #[error("byte 9: codec {codec} does not exist")]
@@ -75,7 +75,7 @@ pub enum ValueError {
         /// The codec byte.
         codec: u8,
     },
-    /// A length field that no block needs.
+    /// A length field larger than any block needs.
     #[error("byte 10: {bytes} bytes of runs are claimed, at most {limit} are possible")]
     Length {
         /// Bytes claimed.
@@ -83,16 +83,16 @@ pub enum ValueError {
         /// The limit.
         limit: usize,
     },
-    /// The compressed bytes are none.
+    /// The compressed bytes are invalid.
     #[error("byte 14: the compressed runs do not unpack to the stated {bytes} bytes")]
     Compressed {
         /// Bytes stated.
         bytes: usize,
     },
-    /// The runs are none of a block.
+    /// The runs are invalid.
     #[error("in the runs, {0}")]
     Runs(#[from] DecodeError),
-    /// A field has a value that is not possible.
+    /// A field has an invalid value.
     #[error("byte {at}: {what}")]
     Field {
         /// Offset of the field's last byte.
@@ -106,18 +106,18 @@ pub enum ValueError {
         /// How many.
         bytes: usize,
     },
-    /// It is well-formed but not what the finer cells say.
-    #[error("it differs from what the finer cells say")]
+    /// It is well-formed but differs from the finer cells.
+    #[error("it differs from the finer cells")]
     NotTheMip,
-    /// The bytes of an undo history are none.
+    /// The undo history is invalid.
     #[error("{0}")]
     History(#[from] terravox::edit::HistoryError),
-    /// The database could not give it.
+    /// The database could not read it.
     #[error("the database cannot read it: {0}")]
     Database(String),
 }
 
-/// Codes and decodes block values; keeps its buffers.
+/// Encodes and decodes block values; reuses its buffers.
 pub(crate) struct ValueCoder {
     kinds: [Kind; 256],
     runs: Vec<u8>,
@@ -143,12 +143,12 @@ impl ValueCoder {
         }
         self.runs.clear();
         Rle::wide(&self.kinds).encode_box(cells, &mut self.runs);
-        if self.runs.len() >= MIN_COMPRESSED {
+        if self.runs.len() >= MIN_COMPRESSED_BYTES {
             start(RUNS_LZ4, out);
             out.extend_from_slice(&(self.runs.len() as u32).to_le_bytes());
             let body = out.len();
             out.resize(body + lz4_flex::block::get_maximum_output_size(self.runs.len()), 0);
-            // It fails only if the buffer is too small; then the runs stay as they are.
+            // Fails only if the buffer is too small; then the runs stay uncompressed.
             let packed = lz4_flex::block::compress_into(&self.runs, &mut out[body..]);
             let packed = packed.unwrap_or(self.runs.len());
             if packed + 4 < self.runs.len() {
@@ -161,7 +161,7 @@ impl ValueCoder {
         seal(key, out);
     }
 
-    /// Makes `cells` the block that `value` holds, at its place.
+    /// Decodes `value` into `cells`, at the position of `key`.
     pub fn decode(
         &mut self,
         key: BlockKey,
@@ -238,7 +238,7 @@ fn start(codec: u8, out: &mut Vec<u8>) {
     out.push(codec);
 }
 
-/// Puts the checksum of a value that is complete.
+/// Writes the checksum of a complete value.
 fn seal(key: BlockKey, out: &mut [u8]) {
     let sum = checksum(&key.bytes(), out);
     out[1..9].copy_from_slice(&sum.to_le_bytes());
@@ -250,7 +250,7 @@ fn open(key: BlockKey, value: &[u8]) -> Result<(u8, &[u8]), ValueError> {
     Ok((value[9], &value[HEADER_BYTES..]))
 }
 
-/// XXH3-64 of the key and of a value that has its checksum in bytes 1 to 8, without it.
+/// XXH3-64 of the key and of a value without its checksum, which is in bytes 1 to 8.
 pub(crate) fn checksum(key: &[u8], value: &[u8]) -> u64 {
     let mut hash = Xxh3::new();
     hash.update(key);
@@ -259,7 +259,7 @@ pub(crate) fn checksum(key: &[u8], value: &[u8]) -> u64 {
     hash.digest()
 }
 
-/// Checks what all values have: length, version in byte 0, checksum in bytes 1 to 8.
+/// Checks what all values share: length, version in byte 0, checksum in bytes 1 to 8.
 pub(crate) fn check_sealed(
     key: &[u8],
     value: &[u8],

@@ -1,4 +1,4 @@
-//! Walking a whole world file: is everything what was written, and does it fit together?
+//! Checking a whole world file: checksums, structure, and that its parts agree.
 
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::guard::guarded;
@@ -11,7 +11,7 @@ use crate::value::ValueError;
 use std::collections::{BTreeMap, BTreeSet};
 use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, Region};
 
-/// What [`Store::verify`] found.
+/// The result of [`Store::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// Chunks that are listed.
@@ -20,19 +20,19 @@ pub struct Verification {
     pub mip_blocks: usize,
     /// Bytes of the values of both.
     pub value_bytes: u64,
-    /// All that is wrong; empty for a good world.
+    /// Damaged parts; empty for an intact world.
     pub bad: Vec<BadPart>,
 }
 
 impl Store {
-    /// Checks everything: the database's own checksums and structure, every chunk and
-    /// coarse block, that the list of chunks and the chunks agree, and that every coarse
-    /// cell is what the finer ones say. Memory is bounded by a block and its children.
+    /// Checks everything: the database's own checksums and structure, every chunk and coarse
+    /// block, that the listings and the chunks agree, and that every coarse cell agrees with the
+    /// finer ones. Memory is bounded by a block and its children.
     ///
-    /// The database may repair what it keeps twice while it checks.
+    /// The database may repair redundant data while it checks.
     ///
     /// # Errors
-    /// If the file cannot be read, or was opened for reading only.
+    /// If the file cannot be read or was opened read-only.
     pub fn verify(&mut self) -> Result<Verification, StoreError> {
         let mut found = Verification::default();
         self.check_database(&mut found)?;
@@ -61,7 +61,7 @@ impl Store {
         let db = self.db_mut().writer(&path)?;
         let what = match guarded(|| db.check_integrity()) {
             Ok(true) => return Ok(()),
-            Ok(false) => "it was not closed in order; repaired".to_owned(),
+            Ok(false) => "it was not closed properly; repaired".to_owned(),
             Err(fault) => fault.text(),
         };
         let what = ValueError::Database(what);
@@ -69,7 +69,7 @@ impl Store {
         Ok(())
     }
 
-    /// Checks all chunks that are stored and takes them out of `expected`.
+    /// Checks all stored chunks and removes them from `expected`.
     fn check_chunks(
         &self,
         table: &CellsTable,
@@ -91,7 +91,7 @@ impl Store {
         });
     }
 
-    /// Checks that every block of a mip is what the finer ones say, stored or not.
+    /// Checks that every block of a mip, stored or not, agrees with the finer ones.
     fn check_mip(
         &self,
         table: &CellsTable,
@@ -118,8 +118,8 @@ impl Store {
                     let read = |key, out: &mut DenseBox| {
                         read_block(table, &mut coder, key, out).map(|_| ())
                     };
-                    // Where a finer block is bad it was reported already, and this one
-                    // has nothing to be compared with.
+                    // A damaged finer block was reported already; there is nothing to compare
+                    // this one with.
                     let bad = rebuild(key, &materials, read, &mut made);
                     if grows {
                         // The rest is the generator's.
@@ -133,8 +133,8 @@ impl Store {
     }
 }
 
-/// The cells of `made` that the chunks `listed` under a block of a world that grows decide;
-/// the others are those of `stored`.
+/// For a block of a world that grows: the cells of `made` under the chunks `listed`, and those of
+/// `stored` elsewhere.
 fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> DenseBox {
     let mut regions: Vec<Region> = match mip {
         0..=CHUNK_MIP => listed.iter().map(|chunk| chunk.region()).collect(),
@@ -150,7 +150,7 @@ fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> 
     cells
 }
 
-/// Calls `visit` with all stored blocks of a mip, and notes where the table ends early.
+/// Calls `visit` with all stored blocks of a mip, and reports where the table ends early.
 fn walk(
     table: &CellsTable,
     mip: u8,

@@ -1,8 +1,8 @@
-//! Writing chunks of a snapshot: cells, list and coarse mips in one transaction.
+//! Writing chunks of a snapshot: cells, listings and coarse mips in one transaction.
 
 use crate::database::{CELLS, LISTED, META};
 use crate::error::{StoreError, StoredPart};
-use crate::guard::{Fault, Kept, guarded};
+use crate::guard::{Fault, GuardedDrop, guarded};
 use crate::info::{INFO_KEY, WorldInfo};
 use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
 use crate::listing::{Listing, page_of};
@@ -14,9 +14,9 @@ use std::path::Path;
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, MipBlock, NotHeld, PagePos, Snapshot};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
-const BATCH: usize = 2048;
+const BATCH_CHUNKS: usize = 2048;
 
-/// What a save did.
+/// What a save wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveStats {
@@ -24,16 +24,16 @@ pub struct SaveStats {
     pub written: usize,
     /// Those of them that are full cells of one material.
     pub uniform: usize,
-    /// Chunks removed, as they are listed no more.
+    /// Chunks removed because they are no longer listed.
     pub removed: usize,
-    /// Chunks left as they were stored, as the snapshot does not hold their cells: held
-    /// at a coarser mip, or unknown.
+    /// Chunks left as they were stored because the snapshot does not hold their cells: held at a
+    /// coarser mip, or unknown.
     pub left: usize,
     /// Bytes of the chunks' values.
     pub chunk_bytes: u64,
     /// Bytes of the coarse blocks' values.
     pub mip_bytes: u64,
-    /// Damaged coarse blocks that were met and made again.
+    /// Damaged listings and coarse blocks that were rebuilt.
     pub repaired: usize,
 }
 
@@ -50,11 +50,11 @@ impl SaveStats {
 }
 
 impl Store {
-    /// Checks that the world grows from this generator, so that its edits fit what is made
+    /// Checks that the world grows from this generator, so that its edits fit the cells generated
     /// around them.
     ///
     /// # Errors
-    /// [`StoreError::OtherGenerator`] if the name, version or seed differ or it has none.
+    /// [`StoreError::OtherGenerator`] if the name, version or seed differ or the world has none.
     pub fn check_generator(&self, name: &str, version: u32, seed: u64) -> Result<(), StoreError> {
         let say = |name: &str, version, seed| format!("{name} version {version}, seed {seed}");
         let given = say(name, version, seed);
@@ -69,15 +69,15 @@ impl Store {
         Err(StoreError::OtherGenerator { path: self.path().to_owned(), stored, given })
     }
 
-    /// Writes all chunks of a snapshot, in several transactions so that memory stays
-    /// bounded; `progress` is told how many of how many are done. For new worlds, which
-    /// [`crate::Draft::finish`] puts in place as a whole; all else is for [`Store::save`].
-    /// In coarse cells what is not listed is air.
+    /// Writes all chunks of a snapshot, in several transactions so that memory stays bounded, and
+    /// calls `progress` with the number done and in all. For new worlds, which
+    /// [`crate::Draft::finish`] puts in place as a whole; otherwise use [`Store::save`]. Chunks
+    /// that are not listed count as air in coarse cells.
     ///
     /// # Errors
-    /// If a material is of another kind than in this world, or the file cannot be written; if
-    /// the world has a generator and grows from it; and if the snapshot holds a chunk at a
-    /// coarse mip only, which would be lost.
+    /// If a material is of another kind than in this world, or the file cannot be written; if the
+    /// world grows from a generator; and if the snapshot holds a chunk at a coarse mip only, which
+    /// would be lost.
     pub fn write_all(
         &self,
         snapshot: &Snapshot,
@@ -97,12 +97,12 @@ impl Store {
                 return Err(StoreError::NotHeld { path: self.path().to_owned(), source });
             }
         }
-        // Batches in the order of the keys touch each coarse block in few of them.
+        // In key order few batches touch the same coarse block.
         chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
         let mut stats = SaveStats::default();
         let all = chunks.len();
-        for (i, batch) in chunks.chunks(BATCH).enumerate() {
-            progress(i * BATCH, all);
+        for (i, batch) in chunks.chunks(BATCH_CHUNKS).enumerate() {
+            progress(i * BATCH_CHUNKS, all);
             let contents = Contents { snapshot, chunks: batch.to_vec(), extras: Vec::new() };
             stats.add(self.write(contents, None)?);
         }
@@ -111,10 +111,10 @@ impl Store {
     }
 }
 
-/// Extra data by name; none to remove what is stored under it.
+/// Extra data by name; `None` removes what is stored under it.
 pub(crate) type Extras<'a> = Vec<(&'a str, Option<Cow<'a, [u8]>>)>;
 
-/// What goes into a file in one transaction.
+/// The content of one transaction.
 pub(crate) struct Contents<'a> {
     pub snapshot: &'a Snapshot,
     /// In any order.
@@ -123,15 +123,15 @@ pub(crate) struct Contents<'a> {
 }
 
 impl Store {
-    /// Writes all of it, with the coarse mips over the chunks and a material table that differs
-    /// (in names, colours, not in kinds), in one transaction.
+    /// Writes `contents` with the coarse mips over the chunks, and the material table if it differs
+    /// (in names or colours, not in kinds), in one transaction.
     ///
-    /// A chunk that the snapshot does not list is removed if unlisted means air there; if it
-    /// means unknown, or the chunk is held at a coarse mip only, what is stored stays.
+    /// A chunk that the snapshot does not list is removed if unlisted means air there. If it means
+    /// unknown, or the chunk is held at a coarse mip only, the stored chunk stays.
     pub(crate) fn write(
         &self,
         contents: Contents<'_>,
-        generate: Option<Generate<'_>>,
+        generate: Option<GenerateBlock<'_>>,
     ) -> Result<SaveStats, StoreError> {
         let Contents { snapshot, mut chunks, extras } = contents;
         for (name, bytes) in &extras {
@@ -158,7 +158,7 @@ impl Store {
             for (name, bytes) in &extras {
                 self.put_extra(transaction, name, bytes.as_deref())?;
             }
-            Writer::new(self, transaction, generate)?.write(snapshot, &chunks)
+            TableWriter::new(self, transaction, generate)?.write(snapshot, &chunks)
         })?;
         if let Some(info) = new_info {
             self.remember_info(info);
@@ -179,39 +179,41 @@ fn put_info(
     written.map_err(|fault| fault.at(path, "write"))
 }
 
-/// A chunk of a write, and whether it is there afterwards.
+/// A written or removed chunk, and whether it is stored afterwards.
 #[derive(Clone, Copy)]
-pub(crate) struct Touched {
+pub(crate) struct ChunkWrite {
     pub chunk: ChunkPos,
-    pub present: bool,
+    pub is_stored: bool,
 }
 
-/// Makes the cells of a block; none if they cannot be had now.
-pub(crate) type Generate<'a> = &'a dyn Fn(MipBlock) -> Option<DenseBox>;
+/// Generates the cells of a block; `None` if they are not available yet.
+pub(crate) type GenerateBlock<'a> = &'a dyn Fn(MipBlock) -> Option<DenseBox>;
 
 /// The tables of a transaction, and buffers.
-pub(crate) struct Writer<'a> {
+pub(crate) struct TableWriter<'a> {
     pub store: &'a Store,
-    pub cells: Kept<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
-    listed: Kept<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
+    pub cells: GuardedDrop<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
+    listed: GuardedDrop<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
     pub coder: ValueCoder,
     pub stats: SaveStats,
-    /// What is not stored, in a world that grows.
-    pub generate: Option<Generate<'a>>,
+    /// Generates what is not stored, in a world that grows.
+    pub generate: Option<GenerateBlock<'a>>,
     value: Vec<u8>,
     dense: DenseBox,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> TableWriter<'a> {
     pub fn new(
         store: &'a Store,
         transaction: &'a WriteTransaction,
-        generate: Option<Generate<'a>>,
-    ) -> Result<Writer<'a>, StoreError> {
+        generate: Option<GenerateBlock<'a>>,
+    ) -> Result<TableWriter<'a>, StoreError> {
         let failed = |fault: Fault| fault.at(store.path(), "write");
-        let cells = guarded(|| transaction.open_table(CELLS)).map(Kept::new).map_err(failed)?;
-        let listed = guarded(|| transaction.open_table(LISTED)).map(Kept::new).map_err(failed)?;
-        Ok(Writer {
+        let cells =
+            guarded(|| transaction.open_table(CELLS)).map(GuardedDrop::new).map_err(failed)?;
+        let listed =
+            guarded(|| transaction.open_table(LISTED)).map(GuardedDrop::new).map_err(failed)?;
+        Ok(TableWriter {
             store,
             cells,
             listed,
@@ -227,21 +229,21 @@ impl<'a> Writer<'a> {
     fn write(mut self, snapshot: &Snapshot, chunks: &[ChunkPos]) -> Result<SaveStats, StoreError> {
         let mut touched = Vec::with_capacity(chunks.len());
         for &chunk in chunks {
-            let present = match snapshot.held(chunk) {
+            let is_stored = match snapshot.held(chunk) {
                 Held::Mip(0) => true,
-                // Not stored, it would be generated again.
+                // If it were not stored, it would be generated again.
                 Held::Air => self.generate.is_some(),
                 Held::Mip(_) | Held::Unknown => {
                     self.stats.left += 1;
                     continue;
                 }
             };
-            if present {
+            if is_stored {
                 self.write_chunk(snapshot, chunk)?;
             } else if self.remove(BlockKey::chunk(chunk))? {
                 self.stats.removed += 1;
             }
-            touched.push(Touched { chunk, present });
+            touched.push(ChunkWrite { chunk, is_stored });
         }
         self.update_listings(&touched)?;
         self.update_mips(snapshot, &touched)?;
@@ -267,7 +269,7 @@ impl<'a> Writer<'a> {
         self.insert_value(key)
     }
 
-    /// Stores a coarse block; air is not stored, but where what is missing is generated.
+    /// Stores a coarse block. Air is stored only where missing blocks are generated.
     pub fn put_mip(&mut self, key: BlockKey, cells: &DenseBox) -> Result<(), StoreError> {
         if self.generate.is_none() && crate::value::uniform_material(cells) == Some(AIR) {
             self.remove(key)?;
@@ -284,19 +286,19 @@ impl<'a> Writer<'a> {
         inserted.map_err(|fault| fault.at(self.store.path(), "write"))
     }
 
-    /// Removes a block; whether it was there.
+    /// Removes a block; returns whether it was stored.
     fn remove(&mut self, key: BlockKey) -> Result<bool, StoreError> {
         let cells = &mut self.cells;
         let removed = guarded(|| cells.remove(&key.bytes()).map(|old| old.is_some()));
         removed.map_err(|fault| fault.at(self.store.path(), "write"))
     }
 
-    fn update_listings(&mut self, touched: &[Touched]) -> Result<(), StoreError> {
+    fn update_listings(&mut self, touched: &[ChunkWrite]) -> Result<(), StoreError> {
         for group in touched.chunk_by(|a, b| page_of(a.chunk) == page_of(b.chunk)) {
             let page = page_of(group[0].chunk);
             let mut listing = self.listing(page)?;
-            for &Touched { chunk, present } in group {
-                listing.set(chunk, present);
+            for &ChunkWrite { chunk, is_stored } in group {
+                listing.set(chunk, is_stored);
             }
             let key = page_bytes(page);
             let listed = &mut self.listed;
@@ -309,7 +311,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The listing of a page; a bad one is made again from the keys.
+    /// The listing of a page; a damaged one is rebuilt from the keys.
     fn listing(&mut self, page: PagePos) -> Result<Listing, StoreError> {
         let key = page_bytes(page);
         let listed = &self.listed;
@@ -330,7 +332,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The listing that the keys of a page's chunks give.
+/// The listing of a page, from the keys of its chunks.
 pub(crate) fn listing_from_keys(
     cells: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
     page: PagePos,

@@ -14,7 +14,7 @@ use std::time::Instant;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MipBlock, VoxelPos};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
-use terravox_io::tiles::Frame;
+use terravox_io::tiles::ExportFrame;
 use terravox_render::tint;
 
 /// Blocks along the edge of an object are this power of two.
@@ -66,7 +66,8 @@ fn write(far: &Far, args: &Lod) -> Outcome<(GlbStats, u64)> {
     let mut output = Output::create(path)?;
     // Near the eye, where cells are small, positions are to be exact.
     let near = far.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
-    let frame = Frame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
+    let frame =
+        ExportFrame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
     let targets = args.levels.morph == Some(Morph::Targets);
     let materials = args.materials;
     let options = GlbOptions { frame, materials, targets, ..GlbOptions::default() };

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::{Command, Stdio};
 use terravox::generate::Hills;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
-use terravox_io::heightmap::{self, Colours, HeightmapOptions};
+use terravox_io::heightmap::{self, ColourPolicy, HeightmapOptions};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
 #[test]
@@ -311,7 +311,7 @@ fn a_heightmap_comes_in_piece_by_piece_as_it_would_in_memory() {
     let options = ["--scale", "50", "--vertical-scale", "180", "--voxel-size", "2"];
     let sea = ["--sea-level", "40", "--depth", "120"];
     let made = folder.report(&[&["import", "hill.png", "w.tvx"], &options[..], &sea[..]].concat());
-    let heights = heightmap::read_png(&read(map), Colours::Refuse).expect("a heightmap");
+    let heights = heightmap::read_png(&read(map), ColourPolicy::Refuse).expect("a heightmap");
     let [low, high] = heights.range().map(f64::from);
     let how = HeightmapOptions {
         voxels_per_sample: 25.0,

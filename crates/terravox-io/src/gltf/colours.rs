@@ -1,6 +1,6 @@
 //! Linear vertex colours from the sRGB colours of materials.
 //!
-//! Source: IEC 61966-2-1, the sRGB transfer function; glTF wants COLOR_0 linear.
+//! Source: IEC 61966-2-1, the sRGB transfer function; COLOR_0 of glTF is linear.
 
 use terravox::voxel::MaterialTable;
 
@@ -12,8 +12,8 @@ impl LinearColours {
         LinearColours(std::array::from_fn(|id| table.colour(id as u8).map(linear)))
     }
 
-    /// The colour of a vertex that is these materials by these weights, opaque. In 16 bits,
-    /// since 8 are too few for dark colours when they are linear.
+    /// The opaque colour of a vertex with these materials and weights. 16 bits, since 8 are too few for
+    /// dark linear colours.
     pub(super) fn blend(&self, materials: [u8; 4], weights: [u8; 4]) -> [u16; 4] {
         let all: f32 = weights.iter().map(|&weight| f32::from(weight)).sum();
         if all == 0.0 {
@@ -30,14 +30,14 @@ impl LinearColours {
     }
 }
 
-/// How much of a tinted colour is the tint.
-const TINT: f32 = 0.6;
+/// Share of the tint in a tinted colour.
+const TINT_SHARE: f32 = 0.6;
 
 /// A colour with an sRGB tint mixed in.
 pub(super) fn tinted(colour: [u16; 4], tint: [u8; 3]) -> [u16; 4] {
     let mix = |axis: usize| {
         let from = f32::from(colour[axis]) / 65535.0;
-        from + (linear(tint[axis]) - from) * TINT
+        from + (linear(tint[axis]) - from) * TINT_SHARE
     };
     full([mix(0), mix(1), mix(2)])
 }

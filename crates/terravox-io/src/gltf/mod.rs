@@ -1,30 +1,30 @@
-//! Meshes to binary glTF (`.glb`), for engines, modelling programs and web pages.
+//! Writes meshes as binary glTF (`.glb`), for engines, modelling programs and web pages.
 //!
-//! The file has a node and a mesh a tile, in it one primitive a material, with normals and
-//! linear vertex colours that blend the materials; liquid is transparent. All tiles share
-//! one frame, so where they meet vertices have the same bits; the node above them moves
-//! that frame to its place in the world. Y is up and lengths are metres, as glTF says.
+//! The file has a node and a mesh per tile with one primitive per material, with normals and linear
+//! vertex colours that blend the materials; liquids are transparent. All tiles share one frame, so
+//! vertices on their borders have the same bits; the parent node moves that frame to its position in
+//! the world. As glTF requires, Y is up and lengths are metres.
 //!
-//! A writer holds the bytes of the vertices only: make the meshes of a tile, add them, drop
-//! them.
+//! A writer keeps encoded vertices and indices, not the meshes: make the meshes of a tile, add them,
+//! drop them.
 //!
 //! Source: the glTF 2.0 specification (Khronos, 2021), "GLB File Format" and "Meshes".
 
 mod colours;
 mod targets;
 
-use crate::tiles::{ByMaterial, Frame, unit};
+use crate::tiles::{ExportFrame, TrianglesByMaterial, unit};
 use colours::{LinearColours, tinted};
 use serde_json::{Value, json};
 use std::io::Write;
-use targets::TARGET;
+use targets::TARGET_BYTES;
 use terravox::mesh::{BlockMesh, Surface};
 use terravox::voxel::MaterialTable;
 
 /// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
-const VERTEX: usize = 32;
-/// And its materials and their weights (4 u8 each).
-const MATERIALS: usize = 8;
+const VERTEX_BYTES: usize = 32;
+/// Bytes of the materials and weights of a vertex (4 u8 each).
+const MATERIAL_BYTES: usize = 8;
 const FLOAT: u32 = 5126;
 const UNSIGNED_BYTE: u32 = 5121;
 const UNSIGNED_SHORT: u32 = 5123;
@@ -35,24 +35,24 @@ const ELEMENT_ARRAY_BUFFER: u32 = 34963;
 /// How to write a `.glb`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GlbOptions {
-    /// Metres a voxel, and where positions count from.
-    pub frame: Frame,
+    /// Metres per voxel and the origin.
+    pub frame: ExportFrame,
     /// Opacity of liquids, 0 to 1.
     pub liquid_alpha: f32,
     /// Whether vertices have the attributes `_MATERIALS` and `_WEIGHTS`, as in
     /// [`Surface::materials`] and [`Surface::weights`], for shaders that cover the ground
     /// with textures ([`terravox::mesh::shade`]).
     pub materials: bool,
-    /// Whether meshes have a morph target, at first of weight 0: the next coarser level of
-    /// detail, where blocks know it ([`Surface::targets`]).
+    /// Whether meshes have a morph target, initially of weight 0: the next coarser level of detail,
+    /// in blocks that have it ([`Surface::targets`]).
     pub targets: bool,
 }
 
 impl Default for GlbOptions {
-    /// One metre a voxel, from the origin of the world; liquids two thirds opaque; no
-    /// materials or targets.
+    /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no material
+    /// attributes or morph targets.
     fn default() -> GlbOptions {
-        let frame = Frame::default();
+        let frame = ExportFrame::default();
         GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false }
     }
 }
@@ -64,7 +64,7 @@ pub enum GlbError {
     /// The format's lengths are 32 bits.
     #[error("the .glb would have {bytes} bytes, at most {} fit; export fewer chunks", u32::MAX)]
     TooLarge {
-        /// Bytes it would have.
+        /// Bytes that it would have.
         bytes: u64,
     },
     /// The file could not be written.
@@ -72,7 +72,7 @@ pub enum GlbError {
     Io(#[from] std::io::Error),
 }
 
-/// What a `.glb` holds.
+/// Counts of a written `.glb`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlbStats {
     /// Tiles that have triangles.
@@ -92,11 +92,11 @@ pub struct GlbBlock<'m> {
     pub mesh: &'m BlockMesh,
     /// Its cells are 2^mip voxels wide.
     pub mip: u8,
-    /// sRGB, mixed into the colours of its materials, to tell it from others.
+    /// sRGB tint, mixed into the colours of its materials to distinguish it from other blocks.
     pub tint: Option<[u8; 3]>,
 }
 
-/// Gathers tiles and writes the file.
+/// Collects tiles and writes the file.
 ///
 /// ```
 /// use terravox::mesh::{BlockMesh, Mesher, PAD};
@@ -119,7 +119,7 @@ pub struct GlbWriter {
     options: GlbOptions,
     table: MaterialTable,
     colours: LinearColours,
-    /// The binary chunk, a piece a buffer view.
+    /// The binary chunk, one piece per buffer view.
     pieces: Vec<Vec<u8>>,
     binary: u64,
     views: Vec<Value>,
@@ -128,15 +128,15 @@ pub struct GlbWriter {
     /// glTF material of a solid or liquid surface's material id.
     material_index: [[Option<usize>; 256]; 2],
     meshes: Vec<Value>,
-    /// Names of the nodes, one a mesh.
+    /// Names of the nodes, one per mesh.
     names: Vec<String>,
-    by_material: ByMaterial,
+    by_material: TrianglesByMaterial,
     stats: GlbStats,
 }
 
 /// Which surface is written.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum SurfaceKind {
     Solid,
     Liquid,
 }
@@ -156,13 +156,12 @@ impl GlbWriter {
             material_index: [[None; 256]; 2],
             meshes: Vec::new(),
             names: Vec::new(),
-            by_material: ByMaterial::default(),
+            by_material: TrianglesByMaterial::default(),
             stats: GlbStats::default(),
         }
     }
 
-    /// Adds the meshes of blocks, at mip 0, as one object. Nothing is added where none
-    /// has a triangle.
+    /// Adds the meshes of blocks, at mip 0, as one object; nothing if none has a triangle.
     ///
     /// # Errors
     /// If the file would be too large.
@@ -174,8 +173,7 @@ impl GlbWriter {
         self.add_blocks(name, blocks.into_iter().map(|mesh| GlbBlock { mesh, mip: 0, tint: None }))
     }
 
-    /// Adds the meshes of blocks, each at a mip of its own, as one object. Nothing is added
-    /// where none has a triangle.
+    /// Adds the meshes of blocks, each at its own mip, as one object; nothing if none has a triangle.
     ///
     /// # Errors
     /// If the file would be too large.
@@ -190,8 +188,8 @@ impl GlbWriter {
             all.filter(|(_, surface)| !surface.is_empty()).collect()
         };
         let mut primitives = Vec::new();
-        self.add_surfaces(Part::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
-        self.add_surfaces(Part::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
         if !primitives.is_empty() {
             let mut mesh = json!({ "name": name, "primitives": primitives });
             if self.options.targets {
@@ -208,7 +206,7 @@ impl GlbWriter {
     /// Adds vertices and indices of one part of a tile, and a primitive a material.
     fn add_surfaces(
         &mut self,
-        part: Part,
+        kind: SurfaceKind,
         surfaces: &[(GlbBlock<'_>, &Surface)],
         primitives: &mut Vec<Value>,
     ) -> Result<(), GlbError> {
@@ -217,7 +215,7 @@ impl GlbWriter {
         if indices == 0 {
             return Ok(());
         }
-        let targets = if self.options.targets { TARGET } else { 0 };
+        let targets = if self.options.targets { TARGET_BYTES } else { 0 };
         self.check_size((self.vertex_bytes() + targets) as u64 * vertices + 4 * indices)?;
         self.stats.vertices += vertices;
         self.stats.triangles += indices / 3;
@@ -231,12 +229,12 @@ impl GlbWriter {
             self.by_material.add(surface, first);
             first += surface.vertex_count() as u32;
         }
-        self.add_indices(part, &primitive, primitives);
+        self.add_indices(kind, &primitive, primitives);
         Ok(())
     }
 
     fn vertex_bytes(&self) -> usize {
-        VERTEX + if self.options.materials { MATERIALS } else { 0 }
+        VERTEX_BYTES + if self.options.materials { MATERIAL_BYTES } else { 0 }
     }
 
     /// Adds a view of interleaved vertices; returns the attributes of a primitive.
@@ -278,7 +276,7 @@ impl GlbWriter {
         let mut colour = accessor(24, UNSIGNED_SHORT, "VEC4");
         colour["normalized"] = json!(true);
         let [materials, mut weights] =
-            [0, 4].map(|at| accessor(VERTEX + at, UNSIGNED_BYTE, "VEC4"));
+            [0, 4].map(|at| accessor(VERTEX_BYTES + at, UNSIGNED_BYTE, "VEC4"));
         weights["normalized"] = json!(true);
         let [position, normal, colour] =
             [position, normal, colour].map(|accessor| self.add_accessor(accessor));
@@ -290,8 +288,8 @@ impl GlbWriter {
         all
     }
 
-    /// Adds a view of the sorted indices and a primitive a material.
-    fn add_indices(&mut self, part: Part, vertices: &Value, primitives: &mut Vec<Value>) {
+    /// Adds a view of the sorted indices and a primitive per material.
+    fn add_indices(&mut self, kind: SurfaceKind, vertices: &Value, primitives: &mut Vec<Value>) {
         let lists = std::mem::take(&mut self.by_material);
         let count: usize = lists.iter().map(|(_, list)| list.len()).sum();
         let mut bytes = Vec::with_capacity(4 * count);
@@ -304,7 +302,7 @@ impl GlbWriter {
             bytes.extend(list.iter().flat_map(|index| index.to_le_bytes()));
             let mut primitive = vertices.clone();
             primitive["indices"] = json!(indices);
-            primitive["material"] = json!(self.material(part, material));
+            primitive["material"] = json!(self.material(kind, material));
             primitives.push(primitive);
         }
         self.add_view(bytes, json!({ "target": ELEMENT_ARRAY_BUFFER }));
@@ -328,21 +326,20 @@ impl GlbWriter {
         self.views.len() - 1
     }
 
-    /// The glTF material of a material id, made when it is first used. The colour is in
-    /// the vertices.
-    fn material(&mut self, part: Part, id: u8) -> usize {
-        let slot = &mut self.material_index[part as usize][usize::from(id)];
+    /// The glTF material of a material id, created on first use. Its colour is in the vertices.
+    fn material(&mut self, kind: SurfaceKind, id: u8) -> usize {
+        let slot = &mut self.material_index[kind as usize][usize::from(id)];
         if let Some(index) = *slot {
             return index;
         }
         *slot = Some(self.materials.len());
         let name = self.table.name(id);
-        self.materials.push(match part {
-            Part::Solid => json!({
+        self.materials.push(match kind {
+            SurfaceKind::Solid => json!({
                 "name": name,
                 "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.95 },
             }),
-            Part::Liquid => json!({
+            SurfaceKind::Liquid => json!({
                 "name": name,
                 "pbrMetallicRoughness": {
                     "baseColorFactor": [1.0, 1.0, 1.0, f64::from(self.liquid_alpha())],

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use terravox::mesh::Surface;
 
 /// Bytes of a vertex: differences of position and normal (3 f32 each).
-pub(super) const TARGET: usize = 24;
+pub(super) const TARGET_BYTES: usize = 24;
 
 impl GlbWriter {
     /// Adds a view of the targets of all vertices; returns the morph target of a primitive.
@@ -28,7 +28,8 @@ impl GlbWriter {
                 count += 1;
             }
         }
-        let view = self.add_view(bytes, json!({ "byteStride": TARGET, "target": ARRAY_BUFFER }));
+        let view =
+            self.add_view(bytes, json!({ "byteStride": TARGET_BYTES, "target": ARRAY_BUFFER }));
         let accessor = |offset: usize| {
             json!({
                 "bufferView": view, "byteOffset": offset, "count": count,

@@ -125,7 +125,7 @@ fn triangles(json: &Value, binary: &[u8]) -> Vec<(String, [[u32; 3]; 3])> {
 
 /// The same, straight from the meshes.
 fn expected(
-    frame: Frame,
+    frame: ExportFrame,
     grid: &VoxelGrid,
     meshes: &[(ChunkPos, BlockMesh)],
 ) -> Vec<(String, [[u32; 3]; 3])> {
@@ -152,7 +152,7 @@ fn every_triangle_of_the_meshes_is_in_the_file_under_its_material() {
     let grid = world(VoxelPos::ZERO);
     let meshes = meshes(&grid);
     for edge in [1, 4] {
-        let frame = Frame { voxel_size_m: 0.3, ..Frame::default() };
+        let frame = ExportFrame { voxel_size_m: 0.3, ..ExportFrame::default() };
         let options = GlbOptions { frame, ..GlbOptions::default() };
         let (file, stats) = written(options, &grid, &meshes, edge);
         let (json, binary) = parsed(&file);
@@ -221,11 +221,11 @@ fn far_from_the_origin_positions_are_exact_and_the_node_carries_the_place() {
     let at = VoxelPos::new(320_000_000, -64, 32);
     let near = world(VoxelPos::ZERO);
     let far = world(at);
-    let frame = Frame { voxel_size_m: 0.25, origin: at };
+    let frame = ExportFrame { voxel_size_m: 0.25, origin: at };
     let options = GlbOptions { frame, ..GlbOptions::default() };
     let (file, _) = written(options, &far, &meshes(&far), 4);
     let (json, binary) = parsed(&file);
-    let near_frame = Frame { origin: VoxelPos::ZERO, ..frame };
+    let near_frame = ExportFrame { origin: VoxelPos::ZERO, ..frame };
     assert!(triangles(&json, &binary) == expected(near_frame, &near, &meshes(&near)));
     let root = json["nodes"].as_array().unwrap().last().unwrap();
     assert_eq!(root["translation"], json!([80_000_000.0, -16.0, 8.0]));
@@ -339,7 +339,7 @@ fn morphing(grid: &VoxelGrid, knows: impl Fn(ChunkPos) -> bool) -> Vec<(ChunkPos
 fn a_morph_target_leads_to_the_next_level() {
     let at = VoxelPos::new(64, 0, -96);
     let grid = world(at);
-    let frame = Frame { voxel_size_m: 0.5, origin: at };
+    let frame = ExportFrame { voxel_size_m: 0.5, origin: at };
     let options = GlbOptions { frame, targets: true, ..GlbOptions::default() };
     // Some blocks do not know where they go.
     let meshes = morphing(&grid, |chunk| chunk.x != 2 || chunk.y != 0);

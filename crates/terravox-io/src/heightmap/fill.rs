@@ -1,49 +1,51 @@
 //! Cells from a surface of heights, a column of chunks at a time.
 //!
-//! A cell is filled by its distance to the surface, `clamp(½ + d)`, as meshing wants it;
-//! the distance is the difference in height times the upward part of the normal. Beside a
-//! cliff that plane would reach far over the edge, so a cell is never filled above the
-//! highest nor emptied below the lowest surface of its surroundings. Chunks far from the
-//! surface are one material and written as such.
+//! The occupancy of a cell follows from its distance d to the surface, `clamp(½ + d)`, as the mesher
+//! expects; d is the difference in height times the y component of the normal. Next to a cliff that
+//! plane would extend far beyond the edge, so a cell is never filled above the highest surface height
+//! of its neighbourhood, nor empty below the lowest. Chunks far from the surface are uniform.
 //!
-//! Source: `clamp(½ + d)` is what real terrain holds, see `terravox::generate`.
+//! Source: real terrain has `clamp(½ + d)`, see `terravox::generate`.
 
 use super::HeightmapOptions;
 use super::relief::ChunkCells;
-use super::surface::{Column, Surface};
+use super::surface::{HeightSurface, SurfaceColumn};
 use terravox::generate::occupancy_units;
 use terravox::voxel::{AIR, Cell, ChunkPos, DenseBox, Region};
 
-const EDGE: usize = 32;
+const CHUNK_EDGE: usize = 32;
 
 pub(super) struct ColumnFiller<'a> {
-    surface: &'a Surface,
+    surface: &'a HeightSurface,
     options: &'a HeightmapOptions,
     /// Lowest voxel of the ground.
     bottom: i32,
     region: Region,
 }
 
-/// What a column of voxels is made of.
+/// The ground of a column of voxels.
 #[derive(Clone, Copy)]
-struct Ground {
-    column: Column,
-    /// Upward part of the surface's normal.
-    upright: f64,
+struct ColumnGround {
+    column: SurfaceColumn,
+    /// The y component of the surface's unit normal.
+    normal_y: f64,
     material: u8,
-    /// Whether the column lies within the map.
+    /// Whether the column is within the map.
     inside: bool,
-    /// Cells below this are surely full, and deep enough for the material below.
+    /// All cells below this y are full and of the material below the surface.
     full_below: i32,
-    /// Cells from here on surely hold nothing solid.
+    /// No cell from this y on is solid.
     open_from: i32,
 }
 
 impl<'a> ColumnFiller<'a> {
-    pub(super) fn new(surface: &'a Surface, options: &'a HeightmapOptions) -> ColumnFiller<'a> {
+    pub(super) fn new(
+        surface: &'a HeightSurface,
+        options: &'a HeightmapOptions,
+    ) -> ColumnFiller<'a> {
         let [low, high] = surface.heights();
         let bottom = (low - options.depth_voxels).floor();
-        // No column is above its samples; a cell of the surface reaches half a voxel higher.
+        // No column is above its samples; the occupancy reaches half a voxel higher.
         let top = (high + 2.0).max(options.sea_level.unwrap_or(high) + 2.0).ceil();
         let [x, z] = options.origin;
         let [width, depth] = surface.columns();
@@ -52,12 +54,12 @@ impl<'a> ColumnFiller<'a> {
         ColumnFiller { surface, options, bottom: bottom as i32, region: Region::new(min, max) }
     }
 
-    /// The voxels that may be other than air.
+    /// Bounds of the voxels that are not air.
     pub(super) fn region(&self) -> Region {
         self.region
     }
 
-    /// All chunks of the chunk column (x, z) that are not air, from below.
+    /// All chunks of the chunk column (x, z) that are not air, upward.
     pub(super) fn column(&self, x: i32, z: i32) -> Vec<ChunkCells> {
         let ground = self.ground(x, z);
         let layers = self.region.coarser(5);
@@ -67,19 +69,19 @@ impl<'a> ColumnFiller<'a> {
     }
 
     /// The 32 × 32 columns of a chunk, x fastest.
-    fn ground(&self, x: i32, z: i32) -> Vec<Ground> {
+    fn ground(&self, x: i32, z: i32) -> Vec<ColumnGround> {
         let [ox, oz] = self.options.origin.map(i64::from);
         let (x0, z0) = (i64::from(x) * 32 - ox, i64::from(z) * 32 - oz);
         let [width, length] = self.surface.columns().map(i64::from);
-        let columns = self.surface.block(x0, z0, EDGE);
+        let columns = self.surface.block(x0, z0, CHUNK_EDGE);
         let ground = columns.into_iter().enumerate().map(|(i, column)| {
-            let (x, z) = (x0 + (i % EDGE) as i64, z0 + (i / EDGE) as i64);
+            let (x, z) = (x0 + (i % CHUNK_EDGE) as i64, z0 + (i / CHUNK_EDGE) as i64);
             let slope = column.slope;
-            let [lowest, highest] = column.around;
+            let [lowest, highest] = column.neighbour_range;
             let depth = self.options.surface_voxels.max(0.5);
-            Ground {
+            ColumnGround {
                 column,
-                upright: 1.0 / (1.0 + slope * slope).sqrt(),
+                normal_y: 1.0 / (1.0 + slope * slope).sqrt(),
                 material: self.material_at(column.height, slope),
                 inside: (0..width).contains(&x) && (0..length).contains(&z),
                 full_below: (lowest - depth - 0.5).floor() as i32,
@@ -100,7 +102,7 @@ impl<'a> ColumnFiller<'a> {
     }
 
     /// The cells of a chunk; `None` if all are air.
-    fn chunk(&self, chunk: ChunkPos, ground: &[Ground]) -> Option<ChunkCells> {
+    fn chunk(&self, chunk: ChunkPos, ground: &[ColumnGround]) -> Option<ChunkCells> {
         if let Some(material) = self.uniform(chunk, ground) {
             return (material != AIR).then_some(ChunkCells::Uniform { chunk, material });
         }
@@ -114,7 +116,7 @@ impl<'a> ColumnFiller<'a> {
             }
             let (deep, sky) = (Cell::full(self.options.material_below), self.sky(y));
             for (i, ground) in ground.iter().enumerate().filter(|(_, ground)| ground.inside) {
-                let i = i + layer * EDGE * EDGE;
+                let i = i + layer * CHUNK_EDGE * CHUNK_EDGE;
                 let cell = if y < ground.full_below {
                     deep
                 } else if y >= ground.open_from {
@@ -132,12 +134,14 @@ impl<'a> ColumnFiller<'a> {
         (!is_air).then_some(ChunkCells::Mixed(cells))
     }
 
-    /// The material of a chunk that is surely full cells of one, or air.
-    fn uniform(&self, chunk: ChunkPos, ground: &[Ground]) -> Option<u8> {
+    /// The material of a chunk that is uniform by its bounds; `None` if it may not be.
+    fn uniform(&self, chunk: ChunkPos, ground: &[ColumnGround]) -> Option<u8> {
         let Region { min, max } = chunk.region();
         let (low, high) = (f64::from(min.y), f64::from(max.y));
-        let lowest = ground.iter().map(|g| g.column.around[0]).fold(f64::INFINITY, f64::min);
-        let highest = ground.iter().map(|g| g.column.around[1]).fold(f64::NEG_INFINITY, f64::max);
+        let lowest =
+            ground.iter().map(|g| g.column.neighbour_range[0]).fold(f64::INFINITY, f64::min);
+        let highest =
+            ground.iter().map(|g| g.column.neighbour_range[1]).fold(f64::NEG_INFINITY, f64::max);
         let inside = ground.iter().filter(|g| g.inside).count();
         if max.y <= self.bottom || inside == 0 {
             return Some(AIR);
@@ -154,33 +158,35 @@ impl<'a> ColumnFiller<'a> {
             .then_some(self.options.material_below)
     }
 
-    /// Fill with water, in 256ths, of what is open at height `y`.
-    fn wet(&self, y: i32) -> u32 {
+    /// Water in a cell without ground at height `y`, in 256ths.
+    fn water_units(&self, y: i32) -> u32 {
         self.options.sea_level.map_or(0, |sea| occupancy_units(sea - (f64::from(y) + 0.5)))
     }
 
     /// A cell at height `y` without ground.
     fn sky(&self, y: i32) -> Cell {
-        match self.wet(y) {
+        match self.water_units(y) {
             0 => Cell::AIR,
-            wet => Cell { material: self.options.water, occupancy: (wet - 1) as u8 },
+            water_units => {
+                Cell { material: self.options.water, occupancy: (water_units - 1) as u8 }
+            }
         }
     }
 
     /// The cell at height `y` of a column, and the water that it holds if it is solid.
-    fn cell(&self, y: i32, ground: &Ground) -> (Cell, Option<u8>) {
+    fn cell(&self, y: i32, ground: &ColumnGround) -> (Cell, Option<u8>) {
         let middle = f64::from(y) + 0.5;
         let depth = ground.column.height - middle;
-        let [lowest, highest] = ground.column.around;
-        let distance = (depth * ground.upright).min(highest - middle).max(lowest - middle);
+        let [lowest, highest] = ground.column.neighbour_range;
+        let distance = (depth * ground.normal_y).min(highest - middle).max(lowest - middle);
         let solid = occupancy_units(distance);
         if solid == 0 {
             return (self.sky(y), None);
         }
         let surface = depth < self.options.surface_voxels;
         let material = if surface { ground.material } else { self.options.material_below };
-        let wet = if solid < 256 { self.wet(y) } else { 0 };
-        let held = (wet > 0).then(|| (wet - 1) as u8);
+        let water_units = if solid < 256 { self.water_units(y) } else { 0 };
+        let held = (water_units > 0).then(|| (water_units - 1) as u8);
         (Cell { material, occupancy: (solid - 1) as u8 }, held)
     }
 }

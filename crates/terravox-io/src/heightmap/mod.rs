@@ -1,11 +1,10 @@
-//! Worlds from heightmaps: a grid of heights becomes ground that is smooth between the
-//! samples, with water up to a sea level and materials by height and slope.
+//! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level and
+//! materials by height and slope.
 //!
-//! [`read_png`] and [`read_raw_u16`] take bytes to [`Heights`]; [`import`] writes them into
-//! a grid, and [`HeightmapRelief`] makes them chunk column by chunk column, for worlds that are larger
-//! than memory. Sample (column i, row j) is an area, as a pixel is: it covers
-//! `voxels_per_sample` voxels from x = i × that and z = j × that on, and its height holds
-//! at the middle.
+//! [`read_png`] and [`read_raw_u16`] decode [`Heights`]; [`import`] writes them into a grid, and
+//! [`HeightmapRelief`] makes single chunk columns, for worlds larger than memory. Sample (column i,
+//! row j) is an area, like a pixel: it covers `voxels_per_sample` voxels from x = i ×
+//! `voxels_per_sample` and z = j × `voxels_per_sample`; its height is that of its centre.
 //!
 //! ```
 //! use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
@@ -32,7 +31,7 @@ mod read;
 mod relief;
 mod surface;
 
-pub use read::{Colours, Heights, read_png, read_raw_u16};
+pub use read::{ColourPolicy, Heights, read_png, read_raw_u16};
 pub use relief::{ChunkCells, HeightmapRelief};
 
 use rayon::prelude::*;
@@ -47,33 +46,33 @@ pub const MAX_EXTENT: u64 = 1 << 16;
 /// Most chunks that [`import`] writes into a grid. [`HeightmapRelief`] has no such limit.
 pub const MAX_CHUNKS: u64 = 1 << 20;
 
-/// Nothing farther out can be in a grid.
+/// Largest distance of a grid's voxels from the origin.
 const GRID_REACH: f64 = terravox::voxel::LIMIT as f64;
 
-/// Chunk columns that are made before they are written, so that memory stays bounded.
-const BATCH: usize = 16;
+/// Chunk columns made before they are written; bounds the memory.
+const BATCH_CHUNK_COLUMNS: usize = 16;
 
-/// How heights become a world. All lengths are in voxels.
+/// Options of a heightmap world. All lengths are in voxels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeightmapOptions {
-    /// Voxels that a sample covers, along x and z; below 1, samples are averaged. The
-    /// whole map is then rounded to whole voxels.
+    /// Voxels that a sample covers, along x and z; below 1, samples are averaged. The size of the map
+    /// is rounded to whole voxels.
     pub voxels_per_sample: f64,
     /// Height (y) of samples of value 0.
     pub base_voxels: f64,
-    /// How much higher samples of value 1 lie.
+    /// Height of samples of value 1 above those of value 0.
     pub height_voxels: f64,
     /// Lowest x and z of the world.
     pub origin: [i32; 2],
-    /// Height up to which water fills what lies below; `None` for no water.
+    /// Height of the water surface; `None` for no water.
     pub sea_level: Option<f64>,
-    /// How far the ground goes on below the lowest sample.
+    /// Depth of the ground below the lowest sample.
     pub depth_voxels: f64,
-    /// Material of the surface: the first rule that holds.
+    /// Material of the surface: the first rule that matches.
     pub rules: Vec<MaterialRule>,
-    /// Material of the surface where no rule holds.
+    /// Material of the surface where no rule matches.
     pub material: u8,
-    /// How deep the surface material goes.
+    /// Depth of the surface material.
     pub surface_voxels: f64,
     /// Material below it.
     pub material_below: u8,
@@ -82,8 +81,8 @@ pub struct HeightmapOptions {
 }
 
 impl Default for HeightmapOptions {
-    /// One voxel a sample, 64 voxels high, no water, grass over rock. With
-    /// [`default_rules`] it looks like land.
+    /// One voxel per sample, 64 voxels high, no water, grass over rock. For natural-looking materials
+    /// use [`default_rules`].
     fn default() -> HeightmapOptions {
         HeightmapOptions {
             voxels_per_sample: 1.0,
@@ -101,7 +100,7 @@ impl Default for HeightmapOptions {
     }
 }
 
-/// Where on the surface a material lies: everywhere between two heights and two slopes.
+/// A surface material for a range of heights and slopes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MaterialRule {
     /// The material, a solid.
@@ -112,9 +111,9 @@ pub struct MaterialRule {
     pub slope: [f64; 2],
 }
 
-/// Rules that look like land between the heights `low` and `high`, with the ids of the
-/// default materials: sand at the sea, mud below it, rock where it is steep, slate and
-/// then snow at the top. Grass, the default material, lies where no rule holds.
+/// Natural-looking rules for land between the heights `low` and `high`, with the ids of the default
+/// materials: sand at the shore, mud under water, rock on steep slopes, slate and then snow at the
+/// top. No rule matches elsewhere, where grass is the default.
 pub fn default_rules(low: f64, high: f64, sea_level: Option<f64>) -> Vec<MaterialRule> {
     let [slate, sand, rock, snow, mud, ground] = [3, 6, 8, 10, 12, 14];
     let all = [0.0, f64::INFINITY];
@@ -134,9 +133,9 @@ pub fn default_rules(low: f64, high: f64, sea_level: Option<f64>) -> Vec<Materia
     rules
 }
 
-/// What an import made.
+/// The result of [`import`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Imported {
+pub struct HeightmapImport {
     /// Voxels along x and z.
     pub columns: [u32; 2],
     /// Lowest and highest point of the surface, in voxels.
@@ -145,16 +144,16 @@ pub struct Imported {
     pub chunks: u64,
 }
 
-/// Why a heightmap cannot be read or made into a world.
+/// Why a heightmap cannot be read or imported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeightmapError {
-    /// The bytes are not a PNG that can be read.
+    /// The bytes are not a valid PNG.
     #[error("PNG: {0}; the file is damaged or not a PNG, get another copy")]
     Png(String),
-    /// A pixel of a picture is no grey.
+    /// A pixel is not grey.
     #[error(
-        "pixel ({}, {}) is {}, {}, {}: a picture in colours and no heightmap; heights are grey",
+        "pixel ({}, {}) is {}, {}, {}: this is a colour picture; the pixels of a heightmap are grey",
         .pixel[0], .pixel[1], .rgb[0], .rgb[1], .rgb[2]
     )]
     Colours {
@@ -178,7 +177,7 @@ pub enum HeightmapError {
         "{bytes} bytes, but {width} × {depth} samples of 16 bits are {wanted}; give the right width and height"
     )]
     RawSize {
-        /// Bytes there are.
+        /// Bytes of the file.
         bytes: usize,
         /// Samples in a row.
         width: usize,
@@ -187,10 +186,10 @@ pub enum HeightmapError {
         /// Bytes that these take.
         wanted: u64,
     },
-    /// The size of raw samples is not given and they are no square.
-    #[error("{samples} raw samples of 16 bits are no square; give width and height{hint}")]
+    /// The size of raw samples is not given and they are not a square.
+    #[error("{samples} raw samples of 16 bits are not a square; give width and height{hint}")]
     RawNotSquare {
-        /// Samples there are.
+        /// Samples in the file.
         samples: usize,
         /// A size that would fit.
         hint: String,
@@ -206,7 +205,7 @@ pub enum HeightmapError {
         /// Voxels along the longer side.
         voxels: u64,
     },
-    /// More chunks than a grid gets, see [`MAX_CHUNKS`].
+    /// More than [`MAX_CHUNKS`] chunks.
     #[error(
         "the world would have {chunks} chunks, at most {MAX_CHUNKS} in memory; \
          make it column by column (HeightmapRelief), or of fewer voxels"
@@ -227,29 +226,29 @@ pub enum HeightmapError {
         /// Its highest value.
         high: f64,
     },
-    /// Ground or water would lie beyond what a grid holds.
+    /// Ground or water would be beyond the limits of a grid.
     #[error("the world would reach height {height}, at most ±2^30; change base or height")]
     TooHigh {
         /// The height, in voxels.
         height: f64,
     },
-    /// An option makes no sense.
+    /// An option is invalid.
     #[error("{0}")]
     Options(String),
 }
 
-/// Writes the world that `heights` describe into `grid`. `progress(done, all)` is told
-/// after every batch of chunk columns. The same on any number of threads.
+/// Writes the world of `heights` into `grid`. Calls `progress(done, all)` after every batch of chunk
+/// columns. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// If an option is not a finite number in a sensible range, a material is of the wrong
-/// kind, or the world would be too large. Nothing is written then.
+/// If an option is non-finite or out of range, a material is of the wrong kind, or the world would be
+/// too large. Then nothing is written.
 pub fn import(
     heights: &Heights,
     options: &HeightmapOptions,
     grid: &mut VoxelGrid,
     mut progress: impl FnMut(usize, usize),
-) -> Result<Imported, HeightmapError> {
+) -> Result<HeightmapImport, HeightmapError> {
     let relief = HeightmapRelief::new(heights.clone(), options.clone(), grid.materials().kinds())?;
     let chunks = relief.region().coarser(5).volume();
     if chunks > MAX_CHUNKS {
@@ -258,16 +257,16 @@ pub fn import(
     let columns = relief.chunk_columns();
     let mut written = 0;
     let mut uniform = DenseBox::default();
-    for (i, batch) in columns.chunks(BATCH).enumerate() {
+    for (i, batch) in columns.chunks(BATCH_CHUNK_COLUMNS).enumerate() {
         let made: Vec<_> = batch.par_iter().map(|&column| relief.column(column)).collect();
         for chunk in made.iter().flatten() {
             let done = grid.write(chunk.cells(&mut uniform));
             assert!(done.is_ok(), "a whole chunk can always be written");
             written += 1;
         }
-        progress(i * BATCH + batch.len(), columns.len());
+        progress(i * BATCH_CHUNK_COLUMNS + batch.len(), columns.len());
     }
-    Ok(Imported { columns: relief.columns(), heights: relief.heights(), chunks: written })
+    Ok(HeightmapImport { columns: relief.columns(), heights: relief.heights(), chunks: written })
 }
 
 fn check(options: &HeightmapOptions, kinds: &[Kind; 256]) -> Result<(), HeightmapError> {
@@ -289,17 +288,17 @@ fn check(options: &HeightmapOptions, kinds: &[Kind; 256]) -> Result<(), Heightma
     range("depth_voxels", options.depth_voxels, 0.0, extent)?;
     range("surface_voxels", options.surface_voxels, 0.0, extent)?;
     if let Some(sea) = options.sea_level {
-        // Not so far above the land that it would be an ocean.
+        // Bounded, so that the world does not become an ocean above the land.
         let high = options.base_voxels + options.height_voxels.max(0.0) + extent;
         range("sea_level", sea, -GRID_REACH, high.min(GRID_REACH))?;
     }
     if kinds[usize::from(options.water)] != Kind::Liquid {
-        return refuse(format!("material {} is to be water but is not liquid", options.water));
+        return refuse(format!("the water material {} is not liquid", options.water));
     }
     let solids = options.rules.iter().map(|rule| rule.material);
     for material in solids.chain([options.material, options.material_below]) {
         if kinds[usize::from(material)] != Kind::Solid {
-            return refuse(format!("material {material} is to be ground but is not solid"));
+            return refuse(format!("the ground material {material} is not solid"));
         }
     }
     Ok(())

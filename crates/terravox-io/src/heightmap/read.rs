@@ -4,15 +4,15 @@ use super::{HeightmapError, MAX_SAMPLES};
 use png::{BitDepth, ColorType, Transformations};
 use std::io::Cursor;
 
-/// Memory that decoding a PNG may take beside the samples.
-const PNG_BYTES: usize = 1 << 30;
+/// Most memory that decoding a PNG takes in addition to the samples.
+const PNG_MEMORY_BYTES: usize = 1 << 30;
 
-/// A grid of heights, as shares of the full height: 0 to 1.
+/// A grid of heights, as fractions of the full height: 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heights {
     pub(super) size: [usize; 2],
     pub(super) values: Vec<f32>,
-    /// Distance of two values that the file can tell apart; 0 if it is exact.
+    /// Quantization step of the values; 0 if they are exact.
     pub(super) step: f32,
 }
 
@@ -21,7 +21,7 @@ impl Heights {
     /// 1 is the full height; values need not lie within 0 to 1.
     ///
     /// # Errors
-    /// If there are none, not `size` of them, too many, or one is not finite.
+    /// If there are none, not `size` of them, too many, or one is non-finite.
     pub fn new(size: [usize; 2], values: Vec<f32>) -> Result<Heights, HeightmapError> {
         check_size(size[0] as u64, size[1] as u64)?;
         if values.len() != size[0] * size[1] {
@@ -62,28 +62,28 @@ fn check_size(width: u64, depth: u64) -> Result<(), HeightmapError> {
     }
 }
 
-/// What [`read_png`] does with a picture whose channels differ.
+/// What [`read_png`] does with colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Colours {
-    /// Refuse it: most likely it is a photograph or a screenshot.
+pub enum ColourPolicy {
+    /// Return an error: it is most likely a photograph or a screenshot.
     #[default]
     Refuse,
-    /// Take its luminance (Rec. 709) as height.
+    /// Use the luminance (Rec. 709) as height.
     Luminance,
 }
 
-/// Heights from a PNG: grey of up to 16 bits, be it stored as RGB with equal channels or by a
+/// Reads heights from a PNG: grey of up to 16 bits, also stored as RGB with equal channels or with a
 /// palette; transparency is ignored. The first row is the lowest z. At most [`MAX_SAMPLES`].
 ///
 /// # Errors
-/// If the bytes are not a PNG, damaged or too large, or a pixel has a colour and `colours`
-/// refuses those.
-pub fn read_png(bytes: &[u8], colours: Colours) -> Result<Heights, HeightmapError> {
+/// If the bytes are not a PNG, damaged or too large, or a pixel is not grey and `colours` is
+/// [`ColourPolicy::Refuse`].
+pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, HeightmapError> {
     let error = |error: png::DecodingError| {
         HeightmapError::Png(error.to_string().chars().filter(|c| !c.is_control()).collect())
     };
     let mut decoder =
-        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: PNG_BYTES });
+        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: PNG_MEMORY_BYTES });
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
@@ -94,7 +94,7 @@ pub fn read_png(bytes: &[u8], colours: Colours) -> Result<Heights, HeightmapErro
     let (colour, depth) = reader.output_color_type();
     let mut pixels = Pixels::new(colour, depth, colours, size);
     if interlaced {
-        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_BYTES);
+        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_MEMORY_BYTES);
         let Some(bytes) = bytes else {
             let [width, height] = size;
             return Err(HeightmapError::Png(format!("{width} × {height} pixels are too many")));
@@ -115,18 +115,18 @@ pub fn read_png(bytes: &[u8], colours: Colours) -> Result<Heights, HeightmapErro
 struct Pixels {
     channels: usize,
     wide: bool,
-    colours: Colours,
+    colours: ColourPolicy,
     size: [usize; 2],
     values: Vec<f32>,
 }
 
 impl Pixels {
-    fn new(colour: ColorType, depth: BitDepth, colours: Colours, size: [usize; 2]) -> Pixels {
+    fn new(colour: ColorType, depth: BitDepth, colours: ColourPolicy, size: [usize; 2]) -> Pixels {
         let channels = colour.samples();
         Pixels { channels, wide: depth == BitDepth::Sixteen, colours, size, values: Vec::new() }
     }
 
-    /// The value of white.
+    /// Value of white.
     fn full(&self) -> f32 {
         if self.wide { 65535.0 } else { 255.0 }
     }
@@ -145,11 +145,11 @@ impl Pixels {
                 continue;
             }
             let rgb = [0, 1, 2].map(sample);
-            if self.colours == Colours::Refuse && (rgb[0] != rgb[1] || rgb[1] != rgb[2]) {
+            if self.colours == ColourPolicy::Refuse && (rgb[0] != rgb[1] || rgb[1] != rgb[2]) {
                 let (at, width) = (self.values.len(), self.size[0].max(1));
                 return Err(HeightmapError::Colours { pixel: [at % width, at / width], rgb });
             }
-            // Rec. 709 weights in 1/10000, in integers: grey stays exactly what it is.
+            // Rec. 709 weights in 1/10000, in integers, so that grey is exact.
             let [r, g, b] = rgb.map(u32::from);
             let weighed = f64::from(2126 * r + 7152 * g + 722 * b) / 10_000.0;
             self.values.push((weighed / f64::from(full)) as f32);
@@ -166,11 +166,11 @@ impl Pixels {
     }
 }
 
-/// Heights from raw unsigned 16-bit little-endian samples, row by row, the first row at
-/// the lowest z. `size` is [samples in a row, rows]; `None` takes them as a square.
+/// Reads heights from raw unsigned 16-bit little-endian samples, row by row, the first row at the
+/// lowest z. `size` is [samples in a row, rows]; `None` means a square.
 ///
 /// # Errors
-/// If the bytes do not fill the size, or are no square where none is given.
+/// If the number of bytes does not match `size`, or is not a square without one.
 pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, HeightmapError> {
     if bytes.is_empty() {
         return Err(HeightmapError::Empty);
@@ -198,7 +198,7 @@ fn square(bytes: usize) -> Result<[usize; 2], HeightmapError> {
     }
     let mut hint = String::new();
     if bytes.is_multiple_of(2) && samples as u64 <= MAX_SAMPLES {
-        // The two factors closest to a square are what it most likely is.
+        // The most likely size: the two factors closest to a square.
         let short = (1..=edge).rev().find(|short| samples.is_multiple_of(*short)).unwrap_or(1);
         if short > 1 {
             let long = samples / short;
@@ -249,34 +249,34 @@ mod tests {
     }
 
     fn grey(file: &[u8]) -> Heights {
-        read_png(file, Colours::Refuse).unwrap()
+        read_png(file, ColourPolicy::Refuse).unwrap()
     }
 
     #[test]
     fn colours_are_refused_where_they_are_unless_their_luminance_is_asked_for() {
         let eight = [[9, 9, 9], [51, 51, 51], [7, 7, 7], [0, 255, 0]].concat();
         let eight = png(ColorType::Rgb, BitDepth::Eight, [2, 2], &eight);
-        let error = read_png(&eight, Colours::Refuse).unwrap_err();
+        let error = read_png(&eight, ColourPolicy::Refuse).unwrap_err();
         assert_eq!(error, HeightmapError::Colours { pixel: [1, 1], rgb: [0, 255, 0] });
         assert!(error.to_string().contains("(1, 1)"), "{error}");
-        let luminance = read_png(&eight, Colours::Luminance).unwrap();
+        let luminance = read_png(&eight, ColourPolicy::Luminance).unwrap();
         assert_eq!(luminance.values[1..], [0.2, 7.0 / 255.0, 0.7152]);
         // One bit of sixteen is a colour, too.
         let sixteen = png(ColorType::Rgba, BitDepth::Sixteen, [1, 1], &[0, 5, 0, 5, 0, 4, 0, 0]);
-        assert!(read_png(&sixteen, Colours::Refuse).is_err());
-        assert!(read_png(&sixteen, Colours::Luminance).is_ok());
+        assert!(read_png(&sixteen, ColourPolicy::Refuse).is_err());
+        assert!(read_png(&sixteen, ColourPolicy::Luminance).is_ok());
     }
 
     #[test]
     fn damaged_pngs_are_errors() {
         let good = png(ColorType::Grayscale, BitDepth::Sixteen, [9, 9], &[7; 162]);
         for end in 0..good.len() - 12 {
-            assert!(read_png(&good[..end], Colours::Refuse).is_err(), "cut at {end}");
+            assert!(read_png(&good[..end], ColourPolicy::Refuse).is_err(), "cut at {end}");
         }
         for bit in 0..good.len() * 8 {
             let mut flipped = good.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Err(error) = read_png(&flipped, Colours::Refuse) {
+            if let Err(error) = read_png(&flipped, ColourPolicy::Refuse) {
                 assert!(!error.to_string().contains('\n'));
             }
         }
@@ -292,7 +292,7 @@ mod tests {
         }
         huge.extend((!crc).to_be_bytes());
         huge.extend(&good[33..]);
-        let error = read_png(&huge, Colours::Refuse).unwrap_err();
+        let error = read_png(&huge, ColourPolicy::Refuse).unwrap_err();
         assert!(matches!(error, HeightmapError::TooLarge { .. }), "{error}");
     }
 
@@ -311,8 +311,8 @@ mod tests {
         let error =
             |bytes: usize, size| read_raw_u16(&vec![0; bytes], size).unwrap_err().to_string();
         assert!(error(2 * 403 * 344, None).contains("perhaps 403x344 or 344x403"));
-        assert!(error(2 * 7, None).contains("no square; give width and height"));
-        assert!(error(3, None).contains("no square"));
+        assert!(error(2 * 7, None).contains("not a square; give width and height"));
+        assert!(error(3, None).contains("not a square"));
         assert!(error(8, Some([3, 1])).contains("8 bytes, but 3 × 1 samples of 16 bits are 6"));
         assert!(error(0, None).contains("empty"));
         assert!(error(8, Some([0, 4])).contains("empty"));

@@ -1,12 +1,12 @@
-//! A heightmap as chunks, column by column: any part of it at any time, on any thread.
+//! A heightmap as chunks: any column at any time, on any thread.
 
 use super::fill::ColumnFiller;
-use super::surface::Surface;
+use super::surface::HeightSurface;
 use super::{HeightmapError, HeightmapOptions, Heights, check};
 use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
 
-/// Ground of a heightmap that is made where it is asked for. Holds the samples and nothing of
-/// the chunks, so worlds may be far larger than memory.
+/// A heightmap whose chunks are made on demand. Holds the samples but no chunks, so worlds may be far
+/// larger than memory.
 ///
 /// ```
 /// use terravox::voxel::{MaterialTable, DenseBox};
@@ -27,18 +27,18 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind, Region};
 /// }
 /// ```
 pub struct HeightmapRelief {
-    surface: Surface,
+    surface: HeightSurface,
     options: HeightmapOptions,
     region: Region,
 }
 
-/// What a chunk is made of.
+/// The cells of a chunk.
 pub enum ChunkCells {
     /// Full cells of one material.
     Uniform {
-        /// Where.
+        /// Position of the chunk.
         chunk: ChunkPos,
-        /// Of what; not air.
+        /// The material; not air.
         material: u8,
     },
     /// Cells of a whole chunk.
@@ -49,15 +49,15 @@ impl HeightmapRelief {
     /// Prepares heights; `kinds` are those of the world's materials.
     ///
     /// # Errors
-    /// If an option is not a finite number in its range, a material is of the wrong kind, or
-    /// the world would be too wide or reach beyond what a grid holds.
+    /// If an option is non-finite or out of range, a material is of the wrong kind, or the world would
+    /// be too wide or beyond the limits of a grid.
     pub fn new(
         heights: Heights,
         options: HeightmapOptions,
         kinds: &[Kind; 256],
     ) -> Result<HeightmapRelief, HeightmapError> {
         check(&options, kinds)?;
-        let surface = Surface::new(heights, &options)?;
+        let surface = HeightSurface::new(heights, &options)?;
         let region = ColumnFiller::new(&surface, &options).region();
         if !region.within_limits() {
             return Err(HeightmapError::Options(format!(
@@ -67,7 +67,7 @@ impl HeightmapRelief {
         Ok(HeightmapRelief { surface, options, region })
     }
 
-    /// The voxels that may be other than air.
+    /// Bounds of the voxels that are not air.
     pub fn region(&self) -> Region {
         self.region
     }
@@ -90,8 +90,7 @@ impl HeightmapRelief {
             .collect()
     }
 
-    /// All chunks of the column (x, z) that are not air, from below. The same whenever and
-    /// wherever it is called.
+    /// All chunks of the column (x, z) that are not air, upward. Deterministic.
     pub fn column(&self, [x, z]: [i32; 2]) -> Vec<ChunkCells> {
         ColumnFiller::new(&self.surface, &self.options).column(x, z)
     }
@@ -106,9 +105,8 @@ impl ChunkCells {
         }
     }
 
-    /// The cells, as [`VoxelGrid::write`](terravox::voxel::VoxelGrid::write) takes them.
-    /// `uniform` is filled for a chunk of one material; called with the same box for the next
-    /// chunk of that material, it is only moved.
+    /// The cells, for [`VoxelGrid::write`](terravox::voxel::VoxelGrid::write). `uniform` is a buffer
+    /// for chunks of one material: if it already has that material, it is only moved.
     pub fn cells<'a>(&'a self, uniform: &'a mut DenseBox) -> &'a DenseBox {
         match self {
             ChunkCells::Mixed(cells) => cells,

@@ -1,49 +1,47 @@
 //! A smooth surface through samples: heights and slopes at any voxel column.
 //!
-//! Samples finer than voxels are averaged first. Samples of few bits are moved within half
-//! a step of what they can tell apart, toward the mean of their neighbours, so that a
-//! gentle slope does not become terraces. Between samples runs a Catmull–Rom spline in both
-//! directions, so that there are no creases at samples and planes stay planes; it is kept
-//! within the range of its four samples, so that a plateau beside a cliff stays flat.
-//! (Monotone cubics do that too, but string beads along ridges that run diagonally.)
+//! Samples finer than voxels are averaged first. Samples of few bits are moved toward the mean of
+//! their neighbours, by at most half a quantization step, so that gentle slopes do not become
+//! terraces. A Catmull–Rom spline in both directions interpolates them: it has no creases at samples
+//! and preserves planes. It is clamped to the range of its four samples, so that a plateau next to a
+//! cliff stays flat. (Monotone cubics do that, too, but make beads along diagonal ridges.)
 //!
 //! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
 
 use super::{GRID_REACH, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
 
-/// Rounds of smoothing within half a step; slopes down to one step in this many samples
-/// come out even.
+/// Rounds of smoothing; evens out slopes down to one quantization step per this many samples.
 const SMOOTH_ROUNDS: usize = 24;
 
-/// Steps finer than this many voxels are not seen and left as they are.
-const SEEN_STEP: f64 = 1.0 / 32.0;
+/// Quantization steps up to this many voxels are invisible and not smoothed.
+const MIN_SMOOTHED_STEP_VOXELS: f64 = 1.0 / 32.0;
 
-/// Heights in voxels, ready to be looked up.
-pub(super) struct Surface {
+/// A surface that can be sampled at any voxel column.
+pub(super) struct HeightSurface {
     size: [usize; 2],
     /// Heights of samples in voxels, row by row.
     values: Vec<f32>,
-    /// Voxels a sample, along x and z.
+    /// Voxels per sample, along x and z.
     scale: [f64; 2],
     columns: [u32; 2],
 }
 
 /// The surface at a voxel column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Column {
+pub(super) struct SurfaceColumn {
     /// Height of the surface in voxels.
     pub height: f64,
     /// Rise over run.
     pub slope: f64,
-    /// Lowest and highest of the heights of this column and its eight neighbours.
-    pub around: [f64; 2],
+    /// Lowest and highest height of this column and its eight neighbours.
+    pub neighbour_range: [f64; 2],
 }
 
-impl Surface {
+impl HeightSurface {
     pub(super) fn new(
         heights: Heights,
         options: &HeightmapOptions,
-    ) -> Result<Surface, HeightmapError> {
+    ) -> Result<HeightSurface, HeightmapError> {
         let mut columns = [0; 2];
         for (axis, columns) in columns.iter_mut().enumerate() {
             let extent = (heights.size[axis] as f64 * options.voxels_per_sample).round().max(1.0);
@@ -54,7 +52,7 @@ impl Surface {
         }
         let finest = columns.map(|columns| columns as usize);
         let (mut values, size) = reduce(heights.values, heights.size, finest);
-        if f64::from(heights.step) * options.height_voxels.abs() > SEEN_STEP {
+        if f64::from(heights.step) * options.height_voxels.abs() > MIN_SMOOTHED_STEP_VOXELS {
             smooth_within(&mut values, size, heights.step / 2.0);
         }
         for value in &mut values {
@@ -64,7 +62,7 @@ impl Surface {
             return Err(HeightmapError::TooHigh { height: f64::from(*height) });
         }
         let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
-        Ok(Surface { size, values, scale, columns })
+        Ok(HeightSurface { size, values, scale, columns })
     }
 
     /// Voxel columns along x and z.
@@ -79,9 +77,9 @@ impl Surface {
         [low.into(), high.into()]
     }
 
-    /// The columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, in columns from the
-    /// surface's corner. Outside, the surface goes on as it is at its edge.
-    pub(super) fn block(&self, x0: i64, z0: i64, n: usize) -> Vec<Column> {
+    /// The columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, counted from the surface's corner.
+    /// Outside, the surface is extended from its edge.
+    pub(super) fn block(&self, x0: i64, z0: i64, n: usize) -> Vec<SurfaceColumn> {
         let padded = n + 2;
         let x: Vec<_> = (0..padded as i64).map(|i| self.taps(0, x0 - 1 + i)).collect();
         let z: Vec<_> = (0..padded as i64).map(|i| self.taps(1, z0 - 1 + i)).collect();
@@ -96,19 +94,19 @@ impl Surface {
         columns
     }
 
-    /// The four samples around the middle of column `i` of an axis, and the way from the
-    /// second to the third.
-    fn taps(&self, axis: usize, i: i64) -> Taps {
+    /// The four samples around the centre of column `i` of an axis, and its position between the second
+    /// and the third.
+    fn taps(&self, axis: usize, i: i64) -> SplineTaps {
         let last = self.size[axis] as i64 - 1;
         let i = i.clamp(0, i64::from(self.columns[axis]) - 1);
         let at = (i as f64 + 0.5) / self.scale[axis] - 0.5;
         let first = at.floor();
         let t = at - first;
         let sample = |k: i64| (first as i64 - 1 + k).clamp(0, last) as usize;
-        Taps { samples: [sample(0), sample(1), sample(2), sample(3)], t }
+        SplineTaps { samples: [sample(0), sample(1), sample(2), sample(3)], t }
     }
 
-    fn at(&self, x: &Taps, z: &Taps) -> f64 {
+    fn at(&self, x: &SplineTaps, z: &SplineTaps) -> f64 {
         let along = z.samples.map(|sample| {
             let row = &self.values[sample * self.size[0]..][..self.size[0]];
             cubic(x.samples.map(|sample| f64::from(row[sample])), x.t)
@@ -117,7 +115,7 @@ impl Surface {
     }
 }
 
-/// The spline through four values, `t` of the way from the second to the third.
+/// The spline through four values, at `t` in 0 to 1 from the second to the third.
 #[inline]
 fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
     let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);
@@ -127,25 +125,25 @@ fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
     (b + t * (start + t * curve)).max(low).min(high)
 }
 
-struct Taps {
+struct SplineTaps {
     samples: [usize; 4],
     t: f64,
 }
 
 /// The column at index `i` of `heights`, rows of `stride`.
-fn column(heights: &[f64], i: usize, stride: usize) -> Column {
+fn column(heights: &[f64], i: usize, stride: usize) -> SurfaceColumn {
     let dx = (heights[i + 1] - heights[i - 1]) / 2.0;
     let dz = (heights[i + stride] - heights[i - stride]) / 2.0;
-    let mut around = [f64::INFINITY, f64::NEG_INFINITY];
+    let mut neighbour_range = [f64::INFINITY, f64::NEG_INFINITY];
     for row in [i - stride, i, i + stride] {
         for &height in &heights[row - 1..=row + 1] {
-            around = [around[0].min(height), around[1].max(height)];
+            neighbour_range = [neighbour_range[0].min(height), neighbour_range[1].max(height)];
         }
     }
-    Column { height: heights[i], slope: (dx * dx + dz * dz).sqrt(), around }
+    SurfaceColumn { height: heights[i], slope: (dx * dx + dz * dz).sqrt(), neighbour_range }
 }
 
-/// Averages samples where there are more than `most` along an axis.
+/// Averages samples if there are more than `most` along an axis.
 fn reduce(values: Vec<f32>, size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
     let to = [size[0].min(most[0]), size[1].min(most[1])];
     if to == size {
@@ -172,12 +170,11 @@ fn reduce(values: Vec<f32>, size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [u
     (out, to)
 }
 
-/// Moves each value toward the mean of its four neighbours, at most `reach` from where it
-/// was at first.
+/// Moves each value toward the mean of its four neighbours, by at most `reach` from its first value.
 fn smooth_within(values: &mut [f32], size: [usize; 2], reach: f32) {
     let first = values.to_vec();
     let [w, d] = size;
-    // Rows as they were before the round: the one that is being moved, and the one before.
+    // The current row and the one before it, as they were before the round.
     let (mut own, mut before) = (vec![0.0; w], vec![0.0; w]);
     for _ in 0..SMOOTH_ROUNDS {
         before.copy_from_slice(&values[..w]);
@@ -204,8 +201,8 @@ mod tests {
         HeightmapOptions { voxels_per_sample, height_voxels, ..HeightmapOptions::default() }
     }
 
-    fn surface(size: [usize; 2], values: Vec<f32>, options: &HeightmapOptions) -> Surface {
-        Surface::new(Heights::new(size, values).unwrap(), options).unwrap()
+    fn surface(size: [usize; 2], values: Vec<f32>, options: &HeightmapOptions) -> HeightSurface {
+        HeightSurface::new(Heights::new(size, values).unwrap(), options).unwrap()
     }
 
     #[test]
@@ -219,7 +216,7 @@ mod tests {
             // One voxel of height a voxel, exact at the middle of samples.
             assert!((column.height - (x as f64 + 0.5 - 2.0)).abs() < 1e-5, "{x} {column:?}");
             assert!((column.slope - 1.0).abs() < 1e-5);
-            assert!((column.around[1] - column.height - 1.0).abs() < 1e-5);
+            assert!((column.neighbour_range[1] - column.height - 1.0).abs() < 1e-5);
         }
     }
 
@@ -276,7 +273,7 @@ mod tests {
         let quantised = |x: usize| (truth(x) * 255.0).round() / 255.0;
         let values: Vec<f32> = (0..80 * 4).map(|i| quantised(i % 80)).collect();
         let heights = Heights { size: [80, 4], values: values.clone(), step };
-        let surface = Surface::new(heights, &options(1.0, 255.0)).unwrap();
+        let surface = HeightSurface::new(heights, &options(1.0, 255.0)).unwrap();
         let mut worst = [0f32; 2];
         for x in 10..70 {
             let slope = |at: &dyn Fn(usize) -> f32| (at(x + 1) - at(x)) * 6.0;
@@ -291,7 +288,7 @@ mod tests {
     fn heights_beyond_a_grid_are_refused() {
         for value in [f32::MAX, f32::MIN] {
             let heights = Heights::new([2, 1], vec![0.0, value]).unwrap();
-            let error = Surface::new(heights, &options(1.0, 64.0)).err().unwrap();
+            let error = HeightSurface::new(heights, &options(1.0, 64.0)).err().unwrap();
             assert!(matches!(error, HeightmapError::TooHigh { .. }), "{error}");
         }
     }
@@ -299,7 +296,7 @@ mod tests {
     #[test]
     fn worlds_too_wide_are_refused() {
         let heights = Heights::new([100, 1], vec![0.0; 100]).unwrap();
-        let error = Surface::new(heights, &options(1000.0, 1.0)).err().unwrap();
+        let error = HeightSurface::new(heights, &options(1000.0, 1.0)).err().unwrap();
         assert_eq!(error, HeightmapError::TooWide { voxels: 100_000 });
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use terravox::voxel::{Cell, GridOptions, MaterialTable, VoxelPos};
 
-fn made(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, Imported) {
+fn made(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, HeightmapImport) {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let imported = import(heights, options, &mut grid, |_, _| {}).unwrap();
     (grid, imported)
@@ -72,7 +72,7 @@ fn a_flat_map_at_a_whole_height_is_full_cells() {
         ..HeightmapOptions::default()
     };
     let (grid, imported) = made(&heights, &options);
-    assert_eq!(imported, Imported { columns: [40, 40], heights: [12.0, 12.0], chunks: 4 });
+    assert_eq!(imported, HeightmapImport { columns: [40, 40], heights: [12.0, 12.0], chunks: 4 });
     let column: Vec<Cell> = (7..13).map(|y| grid.cell(VoxelPos::new(33, y, 5)).unwrap()).collect();
     assert_eq!(column[0], Cell::AIR);
     assert_eq!(column[1], Cell::full(8));
@@ -187,8 +187,8 @@ fn options_that_make_no_sense_are_refused_by_name() {
     is(HeightmapOptions { depth_voxels: -1.0, ..base() }, "depth_voxels is -1");
     is(HeightmapOptions { sea_level: Some(f64::INFINITY), ..base() }, "sea_level is inf");
     is(HeightmapOptions { sea_level: Some(1e8), ..base() }, "sea_level is 100000000; give");
-    is(HeightmapOptions { water: 2, ..base() }, "material 2 is to be water");
-    is(HeightmapOptions { material: 1, ..base() }, "material 1 is to be ground");
+    is(HeightmapOptions { water: 2, ..base() }, "water material 2 is not liquid");
+    is(HeightmapOptions { material: 1, ..base() }, "ground material 1 is not solid");
     is(HeightmapOptions { origin: [0, i32::MAX], ..base() }, "origin z is 2147483647");
     is(HeightmapOptions { origin: [1 << 30, 0], ..base() }, "beyond what a grid holds");
     is(HeightmapOptions { base_voxels: (1 << 30) as f64, ..base() }, "beyond what a grid holds");

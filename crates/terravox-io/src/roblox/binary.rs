@@ -1,5 +1,5 @@
-//! The binary container, `.rbxm` and `.rbxl`: finds the Terrain in a model or place,
-//! and writes a model that holds one.
+//! The binary container, `.rbxm` and `.rbxl`: finds the Terrain in a model or place, and writes a
+//! model that holds one.
 //!
 //! ```text
 //! 3c 72 6f 62 6c 6f 78 21 89 ff 0d 0a 1a 0a   "<roblox!" and its check bytes
@@ -10,36 +10,36 @@
 //! All little-endian. A payload is raw if its packed length is 0, zstd if it starts with
 //! that magic number, else an LZ4 block. `INST` names a class and counts its instances,
 //! `PROP` holds one property of all instances of a class, `SSTR` holds the values of
-//! properties that are shared strings, `END` is last. All else is skipped unread.
+//! properties that are shared strings, `END` is last. Other chunks are skipped.
 //!
 //! Source: rbx-dom's `docs/binary.md` and real files.
 
-use super::place::{Place, Terrain, Wanted};
-use super::{FilePart, Limits, RobloxError};
+use super::terrain_instance::{RobloxFile, TerrainInstance, TerrainProperty};
+use super::{FilePart, ImportLimits, RobloxError};
 use std::io::Read;
 
 pub(super) const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\r\n\x1a\n";
-const HEADER: usize = 32;
-const CHUNK_HEADER: usize = 16;
+const HEADER_BYTES: usize = 32;
+const CHUNK_HEADER_BYTES: usize = 16;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// An LZ4 block expands to at most this many times its length, and a little.
-const LZ4_RATIO: u64 = 255;
-/// zstd windows of this many bytes are accepted for short payloads too.
-const ZSTD_WINDOW: u64 = 1 << 27;
-/// Most bytes of a payload that are allocated before there is data for them.
-const ALLOCATE_AHEAD: usize = 1 << 20;
+/// An LZ4 block decompresses to little more than this many times its length.
+const LZ4_MAX_RATIO: u64 = 255;
+/// zstd windows up to this size are accepted for short payloads, too.
+const ZSTD_WINDOW_BYTES: u64 = 1 << 27;
+/// Most bytes of a payload that are allocated before they are decompressed.
+const PREALLOCATED_BYTES: usize = 1 << 20;
 
 const TYPE_STRING: u8 = 0x01;
 const TYPE_SHARED_STRING: u8 = 0x1C;
 
 /// Finds all Terrain instances, in the order of the file.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> {
-    let mut reader = Reader { limits, classes: Vec::new(), shared: None, kept: 0 };
+pub(super) fn read(bytes: &[u8], limits: &ImportLimits) -> Result<RobloxFile, RobloxError> {
+    let mut reader = TerrainFinder { limits, classes: Vec::new(), shared: None, kept_bytes: 0 };
     let (mut class_count, mut instances) = (0, 0);
     read_header(bytes)?;
-    let mut at = HEADER;
+    let mut at = HEADER_BYTES;
     loop {
-        let chunk = Chunk::at(bytes, at)?;
+        let chunk = FileChunk::at(bytes, at)?;
         match &chunk.name {
             b"INST" => {
                 class_count += 1;
@@ -53,11 +53,11 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> 
         at = chunk.end;
     }
     let terrains = reader.classes.into_iter().flat_map(|class| class.terrains).collect();
-    Ok(Place { terrains, classes: class_count, instances })
+    Ok(RobloxFile { terrains, classes: class_count, instances })
 }
 
 fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
-    if bytes.len() < HEADER {
+    if bytes.len() < HEADER_BYTES {
         let what = format!("a header of 32 bytes is cut short after {}", bytes.len());
         return Err(RobloxError::damaged(FilePart::File, bytes.len(), what));
     }
@@ -75,23 +75,23 @@ fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
     }
 }
 
-/// One chunk of the container, still packed.
+/// One compressed chunk of the container.
 #[derive(Clone, Copy)]
-struct Chunk<'a> {
+struct FileChunk<'a> {
     name: [u8; 4],
     /// Offset of its header in the file.
     at: usize,
     payload: &'a [u8],
-    /// Length when unpacked.
+    /// Decompressed length.
     length: u64,
     packed: bool,
-    /// Offset of what follows.
+    /// Offset of the next chunk.
     end: usize,
 }
 
-impl<'a> Chunk<'a> {
-    fn at(bytes: &'a [u8], at: usize) -> Result<Chunk<'a>, RobloxError> {
-        let Some(header) = bytes[at..].first_chunk::<CHUNK_HEADER>() else {
+impl<'a> FileChunk<'a> {
+    fn at(bytes: &'a [u8], at: usize) -> Result<FileChunk<'a>, RobloxError> {
+        let Some(header) = bytes[at..].first_chunk::<CHUNK_HEADER_BYTES>() else {
             let what = "the file ends where a chunk or the END chunk should start";
             return Err(RobloxError::damaged(FilePart::File, at, what));
         };
@@ -100,7 +100,7 @@ impl<'a> Chunk<'a> {
         let name = [header[0], header[1], header[2], header[3]];
         let (packed, length) = (word(4), word(8));
         let stored = if packed == 0 { length } else { packed };
-        let payload = &bytes[at + CHUNK_HEADER..];
+        let payload = &bytes[at + CHUNK_HEADER_BYTES..];
         if u64::from(stored) > payload.len() as u64 {
             let what = format!(
                 "chunk {} claims {stored} bytes, {} are left",
@@ -110,8 +110,8 @@ impl<'a> Chunk<'a> {
             return Err(RobloxError::damaged(FilePart::File, at, what));
         }
         let payload = &payload[..stored as usize];
-        let end = at + CHUNK_HEADER + payload.len();
-        Ok(Chunk { name, at, payload, length: length.into(), packed: packed != 0, end })
+        let end = at + CHUNK_HEADER_BYTES + payload.len();
+        Ok(FileChunk { name, at, payload, length: length.into(), packed: packed != 0, end })
     }
 
     fn damaged(&self, what: impl std::fmt::Display) -> RobloxError {
@@ -119,8 +119,8 @@ impl<'a> Chunk<'a> {
         RobloxError::damaged(FilePart::File, self.at, what)
     }
 
-    /// The payload unpacked, at most `limits.unpacked_bytes`.
-    fn unpack(&self, limits: &Limits) -> Result<Vec<u8>, RobloxError> {
+    /// Decompresses the payload, up to `limits.unpacked_bytes`.
+    fn unpack(&self, limits: &ImportLimits) -> Result<Vec<u8>, RobloxError> {
         if !self.packed {
             return Ok(self.payload.to_vec());
         }
@@ -145,7 +145,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn unpack_lz4(&self) -> Result<Vec<u8>, RobloxError> {
-        if self.length > self.payload.len() as u64 * LZ4_RATIO + 64 {
+        if self.length > self.payload.len() as u64 * LZ4_MAX_RATIO + 64 {
             let what = format!("{} bytes cannot unpack to {}", self.payload.len(), self.length);
             return Err(self.damaged(what));
         }
@@ -158,11 +158,11 @@ impl<'a> Chunk<'a> {
 
     fn unpack_zstd(&self) -> Result<Vec<u8>, RobloxError> {
         let mut decoder = ruzstd::decoding::FrameDecoder::new();
-        decoder.set_max_window_size(self.length.max(ZSTD_WINDOW));
+        decoder.set_max_window_size(self.length.max(ZSTD_WINDOW_BYTES));
         let stream =
             ruzstd::decoding::StreamingDecoder::new_with_decoder(self.payload, &mut decoder)
                 .map_err(|error| self.damaged(format!("zstd: {error}")))?;
-        let mut unpacked = Vec::with_capacity((self.length as usize).min(ALLOCATE_AHEAD));
+        let mut unpacked = Vec::with_capacity((self.length as usize).min(PREALLOCATED_BYTES));
         stream
             .take(self.length + 1)
             .read_to_end(&mut unpacked)
@@ -174,68 +174,68 @@ impl<'a> Chunk<'a> {
 /// The instances of one class named Terrain.
 struct TerrainClass {
     id: u32,
-    terrains: Vec<Terrain>,
+    terrains: Vec<TerrainInstance>,
 }
 
 enum Shared<'a> {
-    Packed(Chunk<'a>),
-    Unpacked(Chunk<'a>, Vec<u8>),
+    Packed(FileChunk<'a>),
+    Unpacked(FileChunk<'a>, Vec<u8>),
 }
 
-struct Reader<'a> {
-    limits: &'a Limits,
+struct TerrainFinder<'a> {
+    limits: &'a ImportLimits,
     classes: Vec<TerrainClass>,
     /// The values of shared strings.
     shared: Option<Shared<'a>>,
-    /// Bytes of values kept.
-    kept: u64,
+    /// Bytes of property values so far.
+    kept_bytes: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TerrainFinder<'a> {
     /// Reads an INST chunk; returns its number of instances.
-    fn class(&mut self, chunk: &Chunk<'a>) -> Result<u64, RobloxError> {
+    fn class(&mut self, chunk: &FileChunk<'a>) -> Result<u64, RobloxError> {
         let payload = chunk.unpack(self.limits)?;
-        let mut fields = Fields { chunk, rest: &payload };
+        let mut fields = PayloadFields { chunk, rest: &payload };
         let id = fields.u32()?;
         let is_terrain = fields.string()? == b"Terrain";
         fields.bytes(1)?;
         let count = fields.u32()?;
-        // One referent each: the count is honest, so memory is bounded by the file.
+        // Each has a referent in the file, so memory is bounded by the file's length.
         fields.bytes(u64::from(count) * 4)?;
         if is_terrain {
-            let terrains = (0..count).map(|_| Terrain::default()).collect();
+            let terrains = (0..count).map(|_| TerrainInstance::default()).collect();
             self.classes.push(TerrainClass { id, terrains });
         }
         Ok(count.into())
     }
 
-    /// Reads a PROP chunk, if it is one that we want of a Terrain.
-    fn property(&mut self, chunk: &Chunk<'a>) -> Result<(), RobloxError> {
+    /// Reads a PROP chunk if it is a [`TerrainProperty`] of a Terrain.
+    fn property(&mut self, chunk: &FileChunk<'a>) -> Result<(), RobloxError> {
         let payload = chunk.unpack(self.limits)?;
-        let mut fields = Fields { chunk, rest: &payload };
+        let mut fields = PayloadFields { chunk, rest: &payload };
         let id = fields.u32()?;
         let Some(class) = self.classes.iter().position(|class| class.id == id) else {
             return Ok(());
         };
-        let Some(wanted) = Wanted::named(fields.string()?) else { return Ok(()) };
+        let Some(property) = TerrainProperty::named(fields.string()?) else { return Ok(()) };
         let count = self.classes[class].terrains.len();
         let values = match fields.bytes(1)?[0] {
             TYPE_STRING => self.strings(fields, count)?,
             TYPE_SHARED_STRING => self.shared_strings(fields, count)?,
             other => {
-                let what = format!("{} is of type {other:#04x}, not a string", wanted.name());
+                let what = format!("{} is of type {other:#04x}, not a string", property.name());
                 return Err(chunk.damaged(what));
             }
         };
         for (terrain, value) in self.classes[class].terrains.iter_mut().zip(values) {
-            terrain.set(wanted, value);
+            terrain.set(property, value);
         }
         Ok(())
     }
 
     fn strings(
         &mut self,
-        mut fields: Fields<'_, 'a>,
+        mut fields: PayloadFields<'_, 'a>,
         count: usize,
     ) -> Result<Vec<Vec<u8>>, RobloxError> {
         let chunk = fields.chunk;
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
     /// Values by index: big-endian u32 with interleaved bytes.
     fn shared_strings(
         &mut self,
-        mut fields: Fields<'_, 'a>,
+        mut fields: PayloadFields<'_, 'a>,
         count: usize,
     ) -> Result<Vec<Vec<u8>>, RobloxError> {
         let chunk = fields.chunk;
@@ -270,9 +270,9 @@ impl<'a> Reader<'a> {
         values
     }
 
-    fn keep(&mut self, chunk: &Chunk<'_>, value: &[u8]) -> Result<Vec<u8>, RobloxError> {
-        self.kept += value.len() as u64;
-        if self.kept > self.limits.unpacked_bytes {
+    fn keep(&mut self, chunk: &FileChunk<'_>, value: &[u8]) -> Result<Vec<u8>, RobloxError> {
+        self.kept_bytes += value.len() as u64;
+        if self.kept_bytes > self.limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
                 part: FilePart::File,
                 offset: chunk.at,
@@ -286,11 +286,11 @@ impl<'a> Reader<'a> {
 
 /// Value `index` of an SSTR payload: u32 version, u32 count, then hash[16], string.
 fn shared_value<'p>(
-    chunk: &'p Chunk<'_>,
+    chunk: &'p FileChunk<'_>,
     payload: &'p [u8],
     index: u32,
 ) -> Result<&'p [u8], RobloxError> {
-    let mut fields = Fields { chunk, rest: payload };
+    let mut fields = PayloadFields { chunk, rest: payload };
     fields.u32()?;
     let count = fields.u32()?;
     if index >= count {
@@ -304,13 +304,13 @@ fn shared_value<'p>(
     fields.string()
 }
 
-/// Reads the fields of an unpacked payload in turn.
-struct Fields<'p, 'c> {
-    chunk: &'p Chunk<'c>,
+/// Reads consecutive fields of a decompressed payload.
+struct PayloadFields<'p, 'c> {
+    chunk: &'p FileChunk<'c>,
     rest: &'p [u8],
 }
 
-impl<'p> Fields<'p, '_> {
+impl<'p> PayloadFields<'p, '_> {
     fn bytes(&mut self, count: u64) -> Result<&'p [u8], RobloxError> {
         if count > self.rest.len() as u64 {
             let what = format!("{count} bytes wanted, {} are left", self.rest.len());
@@ -332,8 +332,8 @@ impl<'p> Fields<'p, '_> {
     }
 }
 
-/// A model, `.rbxm`, that holds one Terrain with these properties, LZ4 packed.
-pub(super) fn write(properties: &[(Wanted, &[u8])]) -> Vec<u8> {
+/// Writes a model, `.rbxm`, that holds one Terrain with these properties, LZ4-compressed.
+pub(super) fn write(properties: &[(TerrainProperty, &[u8])]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend([0, 0]);
     out.extend(1u32.to_le_bytes());
@@ -357,10 +357,10 @@ pub(super) fn write(properties: &[(Wanted, &[u8])]) -> Vec<u8> {
         push_chunk(&mut out, b"PROP", &property);
     };
     push_property(b"Name", b"Terrain");
-    for (wanted, value) in properties {
-        push_property(wanted.name().as_bytes(), value);
+    for (property, value) in properties {
+        push_property(property.name().as_bytes(), value);
     }
-    // Version 0, one child (referent 0) whose parent is none (-1, folded to 1).
+    // Version 0, one child (referent 0) without a parent (-1, zigzag-encoded as 1).
     push_chunk(&mut out, b"PRNT", &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     push_raw_chunk(&mut out, b"END\0", b"</roblox>");
     out
@@ -388,7 +388,7 @@ fn push_raw_chunk(out: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
     out.extend(payload);
 }
 
-/// Lengths are 32 bits; the caller has refused longer values.
+/// Lengths are 32 bits; the caller has rejected longer values.
 fn chunk_length(length: usize) -> u32 {
     assert!(length <= u32::MAX as usize, "a value of {length} bytes does not fit the container");
     length as u32

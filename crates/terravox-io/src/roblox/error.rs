@@ -1,16 +1,15 @@
-//! Why a Roblox file cannot be read or written: always one line that says what is
-//! wrong, where, and what to do.
+//! Errors of Roblox files. Every message is one line that says what is wrong, where, and what to do.
 
 use std::fmt;
 use terravox::codec::DecodeError;
 use terravox::voxel::ChunkPos;
 
-/// The bytes that an offset counts in.
+/// What an offset counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePart {
     /// The file itself.
     File,
-    /// The SmoothGrid value, unpacked from the file that held it.
+    /// The decompressed SmoothGrid value.
     SmoothGrid,
     /// Metadata that [`super::RobloxMetadata::to_bytes`] wrote.
     Metadata,
@@ -33,7 +32,7 @@ pub enum RobloxError {
     /// Nothing to read.
     #[error("the file is empty")]
     Empty,
-    /// Not one of the containers that we read.
+    /// An unknown container.
     #[error(
         "not a Roblox file: it starts with bytes {start}, but .rbxm and .rbxl start with \
          \"<roblox!\", .rbxmx and .rbxlx with \"<roblox\", a SmoothGrid with 01 05"
@@ -42,7 +41,7 @@ pub enum RobloxError {
         /// The first bytes, in hexadecimal.
         start: String,
     },
-    /// A version that we do not know.
+    /// An unknown version.
     #[error(
         "{part}, byte {offset}: version {found}, but only version {known} is known; \
          save it again with a program of today"
@@ -50,11 +49,11 @@ pub enum RobloxError {
     Version {
         /// What the offset counts in.
         part: FilePart,
-        /// Where the version is.
+        /// Offset of the version.
         offset: usize,
         /// The version.
         found: String,
-        /// The version that would do.
+        /// The known version.
         known: u32,
     },
     /// Chunks of another size than 32 voxels.
@@ -66,24 +65,24 @@ pub enum RobloxError {
         /// Log2 of the edge that the file claims.
         log2: u8,
     },
-    /// The bytes do not follow the format.
+    /// The bytes violate the format.
     #[error("{part}, byte {offset}: {what}; the file is damaged or cut short, get another copy")]
     Damaged {
         /// What the offset counts in.
         part: FilePart,
-        /// Where the fault is.
+        /// Offset of the error.
         offset: usize,
         /// What is wrong.
         what: String,
     },
-    /// A run of cells is wrong.
+    /// A run of cells is invalid.
     #[error(
         "SmoothGrid, chunk {chunk}, {error}; the file is damaged or cut short, get another copy"
     )]
     Cells {
         /// The chunk that holds the run.
         chunk: ChunkPos,
-        /// The fault; its offset counts from the start of the SmoothGrid.
+        /// The error; its offset counts from the start of the SmoothGrid.
         error: DecodeError,
     },
     /// A chunk is listed twice.
@@ -91,7 +90,7 @@ pub enum RobloxError {
     DuplicateChunk {
         /// The chunk.
         chunk: ChunkPos,
-        /// Where it is listed again.
+        /// Offset of the second listing.
         offset: usize,
     },
     /// A chunk position that Roblox does not allow.
@@ -103,21 +102,21 @@ pub enum RobloxError {
         /// The chunk.
         chunk: [i64; 3],
     },
-    /// More than a limit of [`super::Limits`] allows.
+    /// A limit of [`super::ImportLimits`] is exceeded.
     #[error(
         "{part}, byte {offset}: {what}, the limit is {limit}; raise it if the file is to be trusted"
     )]
     TooLarge {
         /// What the offset counts in.
         part: FilePart,
-        /// Where the limit is passed.
+        /// Offset where the limit is exceeded.
         offset: usize,
-        /// What there is too much of.
+        /// What exceeds it.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// The file is sound but holds no terrain.
+    /// The file is valid but holds no terrain.
     #[error(
         "the file holds no Terrain: {instances} instances of {classes} classes, none of them \
          Terrain; save the place, or the Terrain in its Workspace, and import that"
@@ -134,7 +133,7 @@ pub enum RobloxError {
         /// Bytes of the SmoothGrid.
         bytes: usize,
     },
-    /// A cell's material has no number in Roblox files.
+    /// A cell's material has no id in Roblox files.
     #[error(
         "chunk {chunk}: material {material} cannot go into a Roblox file, which has 0 to 63; \
          replace it first"

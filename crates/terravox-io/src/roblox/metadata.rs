@@ -1,5 +1,5 @@
-//! What a Roblox file says that a grid does not hold: kept beside the world, so that
-//! exporting it again gives the same bytes.
+//! The parts of a Roblox file that a grid does not hold: stored with the world, so that exporting it
+//! gives the same bytes.
 
 use super::{CHUNK_LIMIT, FilePart, RobloxError};
 use terravox::voxel::{ChunkPos, MaterialTable};
@@ -7,29 +7,28 @@ use terravox::voxel::{ChunkPos, MaterialTable};
 const VERSION: u8 = 1;
 const HAS_COLOURS: u8 = 1;
 const HAS_ORDER: u8 = 2;
-const HEADER: usize = 2;
-const POSITION: usize = 12;
+const HEADER_BYTES: usize = 2;
+const POSITION_BYTES: usize = 12;
 
 /// Materials of a Roblox file whose colours can be set: 2 to 22.
-const COLOURED: std::ops::Range<usize> = 2..23;
-/// Bytes of MaterialColors today: air and water (reserved), then [`COLOURED`].
-const COLOUR_BYTES: usize = 3 * COLOURED.end;
-/// A file of tomorrow may list up to 256 materials.
+const COLOURED_MATERIALS: std::ops::Range<usize> = 2..23;
+/// Bytes of MaterialColors in current files: air and water (reserved), then [`COLOURED_MATERIALS`].
+const COLOUR_BYTES: usize = 3 * COLOURED_MATERIALS.end;
+/// Room for 256 materials in future files.
 const MAX_COLOUR_BYTES: usize = 3 * 256;
 
-/// What to keep of a Roblox file for writing it again.
+/// The parts of a Roblox file to store for writing it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RobloxMetadata {
-    /// Chunks in the order of the file, if that was not ascending x, y, z.
+    /// Chunks in the order of the file; `None` if that is ascending x, y, z.
     pub order: Option<Vec<ChunkPos>>,
-    /// MaterialColors of the file, if it had them. On export the colours of materials 2
-    /// to 22 are replaced with those of the world; the reserved ones and what a newer
-    /// Roblox adds behind are kept.
+    /// MaterialColors of the file, if it has them. An export replaces the colours of materials 2 to 22
+    /// with those of the world and keeps the reserved ones and later additions.
     pub colours: Option<Vec<u8>>,
 }
 
 impl RobloxMetadata {
-    /// The metadata as bytes, for a world file:
+    /// Encodes the metadata, for a world file:
     ///
     /// ```text
     /// u8 version (1), u8 flags (1: colours, 2: order)
@@ -54,14 +53,13 @@ impl RobloxMetadata {
         out
     }
 
-    /// The metadata that [`Self::to_bytes`] wrote. Memory is bounded by the length of
-    /// `bytes`.
+    /// Decodes what [`Self::to_bytes`] wrote. Memory is bounded by the length of `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not those of a known version, are cut short or too long.
+    /// If the version is unknown, or the bytes are truncated or too long.
     pub fn from_bytes(bytes: &[u8]) -> Result<RobloxMetadata, RobloxError> {
-        let mut fields = Fields { bytes, at: 0 };
-        let &[version, flags] = fields.take::<HEADER>()?;
+        let mut fields = MetadataFields { bytes, at: 0 };
+        let &[version, flags] = fields.take::<HEADER_BYTES>()?;
         if version != VERSION {
             return Err(RobloxError::Version {
                 part: FilePart::Metadata,
@@ -91,7 +89,7 @@ impl RobloxMetadata {
     pub(super) fn colours_of(&self, table: &MaterialTable) -> Vec<u8> {
         let mut colours = self.colours.clone().unwrap_or_default();
         colours.resize(colours.len().max(COLOUR_BYTES), 0);
-        for id in COLOURED {
+        for id in COLOURED_MATERIALS {
             if let Some(material) = table.get(id as u8) {
                 colours[3 * id..3 * id + 3].copy_from_slice(&material.colour);
             }
@@ -100,7 +98,7 @@ impl RobloxMetadata {
     }
 }
 
-/// The colours that MaterialColors sets, by material id, or what is wrong with them.
+/// The colours in MaterialColors by material id, or what is wrong with them.
 pub(super) fn read_colours(colours: &[u8]) -> Result<Vec<(u8, [u8; 3])>, String> {
     let length = colours.len();
     if !(COLOUR_BYTES..=MAX_COLOUR_BYTES).contains(&length) || !length.is_multiple_of(3) {
@@ -109,15 +107,15 @@ pub(super) fn read_colours(colours: &[u8]) -> Result<Vec<(u8, [u8; 3])>, String>
         ));
     }
     let rgb = |id: usize| [colours[3 * id], colours[3 * id + 1], colours[3 * id + 2]];
-    Ok(COLOURED.map(|id| (id as u8, rgb(id))).collect())
+    Ok(COLOURED_MATERIALS.map(|id| (id as u8, rgb(id))).collect())
 }
 
-struct Fields<'a> {
+struct MetadataFields<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MetadataFields<'a> {
     fn slice(&mut self, length: usize) -> Result<&'a [u8], RobloxError> {
         let Some(bytes) = self.bytes[self.at..].get(..length) else {
             let what = format!("{length} bytes wanted, {} are left", self.bytes.len() - self.at);
@@ -146,7 +144,7 @@ impl<'a> Fields<'a> {
     fn order(&mut self) -> Result<Vec<ChunkPos>, RobloxError> {
         let count = u32::from_le_bytes(*self.take()?) as usize;
         let at = self.at;
-        let positions = self.slice(count.saturating_mul(POSITION))?;
+        let positions = self.slice(count.saturating_mul(POSITION_BYTES))?;
         let (words, _) = positions.as_chunks::<4>();
         let order: Vec<ChunkPos> = words
             .chunks_exact(3)
@@ -157,7 +155,7 @@ impl<'a> Fields<'a> {
         match order.iter().position(|p| beyond(p.x) || beyond(p.y) || beyond(p.z)) {
             Some(i) => {
                 let what = format!("chunk {} is beyond the limits", order[i]);
-                Err(RobloxError::damaged(FilePart::Metadata, at + i * POSITION, what))
+                Err(RobloxError::damaged(FilePart::Metadata, at + i * POSITION_BYTES, what))
             }
             None => Ok(order),
         }

@@ -1,5 +1,4 @@
-//! SmoothGrid, the value that holds a place's terrain: chunks of run-length coded
-//! cells, one after another to the end of the bytes.
+//! SmoothGrid, the value that holds a place's terrain: consecutive chunks of run-length encoded cells.
 //!
 //! ```text
 //! 01 05                      version, log2 of the chunk edge
@@ -13,7 +12,7 @@
 //! Source: our reading of real files; rbx-dom's draft `docs/smooth-grid.md` gives the
 //! same layout.
 
-use super::{CHUNK_LIMIT, FilePart, Limits, RobloxError};
+use super::{CHUNK_LIMIT, FilePart, ImportLimits, RobloxError};
 use rustc_hash::FxHashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
@@ -27,22 +26,22 @@ pub struct SmoothGridReader<'a> {
     blob: &'a [u8],
     at: usize,
     rle: Rle<'a>,
-    limits: Limits,
+    limits: ImportLimits,
     last: [i64; 3],
     seen: FxHashSet<ChunkPos>,
     mixed_rows: u64,
 }
 
 impl<'a> SmoothGridReader<'a> {
-    /// A reader of `blob`. No bytes at all are an empty grid, as in a Terrain that was
-    /// never touched. `kinds` says which materials can hold water.
+    /// A reader of `blob`. No bytes are an empty grid, as in a Terrain that was never edited. `kinds`
+    /// tells which materials can hold water.
     ///
     /// # Errors
-    /// If the version or the chunk edge is not the known one.
+    /// If the version or the chunk edge is unknown.
     pub fn new(
         blob: &'a [u8],
         kinds: &'a [Kind; 256],
-        limits: &Limits,
+        limits: &ImportLimits,
     ) -> Result<SmoothGridReader<'a>, RobloxError> {
         let at = match *blob {
             [] => 0,
@@ -75,7 +74,7 @@ impl<'a> SmoothGridReader<'a> {
         })
     }
 
-    /// Bytes read so far, for progress bars; [`Self::bytes`] at the end.
+    /// Bytes read so far, of [`Self::bytes`].
     pub fn position(&self) -> usize {
         self.at
     }
@@ -85,12 +84,12 @@ impl<'a> SmoothGridReader<'a> {
         self.blob.len()
     }
 
-    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its
-    /// position, or `None` at the end.
+    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its position; `None` at
+    /// the end.
     ///
     /// # Errors
-    /// If the bytes are not a chunk, the chunk came before, lies beyond Roblox' limits,
-    /// or passes a limit of the reader. After an error the reader is of no more use.
+    /// If the bytes are not a valid chunk, the chunk is listed twice, is beyond Roblox' limits, or
+    /// exceeds a limit of the reader. Discard the reader after an error.
     pub fn next_chunk(&mut self, cells: &mut DenseBox) -> Result<Option<ChunkPos>, RobloxError> {
         if self.at == self.blob.len() {
             return Ok(None);
@@ -162,7 +161,7 @@ fn size_to_chunk(cells: &mut DenseBox, chunk: ChunkPos) {
     }
 }
 
-/// Rows that are not one material, full: what costs memory in the grid.
+/// Number of rows that are not full cells of one material, which take memory in the grid.
 fn mixed_rows(cells: &DenseBox) -> u64 {
     let rows = cells.materials().chunks_exact(32).zip(cells.occupancies().chunks_exact(32));
     let mixed = rows.filter(|(material, occupancy)| {
@@ -175,8 +174,8 @@ fn mixed_rows(cells: &DenseBox) -> u64 {
     mixed.count() as u64
 }
 
-/// Writes a SmoothGrid chunk by chunk. The bytes are those of a file that Roblox wrote,
-/// if the chunks come in its order.
+/// Writes a SmoothGrid chunk by chunk. The bytes equal those of a file that Roblox wrote if the chunks
+/// come in the same order.
 pub struct SmoothGridWriter<'a> {
     blob: Vec<u8>,
     rle: Rle<'a>,
@@ -184,17 +183,17 @@ pub struct SmoothGridWriter<'a> {
 }
 
 impl<'a> SmoothGridWriter<'a> {
-    /// An empty grid. `kinds` says which materials can hold water.
+    /// An empty grid. `kinds` tells which materials can hold water.
     pub fn new(kinds: &'a [Kind; 256]) -> SmoothGridWriter<'a> {
         let rle = Rle::narrow(kinds);
         SmoothGridWriter { blob: vec![VERSION, EDGE_LOG2], rle, last: ChunkPos::default() }
     }
 
-    /// Adds a chunk of 32³ cells; where it lies is where the box lies. Chunks are to come
-    /// in ascending x, y, z order, or in the order of the file that they came from.
+    /// Adds a chunk of 32³ cells, at the position of the box. Add chunks in ascending x, y, z order, or
+    /// in the order of the file that they come from.
     ///
     /// # Errors
-    /// If the chunk lies beyond Roblox' limits or holds a material above 63.
+    /// If the chunk is beyond Roblox' limits or holds a material above 63.
     ///
     /// # Panics
     /// If the box is not that of a chunk.
@@ -220,7 +219,7 @@ impl<'a> SmoothGridWriter<'a> {
         Ok(())
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn finish(self) -> Vec<u8> {
         self.blob
     }
@@ -237,7 +236,7 @@ mod tests {
     use terravox::codec::DecodeErrorKind;
     use terravox::voxel::{Cell, MaterialTable, VoxelPos};
 
-    fn read_all(blob: &[u8], limits: &Limits) -> Result<Vec<DenseBox>, RobloxError> {
+    fn read_all(blob: &[u8], limits: &ImportLimits) -> Result<Vec<DenseBox>, RobloxError> {
         let table = MaterialTable::default();
         let mut reader = SmoothGridReader::new(blob, table.kinds(), limits)?;
         let (mut cells, mut chunks) = (DenseBox::default(), Vec::new());
@@ -280,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_blob_written_by_hand_decodes_and_encodes_to_the_same_bytes() {
-        let chunks = read_all(&golden(), &Limits::default()).unwrap();
+        let chunks = read_all(&golden(), &ImportLimits::default()).unwrap();
         let [grass, air] = &chunks[..] else { panic!("two chunks") };
         assert_eq!(grass.region().min, VoxelPos::new(-32, 0, 64));
         assert_eq!(grass.cell(grass.region().min), Cell::new(2, 100));
@@ -292,14 +291,15 @@ mod tests {
 
     #[test]
     fn empty_grids_have_no_chunks() {
-        assert_eq!(read_all(&[], &Limits::default()), Ok(vec![]));
-        assert_eq!(read_all(&[1, 5], &Limits::default()), Ok(vec![]));
+        assert_eq!(read_all(&[], &ImportLimits::default()), Ok(vec![]));
+        assert_eq!(read_all(&[1, 5], &ImportLimits::default()), Ok(vec![]));
         assert_eq!(write_all(&[]), [1, 5]);
     }
 
     #[test]
     fn wrong_headers_are_named() {
-        let error = |bytes: &[u8]| read_all(bytes, &Limits::default()).unwrap_err().to_string();
+        let error =
+            |bytes: &[u8]| read_all(bytes, &ImportLimits::default()).unwrap_err().to_string();
         assert!(error(&[2, 5]).contains("byte 0: version 2, but only version 1"));
         assert!(error(&[1, 4]).contains("2^4 voxels"));
         assert!(error(&[1]).contains("cut short"));
@@ -310,7 +310,7 @@ mod tests {
         let bytes = golden();
         let whole_first = 2 + 12 + 4 + 256;
         for end in 3..bytes.len() {
-            let result = read_all(&bytes[..end], &Limits::default());
+            let result = read_all(&bytes[..end], &ImportLimits::default());
             if end == whole_first {
                 assert_eq!(result.unwrap().len(), 1);
                 continue;
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_chunk_listed_twice_is_refused() {
         let bytes = write_all(&[air_chunk(1, 2, 3), air_chunk(0, 0, 0), air_chunk(1, 2, 3)]);
-        let error = read_all(&bytes, &Limits::default()).unwrap_err();
+        let error = read_all(&bytes, &ImportLimits::default()).unwrap_err();
         let chunk = ChunkPos::new(1, 2, 3);
         assert_eq!(error, RobloxError::DuplicateChunk { chunk, offset: 2 + 2 * CHUNK_BYTES });
     }
@@ -338,12 +338,12 @@ mod tests {
     fn chunks_beyond_the_limits_are_refused_both_ways() {
         let far = air_chunk(0, CHUNK_LIMIT, -CHUNK_LIMIT);
         assert_eq!(
-            read_all(&write_all(std::slice::from_ref(&far)), &Limits::default()),
+            read_all(&write_all(std::slice::from_ref(&far)), &ImportLimits::default()),
             Ok(vec![far])
         );
         let mut bytes = write_all(&[air_chunk(CHUNK_LIMIT, 0, 0), air_chunk(CHUNK_LIMIT, 0, 1)]);
         bytes[2 + CHUNK_BYTES + 9] = 1;
-        let error = read_all(&bytes, &Limits::default()).unwrap_err();
+        let error = read_all(&bytes, &ImportLimits::default()).unwrap_err();
         assert_eq!(error, RobloxError::BeyondLimits { chunk: [i64::from(CHUNK_LIMIT) + 1, 0, 1] });
         let table = MaterialTable::default();
         let mut writer = SmoothGridWriter::new(table.kinds());
@@ -357,13 +357,13 @@ mod tests {
     #[test]
     fn limits_bound_chunks_and_mixed_rows() {
         let bytes = write_all(&[air_chunk(0, 0, 0), air_chunk(0, 0, 1)]);
-        let limits = Limits { chunks: 1, ..Limits::default() };
+        let limits = ImportLimits { chunks: 1, ..ImportLimits::default() };
         let error = read_all(&bytes, &limits).unwrap_err();
         assert!(error.to_string().contains("too many chunks, the limit is 1"));
-        let limits = Limits { mixed_rows: 0, ..Limits::default() };
+        let limits = ImportLimits { mixed_rows: 0, ..ImportLimits::default() };
         assert_eq!(read_all(&bytes, &limits).unwrap().len(), 2);
         assert!(read_all(&golden(), &limits).unwrap_err().to_string().contains("not uniform"));
-        let limits = Limits { mixed_rows: 1, ..Limits::default() };
+        let limits = ImportLimits { mixed_rows: 1, ..ImportLimits::default() };
         assert!(read_all(&golden(), &limits).is_ok());
     }
 
@@ -373,9 +373,9 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(chunks) = read_all(&flipped, &Limits::default()) {
+            if let Ok(chunks) = read_all(&flipped, &ImportLimits::default()) {
                 let again = write_all(&chunks);
-                assert_eq!(read_all(&again, &Limits::default()), Ok(chunks));
+                assert_eq!(read_all(&again, &ImportLimits::default()), Ok(chunks));
             }
         }
     }

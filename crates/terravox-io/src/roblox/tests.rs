@@ -24,11 +24,14 @@ fn colours() -> Vec<u8> {
     (0..69).map(|i| i * 3).collect()
 }
 
-fn imported(bytes: &[u8]) -> Result<(VoxelGrid, Imported), RobloxError> {
-    imported_with(bytes, Limits::default())
+fn imported(bytes: &[u8]) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
+    imported_with(bytes, ImportLimits::default())
 }
 
-fn imported_with(bytes: &[u8], limits: Limits) -> Result<(VoxelGrid, Imported), RobloxError> {
+fn imported_with(
+    bytes: &[u8],
+    limits: ImportLimits,
+) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let options = ImportOptions { container: None, limits };
     let imported = import(bytes, &options, &mut grid)?;
@@ -40,7 +43,7 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 /// The blob that comes out again.
-fn exported(grid: &VoxelGrid, imported: &Imported) -> Vec<u8> {
+fn exported(grid: &VoxelGrid, imported: &RobloxImport) -> Vec<u8> {
     export(grid.as_snapshot(), &imported.metadata, Container::SmoothGrid).unwrap()
 }
 
@@ -141,7 +144,7 @@ fn edited_worlds_keep_the_order_of_the_file_and_add_behind_it() {
     grid.forget(ChunkPos::new(3, -1, 0));
     let blob = exported(&grid, &imported);
     let kinds = *grid.materials().kinds();
-    let mut reader = SmoothGridReader::new(&blob, &kinds, &Limits::default()).unwrap();
+    let mut reader = SmoothGridReader::new(&blob, &kinds, &ImportLimits::default()).unwrap();
     let mut cells = DenseBox::default();
     let order: Vec<i32> =
         std::iter::from_fn(|| reader.next_chunk(&mut cells).unwrap()).map(|c| c.x).collect();
@@ -330,7 +333,7 @@ fn lengths_that_lie_are_refused_before_memory_is_taken() {
 
 #[test]
 fn all_terrain_together_is_bounded() {
-    let limits = Limits { unpacked_bytes: 100, ..Limits::default() };
+    let limits = ImportLimits { unpacked_bytes: 100, ..ImportLimits::default() };
     let value = [0; 60];
     let file =
         binary_file(&[inst(0, "Terrain", 2), prop(0, "SmoothGrid", &[&value, &value]), end()]);
@@ -396,7 +399,7 @@ fn flipped_bits_in_models_never_panic() {
         for bit in (0..file.len() * 8).step_by(3) {
             let mut flipped = file.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let limits = Limits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
+            let limits = ImportLimits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
             if let Err(error) = imported_with(&flipped, limits) {
                 assert!(!error.to_string().contains('\n'), "one line: {error}");
             }
@@ -416,7 +419,7 @@ proptest! {
         ],
         rest in proptest::collection::vec(0..=255u8, 0..300),
     ) {
-        let limits = Limits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
+        let limits = ImportLimits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
         let bytes = [start, rest].concat();
         if let Err(error) = imported_with(&bytes, limits) {
             prop_assert!(!error.to_string().is_empty());

@@ -14,8 +14,8 @@
 //!
 //! Source: rbx-dom's `docs/xml.md` and real files.
 
-use super::place::{Place, Terrain, Wanted};
-use super::{FilePart, Limits, RobloxError};
+use super::terrain_instance::{RobloxFile, TerrainInstance, TerrainProperty};
+use super::{FilePart, ImportLimits, RobloxError};
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -24,23 +24,23 @@ use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
-/// The version attribute of all files of today.
+/// The version attribute of all current files.
 const VERSION: &str = "4";
 /// Characters in a line of base64.
-const LINE: usize = 72;
+const BASE64_LINE_CHARS: usize = 72;
 
-/// Some writers leave the padding out.
+/// Some writers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 /// Finds all Terrain instances, in the order of the file.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> {
+pub(super) fn read(bytes: &[u8], limits: &ImportLimits) -> Result<RobloxFile, RobloxError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    // A name or script that is not UTF-8 is none of our business.
+    // Names and scripts that are not UTF-8 do not matter here.
     let text = String::from_utf8_lossy(bytes);
-    let mut search = Search::new(limits);
+    let mut search = TerrainFinder::new(limits);
     let mut reader = Reader::from_str(&text);
     reader.config_mut().allow_dangling_amp = true;
     loop {
@@ -66,88 +66,92 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Place, RobloxError> 
     search.finish(text.len())
 }
 
-/// An element that is open.
-enum Level {
-    /// An instance, with its place in [`Search::terrains`] if it is a Terrain.
+/// An open element.
+enum OpenElement {
+    /// An instance, with its index in [`TerrainFinder::terrains`] if it is a Terrain.
     Item(Option<usize>),
     /// The properties of an instance.
     Properties(Option<usize>),
-    /// An element whose text is gathered.
-    Captured(Capture),
+    /// An element whose text is captured.
+    Captured(CapturedText),
     SharedStrings,
     Other,
 }
 
-enum Capture {
-    Value(usize, Wanted),
+enum CapturedText {
+    Value(usize, TerrainProperty),
     /// The text is the hash of a shared string.
-    Hash(usize, Wanted),
+    Hash(usize, TerrainProperty),
     /// A shared string, by its hash.
     Shared(String),
 }
 
-struct Search<'l> {
-    limits: &'l Limits,
-    levels: Vec<Level>,
-    terrains: Vec<Terrain>,
+struct TerrainFinder<'l> {
+    limits: &'l ImportLimits,
+    open_elements: Vec<OpenElement>,
+    terrains: Vec<TerrainInstance>,
     /// Text of the captured element, and where that element starts.
     text: String,
     text_at: usize,
     /// Properties that are shared strings: Terrain, property, hash.
-    hashes: Vec<(usize, Wanted, String)>,
+    hashes: Vec<(usize, TerrainProperty, String)>,
     classes: FxHashSet<String>,
     instances: u64,
-    rooted: bool,
-    /// Bytes of values kept.
-    kept: u64,
+    has_root: bool,
+    /// Bytes of property values so far.
+    kept_bytes: u64,
 }
 
-impl<'l> Search<'l> {
-    fn new(limits: &'l Limits) -> Search<'l> {
-        Search {
+impl<'l> TerrainFinder<'l> {
+    fn new(limits: &'l ImportLimits) -> TerrainFinder<'l> {
+        TerrainFinder {
             limits,
-            levels: Vec::new(),
+            open_elements: Vec::new(),
             terrains: Vec::new(),
             text: String::new(),
             text_at: 0,
             hashes: Vec::new(),
             classes: FxHashSet::default(),
             instances: 0,
-            rooted: false,
-            kept: 0,
+            has_root: false,
+            kept_bytes: 0,
         }
     }
 
     fn open(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), RobloxError> {
         let name = tag.name();
-        let level = match (self.levels.last(), name.as_ref()) {
+        let level = match (self.open_elements.last(), name.as_ref()) {
             (None, root) => {
                 self.check_root(root, tag, offset)?;
-                Level::Other
+                OpenElement::Other
             }
-            (Some(Level::Captured(_)), inner) => {
+            (Some(OpenElement::Captured(_)), inner) => {
                 let what = format!("an element {} inside a value", shortened(inner));
                 return Err(RobloxError::damaged(FilePart::File, offset, what));
             }
             (Some(_), "Item") => self.item(attribute(tag, "class", offset)?),
-            (Some(&Level::Item(terrain)), "Properties") => Level::Properties(terrain),
-            (Some(&Level::Properties(Some(terrain))), kind) => {
+            (Some(&OpenElement::Item(terrain)), "Properties") => OpenElement::Properties(terrain),
+            (Some(&OpenElement::Properties(Some(terrain))), kind) => {
                 let property = attribute(tag, "name", offset)?;
                 self.property(terrain, kind, &property, offset)?
             }
-            (Some(_), "SharedStrings") => Level::SharedStrings,
-            (Some(Level::SharedStrings), "SharedString") => {
+            (Some(_), "SharedStrings") => OpenElement::SharedStrings,
+            (Some(OpenElement::SharedStrings), "SharedString") => {
                 let hash = attribute(tag, "md5", offset)?.into_owned();
-                let wanted = self.hashes.iter().any(|entry| entry.2 == hash);
-                if wanted { Level::Captured(Capture::Shared(hash)) } else { Level::Other }
+                let is_needed = self.hashes.iter().any(|entry| entry.2 == hash);
+                if is_needed {
+                    OpenElement::Captured(CapturedText::Shared(hash))
+                } else {
+                    OpenElement::Other
+                }
             }
-            _ => Level::Other,
+            _ => OpenElement::Other,
         };
-        if matches!(level, Level::Captured(_)) {
+        if matches!(level, OpenElement::Captured(_)) {
             self.text.clear();
             self.text_at = offset;
         }
-        self.levels.push(level);
+        self.open_elements.push(level);
         Ok(())
     }
 
@@ -157,11 +161,11 @@ impl<'l> Search<'l> {
         tag: &BytesStart<'_>,
         offset: usize,
     ) -> Result<(), RobloxError> {
-        if root != "roblox" || self.rooted {
+        if root != "roblox" || self.has_root {
             let what = format!("the outermost element is {}, not one roblox", shortened(root));
             return Err(RobloxError::damaged(FilePart::File, offset, what));
         }
-        self.rooted = true;
+        self.has_root = true;
         let version = attribute(tag, "version", offset)?;
         if version != VERSION {
             let found = if version.is_empty() { "(none)".to_owned() } else { shortened(&version) };
@@ -170,16 +174,16 @@ impl<'l> Search<'l> {
         Ok(())
     }
 
-    fn item(&mut self, class: Cow<'_, str>) -> Level {
+    fn item(&mut self, class: Cow<'_, str>) -> OpenElement {
         self.instances += 1;
         let terrain = (class == "Terrain").then_some(self.terrains.len());
         if terrain.is_some() {
-            self.terrains.push(Terrain::default());
+            self.terrains.push(TerrainInstance::default());
         }
         if !self.classes.contains(class.as_ref()) {
             self.classes.insert(class.into_owned());
         }
-        Level::Item(terrain)
+        OpenElement::Item(terrain)
     }
 
     fn property(
@@ -188,11 +192,13 @@ impl<'l> Search<'l> {
         kind: &str,
         name: &str,
         offset: usize,
-    ) -> Result<Level, RobloxError> {
-        let Some(wanted) = Wanted::named(name.as_bytes()) else { return Ok(Level::Other) };
+    ) -> Result<OpenElement, RobloxError> {
+        let Some(property) = TerrainProperty::named(name.as_bytes()) else {
+            return Ok(OpenElement::Other);
+        };
         match kind {
-            "BinaryString" => Ok(Level::Captured(Capture::Value(terrain, wanted))),
-            "SharedString" => Ok(Level::Captured(Capture::Hash(terrain, wanted))),
+            "BinaryString" => Ok(OpenElement::Captured(CapturedText::Value(terrain, property))),
+            "SharedString" => Ok(OpenElement::Captured(CapturedText::Hash(terrain, property))),
             other => {
                 let what = format!("{name} is a {}, not a BinaryString", shortened(other));
                 Err(RobloxError::damaged(FilePart::File, offset, what))
@@ -201,35 +207,40 @@ impl<'l> Search<'l> {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some(Level::Captured(_)) = self.levels.last() {
+        if let Some(OpenElement::Captured(_)) = self.open_elements.last() {
             self.text.extend(text.split_ascii_whitespace());
         }
     }
 
     fn close(&mut self) -> Result<(), RobloxError> {
-        let Some(Level::Captured(capture)) = self.levels.pop() else { return Ok(()) };
+        let Some(OpenElement::Captured(capture)) = self.open_elements.pop() else { return Ok(()) };
         match capture {
-            Capture::Value(terrain, wanted) => {
+            CapturedText::Value(terrain, property) => {
                 let value = self.decoded()?;
-                self.keep(terrain, wanted, value)?;
+                self.keep(terrain, property, value)?;
             }
-            Capture::Hash(terrain, wanted) => {
-                self.hashes.push((terrain, wanted, std::mem::take(&mut self.text)));
+            CapturedText::Hash(terrain, property) => {
+                self.hashes.push((terrain, property, std::mem::take(&mut self.text)));
             }
-            Capture::Shared(hash) => {
+            CapturedText::Shared(hash) => {
                 let value = self.decoded()?;
                 let users: Vec<_> = self.hashes.extract_if(.., |entry| entry.2 == hash).collect();
-                for (terrain, wanted, _) in users {
-                    self.keep(terrain, wanted, value.clone())?;
+                for (terrain, property, _) in users {
+                    self.keep(terrain, property, value.clone())?;
                 }
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, terrain: usize, wanted: Wanted, value: Vec<u8>) -> Result<(), RobloxError> {
-        self.kept += value.len() as u64;
-        if self.kept > self.limits.unpacked_bytes {
+    fn keep(
+        &mut self,
+        terrain: usize,
+        property: TerrainProperty,
+        value: Vec<u8>,
+    ) -> Result<(), RobloxError> {
+        self.kept_bytes += value.len() as u64;
+        if self.kept_bytes > self.limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
                 part: FilePart::File,
                 offset: self.text_at,
@@ -237,7 +248,7 @@ impl<'l> Search<'l> {
                 limit: self.limits.unpacked_bytes,
             });
         }
-        self.terrains[terrain].set(wanted, value);
+        self.terrains[terrain].set(property, value);
         Ok(())
     }
 
@@ -249,20 +260,20 @@ impl<'l> Search<'l> {
         })
     }
 
-    fn finish(self, end: usize) -> Result<Place, RobloxError> {
-        if !self.rooted || !self.levels.is_empty() {
-            let what = format!("the file ends with {} elements open", self.levels.len());
+    fn finish(self, end: usize) -> Result<RobloxFile, RobloxError> {
+        if !self.has_root || !self.open_elements.is_empty() {
+            let what = format!("the file ends with {} elements open", self.open_elements.len());
             return Err(RobloxError::damaged(FilePart::File, end, what));
         }
-        if let Some((_, wanted, hash)) = self.hashes.first() {
+        if let Some((_, property, hash)) = self.hashes.first() {
             let what = format!(
                 "{} names the shared string {}, which is not there",
-                wanted.name(),
+                property.name(),
                 shortened(hash)
             );
             return Err(RobloxError::damaged(FilePart::File, end, what));
         }
-        Ok(Place {
+        Ok(RobloxFile {
             terrains: self.terrains,
             classes: self.classes.len() as u64,
             instances: self.instances,
@@ -290,16 +301,16 @@ fn shortened(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
-/// A model, `.rbxmx`, that holds one Terrain with these properties.
-pub(super) fn write(properties: &[(Wanted, &[u8])]) -> Vec<u8> {
+/// Writes a model, `.rbxmx`, that holds one Terrain with these properties.
+pub(super) fn write(properties: &[(TerrainProperty, &[u8])]) -> Vec<u8> {
     let mut out = String::from(
         "<roblox version=\"4\">\n\t<Item class=\"Terrain\" referent=\"RBX0\">\n\t\t<Properties>\n",
     );
     out.push_str("\t\t\t<string name=\"Name\">Terrain</string>\n");
-    for (wanted, value) in properties {
-        out.push_str(&format!("\t\t\t<BinaryString name=\"{}\"><![CDATA[", wanted.name()));
+    for (property, value) in properties {
+        out.push_str(&format!("\t\t\t<BinaryString name=\"{}\"><![CDATA[", property.name()));
         let encoded = BASE64.encode(value);
-        for (i, line) in encoded.as_bytes().chunks(LINE).enumerate() {
+        for (i, line) in encoded.as_bytes().chunks(BASE64_LINE_CHARS).enumerate() {
             if i > 0 {
                 out.push('\n');
             }

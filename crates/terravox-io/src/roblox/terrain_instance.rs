@@ -1,41 +1,41 @@
-//! What both containers are searched for: Terrain instances and two properties of each.
+//! The Terrain instances of a file, with two properties of each, from either container.
 
 use super::smooth_grid::has_chunks;
 
 /// A property of Terrain that we read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TerrainProperty {
     SmoothGrid,
     MaterialColors,
 }
 
-impl Wanted {
-    pub(super) fn named(name: &[u8]) -> Option<Wanted> {
-        [Wanted::SmoothGrid, Wanted::MaterialColors]
+impl TerrainProperty {
+    pub(super) fn named(name: &[u8]) -> Option<TerrainProperty> {
+        [TerrainProperty::SmoothGrid, TerrainProperty::MaterialColors]
             .into_iter()
-            .find(|wanted| wanted.name().as_bytes() == name)
+            .find(|property| property.name().as_bytes() == name)
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Wanted::SmoothGrid => "SmoothGrid",
-            Wanted::MaterialColors => "MaterialColors",
+            TerrainProperty::SmoothGrid => "SmoothGrid",
+            TerrainProperty::MaterialColors => "MaterialColors",
         }
     }
 }
 
 /// One Terrain instance; a property that the file leaves out is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Terrain {
+pub(super) struct TerrainInstance {
     pub smooth_grid: Option<Vec<u8>>,
     pub colours: Option<Vec<u8>>,
 }
 
-impl Terrain {
-    pub(super) fn set(&mut self, wanted: Wanted, value: Vec<u8>) {
-        match wanted {
-            Wanted::SmoothGrid => self.smooth_grid = Some(value),
-            Wanted::MaterialColors => self.colours = Some(value),
+impl TerrainInstance {
+    pub(super) fn set(&mut self, property: TerrainProperty, value: Vec<u8>) {
+        match property {
+            TerrainProperty::SmoothGrid => self.smooth_grid = Some(value),
+            TerrainProperty::MaterialColors => self.colours = Some(value),
         }
     }
 
@@ -44,25 +44,25 @@ impl Terrain {
     }
 }
 
-/// What a file holds.
+/// The content of a file, as far as terrain is concerned.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RobloxFile {
     /// In the order of the file.
-    pub terrains: Vec<Terrain>,
+    pub terrains: Vec<TerrainInstance>,
     /// Classes in the file.
     pub classes: u64,
     /// Instances in the file.
     pub instances: u64,
 }
 
-impl Place {
+impl RobloxFile {
     /// Index of the Terrain to import: the first that has chunks, else the first.
     pub(super) fn choice(&self) -> Option<usize> {
         let first = (!self.terrains.is_empty()).then_some(0);
-        self.terrains.iter().position(Terrain::has_chunks).or(first)
+        self.terrains.iter().position(TerrainInstance::has_chunks).or(first)
     }
 
-    /// How many Terrain instances have chunks.
+    /// Number of Terrain instances that have chunks.
     pub(super) fn with_chunks(&self) -> usize {
         self.terrains.iter().filter(|terrain| terrain.has_chunks()).count()
     }
