@@ -2,7 +2,7 @@
 
 mod mesh_fixtures;
 
-use mesh_fixtures::{Numbers, Welded, centre, dot, filled, padded, sub, table_of};
+use mesh_fixtures::{Numbers, WeldedBlocks, centre, dot, filled, padded, sub, table_of};
 use terravox::mesh::{BlockMesh, Mesher};
 use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, SurfaceShape, VoxelPos};
 
@@ -27,7 +27,7 @@ fn balls_are_round() {
             12.0 - dot(d, d).sqrt()
         };
         let cells = padded(region, |p| filled(2, inside(p)));
-        let welded = Welded::solid(&cells, region, 28, &table_of(shape));
+        let welded = WeldedBlocks::solid(&cells, region, 28, &table_of(shape));
         let error = rms(welded.positions.iter().map(|&p| {
             let d = sub(p, middle);
             dot(d, d).sqrt() - 12.0
@@ -47,7 +47,7 @@ fn oblique_planes_are_flat() {
         let normal = numbers.direction();
         let offset = dot(normal, [7.0; 3]) + numbers.unit();
         let cells = padded(region, |p| filled(2, offset - dot(normal, centre(p))));
-        let welded = Welded::solid(&cells, region, 14, &MaterialTable::default());
+        let welded = WeldedBlocks::solid(&cells, region, 14, &MaterialTable::default());
         all.extend(welded.positions.iter().map(|&p| dot(normal, p) - offset));
     }
     let error = rms(all.into_iter());
@@ -68,7 +68,7 @@ fn axis_planes_are_exact() {
                     std::cmp::Ordering::Greater => Cell::AIR,
                 }
             });
-            let welded = Welded::solid(&cells, region, 6, &MaterialTable::default());
+            let welded = WeldedBlocks::solid(&cells, region, 6, &MaterialTable::default());
             let fill = (f64::from(stored) + 1.0) / 256.0;
             let truth = if sign > 0 { 3.0 + fill } else { 3.0 - fill };
             assert!(!welded.positions.is_empty());
@@ -86,7 +86,7 @@ fn blocky_cubes_are_exact() {
         let inside = Region::new([2, 3, 1], [5, 5, 6]).contains(p);
         if inside { Cell::new(2, 30) } else { Cell::AIR }
     });
-    let welded = Welded::solid(&cells, region, 4, &table_of(SurfaceShape::Blocky));
+    let welded = WeldedBlocks::solid(&cells, region, 4, &table_of(SurfaceShape::Blocky));
     welded.assert_manifold(|_| false);
     for (p, key) in welded.positions.iter().zip(&welded.keys) {
         assert_eq!(*p, key.corner.to_array().map(f64::from));
@@ -99,7 +99,7 @@ fn rubble_is_rough_and_the_same_from_every_block() {
     let region = Region::new([-8, -4, -8], [8, 4, 8]);
     let cells = padded(region, |p| filled(2, 0.25 - centre(p)[1]));
     // Welding checks that blocks agree.
-    let rubble = Welded::solid(&cells, region, 4, &table_of(SurfaceShape::Rubble));
+    let rubble = WeldedBlocks::solid(&cells, region, 4, &table_of(SurfaceShape::Rubble));
     let error = rms(rubble.positions.iter().map(|p| p[1] - 0.25));
     assert!((0.05..0.3).contains(&error), "{error}");
 }
@@ -115,7 +115,7 @@ fn a_plate_one_cell_thick_keeps_its_volume() {
                     (0..3).all(|a| if a == axis { at[a] == 5 } else { (0..12).contains(&at[a]) });
                 if inside { Cell::new(2, stored) } else { Cell::AIR }
             });
-            let welded = Welded::solid(&cells, region, 16, &MaterialTable::default());
+            let welded = WeldedBlocks::solid(&cells, region, 16, &MaterialTable::default());
             welded.assert_manifold(|_| false);
             let truth = 144.0 * (f64::from(stored) + 1.0) / 256.0;
             let error = welded.volume() / truth - 1.0;
@@ -130,7 +130,7 @@ fn a_lone_faint_cell_is_a_small_closed_cube_of_its_volume() {
     for stored in [0u8, 4, 50, 255] {
         let mut cells = DenseBox::new(region);
         cells.set(VoxelPos::ZERO, Cell::new(9, stored));
-        let welded = Welded::solid(&cells, region, 5, &MaterialTable::default());
+        let welded = WeldedBlocks::solid(&cells, region, 5, &MaterialTable::default());
         welded.assert_manifold(|_| false);
         let fill = (f64::from(stored) + 1.0) / 256.0;
         assert!((welded.volume() / fill - 1.0).abs() < 0.02, "{stored}: {}", welded.volume());
@@ -146,7 +146,7 @@ fn sharp_keeps_creases_better_than_smooth() {
     let height = |p| normals.map(|n| dot(n, sub(p, apex))).into_iter().fold(f64::MIN, f64::max);
     let gap = |shape| {
         let cells = padded(region, |p| filled(2, -height(centre(p))));
-        let mesh = Welded::solid(&cells, region, 24, &table_of(shape));
+        let mesh = WeldedBlocks::solid(&cells, region, 24, &table_of(shape));
         // How far the highest vertices are below the edge.
         let near = mesh.positions.iter().filter(|p| (p[0] - apex[0]).abs() < 1.5);
         rms(near.map(|p| height(*p)))
@@ -179,7 +179,7 @@ fn lake(region: Region, level: f64) -> (DenseBox, impl Fn([f64; 3]) -> f64) {
 fn a_lake_is_level_and_ends_inside_the_ground() {
     let region = Region::new([-15, -4, -15], [15, 8, 15]);
     let (cells, ground) = lake(region, 2.75);
-    let liquid = Welded::liquid(&cells, region, 10, &MaterialTable::default());
+    let liquid = WeldedBlocks::liquid(&cells, region, 10, &MaterialTable::default());
     let edges = liquid.edges();
     let mut rim = 0;
     for &[a, b] in edges.keys().filter(|[a, b]| !edges.contains_key(&[*b, *a])) {
@@ -215,8 +215,8 @@ fn flats() -> (DenseBox, Region) {
 fn water_that_ends_before_the_ground_has_risen_bends_down_to_it() {
     let (cells, region) = flats();
     let table = MaterialTable::default();
-    let liquid = Welded::liquid(&cells, region, 4, &table);
-    let solid = Welded::solid(&cells, region, 4, &table);
+    let liquid = WeldedBlocks::liquid(&cells, region, 4, &table);
+    let solid = WeldedBlocks::solid(&cells, region, 4, &table);
     let edges = liquid.edges();
     let mut ends = 0;
     for v in edges.keys().filter(|[a, b]| !edges.contains_key(&[*b, *a])).flatten() {

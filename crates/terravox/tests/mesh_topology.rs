@@ -4,7 +4,7 @@ mod mesh_fixtures;
 
 use std::collections::BTreeSet;
 
-use mesh_fixtures::{Welded, blocks, cross, cut, noise, shaped_table, sub};
+use mesh_fixtures::{WeldedBlocks, blocks, cross, cut, noise, shaped_table, sub};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
@@ -20,7 +20,7 @@ fn random_cells_give_a_closed_manifold_over_blocks_of_any_edge() {
     let mut split = 0;
     for seed in 0..60 {
         let (cells, region) = closed_noise(seed, [4, 20, 35, 50, 65, 80, 93][seed as usize % 7]);
-        let welded = Welded::solid(&cells, region, [10, 5, 3, 4][seed as usize % 4], &table);
+        let welded = WeldedBlocks::solid(&cells, region, [10, 5, 3, 4][seed as usize % 4], &table);
         welded.assert_manifold(|_| false);
         split += welded.keys.iter().filter(|key| key.between != 0).count();
         assert!(welded.volume() > 0.0);
@@ -45,7 +45,8 @@ fn checkerboards_and_lone_cells_are_closed() {
                 cells.set(p, terravox::voxel::Cell::new(3, 77));
             }
         }
-        Welded::solid(&cells, region, 6, &MaterialTable::default()).assert_manifold(|_| false);
+        WeldedBlocks::solid(&cells, region, 6, &MaterialTable::default())
+            .assert_manifold(|_| false);
     }
 }
 
@@ -54,9 +55,9 @@ fn blocks_have_the_vertices_of_the_whole() {
     let table = shaped_table();
     for seed in 100..110 {
         let (cells, region) = closed_noise(seed, 45);
-        let whole = Welded::solid(&cells, region, 10, &table);
-        let parts = Welded::solid(&cells, region, 3, &table);
-        let sorted = |welded: &Welded| {
+        let whole = WeldedBlocks::solid(&cells, region, 10, &table);
+        let parts = WeldedBlocks::solid(&cells, region, 3, &table);
+        let sorted = |welded: &WeldedBlocks| {
             let mut vertices: Vec<_> = welded
                 .keys
                 .iter()
@@ -77,7 +78,8 @@ fn liquid_surfaces_of_blocks_fit_and_end_only_at_dry_ground() {
     for seed in 200..230 {
         let region = Region::new([-3, 40, -11], [5, 48, -3]);
         let cells = noise(region, seed, 25, [10, 40, 60][seed as usize % 3]);
-        let liquid = Welded::liquid(&cells, region.grow(1), [10, 4][seed as usize % 2], &table);
+        let liquid =
+            WeldedBlocks::liquid(&cells, region.grow(1), [10, 4][seed as usize % 2], &table);
         let dry = |p: VoxelPos| {
             region.contains(p) && cells.cell(p).material > 1 && cells.water_at(p).is_none()
         };

@@ -21,14 +21,14 @@ struct PackedAttributes {
 
 /// All vertices so far, and how many were shared.
 #[derive(Default)]
-struct Vertices {
+struct SharedVertices {
     drawn: [BTreeMap<VertexKey, (PackedAttributes, MipBlock)>; 2],
     shared: usize,
     shared_by_mips: usize,
     packed: PackedSurface,
 }
 
-impl Vertices {
+impl SharedVertices {
     /// Packs a mesh with keys. It must unpack to itself and agree with earlier meshes.
     fn add(&mut self, shown: &ShownMesh, origin: VoxelPos) {
         let place = shown.transform_voxels(origin);
@@ -109,14 +109,14 @@ fn a_view_is_packed_exactly_across_mips_and_groups_slow() {
         let viewer = LodViewer { position_voxels: at, distance_voxels: 700.0 };
         let meshes = view(morph, viewer);
         let origin = at.map(|v| (v / 32.0).floor() as i32 * 32);
-        let mut vertices = Vertices::default();
+        let mut vertices = SharedVertices::default();
         for shown in &meshes {
             vertices.add(shown, VoxelPos::from(origin));
         }
         let joined = meshes.iter().filter(|shown| shown.block.mip > shown.mip).count();
         let coarsest = meshes.iter().map(|shown| shown.mip).max();
         assert!(joined > 0 && coarsest > Some(2), "{joined} joined, up to {coarsest:?}");
-        let Vertices { shared, shared_by_mips, .. } = vertices;
+        let SharedVertices { shared, shared_by_mips, .. } = vertices;
         assert!(shared > 1000 && shared_by_mips > 100, "{shared} shared, {shared_by_mips} by mips");
     }
 }
@@ -128,7 +128,7 @@ fn blocks_of_eight_to_one_agree() {
         Hills::new(7).fill(out, mip);
     };
     let (table, mut mesher) = (MaterialTable::default(), Mesher::new());
-    let mut vertices = Vertices::default();
+    let mut vertices = SharedVertices::default();
     let coarse = MipBlock::new(3, [0, 0, 0]);
     let side = VoxelPos::new(256, 0, 0);
     // A block of mip 3, and those of mip 0 that touch its high side along x.

@@ -13,7 +13,7 @@ use crate::voxel::{DenseBox, MaterialTable, VoxelPos};
 
 use super::rules::blend::{MaterialBlend, blend};
 use super::rules::block::block_in;
-use super::rules::cells::{Cells, LiquidCells, SolidCells};
+use super::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
 use super::rules::corner::CornerSheets;
 use super::rules::face::{Direction, face_corners, octant_of};
 use super::rules::place::unit_normal;
@@ -42,10 +42,10 @@ pub fn mesh_keyed(cells: &DenseBox, materials: &MaterialTable, out: &mut BlockMe
     let origin = out.block.min;
     let solid = SolidCells::new(cells, materials);
     let block = BlockCells { cells: &solid, table: materials, origin };
-    Twin::new(block, size, &mut out.solid).write();
+    FlatTwin::new(block, size, &mut out.solid).write();
     let liquid = LiquidCells::new(cells, materials);
     let block = BlockCells { cells: &liquid, table: materials, origin };
-    Twin::new(block, size, &mut out.liquid).write();
+    FlatTwin::new(block, size, &mut out.liquid).write();
 }
 
 /// A face that the block owns.
@@ -64,7 +64,7 @@ struct UsedCorner {
 }
 
 /// One surface of a block.
-struct Twin<'a, C> {
+struct FlatTwin<'a, C> {
     block: BlockCells<'a, C>,
     /// Edges of the block, cells.
     size: [i32; 3],
@@ -76,10 +76,10 @@ struct Twin<'a, C> {
     out: &'a mut Surface,
 }
 
-impl<'a, C: Cells> Twin<'a, C> {
-    fn new(block: BlockCells<'a, C>, size: [i32; 3], out: &'a mut Surface) -> Twin<'a, C> {
+impl<'a, C: SurfaceCells> FlatTwin<'a, C> {
+    fn new(block: BlockCells<'a, C>, size: [i32; 3], out: &'a mut Surface) -> FlatTwin<'a, C> {
         let (corners, numbers, split) = Default::default();
-        Twin { block, size, corners, numbers, split, out }
+        FlatTwin { block, size, corners, numbers, split, out }
     }
 
     fn write(&mut self) {

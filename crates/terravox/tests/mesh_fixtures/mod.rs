@@ -183,7 +183,7 @@ pub fn blocks(region: Region, edge: i32) -> Vec<Region> {
 
 /// Surfaces of several blocks, joined by key.
 #[derive(Default)]
-pub struct Welded {
+pub struct WeldedBlocks {
     pub positions: Vec<[f64; 3]>,
     pub normals: Vec<[f32; 3]>,
     pub triangles: Vec<[u32; 3]>,
@@ -192,7 +192,7 @@ pub struct Welded {
     numbers: HashMap<VertexKey, u32>,
 }
 
-impl Welded {
+impl WeldedBlocks {
     /// Adds a block's surface. Vertices that are there already must have the same bits.
     pub fn add(&mut self, block: Region, surface: &Surface) {
         let min = block.min.to_array().map(f64::from);
@@ -214,13 +214,23 @@ impl Welded {
     }
 
     /// Meshes and welds the solid surface of `cells` over `region`, by blocks of `edge`.
-    pub fn solid(cells: &DenseBox, region: Region, edge: i32, table: &MaterialTable) -> Welded {
-        Welded::of(cells, region, edge, table, |mesh| &mesh.solid)
+    pub fn solid(
+        cells: &DenseBox,
+        region: Region,
+        edge: i32,
+        table: &MaterialTable,
+    ) -> WeldedBlocks {
+        WeldedBlocks::of(cells, region, edge, table, |mesh| &mesh.solid)
     }
 
     /// Meshes and welds the liquid surface of `cells` over `region`, by blocks of `edge`.
-    pub fn liquid(cells: &DenseBox, region: Region, edge: i32, table: &MaterialTable) -> Welded {
-        Welded::of(cells, region, edge, table, |mesh| &mesh.liquid)
+    pub fn liquid(
+        cells: &DenseBox,
+        region: Region,
+        edge: i32,
+        table: &MaterialTable,
+    ) -> WeldedBlocks {
+        WeldedBlocks::of(cells, region, edge, table, |mesh| &mesh.liquid)
     }
 
     fn of(
@@ -229,8 +239,8 @@ impl Welded {
         edge: i32,
         table: &MaterialTable,
         pick: impl Fn(&BlockMesh) -> &Surface,
-    ) -> Welded {
-        let mut welded = Welded::default();
+    ) -> WeldedBlocks {
+        let mut welded = WeldedBlocks::default();
         let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
         for block in blocks(region, edge) {
             mesher.mesh_keyed(&cut(cells, block.grow(PAD)), table, &mut mesh);

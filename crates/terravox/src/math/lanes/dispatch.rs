@@ -3,6 +3,9 @@
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::avx2::Avx2;
 use super::scalar::Scalar;
+// Elsewhere nothing is wider.
+#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
+use super::scalar::{Scalar as Avx2, Scalar as Sse2};
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::sse2::Sse2;
 use super::vector::{Simd, SimdJob};
@@ -20,22 +23,13 @@ pub(crate) enum InstructionSet {
     Avx2(Avx2),
 }
 
-/// Work for any instruction set.
-#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-pub(crate) trait AnySimdJob: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2> {}
-#[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-impl<J: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2>> AnySimdJob for J {}
-
-/// Work for any instruction set.
-#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-pub(crate) trait AnySimdJob: SimdJob<Scalar> {}
-#[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-impl<J: SimdJob<Scalar>> AnySimdJob for J {}
-
 impl InstructionSet {
     /// Runs a job.
     #[inline]
-    pub(crate) fn run(self, job: impl AnySimdJob) {
+    pub(crate) fn run<J>(self, job: J)
+    where
+        J: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2>,
+    {
         match self {
             InstructionSet::Scalar => Scalar.run(job),
             #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]

@@ -3,7 +3,7 @@
 use crate::voxel::DenseBox;
 
 use super::bits::{CornerRow, CornerRows, RowGrid, pair, row};
-use super::scratch::Scratch;
+use super::scratch::FastScratch;
 
 /// A corner between solid cells and others.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct ActiveCorner {
 }
 
 /// Calls `each` for every corner of the last box, in the order of their vertices.
-pub(super) fn each(s: &Scratch, cells: &DenseBox, mut each: impl FnMut(ActiveCorner)) {
+pub(super) fn each(s: &FastScratch, cells: &DenseBox, mut each: impl FnMut(ActiveCorner)) {
     if s.corners.rows.is_empty() {
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn each(s: &Scratch, cells: &DenseBox, mut each: impl FnMut(ActiveCor
 }
 
 fn each_of<const W: usize>(
-    s: &Scratch,
+    s: &FastScratch,
     grid: &RowGrid,
     materials: &[u8],
     each: &mut impl FnMut(ActiveCorner),

@@ -7,10 +7,10 @@ use crate::mesh::rules::vertex::BlockCells;
 use crate::mesh::surface::BlockMesh;
 use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, WATER};
 
+use super::class_rows::ClassSet;
 use super::input::{MeshInput, SurfaceInput};
-use super::material_rows::MaterialSet;
 use super::mesh_simd::MeshSimd;
-use super::scratch::{Scratch, SoakedArrays};
+use super::scratch::{FastScratch, SoakedArrays};
 use super::surface::mesh_surface;
 use super::survey::CellKinds;
 use super::writer::SurfaceWriter;
@@ -37,7 +37,7 @@ pub(super) struct BlockJob<'a> {
     pub scope: MeshScope,
     /// Features of the hull whose faces are left out.
     pub left_out: HullFeatures,
-    pub scratch: &'a mut Scratch,
+    pub scratch: &'a mut FastScratch,
     pub out: &'a mut BlockMesh,
 }
 
@@ -85,8 +85,8 @@ impl BlockJob<'_> {
         let summary = &self.scratch.table;
         let is_solid = if summary.is_usual { [false; 256] } else { summary.is_solid };
         let inside = match summary.is_usual {
-            true => MaterialSet::AtLeast(WATER + 1),
-            false => MaterialSet::Listed(&is_solid),
+            true => ClassSet::AtLeast(WATER + 1),
+            false => ClassSet::Listed(&is_solid),
         };
         let rules = SolidCells::new(cells, table);
         let input = SurfaceInput {
@@ -122,11 +122,11 @@ impl BlockJob<'_> {
         let is_liquid = if summary.is_usual { [false; 256] } else { summary.is_liquid };
         let (classes, class_kinds, inside, shape) = if is_soaked && !is_water_liquid {
             let classes = soaked.classes.as_slice();
-            (classes, &SOAKED_CLASS_KINDS, MaterialSet::Only(WATER), None)
+            (classes, &SOAKED_CLASS_KINDS, ClassSet::Only(WATER), None)
         } else if summary.is_usual {
-            (materials, table.kinds(), MaterialSet::Only(WATER), summary.liquid_shape)
+            (materials, table.kinds(), ClassSet::Only(WATER), summary.liquid_shape)
         } else {
-            (materials, table.kinds(), MaterialSet::Listed(&is_liquid), summary.liquid_shape)
+            (materials, table.kinds(), ClassSet::Listed(&is_liquid), summary.liquid_shape)
         };
         let size = cells.region().size();
         let kinds = table.kinds();
@@ -138,7 +138,7 @@ impl BlockJob<'_> {
             materials,
             occupancies,
             inside,
-            outside: Some(MaterialSet::Only(AIR)),
+            outside: Some(ClassSet::Only(AIR)),
             shape,
             left_out: self.left_out,
             has_faces: true,

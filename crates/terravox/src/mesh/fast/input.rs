@@ -3,7 +3,7 @@
 use crate::mesh::rules::hull::HullFeatures;
 use crate::voxel::{DenseBox, MaterialTable, SurfaceShape};
 
-use super::material_rows::MaterialSet;
+use super::class_rows::ClassSet;
 
 /// What is meshed.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(crate) struct MeshInput<'a> {
 
 /// One surface's cells.
 pub(super) struct SurfaceInput<'a, C> {
-    /// The rules, for cells that are out of the ordinary.
+    /// For the rules, in special cases.
     pub cells: &'a C,
     /// By cell: what `inside` and `outside` are sets of. Mostly the material.
     pub classes: &'a [u8],
@@ -26,9 +26,9 @@ pub(super) struct SurfaceInput<'a, C> {
     /// By cell: its stored occupancy.
     pub occupancies: &'a [u8],
     /// Which classes are inside.
-    pub inside: MaterialSet<'a>,
+    pub inside: ClassSet<'a>,
     /// Which classes are outside; `None` for all that are not inside.
-    pub outside: Option<MaterialSet<'a>>,
+    pub outside: Option<ClassSet<'a>>,
     /// The shape of all inside cells, if they have the same.
     pub shape: Option<SurfaceShape>,
     /// Features of the hull whose faces are left out.

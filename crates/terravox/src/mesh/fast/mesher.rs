@@ -1,4 +1,4 @@
-//! The entry of the fast mesher, and what it tells of the block that it meshed last.
+//! The entry of the fast mesher, and queries about the block that it meshed last.
 
 use crate::math::lanes::InstructionSet;
 use crate::mesh::rules::hull::HullFeatures;
@@ -11,13 +11,13 @@ use super::faces::LeftOutFace;
 use super::hull::{CornerVertex, HullVertices};
 use super::input::MeshInput;
 use super::numbers::vertex_number;
-use super::scratch::Scratch;
+use super::scratch::FastScratch;
 
 /// A choice of instructions, and memory.
 #[derive(Debug)]
 pub(crate) struct FastMesher {
     instructions: InstructionSet,
-    scratch: Scratch,
+    scratch: FastScratch,
 }
 
 /// Which corners of the hull are treated apart.
@@ -47,7 +47,7 @@ impl FastMesher {
     }
 
     fn with(instructions: InstructionSet) -> FastMesher {
-        FastMesher { instructions, scratch: Scratch::default() }
+        FastMesher { instructions, scratch: FastScratch::default() }
     }
 
     /// Meshes a padded box. `out` may hold an older mesh: buffers are overwritten rather than

@@ -9,7 +9,7 @@
 //! | [`block`] | the two surfaces of a block |
 //! | [`surface`] | the steps of one surface |
 //! | [`survey`] | which kinds of material a table and a block have |
-//! | [`material_rows`] | cells to rows of bits: inside, outside |
+//! | [`class_rows`] | cells to rows of bits: inside, outside |
 //! | [`faces`] | faces, the corners that they touch, the cells around those |
 //! | [`planes`] | the planes of these cells |
 //! | [`walk`], [`vertices`] | the vertices of all corners |
@@ -17,8 +17,8 @@
 //! | [`quads`] | the quads |
 //! | [`hull`], [`active`] | vertices at some corners, without faces |
 //!
-//! What is out of the ordinary goes through the rules: corners with several sheets, cells one
-//! cell thick, water beside ground.
+//! Special cases go through the rules: corners with several sheets, cells one cell thick, water
+//! beside ground.
 
 mod active;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
@@ -26,10 +26,10 @@ mod active;
 mod avx2;
 mod bits;
 mod block;
+mod class_rows;
 mod faces;
 mod hull;
 mod input;
-mod material_rows;
 mod mesh_simd;
 mod mesher;
 mod numbers;

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use crate::math::lanes::{F32x8, SimdJob};
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::plane::{CellPlane, OCCUPANCY_TERMS};
 use crate::mesh::rules::thin::thin_planes;
 
 use super::bits::{Bits, RankedRows, RowGrid, and, any, down, for_bits, not, or, row, up};
-use super::material_rows::{MaterialSet, bytes32};
+use super::class_rows::{ClassSet, bytes32};
 use super::mesh_simd::MeshSimd;
 
 /// Cells in a segment.
@@ -44,8 +44,8 @@ pub(super) struct PlaneInput<'a, C> {
     pub classes: &'a [u8],
     pub occupancies: &'a [u8],
     /// Which classes are inside.
-    pub set: MaterialSet<'a>,
-    /// The rules, for cells that are out of the ordinary.
+    pub set: ClassSet<'a>,
+    /// For the rules, in special cases.
     pub cells: &'a C,
     pub inside: &'a [u64],
     /// `None` where it is all that is not inside.
@@ -73,7 +73,7 @@ static OCCUPANCY_ROWS: [[f32; 4]; 256] = {
 
 impl PlaneTable {
     /// Computes the planes of all wanted cells.
-    pub(super) fn compute<M: MeshSimd, C: Cells, const W: usize>(
+    pub(super) fn compute<M: MeshSimd, C: SurfaceCells, const W: usize>(
         &mut self,
         m: M,
         input: &PlaneInput<'_, C>,
@@ -87,7 +87,7 @@ impl PlaneTable {
 
     /// Recomputes by the rules the planes of cells beside cells that are neither inside nor
     /// outside.
-    fn fix_beside_ground<C: Cells, const W: usize>(&mut self, input: &PlaneInput<'_, C>) {
+    fn fix_beside_ground<C: SurfaceCells, const W: usize>(&mut self, input: &PlaneInput<'_, C>) {
         let [sx, _, sz] = input.grid.size;
         let Some(outside) = input.outside else { return };
         for r in 0..input.grid.rows() {
@@ -113,7 +113,7 @@ impl PlaneTable {
     }
 
     /// Finds thin cells and appends their eight planes.
-    fn add_thin_cells<C: Cells, const W: usize>(&mut self, input: &PlaneInput<'_, C>) {
+    fn add_thin_cells<C: SurfaceCells, const W: usize>(&mut self, input: &PlaneInput<'_, C>) {
         let [sx, _, sz] = input.grid.size;
         self.thin.clear();
         let out = |r: usize| -> Bits<W> {
@@ -289,9 +289,9 @@ fn stencil_values<M: MeshSimd, C>(
     cells: Range<usize>,
 ) {
     let (least, most) = match input.set {
-        MaterialSet::AtLeast(least) => (least, 255),
-        MaterialSet::Only(id) => (id, id),
-        MaterialSet::Listed(set) => {
+        ClassSet::AtLeast(least) => (least, 255),
+        ClassSet::Only(id) => (id, id),
+        ClassSet::Listed(set) => {
             for i in cells {
                 let value = input.occupancies[i].saturating_add(1);
                 values[i] = if set[usize::from(input.classes[i])] { value } else { 0 };

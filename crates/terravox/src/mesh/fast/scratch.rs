@@ -9,7 +9,7 @@ use super::survey::{CellKinds, TableSummary};
 
 /// Reused between blocks.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct FastScratch {
     /// Rows of inside cells.
     pub inside: Vec<u64>,
     /// Rows of outside cells.

@@ -3,7 +3,7 @@
 use std::array;
 
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::{CornerSheets, NO_SHEET};
 use crate::mesh::rules::face::Direction;
 use crate::mesh::surface::VertexKey;
@@ -12,13 +12,13 @@ use crate::voxel::VoxelPos;
 use super::bits::{Bits, CornerRow, CornerRows, ListedCorner, RowGrid, for_bits, row};
 use super::faces::LeftOutFace;
 use super::numbers::{SpecialCorner, vertex_number};
-use super::scratch::Scratch;
+use super::scratch::FastScratch;
 use super::writer::{CellFace, SplitEdges, SurfaceWriter};
 
 /// Places the vertices of the listed corners by the rules: those of first sheets in
 /// their place, all others after the last vertex. Writes the keys.
-pub(super) fn place_by_rules<C: Cells, const W: usize>(
-    s: &mut Scratch,
+pub(super) fn place_by_rules<C: SurfaceCells, const W: usize>(
+    s: &mut FastScratch,
     grid: &RowGrid,
     writer: &mut SurfaceWriter<'_, C>,
 ) {
@@ -84,7 +84,7 @@ fn push_plain_keys<const W: usize>(
 }
 
 /// Returns the sheets at a corner that have a face of a cell of the block, a bit for each.
-fn used_sheets<C: Cells>(
+fn used_sheets<C: SurfaceCells>(
     grid: &RowGrid,
     writer: &SurfaceWriter<'_, C>,
     at: [i32; 3],
@@ -113,8 +113,8 @@ fn used_sheets<C: Cells>(
 }
 
 /// Writes the faces that touch special corners.
-pub(super) fn special_quads<C: Cells, const W: usize>(
-    s: &Scratch,
+pub(super) fn special_quads<C: SurfaceCells, const W: usize>(
+    s: &FastScratch,
     grid: &RowGrid,
     writer: &mut SurfaceWriter<'_, C>,
 ) {

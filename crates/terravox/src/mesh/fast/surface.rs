@@ -1,23 +1,23 @@
 //! The steps of one surface.
 
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 
 use super::bits::RowGrid;
+use super::class_rows::ClassRows;
 use super::faces::FindFaces;
 use super::input::SurfaceInput;
-use super::material_rows::MaterialRows;
 use super::mesh_simd::MeshSimd;
 use super::planes::PlaneInput;
 use super::quads::WriteQuads;
-use super::scratch::Scratch;
+use super::scratch::FastScratch;
 use super::special::{place_by_rules, special_quads};
 use super::walk::PlaceVertices;
 use super::writer::SurfaceWriter;
 
 /// Meshes one surface.
-pub(super) fn mesh_surface<M: MeshSimd, C: Cells, const W: usize>(
+pub(super) fn mesh_surface<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
-    s: &mut Scratch,
+    s: &mut FastScratch,
     input: &SurfaceInput<'_, C>,
     mut writer: SurfaceWriter<'_, C>,
 ) {
@@ -45,16 +45,16 @@ pub(super) fn mesh_surface<M: MeshSimd, C: Cells, const W: usize>(
 
 /// Makes the rows of inside and outside cells, and finds faces and corners in them.
 #[inline(always)]
-fn find_faces<M: MeshSimd, C: Cells, const W: usize>(
+fn find_faces<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
-    s: &mut Scratch,
+    s: &mut FastScratch,
     grid: &RowGrid,
     input: &SurfaceInput<'_, C>,
 ) {
     let classes = input.classes;
-    m.run(MaterialRows::<W> { grid, classes, set: input.inside, rows: &mut s.inside });
+    m.run(ClassRows::<W> { grid, classes, set: input.inside, rows: &mut s.inside });
     if let Some(set) = input.outside {
-        m.run(MaterialRows::<W> { grid, classes, set, rows: &mut s.outside });
+        m.run(ClassRows::<W> { grid, classes, set, rows: &mut s.outside });
     }
     m.run(FindFaces::<W> {
         grid,
@@ -70,9 +70,9 @@ fn find_faces<M: MeshSimd, C: Cells, const W: usize>(
 
 /// Computes the planes of the cells around all corners.
 #[inline(always)]
-fn compute_planes<M: MeshSimd, C: Cells, const W: usize>(
+fn compute_planes<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
-    s: &mut Scratch,
+    s: &mut FastScratch,
     grid: &RowGrid,
     input: &SurfaceInput<'_, C>,
 ) {
@@ -91,9 +91,9 @@ fn compute_planes<M: MeshSimd, C: Cells, const W: usize>(
 
 /// Writes all quads: the plain ones, then those that touch special corners.
 #[inline(always)]
-fn write_quads<M: MeshSimd, C: Cells, const W: usize>(
+fn write_quads<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
-    s: &mut Scratch,
+    s: &mut FastScratch,
     grid: &RowGrid,
     input: &SurfaceInput<'_, C>,
     writer: &mut SurfaceWriter<'_, C>,
@@ -121,9 +121,9 @@ fn write_quads<M: MeshSimd, C: Cells, const W: usize>(
 }
 
 /// Places the vertices on features of the hull whose faces are left out.
-fn place_hull<M: MeshSimd, C: Cells, const W: usize>(
+fn place_hull<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
-    s: &mut Scratch,
+    s: &mut FastScratch,
     grid: &RowGrid,
     input: &SurfaceInput<'_, C>,
     writer: SurfaceWriter<'_, C>,

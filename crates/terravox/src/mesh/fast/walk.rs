@@ -3,7 +3,7 @@
 
 use crate::math::lanes::SimdJob;
 use crate::mesh::rules::blend::{MaterialBlend, OCTANT_BYTES, blend_octants};
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::CORNERS;
 use crate::mesh::rules::place::{Firmness, firmness, rubble};
 use crate::mesh::surface::Surface;
@@ -14,7 +14,7 @@ use super::bits::{
 };
 use super::input::SurfaceInput;
 use super::mesh_simd::MeshSimd;
-use super::scratch::Scratch;
+use super::scratch::FastScratch;
 use super::vertices::{BatchShapes, PlaceBatches, Placed8, VertexBatch};
 use super::writer::SurfaceWriter;
 
@@ -39,13 +39,13 @@ const VERTICES_AT_ONCE: usize = 8 * BATCHES;
 /// Places all vertices of first sheets as if no corner were special, and lists the
 /// corners that are, or that have cells which are neither inside nor outside.
 pub(super) struct PlaceVertices<'a, 'b, C, const W: usize> {
-    pub s: &'a mut Scratch,
+    pub s: &'a mut FastScratch,
     pub grid: &'a RowGrid,
     pub input: &'a SurfaceInput<'a, C>,
     pub writer: &'a mut SurfaceWriter<'b, C>,
 }
 
-impl<M: MeshSimd, C: Cells, const W: usize> SimdJob<M> for PlaceVertices<'_, '_, C, W> {
+impl<M: MeshSimd, C: SurfaceCells, const W: usize> SimdJob<M> for PlaceVertices<'_, '_, C, W> {
     #[inline(always)]
     fn run(self, m: M) {
         let PlaceVertices { s, grid, input, writer } = self;
@@ -57,10 +57,7 @@ impl<M: MeshSimd, C: Cells, const W: usize> SimdJob<M> for PlaceVertices<'_, '_,
         resize(out, count);
         s.special.clear();
         s.by_rules.clear();
-        let firmness = match input.shape {
-            None | Some(SurfaceShape::Rubble | SurfaceShape::Blocky) => None,
-            Some(shape) => Some(firmness(shape)),
-        };
+        let firmness = common_firmness(input.shape);
         let mut batches = [VertexBatch::EMPTY; BATCHES];
         let mut placed: [Placed8; BATCHES] = [[[[0.0; 4]; 8]; 2]; BATCHES];
         let mut number = 0;
@@ -111,6 +108,14 @@ impl<M: MeshSimd, C: Cells, const W: usize> SimdJob<M> for PlaceVertices<'_, '_,
     }
 }
 
+/// Returns how all vertices are placed, if they have the same shape, which is not rubble or blocky.
+fn common_firmness(shape: Option<SurfaceShape>) -> Option<Firmness> {
+    match shape {
+        None | Some(SurfaceShape::Rubble | SurfaceShape::Blocky) => None,
+        Some(shape) => Some(firmness(shape)),
+    }
+}
+
 /// Makes room for `count` vertices; positions and normals for whole batches.
 #[inline(always)]
 fn resize(out: &mut Surface, count: usize) {
@@ -140,7 +145,7 @@ struct WordRanks {
 
 impl<const W: usize> SurroundingRows<W> {
     #[inline(always)]
-    fn new(s: &Scratch, first: usize, step: usize, has_ground: bool) -> SurroundingRows<W> {
+    fn new(s: &FastScratch, first: usize, step: usize, has_ground: bool) -> SurroundingRows<W> {
         let mut around = SurroundingRows {
             rows: [first, first + 1, first + step, first + step + 1],
             inside: [[0; W]; 4],

@@ -6,7 +6,7 @@ use std::array;
 use rustc_hash::FxHashMap;
 
 use crate::mesh::rules::blend::{MaterialBlend, blend};
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::CornerSheets;
 use crate::mesh::rules::face::{Direction, face_corners, octant_of};
 use crate::mesh::rules::place::unit_normal;
@@ -46,7 +46,7 @@ struct InnerVertex {
     of: [u32; 4],
 }
 
-impl<C: Cells> SurfaceWriter<'_, C> {
+impl<C: SurfaceCells> SurfaceWriter<'_, C> {
     /// Appends the vertex of one sheet at a corner.
     pub(super) fn push_vertex(&mut self, at: [i32; 3], corner: &CornerSheets, sheet: u8) {
         let vertex = self.block.vertex(at, corner, sheet);

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::mesh::fast::LeftOutFace;
 use crate::mesh::rules::blend::{MaterialBlend, blend, blend_octants};
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::{CORNERS, CornerSheets, SIDE};
 use crate::mesh::rules::face::{Direction, face_corners};
 use crate::mesh::rules::hull::{HullFeatures, INSIDE, feature_of, side_direction};
@@ -113,7 +113,7 @@ struct PinchedPiece {
     ends: [u32; 2],
 }
 
-impl<C: Cells> BorderWriter<'_, C> {
+impl<C: SurfaceCells> BorderWriter<'_, C> {
     /// Writes all faces of the border.
     pub(super) fn write(&mut self) {
         let lattice = self.sources.cells.lattice;

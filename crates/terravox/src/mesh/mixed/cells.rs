@@ -2,7 +2,7 @@
 //! same space where such blocks touch it, and the layer of finer ones that touches it.
 
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::SIDE;
 use crate::mesh::rules::face::Direction;
 use crate::mesh::rules::hull::{HullFeatures, INSIDE, sides};
@@ -287,7 +287,7 @@ pub(super) struct FineLayer<'a, C> {
     pub low: [i32; 3],
 }
 
-impl<'a, C: Cells> BorderCells<'a, C> {
+impl<'a, C: SurfaceCells> BorderCells<'a, C> {
     pub(super) fn new(
         lattice: LocalLattice<'a>,
         boxes: &'a BorderBoxes,
@@ -467,7 +467,7 @@ impl CornerCells {
 
     /// Adds cell `i` of a mip as an octant.
     #[inline(always)]
-    fn add(&mut self, octant: u8, mip: u8, cells: &impl Cells, i: usize) {
+    fn add(&mut self, octant: u8, mip: u8, cells: &impl SurfaceCells, i: usize) {
         let MipSpan { finest, coarsest } = self.mips;
         self.mips = MipSpan { finest: finest.min(mip), coarsest: coarsest.max(mip) };
         if cells.inside(i) {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::mesh::fast::{CornerVertex, FastMesher, HullVertices, MeshInput, SurfaceKind};
 use crate::mesh::morph::MorphTargets;
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::CornerSheets;
 use crate::mesh::rules::place::{PlacedVertex, unit_normal};
 use crate::mesh::rules::plane::CellPlane;
@@ -54,7 +54,7 @@ impl<C> Clone for LevelSources<'_, C> {
 
 impl<C> Copy for LevelSources<'_, C> {}
 
-impl<'a, C: Cells> LevelSources<'a, C> {
+impl<'a, C: SurfaceCells> LevelSources<'a, C> {
     /// Returns the padded cells of a mip no finer than the block's.
     pub(super) fn block_cells(&self, mip: u8) -> BlockCells<'a, C> {
         let step = mip - self.cells.lattice.mip;
@@ -124,7 +124,7 @@ impl LevelSurfaces {
 
     /// Returns the vertex of a sheet that faces `direction` at the corner `at`, around which
     /// `mips` are shown.
-    pub(super) fn point<C: Cells>(
+    pub(super) fn point<C: SurfaceCells>(
         &mut self,
         sources: &LevelSources<'_, C>,
         at: [i32; 3],
@@ -140,7 +140,7 @@ impl LevelSurfaces {
     /// Returns the vertex at the corner `at` on the surface of the mip `mips.coarsest`, in whole
     /// quanta of the mip `mips.finest`, if there is a surface around. `direction` returns where
     /// the vertex faces.
-    pub(super) fn on_level<C: Cells>(
+    pub(super) fn on_level<C: SurfaceCells>(
         &mut self,
         sources: &LevelSources<'_, C>,
         at: [i32; 3],
@@ -183,7 +183,7 @@ impl LevelSurfaces {
 
     /// Returns the vertex that the cells of a mip give a corner of their lattice; of several, that
     /// of the sheet that faces `direction` most, the first on a tie.
-    fn lattice_vertex<C: Cells>(
+    fn lattice_vertex<C: SurfaceCells>(
         &mut self,
         sources: &LevelSources<'_, C>,
         at: [i32; 3],
@@ -226,7 +226,7 @@ impl LevelSurfaces {
     }
 
     /// [`BlockCells::vertex`] with kept planes of cells `step` mips coarser than the block's.
-    pub(super) fn vertex<C: Cells>(
+    pub(super) fn vertex<C: SurfaceCells>(
         &mut self,
         block: &BlockCells<'_, C>,
         step: u8,

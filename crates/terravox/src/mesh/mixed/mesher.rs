@@ -2,7 +2,7 @@
 
 use crate::mesh::fast::{FastMesher, HullRequest, MeshInput, SurfaceKind};
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::cells::{Cells, LiquidCells, SolidCells};
+use crate::mesh::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
 use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::{BlockMesh, Surface};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelPos};
@@ -101,7 +101,7 @@ impl MixedMesher {
 
 impl BlockContext<'_> {
     /// Meshes one of the two surfaces.
-    fn surface<'a, C: Cells>(
+    fn surface<'a, C: SurfaceCells>(
         &'a self,
         kind: SurfaceKind,
         fast: &mut FastMesher,

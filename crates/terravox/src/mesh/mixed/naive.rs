@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::mesh::rules::blend::{MaterialBlend, blend};
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::cells::{Cells, LiquidCells, SolidCells};
+use crate::mesh::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
 use crate::mesh::rules::corner::{CornerSheets, SIDE};
 use crate::mesh::rules::face::{Direction, face_corners};
 use crate::mesh::rules::place::{PlacedVertex, unit_normal};
@@ -18,7 +18,7 @@ use crate::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos, WATER};
 use super::cells::fill_unknown;
 use super::neighbours::NeighbourMips;
 use super::ring::FaceRing;
-use super::tilings::{Leaf, Tiling};
+use super::tilings::{TestLeaf, TestTiling};
 
 /// A vertex of the tiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +54,8 @@ impl TwinSurface {
 }
 
 /// One surface of a tiling.
-pub(super) struct Twin<'a> {
-    pub tiling: &'a Tiling,
+pub(super) struct MixedTwin<'a> {
+    pub tiling: &'a TestTiling,
     pub table: &'a MaterialTable,
     pub liquid: bool,
     /// The coarsest mip that vertices morph to.
@@ -80,9 +80,9 @@ struct TwinFace {
 /// Position and unit normal.
 type PositionNormal = ([i64; 3], [f32; 3]);
 
-impl Twin<'_> {
+impl MixedTwin<'_> {
     /// Meshes a block.
-    pub(super) fn block(&self, leaf: Leaf) -> TwinSurface {
+    pub(super) fn block(&self, leaf: TestLeaf) -> TwinSurface {
         let mut out = TwinSurface::default();
         for pos in self.tiling.cells_of(leaf).voxels() {
             let cell = (leaf.0, pos);
@@ -347,7 +347,7 @@ impl Twin<'_> {
         Some(([0, 1, 2].map(|a| 4096 * i64::from(at[a]) + (quanta(a) << mip)), normal))
     }
 
-    fn placed<C: Cells>(
+    fn placed<C: SurfaceCells>(
         &self,
         cells: &C,
         origin: VoxelPos,

@@ -1,7 +1,7 @@
 //! The targets of vertices that touch no other mip: on the surface of the block's parent, by the
 //! rule of [`levels`](super::levels).
 
-use crate::mesh::rules::cells::Cells;
+use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::Surface;
 
@@ -26,7 +26,7 @@ pub(super) fn wanted(
 
 /// Appends the targets of all vertices of `out`, none of which touches another mip. Their keys
 /// are in cells.
-pub(super) fn push_flat<C: Cells>(
+pub(super) fn push_flat<C: SurfaceCells>(
     sources: &LevelSources<'_, C>,
     levels: &mut LevelSurfaces,
     top: u8,

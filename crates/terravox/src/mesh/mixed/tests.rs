@@ -10,9 +10,9 @@ use crate::mesh::surface::{BlockMesh, Surface, VertexKey};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelPos};
 
 use super::mesher::depends_on;
-use super::naive::{Twin, TwinSurface, TwinTarget, TwinVertex};
+use super::naive::{MixedTwin, TwinSurface, TwinTarget, TwinVertex};
 use super::neighbours::NeighbourMips;
-use super::tilings::{BlockRange, TestCells, Tiling};
+use super::tilings::{BlockRange, TestCells, TestTiling};
 
 /// Meshes of blocks, joined by key.
 #[derive(Default)]
@@ -120,11 +120,11 @@ fn target(min_voxel: VoxelPos, mip: u8, surface: &Surface, i: usize) -> Option<T
 }
 
 /// Meshes and welds all blocks of a tiling; solid, liquid.
-fn weld(tiling: &Tiling, table: &MaterialTable) -> [Welded; 2] {
+fn weld(tiling: &TestTiling, table: &MaterialTable) -> [Welded; 2] {
     weld_morphing(tiling, table, None)
 }
 
-fn weld_morphing(tiling: &Tiling, table: &MaterialTable, morph_to: Option<u8>) -> [Welded; 2] {
+fn weld_morphing(tiling: &TestTiling, table: &MaterialTable, morph_to: Option<u8>) -> [Welded; 2] {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let mut welded = [Welded::default(), Welded::default()];
     for &leaf in &tiling.leaves {
@@ -157,7 +157,7 @@ fn assert_closed(seeds: std::ops::Range<u64>, mips: [u8; 2], first: VoxelPos) {
         let data = DATA[seed as usize % DATA.len()];
         let splits = 1 + seed as usize % 5;
         let tiling =
-            Tiling::random(data, seed, 8, mips, BlockRange { first, size: [2, 1, 1] }, splits);
+            TestTiling::random(data, seed, 8, mips, BlockRange { first, size: [2, 1, 1] }, splits);
         let [solid, _] = weld(&tiling, &table);
         solid.assert_manifold(|_| false);
         assert!(!solid.triangles.is_empty());
@@ -182,8 +182,8 @@ fn any_blocks_close_ten_million_voxels_away_slow() {
 }
 
 /// Returns eight blocks around a corner, one of which is split there down to the finest mip.
-fn eight_meet(data: TestCells, seed: u64, which: u64) -> Tiling {
-    let mut tiling = Tiling::random(
+fn eight_meet(data: TestCells, seed: u64, which: u64) -> TestTiling {
+    let mut tiling = TestTiling::random(
         data,
         seed,
         8,
@@ -216,7 +216,7 @@ fn liquid_surfaces_end_only_at_dry_ground_slow() {
         let data = TestCells::Noise([25, 10][seed as usize % 2], [10, 40, 60][seed as usize % 3]);
         let first = VoxelPos::new(3, 0, -1);
         let tiling =
-            Tiling::random(data, seed, 8, [0, 3], BlockRange { first, size: [2, 1, 1] }, 3);
+            TestTiling::random(data, seed, 8, [0, 3], BlockRange { first, size: [2, 1, 1] }, 3);
         let [_, liquid] = weld(&tiling, &table);
         assert!(liquid.triangles.len() > 100);
         let dry = |voxel: VoxelPos| {
@@ -254,13 +254,13 @@ fn twin_surface(min_voxel: VoxelPos, mip: u8, surface: &Surface) -> TwinSurface 
 }
 
 /// Every block of a tiling equals the slow twin's.
-fn assert_equals_the_twin(tiling: &Tiling, table: &MaterialTable, top: u8) {
+fn assert_equals_the_twin(tiling: &TestTiling, table: &MaterialTable, top: u8) {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     for &leaf in &tiling.leaves {
         tiling.mesh(&mut mesher, leaf, table, Some(top), &mut mesh);
         let min = tiling.cells_of(leaf).finer(leaf.0.into()).min;
         for (liquid, surface) in [(false, &mesh.solid), (true, &mesh.liquid)] {
-            let twin = Twin { tiling, table, liquid, top }.block(leaf);
+            let twin = MixedTwin { tiling, table, liquid, top }.block(leaf);
             let fast = twin_surface(min, leaf.0, surface);
             for (key, vertex) in &twin.vertices {
                 assert_eq!(fast.vertices.get(key), Some(vertex), "{leaf:?} {key:?}");
@@ -277,7 +277,7 @@ fn blocks_equal_the_twin_slow() {
         let data = DATA[seed as usize % DATA.len()];
         let mips = [[0, 3], [1, 3], [3, 4]][seed as usize % 3];
         let first = VoxelPos::new(-1, seed as i32 * 1000, 0);
-        let tiling = Tiling::random(
+        let tiling = TestTiling::random(
             data,
             seed,
             8,
@@ -331,8 +331,14 @@ fn assert_closed_while_morphing(seeds: std::ops::Range<u64>, edge: i32, mips: [u
         let data = DATA[seed as usize % DATA.len()];
         let splits = 1 + seed as usize % 5;
         let first = VoxelPos::new(-1, seed as i32 * 77, 3);
-        let tiling =
-            Tiling::random(data, seed, edge, mips, BlockRange { first, size: [2, 1, 1] }, splits);
+        let tiling = TestTiling::random(
+            data,
+            seed,
+            edge,
+            mips,
+            BlockRange { first, size: [2, 1, 1] },
+            splits,
+        );
         let [solid, _] = weld_morphing(&tiling, &table, Some(mips[1] + (seed % 2) as u8));
         solid.assert_manifold(|_| false);
         for tenth in 0..=10 {
@@ -365,7 +371,7 @@ fn all_blocks_move_a_vertex_alike() {
     let table = MaterialTable::default();
     for seed in [0, 4, 5] {
         let data = DATA[seed as usize % DATA.len()];
-        let tiling = Tiling::random(
+        let tiling = TestTiling::random(
             data,
             seed,
             8,
@@ -405,7 +411,7 @@ fn a_mesh_that_morphs_is_the_same_mesh() {
     let (mut mesher, mut mesh, mut morphing) = (Mesher::new(), BlockMesh::new(), BlockMesh::new());
     for seed in 0..10 {
         let data = DATA[seed as usize];
-        let tiling = Tiling::random(
+        let tiling = TestTiling::random(
             data,
             seed,
             8,
@@ -448,7 +454,7 @@ fn level_ground_does_not_move() {
 #[test]
 fn among_blocks_of_its_mip_a_block_equals_the_fast_mesh() {
     let table = MaterialTable::default();
-    let tiling = Tiling::random(
+    let tiling = TestTiling::random(
         TestCells::Noise(40, 30),
         7,
         32,

@@ -50,15 +50,15 @@ pub(super) enum TestCells {
 }
 
 /// A shown block: its mip and its position in blocks of that mip.
-pub(super) type Leaf = (u8, VoxelPos);
+pub(super) type TestLeaf = (u8, VoxelPos);
 
 /// A tiling: which blocks are shown, and the cells.
-pub(super) struct Tiling {
+pub(super) struct TestTiling {
     pub data: TestCells,
     pub seed: u64,
     /// Cells along a block's edge.
     pub edge: i32,
-    pub leaves: BTreeSet<Leaf>,
+    pub leaves: BTreeSet<TestLeaf>,
     /// The finest and the coarsest mip.
     pub mips: [u8; 2],
     /// The shown space, in voxels.
@@ -73,7 +73,7 @@ pub(super) struct BlockRange {
     pub size: [i32; 3],
 }
 
-impl Tiling {
+impl TestTiling {
     /// Makes a tiling of blocks of mip `mips[1]`, of which random ones are split `splits` times,
     /// often one that was just made.
     pub(super) fn random(
@@ -83,20 +83,20 @@ impl Tiling {
         mips: [u8; 2],
         BlockRange { first, size }: BlockRange,
         splits: usize,
-    ) -> Tiling {
+    ) -> TestTiling {
         let blocks = Region { min: first, max: first + VoxelPos::from(size) };
         let shift = edge.trailing_zeros() + u32::from(mips[1]);
         let bounds = blocks.finer(shift);
         let leaves = blocks.voxels().map(|pos| (mips[1], pos)).collect();
-        let mut tiling = Tiling { data, seed, edge, leaves, mips, bounds };
+        let mut tiling = TestTiling { data, seed, edge, leaves, mips, bounds };
         let mut numbers = Numbers::new(seed);
-        let mut last: Option<Leaf> = None;
+        let mut last: Option<TestLeaf> = None;
         for _ in 0..splits {
             let all: Vec<_> = tiling.leaves.iter().copied().filter(|l| l.0 > mips[0]).collect();
             if all.is_empty() {
                 break;
             }
-            let within = |leaf: &&Leaf| match last {
+            let within = |leaf: &&TestLeaf| match last {
                 Some((mip, pos)) => leaf.0 < mip && leaf.1.coarser((mip - leaf.0).into()) == pos,
                 None => false,
             };
@@ -110,7 +110,7 @@ impl Tiling {
     }
 
     /// Replaces a block by its children.
-    pub(super) fn split(&mut self, (mip, pos): Leaf) {
+    pub(super) fn split(&mut self, (mip, pos): TestLeaf) {
         assert!(self.leaves.remove(&(mip, pos)));
         let children = Region::one(pos).finer(1);
         self.leaves.extend(children.voxels().map(|child| (mip - 1, child)));
@@ -125,7 +125,7 @@ impl Tiling {
     }
 
     /// Returns the mips around a block.
-    pub(super) fn around(&self, (mip, pos): Leaf) -> NeighbourMips {
+    pub(super) fn around(&self, (mip, pos): TestLeaf) -> NeighbourMips {
         let min = Region::one(pos).finer(self.edge.trailing_zeros() + u32::from(mip)).min;
         let place = (self.edge << mip) / 8;
         NeighbourMips::from_fn(mip, |at| self.shown(min + VoxelPos::from(at.map(|a| a * place))))
@@ -209,7 +209,7 @@ impl Tiling {
     }
 
     /// Returns the region of a block, in cells of its mip.
-    pub(super) fn cells_of(&self, leaf: Leaf) -> Region {
+    pub(super) fn cells_of(&self, leaf: TestLeaf) -> Region {
         Region::one(leaf.1).finer(self.edge.trailing_zeros())
     }
 
@@ -217,7 +217,7 @@ impl Tiling {
     pub(super) fn mesh(
         &self,
         mesher: &mut Mesher,
-        leaf: Leaf,
+        leaf: TestLeaf,
         table: &MaterialTable,
         morph_to: Option<u8>,
         out: &mut BlockMesh,

@@ -6,7 +6,7 @@ use crate::voxel::{DenseBox, Kind, MaterialTable, WATER};
 use super::plane::stencil_value;
 
 /// The cells of a padded box, addressed by index, for one surface.
-pub(crate) trait Cells {
+pub(crate) trait SurfaceCells {
     /// Returns the edge lengths of the padded box.
     fn size(&self) -> [usize; 3];
     /// Whether the surface encloses this cell.
@@ -95,7 +95,7 @@ fn steps_of([sx, _, sz]: [usize; 3]) -> [usize; 3] {
     [1, sx * sz, sx]
 }
 
-impl Cells for SolidCells<'_> {
+impl SurfaceCells for SolidCells<'_> {
     /// Row by row: every cell is inside or outside, so a value depends on its cell alone.
     fn gradient(&self, i: usize) -> [i32; 3] {
         let mut g = [0; 3];
@@ -179,7 +179,7 @@ impl<'a> LiquidCells<'a> {
     }
 }
 
-impl Cells for LiquidCells<'_> {
+impl SurfaceCells for LiquidCells<'_> {
     #[inline]
     fn size(&self) -> [usize; 3] {
         self.size
@@ -229,7 +229,7 @@ pub(crate) struct SoakedCells<'a> {
     pub cells: &'a DenseBox,
 }
 
-impl Cells for SoakedCells<'_> {
+impl SurfaceCells for SoakedCells<'_> {
     #[inline]
     fn size(&self) -> [usize; 3] {
         self.size

@@ -26,7 +26,7 @@ pub(crate) const SIDE: [u8; 3] = [1, 4, 2];
 /// One connected part of the surface at a corner, and what determines its vertex. Offsets are
 /// doubled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sheet {
+pub(crate) struct CornerSheet {
     /// Octants whose planes determine the vertex: all inside ones if this is the only sheet,
     /// else those behind its faces.
     pub planes: u8,
@@ -70,14 +70,14 @@ pub(crate) static CORNERS: [CornerSheets; 256] = {
 };
 
 /// The sheets of [`CORNERS`]; entries from the corner's `count` on are unused.
-pub(crate) static SHEETS: [[Sheet; MAX_SHEETS]; 256] = {
-    let mut sheets = [[Sheet::NONE; MAX_SHEETS]; 256];
+pub(crate) static SHEETS: [[CornerSheet; MAX_SHEETS]; 256] = {
+    let mut sheets = [[CornerSheet::NONE; MAX_SHEETS]; 256];
     let mut inside = 0;
     while inside < 256 {
         let corner = CornerSheets::new(inside as u8, !(inside as u8));
         let mut sheet = 0;
         while sheet < corner.count && (sheet as usize) < MAX_SHEETS {
-            sheets[inside][sheet as usize] = Sheet::new(&corner, sheet);
+            sheets[inside][sheet as usize] = CornerSheet::new(&corner, sheet);
             sheet += 1;
         }
         inside += 1;
@@ -98,11 +98,11 @@ impl CornerSheets {
     }
 
     /// Returns a sheet by its number.
-    pub(crate) fn sheet(&self, sheet: u8) -> Sheet {
+    pub(crate) fn sheet(&self, sheet: u8) -> CornerSheet {
         if self.inside | self.outside == 255 {
             SHEETS[usize::from(self.inside)][usize::from(sheet)]
         } else {
-            Sheet::new(self, sheet)
+            CornerSheet::new(self, sheet)
         }
     }
 
@@ -125,8 +125,8 @@ impl CornerSheets {
     }
 }
 
-impl Sheet {
-    const NONE: Sheet = Sheet {
+impl CornerSheet {
+    const NONE: CornerSheet = CornerSheet {
         planes: 0,
         middle: [0.0; 3],
         is_open: false,
@@ -135,10 +135,10 @@ impl Sheet {
         high: [0.0; 3],
     };
 
-    const fn new(corner: &CornerSheets, sheet: u8) -> Sheet {
+    const fn new(corner: &CornerSheets, sheet: u8) -> CornerSheet {
         let CornerSheets { inside, outside, count, face_sheet, .. } = corner;
         let (inside, outside) = (*inside, *outside);
-        let mut of = Sheet::NONE;
+        let mut of = CornerSheet::NONE;
         let mut behind = 0;
         let mut faces = 0.0;
         let mut face = 0;

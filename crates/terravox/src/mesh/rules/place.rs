@@ -8,7 +8,7 @@
 
 use crate::voxel::SurfaceShape;
 
-use super::corner::{SIDE, Sheet};
+use super::corner::{CornerSheet, SIDE};
 use super::plane::{CellPlane, larger, smaller};
 
 /// Adding and subtracting this rounds a doubled offset to 1/2048, an offset to 1/4096.
@@ -82,7 +82,7 @@ struct PlaneSums {
 /// where its planes meet. `corner` is the absolute corner, for rubble.
 pub(crate) fn place(
     planes: &[CellPlane; 8],
-    sheet: &Sheet,
+    sheet: &CornerSheet,
     shape: SurfaceShape,
     is_thin: bool,
     corner: [i32; 3],
@@ -129,7 +129,7 @@ fn settle(sums: &PlaneSums, start: [f32; 3], normal: [f32; 3], ridge: Option<f32
     std::array::from_fn(|axis| start[axis] + (slide * away[axis] + step * normal[axis]))
 }
 
-fn sum_planes(planes: &[CellPlane; 8], sheet: &Sheet) -> PlaneSums {
+fn sum_planes(planes: &[CellPlane; 8], sheet: &CornerSheet) -> PlaneSums {
     let [low, high] = [0, 1].map(|side| sum_side(planes, sheet, side));
     PlaneSums {
         a: std::array::from_fn(|i| low.a[i] + high.a[i]),
@@ -140,7 +140,7 @@ fn sum_planes(planes: &[CellPlane; 8], sheet: &Sheet) -> PlaneSums {
 }
 
 /// Sums over the octants on one side of x.
-fn sum_side(planes: &[CellPlane; 8], sheet: &Sheet, side: u8) -> PlaneSums {
+fn sum_side(planes: &[CellPlane; 8], sheet: &CornerSheet, side: u8) -> PlaneSums {
     let mut sums = PlaneSums::default();
     for octant in (side..8).step_by(2) {
         let CellPlane { normal: n, distance } = planes[usize::from(octant)];

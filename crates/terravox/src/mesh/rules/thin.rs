@@ -10,7 +10,7 @@
 //! which its neighbours have cells behind them. Thin cells on liquid with air above them
 //! are plates that lie on the liquid.
 
-use super::cells::Cells;
+use super::cells::SurfaceCells;
 use super::corner::SIDE;
 use super::face::Direction;
 use super::plane::{CellPlane, stencil_value};
@@ -55,13 +55,13 @@ const fn cube_root(a: f64) -> f64 {
 }
 
 /// Whether cell `i` has outside on both sides along `axis`.
-fn is_exposed(cells: &impl Cells, i: usize, axis: usize) -> bool {
+fn is_exposed(cells: &impl SurfaceCells, i: usize, axis: usize) -> bool {
     let step = cells.steps()[axis];
     cells.outside(i - step) && cells.outside(i + step)
 }
 
 /// Returns, by axis, whether the inside cell `i` is thin; caps are not.
-fn thin_axes(cells: &impl Cells, i: usize) -> [bool; 3] {
+fn thin_axes(cells: &impl SurfaceCells, i: usize) -> [bool; 3] {
     let mut thin = [is_exposed(cells, i, 0), is_exposed(cells, i, 1), is_exposed(cells, i, 2)];
     if thin.contains(&true)
         && let Some((ahead, behind)) = fullest_neighbour(cells, i)
@@ -76,7 +76,7 @@ fn thin_axes(cells: &impl Cells, i: usize) -> [bool; 3] {
 
 /// Returns the fullest inside face neighbour, and the cell opposite of it; the first among
 /// equals in the order −x, +x, −y, +y, −z, +z.
-fn fullest_neighbour(cells: &impl Cells, i: usize) -> Option<(usize, usize)> {
+fn fullest_neighbour(cells: &impl SurfaceCells, i: usize) -> Option<(usize, usize)> {
     let mut best = None;
     let mut most = 0;
     for step in cells.steps() {
@@ -92,7 +92,7 @@ fn fullest_neighbour(cells: &impl Cells, i: usize) -> Option<(usize, usize)> {
 
 /// Returns how far the middle of a thin cell moves along `axis`, −1 to 1: twice the mean, over
 /// the inside neighbours across, of 1 if the cell above them is inside less 1 if the one below is.
-fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
+fn lean(cells: &impl SurfaceCells, i: usize, axis: usize) -> f32 {
     let steps = cells.steps();
     let (mut count, mut sum) = (0, 0);
     for other in (0..3).filter(|&a| a != axis) {
@@ -109,7 +109,7 @@ fn lean(cells: &impl Cells, i: usize, axis: usize) -> f32 {
 
 /// Whether a plate or rod ends at cell `i` in a direction: no cell continues it there, level or
 /// a step up or down.
-fn is_end(cells: &impl Cells, i: usize, thin: [bool; 3], direction: Direction) -> bool {
+fn is_end(cells: &impl SurfaceCells, i: usize, thin: [bool; 3], direction: Direction) -> bool {
     let step = cells.steps()[direction.axis];
     let (beyond, behind) =
         if direction.is_high { (i + step, i - step) } else { (i - step, i + step) };
@@ -128,7 +128,7 @@ fn end_extent(half: f32) -> f32 {
 
 /// Returns the planes of the inside cell `i` if it is thin along any axis, one for each of its
 /// corners (bit 0, 1, 2 of the index: high side of x, z, y).
-pub(crate) fn thin_planes(cells: &impl Cells, i: usize) -> Option<[CellPlane; 8]> {
+pub(crate) fn thin_planes(cells: &impl SurfaceCells, i: usize) -> Option<[CellPlane; 8]> {
     if !cells.may_be_thin(i) {
         return None;
     }

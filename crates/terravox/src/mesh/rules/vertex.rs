@@ -6,7 +6,7 @@ use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::blend::dominant;
 use super::block::PAD;
-use super::cells::{Cells, SolidCells};
+use super::cells::{SolidCells, SurfaceCells};
 use super::corner::{CORNERS, CornerSheets, SIDE, toward};
 use super::place::{PlacedVertex, place};
 use super::plane::{CellPlane, smaller};
@@ -57,7 +57,7 @@ pub(crate) struct SheetVertex {
     pub materials: MaterialIds,
 }
 
-impl<C: Cells> BlockCells<'_, C> {
+impl<C: SurfaceCells> BlockCells<'_, C> {
     /// Returns the index in the padded box of a cell in block coordinates.
     pub(crate) fn index(&self, cell: [i32; 3]) -> usize {
         let steps = self.cells.steps();

@@ -148,7 +148,7 @@ fn without_water_nothing_is_carried() {
     assert!(cells.water().is_empty());
 }
 
-/// Sand of half a cell at y = 1 on full sand, but for the cells that `fill` says.
+/// Makes sand of half a cell at y = 1 on full sand; `fill` replaces cells.
 fn pan(fill: impl Fn(VoxelPos) -> Option<Cell>) -> VoxelGrid {
     grid_of(Region::new([-16, 0, -16], [16, 4, 16]), |at| {
         let pan = match at.y {
@@ -286,7 +286,7 @@ fn water_is_found_where_only_fine_blocks_are_known() {
     let mut shores = Shores::default();
     let part = Region::new([12, 0, 12], [20, 8, 20]);
     assert!(!shores.is_dry(grid.as_snapshot(), 3, part));
-    // Nor does a coarse block elsewhere tell.
+    // A coarse block elsewhere changes nothing.
     let elsewhere = MipBlock::new(6, [9, 0, 9]);
     grid.write_far(elsewhere, &DenseBox::new(elsewhere.cells()));
     assert!(!shores.is_dry(grid.as_snapshot(), 3, part));

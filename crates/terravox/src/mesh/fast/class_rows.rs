@@ -1,27 +1,27 @@
-//! Rows of the cells whose material, or class, is in a set.
+//! Rows of the cells whose class is in a set. A cell's class is mostly its material.
 
 use crate::math::lanes::SimdJob;
 
 use super::bits::RowGrid;
 use super::mesh_simd::MeshSimd;
 
-/// A set of material ids.
+/// A set of classes.
 #[derive(Clone, Copy)]
-pub(super) enum MaterialSet<'a> {
-    /// Ids from this one on.
+pub(super) enum ClassSet<'a> {
+    /// Classes from this one on.
     AtLeast(u8),
-    /// This id.
+    /// This class.
     Only(u8),
-    /// Ids whose entry is set.
+    /// Classes whose entry is set.
     Listed(&'a [bool; 256]),
 }
 
 #[inline(always)]
-fn mask32<M: MeshSimd>(m: M, set: MaterialSet<'_>, bytes: &[u8; 32]) -> u64 {
+fn mask32<M: MeshSimd>(m: M, set: ClassSet<'_>, bytes: &[u8; 32]) -> u64 {
     u64::from(match set {
-        MaterialSet::AtLeast(least) => m.at_least(bytes, least),
-        MaterialSet::Only(value) => m.equal(bytes, value),
-        MaterialSet::Listed(set) => {
+        ClassSet::AtLeast(least) => m.at_least(bytes, least),
+        ClassSet::Only(value) => m.equal(bytes, value),
+        ClassSet::Listed(set) => {
             let mut mask = 0;
             for (i, &byte) in bytes.iter().enumerate() {
                 mask |= u32::from(set[usize::from(byte)]) << i;
@@ -43,17 +43,17 @@ pub(super) fn bytes32(bytes: &[u8], at: usize) -> [u8; 32] {
 }
 
 /// Makes rows of the cells whose class is in a set.
-pub(super) struct MaterialRows<'a, const W: usize> {
+pub(super) struct ClassRows<'a, const W: usize> {
     pub grid: &'a RowGrid,
     pub classes: &'a [u8],
-    pub set: MaterialSet<'a>,
+    pub set: ClassSet<'a>,
     pub rows: &'a mut Vec<u64>,
 }
 
-impl<M: MeshSimd, const W: usize> SimdJob<M> for MaterialRows<'_, W> {
+impl<M: MeshSimd, const W: usize> SimdJob<M> for ClassRows<'_, W> {
     #[inline(always)]
     fn run(self, m: M) {
-        let MaterialRows { grid, classes, set, rows } = self;
+        let ClassRows { grid, classes, set, rows } = self;
         let sx = grid.size[0];
         rows.clear();
         rows.resize(grid.rows() * W, 0);
