@@ -70,7 +70,7 @@ extern "C" float peer_bullet_closest(Peer* peer, const float* from, const float*
                                      : std::numeric_limits<float>::infinity();
 }
 
-// Writes up to `room` triangles and answers how many there are.
+// Writes up to `room` triangles and returns their number.
 extern "C" size_t peer_bullet_boxed(Peer* peer, const float* min, const float* max, float* out,
                                     size_t room) {
     InBox in;

@@ -1,7 +1,6 @@
-//! The figures that the project holds itself to: what each is about, the bound
-//! that must hold and the value that is aimed at.
+//! The figures of the project: id, unit, the bound that must hold and the goal.
 
-/// Which way a figure is good.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// The value must not exceed this.
@@ -11,7 +10,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether `value` keeps the bound. NaN keeps none.
+    /// Returns whether `value` keeps the bound; NaN does not.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Bound::AtMost(limit) => value <= limit,
@@ -27,9 +26,9 @@ pub enum Area {
     Storage,
     /// The surface.
     Mesh,
-    /// Finding what a box or a ray meets.
+    /// Rays, boxes and the broadphase.
     Collide,
-    /// What bodies touch.
+    /// Contacts of bodies.
     Contacts,
     /// Brushes and undo.
     Edit,
@@ -37,16 +36,16 @@ pub enum Area {
     Lod,
     /// Sparks and debris.
     Particles,
-    /// Surfaces of fewer triangles, and those between levels.
+    /// Octrees, clusters and simplification.
     Octree,
-    /// What edits cut loose.
+    /// Bodies that edits cut loose.
     Bodies,
-    /// What a game meets first: streaming, own generators, saving, upload.
+    /// The first hour of a game: streaming, own generators, saving, upload.
     Front,
 }
 
 impl Area {
-    /// Every area, in the order in which they run.
+    /// All areas, in the order in which they run.
     pub const ALL: [Area; 10] = [
         Area::Storage,
         Area::Mesh,
@@ -60,7 +59,7 @@ impl Area {
         Area::Front,
     ];
 
-    /// What it is called on the command line and in documents.
+    /// Returns the name on the command line and in documents.
     pub fn name(self) -> &'static str {
         match self {
             Area::Storage => "storage",
@@ -86,9 +85,9 @@ pub struct Figure {
     pub area: Area,
     /// Unit of the value.
     pub unit: &'static str,
-    /// What must hold.
+    /// Must hold.
     pub bound: Bound,
-    /// What is aimed at, where a number was named.
+    /// The goal, if there is one.
     pub aim: Option<f64>,
 }
 
@@ -122,19 +121,15 @@ pub const FIGURES: &[Figure] = {
         figure(Mesh, "mesh_empty_block", "ns/voxel", AtMost(0.05), Some(0.0)),
         figure(Mesh, "mesh_open_edges", "edges", AtMost(0.0), None),
         figure(Mesh, "mesh_nonmanifold_edges", "edges", AtMost(0.0), None),
-        figure(Mesh, "mesh_reversed_share", "share", AtMost(0.001), Some(0.0)),
         figure(Mesh, "sphere24_rms", "voxels", AtMost(0.009), Some(0.0075)),
         figure(Mesh, "oblique_rms", "voxels", AtMost(0.004), Some(0.003)),
         figure(Mesh, "box_edge_rms", "voxels", AtMost(0.18), Some(0.12)),
         figure(Mesh, "plate_volume_error", "share", AtMost(0.03), Some(0.01)),
-        figure(Mesh, "caves_crossed_runs", "runs", AtMost(2.0), Some(0.0)),
         figure(Storage, "import_place_seconds", "s", AtMost(2.0), Some(0.5)),
         figure(Storage, "core_dependencies", "crates", AtMost(15.0), Some(8.0)),
         figure(Collide, "mask_block_ns", "ns/block", AtMost(200.0), Some(80.0)),
         figure(Collide, "broad_query_ns", "ns", AtMost(30.0), None),
         figure(Collide, "broad_query_vs_parry", "×", AtLeast(3.0), None),
-        figure(Collide, "mask_positive_share", "share", AtMost(0.8), Some(0.67)),
-        figure(Collide, "mask_false_negatives", "boxes", AtMost(0.0), None),
         figure(Collide, "index_build_vs_fsn", "×", AtMost(0.6), Some(0.45)),
         figure(Collide, "kd_build_vs_fsn", "×", AtMost(0.7), Some(0.45)),
         figure(Collide, "edge_data_vs_fsn", "×", AtMost(0.5), Some(0.2)),
@@ -173,7 +168,6 @@ pub const FIGURES: &[Figure] = {
         figure(Edit, "volume_error", "share", AtMost(0.01), None),
         figure(Lod, "border_vs_interior", "×", AtMost(0.5), Some(0.25)),
         figure(Lod, "mixed_vs_flat", "×", AtMost(1.3), Some(1.0)),
-        figure(Lod, "seam_height_p99", "voxels", AtMost(1.3), Some(0.6)),
         figure(Lod, "view_16km_mib", "MiB", AtMost(256.0), Some(128.0)),
         figure(Lod, "view_16km_seconds", "s", AtMost(15.0), Some(5.0)),
         figure(Lod, "view_16km_triangles", "million", AtMost(4.0), Some(2.0)),
@@ -182,8 +176,6 @@ pub const FIGURES: &[Figure] = {
         figure(Lod, "fly_memory_growth", "×", AtMost(1.05), Some(1.0)),
         figure(Lod, "stroke_visible_ms", "ms", AtMost(5.0), Some(1.0)),
         figure(Lod, "world_growth", "×", AtMost(1.1), Some(1.0)),
-        figure(Lod, "lod_open_edges", "edges", AtMost(0.0), None),
-        figure(Lod, "lod_nonmanifold_edges", "edges", AtMost(0.0), None),
         figure(Particles, "particles_per_s", "M/s", AtLeast(150.0), Some(400.0)),
         figure(Particles, "particles_fell_through", "share", AtMost(0.01), Some(0.002)),
         figure(Particles, "burst_fell_through_cold", "share", AtMost(0.25), Some(0.1)),
@@ -197,13 +189,8 @@ pub const FIGURES: &[Figure] = {
         figure(Octree, "cluster2_kept", "share", AtMost(0.28), None),
         figure(Octree, "cluster4_kept", "share", AtMost(0.09), None),
         figure(Octree, "cluster_ns_triangle", "ns", AtMost(30.0), None),
-        figure(Octree, "cluster_vs_mip_error", "×", AtMost(0.7), Some(0.4)),
-        figure(Octree, "morph_median", "voxels", AtMost(0.02), Some(0.01)),
-        figure(Octree, "morph_p99", "voxels", AtMost(0.7), Some(0.3)),
-        figure(Octree, "morph_open_edges", "edges", AtMost(0.0), None),
         figure(Octree, "simplify_deviation", "×", AtMost(1.0), None),
         figure(Octree, "simplify_kept_quarter_voxel", "share", AtMost(0.13), Some(0.1)),
-        figure(Octree, "lock_cost", "×", AtMost(1.7), Some(1.25)),
         figure(Bodies, "connectivity_us", "µs", AtMost(300.0), Some(50.0)),
         figure(Bodies, "detach_ms", "ms", AtMost(50.0), Some(10.0)),
         figure(Front, "readme_first_dig_frame", "frame", AtMost(20.0), Some(5.0)),
@@ -223,10 +210,10 @@ pub const FIGURES: &[Figure] = {
     ]
 };
 
-/// The figure called `id`.
+/// Returns the figure `id`.
 ///
 /// # Panics
-/// If there is none: an area set a figure that nobody asked for.
+/// Panics if the id is unknown.
 pub fn find(id: &str) -> &'static Figure {
     let Some(figure) = FIGURES.iter().find(|figure| figure.id == id) else {
         panic!("there is no figure {id}");
@@ -247,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_number_keeps_no_bound() {
+    fn nan_keeps_no_bound() {
         assert!(!Bound::AtMost(1.0).holds(f64::NAN));
         assert!(!Bound::AtLeast(1.0).holds(f64::NAN));
         assert!(Bound::AtMost(0.0).holds(0.0));

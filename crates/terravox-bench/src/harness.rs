@@ -1,5 +1,5 @@
-//! Interleaved rounds: entrants take turns on the same items, in one process and
-//! on one thread, so that what the machine does meanwhile meets all of them alike.
+//! Interleaved rounds: entrants take turns on the same items, in one process and on one thread,
+//! so that other work on the machine affects all of them alike.
 //!
 //! Time is thread CPU time. Of each entrant and item the minimum and the median
 //! over the rounds are kept; an entrant's time is the sum over its items. The
@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use cpu_time::ThreadTime;
 
-/// How long a contest may go on.
+/// Limits of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Rounds that are run whatever they cost, the warm-up not counted.
@@ -25,7 +25,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What most contests use.
+    /// Budget of most contests.
     pub const fn seconds(seconds: f64) -> Budget {
         Budget { min_rounds: 5, max_rounds: 60, seconds, warm: false }
     }
@@ -66,7 +66,7 @@ impl<'a> Entrant<'a> {
     }
 }
 
-/// What an entrant needed for all items.
+/// Time of an entrant for all items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// The entrant's name.
@@ -127,7 +127,7 @@ pub fn repeat<T>(
 }
 
 /// One round: every item by every entrant of this round. Who begins changes from
-/// item to item, so that nobody always finds the item in the cache.
+/// item to item, so that no entrant always finds the item in the cache.
 fn play_round(round: usize, items: usize, warm: bool, entrants: &mut [Entrant<'_>]) {
     let count = entrants.len();
     for item in 0..items {

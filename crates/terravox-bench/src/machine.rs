@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! The machine on which figures are measured.
 
 use std::fmt;
 use std::process::Command;

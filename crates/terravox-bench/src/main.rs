@@ -1,4 +1,4 @@
-//! Measures terravox beside its peers: in one process, on one thread, in turns.
+//! Measures terravox and its peers in one process, on one thread, in turns.
 #![warn(missing_docs)]
 
 mod bodies;
@@ -16,6 +16,7 @@ mod octree;
 mod particles;
 mod report;
 mod storage;
+mod summary;
 mod worlds;
 
 use std::path::PathBuf;
@@ -23,39 +24,45 @@ use std::process::ExitCode;
 
 use figures::Area;
 use machine::Machine;
-use report::Report;
+use report::AreaReport;
 
 const USAGE: &str = "\
-usage: terravox-bench AREA [--json FILE] [--update DOCUMENT]
+usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA is storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front or all. PART is
-view, fly, far, speed, seam or closed of lod; speed, cluster, error, morph, simplify or borders of
-octree; frames, generators, bodies, saving, upload, place, shores or edit of front.
-Prints tables; --json writes the same rows to FILE; --update puts the tables into a Markdown
-DOCUMENT, such as docs/benchmarks.md; with --only, the lines of the figures that were measured.
-Real places are read from ../shared/data, or from where TERRAVOX_REAL_DATA points.
-soak lets bodies live on terrain that is edited at random for N seconds of their time (60)
-and counts what went wrong; it fails if anything did. The same seed (9) is the same soak.
+AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, or all
+PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
+      front: frames, generators, bodies, saving, upload, place, shores, edit
+
+Prints all tables.
+  --json FILE        write the same rows as JSON
+  --update DOCUMENT  write the figures between the marks of a Markdown document, such as
+                     docs/benchmarks.md; with --only, just the lines that were measured
+  --details FILE     write the tables behind the figures as Markdown
+Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
+soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
+60) and exits with 1 if any body is lost or wakes late. A seed (default 9) repeats a run.
 example: cargo run --release -p terravox-bench -- mesh --json mesh.json";
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Request {
     areas: Vec<Area>,
     json: Option<PathBuf>,
-    /// A document whose tables are to be brought up to date.
+    /// The document to update.
     update: Option<PathBuf>,
-    /// The one part of the area to measure.
+    /// The file for the tables behind the figures.
+    details: Option<PathBuf>,
+    /// The only part of the area to measure.
     only: Option<String>,
 }
 
-/// A part of an area, by name.
-type Part = (&'static str, fn(&mut Report));
+/// Name and measurement of a part of an area.
+type AreaPart = (&'static str, fn(&mut AreaReport));
 
-/// What can be measured by itself.
-fn parts(area: Area) -> &'static [Part] {
+/// Returns the parts of an area that can be measured by themselves.
+fn parts(area: Area) -> &'static [AreaPart] {
     match area {
         Area::Lod => lod::PARTS,
         Area::Octree => octree::PARTS,
@@ -89,7 +96,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Soaks for so many seconds, and prints what it counted.
+/// Runs the soak test and prints its counts.
 fn soak(arguments: &[String]) -> ExitCode {
     let (mut seconds, mut seed) = (60, 9);
     for pair in arguments.chunks(2) {
@@ -98,7 +105,7 @@ fn soak(arguments: &[String]) -> ExitCode {
             ("--seconds", Some(number)) => seconds = number,
             ("--seed", Some(number)) => seed = number,
             _ => {
-                eprintln!("soak takes --seconds N and --seed N, whole numbers\n\n{USAGE}");
+                eprintln!("soak takes --seconds N and --seed N, integers\n\n{USAGE}");
                 return ExitCode::from(2);
             }
         }
@@ -112,14 +119,19 @@ fn soak(arguments: &[String]) -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut areas, mut json, mut update, mut only) = (Vec::new(), None, None, None);
+    let (mut areas, mut only) = (Vec::new(), None);
+    let [mut json, mut update, mut details] = [const { None }; 3];
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "all" => areas.extend(Area::ALL),
-            "--json" | "--update" => {
+            "--json" | "--update" | "--details" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
-                let target = if argument == "--json" { &mut json } else { &mut update };
+                let target = match argument.as_str() {
+                    "--json" => &mut json,
+                    "--update" => &mut update,
+                    _ => &mut details,
+                };
                 *target = Some(PathBuf::from(file));
             }
             "--only" => {
@@ -127,24 +139,24 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             }
             other => match Area::ALL.into_iter().find(|area| area.name() == other) {
                 Some(area) => areas.push(area),
-                None => return Err(format!("unknown argument {other}")),
+                None => return Err(format!("unknown argument {other:?}")),
             },
         }
     }
     areas.dedup();
     if areas.is_empty() {
-        return Err("which area?".to_string());
+        return Err("no area given".to_string());
     }
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|(name, _)| *name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err("--only is for one area: lod, octree or front".to_string());
+            return Err("--only needs exactly one area: lod, octree or front".to_string());
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
         }
     }
-    Ok(Request { areas, json, update, only })
+    Ok(Request { areas, json, update, details, only })
 }
 
 fn run(request: &Request) -> Result<(), String> {
@@ -152,7 +164,7 @@ fn run(request: &Request) -> Result<(), String> {
     println!("{machine}");
     let mut reports = Vec::new();
     for &area in &request.areas {
-        let mut report = Report::new(area);
+        let mut report = AreaReport::new(area);
         match area {
             Area::Storage => storage::run(&mut report),
             Area::Mesh => mesh::run(&mut report),
@@ -170,11 +182,15 @@ fn run(request: &Request) -> Result<(), String> {
         print!("\n{}", report.text());
         reports.push(report);
     }
-    let short: usize = reports.iter().map(Report::short).sum();
-    println!("\n{short} figures short of their bound or not measured");
+    let short: usize = reports.iter().map(AreaReport::short).sum();
+    println!("\n{short} figures miss their bound or were not measured");
     if let Some(path) = &request.json {
         let json = format!("{:#}\n", report::json(&reports, &machine));
         std::fs::write(path, json).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    if let Some(path) = &request.details {
+        let details = markdown::details(&reports, &machine);
+        std::fs::write(path, details).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     if let Some(path) = &request.update {
         let error = |what: String| format!("{}: {what}", path.display());
@@ -198,18 +214,20 @@ mod tests {
     }
 
     #[test]
-    fn areas_and_a_json_file_are_understood() {
+    fn areas_and_files_are_parsed() {
         let request = parse(&words("mesh --json out.json")).unwrap();
         assert_eq!((request.areas, request.update), (vec![Area::Mesh], None));
         assert_eq!(request.json, Some("out.json".into()));
         let request = parse(&words("storage --update doc.md")).unwrap();
         assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
+        let request = parse(&words("edit --details tables.md")).unwrap();
+        assert_eq!(request.details, Some("tables.md".into()));
         assert_eq!(parse(&words("all")).unwrap().areas, Area::ALL);
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
-        assert_eq!(parse(&words("mesh --jsn x")), Err("unknown argument --jsn".to_string()));
+    fn unknown_arguments_are_named() {
+        assert_eq!(parse(&words("mesh --jsn x")), Err("unknown argument \"--jsn\"".to_string()));
         assert!(parse(&words("mesh --json")).is_err());
         assert!(parse(&words("octree --only fly")).is_err());
         assert!(parse(&words("mesh --only speed")).is_err());

@@ -1,51 +1,68 @@
-//! Puts measured tables into a Markdown document, between marks that stay in it:
-//! `<!-- begin NAME -->` and `<!-- end NAME -->`, a line each. The names are
-//! `storage-machine`, `storage-figures`, `storage-details`, `storage-peers`, and the
-//! same for the other areas. What is not between marks is left as it is.
+//! Writes measured tables into a Markdown document, between marks that stay in it:
+//! `<!-- begin NAME -->` and `<!-- end NAME -->`, a line each. The names are those of the
+//! areas, and `summary` for the table of all areas beside their peers. The rest of the
+//! document is left as it is.
 
 use crate::machine::Machine;
-use crate::report::{Report, Table};
+use crate::report::{AreaReport, Table};
+use crate::summary;
 
-/// `document` with the sections of all `reports` replaced.
+/// Returns `document` with the sections of all `reports`, and the summary, replaced.
 ///
 /// # Errors
-/// If a mark is missing.
-pub fn update(document: &str, reports: &[Report], machine: &Machine) -> Result<String, String> {
+/// Names a mark, or a figure of the summary, that the document lacks.
+pub fn update(document: &str, reports: &[AreaReport], machine: &Machine) -> Result<String, String> {
     let mut text = document.to_string();
     for report in reports {
-        let area = report.area.name();
-        let details: Vec<String> = report.detail_tables().iter().map(table).collect();
-        let peers: String = report.peer_wins().iter().map(|line| format!("- {line}\n")).collect();
-        for (part, content) in [
-            ("machine", format!("{machine}\n")),
-            ("figures", table(&report.figure_table())),
-            ("details", details.join("\n")),
-            ("peers", peers),
-        ] {
-            text = replace(&text, &format!("{area}-{part}"), &content)?;
-        }
+        text = replace_section(&text, report.area.name(), &section(report, machine))?;
     }
-    Ok(text)
+    update_summary(&text)
 }
 
-/// `document` with the lines of the figures that `report` has a value of replaced: the rest
-/// of the tables stays as another run left it.
+/// Machine, figures, and the cases in which a peer is better.
+fn section(report: &AreaReport, machine: &Machine) -> String {
+    let mut text = format!("{machine}\n\n{}", table(&report.figure_table()));
+    if !report.peer_wins().is_empty() {
+        text += "\nA peer is better at:\n\n";
+        text.extend(report.peer_wins().iter().map(|line| format!("- {line}\n")));
+    }
+    text
+}
+
+/// Returns `document` with the lines of the figures that `report` has measured, and the
+/// summary, replaced. The rest of the tables stays as another run left it.
 ///
 /// # Errors
-/// If the table has no line of such a figure.
-pub fn update_measured(document: &str, report: &Report) -> Result<String, String> {
+/// Names a figure that the document lacks.
+pub fn update_measured(document: &str, report: &AreaReport) -> Result<String, String> {
     let mut lines: Vec<String> = document.lines().map(String::from).collect();
     for cells in report.measured_lines() {
         let start = format!("| {} |", cells[0]);
-        let place = lines.iter_mut().find(|line| line.starts_with(&start));
-        let place = place.ok_or_else(|| format!("it has no line of the figure {}", cells[0]))?;
-        *place = table_line(&cells);
+        let line = lines.iter_mut().find(|line| line.starts_with(&start));
+        let line = line.ok_or_else(|| format!("it has no line of the figure {}", cells[0]))?;
+        *line = table_line(&cells);
     }
-    Ok(lines.join("\n") + "\n")
+    update_summary(&(lines.join("\n") + "\n"))
 }
 
-/// Replaces what stands between the marks of section `name`.
-fn replace(document: &str, name: &str, content: &str) -> Result<String, String> {
+fn update_summary(document: &str) -> Result<String, String> {
+    replace_section(document, "summary", &summary::table(document)?)
+}
+
+/// Returns the detail tables of all `reports`, as a document of their own.
+pub fn details(reports: &[AreaReport], machine: &Machine) -> String {
+    let mut text = format!("# Details of the benchmarks\n\n{machine}\n");
+    for report in reports {
+        text += &format!("\n## {}\n", report.area.name());
+        for detail in report.detail_tables() {
+            text += &format!("\n{}", table(&detail));
+        }
+    }
+    text
+}
+
+/// Replaces the content of the section `name`.
+fn replace_section(document: &str, name: &str, content: &str) -> Result<String, String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let parts = document.split_once(&begin).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(&end)?;
@@ -73,43 +90,64 @@ fn table_line(cells: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Area;
+    use crate::figures::{Area, FIGURES};
 
-    fn document() -> String {
-        let sections = ["machine", "figures", "details", "peers"];
-        let section = |name: &str| {
-            format!("# {name}\n<!-- begin mesh-{name} -->\nstale\n<!-- end mesh-{name} -->\n")
-        };
-        sections.map(section).concat()
-    }
+    const DOCUMENT: &str = include_str!("../../../docs/benchmarks.md");
 
     #[test]
-    fn only_what_is_between_the_marks_changes_and_again_gives_the_same() {
-        let mut report = Report::new(Area::Mesh);
+    fn only_the_sections_change_and_a_second_update_changes_nothing() {
+        let mut report = AreaReport::new(Area::Mesh);
         report.set("mesh_open_edges", 7.0, "a | b");
+        report.set_ratio("mesh_default_64_vs_fsn", 0.5, 6.0, "");
         let (reports, machine) = ([report], Machine::this());
-        let new = update(&document(), &reports, &machine).unwrap();
-        assert!(!new.contains("stale") && new.starts_with("# machine\n"));
+        let new = update(DOCUMENT, &reports, &machine).unwrap();
         let line = new.lines().find(|line| line.starts_with("| mesh_open_edges")).unwrap();
         assert!(line.contains("| 7 |") && line.contains("a \\| b"), "{line}");
+        assert!(new.contains("| 3 ns/voxel | fast-surface-nets 6 ns/voxel | 2.00 |"));
+        let prose = |text: &str| {
+            let lines = text.lines().filter(|line| !line.starts_with(['|', '-']));
+            lines.filter(|line| !line.contains("; load ")).map(String::from).collect::<Vec<_>>()
+        };
+        let before = prose(DOCUMENT).into_iter().filter(|line| !line.starts_with("A peer is"));
+        let after = prose(&new).into_iter().filter(|line| !line.starts_with("A peer is"));
+        let written = |line: &String| !line.is_empty();
+        assert!(before.filter(written).eq(after.filter(written)));
         assert_eq!(update(&new, &reports, &machine).unwrap(), new);
     }
 
     #[test]
-    fn measured_lines_change_alone_and_one_that_is_not_there_is_named() {
-        let mut report = Report::new(Area::Mesh);
+    fn measured_lines_and_the_summary_change_alone_and_a_missing_line_is_named() {
+        let mut report = AreaReport::new(Area::Mesh);
         report.set("mesh_open_edges", 7.0, "a | b");
-        let old = "# A\n| mesh_open_edges | 8 | old |\n| mesh_reversed_share | 1 |\nend\n";
-        let new = update_measured(old, &report).unwrap();
-        let lines: Vec<&str> = new.lines().collect();
-        assert!(lines[1].starts_with("| mesh_open_edges | 7 |") && lines[1].contains("a \\| b"));
-        assert_eq!((lines[0], lines[2], lines[3]), ("# A", "| mesh_reversed_share | 1 |", "end"));
+        let new = update_measured(DOCUMENT, &report).unwrap();
+        let differ: Vec<_> =
+            DOCUMENT.lines().zip(new.lines()).filter(|(old, new)| old != new).collect();
+        let [(_, line)] = differ[..] else { panic!("{differ:?}") };
+        assert!(line.starts_with("| mesh_open_edges | 7 |") && line.contains("a \\| b"), "{line}");
         assert!(update_measured("nothing", &report).unwrap_err().contains("mesh_open_edges"));
     }
 
     #[test]
     fn a_missing_section_is_named() {
-        let error = update("nothing", &[Report::new(Area::Storage)], &Machine::this());
-        assert!(error.unwrap_err().contains("storage-machine"));
+        let error = update("nothing", &[AreaReport::new(Area::Storage)], &Machine::this());
+        assert!(error.unwrap_err().contains("storage"));
+    }
+
+    #[test]
+    fn the_document_has_all_figures_and_a_summary_in_step() {
+        for figure in FIGURES {
+            let start = format!("| {} |", figure.id);
+            assert!(DOCUMENT.lines().any(|line| line.starts_with(&start)), "{}", figure.id);
+        }
+        assert_eq!(update_summary(DOCUMENT).as_deref(), Ok(DOCUMENT));
+    }
+
+    #[test]
+    fn details_are_a_document_with_a_heading_per_area() {
+        let mut report = AreaReport::new(Area::Edit);
+        report.details("strokes", vec![crate::report::detail("undo", 2.0, "ms")]);
+        let text = details(&[report], &Machine::this());
+        assert!(text.contains("\n## edit\n\n| strokes | value |"), "{text}");
+        assert!(text.contains("| undo | 2 | ms |"), "{text}");
     }
 }

@@ -1,5 +1,4 @@
-//! What a run found: the figures, the details beside them, and the words about
-//! what was not measured; as a table for people and as JSON for machines.
+//! The results of a run: figures, details and reasons for missing values, as tables and as JSON.
 
 use std::fmt::Write as _;
 
@@ -10,18 +9,18 @@ use crate::machine::Machine;
 
 /// A measured value.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ReportRow {
     /// Figure id, or the name of a detail.
     pub id: String,
-    /// What the bound is about.
+    /// The measured value.
     pub value: f64,
     /// Unit of `value`.
     pub unit: &'static str,
-    /// What a peer, or the definition, gave.
+    /// Value of a peer, or of a definition.
     pub baseline: Option<f64>,
     /// Ours divided by the baseline, both in the baseline's unit.
     pub ratio: Option<f64>,
-    /// What the table adds in words.
+    /// Remarks.
     pub note: String,
 }
 
@@ -34,39 +33,39 @@ pub enum Better {
     More,
 }
 
-/// A table's cells by lines, the head first.
+/// Cells of a table by lines, headings first.
 pub type Table = Vec<Vec<String>>;
 
-/// Everything that a run found about one area.
-pub struct Report {
-    /// Whose figures these are.
+/// The results of one area.
+pub struct AreaReport {
+    /// The area.
     pub area: Area,
-    rows: Vec<Row>,
-    details: Vec<(String, Vec<Row>)>,
-    /// Where a peer does better than we, a line each.
+    rows: Vec<ReportRow>,
+    details: Vec<(String, Vec<ReportRow>)>,
+    /// Cases in which a peer is better, a line each.
     peer_wins: Vec<String>,
-    /// (figure, why it was not measured).
+    /// Figures without a value, and the reasons.
     missing: Vec<(&'static str, String)>,
 }
 
-impl Report {
-    /// Nothing found yet.
-    pub fn new(area: Area) -> Report {
+impl AreaReport {
+    /// Returns an empty report.
+    pub fn new(area: Area) -> AreaReport {
         let (rows, details, peer_wins, missing) = Default::default();
-        Report { area, rows, details, peer_wins, missing }
+        AreaReport { area, rows, details, peer_wins, missing }
     }
 
-    /// Sets the value of a figure, `baseline` and `ratio` being unknown.
+    /// Sets the value of a figure without a baseline.
     pub fn set(&mut self, id: &str, value: f64, note: impl Into<String>) {
         self.set_against(id, value, None, None, note);
     }
 
-    /// Sets the value of a figure that is itself the ratio to `baseline`.
+    /// Sets the value of a figure that is a ratio to `baseline`.
     pub fn set_ratio(&mut self, id: &str, ratio: f64, baseline: f64, note: impl Into<String>) {
         self.set_against(id, ratio, Some(baseline), Some(ratio), note);
     }
 
-    /// Sets the value of a figure beside what a peer gave, in the same unit.
+    /// Sets the value of a figure and that of a peer in the same unit.
     pub fn set_beside(&mut self, id: &str, value: f64, peer: f64, note: impl Into<String>) {
         self.set_against(id, value, Some(peer), Some(value / peer), note);
     }
@@ -83,20 +82,20 @@ impl Report {
         assert_eq!(figure.area, self.area, "{id} belongs to another area");
         assert!(self.row(id).is_none(), "{id} is measured twice");
         let (id, unit, note) = (id.to_string(), figure.unit, note.into());
-        self.rows.push(Row { id, value, unit, baseline, ratio, note });
+        self.rows.push(ReportRow { id, value, unit, baseline, ratio, note });
     }
 
-    /// Says why a figure has no value.
+    /// Records why a figure has no value.
     pub fn not_measured(&mut self, id: &str, why: impl Into<String>) {
         self.missing.push((figures::find(id).id, why.into()));
     }
 
     /// Adds a table of details.
-    pub fn details(&mut self, title: impl Into<String>, rows: Vec<Row>) {
+    pub fn details(&mut self, title: impl Into<String>, rows: Vec<ReportRow>) {
         self.details.push((title.into(), rows));
     }
 
-    /// Compares us with a peer at `what`, and remembers it if the peer does better.
+    /// Compares our value with a peer's; records the case if the peer is better.
     pub fn compare(
         &mut self,
         what: &str,
@@ -116,7 +115,7 @@ impl Report {
         }
     }
 
-    fn row(&self, id: &str) -> Option<&Row> {
+    fn row(&self, id: &str) -> Option<&ReportRow> {
         self.rows.iter().find(|row| row.id == id)
     }
 
@@ -125,13 +124,13 @@ impl Report {
         FIGURES.iter().filter(move |figure| figure.area == area)
     }
 
-    /// Number of figures that have a value outside their bound, or none.
+    /// Returns the number of figures outside their bound or without a value.
     pub fn short(&self) -> usize {
         let holds = |f: &Figure| self.row(f.id).is_some_and(|row| f.bound.holds(row.value));
         self.figures().filter(|figure| !holds(figure)).count()
     }
 
-    /// The figures with their bounds, a line each.
+    /// Returns the figures with their bounds, a line each.
     pub fn figure_table(&self) -> Table {
         let head = ["figure", "value", "unit", "must", "aim", "", "baseline", "ratio", "note"];
         let mut table = vec![head.map(String::from).to_vec()];
@@ -139,15 +138,15 @@ impl Report {
         table
     }
 
-    /// The lines of the figures that have a value.
+    /// Returns the lines of the figures that have a value.
     pub fn measured_lines(&self) -> impl Iterator<Item = Vec<String>> {
         let measured = self.figures().filter(|figure| self.row(figure.id).is_some());
         measured.map(|figure| self.figure_cells(figure))
     }
 
-    /// The tables of details, each with its title as the first head.
+    /// Returns the tables of details, each with its title as the first heading.
     pub fn detail_tables(&self) -> Vec<Table> {
-        let table = |(title, rows): &(String, Vec<Row>)| {
+        let table = |(title, rows): &(String, Vec<ReportRow>)| {
             let head = [title.as_str(), "value", "unit", "baseline", "ratio", "note"];
             let mut table = vec![head.map(String::from).to_vec()];
             table.extend(rows.iter().map(detail_cells));
@@ -156,12 +155,12 @@ impl Report {
         self.details.iter().map(table).collect()
     }
 
-    /// Where a peer did better than we, a line each.
+    /// Returns the cases in which a peer is better, a line each.
     pub fn peer_wins(&self) -> &[String] {
         &self.peer_wins
     }
 
-    /// The whole report for a terminal.
+    /// Returns the report for a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         write_table(&mut text, &self.figure_table());
@@ -169,12 +168,12 @@ impl Report {
             text.push('\n');
             write_table(&mut text, &table);
         }
-        text.push_str("\nwhere a peer wins\n");
+        text.push_str("\na peer is better at\n");
         for line in &self.peer_wins {
             let _ = writeln!(text, "  {line}");
         }
         if self.peer_wins.is_empty() {
-            text.push_str("  nowhere in this run\n");
+            text.push_str("  nothing in this run\n");
         }
         text
     }
@@ -188,7 +187,7 @@ impl Report {
         let (id, unit) = (figure.id.to_string(), figure.unit.to_string());
         let Some(row) = self.row(figure.id) else {
             let why = self.missing.iter().find(|(id, _)| *id == figure.id);
-            let why = why.map_or("nothing measured it", |(_, why)| why).to_string();
+            let why = why.map_or("not measured", |(_, why)| why).to_string();
             let none = String::new;
             return vec![id, "–".into(), unit, must, aim, "?".into(), none(), none(), why];
         };
@@ -203,16 +202,16 @@ impl Report {
             return row_json(row);
         }
         let why = self.missing.iter().find(|(id, _)| *id == figure.id);
-        let why = why.map_or("nothing measured it", |(_, why)| why);
+        let why = why.map_or("not measured", |(_, why)| why);
         json!({"id": figure.id, "value": null, "unit": figure.unit, "baseline": null,
             "ratio": null, "note": why})
     }
 }
 
-/// Reports as JSON: `rows` has exactly the figures of their areas, those without a
-/// value as null with a `note` that says why.
-pub fn json(reports: &[Report], machine: &Machine) -> Value {
-    let figures = |report: &Report| -> Vec<Value> {
+/// Returns reports as JSON: `rows` has exactly the figures of their areas; those without a value
+/// are null, with the reason in `note`.
+pub fn json(reports: &[AreaReport], machine: &Machine) -> Value {
+    let figures = |report: &AreaReport| -> Vec<Value> {
         report.figures().map(|figure| report.figure_json(figure)).collect()
     };
     let rows: Vec<Value> = reports.iter().flat_map(figures).collect();
@@ -226,12 +225,12 @@ pub fn json(reports: &[Report], machine: &Machine) -> Value {
     json!({"machine": machine.json(), "rows": rows, "details": details, "peer_wins": peer_wins})
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(row: &ReportRow) -> Value {
     json!({"id": row.id, "value": row.value, "unit": row.unit, "baseline": row.baseline,
         "ratio": row.ratio, "note": row.note})
 }
 
-fn detail_cells(row: &Row) -> Vec<String> {
+fn detail_cells(row: &ReportRow) -> Vec<String> {
     let (baseline, ratio) = (optional(row.baseline), optional(row.ratio));
     vec![row.id.clone(), number(row.value), row.unit.into(), baseline, ratio, row.note.clone()]
 }
@@ -240,8 +239,8 @@ fn optional(value: Option<f64>) -> String {
     value.map_or(String::new(), number)
 }
 
-/// Three significant digits, whole numbers whole.
-fn number(value: f64) -> String {
+/// Formats three significant digits; integers in full.
+pub fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value}");
     }
@@ -250,7 +249,7 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Columns padded to their widest cell; the last one is not.
+/// Writes columns padded to their widest cell, except the last.
 fn write_table(text: &mut String, table: &[Vec<String>]) {
     let columns = table[0].len();
     let width = |c: usize| table.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
@@ -271,20 +270,20 @@ fn write_table(text: &mut String, table: &[Vec<String>]) {
 }
 
 /// A detail without a baseline.
-pub fn detail(id: impl Into<String>, value: f64, unit: &'static str) -> Row {
-    Row { id: id.into(), value, unit, baseline: None, ratio: None, note: String::new() }
+pub fn detail(id: impl Into<String>, value: f64, unit: &'static str) -> ReportRow {
+    ReportRow { id: id.into(), value, unit, baseline: None, ratio: None, note: String::new() }
 }
 
-impl Row {
+impl ReportRow {
     /// Adds a baseline in the same unit, and the ratio to it.
-    pub fn beside(mut self, baseline: f64) -> Row {
+    pub fn beside(mut self, baseline: f64) -> ReportRow {
         self.baseline = Some(baseline);
         self.ratio = Some(self.value / baseline);
         self
     }
 
     /// Adds words.
-    pub fn note(mut self, note: impl Into<String>) -> Row {
+    pub fn note(mut self, note: impl Into<String>) -> ReportRow {
         self.note = note.into();
         self
     }
@@ -296,11 +295,11 @@ mod tests {
 
     #[test]
     fn json_has_every_figure_of_the_area_and_nulls_what_was_not_measured() {
-        let mut report = Report::new(Area::Storage);
+        let mut report = AreaReport::new(Area::Storage);
         report.set_ratio("row_read_ratio", 1.25, 9.0, "of GB/s");
         report.not_measured("snapshot_us", "no clock");
         assert_eq!(report.short(), report.figures().count() - 1);
-        let reports = [report, Report::new(Area::Mesh)];
+        let reports = [report, AreaReport::new(Area::Mesh)];
         let count: usize = reports.iter().map(|report| report.figures().count()).sum();
         let json = json(&reports, &Machine::this());
         let rows = json["rows"].as_array().unwrap();
@@ -313,19 +312,19 @@ mod tests {
 
     #[test]
     fn the_table_says_what_falls_short_and_what_is_missing() {
-        let mut report = Report::new(Area::Mesh);
+        let mut report = AreaReport::new(Area::Mesh);
         report.set("mesh_open_edges", 3.0, "");
-        report.not_measured("caves_crossed_runs", "no real places");
+        report.not_measured("mesh_empty_block", "no real places");
         let text = report.text();
         let line = |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap();
         assert!(line("mesh_open_edges").contains("SHORT"));
-        assert!(line("caves_crossed_runs").contains("no real places"));
+        assert!(line("mesh_empty_block").contains("no real places"));
         assert!(!text.contains("snapshot_us"));
     }
 
     #[test]
     fn a_peer_that_does_better_is_named_and_one_that_does_not_is_not() {
-        let mut report = Report::new(Area::Mesh);
+        let mut report = AreaReport::new(Area::Mesh);
         report.compare("time", "ns", Better::Less, 2.0, ("quick", 1.5));
         report.compare("time", "ns", Better::Less, 2.0, ("slow", 2.5));
         report.compare("bandwidth", "GB/s", Better::More, 2.0, ("broad", 3.0));

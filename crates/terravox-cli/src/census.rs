@@ -1,4 +1,4 @@
-//! What a world holds, counted.
+//! Counts of chunks, cells and materials of a world.
 
 use crate::console::Console;
 use crate::report::{Report, grouped, size};
@@ -11,7 +11,7 @@ use terravox::voxel::{AIR, DenseBox, NotHeld, Snapshot};
 pub struct Census {
     /// Listed chunks.
     pub chunks: u64,
-    /// Those of them that are one material.
+    /// Chunks of one material.
     pub uniform_chunks: u64,
     /// Cells that are not air.
     pub cells: u64,
@@ -24,7 +24,7 @@ pub struct Census {
 }
 
 impl Default for Census {
-    /// Of an empty world.
+    /// The counts of an empty world.
     fn default() -> Census {
         let materials = Box::new([0; 256]);
         Census { chunks: 0, uniform_chunks: 0, cells: 0, wet_cells: 0, materials, memory_bytes: 0 }
@@ -32,7 +32,7 @@ impl Default for Census {
 }
 
 impl Census {
-    /// Adds what another part of the world holds.
+    /// Adds the counts of another part of the world.
     pub fn add(&mut self, other: &Census) {
         self.chunks += other.chunks;
         self.uniform_chunks += other.uniform_chunks;
@@ -81,8 +81,8 @@ impl Census {
         })
     }
 
-    /// Bytes a cell that is not air.
-    pub fn bytes_a_cell(&self, bytes: u64) -> f64 {
+    /// Returns bytes per cell that is not air.
+    pub fn bytes_per_cell(&self, bytes: u64) -> f64 {
         bytes as f64 / self.cells.max(1) as f64
     }
 
@@ -96,15 +96,15 @@ impl Census {
         self.add_bytes("memory", "in memory", self.memory_bytes, report);
     }
 
-    /// Adds a number of bytes, and how many that are a cell, to a report.
+    /// Adds a number of bytes, and bytes per cell, to a report.
     pub fn add_bytes(&self, key: &str, label: &str, bytes: u64, report: &mut Report) {
-        let a_cell = self.bytes_a_cell(bytes);
+        let a_cell = self.bytes_per_cell(bytes);
         let text = format!("{}, {a_cell:.3} bytes a cell", size(bytes));
         report.line(&format!("{key}_bytes"), label, text, json!(bytes));
         report.hidden(&format!("{key}_bytes_a_cell"), (a_cell * 1e4).round() / 1e4);
     }
 
-    /// Adds the materials, commonest first, to a report.
+    /// Adds the materials, most common first, to a report.
     pub fn add_materials(&self, snapshot: &Snapshot, report: &mut Report) {
         let mut found: Vec<(u64, u8)> = (AIR + 1..=255)
             .map(|id| (self.materials[usize::from(id)], id))

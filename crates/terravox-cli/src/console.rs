@@ -1,6 +1,6 @@
-//! What goes to the terminal while a command runs, and its report at the end.
+//! Progress on the terminal while a command runs, and its report at the end.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -9,10 +9,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Work that is done sooner shows no bar.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// Shorter work shows no progress.
+const PROGRESS_DELAY: Duration = Duration::from_millis(700);
 
-/// Where progress and reports go.
+/// Destination of progress and reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     json: bool,
@@ -26,7 +26,7 @@ impl Console {
         Console { json, bars: std::io::stderr().is_terminal() }
     }
 
-    /// A bar for `steps` steps of something; it shows when the work takes long.
+    /// Returns a progress bar of `steps` steps; it shows once the work takes long.
     pub fn bar(&self, what: &str, steps: usize) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
         let template = "{msg:10} {wide_bar} {percent:>3} %  {elapsed}, {eta} left";
@@ -38,7 +38,7 @@ impl Console {
         Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
     }
 
-    /// A count of `unit`, of which nobody knows how many there will be.
+    /// Returns a counter of `unit`, for an unknown number of steps.
     pub fn counter(&self, what: &str, unit: &str) -> Bar {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let template = format!("{{msg:10}} {{pos}} {unit}  {{elapsed}}");
@@ -49,17 +49,17 @@ impl Console {
         Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
     }
 
-    /// A sign that work without steps goes on, such as bringing a file to disk; it shows when
-    /// that takes long.
-    pub fn busy(&self, what: &str) -> Option<Busy> {
-        self.bars.then(|| Busy::new(what.to_owned()))
+    /// Returns a spinner for work without steps, such as syncing a file; it shows once the work
+    /// takes long.
+    pub fn busy(&self, what: &str) -> Option<Spinner> {
+        self.bars.then(|| Spinner::new(what.to_owned()))
     }
 
-    /// Prints the report of a command. A reader that went away is not an error.
+    /// Prints the report of a command. A closed pipe is not an error.
     ///
     /// # Errors
     /// If standard output cannot be written for another reason.
-    pub fn finish(&self, report: &Report) -> Outcome<()> {
+    pub fn finish(&self, report: &Report) -> CliResult<()> {
         let text = if self.json { format!("{}\n", report.json()) } else { report.text() };
         let mut out = std::io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -71,19 +71,18 @@ impl Console {
     }
 }
 
-/// A sign that something goes on, of which nobody knows how far it is; it goes when it is
-/// dropped.
-pub struct Busy {
+/// A spinner; dropping it removes it.
+pub struct Spinner {
     /// Dropped to end the thread that draws.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Busy {
-    fn new(what: String) -> Busy {
+impl Spinner {
+    fn new(what: String) -> Spinner {
         let (end, ended) = channel::<()>();
         let draw = move || {
-            if ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(PROGRESS_DELAY) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let target = ProgressDrawTarget::stderr_with_hz(8);
@@ -98,42 +97,42 @@ impl Busy {
             bar.finish_and_clear();
         };
         let thread = std::thread::Builder::new().spawn(draw).ok();
-        Busy { end: Some(end), thread }
+        Spinner { end: Some(end), thread }
     }
 }
 
-impl Drop for Busy {
+impl Drop for Spinner {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // A sign that could not be drawn is no reason to fail.
+            // A spinner that cannot be drawn is no reason to fail.
             let _ = thread.join();
         }
     }
 }
 
-/// A progress bar that any thread may move.
+/// A progress bar that any thread may advance.
 pub struct Bar {
     bar: ProgressBar,
     start: Instant,
-    /// Whether it waits to be shown.
+    /// Whether it is still hidden.
     show: AtomicBool,
 }
 
 impl Bar {
-    /// One step further.
+    /// Advances by one step.
     pub fn step(&self) {
         self.bar.inc(1);
         self.show_if_due();
     }
 
-    /// So many steps further.
+    /// Advances by a number of steps.
     pub fn add(&self, steps: usize) {
         self.bar.inc(steps as u64);
         self.show_if_due();
     }
 
-    /// `done` of `all` steps.
+    /// Sets the position: `done` of `all` steps.
     pub fn set(&self, done: usize, all: usize) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done.min(all) as u64);
@@ -141,7 +140,7 @@ impl Bar {
     }
 
     fn show_if_due(&self) {
-        if self.start.elapsed() > PATIENCE && self.show.swap(false, Ordering::Relaxed) {
+        if self.start.elapsed() > PROGRESS_DELAY && self.show.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
         }
     }

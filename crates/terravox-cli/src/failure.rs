@@ -1,41 +1,41 @@
-//! The one line that a user sees when something cannot be done, and its JSON form.
+//! The one line that a user sees when a command fails, and its JSON form.
 
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a command failed: one line that names the file, says what is wrong and, where it
-/// is not plain, what to do.
+/// Why a command failed: one line that names the file, the problem and, unless obvious, the
+/// remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     line: String,
-    /// The file that it is about.
+    /// The file that the failure is about.
     file: Option<PathBuf>,
 }
 
 /// The result of a command or a step of one.
-pub type Outcome<T> = Result<T, Failure>;
+pub type CliResult<T> = Result<T, Failure>;
 
 impl Failure {
-    /// A failure that is about a file.
+    /// Returns a failure about a file.
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
         let line = one_line(&format!("{}: {what}", path.display()));
         Failure { line, file: Some(path.to_owned()) }
     }
 
-    /// Any other failure.
+    /// Returns any other failure.
     pub fn new(what: impl fmt::Display) -> Failure {
         Failure { line: one_line(&what.to_string()), file: None }
     }
 
-    /// One JSON object: `command` (null if none was recognised), `error` (the line), `file`
+    /// Returns one JSON object: `command` (null if none was recognised), `error` (the line), `file`
     /// (null if it is not about one) and `exit_code`.
     pub fn json(&self, command: Option<&str>, exit_code: u8) -> Value {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         json!({ "command": command, "error": self.line, "file": file, "exit_code": exit_code })
     }
 
-    /// For `map_err`: a failure that is about `path`.
+    /// For `map_err`: a failure about `path`.
     pub fn at<E: fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
         move |error| Failure::of(path, error)
     }
@@ -47,8 +47,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// `text` on one line, and nothing in it that a terminal would act on: names of files
-/// and text out of damaged files can hold anything.
+/// Returns `text` on one line without control characters: names of files and text from
+/// damaged files can hold anything.
 fn one_line(text: &str) -> String {
     let line = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     line.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")

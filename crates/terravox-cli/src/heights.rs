@@ -1,10 +1,10 @@
-//! Heightmaps: metres of the command line to voxels and back, and worlds that are made piece
-//! by piece since they are larger than memory.
+//! Importing heightmaps: metres of the command line to voxels and back, and worlds larger than
+//! memory, piece by piece.
 
-use crate::args::Heightmap;
+use crate::args::HeightmapArgs;
 use crate::census::Census;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::world::{World, store_failure};
 use rayon::prelude::*;
 use std::fs;
@@ -19,29 +19,29 @@ use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 
 /// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces
 /// write to one coarse block, and small enough that two of them take little memory.
-const PIECE: i32 = 16;
+const PIECE_COLUMNS: i32 = 16;
 
-/// What samples a file has.
+/// The format of a heightmap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HeightmapFormat {
     /// A PNG.
     Png,
-    /// 16 bits each, little-endian, without a header.
+    /// Samples of 16 bits, little-endian, without a header.
     Raw,
 }
 
-impl Kind {
-    /// The kind of a file by its extension and first bytes, if it is a heightmap.
-    pub fn of(extension: &str, start: &[u8]) -> Option<Kind> {
+impl HeightmapFormat {
+    /// Returns the format by extension and first bytes; `None` if the file is no heightmap.
+    pub fn of(extension: &str, start: &[u8]) -> Option<HeightmapFormat> {
         match extension {
-            "raw" | "r16" => Some(Kind::Raw),
-            "png" => Some(Kind::Png),
-            _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(Kind::Png),
+            "raw" | "r16" => Some(HeightmapFormat::Raw),
+            "png" => Some(HeightmapFormat::Png),
+            _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(HeightmapFormat::Png),
         }
     }
 }
 
-/// Makes a whole world in memory.
+/// Imports a heightmap into memory.
 ///
 /// # Errors
 /// If the file is damaged or no heightmap, an option is out of range, or the world does not
@@ -49,10 +49,10 @@ impl Kind {
 pub fn import(
     path: &Path,
     bytes: Vec<u8>,
-    kind: Kind,
-    options: &Heightmap,
+    kind: HeightmapFormat,
+    options: &HeightmapArgs,
     console: &Console,
-) -> Outcome<World> {
+) -> CliResult<World> {
     let info = info(options);
     let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
     let heights = read(bytes, kind, options).map_err(explain)?;
@@ -72,27 +72,27 @@ pub fn import(
     })
 }
 
-/// A world that was made piece by piece.
-pub struct Streamed {
-    /// What is in it.
+/// A world that was imported piece by piece.
+pub struct StreamedImport {
+    /// Counts of its cells.
     pub census: Census,
     /// Length of its file.
     pub file_bytes: u64,
 }
 
-/// Makes a world file piece by piece: pieces are made on all threads while the one before is
-/// written. Memory holds the samples and two pieces, however large the world.
+/// Imports a heightmap into a world file piece by piece: a piece is built on all threads while
+/// the one before is written. Memory holds the samples and two pieces, whatever the size.
 ///
 /// # Errors
 /// As [`import`], but for its size; and if the world cannot be written.
 pub fn stream(
     path: &Path,
     bytes: Vec<u8>,
-    kind: Kind,
-    options: &Heightmap,
+    kind: HeightmapFormat,
+    options: &HeightmapArgs,
     target: (&Path, Overwrite),
     console: &Console,
-) -> Outcome<Streamed> {
+) -> CliResult<StreamedImport> {
     let info = info(options);
     let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
     let heights = read(bytes, kind, options).map_err(explain)?;
@@ -121,14 +121,14 @@ pub fn stream(
     drop(draft.finish().map_err(store_failure)?);
     drop(busy);
     let file_bytes = fs::metadata(target.0).map_err(Failure::at(target.0))?.len();
-    Ok(Streamed { census, file_bytes })
+    Ok(StreamedImport { census, file_bytes })
 }
 
-/// Chunk columns in squares, those that share coarse blocks one after the other.
+/// Returns the chunk columns in squares, in Morton order, so that squares that share coarse
+/// blocks follow each other.
 fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
-    let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE), z.div_euclid(PIECE)];
+    let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE_COLUMNS), z.div_euclid(PIECE_COLUMNS)];
     let mut columns = relief.chunk_columns();
-    // The Morton number of the square.
     let order = |column: [i32; 2]| {
         let [x, z] = square(column).map(|v| (v + (1 << 24)) as u64);
         let bit = |value: u64, bit: u32| (value >> bit) & 1;
@@ -146,30 +146,34 @@ fn make(relief: &HeightmapRelief, columns: &[[i32; 2]], materials: &MaterialTabl
     let mut uniform = DenseBox::default();
     for chunk in made.iter().flatten() {
         let done = grid.write(chunk.cells(&mut uniform));
-        assert!(done.is_ok(), "a whole chunk can always be written");
+        assert!(done.is_ok(), "whole chunks can always be written");
     }
     grid
 }
 
-fn write(draft: &Draft, grid: &VoxelGrid) -> Outcome<()> {
+fn write(draft: &Draft, grid: &VoxelGrid) -> CliResult<()> {
     draft.write_all(grid.as_snapshot(), |_, _| ()).map(drop).map_err(store_failure)
 }
 
-fn info(options: &Heightmap) -> WorldInfo {
+fn info(options: &HeightmapArgs) -> WorldInfo {
     WorldInfo { voxel_size_m: options.voxel_size.unwrap_or(1.0), ..WorldInfo::default() }
 }
 
-fn read(bytes: Vec<u8>, kind: Kind, options: &Heightmap) -> Result<Heights, HeightmapError> {
+fn read(
+    bytes: Vec<u8>,
+    kind: HeightmapFormat,
+    options: &HeightmapArgs,
+) -> Result<Heights, HeightmapError> {
     let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
     let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
     match kind {
-        Kind::Png => heightmap::read_png(&bytes, colours),
-        Kind::Raw => heightmap::read_raw_u16(&bytes, size),
+        HeightmapFormat::Png => heightmap::read_png(&bytes, colours),
+        HeightmapFormat::Raw => heightmap::read_raw_u16(&bytes, size),
     }
 }
 
-/// Metres of the command line to voxels.
-fn in_voxels(heights: &Heights, options: &Heightmap, voxel: f64) -> HeightmapOptions {
+/// Converts metres of the command line to voxels.
+fn in_voxels(heights: &Heights, options: &HeightmapArgs, voxel: f64) -> HeightmapOptions {
     let defaults = HeightmapOptions::default();
     let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
     let [low, high] = heights.range().map(f64::from);
@@ -191,12 +195,12 @@ fn in_voxels(heights: &Heights, options: &Heightmap, voxel: f64) -> HeightmapOpt
     }
 }
 
-/// What is wrong, in metres and by the names of the command line.
+/// Formats an error in metres and with the options of the command line.
 fn explained(error: &HeightmapError, voxel: f64) -> String {
     let metres = |voxels: f64| metres(voxels * voxel);
     match error {
         HeightmapError::Colours { .. } => {
-            format!("{error}; import --luma takes their brightness as height")
+            format!("{error}; pass --luma to import their luminance as height")
         }
         HeightmapError::RawSize { .. } | HeightmapError::RawNotSquare { .. } => {
             format!("{error} (import --width SAMPLES --height ROWS)")
@@ -210,8 +214,8 @@ fn explained(error: &HeightmapError, voxel: f64) -> String {
             )
         }
         HeightmapError::TooManyChunks { chunks } => format!(
-            "the world would have {chunks} chunks, more than fit in memory; make a file of it \
-             first, piece by piece: terravox import"
+            "the world would have {chunks} chunks, more than fit in memory; import it to a \
+             file first, piece by piece: terravox import"
         ),
         HeightmapError::OutOfRange { option, value, low, high } => {
             let flag = match *option {
@@ -236,7 +240,7 @@ fn explained(error: &HeightmapError, voxel: f64) -> String {
     }
 }
 
-/// A length with at most six digits that count.
+/// Formats a length with at most six significant digits.
 fn metres(length: f64) -> String {
     if length == 0.0 || !length.is_finite() {
         return length.to_string();
@@ -252,15 +256,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_range_is_said_in_metres() {
+    fn values_out_of_range_are_reported_in_metres() {
         let wrong = |scale, vertical, depth, voxel| {
             let heights = Heights::new([2, 2], vec![0.0, 0.1, 0.5, 1.0]).expect("heights");
-            let options = Heightmap {
+            let options = HeightmapArgs {
                 scale: Some(scale),
                 vertical_scale: Some(vertical),
                 depth: Some(depth),
                 voxel_size: Some(voxel),
-                ..Heightmap::default()
+                ..HeightmapArgs::default()
             };
             let how = in_voxels(&heights, &options, voxel);
             let kinds = MaterialTable::default();
@@ -299,7 +303,7 @@ mod tests {
         let mut columns = relief.chunk_columns();
         columns.sort_unstable();
         assert_eq!(all, columns);
-        assert!(pieces.iter().all(|piece| piece.len() <= (PIECE * PIECE) as usize));
+        assert!(pieces.iter().all(|piece| piece.len() <= (PIECE_COLUMNS * PIECE_COLUMNS) as usize));
         assert!(pieces.len() <= 16, "{}", pieces.len());
     }
 }

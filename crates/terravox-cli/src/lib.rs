@@ -1,5 +1,4 @@
-//! What the `terravox` program shares with the benchmarks: the surfaces of worlds as
-//! triangles.
+//! The part of the `terravox` program that the benchmarks measure: meshing a world tile by tile.
 #![warn(missing_docs)]
 
 pub mod meshing;

@@ -1,17 +1,16 @@
 //! The `terravox` command line.
 //!
-//! A command reads whole files into a world in memory, does its work and writes whole
-//! files: they appear complete or not at all. What goes wrong is one line on standard
-//! error and exit code 2; with `--json` it is one JSON object on standard output, where the
-//! report would be.
+//! A command reads whole files into a world in memory, does its work and writes whole files,
+//! which appear complete or not at all. An error is one line on standard error and exit
+//! code 2; with `--json` it is one JSON object on standard output, in place of the report.
 
 mod args;
 mod census;
 mod commands;
 mod console;
 mod failure;
-mod far;
 mod heights;
+mod lod_view;
 mod octree;
 mod output;
 mod report;
@@ -24,12 +23,12 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit code of everything that goes wrong.
-const FAILED: u8 = 2;
+/// Exit code of all failures.
+const FAILURE_CODE: u8 = 2;
 
 fn main() -> ExitCode {
     silence_caught_panics();
-    match args::Cli::typed() {
+    match args::Cli::from_process() {
         Ok(cli) => match commands::run(&cli) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => fail(&failure, cli.json, Some(cli.command.name())),
@@ -38,16 +37,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version go to standard output; what was mistyped is a failure.
+/// Prints help and version to standard output; anything else is a failure.
 fn usage(error: &clap::Error) -> ExitCode {
     let failure = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that went away is not an error.
+            // A closed pipe is not an error.
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Failure::new("no command; try: terravox --help")
+            Failure::new("no command given; see terravox --help")
         }
         _ => {
             let text = error.to_string();
@@ -57,10 +56,10 @@ fn usage(error: &clap::Error) -> ExitCode {
             let first = first.strip_prefix("error: ").unwrap_or(first);
             let rest = lines.filter(|line| !line.is_empty() && !line.starts_with("For more"));
             let rest: String = rest.map(|line| format!(" {line}")).collect();
-            Failure::new(format!("{first}{rest}; --help shows what can be typed"))
+            Failure::new(format!("{first}{rest}; see --help"))
         }
     };
-    // Nothing was parsed, so what was typed is searched for what matters here.
+    // Nothing was parsed, so the raw arguments are searched.
     let words: Vec<OsString> =
         std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let json = words.iter().any(|word| word == "--json");
@@ -68,18 +67,18 @@ fn usage(error: &clap::Error) -> ExitCode {
     fail(&failure, json, command)
 }
 
-/// Says what went wrong: for people on standard error, for machines on standard output.
+/// Prints a failure: as text on standard error, or as JSON on standard output.
 fn fail(failure: &Failure, json: bool, command: Option<&str>) -> ExitCode {
-    // If nobody reads it there is nobody to tell.
+    // A closed pipe cannot be reported.
     let _ = match json {
-        true => writeln!(std::io::stdout(), "{}", failure.json(command, FAILED)),
+        true => writeln!(std::io::stdout(), "{}", failure.json(command, FAILURE_CODE)),
         false => writeln!(std::io::stderr(), "terravox: {failure}"),
     };
-    ExitCode::from(FAILED)
+    ExitCode::from(FAILURE_CODE)
 }
 
-/// The database of world files panics on some damaged ones; the store catches that and
-/// makes it an error, which is then the only line to show.
+/// The database of world files panics on some damaged ones. The store catches that and
+/// returns an error, so the panic message is suppressed.
 fn silence_caught_panics() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

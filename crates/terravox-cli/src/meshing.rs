@@ -1,4 +1,4 @@
-//! The surface of a world tile by tile, on all threads, perhaps of fewer triangles.
+//! TileMeshing a world tile by tile on all threads, with optional simplification.
 
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -7,26 +7,28 @@ use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, tiles};
 
-/// Chunks along the edge of a tile, and of one whose triangles are made fewer: its borders
-/// keep theirs, but what is larger falls out of the processor's caches.
-const TILE_EDGE: u16 = 4;
-const SIMPLIFIED_EDGE: u16 = 3;
+/// Chunks along the edge of a tile.
+const TILE_CHUNKS: u16 = 4;
 
-/// Tiles a thread that are made before they are written: enough that no thread waits long for
-/// another, and few enough that the triangles of a large world need not fit in memory.
-const TILES_A_THREAD: usize = 16;
+/// Chunks along the edge of a simplified tile. Its borders keep their triangles, which favours
+/// large tiles, but larger ones exceed the processor's caches.
+const SIMPLIFIED_TILE_CHUNKS: u16 = 3;
 
-/// The name of a tile and its meshes.
+/// Tiles per thread in a batch that is meshed before it is written: enough to balance the
+/// threads, few enough that the triangles of a large world need not fit in memory.
+const TILES_PER_THREAD: usize = 16;
+
+/// Name and meshes of a tile.
 pub type MeshedTile = (String, Vec<BlockMesh>);
 
-/// How tiles are meshed.
+/// Options of [`mesh_tiles`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Meshing {
-    /// Cells of 2^mip voxels.
+pub struct TileMeshing {
+    /// Mesh cells of 2^mip voxels.
     pub mip: u8,
-    /// How far, in cells, the surface may move for fewer triangles; `None` for all triangles.
+    /// Tolerance of simplification, cells; `None` keeps all triangles.
     pub simplify: Option<f32>,
-    /// Leave the ground out.
+    /// Whether to leave out the ground.
     pub only_liquid: bool,
 }
 
@@ -38,14 +40,15 @@ struct Scratch {
     cells: DenseBox,
 }
 
-/// The meshes of tiles, in their order, made by all threads as they are taken. The same on any
-/// number of threads. `step` is called after each tile, on any thread.
+/// Returns the meshes of tiles, in order, meshed by all threads as the iterator advances. The
+/// result does not depend on the number of threads. `step` is called after each tile, on any
+/// thread.
 ///
-/// Items are [`NotHeld`] where the world does not hold a cell that is needed.
+/// Items are [`NotHeld`] if the world does not hold a needed cell.
 pub fn mesh_tiles<'a>(
     snapshot: &'a Snapshot,
     tiles: &'a [Tile],
-    how: Meshing,
+    how: TileMeshing,
     step: &'a (dyn Fn() + Sync),
 ) -> impl Iterator<Item = Result<MeshedTile, NotHeld>> + 'a {
     let mesh = move |simplifier: &mut Simplifier, tile: &Tile| {
@@ -57,17 +60,17 @@ pub fn mesh_tiles<'a>(
         step();
         Ok((tile.name(), meshes))
     };
-    let at_once = TILES_A_THREAD * rayon::current_num_threads();
+    let at_once = TILES_PER_THREAD * rayon::current_num_threads();
     tiles.chunks(at_once).flat_map(move |tiles| {
         let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, mesh);
         meshed.collect::<Vec<_>>()
     })
 }
 
-/// Meshes a tile, chunk by chunk, on all threads; what has no surface is left out.
+/// Meshes a tile, chunk by chunk, on all threads; chunks without a surface are left out.
 ///
 /// # Errors
-/// [`NotHeld`] if the world does not hold a cell that is needed.
+/// [`NotHeld`] if the world does not hold a needed cell.
 pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockMesh>, NotHeld> {
     let mesh = |scratch: &mut Scratch, &chunk: &ChunkPos| {
         if mip == 0 && is_inside(snapshot, chunk) {
@@ -83,7 +86,7 @@ pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockM
     meshes.filter_map(Result::transpose).collect()
 }
 
-/// Whether a chunk and all around it are of one kind, so that no face is there.
+/// Returns whether a chunk and its neighbours are of one kind, so that it has no surface.
 fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
     let around = Region::new([-1; 3], [2; 3]);
     let mut kinds = around.voxels().map(|step| -> Option<Kind> {
@@ -95,8 +98,8 @@ fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
     first.is_some() && kinds.all(|kind| kind == first)
 }
 
-/// The tiles of a world.
-pub fn tiles_of(snapshot: &Snapshot, how: Meshing) -> Vec<Tile> {
+/// Returns the tiles of a world.
+pub fn tiles_of(snapshot: &Snapshot, how: TileMeshing) -> Vec<Tile> {
     let mip = how.mip;
     let not_air = |chunk: &ChunkPos| {
         snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
@@ -105,11 +108,11 @@ pub fn tiles_of(snapshot: &Snapshot, how: Meshing) -> Vec<Tile> {
     let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
     let coarser: BTreeSet<VoxelPos> = coarser.collect();
     let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
-    tiles(&chunks, if how.simplify.is_some() { SIMPLIFIED_EDGE } else { TILE_EDGE })
+    tiles(&chunks, if how.simplify.is_some() { SIMPLIFIED_TILE_CHUNKS } else { TILE_CHUNKS })
 }
 
-/// Meshes that touch as one, of fewer triangles, none of whose points moves by more than
-/// `error` cells; as they are without an error.
+/// Joins touching meshes and simplifies them, staying within `error` cells of the original;
+/// returns them unchanged if `error` is `None`.
 pub fn simplified(
     meshes: Vec<BlockMesh>,
     error: Option<f32>,

@@ -1,6 +1,6 @@
-//! The ground of a world as the nodes of its octrees.
+//! Meshing the ground of a world from the nodes of its octrees.
 
-use crate::args::Clusters;
+use crate::args::ClusterArgs;
 use crate::console::Console;
 use crate::report::{Report, grouped};
 use rayon::prelude::*;
@@ -9,26 +9,26 @@ use terravox::mesh::{BlockMesh, Surface};
 use terravox::octree::{Contourer, Detail, Octree, OctreeBuilder, OctreePos, Octrees};
 use terravox::voxel::{DenseBox, NotHeld, Region, Snapshot};
 
-/// What an octree has, and what is shown of it.
-pub struct Kept {
+/// Size of an octree and of its mesh.
+pub struct OctreeStats {
     /// Leaves of the octree.
     leaves: usize,
-    /// Triangles that are shown.
+    /// Triangles of the mesh.
     triangles: usize,
-    /// Triangles that its leaves alone would make.
+    /// Triangles of a mesh of the leaves.
     fine_triangles: usize,
 }
 
-/// Builds the octree of a world's ground and shows it: in one piece, from the octree's low
-/// corner on, without liquids.
+/// Builds the octree of a world's ground and meshes it in one piece, relative to the octree's
+/// lowest corner, without liquids.
 ///
 /// # Errors
 /// [`NotHeld`] if the world does not hold a cell that is needed.
 pub fn bake(
     snapshot: &Snapshot,
-    clusters: Clusters,
+    clusters: ClusterArgs,
     console: &Console,
-) -> Result<(BlockMesh, Kept), NotHeld> {
+) -> Result<(BlockMesh, OctreeStats), NotHeld> {
     let blocks = Octrees::blocks(snapshot);
     let bar = console.bar("octrees", blocks.len());
     let build = |(builder, cells): &mut (OctreeBuilder, DenseBox), block: &OctreePos| {
@@ -50,7 +50,7 @@ pub fn bake(
     let detail = Detail { size: clusters.cluster, error: clusters.error.map(|e| e as f32) };
     contourer.contour(&octree, &detail, &mut mesh.solid);
     drop(busy);
-    let kept = Kept {
+    let kept = OctreeStats {
         leaves: octree.leaf_count(),
         triangles: mesh.solid.triangle_count(),
         fine_triangles: fine.triangle_count(),
@@ -58,9 +58,9 @@ pub fn bake(
     Ok((mesh, kept))
 }
 
-impl Kept {
-    /// Adds leaves and triangles.
-    pub fn report(&self, report: &mut Report) {
+impl OctreeStats {
+    /// Adds leaves and triangles to a report.
+    pub fn add_to(&self, report: &mut Report) {
         report.count("leaves", "leaves", self.leaves as u64);
         let share = self.triangles as f64 / self.fine_triangles.max(1) as f64;
         let text = format!(

@@ -1,13 +1,13 @@
-//! Files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is being written beside its place. Dropping it removes what was written;
-/// [`Output::finish`] puts it in its place, over what was there.
+/// A file that is written under a temporary name beside its target. Dropping it removes the
+/// temporary file; [`Output::finish`] moves it to the target and replaces what was there.
 pub struct Output {
     file: Option<BufWriter<File>>,
     partial: PathBuf,
@@ -15,16 +15,16 @@ pub struct Output {
 }
 
 impl Output {
-    /// Starts a file that is to lie at `target`.
+    /// Creates the temporary file.
     ///
     /// # Errors
     /// If `target` is a folder or its folder cannot be written.
-    pub fn create(target: &Path) -> Outcome<Output> {
+    pub fn create(target: &Path) -> CliResult<Output> {
         if target.is_dir() {
             return Err(Failure::of(target, "this is a folder; name a file in it"));
         }
         let Some(name) = target.file_name() else {
-            return Err(Failure::of(target, "no name for a file"));
+            return Err(Failure::of(target, "has no file name"));
         };
         let mut partial_name = OsString::from(".");
         partial_name.push(name);
@@ -32,30 +32,30 @@ impl Output {
         let partial = target.with_file_name(partial_name);
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
         let file = file.map_err(|error| {
-            Failure::of(target, format!("cannot be written: {error}; name a folder that can"))
+            Failure::of(target, format!("cannot be written: {error}; choose a writable folder"))
         })?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Output { file, partial, target: target.to_owned() })
     }
 
-    /// Where to write. Errors of the returned writer are the caller's to report.
+    /// Returns the writer. Its errors are the caller's to report.
     pub fn writer(&mut self) -> &mut (impl Write + use<>) {
         let Some(file) = &mut self.file else {
-            unreachable!("the file is there until the output is finished");
+            unreachable!("the file is open until the output is finished");
         };
         file
     }
 
-    /// Brings the file to disk and puts it in its place; returns its length in bytes.
+    /// Syncs the file to disk and moves it to the target; returns its length in bytes.
     ///
     /// # Errors
-    /// If that fails; then what was there before stays.
-    pub fn finish(mut self) -> Outcome<u64> {
+    /// If that fails; the target stays as it was.
+    pub fn finish(mut self) -> CliResult<u64> {
         let failed = |error: std::io::Error| {
             Failure::of(&self.target, format!("cannot be written: {error}"))
         };
         let Some(buffer) = self.file.take() else {
-            unreachable!("the file is there until the output is finished");
+            unreachable!("the file is open until the output is finished");
         };
         let file = buffer.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
@@ -71,30 +71,30 @@ impl Drop for Output {
     fn drop(&mut self) {
         self.file = None;
         if !self.partial.as_os_str().is_empty() {
-            // Nobody is left to tell if this fails.
+            // Best effort: there is no caller to report to.
             let _ = fs::remove_file(&self.partial);
         }
     }
 }
 
-/// Refuses to write over the file that is read.
+/// Refuses to overwrite the file that is read.
 ///
 /// # Errors
-/// If both names are of one file.
-pub fn check_not_input(input: &Path, target: &Path) -> Outcome<()> {
+/// If both paths name the same file.
+pub fn check_not_input(input: &Path, target: &Path) -> CliResult<()> {
     match (fs::canonicalize(input), fs::canonicalize(target)) {
         (Ok(a), Ok(b)) if a == b => {
-            Err(Failure::of(target, "this is the file that is read; name another to write"))
+            Err(Failure::of(target, "is the file that is read; choose another file to write"))
         }
         _ => Ok(()),
     }
 }
 
-/// Writes `bytes` to a file at once.
+/// Writes `bytes` to a file.
 ///
 /// # Errors
 /// As [`Output::create`] and [`Output::finish`].
-pub fn write_file(target: &Path, bytes: &[u8]) -> Outcome<u64> {
+pub fn write_file(target: &Path, bytes: &[u8]) -> CliResult<u64> {
     let mut output = Output::create(target)?;
     let written = output.writer().write_all(bytes);
     written.map_err(|error| Failure::of(target, format!("cannot be written: {error}")))?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_output_leaves_nothing_and_a_finished_one_is_whole() -> Outcome<()> {
+    fn a_dropped_output_leaves_nothing_and_a_finished_one_is_whole() -> CliResult<()> {
         let folder = std::env::temp_dir().join(format!("terravox-output-{}", std::process::id()));
         let io = |error: std::io::Error| Failure::new(error);
         fs::create_dir_all(&folder).map_err(io)?;

@@ -1,4 +1,4 @@
-//! What a command did, for people and, as JSON, for machines; from one list of lines.
+//! The report of a command, as text and as JSON, from one list of lines.
 
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -6,74 +6,74 @@ use std::time::Duration;
 /// Lines of key, label, text and value, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
 #[derive(Clone, Debug)]
-struct Line {
+struct ReportLine {
     key: String,
-    /// Label and text for people; `None` for what only machines want.
+    /// Label and text; `None` for JSON only.
     shown: Option<(String, String)>,
     value: Value,
 }
 
 impl Report {
-    /// A report of a command.
+    /// Returns the report of a command.
     pub fn new(command: &str) -> Report {
         let mut report = Report::default();
         report.hidden("command", command);
         report
     }
 
-    /// A line as people and machines see it.
+    /// Adds a line of text and its JSON value.
     pub fn line(&mut self, key: &str, label: &str, text: impl Into<String>, value: Value) {
         let shown = Some((label.to_owned(), text.into()));
-        self.lines.push(Line { key: key.to_owned(), shown, value });
+        self.lines.push(ReportLine { key: key.to_owned(), shown, value });
     }
 
-    /// A value for machines only.
+    /// Adds a value to the JSON only.
     pub fn hidden(&mut self, key: &str, value: impl Into<Value>) {
-        self.lines.push(Line { key: key.to_owned(), shown: None, value: value.into() });
+        self.lines.push(ReportLine { key: key.to_owned(), shown: None, value: value.into() });
     }
 
-    /// Words.
+    /// Adds a line whose JSON value is the text.
     pub fn text_line(&mut self, key: &str, label: &str, text: impl Into<String>) {
         let text = text.into();
         let value = json!(text);
         self.line(key, label, text, value);
     }
 
-    /// A number of things.
+    /// Adds a count.
     pub fn count(&mut self, key: &str, label: &str, count: u64) {
         self.line(key, label, grouped(count), json!(count));
     }
 
-    /// A number of bytes.
+    /// Adds a number of bytes.
     pub fn bytes(&mut self, key: &str, label: &str, bytes: u64) {
         self.line(key, label, size(bytes), json!(bytes));
     }
 
-    /// How long a step took. The value is in milliseconds, as the key should say.
+    /// Adds the duration of a step. The value is in milliseconds; the key should say so.
     pub fn time(&mut self, key: &str, label: &str, time: Duration) {
         let millis = time.as_secs_f64() * 1e3;
         self.line(key, label, duration(time), json!((millis * 100.0).round() / 100.0));
     }
 
-    /// Lines for people: labels in one column, values in the next.
+    /// Returns the lines as text: labels in one column, values in the next.
     pub fn text(&self) -> String {
         let shown = || self.lines.iter().filter_map(|line| line.shown.as_ref());
         let width = shown().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
         shown().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
     }
 
-    /// One JSON object.
+    /// Returns one JSON object.
     pub fn json(&self) -> Value {
         let fields = self.lines.iter().map(|line| (line.key.clone(), line.value.clone()));
         Value::Object(fields.collect::<Map<_, _>>())
     }
 }
 
-/// A count with thin groups of three: 1,234,567.
+/// Formats a count in groups of three: 1,234,567.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -86,7 +86,7 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// Bytes in the unit that suits.
+/// Formats bytes in a suitable unit.
 pub fn size(bytes: u64) -> String {
     let value = bytes as f64;
     match bytes {
@@ -97,7 +97,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A time in the unit that suits.
+/// Formats a time in a suitable unit.
 pub fn duration(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1e3;
     if millis < 10.0 {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_and_machines_read_the_same_values() {
+    fn text_and_json_have_the_same_values() {
         let mut report = Report::new("test");
         report.count("cells", "cells", 1_234_567);
         report.bytes("disk_bytes", "on disk", 4_500_000);

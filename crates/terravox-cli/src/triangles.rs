@@ -1,22 +1,22 @@
-//! The surface of a world as a file of triangles, tile by tile.
+//! Writing the surface of a world as triangles, tile by tile.
 
-use crate::args::{Triangles, Up};
+use crate::args::{TriangleArgs, UpChoice};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::output::{Output, write_file};
 use crate::world::{World, extension};
 use std::path::Path;
 use terravox::lod::Simplifier;
 use terravox::mesh::BlockMesh;
 use terravox::voxel::VoxelPos;
-use terravox_cli::meshing::{MeshedTile, Meshing, mesh_tiles, simplified, tiles_of};
+use terravox_cli::meshing::{MeshedTile, TileMeshing, mesh_tiles, simplified, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
 use terravox_io::tiles::ExportFrame;
 
-/// What a file of triangles holds.
+/// Contents of a file of triangles.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
+pub struct WrittenModel {
     /// Objects in the file.
     pub tiles: u64,
     /// Vertices.
@@ -27,39 +27,39 @@ pub struct Written {
     pub file_bytes: u64,
 }
 
-/// Refuses a name whose extension is not that of triangles.
+/// Refuses unsupported extensions and options that do not apply to them.
 ///
 /// # Errors
-/// If it is not `.glb` or `.obj`, or the options do not suit it.
-pub fn check_triangles_path(path: &Path, options: &Triangles) -> Outcome<()> {
+/// If the extension is not `.glb` or `.obj`, or an option does not apply to it.
+pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()> {
     match extension(path).as_str() {
-        "glb" if options.up == Up::Z => {
-            Err(Failure::of(path, "glTF is always y up; leave --up out or write an .obj"))
+        "glb" if options.up == UpChoice::Z => {
+            Err(Failure::of(path, "glTF is always y-up; omit --up, or write an .obj"))
         }
-        "obj" if options.materials => {
-            Err(Failure::of(path, "an .obj has no attributes of vertices; write a .glb"))
-        }
+        "obj" if options.materials => Err(Failure::of(
+            path,
+            ".obj has no vertex attributes; omit --materials, or write a .glb",
+        )),
         "glb" | "obj" => Ok(()),
-        _ => Err(Failure::of(path, "unknown extension; triangles go to .glb or .obj")),
+        _ => Err(Failure::of(path, "unsupported extension; use .glb or .obj")),
     }
 }
 
-/// Writes the surface of a world as `.glb` or `.obj`; the ground is that of its cells, or
-/// what is given in its place.
+/// Writes the surface of a world as `.glb` or `.obj`. `ground` replaces the mesh of the ground.
 ///
 /// # Errors
-/// If a cell that is needed is not held, or the file cannot be written.
+/// If a needed cell is not held, or the file cannot be written.
 pub fn write(
     world: &World,
     path: &Path,
-    options: &Triangles,
+    options: &TriangleArgs,
     ground: Option<BlockMesh>,
     console: &Console,
-) -> Outcome<Written> {
+) -> CliResult<WrittenModel> {
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
     let doing = if options.simplify.is_some() { "simplifying" } else { "meshing" };
-    let how = Meshing {
+    let how = TileMeshing {
         mip: options.mip,
         simplify: options.simplify.map(|error| error as f32),
         only_liquid: ground.is_some(),
@@ -84,10 +84,10 @@ pub fn write(
     }
 }
 
-fn up(up: Up) -> obj::UpAxis {
+fn up(up: UpChoice) -> obj::UpAxis {
     match up {
-        Up::Y => obj::UpAxis::Y,
-        Up::Z => obj::UpAxis::Z,
+        UpChoice::Y => obj::UpAxis::Y,
+        UpChoice::Z => obj::UpAxis::Z,
     }
 }
 
@@ -95,9 +95,9 @@ fn write_glb(
     world: &World,
     path: &Path,
     options: GlbOptions,
-    tiles: impl Iterator<Item = Outcome<MeshedTile>>,
+    tiles: impl Iterator<Item = CliResult<MeshedTile>>,
     console: &Console,
-) -> Outcome<Written> {
+) -> CliResult<WrittenModel> {
     let mut output = Output::create(path)?;
     let mut writer = GlbWriter::new(options, world.grid.materials());
     for tile in tiles {
@@ -109,15 +109,15 @@ fn write_glb(
     let file_bytes = output.finish()?;
     drop(busy);
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
-    Ok(Written { tiles, vertices, triangles, file_bytes })
+    Ok(WrittenModel { tiles, vertices, triangles, file_bytes })
 }
 
 fn write_obj(
     world: &World,
     path: &Path,
     options: ObjOptions,
-    tiles: impl Iterator<Item = Outcome<MeshedTile>>,
-) -> Outcome<Written> {
+    tiles: impl Iterator<Item = CliResult<MeshedTile>>,
+) -> CliResult<WrittenModel> {
     let table = world.grid.materials();
     let colours = path.with_extension("mtl");
     let name = colours.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -134,5 +134,5 @@ fn write_obj(
     write_file(&colours, &mtl)?;
     let file_bytes = output.finish()?;
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
-    Ok(Written { tiles, vertices, triangles, file_bytes })
+    Ok(WrittenModel { tiles, vertices, triangles, file_bytes })
 }

@@ -1,10 +1,10 @@
-//! A world in memory, from whatever file it was in.
+//! Worlds in memory: reading them from any supported file, and saving them.
 
-use crate::args::{Heightmap, Reading};
+use crate::args::{HeightmapArgs, ReadArgs};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
-use crate::far::HILLS;
+use crate::failure::{CliResult, Failure};
 use crate::heights;
+use crate::lod_view::HILLS_PREFIX;
 use crate::report::size;
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,35 +13,35 @@ use terravox::voxel::{GridOptions, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
-/// Largest file that is imported, bytes.
+/// Limit of imported files, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
 
-/// Metres along a Roblox voxel: 4 studs of 0.28 m.
+/// Edge of a Roblox voxel in metres: 4 studs of 0.28 m.
 const ROBLOX_VOXEL_M: f64 = 1.12;
 
-/// Name in the world file of what a Roblox file says beside its cells.
+/// Key, in the world file, of the metadata of a Roblox file.
 const ROBLOX_EXTRA: &str = "roblox";
 
 /// Extension of worlds.
 pub const WORLD: &str = "tvx";
 
-/// A world, whole in memory.
+/// A world in memory.
 pub struct World {
     /// The cells and materials.
     pub grid: VoxelGrid,
     /// Scale, place and origin.
     pub info: WorldInfo,
-    /// For writing a Roblox file again; the default for other worlds.
+    /// Metadata for exporting to Roblox; the default for other worlds.
     pub roblox: RobloxMetadata,
-    /// What the file was: `world`, `roblox`, `heightmap` or `generated`.
+    /// Kind of the file: `world`, `roblox`, `heightmap` or `generated`.
     pub source: &'static str,
     /// Length of the file, bytes.
     pub file_bytes: u64,
-    /// What a user should know, a line each.
+    /// Notes for the user, a line each.
     pub notes: Vec<String>,
 }
 
-/// The lower-case extension of a path; empty if it has none.
+/// Returns the lower-case extension of a path; empty if it has none.
 pub fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
@@ -49,24 +49,24 @@ pub fn extension(path: &Path) -> String {
 /// Reads a world, or a file that can be imported.
 ///
 /// # Errors
-/// If there is no such file, it is damaged, or of no kind that we know.
+/// If the file is missing, damaged or of an unknown type.
 pub fn open(
     path: &Path,
-    heightmap: &Heightmap,
-    reading: Reading,
+    heightmap: &HeightmapArgs,
+    reading: ReadArgs,
     console: &Console,
-) -> Outcome<World> {
+) -> CliResult<World> {
     let file_bytes = check_file(path)?;
     let start = first_bytes(path)?;
     let kind = extension(path);
     if is_world(&kind, &start) {
         return load(path, reading, file_bytes, console);
     }
-    let map = heights::Kind::of(&kind, &start);
+    let map = heights::HeightmapFormat::of(&kind, &start);
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
     if map.is_none() && !roblox {
-        let what = "unknown kind of file; known are .tvx, .rbxm .rbxl .rbxmx .rbxlx \
+        let what = "unknown file type; supported are .tvx, .rbxm .rbxl .rbxmx .rbxlx \
                     .smoothgrid, .png, .raw .r16";
         return Err(Failure::of(path, what));
     }
@@ -79,12 +79,12 @@ pub fn open(
     Ok(world)
 }
 
-/// Opens a world file for reading block by block; `None` if it is a file of another kind,
-/// which has to be imported whole.
+/// Opens a world file for reading block by block; `None` if it is a file of another type,
+/// which must be imported whole.
 ///
 /// # Errors
-/// If there is no such file, or it is a world and damaged.
-pub fn open_store(path: &Path) -> Outcome<Option<Store>> {
+/// If the file is missing, or is a damaged world.
+pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
     check_file(path)?;
     if !is_world(&extension(path), &first_bytes(path)?) {
         return Ok(None);
@@ -96,14 +96,14 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
     extension == WORLD || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A")
 }
 
-/// The length of a file that can be read.
+/// Returns the length of a file.
 ///
 /// # Errors
-/// If there is none, or it is a folder or empty.
-pub fn check_file(path: &Path) -> Outcome<u64> {
+/// If it is missing, a folder or empty.
+pub fn check_file(path: &Path) -> CliResult<u64> {
     let metadata = fs::metadata(path).map_err(|error| {
-        if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS)) {
-            let what = "hills without a file are for render and lod; make a file of some: \
+        if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
+            let what = "hills:SEED works with render and lod only; generate a file first: \
                         terravox generate hills.tvx --seed";
             return Failure::of(path, format!("{what} {seed}"));
         }
@@ -118,30 +118,30 @@ pub fn check_file(path: &Path) -> Outcome<u64> {
     Ok(metadata.len())
 }
 
-/// The first bytes of a file, which say what it is.
+/// Returns the first bytes of a file, which tell its type.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn first_bytes(path: &Path) -> Outcome<Vec<u8>> {
+pub fn first_bytes(path: &Path) -> CliResult<Vec<u8>> {
     let mut start = Vec::new();
     let file = File::open(path).map_err(Failure::at(path))?;
     file.take(64).read_to_end(&mut start).map_err(Failure::at(path))?;
     Ok(start)
 }
 
-/// All bytes of a file that is not too long to import.
+/// Reads a file for import.
 ///
 /// # Errors
 /// If it is too long or empty, or cannot be read.
-pub fn read(path: &Path, length: u64) -> Outcome<Vec<u8>> {
+pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     let too_long = |bytes: u64| {
         let [bytes, most] = [bytes, MAX_IMPORT_BYTES].map(size);
-        Failure::of(path, format!("{bytes} are too long to import, at most {most}"))
+        Failure::of(path, format!("the file is too long to import: {bytes}; the limit is {most}"))
     };
     if length > MAX_IMPORT_BYTES {
         return Err(too_long(length));
     }
-    // What is no plain file may go on for ever.
+    // Pipes and devices may be endless.
     let file = File::open(path).map_err(Failure::at(path))?;
     let mut bytes = Vec::new();
     file.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;
@@ -153,7 +153,7 @@ pub fn read(path: &Path, length: u64) -> Outcome<Vec<u8>> {
 }
 
 /// Reads a world file.
-fn load(path: &Path, reading: Reading, file_bytes: u64, console: &Console) -> Outcome<World> {
+fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> CliResult<World> {
     let store = Store::open_read_only(path).map_err(store_failure)?;
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
@@ -163,11 +163,12 @@ fn load(path: &Path, reading: Reading, file_bytes: u64, console: &Console) -> Ou
     if let Some(first) = loaded.bad.first() {
         let count = loaded.bad.len();
         if !reading.skip_damaged {
-            let what =
-                format!("{first} ({count} damaged in all); --skip-damaged goes on without them");
+            let what = format!(
+                "{first} ({count} damaged parts in all); pass --skip-damaged to leave them out"
+            );
             return Err(Failure::of(path, what));
         }
-        notes.push(format!("{count} damaged parts are left out, first {first}"));
+        notes.push(format!("left out {count} damaged parts; the first: {first}"));
     }
     let extra = store.extra(ROBLOX_EXTRA).map_err(store_failure)?;
     let roblox = extra.map(|bytes| RobloxMetadata::from_bytes(&bytes)).transpose();
@@ -184,9 +185,9 @@ fn load(path: &Path, reading: Reading, file_bytes: u64, console: &Console) -> Ou
 fn import_roblox(
     path: &Path,
     bytes: &[u8],
-    options: &Heightmap,
+    options: &HeightmapArgs,
     console: &Console,
-) -> Outcome<World> {
+) -> CliResult<World> {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let container = (extension(path) == "smoothgrid").then_some(roblox::Container::SmoothGrid);
     let import = ImportOptions { container, ..ImportOptions::default() };
@@ -210,11 +211,11 @@ fn import_roblox(
 }
 
 impl World {
-    /// Writes the world as a new file, whole or not at all; returns its length in bytes.
+    /// Writes the world as a new file, completely or not at all; returns its length in bytes.
     ///
     /// # Errors
-    /// If a file is there and `force` is not set, or it cannot be written.
-    pub fn save(&self, path: &Path, force: bool, console: &Console) -> Outcome<u64> {
+    /// If the file exists and `force` is not set, or it cannot be written.
+    pub fn save(&self, path: &Path, force: bool, console: &Console) -> CliResult<u64> {
         check_world_path(path)?;
         let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
         let draft = Store::create(path, &self.info, overwrite).map_err(store_failure)?;
@@ -230,13 +231,13 @@ impl World {
     }
 }
 
-/// Refuses names that are not those of worlds: swapped arguments would cost a file.
+/// Refuses paths without the extension of worlds: swapped arguments would cost a file.
 ///
 /// # Errors
 /// If the extension is not `.tvx`, or a folder is in the way.
-pub fn check_world_path(path: &Path) -> Outcome<()> {
+pub fn check_world_path(path: &Path) -> CliResult<()> {
     if extension(path) != WORLD {
-        return Err(Failure::of(path, "the name of a world ends in .tvx"));
+        return Err(Failure::of(path, "world files need the extension .tvx"));
     }
     if path.is_dir() {
         return Err(Failure::of(path, "this is a folder; name a file in it"));
@@ -244,32 +245,32 @@ pub fn check_world_path(path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Refuses a world that would replace another, before any work is done.
+/// Refuses a world that would overwrite another, before any work is done.
 ///
 /// # Errors
-/// As [`check_world_path`], or if the file is there and `force` is not set.
-pub fn check_new_world(path: &Path, force: bool) -> Outcome<()> {
+/// As [`check_world_path`], or if the file exists and `force` is not set.
+pub fn check_new_world(path: &Path, force: bool) -> CliResult<()> {
     check_world_path(path)?;
     if path.exists() && !force {
-        return Err(exists(path));
+        return Err(already_exists(path));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder {
         Some(folder) if !folder.is_dir() => {
-            Err(Failure::of(path, "there is no such folder; make it or name another"))
+            Err(Failure::of(path, "the folder does not exist; create it first"))
         }
         _ => Ok(()),
     }
 }
 
-fn exists(path: &Path) -> Failure {
-    Failure::of(path, "the file already exists; pass --force to overwrite it")
+fn already_exists(path: &Path) -> Failure {
+    Failure::of(path, "already exists; pass --force to overwrite")
 }
 
-/// The failure of a store, with the option that helps.
+/// Converts an error of the store; names the option that helps.
 pub fn store_failure(error: StoreError) -> Failure {
     match &error {
-        StoreError::Exists { path } => exists(path),
+        StoreError::Exists { path } => already_exists(path),
         _ => Failure::new(error),
     }
 }

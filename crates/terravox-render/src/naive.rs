@@ -1,12 +1,12 @@
-//! The renderer's slow twin: every triangle of a region, one after the other, in f64.
+//! The renderer's slow twin: every triangle of a region in turn, in f64.
 
-use crate::camera::Ray;
+use crate::ray::SceneRay;
 use glam::DVec3;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::voxel::{DenseBox, Region, Snapshot};
 
-/// Corners of all triangles of a region of at most 64 cells an edge, in cells; solid
-/// and liquid.
+/// Returns the corners of all triangles of a region of at most 64 cells per edge, in cells:
+/// solid, and liquid.
 pub fn triangles(snapshot: &Snapshot, region: Region) -> [Vec<[DVec3; 3]>; 2] {
     let mut cells = DenseBox::default();
     let mut mesh = BlockMesh::new();
@@ -20,14 +20,14 @@ pub fn triangles(snapshot: &Snapshot, region: Region) -> [Vec<[DVec3; 3]>; 2] {
     })
 }
 
-/// Distance to the nearest of the triangles, cells.
-pub fn nearest(triangles: &[[DVec3; 3]], ray: &Ray) -> Option<f64> {
+/// Returns the distance to the nearest triangle, cells.
+pub fn nearest(triangles: &[[DVec3; 3]], ray: &SceneRay) -> Option<f64> {
     let hits = triangles.iter().filter_map(|&corners| distance(corners, ray));
     hits.min_by(f64::total_cmp)
 }
 
-/// Distance to one triangle: where the ray meets its plane, if inside all three edges.
-fn distance([a, b, c]: [DVec3; 3], ray: &Ray) -> Option<f64> {
+/// Returns the distance to the plane of a triangle if the hit is inside all three edges.
+fn distance([a, b, c]: [DVec3; 3], ray: &SceneRay) -> Option<f64> {
     let normal = (b - a).cross(c - a);
     let t = (a - ray.origin).dot(normal) / ray.direction.dot(normal);
     if !t.is_finite() || t < 0.0 {

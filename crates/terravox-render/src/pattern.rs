@@ -1,36 +1,36 @@
-//! What the textures of materials look like: squares of noise, cells and courses that repeat
-//! without a seam, in the colours of a material table. No image is read.
+//! Procedural textures of materials: seamlessly repeating squares of noise, cells and courses
+//! in the colours of a material table. No image is read.
 //!
 //! Sources: value noise on a lattice that repeats; Worley, "A Cellular Texture Basis
 //! Function" (1996) for stones and cracks.
 
 use glam::{Vec2, Vec3};
 
-/// One texture: how bright each place is, around a colour.
+/// One texture: brightness around a mean colour.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// Linear; the mean of the texture.
     pub colour: Vec3,
-    /// What it is made of.
+    /// Construction.
     pub kind: PatternKind,
-    /// Textures of one kind differ by this.
+    /// Distinguishes textures of one kind.
     pub seed: u32,
 }
 
-/// What a texture is made of.
+/// Construction of a texture. Counts are along the texture's edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PatternKind {
-    /// Grains, so many along the edge, brighter and darker by so much.
+pub(crate) enum PatternKind {
+    /// Grains: count, and contrast.
     Grains(u32, f32),
-    /// Leaves of grass from above.
+    /// Blades of grass from above.
     Grass,
-    /// The side of turf: earth, of this linear colour, under what hangs down.
+    /// The side of turf: earth of this linear colour under hanging grass.
     Turf(Vec3),
-    /// Layers of rock, one on the other.
+    /// Layers of rock.
     Strata,
-    /// Plates with cracks between, so many along the edge; the cracks so dark.
+    /// Plates with cracks between: count, and darkness of the cracks.
     Cracks(u32, f32),
-    /// Round stones, so many along the edge.
+    /// Round stones: count.
     Cobbles(u32),
     /// Bricks in mortar.
     Courses,
@@ -40,9 +40,9 @@ pub enum PatternKind {
     Planks,
 }
 
-/// Patterns from the side, from above and from below for a material of the name; `earth` is
-/// the linear colour of bare ground.
-pub fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pattern; 3] {
+/// Returns the side, top and bottom patterns of a material by its name; `earth` is the linear
+/// colour of bare ground.
+pub(crate) fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pattern; 3] {
     use PatternKind::*;
     let of = |kind| Pattern { colour, kind, seed };
     let same = |kind| [of(kind); 3];
@@ -68,14 +68,14 @@ pub fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pattern; 3
 }
 
 impl Pattern {
-    /// Linear light at a place, 0 to 1 across the texture from left to right and from the
-    /// top down, but for a factor that makes the mean that of [`Pattern::colour`].
+    /// Returns the linear colour at texture coordinates, 0 to 1 from left to right and top to
+    /// bottom, up to a factor: the caller scales the mean to [`Pattern::colour`].
     pub fn at(&self, place: Vec2) -> Vec3 {
         let tone = |value: f32| self.colour * (1.0 + value);
         let noise = |across: u32, down: u32| self.noise(place, across, down);
         match self.kind {
             PatternKind::Grains(count, contrast) => {
-                let fine = self.waves(place, count) + 0.5 * noise(8, 8);
+                let fine = self.octaves(place, count) + 0.5 * noise(8, 8);
                 tone(contrast * fine)
             }
             PatternKind::Grass => {
@@ -84,9 +84,9 @@ impl Pattern {
                 tone(0.3 * leaf) * Vec3::new(1.0 + dry, 1.0, 1.0 - dry)
             }
             PatternKind::Turf(earth) => {
-                let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.waves(place, 22);
+                let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.octaves(place, 22);
                 let green = self.colour + (self.colour - earth) * 0.8;
-                let light = 1.0 + 0.25 * self.waves(place, 48);
+                let light = 1.0 + 0.25 * self.octaves(place, 48);
                 earth.lerp(green.max(Vec3::ZERO), (0.5 + hangs).clamp(0.0, 1.0)) * light
             }
             PatternKind::Strata => {
@@ -94,58 +94,61 @@ impl Pattern {
                 let layer = self.noise(bent, 4, 22) + 0.6 * self.noise(bent, 6, 61);
                 let ledge = self.noise(bent, 10, 30).abs();
                 let crack = -0.5 * (1.0 - 8.0 * ledge).max(0.0);
-                tone(0.1 * layer + 0.2 * self.waves(place, 36) + 0.6 * crack)
+                tone(0.1 * layer + 0.2 * self.octaves(place, 36) + 0.6 * crack)
             }
             PatternKind::Cracks(count, depth) => {
                 let bent =
-                    place + 0.015 * Vec2::new(noise(15, 15), self.shifted(7).noise(place, 15, 15));
-                let [near, next, plate] = self.stones(bent, count);
+                    place + 0.015 * Vec2::new(noise(15, 15), self.reseeded(7).noise(place, 15, 15));
+                let [near, next, plate] = self.worley(bent, count);
                 let crack = (1.0 - 9.0 * (next - near)).max(0.0);
-                tone(0.14 * plate + 0.22 * self.waves(place, 32) - depth * crack)
+                tone(0.14 * plate + 0.22 * self.octaves(place, 32) - depth * crack)
             }
             PatternKind::Cobbles(count) => {
-                let [near, next, stone] = self.stones(place, count);
+                let [near, next, stone] = self.worley(place, count);
                 let joint = (1.0 - 4.0 * (next - near)).max(0.0);
-                tone(0.15 * stone + 0.25 * (0.4 - near) - 0.5 * joint + 0.1 * self.waves(place, 64))
+                tone(
+                    0.15 * stone + 0.25 * (0.4 - near) - 0.5 * joint
+                        + 0.1 * self.octaves(place, 64),
+                )
             }
-            PatternKind::Courses => self.laid(place, [16, 32], 0.5, 0.35),
-            PatternKind::Slabs => self.laid(place, [8, 8], 0.0, -0.35),
+            PatternKind::Courses => self.masonry(place, [16, 32], 0.5, 0.35),
+            PatternKind::Slabs => self.masonry(place, [8, 8], 0.0, -0.35),
             PatternKind::Planks => {
                 let grain = 0.16 * noise(12, 192) + 0.1 * noise(6, 80);
-                self.laid(place, [2, 32], 0.37, -0.5) * (1.0 + grain)
+                self.masonry(place, [2, 32], 0.37, -0.5) * (1.0 + grain)
             }
         }
     }
 
-    /// Pieces in rows, each row shifted by a share of a piece beside the one above; the
-    /// joints brighter or darker by `joint`.
-    fn laid(&self, place: Vec2, [across, down]: [u32; 2], shift: f32, joint: f32) -> Vec3 {
+    /// Pieces in rows, each row shifted by a share of a piece against the one above; joints are
+    /// brighter or darker by `joint`.
+    fn masonry(&self, place: Vec2, [across, down]: [u32; 2], shift: f32, joint: f32) -> Vec3 {
         let y = place.y * down as f32;
         let row = y.floor().rem_euclid(down as f32);
         let x = (place.x * across as f32 + shift * row).rem_euclid(across as f32);
         let inside = |v: f32| (v - v.floor() - 0.5).abs();
-        // Of the texture's edge.
+        // Shares of the texture's edge.
         let gap = [inside(x) / across as f32, inside(y) / down as f32];
         let edge = [0.5 / across as f32, 0.5 / down as f32];
-        let joined = (0..2).any(|axis| edge[axis] - gap[axis] < 0.0025);
+        let is_joint = (0..2).any(|axis| edge[axis] - gap[axis] < 0.0025);
         let piece = self.hash(x.floor() as u32, row as u32);
-        let value = if joined { joint } else { 0.14 * piece };
-        self.colour * (1.0 + value + 0.14 * self.waves(place, 64))
+        let value = if is_joint { joint } else { 0.14 * piece };
+        self.colour * (1.0 + value + 0.14 * self.octaves(place, 64))
     }
 
-    /// The distances to the nearest two of `count`² points, in their mean distance, and a
-    /// number in -1..1 that is the nearest one's.
-    fn stones(&self, place: Vec2, count: u32) -> [f32; 3] {
+    /// Worley noise of `count`² points: the distances to the nearest two, in units of the mean
+    /// spacing, and a number in -1..1 of the nearest.
+    fn worley(&self, place: Vec2, count: u32) -> [f32; 3] {
         let (low, part) = lattice(place, [count; 2]);
         let [mut near, mut next, mut own] = [f32::MAX, f32::MAX, 0.0];
         for i in 0..9 {
             let step = [i % 3, i / 3];
             let [x, y] = [0, 1].map(|axis| (low[axis] + count + step[axis] - 1) % count);
             let corner = Vec2::new(step[0] as f32 - 1.0, step[1] as f32 - 1.0);
-            let offset = Vec2::new(self.hash(x, y), self.shifted(1).hash(x, y)) * 0.42 + 0.5;
+            let offset = Vec2::new(self.hash(x, y), self.reseeded(1).hash(x, y)) * 0.42 + 0.5;
             let distance = (corner + offset).distance_squared(part);
             if distance < near {
-                (near, next, own) = (distance, near, self.shifted(2).hash(x, y));
+                (near, next, own) = (distance, near, self.reseeded(2).hash(x, y));
             } else {
                 next = next.min(distance);
             }
@@ -153,13 +156,13 @@ impl Pattern {
         [near.sqrt(), next.sqrt(), own]
     }
 
-    /// Noise of three sizes, the largest with `count` waves along the edge.
-    fn waves(&self, place: Vec2, count: u32) -> f32 {
-        let noise = |by: u32| self.shifted(by).noise(place, by * count, by * count);
+    /// Noise of three octaves, the coarsest with `count` waves along the edge.
+    fn octaves(&self, place: Vec2, count: u32) -> f32 {
+        let noise = |by: u32| self.reseeded(by).noise(place, by * count, by * count);
         0.6 * noise(1) + 0.4 * noise(2) + 0.25 * noise(4)
     }
 
-    /// Smooth noise in -1..1 that repeats at 1, with so many values along each edge.
+    /// Smooth noise in -1..1 of period 1, with this many values along each edge.
     fn noise(&self, place: Vec2, across: u32, down: u32) -> f32 {
         let ([x, y], part) = lattice(place, [across, down]);
         let s = part * part * (3.0 - 2.0 * part);
@@ -169,12 +172,12 @@ impl Pattern {
         mix(top, mix(self.hash(x, below), self.hash(right, below), s.x), s.y)
     }
 
-    /// The same with other noise.
-    fn shifted(&self, by: u32) -> Pattern {
+    /// The same pattern with another seed.
+    fn reseeded(&self, by: u32) -> Pattern {
         Pattern { seed: self.seed.wrapping_add(by.wrapping_mul(0x9E37_79B9)), ..*self }
     }
 
-    /// A number in -1..1 for a lattice point.
+    /// Returns a number in -1..1 for a lattice point.
     fn hash(&self, x: u32, y: u32) -> f32 {
         let mut h = x.wrapping_mul(0x85EB_CA6B) ^ y.wrapping_mul(0xC2B2_AE35) ^ self.seed;
         h = (h ^ (h >> 16)).wrapping_mul(0x7FEB_352D);
@@ -184,11 +187,10 @@ impl Pattern {
     }
 }
 
-/// The lattice point at or before a place, and how far the place is beyond it. The lattice
-/// has so many points along each edge, and repeats; the place is 8 edges before the first at
-/// most.
+/// Returns the lattice point at or before texture coordinates, and the fractions beyond it.
+/// The lattice has this many points along each edge and repeats; coordinates are -8 or more.
 fn lattice(place: Vec2, [across, down]: [u32; 2]) -> ([u32; 2], Vec2) {
-    // Positive, so that a conversion rounds down.
+    // Positive, so that the conversion rounds down.
     let at = (place + 8.0) * Vec2::new(across as f32, down as f32);
     let [x, y] = at.to_array().map(|v| v as u32);
     ([x % across, y % down], at - Vec2::new(x as f32, y as f32))
@@ -212,14 +214,14 @@ mod tests {
     ];
 
     #[test]
-    fn textures_repeat_without_a_seam_and_are_not_even() {
+    fn textures_repeat_without_a_seam_and_vary() {
         let earth = Vec3::new(0.16, 0.09, 0.04);
         for (seed, name) in NAMES.into_iter().enumerate() {
             for pattern in patterns(name, Vec3::new(0.2, 0.3, 0.1), earth, seed as u32) {
                 let mut darkest = f32::MAX;
                 let mut brightest = 0.0_f32;
                 for i in 0..400 {
-                    // Beside where joints begin.
+                    // Off the edges of joints.
                     let place = Vec2::new(i as f32, (i * 7 % 401) as f32) + 0.37;
                     let place = place / 401.0;
                     let light = pattern.at(place);
@@ -234,7 +236,7 @@ mod tests {
                     darkest = darkest.min(light.element_sum());
                     brightest = brightest.max(light.element_sum());
                 }
-                assert!(brightest > 1.1 * darkest, "{name} is even");
+                assert!(brightest > 1.1 * darkest, "{name} is uniform");
             }
         }
     }

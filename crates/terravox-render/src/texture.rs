@@ -1,57 +1,54 @@
-//! The ground's textures: an array of layers, made for the materials of a world when they
-//! are first seen, and looked up as the library's `mesh::shade` says.
+//! The ground's textures: an array of layers, generated for the materials of a world on first
+//! use, and sampled by the rules of `terravox::mesh::shade`.
 //!
-//! Source of the smaller copies: Williams, "Pyramidal Parametrics" (1983): what a pixel
-//! covers is looked up in the two copies whose texels are about as large, so that far
-//! ground is even and does not flicker.
+//! Source of the mip levels: Williams, "Pyramidal Parametrics" (1983): a pixel interpolates
+//! the two levels whose texels are about as large as it is.
 
-use crate::image::srgb;
+use crate::colour::{linear_from_srgb, srgb_from_linear};
 use crate::pattern::{Pattern, patterns};
-use crate::shade::linear_from_srgb;
 use glam::{DVec3, Vec2, Vec3};
 use std::sync::OnceLock;
 use terravox::mesh::shade::{Shading, SlopeRule, coordinates};
 use terravox::voxel::MaterialTable;
 
 /// Texels along the edge of a layer: a power of two.
-const EDGE: usize = 256;
+const LAYER_TEXELS: usize = 256;
 
-/// Voxels that a layer covers; then it comes again.
-const REPEAT: f64 = 8.0;
+/// Voxels along the edge of a layer, which repeats.
+const LAYER_VOXELS: f64 = 8.0;
 
-/// Waves of a texture that come fewer times than this along its edge are taken out.
-const SLOW: usize = 16;
+/// Frequencies below this many waves along the edge are removed from textures.
+const MIN_FREQUENCY: usize = 16;
 
-/// Linear colour of bare ground where no material is called so.
+/// Linear colour of bare ground if no material is named Ground.
 const EARTH: Vec3 = Vec3::new(0.156, 0.093, 0.045);
 
-/// What shows less than this is not looked up.
-const LEAST: f32 = 0.02;
+/// Samples of less weight are skipped.
+const MIN_WEIGHT: f32 = 0.02;
 
 /// The textures of a world.
 pub(crate) struct Textures {
     shading: Shading,
     patterns: Vec<Pattern>,
-    /// By layer; made when it is first seen.
-    layers: Vec<OnceLock<Layer>>,
-    /// Linear light by sRGB byte.
+    /// Generated from the patterns on first use.
+    layers: Vec<OnceLock<MipmappedLayer>>,
+    /// Linear value of each sRGB byte.
     linear: [f32; 256],
 }
 
-/// A texture and its copies, each half as large as the one before, down to one texel; sRGB,
-/// rows from the top.
-struct Layer(Vec<Box<[[u8; 3]]>>);
+/// A texture and its mip levels down to one texel; sRGB, rows from the top.
+struct MipmappedLayer(Vec<Box<[[u8; 3]]>>);
 
-/// Materials and their shares at a point.
+/// Materials and their weights at a point.
 #[derive(Default)]
-pub(crate) struct Shares {
-    shares: [(u8, f32); 12],
+pub(crate) struct MaterialWeights {
+    weights: [(u8, f32); 12],
     count: usize,
 }
 
 impl Textures {
-    /// Textures in the colours of a table, and by its names where they are known. Where
-    /// grass or rock is not listed, `unset` stands for it.
+    /// Textures in the colours of a table, with patterns by material name. If grass or rock is
+    /// not listed, `unset` stands in for it.
     pub fn new(materials: &MaterialTable, unset: u8) -> Textures {
         let linear: [f32; 256] = std::array::from_fn(|byte| linear_from_srgb(byte as u8));
         let colour = |id: u8| Vec3::from(materials.colour(id).map(|v| linear[usize::from(v)]));
@@ -59,7 +56,7 @@ impl Textures {
         let [flat, steep] = ["Grass", "Rock"].map(|name| materials.find(name).unwrap_or(unset));
         let slope = SlopeRule { unset, flat, steep, ..SlopeRule::default() };
         let mut shading = Shading { slope, ..Shading::new(materials) };
-        // Of each material that is listed, and of one that stands for all others.
+        // Each listed material, and one for all others.
         let last = materials.materials().len().min(255) as u8;
         let mut layers: Vec<Pattern> = Vec::new();
         for id in 0..=last {
@@ -76,72 +73,78 @@ impl Textures {
         for id in last..=255 {
             shading.layers.layers[usize::from(id)] = shading.layers.layers[usize::from(last)];
         }
-        let made = layers.iter().map(|_| OnceLock::new()).collect();
-        Textures { shading, patterns: layers, layers: made, linear }
+        let empty = layers.iter().map(|_| OnceLock::new()).collect();
+        Textures { shading, patterns: layers, layers: empty, linear }
     }
 
-    /// Linear colour of the ground at a point, in voxels, whose normal out of the ground is
-    /// `normal`; `footprint` is the width of a pixel there, voxels.
-    pub fn colour(&self, point: DVec3, normal: Vec3, footprint: f64, shares: &Shares) -> Vec3 {
-        // A repeat is a whole number of voxels, so this is exact however far off the point is.
-        let place = point.rem_euclid(DVec3::splat(REPEAT)).as_vec3().to_array();
-        let level = (footprint * (EDGE as f64 / REPEAT)).max(1.0).log2() as f32;
+    /// Returns the linear colour of the ground at a point, in voxels, with normal `normal` out
+    /// of the ground; `footprint` is the width of a pixel there, voxels.
+    pub fn colour(
+        &self,
+        point: DVec3,
+        normal: Vec3,
+        footprint: f64,
+        weights: &MaterialWeights,
+    ) -> Vec3 {
+        // Exact at any distance: the period is a whole number of voxels.
+        let place = point.rem_euclid(DVec3::splat(LAYER_VOXELS)).as_vec3().to_array();
+        let level = (footprint * (LAYER_TEXELS as f64 / LAYER_VOXELS)).max(1.0).log2() as f32;
         let normal = normal.to_array();
         let (mut sum, mut all) = (Vec3::ZERO, 0.0);
-        for sample in self.shading.samples(normal, shares.iter()) {
-            if sample.weight > LEAST {
+        for sample in self.shading.samples(normal, weights.iter()) {
+            if sample.weight > MIN_WEIGHT {
                 let axis = usize::from(sample.axis);
-                let at = Vec2::from(coordinates(place, normal, axis)) / REPEAT as f32;
-                sum += self.looked_up(sample.layer as usize, at, level) * sample.weight;
+                let at = Vec2::from(coordinates(place, normal, axis)) / LAYER_VOXELS as f32;
+                sum += self.sample(sample.layer as usize, at, level) * sample.weight;
                 all += sample.weight;
             }
         }
-        sum / all.max(LEAST)
+        sum / all.max(MIN_WEIGHT)
     }
 
-    /// A layer at a place in it, from 0 to 1, in texels of 2^level.
-    fn looked_up(&self, layer: usize, place: Vec2, level: f32) -> Vec3 {
-        let layer = self.layers[layer].get_or_init(|| Layer::new(&self.patterns[layer]));
+    /// Returns the trilinear sample of a layer at texture coordinates, 0 to 1, at a mip level.
+    fn sample(&self, layer: usize, place: Vec2, level: f32) -> Vec3 {
+        let layer = self.layers[layer].get_or_init(|| MipmappedLayer::new(&self.patterns[layer]));
         let last = layer.0.len() - 1;
         let finer = (level as usize).min(last);
-        let light = layer.between(finer, place, &self.linear);
+        let light = layer.bilinear(finer, place, &self.linear);
         let coarser = (finer + 1).min(last);
         let way = level - finer as f32;
         if finer == coarser || way <= 0.0 {
             return light;
         }
-        light.lerp(layer.between(coarser, place, &self.linear), way.min(1.0))
+        light.lerp(layer.bilinear(coarser, place, &self.linear), way.min(1.0))
     }
 }
 
-impl Layer {
-    fn new(pattern: &Pattern) -> Layer {
-        let place = |i: usize| Vec2::new((i % EDGE) as f32, (i / EDGE) as f32);
-        let light = |i: usize| pattern.at((place(i) + 0.5) / EDGE as f32).max(Vec3::ZERO);
-        let mut texels: Vec<Vec3> = (0..EDGE * EDGE).map(light).collect();
-        even_out(&mut texels, pattern.colour);
-        let mut copies = Vec::new();
-        let mut edge = EDGE;
+impl MipmappedLayer {
+    fn new(pattern: &Pattern) -> MipmappedLayer {
+        let place = |i: usize| Vec2::new((i % LAYER_TEXELS) as f32, (i / LAYER_TEXELS) as f32);
+        let light = |i: usize| pattern.at((place(i) + 0.5) / LAYER_TEXELS as f32).max(Vec3::ZERO);
+        let mut texels: Vec<Vec3> = (0..LAYER_TEXELS * LAYER_TEXELS).map(light).collect();
+        flatten(&mut texels, pattern.colour);
+        let mut levels = Vec::new();
+        let mut edge = LAYER_TEXELS;
         loop {
-            copies.push(texels.iter().map(|&texel| srgb(texel)).collect());
+            levels.push(texels.iter().map(|&texel| srgb_from_linear(texel)).collect());
             if edge == 1 {
-                return Layer(copies);
+                return MipmappedLayer(levels);
             }
             texels = halved(&texels, edge);
             edge /= 2;
         }
     }
 
-    /// Linear light between the four texels about a place, of a copy.
-    fn between(&self, copy: usize, place: Vec2, linear: &[f32; 256]) -> Vec3 {
-        let texels = &self.0[copy];
+    /// Returns the bilinear sample of a mip level, linear.
+    fn bilinear(&self, level: usize, place: Vec2, linear: &[f32; 256]) -> Vec3 {
+        let texels = &self.0[level];
         let texel = |i: usize| Vec3::from(texels[i].map(|v| linear[usize::from(v)]));
-        between(EDGE >> copy, place, texel)
+        bilinear(LAYER_TEXELS >> level, place, texel)
     }
 }
 
-/// Between the four texels about a place of a texture that repeats.
-fn between(edge: usize, place: Vec2, texel: impl Fn(usize) -> Vec3) -> Vec3 {
+/// Returns the bilinear sample of a repeating texture.
+fn bilinear(edge: usize, place: Vec2, texel: impl Fn(usize) -> Vec3) -> Vec3 {
     let at = place * edge as f32 - 0.5;
     let low = at.floor();
     let part = at - low;
@@ -152,25 +155,26 @@ fn between(edge: usize, place: Vec2, texel: impl Fn(usize) -> Vec3) -> Vec3 {
     top.lerp(texel(x, y + 1).lerp(texel(x + 1, y + 1), part.x), part.y)
 }
 
-/// Gives a texture a mean, and takes from it what varies slowly: from afar that would show
-/// as a carpet of squares.
-fn even_out(texels: &mut [Vec3], colour: Vec3) {
-    let (mut slow, mut edge) = (texels.to_vec(), EDGE);
-    while edge > SLOW {
+/// Scales a texture to a mean colour and removes low frequencies, which from a distance would
+/// show as a grid of tiles.
+fn flatten(texels: &mut [Vec3], colour: Vec3) {
+    let (mut slow, mut edge) = (texels.to_vec(), LAYER_TEXELS);
+    while edge > MIN_FREQUENCY {
         slow = halved(&slow, edge);
         edge /= 2;
     }
-    // What is black stays black.
+    // Black stays black.
     let factor = |mean: Vec3| colour / mean.max(Vec3::splat(1e-6));
     for (i, texel) in texels.iter_mut().enumerate() {
-        let place = (Vec2::new((i % EDGE) as f32, (i / EDGE) as f32) + 0.5) / EDGE as f32;
-        *texel *= factor(between(edge, place, |i| slow[i]));
+        let place = (Vec2::new((i % LAYER_TEXELS) as f32, (i / LAYER_TEXELS) as f32) + 0.5)
+            / LAYER_TEXELS as f32;
+        *texel *= factor(bilinear(edge, place, |i| slow[i]));
     }
     let mean = texels.iter().sum::<Vec3>() / texels.len() as f32;
     texels.iter_mut().for_each(|texel| *texel *= factor(mean));
 }
 
-/// A copy half as large: of each four texels the mean.
+/// Returns the next mip level: the mean of each four texels.
 fn halved(texels: &[Vec3], edge: usize) -> Vec<Vec3> {
     let half = edge / 2;
     let mean = |i: usize| {
@@ -180,15 +184,15 @@ fn halved(texels: &[Vec3], edge: usize) -> Vec<Vec3> {
     (0..half * half).map(mean).collect()
 }
 
-impl Shares {
-    /// Adds the materials of a corner whose weight is `corner`.
+impl MaterialWeights {
+    /// Adds the materials of a corner with barycentric weight `corner`.
     pub fn add(&mut self, materials: [u8; 4], weights: [u8; 4], corner: f32) {
         for (id, weight) in materials.into_iter().zip(weights).filter(|entry| entry.1 > 0) {
             let share = corner * f32::from(weight) / 255.0;
-            match self.shares[..self.count].iter_mut().find(|entry| entry.0 == id) {
+            match self.weights[..self.count].iter_mut().find(|entry| entry.0 == id) {
                 Some(entry) => entry.1 += share,
                 None => {
-                    self.shares[self.count] = (id, share);
+                    self.weights[self.count] = (id, share);
                     self.count += 1;
                 }
             }
@@ -196,7 +200,7 @@ impl Shares {
     }
 
     fn iter(&self) -> impl Iterator<Item = (u8, f32)> {
-        self.shares[..self.count].iter().copied()
+        self.weights[..self.count].iter().copied()
     }
 }
 
@@ -212,10 +216,10 @@ mod tests {
         Textures::new(&MaterialTable::default(), UNSET)
     }
 
-    fn of(id: u8) -> Shares {
-        let mut shares = Shares::default();
-        shares.add([id, 0, 0, 0], [255, 0, 0, 0], 1.0);
-        shares
+    fn of(id: u8) -> MaterialWeights {
+        let mut weights = MaterialWeights::default();
+        weights.add([id, 0, 0, 0], [255, 0, 0, 0], 1.0);
+        weights
     }
 
     fn palette(id: u8) -> Vec3 {
@@ -250,9 +254,9 @@ mod tests {
         assert_eq!(far(Vec3::Y, UNSET), top);
         assert_eq!(far(Vec3::Z, UNSET), far(Vec3::Z, ROCK));
         let [x, y] = [0.6_f32, 0.8];
-        let between = far(Vec3::new(x, y, 0.0), UNSET);
-        assert!(between != far(Vec3::new(x, y, 0.0), GRASS));
-        assert!(between != far(Vec3::new(x, y, 0.0), ROCK));
+        let blended = far(Vec3::new(x, y, 0.0), UNSET);
+        assert!(blended != far(Vec3::new(x, y, 0.0), GRASS));
+        assert!(blended != far(Vec3::new(x, y, 0.0), ROCK));
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
         let textures = textures();
         let p = DVec3::new(1.625, 0.25, -0.875);
         let near = textures.colour(p, Vec3::Z, 0.01, &of(ROCK));
-        let far = textures.colour(p + DVec3::splat(REPEAT * 1e8), Vec3::Z, 0.01, &of(ROCK));
+        let far = textures.colour(p + DVec3::splat(LAYER_VOXELS * 1e8), Vec3::Z, 0.01, &of(ROCK));
         assert_eq!(near, far);
         let beside = textures.colour(p + DVec3::X * 1e-6, Vec3::Z, 0.01, &of(ROCK));
         assert!(near.abs_diff_eq(beside, 1e-3));
@@ -280,11 +284,11 @@ mod tests {
 
     #[test]
     fn shares_of_the_corners_add_up() {
-        let mut shares = Shares::default();
-        shares.add([2, 8, 0, 0], [204, 51, 0, 0], 0.5);
-        shares.add([8, 0, 0, 0], [255, 0, 0, 0], 0.25);
-        shares.add([3, 4, 5, 6], [75, 60, 60, 60], 0.25);
-        let all: Vec<(u8, f32)> = shares.iter().collect();
+        let mut weights = MaterialWeights::default();
+        weights.add([2, 8, 0, 0], [204, 51, 0, 0], 0.5);
+        weights.add([8, 0, 0, 0], [255, 0, 0, 0], 0.25);
+        weights.add([3, 4, 5, 6], [75, 60, 60, 60], 0.25);
+        let all: Vec<(u8, f32)> = weights.iter().collect();
         assert_eq!(all.iter().map(|entry| entry.0).collect::<Vec<_>>(), [2, 8, 3, 4, 5, 6]);
         assert!((all[1].1 - 0.35).abs() < 1e-6);
         assert!((all.iter().map(|entry| entry.1).sum::<f32>() - 1.0).abs() < 1e-6);

@@ -1,12 +1,11 @@
-//! What a look at the connections costs after a dig that frees nothing, in a world of a
-//! billion cells.
+//! Cost of the connectivity check after a dig that frees nothing, in a world of a billion cells.
 
 use cpu_time::ThreadTime;
 use terravox::bodies::{Loose, LooseOptions};
 use terravox::edit::{EditOp, Editor};
 use terravox::voxel::{VoxelGrid, VoxelPos};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{World, billion, generated, ground};
 
 const RADIUS: f32 = 4.0;
@@ -18,14 +17,14 @@ const STEP: usize = 75;
 const DIGS: usize = 3;
 
 /// Measures `connectivity_us`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let world = generated::world();
     let (grid, cells) = billion::copies(&world);
     drop(world);
     let mut world = World::new("a billion cells", grid);
     let places = ground(&world, STEP);
     let floor = world.grid.bounds().min.y + 1;
-    let mut looks = Looks {
+    let mut looks = CheckTimes {
         loose: Loose::default(),
         options: LooseOptions::floor(floor),
         editor: Editor::default(),
@@ -50,7 +49,7 @@ pub fn run(report: &mut Report) {
     });
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let note = format!(
-        "mean over {} places where nobody dug before; {cells} cells that are not air",
+        "mean over {} places without an earlier dig; {cells} cells that are not air",
         first.len()
     );
     report.set("connectivity_us", mean(&first), note);
@@ -73,13 +72,13 @@ pub fn run(report: &mut Report) {
     );
 }
 
-struct Looks {
+struct CheckTimes {
     loose: Loose,
     options: LooseOptions,
     editor: Editor,
 }
 
-impl Looks {
+impl CheckTimes {
     /// Digs a ball and times the look; none if it freed something.
     fn look(&mut self, grid: &mut VoxelGrid, place: VoxelPos) -> Option<f64> {
         let op = EditOp::dig_ball(place.to_array().map(|v| f64::from(v) + 0.4), RADIUS.into());

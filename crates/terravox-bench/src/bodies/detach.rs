@@ -1,4 +1,4 @@
-//! A bridge of a hundred thousand cells that is cut at both ends: until it is a body.
+//! A bridge of a hundred thousand cells, cut at both ends, until it is a body.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 use terravox_rapier::{LooseShapeOptions, loose_shape};
 
 use crate::harness::repeat;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 const ROUNDS: usize = 15;
 
@@ -18,7 +18,7 @@ const ROUNDS: usize = 15;
 const HALF: [f64; 2] = [100.0, 24.0];
 
 /// Measures `detach_ms`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let last = RefCell::new(None);
     let timing = repeat("detach", ROUNDS, cut_bridge, |state| {
         let (grid, loose, history) = state;

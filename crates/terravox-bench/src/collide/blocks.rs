@@ -1,6 +1,6 @@
-//! The blocks that indexes are measured on, and what they are asked: the solid surfaces
-//! of 8³ blocks, segments that cross them, boxes near them. All in voxels from the
-//! block's lowest corner.
+//! The blocks on which indexes are measured, and their queries: the solid surfaces of 8³ blocks,
+//! segments that cross them, boxes near them. All in voxels relative to the block's lowest
+//! corner.
 
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, Kind, Region, SurfaceShape, VoxelPos};
@@ -17,18 +17,18 @@ pub const QUERIES: usize = 96;
 /// Edge of a block, voxels.
 const EDGE: f32 = 8.0;
 
-/// How far from the block's sides segments begin and end, voxels: surfaces of full cells
+/// Distance from the block's sides at which segments begin and end, voxels: surfaces of full cells
 /// lie on the sides themselves, and whether a segment that ends there meets them is
 /// anyone's guess.
 const BEYOND: f32 = 0.123;
 
 /// A block: its cells, its surface, its questions.
-pub struct Block {
+pub struct SurfaceBlock {
     /// The cells, with padding.
     pub cells: DenseBox,
     /// The solid surface.
     pub surface: Surface,
-    /// What each quad carries in the kD tree.
+    /// Payload of each quad in the kD tree.
     pub payloads: Vec<u32>,
     /// Cell and direction of each quad's face. What they say takes no part in the time.
     pub faces: Vec<[u8; 4]>,
@@ -43,7 +43,7 @@ pub struct Block {
 }
 
 /// The blocks of a world.
-pub fn of(world: &World) -> Vec<Block> {
+pub fn of(world: &World) -> Vec<SurfaceBlock> {
     let table = table_of(SurfaceShape::Default);
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let mut random = Lcg(0x5eed);
@@ -56,12 +56,12 @@ pub fn of(world: &World) -> Vec<Block> {
         let fsn = FsnBlock::new(&cells, EDGE as usize, &table);
         let segments = (0..QUERIES).map(|_| segment(&mut random)).collect();
         let boxes = (0..QUERIES).map(|_| box_near(&surface, &mut random)).collect();
-        Block { cells, surface, payloads, faces, angles, fsn, segments, boxes }
+        SurfaceBlock { cells, surface, payloads, faces, angles, fsn, segments, boxes }
     };
     blocks_of_8(world).into_iter().map(block).collect()
 }
 
-impl Block {
+impl SurfaceBlock {
     /// Its triangles, as vertex numbers.
     pub fn triangles(&self) -> Vec<[u32; 3]> {
         self.surface.triangles().collect()

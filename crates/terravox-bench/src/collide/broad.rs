@@ -1,7 +1,8 @@
-//! The bit broadphase: making masks and asking them, beside a tree over block boxes.
+//! The bit broadphase: building masks and querying them, compared with a tree over block
+//! boxes.
 
+mod boxes;
 mod huge;
-mod share;
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
@@ -11,7 +12,7 @@ use terravox::math::Aabb;
 use terravox::voxel::{Changes, Region};
 
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Better, Report, detail};
+use crate::report::{AreaReport, Better, detail};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
 
@@ -22,16 +23,14 @@ const BOXES: usize = 1024;
 const RACE: Budget = Budget { min_rounds: 10, max_rounds: 100, seconds: 4.0, warm: true };
 
 /// Measures this part.
-pub fn run(report: &mut Report, worlds: &[&World]) {
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let mut masks = Vec::new();
     let mut queries = Vec::new();
-    let mut shares = Vec::new();
     for world in worlds {
         let broadphase = all_masks(world);
         masks.push((world.name, make_masks(report, world)));
-        let found = share::measure(world, &broadphase);
-        queries.push((world.name, ask(report, world.name, &broadphase, &found.boxes)));
-        shares.push((world.name, found));
+        let boxes = boxes::near_surfaces(world, &broadphase);
+        queries.push((world.name, ask(report, world.name, &broadphase, &boxes)));
     }
     let worst = |values: &[(&str, f64)]| {
         let note: Vec<String> = values.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
@@ -47,7 +46,6 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
         let note = format!("{name}; baseline ns a query of parry's Bvh of block boxes");
         report.set_ratio("broad_query_vs_parry", parry / ours, *parry, note);
     }
-    share::report(report, &shares);
     if let Some(world) = worlds.first() {
         huge::run(report, world);
     }
@@ -60,7 +58,7 @@ fn all_masks(world: &World) -> Broadphase {
 }
 
 /// Nanoseconds a block of mixed chunks, rows read and records replaced.
-fn make_masks(report: &mut Report, world: &World) -> f64 {
+fn make_masks(report: &mut AreaReport, world: &World) -> f64 {
     let mut broadphase = all_masks(world);
     let mixed = world.chunks.iter().filter(|&&chunk| {
         let view = world.grid.chunk(chunk);
@@ -111,7 +109,7 @@ fn parry_box(aabb: Aabb) -> ParryAabb {
 }
 
 /// Nanoseconds a box, of ours and of parry.
-fn ask(report: &mut Report, world: &str, broadphase: &Broadphase, boxes: &[Aabb]) -> [f64; 2] {
+fn ask(report: &mut AreaReport, world: &str, broadphase: &Broadphase, boxes: &[Aabb]) -> [f64; 2] {
     let blocks = solid_blocks(broadphase);
     let leaves: Vec<ParryAabb> = blocks
         .iter()
@@ -138,7 +136,7 @@ fn ask(report: &mut Report, world: &str, broadphase: &Broadphase, boxes: &[Aabb]
     report.details(format!("{world}: boxes, beside parry's Bvh of {} blocks", blocks.len()), rows);
     let what = format!("box query of the broadphase, {world}");
     report.compare(&what, "ns", Better::Less, ns(&near[0]), ("parry Bvh", ns(&near[2])));
-    // Things that move are all over the world; the tree answers for the ground only.
+    // Moving things are all over the world; the tree holds solid blocks only.
     [ns(&far[0]), ns(&far[2])]
 }
 

@@ -1,19 +1,19 @@
-//! The indexes of a block: building them, their bytes, rays and boxes, beside the peers
-//! on the same triangles.
+//! The indexes of a block: building, bytes, rays and boxes, compared with the peers on the same
+//! triangles.
 //!
-//! *Hot*: the questions of a block one after another. *Cold*: those of all blocks
-//! shuffled, so that every question finds its block out of the nearest caches.
+//! *Hot*: the queries of a block in succession. *Cold*: those of all blocks shuffled, so that
+//! the block of every query is outside of the nearest caches.
 
 use fast_surface_nets::SurfaceNetsBuffer;
 
-use super::blocks::{self, Block, QUERIES};
+use super::blocks::{self, QUERIES, SurfaceBlock};
 #[cfg(cpp_peers)]
 use super::peers::{Bullet, Embree};
 use super::peers::{
     Index, Kd, Obvhs2, ObvhsWide, ParryCubes, ParryEdges, ParryMesh, Quads, Triangle,
 };
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Better, Report, Row, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 use crate::worlds::random::Lcg;
 
@@ -22,15 +22,15 @@ const GROUP: usize = 64;
 
 const BUILD: Budget = Budget { min_rounds: 10, max_rounds: 60, seconds: 6.0, warm: true };
 /// Questions come block by block, each once a round: a block is in the cache after its first,
-/// but no branch predictor knows the answers by heart.
+/// but no branch predictor learns the results.
 const ASK: Budget = Budget { min_rounds: 5, max_rounds: 30, seconds: 4.0, warm: false };
 
-/// How far two indexes may disagree about a hit, voxels: those with half-width corners
+/// Tolerance of hits between two indexes, voxels: those with half-width corners
 /// included.
 const AGREE: f32 = 0.005;
 
-/// What a world gave: name of the world, and of each entrant a value.
-struct Found {
+/// Name of a world, and a value of each entrant.
+struct IndexResult {
     world: &'static str,
     /// Seconds for all blocks.
     build: Vec<Timing>,
@@ -43,12 +43,12 @@ struct Found {
 }
 
 /// Measures this part; every figure is the worst of the worlds.
-pub fn run(report: &mut Report, worlds: &[&World]) {
-    let found: Vec<Found> = worlds.iter().map(|world| measure(report, world)).collect();
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
+    let found: Vec<IndexResult> = worlds.iter().map(|world| measure(report, world)).collect();
     let value = |list: &[(&str, f64)], name: &str| {
         list.iter().find(|(entrant, _)| *entrant == name).map_or(f64::NAN, |entry| entry.1)
     };
-    let build = |f: &Found, name: &str| {
+    let build = |f: &IndexResult, name: &str| {
         let min = |name| f.build.iter().find(|t| t.name == name).map_or(f64::NAN, |t| t.min);
         min(name) / min(FSN)
     };
@@ -66,7 +66,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
 }
 
 /// `ray_vs_embree`, if the peer was built in.
-fn beside_embree(report: &mut Report, found: &[Found]) {
+fn beside_embree(report: &mut AreaReport, found: &[IndexResult]) {
     #[cfg(cpp_peers)]
     worst(report, "ray_vs_embree", Better::More, found, |f| {
         let value = |name| f.rays.iter().find(|one| one.0 == name).map_or(f64::NAN, |one| one.1);
@@ -83,11 +83,11 @@ const FSN: &str = "fast-surface-nets";
 
 /// Sets a figure to the worst of the worlds, and notes each.
 fn worst(
-    report: &mut Report,
+    report: &mut AreaReport,
     id: &str,
     better: Better,
-    found: &[Found],
-    value: impl Fn(&Found) -> f64,
+    found: &[IndexResult],
+    value: impl Fn(&IndexResult) -> f64,
 ) {
     let all: Vec<(&str, f64)> = found.iter().map(|f| (f.world, value(f))).collect();
     let values = all.iter().map(|entry| entry.1);
@@ -102,12 +102,12 @@ fn worst(
     }
 }
 
-fn measure(report: &mut Report, world: &World) -> Found {
+fn measure(report: &mut AreaReport, world: &World) -> IndexResult {
     let blocks = blocks::of(world);
     let triangles: usize = blocks.iter().map(|b| b.surface.indices.len() / 3).sum();
     let all = candidates(&blocks);
-    let hot = Questions::by_block(&blocks);
-    let cold = Questions::shuffled(&blocks);
+    let hot = IndexQueries::by_block(&blocks);
+    let cold = IndexQueries::shuffled(&blocks);
     agree(&all, &hot);
     let build = race_build(&blocks, &all);
     let bytes: Vec<_> =
@@ -138,11 +138,11 @@ fn measure(report: &mut Report, world: &World) -> Found {
         }
     }
     let ([rays, _], [boxes, _]) = (rays, boxes);
-    Found { world: world.name, build, bytes, rays, boxes }
+    IndexResult { world: world.name, build, bytes, rays, boxes }
 }
 
-/// Hot, with cold in the note, and each beside the first.
-fn both([hot, cold]: &[Vec<(&'static str, f64)>; 2], unit: &'static str) -> Vec<Row> {
+/// Returns rows of hot times, with cold in the note, relative to the first.
+fn both([hot, cold]: &[Vec<(&'static str, f64)>; 2], unit: &'static str) -> Vec<ReportRow> {
     let row = |(hot_one, cold_one): (&(&'static str, f64), &(&'static str, f64))| {
         let note = format!("cold {:.1}", cold_one.1);
         detail(hot_one.0, hot_one.1, unit).beside(hot[0].1).note(note)
@@ -151,25 +151,25 @@ fn both([hot, cold]: &[Vec<(&'static str, f64)>; 2], unit: &'static str) -> Vec<
 }
 
 /// Segments and boxes with their blocks, in some order.
-struct Questions {
-    segments: Vec<Question>,
-    boxes: Vec<Question>,
+struct IndexQueries {
+    segments: Vec<IndexQuery>,
+    boxes: Vec<IndexQuery>,
 }
 
 /// Number of the block, and two corners.
-type Question = (usize, [[f32; 3]; 2]);
+type IndexQuery = (usize, [[f32; 3]; 2]);
 
-impl Questions {
-    fn by_block(blocks: &[Block]) -> Questions {
-        let list = |of: fn(&Block) -> &Vec<[[f32; 3]; 2]>| {
+impl IndexQueries {
+    fn by_block(blocks: &[SurfaceBlock]) -> IndexQueries {
+        let list = |of: fn(&SurfaceBlock) -> &Vec<[[f32; 3]; 2]>| {
             let of_block = |(at, block)| of(block).iter().map(move |q| (at, *q));
             blocks.iter().enumerate().flat_map(of_block).collect()
         };
-        Questions { segments: list(|b| &b.segments), boxes: list(|b| &b.boxes) }
+        IndexQueries { segments: list(|b| &b.segments), boxes: list(|b| &b.boxes) }
     }
 
-    fn shuffled(blocks: &[Block]) -> Questions {
-        let mut all = Questions::by_block(blocks);
+    fn shuffled(blocks: &[SurfaceBlock]) -> IndexQueries {
+        let mut all = IndexQueries::by_block(blocks);
         let mut random = Lcg(7);
         for list in [&mut all.segments, &mut all.boxes] {
             for i in (1..list.len()).rev() {
@@ -181,7 +181,7 @@ impl Questions {
 }
 
 /// One item of questions.
-fn group(questions: &[Question], item: usize) -> &[Question] {
+fn group(questions: &[IndexQuery], item: usize) -> &[IndexQuery] {
     &questions[item * GROUP * QUERIES..][..GROUP * QUERIES]
 }
 
@@ -192,13 +192,13 @@ trait Candidate {
     fn has_boxes(&self) -> bool;
     /// Of all blocks.
     fn bytes(&self) -> usize;
-    /// Where each segment hits.
-    fn closest(&self, questions: &Questions) -> Vec<Option<f32>>;
-    /// How many triangles each box meets.
-    fn boxed(&self, questions: &Questions) -> Vec<usize>;
-    fn building<'a>(&self, blocks: &'a [Block]) -> Entrant<'a>;
-    fn casting<'a>(&'a self, questions: &'a Questions) -> Entrant<'a>;
-    fn boxing<'a>(&'a self, questions: &'a Questions) -> Entrant<'a>;
+    /// Returns the hit of each segment.
+    fn closest(&self, questions: &IndexQueries) -> Vec<Option<f32>>;
+    /// Returns the number of triangles in each box.
+    fn boxed(&self, questions: &IndexQueries) -> Vec<usize>;
+    fn building<'a>(&self, blocks: &'a [SurfaceBlock]) -> Entrant<'a>;
+    fn casting<'a>(&'a self, questions: &'a IndexQueries) -> Entrant<'a>;
+    fn boxing<'a>(&'a self, questions: &'a IndexQueries) -> Entrant<'a>;
 }
 
 impl<I: Index> Candidate for Vec<I> {
@@ -218,12 +218,12 @@ impl<I: Index> Candidate for Vec<I> {
         self.iter().map(I::bytes).sum()
     }
 
-    fn closest(&self, questions: &Questions) -> Vec<Option<f32>> {
+    fn closest(&self, questions: &IndexQueries) -> Vec<Option<f32>> {
         questions.segments.iter().map(|(at, [from, to])| self[*at].closest(*from, *to)).collect()
     }
 
-    fn boxed(&self, questions: &Questions) -> Vec<usize> {
-        let count = |(at, [min, max]): &Question| {
+    fn boxed(&self, questions: &IndexQueries) -> Vec<usize> {
+        let count = |(at, [min, max]): &IndexQuery| {
             let mut out = Vec::new();
             self[*at].boxed(*min, *max, &mut out);
             out.len()
@@ -231,7 +231,7 @@ impl<I: Index> Candidate for Vec<I> {
         questions.boxes.iter().map(count).collect()
     }
 
-    fn building<'a>(&self, blocks: &'a [Block]) -> Entrant<'a> {
+    fn building<'a>(&self, blocks: &'a [SurfaceBlock]) -> Entrant<'a> {
         let build = |item: usize| {
             let built = blocks[item * GROUP..][..GROUP].iter().map(I::build);
             built.map(|index| index.bytes() as u64).sum()
@@ -239,14 +239,14 @@ impl<I: Index> Candidate for Vec<I> {
         Entrant::new(I::NAME, build).every(I::EVERY)
     }
 
-    fn casting<'a>(&'a self, questions: &'a Questions) -> Entrant<'a> {
+    fn casting<'a>(&'a self, questions: &'a IndexQueries) -> Entrant<'a> {
         Entrant::new(I::NAME, |item| {
             let asked = group(&questions.segments, item).iter();
             asked.filter_map(|(at, [from, to])| self[*at].closest(*from, *to)).count() as u64
         })
     }
 
-    fn boxing<'a>(&'a self, questions: &'a Questions) -> Entrant<'a> {
+    fn boxing<'a>(&'a self, questions: &'a IndexQueries) -> Entrant<'a> {
         let mut out: Vec<Triangle> = Vec::new();
         Entrant::new(I::NAME, move |item| {
             let mut met = 0;
@@ -261,8 +261,8 @@ impl<I: Index> Candidate for Vec<I> {
 }
 
 /// Ours first, the default before the kD tree.
-fn candidates(blocks: &[Block]) -> Vec<Box<dyn Candidate>> {
-    fn all<I: Index + 'static>(blocks: &[Block]) -> Box<dyn Candidate> {
+fn candidates(blocks: &[SurfaceBlock]) -> Vec<Box<dyn Candidate>> {
+    fn all<I: Index + 'static>(blocks: &[SurfaceBlock]) -> Box<dyn Candidate> {
         Box::new(blocks.iter().map(I::build).collect::<Vec<I>>())
     }
     vec![
@@ -280,9 +280,9 @@ fn candidates(blocks: &[Block]) -> Vec<Box<dyn Candidate>> {
     ]
 }
 
-/// All of the same surface give the same answers, within [`AGREE`] and but for a few rays
+/// All of the same surface give the same results, within [`AGREE`], except for a few rays
 /// along edges.
-fn agree(all: &[Box<dyn Candidate>], questions: &Questions) {
+fn agree(all: &[Box<dyn Candidate>], questions: &IndexQueries) {
     let (rays, boxes) = (all[0].closest(questions), all[0].boxed(questions));
     let lengths = questions
         .segments
@@ -307,10 +307,10 @@ fn agree(all: &[Box<dyn Candidate>], questions: &Questions) {
     }
 }
 
-fn race_build(blocks: &[Block], all: &[Box<dyn Candidate>]) -> Vec<Timing> {
+fn race_build(blocks: &[SurfaceBlock], all: &[Box<dyn Candidate>]) -> Vec<Timing> {
     let mut buffer = SurfaceNetsBuffer::default();
     let fsn = Entrant::new(FSN, |item| {
-        let mesh = |block: &Block| {
+        let mesh = |block: &SurfaceBlock| {
             block.fsn.mesh(&mut buffer);
             buffer.indices.len() as u64
         };
@@ -321,12 +321,12 @@ fn race_build(blocks: &[Block], all: &[Box<dyn Candidate>]) -> Vec<Timing> {
 }
 
 /// Nanoseconds a segment.
-fn race_rays(all: &[Box<dyn Candidate>], questions: &Questions) -> Vec<(&'static str, f64)> {
+fn race_rays(all: &[Box<dyn Candidate>], questions: &IndexQueries) -> Vec<(&'static str, f64)> {
     by_question(all.iter().map(|one| one.casting(questions)).collect(), questions.segments.len())
 }
 
 /// Nanoseconds a box.
-fn race_boxes(all: &[Box<dyn Candidate>], questions: &Questions) -> Vec<(&'static str, f64)> {
+fn race_boxes(all: &[Box<dyn Candidate>], questions: &IndexQueries) -> Vec<(&'static str, f64)> {
     let able = all.iter().filter(|one| one.has_boxes());
     by_question(able.map(|one| one.boxing(questions)).collect(), questions.boxes.len())
 }

@@ -1,5 +1,5 @@
-//! Finding what a box or a ray meets, beside the peers: on 8³ blocks of the generated
-//! world and of a real place.
+//! Rays, boxes and the broadphase, compared with the peers, on 8³ blocks of the generated world
+//! and of a real place.
 
 pub(crate) mod blocks;
 mod broad;
@@ -10,11 +10,11 @@ mod render;
 mod shapes;
 pub(crate) mod world;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 use crate::worlds::{World, generated, places};
 
 /// Measures the whole area.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let generated = generated::world();
     let caves = places::world("Caves");
     if let Err(why) = &caves {

@@ -1,5 +1,4 @@
-//! Pictures: rays a second of the renderer on one thread, with everything around them
-//! and alone.
+//! Pictures: rays per second of the renderer on one thread, with shading and alone.
 
 use std::hint::black_box;
 
@@ -7,34 +6,36 @@ use cpu_time::ThreadTime;
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::mesh::shade::UNSET;
 use terravox_render::{
-    self as render, Camera, FAR, FOV_DEGREES, PictureOptions, RenderStats, Scene,
+    Camera, FOV_DEGREES, Lens, PictureOptions, RAY_REACH_CELLS, RenderStats, Scene, SceneRay,
+    framing, recorded_rays, render,
 };
 
-use crate::report::{Report, Row};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::World;
 
 /// Pictures that are taken of each world; the fastest counts.
 const ROUNDS: usize = 5;
 
-/// What the pictures are like: one ray a pixel, one thread.
+/// One ray per pixel, one thread.
 const OPTIONS: PictureOptions = PictureOptions {
     width: 640,
     height: 360,
-    rays_an_edge: 1,
+    samples_per_edge: 1,
     sun: None,
     lamp: None,
     threads: Some(1),
 };
 
 /// Measures this part.
-pub fn run(report: &mut Report, worlds: &[&World]) {
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let mut rates = Vec::new();
     for world in worlds {
         let scene = match Scene::new(&world.grid, Some(0)) {
             Ok(scene) => scene,
             Err(error) => panic!("{}: {error}", world.name),
         };
-        let camera = render::overview(&scene, OPTIONS.aspect(), FOV_DEGREES);
+        let lens = Lens { aspect: OPTIONS.aspect(), fov_degrees: FOV_DEGREES };
+        let camera = framing::overview(&scene, lens);
         let (rate, rows) = measure(world, &camera);
         report.details(format!("Pictures of {}, 640 × 360", world.name), rows);
         rates.push(rate);
@@ -45,13 +46,13 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
     report.set("render_mrays", worst, note);
 }
 
-/// Millions a second of primary and shadow rays, and the details.
-fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
+/// Returns millions of primary and shadow rays per second, and the details.
+fn measure(world: &World, camera: &Camera) -> (f64, Vec<ReportRow>) {
     // A scene of its own: the camera's search has built blocks of the other.
     let Ok(mut scene) = Scene::new(&world.grid, Some(0)) else {
         unreachable!("it was made before")
     };
-    let picture = |scene: &Scene| render::render(scene, camera, &OPTIONS, &|| ()).stats;
+    let picture = |scene: &Scene| render(scene, camera, &OPTIONS, &|| ()).stats;
     let again = |scene: &Scene| {
         (0..ROUNDS).map(|_| picture(scene)).min_by_key(|stats| stats.cpu).unwrap_or_default()
     };
@@ -62,8 +63,8 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     let textured = again(&scene);
     let Some(collider) = scene.collider() else { unreachable!("it is at one mip") };
     let [cold_rate, rate, textured_rate] = [cold, warm, textured].map(|stats| mrays(&stats));
-    let rays = render::recorded_rays(&scene, camera, &OPTIONS);
-    let query = |ray: &render::Ray| Ray::new(ray.origin, ray.direction, FAR);
+    let rays = recorded_rays(&scene, camera, &OPTIONS);
+    let query = |ray: &SceneRay| Ray::new(ray.origin, ray.direction, RAY_REACH_CELLS);
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
     let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();
     let seen = collider.stats().hits;
@@ -74,25 +75,9 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     let shadows = least(&shadow, any);
     let [firsts, anys] = [before - seen, collider.stats().hits - before];
     let looked = |hits: u64, rays: &[Ray]| hits as f64 / (ROUNDS * rays.len().max(1)) as f64;
-    let mut fresh = Collider::default();
-    fresh.update(&world.grid);
-    let start = ThreadTime::now();
-    for ray in &primary {
-        black_box(fresh.ray(ray, &Filter::BOTH));
-    }
-    for ray in &shadow {
-        black_box(fresh.ray_any(ray, &Filter::SOLID));
-    }
-    let build = start.elapsed().as_secs_f64() - closest - shadows;
+    let build = cold_seconds(world, &primary, &shadow) - closest - shadows;
     let count = (primary.len() + shadow.len()) as f64;
-    let row = |id: &str, value: f64, unit, note: &str| Row {
-        id: id.to_owned(),
-        value,
-        unit,
-        baseline: None,
-        ratio: None,
-        note: note.to_owned(),
-    };
+    let row = |id: &str, value: f64, unit, note: &str| detail(id, value, unit).note(note);
     let rows = vec![
         row("primary rays", warm.rays.primary as f64, "rays", ""),
         row("shadow rays", warm.rays.shadow as f64, "rays", ""),
@@ -111,7 +96,21 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<Row>) {
     (rate, rows)
 }
 
-/// Millions of primary and shadow rays a second of a picture.
+/// Returns the seconds to cast all rays through a new collider, which builds the blocks.
+fn cold_seconds(world: &World, primary: &[Ray], shadow: &[Ray]) -> f64 {
+    let mut fresh = Collider::default();
+    fresh.update(&world.grid);
+    let start = ThreadTime::now();
+    for ray in primary {
+        black_box(fresh.ray(ray, &Filter::BOTH));
+    }
+    for ray in shadow {
+        black_box(fresh.ray_any(ray, &Filter::SOLID));
+    }
+    start.elapsed().as_secs_f64()
+}
+
+/// Returns millions of primary and shadow rays per second of a picture.
 fn mrays(stats: &RenderStats) -> f64 {
     (stats.rays.primary + stats.rays.shadow) as f64 / stats.cpu.as_secs_f64() / 1e6
 }

@@ -1,5 +1,5 @@
-//! Shapes against single triangles of the size that the mesher makes, where their boxes
-//! meet: what a contact costs once the index has found the candidates. Beside parry.
+//! Shapes against single triangles of the mesher's size whose boxes overlap: the cost of a
+//! contact once the index has found the candidates. Compared with parry.
 
 use parry3d::glamx::{Pose3, Quat, Vec3};
 use parry3d::query::{self, ShapeCastOptions};
@@ -7,13 +7,13 @@ use parry3d::shape as parry;
 use terravox::geometry::{Shape, ShapeCore};
 
 use crate::harness::{Budget, Entrant, contest};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
 /// Triangles a kind of shape is asked about.
 const PAIRS: usize = 2000;
 
-/// How far apart things still count as near, voxels: what contacts ask for.
+/// Largest separation that queries report, voxels: as for contacts.
 const NEAR: f32 = 0.1;
 
 /// A triangle where the origin's shape might meet it.
@@ -24,7 +24,7 @@ struct Pair {
     face: parry::Triangle,
 }
 
-/// Whether the answer about a pair is yes.
+/// Returns whether a pair overlaps, is near or is hit.
 type Question<'a> = &'a dyn Fn(&Pair) -> bool;
 
 /// Three numbers from `-reach` to `reach`.
@@ -68,8 +68,8 @@ fn pose(at: [f32; 3], turn: Quat) -> Pose3 {
     Pose3::from_parts(Vec3::from(at), turn)
 }
 
-/// Asks all three questions of one kind of shape; returns also how often it overlaps.
-fn ask(report: &mut Report, name: &str, ours: &Shape, peer: &dyn parry::Shape, turn: Quat) {
+/// Runs all three queries for one kind of shape; also returns how often it overlaps.
+fn ask(report: &mut AreaReport, name: &str, ours: &Shape, peer: &dyn parry::Shape, turn: Quat) {
     let core = ShapeCore::new(ours).expect("the shape is valid");
     let pairs = pairs(&core);
     let none = Pose3::IDENTITY;
@@ -117,7 +117,7 @@ fn ask(report: &mut Report, name: &str, ours: &Shape, peer: &dyn parry::Shape, t
 }
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let turn = Quat::from_axis_angle(Vec3::new(1.0, 2.0, 3.0).normalize(), 0.7);
     let none = Quat::IDENTITY;
     ask(report, "sphere", &Shape::Sphere { radius: 0.5 }, &parry::Ball::new(0.5), none);

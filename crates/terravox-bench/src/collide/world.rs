@@ -1,4 +1,4 @@
-//! The whole collider: from an edit to the first answer, allocations, what a look-up costs.
+//! The whole collider: from an edit to the first query, allocations, cost of a lookup.
 
 use cpu_time::ThreadTime;
 use fast_surface_nets::SurfaceNetsBuffer;
@@ -13,7 +13,7 @@ use terravox::voxel::{AIR, DenseBox, Kind, Region, SurfaceShape, VoxelGrid};
 use crate::harness::median_of_sorted;
 use crate::mesh::ours::table_of;
 use crate::mesh::peers::FsnBlock;
-use crate::report::{Report, Row, detail};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::World;
 
 /// Digs that are measured.
@@ -24,7 +24,7 @@ const RADIUS: f32 = 4.0;
 const HALF: f64 = 0.5;
 
 /// Measures this part.
-pub fn run(report: &mut Report, worlds: &[&World]) {
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     edits(report, worlds);
     allocations(report, worlds);
 }
@@ -118,21 +118,21 @@ impl Dig {
     }
 }
 
-/// Seconds of the median edit, and of what a peer needs for the chunks that it touched.
+/// Seconds of the median edit, and of a peer for the touched chunks.
 struct Edit {
     ours: f64,
-    /// Without the first answer.
+    /// Without the first query.
     stages: [f64; 3],
     peer: f64,
 }
 
-fn edits(report: &mut Report, worlds: &[&World]) {
+fn edits(report: &mut AreaReport, worlds: &[&World]) {
     let mut found = Vec::new();
     for world in worlds {
         let edit = world_edits(world);
         let us = |seconds: f64| seconds * 1e6;
         let line = |name: &str, seconds: f64| detail(name, us(seconds), "µs");
-        let rows: Vec<Row> = vec![
+        let rows: Vec<ReportRow> = vec![
             line("edit to collidable", edit.ours).beside(us(edit.peer)),
             line("of this: dig and write, mips included", edit.stages[0]),
             line("of this: masks, snapshot, old blocks dropped", edit.stages[1]),
@@ -163,7 +163,7 @@ fn world_edits(world: &World) -> Edit {
     let mut times: [Vec<f64>; 5] = Default::default();
     let mut buffer = SurfaceNetsBuffer::default();
     for point in points {
-        // Somebody stands there: the blocks around are built.
+        // Build the blocks around, as for a body that stands there.
         let stand = Aabb::around(point, [6.0; 3]);
         collider.triangles_in(&stand, &Filter::SOLID, |_| ());
         let start = ThreadTime::now();
@@ -213,7 +213,7 @@ fn peer(grid: &VoxelGrid, region: Region, buffer: &mut SurfaceNetsBuffer) -> f64
 }
 
 /// Allocations of queries whose blocks are built.
-fn allocations(report: &mut Report, worlds: &[&World]) {
+fn allocations(report: &mut AreaReport, worlds: &[&World]) {
     let mut worst = 0;
     let mut queries = 0;
     for world in worlds {

@@ -1,6 +1,5 @@
-//! Box colliders of 64³ pieces of terrain as if of cubes: how many boxes a solid cell
-//! costs, how many stay when one cell is dug or filled, and what that costs beside making
-//! all boxes again.
+//! Box colliders of 64³ pieces of cubic terrain: boxes per solid cell, the share reused when one
+//! cell is dug or filled, and the cost of such an update compared with a rebuild.
 
 use terravox::boxes::{BoxColliders, BoxList, SolidOctree};
 use terravox::generate::Hills;
@@ -9,7 +8,7 @@ use terravox::voxel::{
 };
 
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{random::Lcg, rough};
 
 /// Edge of a cube of boxes, as a power of two: what the library advises.
@@ -18,11 +17,11 @@ const CUBE_LOG2: u32 = 5;
 /// Edits of one cell that a piece of terrain gets.
 const EDITS: usize = 64;
 
-/// Where pieces of the hills are taken, in pieces.
+/// Positions of the pieces of the hills, in pieces.
 const PLACES: [[i32; 2]; 6] = [[0, 0], [3, -5], [-7, 2], [5, 6], [-2, -9], [11, 4]];
 
 /// A 64³ piece of a world, moved to the origin, and edits of it.
-struct Piece {
+struct TerrainPiece {
     name: String,
     before: Snapshot,
     solid_cells: u64,
@@ -30,13 +29,13 @@ struct Piece {
     edits: Vec<(Region, Snapshot)>,
 }
 
-impl Piece {
-    fn new(name: String, grid: VoxelGrid) -> Piece {
+impl TerrainPiece {
+    fn new(name: String, grid: VoxelGrid) -> TerrainPiece {
         let mut octree = SolidOctree::default();
         let Ok(()) = octree.read(grid.as_snapshot(), cube_at([0; 3])) else {
             unreachable!("the piece is held whole")
         };
-        let mut piece = Piece {
+        let mut piece = TerrainPiece {
             name,
             before: grid.snapshot(),
             solid_cells: octree.solid_cells(),
@@ -46,7 +45,7 @@ impl Piece {
         piece
     }
 
-    /// Digs surface cells, and fills air beside the surface, in turns, at random.
+    /// Alternately digs random surface cells and fills random air cells next to the surface.
     fn make_edits(&mut self, mut grid: VoxelGrid) {
         let mut numbers = Lcg(7);
         let mut next = || numbers.bits() as i32 & 63;
@@ -91,7 +90,7 @@ impl Piece {
 }
 
 /// Pieces of the hills around their ground, and of the rough world with its caves.
-fn pieces() -> Vec<Piece> {
+fn pieces() -> Vec<TerrainPiece> {
     let hills = Hills::new(2026);
     let mut pieces = Vec::new();
     for [x, z] in PLACES {
@@ -102,7 +101,7 @@ fn pieces() -> Vec<Piece> {
         hills.fill(&mut cells, 0);
         cells.move_to(VoxelPos::ZERO);
         let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
-        pieces.push(Piece::new(format!("hills {x}, {z}"), grid));
+        pieces.push(TerrainPiece::new(format!("hills {x}, {z}"), grid));
     }
     let rough = rough::grid([4, 4, 4]);
     for [x, z] in [[0, 0], [64, 64]] {
@@ -112,7 +111,7 @@ fn pieces() -> Vec<Piece> {
         cells.move_to(VoxelPos::ZERO);
         let mut grid = VoxelGrid::new(GridOptions::default());
         let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
-        pieces.push(Piece::new(format!("rough {x}, {z}"), grid));
+        pieces.push(TerrainPiece::new(format!("rough {x}, {z}"), grid));
     }
     pieces
 }
@@ -122,8 +121,8 @@ fn cube_at(min: [i32; 3]) -> Region {
     Region { min, max: min + VoxelPos::splat(64) }
 }
 
-/// What the boxes of a piece are like.
-struct Found {
+/// Statistics of the boxes of a piece.
+struct BoxCounts {
     boxes: usize,
     per_solid_cell: f64,
     /// Mean over the edits of the share of boxes that stay.
@@ -133,7 +132,7 @@ struct Found {
     calls: f64,
 }
 
-fn look_at(piece: &Piece, cube_log2: u32) -> Found {
+fn look_at(piece: &TerrainPiece, cube_log2: u32) -> BoxCounts {
     let (mut colliders, mut list) = piece.build(cube_log2);
     let boxes = list.len();
     let (mut reused, mut least, mut calls) = (0.0, 1.0f64, 0);
@@ -146,7 +145,7 @@ fn look_at(piece: &Piece, cube_log2: u32) -> Found {
         calls += done.added + done.removed;
         colliders.update(&piece.before, &changes, &mut list);
     }
-    Found {
+    BoxCounts {
         boxes,
         per_solid_cell: boxes as f64 / piece.solid_cells as f64,
         reused,
@@ -156,7 +155,7 @@ fn look_at(piece: &Piece, cube_log2: u32) -> Found {
 }
 
 /// Seconds of making all boxes of a piece and of one edit.
-fn time(piece: &Piece, cube_log2: u32) -> [Timing; 2] {
+fn time(piece: &TerrainPiece, cube_log2: u32) -> [Timing; 2] {
     let (mut colliders, mut list) = piece.build(cube_log2);
     let edits: Vec<(Changes, &Snapshot)> = piece
         .edits
@@ -190,7 +189,7 @@ fn means(times: &[[Timing; 2]]) -> [f64; 2] {
 }
 
 /// The largest of some values and whose it is.
-fn largest<'a>(values: impl Iterator<Item = (&'a Piece, f64)>) -> (&'a str, f64) {
+fn largest<'a>(values: impl Iterator<Item = (&'a TerrainPiece, f64)>) -> (&'a str, f64) {
     values.fold(
         ("", f64::MIN),
         |worst, (piece, value)| {
@@ -200,9 +199,9 @@ fn largest<'a>(values: impl Iterator<Item = (&'a Piece, f64)>) -> (&'a str, f64)
 }
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let pieces = pieces();
-    let found: Vec<Found> = pieces.iter().map(|piece| look_at(piece, CUBE_LOG2)).collect();
+    let found: Vec<BoxCounts> = pieces.iter().map(|piece| look_at(piece, CUBE_LOG2)).collect();
     let times: Vec<[Timing; 2]> = pieces.iter().map(|piece| time(piece, CUBE_LOG2)).collect();
     let each = || pieces.iter().zip(&found);
     let (name, value) = largest(each().map(|(piece, found)| (piece, found.per_solid_cell)));
@@ -218,7 +217,7 @@ pub fn run(report: &mut Report) {
     let note = format!("{edit:.2} of {all:.1} µs, all pieces; {worst:.4} for {name}, the worst");
     report.set("boxes_update_vs_rebuild", edit / all, note);
     let lines = each().zip(&times).map(|((piece, found), [all, edit])| {
-        let Found { boxes, calls, .. } = found;
+        let BoxCounts { boxes, calls, .. } = found;
         let note = format!(
             "{boxes} boxes, {} octree volumes, {} solid cells; all in {:.1} µs, an edit in {:.2} µs \
              with {calls:.1} calls; reused {:.4}, least {:.4}",
@@ -231,10 +230,10 @@ pub fn run(report: &mut Report) {
     cube_sizes(report, &pieces);
 }
 
-/// What the size of cubes changes, over all pieces.
-fn cube_sizes(report: &mut Report, pieces: &[Piece]) {
+/// Measures the effect of the size of cubes, over all pieces.
+fn cube_sizes(report: &mut AreaReport, pieces: &[TerrainPiece]) {
     let lines = (3..=6).map(|log2| {
-        let found: Vec<Found> = pieces.iter().map(|piece| look_at(piece, log2)).collect();
+        let found: Vec<BoxCounts> = pieces.iter().map(|piece| look_at(piece, log2)).collect();
         let times: Vec<[Timing; 2]> = pieces.iter().map(|piece| time(piece, log2)).collect();
         let boxes: usize = found.iter().map(|found| found.boxes).sum();
         let cells: u64 = pieces.iter().map(|piece| piece.solid_cells).sum();

@@ -1,9 +1,9 @@
-//! The library's own contacts, moved by the least of integrators: whether what rolls and
-//! slides feels inner edges, whether what is set down is held, whether what is inside comes
-//! out, how deep crates float, and what a manifold costs.
+//! The library's own contacts, with a minimal integrator: bumps of rolling and sliding bodies at
+//! inner edges, support of bodies that are set down, recovery of bodies in the ground, floating
+//! depth of crates, and the cost of a manifold.
 
 use glam::{DVec3, EulerRot, Mat3, Quat, Vec3};
-use terravox::collide::{Collider, ColliderOptions, Filter, Ray};
+use terravox::collide::{Block, Collider, ColliderOptions, Filter, Ray};
 use terravox::contacts::{Body, BodyPart, ContactOptions, Contacts, Submersion};
 use terravox::generate::{Hills, fill_sdf};
 use terravox::geometry::Shape;
@@ -11,7 +11,7 @@ use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, WATER};
 
 use super::integrator::{GRAVITY, Integrator, Rigid, STEP};
 use crate::harness::{Budget, Entrant, contest};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::generated;
 use crate::worlds::random::Lcg;
 
@@ -29,7 +29,7 @@ const SET_DOWN: usize = 3600;
 const REPEATED: usize = 16;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     ghosts(report);
     over_noise(report);
     support(report);
@@ -91,7 +91,7 @@ fn noise(seed: u64) -> Collider {
 
 /// Balls and boxes without friction that slide over hills of noise: contacts only stop, so
 /// nothing gains speed but by falling; a bump at an inner edge would throw it.
-fn over_noise(report: &mut Report) {
+fn over_noise(report: &mut AreaReport) {
     let mut integrator = Integrator::default();
     let worlds = [noise(1), noise(2), noise(3)];
     let mut lines = Vec::new();
@@ -129,7 +129,7 @@ fn touches_at(collider: &Collider, shape: &Shape<'_>, x: f64, z: f64) -> Option<
 }
 
 /// Over 100 flat blocks at 20 m/s.
-fn ghosts(report: &mut Report) {
+fn ghosts(report: &mut AreaReport) {
     let flat = ground(Region::new([-8, -8, -16], [816, 8, 24]), |[_, y, _]| -y);
     let mut integrator = Integrator::default();
     let (mut most, mut drift, mut lines) = (0.0_f32, 0.0_f64, Vec::new());
@@ -165,7 +165,7 @@ fn ghosts(report: &mut Report) {
 }
 
 /// Bodies that only move up and down, set on borders of blocks and on edges.
-fn support(report: &mut Report) {
+fn support(report: &mut AreaReport) {
     let mut integrator = Integrator::default();
     let mut random = Lcg(11);
     let (mut set, mut lost, mut worst) = (0, 0, 0.0_f64);
@@ -213,7 +213,7 @@ fn on_edge(collider: &Collider, random: &mut Lcg, x: f64, z: f64) -> (f64, f64) 
 }
 
 /// Bodies that start 0.3 inside.
-fn inside(report: &mut Report) {
+fn inside(report: &mut AreaReport) {
     let mut integrator = Integrator::default();
     let mut random = Lcg(5);
     let (mut started, mut out) = (0, 0);
@@ -251,7 +251,7 @@ fn inside(report: &mut Report) {
     report.details("core contacts: balls, boxes, capsules that start inside and come out", lines);
 }
 
-/// Whether a body is above the ground.
+/// Returns whether a body is above the ground.
 fn is_above(collider: &Collider, body: &Rigid) -> bool {
     let ray = Ray::new(body.position, [0.0, 1.0, 0.0], 100.0);
     // From inside, the first surface above is seen from behind.
@@ -260,7 +260,7 @@ fn is_above(collider: &Collider, body: &Rigid) -> bool {
 }
 
 /// Crates of five densities in a lake.
-fn floating(report: &mut Report) {
+fn floating(report: &mut AreaReport) {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut lake = DenseBox::new(Region::new([-24, -12, -24], [24, 4, 24]));
     fill_sdf(&mut lake, 0, |[_, y, _]| 0.3 - y, |_| WATER);
@@ -297,8 +297,15 @@ fn floating(report: &mut Report) {
     report.details("core water: how much of floating crates is under", lines);
 }
 
+/// A pose in which a box touches the ground.
+struct TouchingPose {
+    position: [f64; 3],
+    turn: Quat,
+    block: Block,
+}
+
 /// Boxes that touch the ground of the generated world.
-fn cost(report: &mut Report) {
+fn cost(report: &mut AreaReport) {
     let world = generated::world();
     let collider = collider_of(&world.grid);
     let mut random = Lcg(3);
@@ -310,50 +317,13 @@ fn cost(report: &mut Report) {
         let from = [x, 400.0, z];
         let hit = collider.cast(&shape, from, [0.0, -900.0, 0.0], &Filter::SOLID).found;
         if let Some(hit) = hit {
-            poses.push(([x, 400.0 - hit.distance - 0.01, z], turn, hit.block));
+            let position = [x, 400.0 - hit.distance - 0.01, z];
+            poses.push(TouchingPose { position, turn, block: hit.block });
         }
     }
     let mut lines = Vec::new();
     let mut by_shape = |name: &str, shape: Shape<'static>| {
-        let parts = [BodyPart::new(shape)];
-        let options = ContactOptions::default();
-        let [mut one, mut all] = [Contacts::default(), Contacts::default()];
-        let body = |(position, turn, _): &([f64; 3], Quat, _)| Body {
-            parts: &parts,
-            position: *position,
-            rotation: turn.to_array(),
-        };
-        let budget = Budget { min_rounds: 7, warm: true, ..Budget::seconds(0.0) };
-        // Pose by pose: the median is over the poses.
-        let mut by_pose = [Vec::new(), Vec::new()];
-        for pose in &poses {
-            let timings = contest(
-                1,
-                budget,
-                vec![
-                    // Repeated, so that the clock's own cost does not count.
-                    Entrant::new("block", |_| {
-                        (0..REPEATED).for_each(|_| {
-                            collider.block_contacts(pose.2, &body(pose), &options, &mut one);
-                        });
-                        one.manifolds.len() as u64
-                    }),
-                    Entrant::new("all", |_| {
-                        (0..REPEATED).for_each(|_| {
-                            collider.contacts(&body(pose), &options, &mut all);
-                        });
-                        all.manifolds.len() as u64
-                    }),
-                ],
-            );
-            for (timing, times) in timings.iter().zip(&mut by_pose) {
-                times.push(timing.median / REPEATED as f64 * 1e9);
-            }
-        }
-        let [block, all] = by_pose.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            [times[times.len() / 2], times.iter().sum::<f64>() / times.len() as f64]
-        });
+        let [block, all] = query_times(&collider, shape, &poses);
         for (what, [median, mean]) in [("all blocks", all), ("one block", block)] {
             let note = format!("mean {mean:.0} ns");
             lines.push(detail(format!("{name}, {what}"), median, "ns").note(note));
@@ -365,4 +335,52 @@ fn cost(report: &mut Report) {
     by_shape("capsule", CAPSULE);
     report.set("core_manifold_ns", ns, "box that touches a block of the generated world");
     report.details("core contacts: cost of a query, median over 1000 poses", lines);
+}
+
+/// Returns median and mean nanoseconds over the poses of a query of the touched block, and of one
+/// of all blocks.
+fn query_times(
+    collider: &Collider,
+    shape: Shape<'static>,
+    poses: &[TouchingPose],
+) -> [[f64; 2]; 2] {
+    let parts = [BodyPart::new(shape)];
+    let options = ContactOptions::default();
+    let [mut one, mut all] = [Contacts::default(), Contacts::default()];
+    let body = |pose: &TouchingPose| Body {
+        parts: &parts,
+        position: pose.position,
+        rotation: pose.turn.to_array(),
+    };
+    let budget = Budget { min_rounds: 7, warm: true, ..Budget::seconds(0.0) };
+    // Pose by pose: the median is over the poses.
+    let mut by_pose = [Vec::new(), Vec::new()];
+    for pose in poses {
+        let timings = contest(
+            1,
+            budget,
+            vec![
+                // Repeated, so that the clock's own cost does not count.
+                Entrant::new("block", |_| {
+                    (0..REPEATED).for_each(|_| {
+                        collider.block_contacts(pose.block, &body(pose), &options, &mut one);
+                    });
+                    one.manifolds.len() as u64
+                }),
+                Entrant::new("all", |_| {
+                    (0..REPEATED).for_each(|_| {
+                        collider.contacts(&body(pose), &options, &mut all);
+                    });
+                    all.manifolds.len() as u64
+                }),
+            ],
+        );
+        for (timing, times) in timings.iter().zip(&mut by_pose) {
+            times.push(timing.median / REPEATED as f64 * 1e9);
+        }
+    }
+    by_pose.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        [times[times.len() / 2], times.iter().sum::<f64>() / times.len() as f64]
+    })
 }

@@ -33,7 +33,7 @@ pub struct Rigid {
     pub position: DVec3,
     pub rotation: Quat,
     pub velocity: Vec3,
-    /// Radians a second.
+    /// Radians per second.
     pub spin: Vec3,
     pub mass: f32,
     /// Along the body's own axes; 0: it never turns.
@@ -71,7 +71,7 @@ impl Rigid {
 }
 
 /// A contact while it is solved.
-struct Row {
+struct ConstraintRow {
     at: Vec3,
     normal: Vec3,
     /// Across the normal.
@@ -81,12 +81,12 @@ struct Row {
     rubbed: [f32; 2],
 }
 
-/// Moves bodies; holds what is reused from step to step.
+/// Moves bodies; holds buffers that are reused from step to step.
 #[derive(Default)]
 pub struct Integrator {
     contacts: Contacts,
     water: WaterScratch,
-    rows: Vec<Row>,
+    rows: Vec<ConstraintRow>,
 }
 
 impl Integrator {
@@ -125,7 +125,7 @@ impl Integrator {
         wet
     }
 
-    /// What the body touches now.
+    /// Current contacts of the body.
     pub fn touched(&mut self, collider: &Collider, body: &Rigid, prediction: f32) -> &[Manifold] {
         let parts = [body.part];
         let at =
@@ -139,11 +139,11 @@ impl Integrator {
         self.touched(collider, body, prediction);
         self.rows.clear();
         for point in self.contacts.manifolds.iter().flat_map(|manifold| manifold.points()) {
-            self.rows.push(Row::new(point));
+            self.rows.push(ConstraintRow::new(point));
         }
     }
 
-    /// Moves the body out of what it overlaps.
+    /// Moves the body out of overlaps.
     fn take_out(&mut self, collider: &Collider, body: &mut Rigid) {
         self.find(collider, body, 0.0);
         let mut moved = Vec3::ZERO;
@@ -161,11 +161,11 @@ impl Integrator {
     }
 }
 
-impl Row {
-    fn new(point: &ContactPoint) -> Row {
+impl ConstraintRow {
+    fn new(point: &ContactPoint) -> ConstraintRow {
         let normal = Vec3::from(point.normal);
         let (u, v) = normal.any_orthonormal_pair();
-        Row {
+        ConstraintRow {
             at: point.offset.into(),
             normal,
             along: [u, v],
@@ -177,7 +177,7 @@ impl Row {
 }
 
 /// One contact's turn.
-fn solve(row: &mut Row, body: &mut Rigid, inertia: &Mat3) {
+fn solve(row: &mut ConstraintRow, body: &mut Rigid, inertia: &Mat3) {
     let inverse_mass = 1.0 / body.mass;
     let mut push = |direction: Vec3, wanted: f32, held: &mut f32, range: [f32; 2]| {
         let arm = row.at.cross(direction);
@@ -193,7 +193,7 @@ fn solve(row: &mut Row, body: &mut Rigid, inertia: &Mat3) {
         body.velocity += linear * (impulse * inverse_mass);
         body.spin += *inertia * (arm * impulse);
     };
-    // What is apart may come as near as it is.
+    // Separated bodies may close the gap within the step.
     let wanted = -row.distance.max(0.0) / STEP;
     let mut impulse = row.impulse;
     push(row.normal, wanted, &mut impulse, [0.0, f32::INFINITY]);

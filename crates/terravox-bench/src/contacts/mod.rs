@@ -1,4 +1,4 @@
-//! What bodies touch: contacts, water, box colliders.
+//! Contacts, water and box colliders.
 
 mod boxes;
 mod core;
@@ -7,10 +7,10 @@ mod rapier;
 
 pub use rapier::soak::soak;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 
 /// Measures the whole area.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     self::core::run(report);
     boxes::run(report);
     rapier::run(report);

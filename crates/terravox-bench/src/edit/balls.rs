@@ -6,7 +6,7 @@ use terravox::edit::{EditOp, Editor};
 use terravox::voxel::{VoxelGrid, VoxelPos};
 
 use crate::harness::{Timing, repeat};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{generated, ground};
 
 const RADIUS: f32 = 16.0;
@@ -14,12 +14,12 @@ const RADIUS: f32 = 16.0;
 const CELLS: f64 = 33.0 * 33.0 * 33.0;
 /// Share of them that lies in the ball.
 const IN_BALL: f64 = 17157.0 / CELLS;
-/// Balls in one turn, none of which meets another.
+/// Balls in one turn, which do not touch.
 const BALLS: usize = 64;
 const ROUNDS: usize = 15;
 
 /// Measures `ball16_cells_per_s`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let world = generated::world();
     let mut spots = ground(&world, 48);
     spots.truncate(BALLS);
@@ -50,7 +50,7 @@ pub fn run(report: &mut Report) {
     report.details("balls of radius 16 at the ground", lines);
 }
 
-/// In turns: all balls are dug, and filled with what is no more than air then.
+/// In turns: all balls are dug, then filled.
 fn dig_and_fill(grid: VoxelGrid, spots: &[VoxelPos]) -> [Timing; 2] {
     let state = RefCell::new((grid, Editor::default()));
     let apply = |op: fn([f64; 3]) -> EditOp| {

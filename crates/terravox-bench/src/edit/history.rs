@@ -1,20 +1,20 @@
-//! What undoing costs, in time and in bytes, for strokes on real terrain.
+//! Cost of undo, in time and in bytes, for strokes on real terrain.
 
 use cpu_time::ThreadTime;
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::voxel::VoxelPos;
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{World, ground, places as real, rough};
 
 /// Places of each world that get one stroke of every kind.
 const SPOTS: usize = 24;
 const ROUNDS: usize = 5;
 
-/// A kind of stroke: its name, and what it does about a place.
-type Stroke = (&'static str, fn([f64; 3]) -> Vec<EditOp>);
+/// A kind of stroke: its name, and its operation at a place.
+type StrokeKind = (&'static str, fn([f64; 3]) -> Vec<EditOp>);
 
-const STROKES: [Stroke; 6] = [
+const STROKES: [StrokeKind; 6] = [
     ("dig ball 8", |p| vec![brush(Action::Dig, p, 8.0)]),
     ("dig ball 16", |p| vec![brush(Action::Dig, p, 16.0)]),
     ("fill ball 8", |p| vec![brush(Action::Fill { material: 8 }, p, 8.0)]),
@@ -30,7 +30,7 @@ fn brush(action: Action, centre: [f64; 3], radius: f64) -> EditOp {
     BrushOp::new(Brush::Ball { centre, radius }, action).into()
 }
 
-/// Bytes of the cells of the box about a ball: what a history without a code keeps.
+/// Bytes of the cells of the box around a ball: an uncompressed history.
 fn raw_bytes(op: &EditOp) -> u64 {
     let EditOp::Brush(BrushOp { brush: Brush::Ball { centre, radius }, .. }) = op else {
         unreachable!("all strokes are made of balls")
@@ -39,7 +39,7 @@ fn raw_bytes(op: &EditOp) -> u64 {
     2 * (edge(0) * edge(1) * edge(2)) as u64
 }
 
-/// What the strokes of one kind cost.
+/// Cost of the strokes of one kind.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     edit: f64,
@@ -49,7 +49,7 @@ struct Cost {
 }
 
 /// Measures `undo_vs_edit` and `history_vs_raw`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let mut worlds = match real::all() {
         Ok(worlds) => worlds,
         Err(why) => {
@@ -74,7 +74,7 @@ pub fn run(report: &mut Report) {
             format!("{bytes:.0} bytes of history for {raw:.0} of the boxes touched, two a cell");
         report.set_ratio("history_vs_raw", bytes / raw, raw, note);
     }
-    let line = |(stroke, cost): (&Stroke, &Cost)| {
+    let line = |(stroke, cost): (&StrokeKind, &Cost)| {
         let note = format!(
             "undo {:.2} of it; history {:.3} of raw",
             cost.undo / cost.edit,
@@ -93,7 +93,7 @@ fn spread(world: &World) -> Vec<VoxelPos> {
     all.into_iter().step_by(step).take(SPOTS).collect()
 }
 
-/// Edits and undoes at every place in turn, and adds what it cost.
+/// Edits and undoes at every place in turn, and adds the cost.
 fn measure(
     world: &mut World,
     spots: &[VoxelPos],

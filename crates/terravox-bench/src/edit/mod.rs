@@ -4,10 +4,10 @@ mod balls;
 mod history;
 mod volume;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 
 /// Measures the whole area.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     balls::run(report);
     history::run(report);
     volume::run(report);

@@ -1,24 +1,24 @@
-//! How far the volumes of brushes are from those of the shapes.
+//! Deviation of the volumes of brushes from those of the shapes.
 
 use std::f64::consts::PI;
 
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, NO_TURN};
 use terravox::voxel::{GridOptions, VoxelGrid};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 const RADII: [f64; 6] = [3.0, 3.7, 4.5, 6.0, 10.0, 16.0];
-/// Where the middle lies in its voxel.
+/// Offsets of the centre in its voxel.
 const OFFSETS: [[f64; 3]; 4] = [[0.0; 3], [0.5; 3], [0.1, 0.7, 0.35], [0.25, 0.0, 0.9]];
 /// Not along any axis.
 const TURNED: [f64; 4] = [0.3, -0.2, 0.5, 0.8];
 
 /// A shape about a centre, of a size, and its volume.
-type Shape = fn([f64; 3], f64) -> (Brush, f64);
+type BrushCase = fn([f64; 3], f64) -> (Brush, f64);
 
 /// Measures `volume_error`.
-pub fn run(report: &mut Report) {
-    let shapes: [(&str, Shape); 5] = [
+pub fn run(report: &mut AreaReport) {
+    let shapes: [(&str, BrushCase); 5] = [
         ("ball", |centre, radius| {
             (Brush::Ball { centre, radius }, 4.0 / 3.0 * PI * radius.powi(3))
         }),

@@ -1,10 +1,10 @@
-//! Bodies over a world that is still coming.
+//! Bodies over a world that streams in.
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Budget, Terrain, TerrainOptions, Viewer};
 use terravox_rapier::{Options, TerrainColliders};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 const BALLS: usize = 60;
 
@@ -24,9 +24,9 @@ fn hills(p: [f32; 3]) -> f32 {
     6.0 * (p[0] * 0.07).sin() * (p[2] * 0.05).cos() - p[1]
 }
 
-/// What became of the balls.
+/// Fates of the balls.
 #[derive(Default)]
-struct Outcome {
+struct FallOutcome {
     /// Their middle was in the ground, or below it.
     fallen: usize,
     /// On the ground in the end.
@@ -38,7 +38,7 @@ struct Outcome {
 }
 
 /// Drops balls around a viewer in the first frame of a world of which nothing is there.
-fn drop_balls(wait_for_ground: bool) -> Outcome {
+fn drop_balls(wait_for_ground: bool) -> FallOutcome {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let mut ground = TerrainColliders::new(Options { wait_for_ground, ..Options::default() });
     let mut world = PhysicsWorld::new();
@@ -52,7 +52,7 @@ fn drop_balls(wait_for_ground: bool) -> Outcome {
         .collect();
     let viewers = [Viewer { position_m: [0.0, 20.0, 0.0], distance_m: 300.0 }];
     let mut fallen = [false; BALLS];
-    let mut outcome = Outcome::default();
+    let mut outcome = FallOutcome::default();
     for _ in 0..FRAMES {
         terrain.update(&viewers, BUDGET, |request| {
             request.fill_sdf(ROCK, |p| hills(p.map(|v| v as f32)).into());
@@ -75,7 +75,7 @@ fn drop_balls(wait_for_ground: bool) -> Outcome {
     outcome
 }
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let [waiting, falling] = [true, false].map(drop_balls);
     let note = format!(
         "of {BALLS} in {FRAMES} frames: {} landed, {} wait in the end, {} at most; {} fall if told \

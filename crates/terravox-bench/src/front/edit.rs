@@ -1,5 +1,5 @@
-//! From an edit to the first contact with it: `Terrain::edit`, which brings the collider up to
-//! date, and the first question for triangles at the dug floor.
+//! From an edit to the first contact: `Terrain::edit`, which updates the collider, and the first
+//! query for triangles at the dug floor.
 
 use cpu_time::ThreadTime;
 use terravox::collide::Filter;
@@ -10,13 +10,13 @@ use terravox::voxel::VoxelGrid;
 
 use crate::collide::world::surface_points;
 use crate::harness::median_of_sorted;
-use crate::report::Report;
+use crate::report::AreaReport;
 use crate::worlds::{World, generated, places};
 
 const DIGS: usize = 200;
 const RADIUS: f64 = 4.0;
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let mut worlds = vec![generated::world()];
     worlds.extend(places::world("Caves"));
     let medians = worlds.iter().map(|world| (world.name, median_us(world)));
@@ -33,7 +33,7 @@ fn median_us(world: &World) -> f64 {
     let points = surface_points(world, terrain.collider(), DIGS);
     let mut times = Vec::new();
     for point in points {
-        // Somebody stands there: the blocks around are built.
+        // Build the blocks around, as for a body that stands there.
         let stand = Aabb::around(point, [6.0; 3]);
         terrain.collider().triangles_in(&stand, &Filter::SOLID, |_| ());
         let start = ThreadTime::now();

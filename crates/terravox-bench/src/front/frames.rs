@@ -1,19 +1,19 @@
-//! A fresh viewer, a flight and a walk: what a frame costs and when there is ground. Times are
-//! those of the thread, so that what else runs on the machine does not count.
+//! A new viewer, a flight and a walk: cost of a frame, and when there is ground. Thread time, so
+//! that other work on the machine does not count.
 
 use cpu_time::ThreadTime;
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions, Viewer};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 const ROCK: u8 = 8;
 const BUDGET_MS: f32 = 3.0;
 const FRAMES_A_SECOND: f64 = 60.0;
 const DOWN: [f32; 3] = [0.0, -1.0, 0.0];
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     // Another crate of the workspace asks for `parallel`: here jobs run on the thread whose time is
     // taken.
     let Ok(one_thread) = rayon::ThreadPoolBuilder::new().num_threads(1).build() else {
@@ -32,7 +32,7 @@ fn hills(x: f64, _z: f64) -> f64 {
 }
 
 /// The README's program, frame by frame.
-fn readme(report: &mut Report) {
+fn readme(report: &mut AreaReport) {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let camera = [0.0, 20.0, 0.0];
     let (mut dug, mut shown) = (None, None);
@@ -63,7 +63,7 @@ fn readme(report: &mut Report) {
 }
 
 /// Time of `update` until a ray below a fresh viewer hits, every cell asked of a closure.
-fn first_ray(report: &mut Report) {
+fn first_ray(report: &mut AreaReport) {
     let once = || {
         let mut terrain = Terrain::new(TerrainOptions::default());
         let eye = [0.0, 20.0, 0.0];
@@ -117,7 +117,7 @@ fn flight(fill: impl Fn(&mut FillRequest<'_>) + Sync) -> Vec<f64> {
     times
 }
 
-fn flights(report: &mut Report) {
+fn flights(report: &mut AreaReport) {
     let mut worst = f64::NEG_INFINITY;
     let mut rows = Vec::new();
     for (name, times) in [("Hills", flight(by_hills)), ("a height function", flight(layered))] {
@@ -132,7 +132,7 @@ fn flights(report: &mut Report) {
 }
 
 /// Walks at 9 m/s for 600 frames, from the first on.
-fn walk(report: &mut Report) {
+fn walk(report: &mut AreaReport) {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let mut eye = [0.0, 20.0, 0.0];
     let mut without = 0;

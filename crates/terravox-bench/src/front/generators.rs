@@ -1,4 +1,4 @@
-//! Generators of a game beside ours: the ground of `Hills` (without its caves and lakes) by a
+//! Generators of a game compared with ours: the ground of `Hills` (without its caves and lakes) by a
 //! height function and by a distance of bounded slope, with the same materials, for the blocks
 //! that a view of two kilometres is filled with.
 
@@ -9,21 +9,21 @@ use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions,
 use terravox::voxel::{DenseBox, MipBlock};
 
 use crate::harness::{self, Entrant, Timing, contest};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 const SEED: u64 = 7;
 
-/// One block of so many is filled; a whole view takes seconds.
+/// One of this many blocks is filled; a whole view takes seconds.
 const EVERY: usize = 8;
 
-/// What the height changes along either axis at most, in metres a metre. Its cliffs are steep;
+/// Largest slope of the height along either axis, metres per metre. Its cliffs are steep;
 /// that this holds is checked against every cell.
 const SLOPE: [f64; 3] = [9.0, 1.0, 9.0];
 
 /// Below the lowest ground there is basalt: strata end 34 m below 0, folded by 13 m.
 const DEEP: Deep = Deep { depth: 180.0, material: 13 };
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let blocks = blocks_of_view();
     check(&blocks);
     let timings = views(&blocks);
@@ -111,7 +111,7 @@ fn fill(cells: &mut DenseBox, block: MipBlock, by: impl FnOnce(&mut FillRequest<
 /// The ground by its height.
 fn by_height(request: &mut FillRequest<'_>, known: bool) {
     let mut relief = Hills::new(SEED).relief();
-    let mut dress = Dress::new();
+    let mut dress = MaterialLayers::new();
     let height = |x: f64, z: f64| relief.height(x, z);
     let material = |column: GroundColumn| dress.column(column);
     match known {
@@ -145,8 +145,8 @@ fn dressed_columns(
     relief: &mut terravox::generate::Relief,
     min: [f64; 3],
     edge: f64,
-) -> Vec<(f64, DressedColumn)> {
-    let mut dress = Dress::new();
+) -> Vec<(f64, LayeredColumn)> {
+    let mut dress = MaterialLayers::new();
     let place = |min: f64, i: i32| min + (f64::from(i) + 0.5) * edge;
     let heights: Vec<f64> = (0..34 * 34)
         .map(|i| relief.height(place(min[0], i % 34 - 1), place(min[2], i / 34 - 1)))
@@ -169,21 +169,23 @@ fn dressed_columns(
 }
 
 /// The materials of `Hills`: patches by noise, soil, and folded strata.
-struct Dress {
+struct MaterialLayers {
     noises: [Noise2Cursor; 6],
 }
 
-/// What one column is made of.
-struct DressedColumn {
+/// Materials of one column.
+struct LayeredColumn {
     top: u8,
     /// Straight down, metres: a layer on top, then one of soil.
     layers: [f64; 2],
     folds: f64,
 }
 
-impl Dress {
-    fn new() -> Dress {
-        Dress { noises: [40, 41, 42, 43, 44, 45].map(|salt| Noise2::new(SEED ^ salt).cursor()) }
+impl MaterialLayers {
+    fn new() -> MaterialLayers {
+        MaterialLayers {
+            noises: [40, 41, 42, 43, 44, 45].map(|salt| Noise2::new(SEED ^ salt).cursor()),
+        }
     }
 
     fn column(&mut self, column: GroundColumn) -> impl Fn(f64, f64) -> u8 + use<> {
@@ -191,7 +193,7 @@ impl Dress {
         move |y, depth| column.material(y, depth)
     }
 
-    fn dressed(&mut self, column: GroundColumn) -> DressedColumn {
+    fn dressed(&mut self, column: GroundColumn) -> LayeredColumn {
         let GroundColumn { x, z, height, upright } = column;
         let mut patch = |i: usize, period: f64| self.noises[i].at(x / period, z / period);
         let small = patch(0, 11.0) + 0.6 * patch(1, 4.5);
@@ -207,11 +209,11 @@ impl Dress {
         };
         let steep = upright < 0.72 + 0.06 * small;
         let layers = if steep { [f64::NEG_INFINITY; 2] } else { [2.2, 4.5].map(|d| d / upright) };
-        DressedColumn { top, layers, folds }
+        LayeredColumn { top, layers, folds }
     }
 }
 
-impl DressedColumn {
+impl LayeredColumn {
     fn material(&self, y: f64, depth: f64) -> u8 {
         if depth < self.layers[0] {
             return self.top;
@@ -232,7 +234,7 @@ impl DressedColumn {
 }
 
 /// Deep ground and high air, by a height with its range and by a distance with its slope.
-fn uniform(report: &mut Report) {
+fn uniform(report: &mut AreaReport) {
     let wave = |x: f64, z: f64| 8.0 * (x * 0.05).sin() + 4.0 * (z * 0.05).cos();
     let [deep, high] = [-3, 2].map(|y| MipBlock::new(0, [5, y, -9]));
     let by = |name, block: MipBlock, by_slope: bool| {

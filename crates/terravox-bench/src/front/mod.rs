@@ -1,4 +1,4 @@
-//! What a game meets in its first hour.
+//! The first hour of a game.
 
 mod bodies;
 mod edit;
@@ -9,10 +9,10 @@ mod saving;
 mod shores;
 mod upload;
 
-use crate::Part;
+use crate::AreaPart;
 
 /// The parts of the area, in the order in which they run.
-pub const PARTS: &[Part] = &[
+pub const PARTS: &[AreaPart] = &[
     ("frames", frames::run),
     ("generators", generators::run),
     ("bodies", bodies::run),

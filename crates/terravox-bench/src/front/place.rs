@@ -4,10 +4,10 @@
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use terravox_cli::meshing::{Meshing, mesh_tiles, tiles_of};
+use terravox_cli::meshing::{TileMeshing, mesh_tiles, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbStats, GlbWriter};
 
-use crate::report::Report;
+use crate::report::AreaReport;
 use crate::worlds::places;
 
 /// The largest real place: 1.3 MB.
@@ -16,9 +16,9 @@ const PLACE: &str = "BoogaOpenSourced";
 /// Cells that the surface may move by.
 const ERROR: f32 = 0.25;
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     match simplify() {
-        Ok(Simplified { seconds, cpu_seconds, stats }) => {
+        Ok(SimplifiedPlace { seconds, cpu_seconds, stats }) => {
             let note = format!(
                 "{} triangles kept; {cpu_seconds:.1} s of CPU on 2 threads",
                 stats.triangles
@@ -29,21 +29,21 @@ pub fn run(report: &mut Report) {
     }
 }
 
-struct Simplified {
+struct SimplifiedPlace {
     seconds: f64,
     cpu_seconds: f64,
     stats: GlbStats,
 }
 
 /// Reads the place, meshes and simplifies it and writes a model, to nowhere.
-fn simplify() -> Result<Simplified, String> {
+fn simplify() -> Result<SimplifiedPlace, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
     let pool = pool.map_err(|error| error.to_string())?;
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let stats = pool.install(|| -> Result<GlbStats, String> {
         let world = places::world(PLACE)?;
         let snapshot = world.grid.snapshot();
-        let how = Meshing { simplify: Some(ERROR), ..Meshing::default() };
+        let how = TileMeshing { simplify: Some(ERROR), ..TileMeshing::default() };
         let tiles = tiles_of(&snapshot, how);
         let mut writer = GlbWriter::new(GlbOptions::default(), snapshot.materials());
         for tile in mesh_tiles(&snapshot, &tiles, how, &|| ()) {
@@ -53,5 +53,5 @@ fn simplify() -> Result<Simplified, String> {
         writer.finish(&mut std::io::sink()).map_err(|error| error.to_string())
     })?;
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
-    Ok(Simplified { seconds, cpu_seconds, stats })
+    Ok(SimplifiedPlace { seconds, cpu_seconds, stats })
 }

@@ -1,6 +1,6 @@
-//! What saving loses, and how long it stops the main thread.
+//! Edits lost by saving, and stalls of the main thread.
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use cpu_time::ThreadTime;
 use session::{Kind, Tally};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const SESSIONS: [(Kind, u64); 3] =
     [(Kind::Grown, 5000), (Kind::Streamed, 2500), (Kind::Whole, 2500)];
 const STEPS: u32 = 20;
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     lost_edits(report);
     stall(report);
 }
@@ -29,7 +29,7 @@ fn folder() -> PathBuf {
     place.join(format!("terravox-bench-saving-{}", std::process::id()))
 }
 
-fn lost_edits(report: &mut Report) {
+fn lost_edits(report: &mut AreaReport) {
     let folder = folder();
     if let Err(error) = std::fs::create_dir_all(&folder) {
         return report.not_measured("save_lost_edits", error.to_string());
@@ -76,7 +76,7 @@ fn dug() -> Terrain {
     terrain
 }
 
-fn stall(report: &mut Report) {
+fn stall(report: &mut AreaReport) {
     let mut terrain = dug();
     let (chunks, strokes) = (terrain.unsaved_chunks().len(), terrain.history_mut().stats());
     let (mut takes, mut edits, mut marks) = (Vec::new(), Vec::new(), Vec::new());

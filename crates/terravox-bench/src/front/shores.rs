@@ -1,4 +1,4 @@
-//! How far the liquid sheet ends off the waterline.
+//! How far liquid sheets end from the waterline.
 //!
 //! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that
 //! only one triangle of the whole liquid surface has, if that shows the upper face of a cell:
@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface, VertexKey};
 use terravox::voxel::{DenseBox, Region};
 
-use crate::report::{Report, Row, detail};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::{World, places};
 
 /// Farthest that a shore vertex may lie off, in voxels.
@@ -22,8 +22,8 @@ const TOLERANCE: f64 = 0.25;
 
 const PLACES: [&str; 3] = ["BoogaOpenSourced", "catapult-intro", "ethical-eli-hub"];
 
-pub fn run(report: &mut Report) {
-    let mut sum = Teeth::default();
+pub fn run(report: &mut AreaReport) {
+    let mut sum = TeethCount::default();
     let (mut lines, mut notes) = (Vec::new(), Vec::new());
     for name in PLACES {
         let world = match places::world(name) {
@@ -45,7 +45,7 @@ pub fn run(report: &mut Report) {
 
 /// Shore vertices.
 #[derive(Clone, Copy, Default)]
-struct Teeth {
+struct TeethCount {
     vertices: usize,
     /// Outside of the ground.
     in_the_air: usize,
@@ -53,7 +53,7 @@ struct Teeth {
     low: usize,
 }
 
-impl Teeth {
+impl TeethCount {
     fn off(&self) -> usize {
         self.in_the_air + self.low
     }
@@ -62,23 +62,23 @@ impl Teeth {
         self.off() as f64 / self.vertices.max(1) as f64
     }
 
-    fn add(&mut self, other: Teeth) {
+    fn add(&mut self, other: TeethCount) {
         self.vertices += other.vertices;
         self.in_the_air += other.in_the_air;
         self.low += other.low;
     }
 
-    fn rows(&self, name: &str) -> [Row; 1] {
-        let Teeth { vertices, in_the_air, low } = self;
+    fn rows(&self, name: &str) -> [ReportRow; 1] {
+        let TeethCount { vertices, in_the_air, low } = self;
         let note = format!("{in_the_air} in the air, {low} too low, of {vertices}");
         [detail(name, self.share(), "share").note(note)]
     }
 }
 
-fn teeth(world: &World, carries: bool) -> Teeth {
+fn teeth(world: &World, carries: bool) -> TeethCount {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
-    let (mut sheet, mut ground) = (Sheet::default(), Ground::default());
+    let (mut sheet, mut ground) = (LiquidSheet::default(), SolidSurface::default());
     for chunk in &world.chunks {
         let block = chunk.region();
         world.read(block.grow(PAD), &mut cells);
@@ -89,7 +89,7 @@ fn teeth(world: &World, carries: bool) -> Teeth {
         sheet.add(block, &mesh.liquid);
         ground.add(block, &mesh.solid);
     }
-    let mut teeth = Teeth::default();
+    let mut teeth = TeethCount::default();
     for (p, level) in sheet.ends() {
         teeth.vertices += 1;
         if !ground.is_near(p) && !ground.is_inside(p) {
@@ -103,7 +103,7 @@ fn teeth(world: &World, carries: bool) -> Teeth {
 
 /// The liquid surface of a world.
 #[derive(Default)]
-struct Sheet {
+struct LiquidSheet {
     numbers: FxHashMap<VertexKey, u32>,
     positions: Vec<DVec3>,
     triangles: Vec<[u32; 3]>,
@@ -114,7 +114,7 @@ struct Sheet {
 /// Number of the direction upwards.
 const UP: u8 = 3;
 
-impl Sheet {
+impl LiquidSheet {
     fn add(&mut self, block: Region, surface: &Surface) {
         let numbers: Vec<u32> = surface
             .keys
@@ -165,12 +165,12 @@ fn in_world(block: Region, p: [f32; 3]) -> DVec3 {
 
 /// The solid surface of a world, by columns of voxels.
 #[derive(Default)]
-struct Ground {
+struct SolidSurface {
     triangles: Vec<[DVec3; 3]>,
     columns: FxHashMap<[i32; 2], Vec<u32>>,
 }
 
-impl Ground {
+impl SolidSurface {
     fn add(&mut self, block: Region, surface: &Surface) {
         for t in surface.triangles() {
             let t = t.map(|v| in_world(block, surface.positions[v as usize]));
@@ -206,7 +206,7 @@ impl Ground {
     }
 }
 
-/// Where an upright line through `p` meets a triangle.
+/// Returns where a vertical line through `p` hits a triangle.
 fn height_of([a, b, c]: &[DVec3; 3], p: DVec3) -> Option<f64> {
     let side = |a: &DVec3, b: &DVec3| (b.x - a.x) * (p.z - a.z) - (b.z - a.z) * (p.x - a.x);
     let [w, u, v] = [side(a, b), side(b, c), side(c, a)];

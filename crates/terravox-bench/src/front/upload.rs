@@ -1,17 +1,17 @@
-//! Bytes of a vertex on the graphics card, and what it takes to make them: all meshes of hills
-//! to the horizon, packed.
+//! Bytes per vertex on the graphics card, and the cost of packing: all meshes of hills to the
+//! horizon.
 
 use std::sync::Arc;
 
 use crate::harness::{Budget, Entrant, contest};
 use crate::lod::horizon_view;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use terravox::mesh::{BlockMesh, PackedIndices, PackedSurface, PackedVertex, Surface};
 
 /// Bytes of a vertex in the arrays of a [`Surface`]: position, normal, materials, weights.
 const UNPACKED: f64 = 32.0;
 
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let terrain = horizon_view();
     let blocks = terrain.meshed_blocks();
     let meshes: Vec<Arc<BlockMesh>> =
@@ -19,7 +19,7 @@ pub fn run(report: &mut Report) {
     let surfaces: Vec<&Surface> =
         meshes.iter().flat_map(|mesh| [&mesh.solid, &mesh.liquid]).collect();
     let vertices: usize = surfaces.iter().map(|surface| surface.vertex_count()).sum();
-    let filled = Filled::new(&surfaces);
+    let filled = PackedMeshes::new(&surfaces);
     assert_eq!(filled.vertices, vertices, "every vertex is packed");
 
     let per_vertex = filled.vertex_bytes as f64 / vertices as f64;
@@ -51,9 +51,9 @@ pub fn run(report: &mut Report) {
     report.details(format!("{} meshes for the graphics card", meshes.len()), rows);
 }
 
-/// What a game would upload.
+/// Packed meshes, ready for upload.
 #[derive(Default)]
-struct Filled {
+struct PackedMeshes {
     vertices: usize,
     vertex_bytes: usize,
     index_bytes: usize,
@@ -61,9 +61,9 @@ struct Filled {
     surfaces: usize,
 }
 
-impl Filled {
-    fn new(surfaces: &[&Surface]) -> Filled {
-        let mut filled = Filled::default();
+impl PackedMeshes {
+    fn new(surfaces: &[&Surface]) -> PackedMeshes {
+        let mut filled = PackedMeshes::default();
         let (mut packed, mut bytes) = (PackedSurface::default(), Vec::new());
         for surface in surfaces.iter().filter(|surface| !surface.is_empty()) {
             surface.pack(&mut packed);

@@ -1,5 +1,5 @@
-//! A camera that flies: what a frame costs, how late what it is to show comes, whether
-//! memory stays, and how soon a stroke of a brush is seen.
+//! A flying camera: work per frame, latency of blocks, growth of memory, and latency of brush
+//! strokes.
 
 use std::time::Instant;
 
@@ -10,13 +10,13 @@ use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions
 use terravox::voxel::{Cell, MipBlock, VoxelPos};
 
 use super::view::{DETAIL, hills, resident_bytes};
-use crate::report::Report;
+use crate::report::AreaReport;
 
-/// Metres a second, frames a second.
+/// Metres per second, frames per second.
 const SPEED: f64 = 50.0;
 const RATE: f64 = 60.0;
 
-/// What the worker may take of a frame, milliseconds.
+/// Budget of the worker per frame, milliseconds.
 const BUDGET_MS: f32 = 6.0;
 
 /// Seconds of flight that are measured.
@@ -31,7 +31,7 @@ const STRIDE: f64 = 32.0;
 const PERIOD: i32 = 4096;
 
 /// Measures `fly_worker_ms`, `fly_late_ms` and `stroke_visible_ms`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     flight(report);
     stroke(report);
 }
@@ -41,7 +41,7 @@ fn terrain(detail: f32, max_mip: u8) -> Terrain {
     Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
 }
 
-fn flight(report: &mut Report) {
+fn flight(report: &mut AreaReport) {
     let world = Hills::new(7);
     let mut terrain = terrain(DETAIL, 8);
     let mut viewer = Viewer::at([8.0, 60.0, 8.0]);
@@ -68,7 +68,7 @@ fn flight(report: &mut Report) {
 }
 
 /// Measures `fly_memory_growth`.
-pub fn run_far(report: &mut Report) {
+pub fn run_far(report: &mut AreaReport) {
     let world = Hills::new(7);
     let mut terrain = terrain(1.0, 4);
     let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 500.0 };
@@ -107,7 +107,7 @@ fn periodic(world: &Hills, request: &mut FillRequest<'_>) {
 /// Periods whose peaks are taken together.
 const TOGETHER: usize = 5;
 
-fn stroke(report: &mut Report) {
+fn stroke(report: &mut AreaReport) {
     let world = Hills::new(7);
     let mut terrain = terrain(2.0, 6);
     let viewer = Viewer { position_m: [8.0, 40.0, 8.0], distance_m: 1500.0 };
@@ -131,7 +131,7 @@ fn stroke(report: &mut Report) {
     }
     millis.sort_by(f64::total_cmp);
     if millis.is_empty() {
-        return report.not_measured("stroke_visible_ms", "no stroke met ground");
+        return report.not_measured("stroke_visible_ms", "no stroke hit ground");
     }
     let worst = millis[millis.len() - 1];
     let note = format!("median of {} strokes; the worst {worst:.2}", millis.len());

@@ -1,13 +1,12 @@
-//! What the border of a block costs beside the rest of it, and what asking for one costs
-//! where there is none.
+//! Cost of the border of a block among blocks of other mips, compared with its interior, and of
+//! a block without such neighbours.
 
 use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid};
 
-use super::ours::read;
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::mesh::ours::table_of;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{generated, rough};
 
 const RACE: Budget = Budget { min_rounds: 10, max_rounds: 60, seconds: 8.0, warm: true };
@@ -22,7 +21,7 @@ const MIP: u8 = 1;
 const SIDES: [(usize, i32); 4] = [(0, -1), (0, 8), (2, -1), (2, 8)];
 
 /// Measures `border_vs_interior` and `mixed_vs_flat`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let (mut border, mut uniform) = (Vec::new(), Vec::new());
     for world in [generated::world(), rough::world()] {
         let [flat, with_read, same, coarser, finer, part] = race(&world.grid);
@@ -37,7 +36,7 @@ pub fn run(report: &mut Report) {
             .map(|timing| detail(timing.name, each(timing), "µs/block"));
         report.details(format!("{}: blocks of 32³ at mip {MIP}", world.name), lines.to_vec());
     }
-    // The worse neighbour on generated ground; rough ground is told beside it.
+    // The worse neighbour on generated ground; rough ground is in the note.
     let worst = border[..2].iter().map(|found| found.1).fold(0.0, f64::max);
     let what = "border alone, reading for it included, ÷ flat part of the same blocks";
     report.set("border_vs_interior", worst, format!("{what}: {}", listed(&border)));
@@ -121,5 +120,15 @@ fn race(grid: &VoxelGrid) -> [Timing; 6] {
     match <[Timing; 6]>::try_from(timings) {
         Ok(timings) => timings,
         Err(_) => unreachable!("six ran"),
+    }
+}
+
+/// Reads cells of a mip.
+///
+/// # Panics
+/// Panics if the grid does not hold them; the worlds here do.
+fn read(grid: &VoxelGrid, mip: u8, region: Region, out: &mut DenseBox) {
+    if let Err(error) = grid.read(region, mip, out) {
+        panic!("{error}");
     }
 }

@@ -10,11 +10,11 @@ use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 
 /// A block is shown whole from this many of its edges on: cells are then under 16 pixels
 /// wide where 60° fill 1080; 99 % of the surface of a mip lies within an eighth of a cell of
-/// the finer one (`seam_height_p99`), two pixels, most of it within half of one.
+/// the finer one (measured once, see `docs/decisions.md`), two pixels, most of it within half of one.
 pub const DETAIL: f32 = 2.0;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -24,7 +24,7 @@ const SMALL: i32 = 512;
 const COPIES: i32 = 8;
 
 /// Measures `view_16km_*` and `world_growth`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     horizon(report);
     match growth() {
         Ok([time, memory]) => {
@@ -41,7 +41,7 @@ pub fn hills(hills: &Hills, request: &mut FillRequest<'_>) {
     hills.fill(request.cells(), mip);
 }
 
-/// Bytes of what a terrain holds and shows.
+/// Returns the bytes of the cells and meshes of a terrain.
 pub fn resident_bytes(terrain: &Terrain) -> usize {
     let meshes = terrain.meshed_blocks();
     let meshes: usize =
@@ -72,7 +72,7 @@ pub fn horizon_view() -> Terrain {
     terrain
 }
 
-fn horizon(report: &mut Report) {
+fn horizon(report: &mut AreaReport) {
     let start = Instant::now();
     let terrain = horizon_view();
     let seconds = start.elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
-//! Whether the solid surface closes: of random grids, meshed in blocks, and of real
-//! places; beside what fast-surface-nets leaves open on the same cells.
+//! Whether the solid surface is closed, of random grids in blocks and of real places; compared
+//! with fast-surface-nets on the same cells.
 
 use terravox::mesh::PAD;
 use terravox::voxel::{DenseBox, Region, SurfaceShape};
@@ -7,7 +7,7 @@ use terravox::voxel::{DenseBox, Region, SurfaceShape};
 use super::ours::{Keyed, blocks_of, cut, table_of};
 use super::peers::FsnBlock;
 use super::topology::{Topology, Weld};
-use crate::report::{Report, Row, detail};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::World;
 use crate::worlds::random::closed_grid;
 
@@ -20,7 +20,7 @@ const GRID_BLOCK: i32 = 8;
 const PLACE_BLOCK: i32 = 32;
 
 /// Measures `mesh_open_edges` and `mesh_nonmanifold_edges`.
-pub fn run(report: &mut Report, real: &Result<Vec<World>, String>) {
+pub fn run(report: &mut AreaReport, real: &Result<Vec<World>, String>) {
     let mut keyed = Keyed::new(SurfaceShape::Default);
     let (mut random, mut peer) = (Topology::default(), Topology::default());
     for seed in 0..GRIDS {
@@ -52,7 +52,7 @@ pub fn run(report: &mut Report, real: &Result<Vec<World>, String>) {
     report.details("edges that are open or not manifold", lines);
 }
 
-fn line(name: &str, found: Topology) -> Row {
+fn line(name: &str, found: Topology) -> ReportRow {
     let wrong = found.open_edges + found.nonmanifold_edges;
     detail(name, wrong as f64, "edges").note(format!(
         "{} open, {} not manifold, {} bad links, {} vertices, {} triangles",

@@ -13,15 +13,15 @@ use super::surface::Surface;
 const MAX_SHELLS: i32 = 64;
 
 /// A mesh made ready for distance queries.
-pub struct Nearest {
+pub struct NearestTriangles {
     triangles: Vec<[DVec3; 3]>,
     /// Triangles whose bounds touch a unit cell.
     cells: FxHashMap<IVec3, Vec<u32>>,
 }
 
-impl Nearest {
+impl NearestTriangles {
     /// Indexes the triangles of `surface`.
-    pub fn new(surface: &Surface) -> Nearest {
+    pub fn new(surface: &Surface) -> NearestTriangles {
         let triangles: Vec<_> = surface.triangles.iter().map(|&t| surface.corners(t)).collect();
         let mut cells: FxHashMap<IVec3, Vec<u32>> = FxHashMap::default();
         for (at, [a, b, c]) in triangles.iter().enumerate() {
@@ -31,35 +31,23 @@ impl Nearest {
                 cells.entry(cell).or_default().push(at as u32);
             }
         }
-        Nearest { triangles, cells }
+        NearestTriangles { triangles, cells }
     }
 
-    /// Distance from `point` to the nearest triangle; infinite if none lies within
+    /// Returns the distance from `point` to the nearest triangle; infinite if none lies within
     /// 64 voxels.
     pub fn distance(&self, point: DVec3) -> f64 {
-        self.find(point).0
-    }
-
-    /// The nearest point of a triangle; `point` itself if none lies within 64 voxels.
-    pub fn closest(&self, point: DVec3) -> DVec3 {
-        self.find(point).1
-    }
-
-    fn find(&self, point: DVec3) -> (f64, DVec3) {
         let home = point.floor().as_ivec3();
-        let mut best = (f64::INFINITY, point);
+        let mut best = f64::INFINITY;
         for shell in 0..=MAX_SHELLS {
-            // All that a shell holds is at least this far from the point.
-            if best.0 <= f64::from(shell - 1).max(0.0) {
+            // Triangles first found in a shell are at least this far from the point.
+            if best <= f64::from(shell - 1).max(0.0) {
                 break;
             }
             for cell in hull(home, shell) {
                 for &at in self.cells.get(&cell).map_or(&[][..], |list| list) {
-                    let near = closest_point(point, self.triangles[at as usize]);
-                    let distance = near.distance(point);
-                    if distance < best.0 {
-                        best = (distance, near);
-                    }
+                    best =
+                        best.min(closest_point(point, self.triangles[at as usize]).distance(point));
                 }
             }
         }
@@ -144,7 +132,7 @@ mod tests {
                 triangles: vec![[0, 1, 2]],
                 ..Surface::default()
             };
-            let nearest = Nearest::new(&surface);
+            let nearest = NearestTriangles::new(&surface);
             for _ in 0..20 {
                 let p = rng.point() * 12.0 - DVec3::splat(3.0);
                 let (fast, slow) = (nearest.distance(p), naive(&surface, p));
@@ -156,20 +144,19 @@ mod tests {
     #[test]
     fn the_search_finds_the_same_as_looking_at_all_triangles() {
         let surface = sphere(DVec3::splat(4.0), 7.0, 3);
-        let nearest = Nearest::new(&surface);
+        let nearest = NearestTriangles::new(&surface);
         let mut rng = Rng::new(3);
         for _ in 0..200 {
             let p = rng.point() * 40.0 - DVec3::splat(16.0);
             let all = surface.triangles.iter().map(|&t| closest_point(p, surface.corners(t)));
             let best = all.map(|q| q.distance(p)).fold(f64::INFINITY, f64::min);
             assert!((nearest.distance(p) - best).abs() < 1e-12);
-            assert!((nearest.closest(p).distance(p) - best).abs() < 1e-12);
         }
     }
 
     #[test]
     fn a_point_beyond_reach_is_infinitely_far() {
-        let nearest = Nearest::new(&sphere(DVec3::ZERO, 1.0, 1));
+        let nearest = NearestTriangles::new(&sphere(DVec3::ZERO, 1.0, 1));
         assert_eq!(nearest.distance(DVec3::splat(500.0)), f64::INFINITY);
     }
 }

@@ -1,7 +1,5 @@
-//! The surface: how fast it is made beside its peers, how true it is to the data,
-//! and whether it closes.
+//! The surface: meshing speed compared with the peers, accuracy, and whether it is closed.
 
-mod caves;
 mod closed;
 pub mod distance;
 pub mod ours;
@@ -11,11 +9,11 @@ pub mod speed;
 pub mod surface;
 pub mod topology;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 use crate::worlds::{World, generated, places};
 
 /// Measures the whole area.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let generated = generated::world();
     let real = places::all();
     if let Err(why) = &real {
@@ -31,6 +29,5 @@ pub fn run(report: &mut Report) {
     let worlds: Vec<&World> = [&generated].into_iter().chain(caves).collect();
     speed::run(report, &worlds);
     quality::run(report);
-    caves::run(report, caves);
     closed::run(report, &real);
 }

@@ -4,7 +4,7 @@ use glam::DVec3;
 use terravox::mesh::{BlockMesh, Mesher, PAD, VertexKey};
 use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, SurfaceShape, VoxelPos};
 
-use super::surface::{Key, Surface};
+use super::surface::{Surface, VertexId};
 use crate::worlds::World;
 
 /// The default materials, all of one shape.
@@ -79,7 +79,7 @@ pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
 }
 
 /// Twice the lattice position, and which of the vertices there it is.
-pub fn doubled(key: &VertexKey) -> Key {
+pub fn doubled(key: &VertexKey) -> VertexId {
     let between = |axis: u8| i32::from(key.between >> axis & 1);
     let VoxelPos { x, y, z } = key.corner;
     [2 * x + between(0), 2 * y + between(1), 2 * z + between(2), i32::from(key.part)]
@@ -110,8 +110,8 @@ mod tests {
         cells.set(VoxelPos::new(3, 4, 5), Cell::full(2));
         let surface = Keyed::new(SurfaceShape::Blocky).mesh(&cells);
         assert_eq!(surface.triangles.len(), 12);
-        for (at, &triangle) in surface.triangles.iter().enumerate() {
-            assert_eq!(surface.corners(triangle), surface.lattice_corners(triangle), "{at}");
+        for (position, &[x, y, z, _]) in surface.positions.iter().zip(&surface.keys) {
+            assert_eq!(*position * 2.0, DVec3::new(x.into(), y.into(), z.into()));
         }
         assert!((surface.volume() - 1.0).abs() < 1e-12);
     }

@@ -30,7 +30,7 @@ impl FsnBlock {
     /// The block of `edge`³ cells at the middle of `padded`.
     ///
     /// # Panics
-    /// If the edge is none of 8, 32 and 64, or the padding is not even.
+    /// Panics if the edge is not 8, 32 or 64, or the padding is not even.
     pub fn new(padded: &DenseBox, edge: usize, table: &MaterialTable) -> FsnBlock {
         assert!(matches!(edge, 8 | 32 | 64), "no shape for {edge}³");
         let min = inner_min(padded, edge);
@@ -105,7 +105,7 @@ impl TransvoxelBlock {
         TransvoxelBlock { voxels: VoxelVecBlock::cache(&density, block) }
     }
 
-    /// Meshes the block and answers its numbers of vertices and triangles.
+    /// Meshes the block; returns its numbers of vertices and triangles.
     pub fn mesh(&self) -> (usize, usize) {
         let view: BlockStarView<f32, f32, &Voxels, &Voxels> =
             BlockStarView::new_simple(&self.voxels);

@@ -1,5 +1,5 @@
-//! How true the surface is where the truth is known: balls, planes, boxes and
-//! plates, filled by distance, ours beside fast-surface-nets on the same cells.
+//! Accuracy of the surface where the true one is known: balls, planes, boxes and plates, filled
+//! by distance, compared with fast-surface-nets on the same cells.
 //!
 //! Errors are in voxels. Of a ball and of planes: the distance of the mesh from the
 //! true surface, root mean square over its area (16 samples a triangle). Of a box:
@@ -10,11 +10,11 @@ use glam::DVec3;
 use terravox::mesh::PAD;
 use terravox::voxel::{DenseBox, MaterialTable, Region, SurfaceShape};
 
-use super::distance::Nearest;
+use super::distance::NearestTriangles;
 use super::ours::{Keyed, table_of};
 use super::peers::FsnBlock;
 use super::surface::{Accumulator, Spread, Surface};
-use crate::report::{Better, Report, Row, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::shapes::{TiltedBox, ball, filled, half_space, plate};
 
@@ -24,10 +24,10 @@ const PEER: &str = "fast-surface-nets";
 const EDGE: i32 = 64;
 
 /// A mesher of a padded box of [`EDGE`]³ cells.
-type Maker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
+type MeshMaker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
 
 /// Measures `sphere24_rms`, `oblique_rms`, `box_edge_rms` and `plate_volume_error`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let table = table_of(SurfaceShape::Default);
     balls(report, &mut makers(&table));
     planes(report, &mut makers(&table));
@@ -35,8 +35,8 @@ pub fn run(report: &mut Report) {
     plates(report);
 }
 
-fn makers(table: &MaterialTable) -> [Maker<'_>; 4] {
-    let of_shape = |name, shape| -> Maker<'static> {
+fn makers(table: &MaterialTable) -> [MeshMaker<'_>; 4] {
+    let of_shape = |name, shape| -> MeshMaker<'static> {
         let mut keyed = Keyed::new(shape);
         (name, Box::new(move |cells: &DenseBox| keyed.mesh(cells)))
     };
@@ -53,8 +53,8 @@ fn padded() -> Region {
     Region::new([0; 3], [EDGE; 3]).grow(PAD)
 }
 
-/// One figure: the first maker's value, beside the second's.
-fn set(report: &mut Report, id: &str, title: &str, found: &[(&'static str, Spread, String)]) {
+/// Sets a figure: the first mesher's value, compared with the second's.
+fn set(report: &mut AreaReport, id: &str, title: &str, found: &[(&'static str, Spread, String)]) {
     let [ours, peer] = [found[0].1.rms, found[1].1.rms];
     report.set_beside(
         id,
@@ -66,7 +66,7 @@ fn set(report: &mut Report, id: &str, title: &str, found: &[(&'static str, Sprea
         let what = format!("{title}, {name}");
         report.compare(&what, "voxels rms", Better::Less, spread.rms, (PEER, peer));
     }
-    let line = |(name, spread, note): &(&'static str, Spread, String)| -> Row {
+    let line = |(name, spread, note): &(&'static str, Spread, String)| -> ReportRow {
         let note = format!("max {:.3}{note}", spread.max);
         detail(*name, spread.rms, "voxels").beside(peer).note(note)
     };
@@ -74,12 +74,12 @@ fn set(report: &mut Report, id: &str, title: &str, found: &[(&'static str, Sprea
 }
 
 /// Eight balls of radius 24 with their centres anywhere in a cell.
-fn balls(report: &mut Report, makers: &mut [Maker<'_>]) {
+fn balls(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(24);
     let centres: Vec<DVec3> = (0..8).map(|_| DVec3::splat(31.5) + rng.point()).collect();
     let shapes: Vec<DenseBox> =
         centres.iter().map(|&centre| filled(padded(), ROCK, ball(centre, 24.0))).collect();
-    let of = |(name, make): &mut Maker<'_>| {
+    let of = |(name, make): &mut MeshMaker<'_>| {
         let (mut surface, mut vertex) = (Pool::default(), Pool::default());
         for (cells, centre) in shapes.iter().zip(&centres) {
             let mesh = make(cells);
@@ -94,7 +94,7 @@ fn balls(report: &mut Report, makers: &mut [Maker<'_>]) {
 }
 
 /// Planes through the middle of the block with 24 random normals.
-fn planes(report: &mut Report, makers: &mut [Maker<'_>]) {
+fn planes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(42);
     let planes: Vec<(DVec3, DVec3)> =
         (0..24).map(|_| (DVec3::splat(31.5) + rng.point(), rng.direction())).collect();
@@ -102,7 +102,7 @@ fn planes(report: &mut Report, makers: &mut [Maker<'_>]) {
         .iter()
         .map(|&(point, normal)| filled(padded(), ROCK, half_space(point, normal)))
         .collect();
-    let of = |(name, make): &mut Maker<'_>| {
+    let of = |(name, make): &mut MeshMaker<'_>| {
         let (mut error, mut degrees) = (Pool::default(), Pool::default());
         for (cells, &(point, normal)) in shapes.iter().zip(&planes) {
             let mesh = make(cells);
@@ -131,7 +131,7 @@ fn tilt(mesh: &Surface, normal: DVec3) -> Spread {
 }
 
 /// Eight boxes of 40 × 30 × 24 voxels, turned at random.
-fn boxes(report: &mut Report, makers: &mut [Maker<'_>]) {
+fn boxes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(7);
     let boxes: Vec<TiltedBox> = (0..8)
         .map(|_| TiltedBox {
@@ -142,11 +142,11 @@ fn boxes(report: &mut Report, makers: &mut [Maker<'_>]) {
         .collect();
     let shapes: Vec<DenseBox> =
         boxes.iter().map(|shape| filled(padded(), ROCK, shape.distance())).collect();
-    let of = |(name, make): &mut Maker<'_>| {
+    let of = |(name, make): &mut MeshMaker<'_>| {
         let (mut edges, mut faces) = (Pool::default(), Pool::default());
         for (cells, shape) in shapes.iter().zip(&boxes) {
             let mesh = make(cells);
-            let nearest = Nearest::new(&mesh);
+            let nearest = NearestTriangles::new(&mesh);
             let mut errors = Accumulator::default();
             for point in shape.edge_points(100) {
                 errors.add(nearest.distance(point), 1.0);
@@ -161,7 +161,7 @@ fn boxes(report: &mut Report, makers: &mut [Maker<'_>]) {
 }
 
 /// Plates of 40² cells across each axis, of several fills.
-fn plates(report: &mut Report) {
+fn plates(report: &mut AreaReport) {
     let table = table_of(SurfaceShape::Default);
     let mut keyed = Keyed::new(SurfaceShape::Default);
     let (mut lines, mut worst, mut peer_worst) = (Vec::new(), 0.0f64, 0.0f64);

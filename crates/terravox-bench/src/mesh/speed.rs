@@ -1,14 +1,14 @@
-//! How fast blocks are meshed: 64³, 32³ and 8³, from padded boxes, beside the peers
-//! on the same cells; and what comes before it, the padded box from the grid.
+//! Meshing speed of blocks of 64³, 32³ and 8³, from padded boxes, compared with the peers on
+//! the same cells; and reading the padded box from the grid.
 
 use fast_surface_nets::SurfaceNetsBuffer;
-use terravox::mesh::{BlockMesh, Mesher, PAD, naive};
+use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::voxel::{DenseBox, MaterialTable, Region, SurfaceShape};
 
 use super::ours::{blocks_of, table_of};
 use super::peers::{FsnBlock, TransvoxelBlock};
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Better, Report, Row, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 
 /// Blocks of 64³ that a world gives to the contests.
@@ -23,9 +23,9 @@ const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 8.0, warm
 const SHORT: Budget = Budget { min_rounds: 20, max_rounds: 400, seconds: 1.0, warm: true };
 
 /// The figures of one world and block edge.
-struct Found {
+struct SpeedResult {
     edge: usize,
-    /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], naive, [`TRANSVOXEL`].
+    /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], [`TRANSVOXEL`].
     timings: Vec<Timing>,
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
@@ -40,10 +40,10 @@ const DEFAULT: usize = 0;
 const FSN: usize = 1;
 const SMOOTH: usize = 2;
 const PORTABLE: usize = 3;
-const TRANSVOXEL: usize = 5;
+const TRANSVOXEL: usize = 4;
 
 /// Measures the figures of speed; every one is the worst of the worlds.
-pub fn run(report: &mut Report, worlds: &[&World]) {
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let mut all = Vec::new();
     for world in worlds {
         let surface_64 = surface_blocks(world, 64, BLOCKS_64);
@@ -71,7 +71,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
     empty(report);
 }
 
-fn compare(report: &mut Report, world: &str, found: &Found) {
+fn compare(report: &mut AreaReport, world: &str, found: &SpeedResult) {
     let ns = |at: usize| found.timings[at].min * 1e9 / found.voxels;
     for ours in [DEFAULT, SMOOTH, PORTABLE] {
         let what = format!("meshing {}³ blocks, {world}, {}", found.edge, found.timings[ours].name);
@@ -90,16 +90,16 @@ fn has_avx2() -> bool {
 }
 
 fn set_worst<'a>(
-    report: &mut Report,
+    report: &mut AreaReport,
     id: &str,
     entrant: usize,
-    all: impl Iterator<Item = &'a (&'static str, Found)>,
+    all: impl Iterator<Item = &'a (&'static str, SpeedResult)>,
 ) {
     if entrant != PORTABLE && !has_avx2() {
         report.not_measured(id, "this machine has no AVX2");
         return;
     }
-    let ratio = |found: &Found| found.timings[entrant].min / found.timings[FSN].min;
+    let ratio = |found: &SpeedResult| found.timings[entrant].min / found.timings[FSN].min;
     let each: Vec<(&str, f64, f64)> = all
         .map(|(name, found)| (*name, ratio(found), found.timings[FSN].min * 1e9 / found.voxels))
         .collect();
@@ -111,7 +111,7 @@ fn set_worst<'a>(
     report.set_ratio(id, worst.1, worst.2, format!("{}; baseline ns/voxel", note.join(", ")));
 }
 
-fn lines(found: &Found) -> Vec<Row> {
+fn lines(found: &SpeedResult) -> Vec<ReportRow> {
     let fsn = found.timings[FSN].min * 1e9 / found.voxels;
     let line = |timing: &Timing| {
         let per_voxel = |seconds: f64| seconds * 1e9 / found.voxels;
@@ -166,8 +166,8 @@ fn small_blocks(world: &World, larger: &[DenseBox]) -> Vec<DenseBox> {
     chosen
 }
 
-/// Padded boxes of the blocks of 8³ that the meshers are raced on, for those who measure
-/// what comes after.
+/// Returns the padded boxes of the 8³ blocks on which the meshers race, for the collision
+/// benchmarks.
 pub fn blocks_of_8(world: &World) -> Vec<DenseBox> {
     small_blocks(world, &surface_blocks(world, 64, BLOCKS_64))
 }
@@ -184,7 +184,7 @@ fn evenly<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
     (0..count).map(move |i| &all[i * all.len() / count])
 }
 
-fn race(edge: usize, boxes: &[DenseBox]) -> Found {
+fn race(edge: usize, boxes: &[DenseBox]) -> SpeedResult {
     assert!(!boxes.is_empty(), "a world without surface");
     let tables = [table_of(SurfaceShape::Default), table_of(SurfaceShape::Smooth)];
     let fsn: Vec<_> = boxes.iter().map(|cells| FsnBlock::new(cells, edge, &tables[0])).collect();
@@ -194,7 +194,7 @@ fn race(edge: usize, boxes: &[DenseBox]) -> Found {
     let items = boxes.len() / group;
     let range = move |item: usize| item * group..(item + 1) * group;
     let [mut best, mut smooth, mut portable] = [Mesher::new(), Mesher::new(), Mesher::portable()];
-    let (mut buffer, mut slow) = (SurfaceNetsBuffer::default(), BlockMesh::new());
+    let mut buffer = SurfaceNetsBuffer::default();
     let ours = |mesher: &mut Mesher, out: &mut BlockMesh, table: &MaterialTable, item: usize| {
         let mesh = |cells: &DenseBox| {
             mesher.mesh(cells, table, out);
@@ -215,14 +215,6 @@ fn race(edge: usize, boxes: &[DenseBox]) -> Found {
         }),
         Entrant::new("smooth", |item| ours(&mut smooth, out_1, &tables[1], item)),
         Entrant::new("portable", |item| ours(&mut portable, out_2, &tables[0], item)),
-        Entrant::new("naive", |item| {
-            let mesh = |cells: &DenseBox| {
-                naive::mesh(cells, &tables[0], &mut slow);
-                slow.solid.indices.len() as u64
-            };
-            boxes[range(item)].iter().map(mesh).sum()
-        })
-        .every(10),
         Entrant::new("transvoxel", |item| {
             transvoxel[range(item)].iter().map(|block| block.mesh().1 as u64).sum()
         })
@@ -231,7 +223,7 @@ fn race(edge: usize, boxes: &[DenseBox]) -> Found {
     let timings = contest(items, RACE, entrants);
     let (counts, liquid) = count(&boxes[..items * group], &fsn[..items * group], &tables[0]);
     let voxels = (items * group * edge.pow(3)) as f64;
-    Found { edge, timings, voxels, vertices: counts[0], triangles: counts[1], liquid }
+    SpeedResult { edge, timings, voxels, vertices: counts[0], triangles: counts[1], liquid }
 }
 
 /// Vertices and triangles, of ours and of fast-surface-nets; and our liquid vertices.
@@ -252,7 +244,7 @@ fn count(boxes: &[DenseBox], fsn: &[FsnBlock], table: &MaterialTable) -> ([[f64;
 }
 
 /// The padded box of a 64³ block, read from the grid.
-fn gather(report: &mut Report, worlds: &[&World]) {
+fn gather(report: &mut AreaReport, worlds: &[&World]) {
     let mut each = Vec::new();
     for world in worlds {
         let boxes = surface_blocks(world, 64, BLOCKS_64);
@@ -275,7 +267,7 @@ fn gather(report: &mut Report, worlds: &[&World]) {
 }
 
 /// Blocks without a surface: of air, and of full rock.
-fn empty(report: &mut Report) {
+fn empty(report: &mut AreaReport) {
     let table = table_of(SurfaceShape::Default);
     let region = Region::new([0; 3], [64; 3]).grow(PAD);
     let mut boxes = [DenseBox::new(region), DenseBox::new(region)];

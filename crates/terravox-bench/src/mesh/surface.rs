@@ -1,11 +1,11 @@
-//! A triangle mesh as the metrics see it, whoever made it: positions in voxels,
-//! exact integer keys by which blocks are welded, triangles.
+//! The triangle mesh of the metrics, from any mesher: positions in voxels, exact integer ids
+//! by which blocks are welded, triangles.
 
 use glam::DVec3;
 
 /// Names a vertex exactly: twice its lattice corner on x, y, z, and which of the
 /// vertices there it is. Blocks that show the same vertex give it the same key.
-pub type Key = [i32; 4];
+pub type VertexId = [i32; 4];
 
 /// A mesh of one or many blocks.
 #[derive(Clone, Debug, Default)]
@@ -15,32 +15,15 @@ pub struct Surface {
     /// Shading normals, of any length.
     pub normals: Vec<DVec3>,
     /// One key a vertex.
-    pub keys: Vec<Key>,
+    pub keys: Vec<VertexId>,
     /// Counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
 }
 
 impl Surface {
-    /// Adds another block's mesh; vertices are not welded.
-    pub fn append(&mut self, other: &Surface) {
-        let base = self.positions.len() as u32;
-        self.positions.extend_from_slice(&other.positions);
-        self.normals.extend_from_slice(&other.normals);
-        self.keys.extend_from_slice(&other.keys);
-        self.triangles.extend(other.triangles.iter().map(|t| t.map(|v| v + base)));
-    }
-
     /// The corners of a triangle.
     pub fn corners(&self, triangle: [u32; 3]) -> [DVec3; 3] {
         triangle.map(|v| self.positions[v as usize])
-    }
-
-    /// The corners of a triangle on the lattice, from the keys, in voxels.
-    pub fn lattice_corners(&self, triangle: [u32; 3]) -> [DVec3; 3] {
-        triangle.map(|v| {
-            let [x, y, z, _] = self.keys[v as usize];
-            DVec3::new(f64::from(x), f64::from(y), f64::from(z)) / 2.0
-        })
     }
 
     /// Volume inside a closed mesh, in cubic voxels; negative if it is inside out.
@@ -79,11 +62,6 @@ impl Surface {
         self.positions.iter().for_each(|&p| spread.add(error(p), 1.0));
         spread.finish()
     }
-}
-
-/// Twice the area of a triangle along its normal.
-pub fn area_vector([a, b, c]: [DVec3; 3]) -> DVec3 {
-    (b - a).cross(c - a)
 }
 
 /// Centroids of a triangle's 16 congruent parts, by the weights of its second and
@@ -219,17 +197,5 @@ pub mod tests {
         });
         assert!((total - 9.0).abs() < 1e-9);
         assert!((centre / total).distance(DVec3::new(1.0, 2.0, 0.0)) < 1e-9);
-    }
-
-    #[test]
-    fn appended_triangles_keep_their_own_vertices() {
-        let mut both = sphere(DVec3::ZERO, 1.0, 1);
-        let (vertices, triangles) = (both.positions.len(), both.triangles.len());
-        both.append(&sphere(DVec3::X * 9.0, 1.0, 1));
-        assert_eq!(
-            both.triangles[triangles],
-            [vertices as u32, vertices as u32 + 1, vertices as u32 + 2]
-        );
-        assert!(both.corners(both.triangles[triangles]).iter().all(|p| p.x > 7.0));
     }
 }

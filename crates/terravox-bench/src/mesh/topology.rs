@@ -1,4 +1,4 @@
-//! Whether meshes close: vertices welded by exact integer key across blocks, every
+//! Whether meshes are closed: vertices welded by exact integer key across blocks, every
 //! edge used once in each direction, every vertex ringed by one cycle of triangles.
 //!
 //! Source: the usual definition of a closed, oriented 2-manifold; no tolerance is
@@ -6,9 +6,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::surface::{Key, Surface};
+use super::surface::{Surface, VertexId};
 
-/// What is wrong with a welded mesh, and how large it is.
+/// Size of a welded mesh, and its defects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// Triangles.
@@ -40,7 +40,7 @@ impl Topology {
 /// Gathers the meshes of blocks and judges them as one.
 #[derive(Default)]
 pub struct Weld {
-    ids: FxHashMap<Key, u32>,
+    ids: FxHashMap<VertexId, u32>,
     triangles: Vec<[u32; 3]>,
 }
 
@@ -51,13 +51,13 @@ impl Weld {
         self.triangles.extend(surface.triangles.iter().map(|t| t.map(|v| welded[v as usize])));
     }
 
-    fn id(&mut self, key: Key) -> u32 {
+    fn id(&mut self, key: VertexId) -> u32 {
         let next = self.ids.len() as u32;
         assert!(next < 1 << 31, "too many vertices to weld");
         *self.ids.entry(key).or_insert(next)
     }
 
-    /// Counts what is wrong.
+    /// Counts the defects.
     pub fn judge(&self) -> Topology {
         let mut found = Topology {
             triangles: self.triangles.len() as u64,
@@ -98,7 +98,7 @@ fn count_edges(edges: &mut [u64], found: &mut Topology) {
     }
 }
 
-/// Whether the wedges (vertex, from, to) of one vertex, sorted, lead through all of
+/// Returns whether the wedges (vertex, from, to) of one vertex, sorted, lead through all of
 /// them once and back to the first.
 fn is_one_cycle(wedges: &[(u32, u32, u32)]) -> bool {
     let mut at = 0;

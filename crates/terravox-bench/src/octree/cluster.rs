@@ -1,4 +1,4 @@
-//! Clusters: what they keep of the triangles, what they cost and how far off they are.
+//! Clusters: triangles kept, cost and deviation.
 
 use glam::DVec3;
 use terravox::mesh::Surface as Mesh;
@@ -7,10 +7,10 @@ use terravox::voxel::SurfaceShape;
 
 use super::speed::{EDGE, blocks, set_worst};
 use crate::harness::{Budget, Entrant, contest};
-use crate::mesh::distance::Nearest;
+use crate::mesh::distance::NearestTriangles;
 use crate::mesh::ours::table_of;
 use crate::mesh::surface::Surface;
-use crate::report::{Report, Row, detail};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::{generated, rough};
 
 /// Levels of the octree of a block.
@@ -18,7 +18,7 @@ const LEVELS: u8 = EDGE.trailing_zeros() as u8;
 
 const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 4.0, warm: true };
 
-/// Details that are told beside the figures.
+/// Levels of detail in the tables.
 const DETAILS: [(&str, Detail); 7] = [
     ("size 2", Detail::size(2)),
     ("size 4", Detail::size(4)),
@@ -30,7 +30,7 @@ const DETAILS: [(&str, Detail); 7] = [
 ];
 
 /// Measures `cluster2_kept`, `cluster4_kept` and `cluster_ns_triangle`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let mut kept: [Vec<(&str, f64)>; 2] = Default::default();
     let mut cost = Vec::new();
     for world in [generated::world(), rough::world()] {
@@ -44,7 +44,7 @@ pub fn run(report: &mut Report) {
         kept[1].push((world.name, shares[1]));
         let [upward, contoured] = time(&octrees);
         cost.push((world.name, (upward + contoured) * 1e9 / fine));
-        let mut lines: Vec<Row> = vec![
+        let mut lines: Vec<ReportRow> = vec![
             detail("parents from leaves", upward * 1e9 / fine, "ns/triangle"),
             detail("contour at size 2", contoured * 1e9 / fine, "ns/triangle"),
         ];
@@ -89,9 +89,10 @@ fn time(octrees: &[Octree]) -> [f64; 2] {
     [timings[0].min, timings[1].min]
 }
 
-/// How far the contours of an octree lie from that of its leaves, and what all keep.
-fn deviations(octree: &Octree, shares: &[f64]) -> Vec<Row> {
-    let fine = Nearest::new(&surface(octree, &Detail::size(1)));
+/// Returns the deviation of the contours of an octree from that of its leaves, and the triangles
+/// kept.
+fn deviations(octree: &Octree, shares: &[f64]) -> Vec<ReportRow> {
+    let fine = NearestTriangles::new(&surface(octree, &Detail::size(1)));
     let line = |((name, detail_), share): (&(&'static str, Detail), &f64)| {
         let spread = surface(octree, detail_).rms(|point| fine.distance(point));
         let note = format!("kept {share:.4}; max {:.2} voxels", spread.max);

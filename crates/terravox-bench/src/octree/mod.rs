@@ -1,20 +1,11 @@
-//! Surfaces of fewer triangles, and what lies between two levels of detail.
+//! Octrees, clusters and simplification.
 
 mod cluster;
-mod error;
-mod fit;
-mod morph;
 mod simplify;
 mod speed;
 
-use crate::Part;
+use crate::AreaPart;
 
-/// What is measured, one after the other.
-pub const PARTS: &[Part] = &[
-    ("speed", speed::run),
-    ("cluster", cluster::run),
-    ("error", error::run),
-    ("morph", morph::run),
-    ("simplify", simplify::run),
-    ("borders", simplify::run_borders),
-];
+/// The parts, in the order in which they run.
+pub const PARTS: &[AreaPart] =
+    &[("speed", speed::run), ("cluster", cluster::run), ("simplify", simplify::run)];

@@ -1,24 +1,20 @@
-//! Simplified meshes: how far they are off, what they keep of the triangles, and what borders
-//! that stay cost.
+//! Simplified meshes: deviation from the original, and triangles kept.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use glam::DVec3;
 use terravox::lod::{Simplifier, Simplify, joined};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface as Mesh};
-use terravox::terrain::Terrain;
-use terravox::voxel::{DenseBox, MipBlock, Region};
+use terravox::voxel::{DenseBox, Region};
 
 use super::speed::set_worst;
-use crate::lod::horizon_view;
-use crate::mesh::distance::Nearest;
+use crate::mesh::distance::NearestTriangles;
 use crate::mesh::ours::blocks_of;
 use crate::mesh::surface::Surface;
-use crate::report::{Report, Row, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{World, generated, places, rough};
 
-/// Voxels that are asked for.
+/// Tolerance, voxels.
 const ERROR: f32 = 0.25;
 
 /// Blocks along the edge of a group that is simplified as one, and cells along its edge.
@@ -27,11 +23,11 @@ const GROUP: i32 = 64;
 /// Groups of all worlds together.
 const GROUPS: usize = 200;
 
-/// Points of a surface that are looked at are at most so many voxels apart.
-const STEP: f64 = 0.25;
+/// Largest distance between sample points of a surface.
+const SAMPLE_SPACING_VOXELS: f64 = 0.25;
 
 /// Measures `simplify_deviation` and `simplify_kept_quarter_voxel`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     match places::all() {
         Ok(real) => accuracy(report, &real),
         Err(why) => {
@@ -42,8 +38,8 @@ pub fn run(report: &mut Report) {
 }
 
 /// Simplifies groups of real places and, to make up their number, of the generated world.
-fn accuracy(report: &mut Report, real: &[World]) {
-    let mut found: Vec<(&str, Found)> = Vec::new();
+fn accuracy(report: &mut AreaReport, real: &[World]) {
+    let mut found: Vec<(&str, SimplifyResult)> = Vec::new();
     let mut left = GROUPS;
     for world in real {
         let groups = groups(world, GROUPS / (real.len() + 1));
@@ -53,11 +49,11 @@ fn accuracy(report: &mut Report, real: &[World]) {
     found.push(("generated", simplify(&groups(&generated::world(), left))));
     let worst: Vec<_> = found.iter().map(|(name, f)| (*name, f.worst / f64::from(ERROR))).collect();
     set_worst(report, "simplify_deviation", &worst);
-    let sum = |of: fn(&Found) -> usize| found.iter().map(|(_, f)| of(f)).sum::<usize>();
+    let sum = |of: fn(&SimplifyResult) -> usize| found.iter().map(|(_, f)| of(f)).sum::<usize>();
     let share = sum(|f| f.kept) as f64 / sum(|f| f.all) as f64;
     let note = format!("of {} triangles in {} groups", sum(|f| f.all), sum(|f| f.groups));
     report.set("simplify_kept_quarter_voxel", share, note);
-    // Not a place that anyone would make: rough at every size.
+    // Unrealistic: rough at every scale.
     found.push(("rough", simplify(&groups(&rough::world(), 10))));
     let lines = found.iter().flat_map(|(name, found)| {
         let note = format!("{} groups, {} triangles", found.groups, found.all);
@@ -101,9 +97,9 @@ fn group(world: &World, region: Region, mesher: &mut Mesher) -> BlockMesh {
     joined(region, &blocks.iter().collect::<Vec<_>>())
 }
 
-/// What became of some groups.
+/// The result for some groups.
 #[derive(Default)]
-struct Found {
+struct SimplifyResult {
     groups: usize,
     all: usize,
     kept: usize,
@@ -112,9 +108,9 @@ struct Found {
     worst: f64,
 }
 
-fn simplify(groups: &[BlockMesh]) -> Found {
+fn simplify(groups: &[BlockMesh]) -> SimplifyResult {
     let mut simplifier = Simplifier::new();
-    let mut found = Found { groups: groups.len(), ..Found::default() };
+    let mut found = SimplifyResult { groups: groups.len(), ..SimplifyResult::default() };
     for group in groups {
         let start = Instant::now();
         let few = simplifier.simplify_block(group, Simplify::within(ERROR));
@@ -144,72 +140,16 @@ fn in_f64(mesh: &Mesh) -> Surface {
 /// The largest distance of points of a surface from another: at a lattice of points in each
 /// triangle, its corners among them.
 fn farthest(from: &Surface, to: &Surface) -> f64 {
-    let near = Nearest::new(to);
+    let near = NearestTriangles::new(to);
     let mut worst = 0.0_f64;
     for &triangle in &from.triangles {
         let [a, b, c] = from.corners(triangle);
         let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
-        let steps = (longest / STEP).ceil().max(1.0) as u32;
+        let steps = (longest / SAMPLE_SPACING_VOXELS).ceil().max(1.0) as u32;
         for (i, j) in (0..=steps).flat_map(|i| (0..=steps - i).map(move |j| (i, j))) {
             let [u, v] = [i, j].map(|k| f64::from(k) / f64::from(steps));
             worst = worst.max(near.distance(a + (b - a) * u + (c - a) * v));
         }
     }
     worst
-}
-
-/// Measures `lock_cost`: a view to the horizon, simplified with its borders, and without.
-pub fn run_borders(report: &mut Report) {
-    let terrain = horizon_view();
-    let meshes = drawn(&terrain);
-    let mut simplifier = Simplifier::new();
-    let mut count = |how: Simplify| -> usize {
-        meshes.iter().map(|mesh| triangles(&simplifier.simplify_block(mesh, how))).sum()
-    };
-    let all: usize = meshes.iter().map(triangles).sum();
-    let start = Instant::now();
-    let locked = count(Simplify::within(ERROR));
-    let seconds = start.elapsed().as_secs_f64();
-    let free = count(Simplify { free_border: true, ..Simplify::within(ERROR) });
-    let share = |count: usize| count as f64 / all as f64;
-    let note = format!(
-        "kept {:.3} of {all} triangles in {} meshes; {:.3} without borders",
-        share(locked),
-        meshes.len(),
-        share(free)
-    );
-    report.set("lock_cost", locked as f64 / free as f64, note);
-    let single = terrain.meshed_blocks().len();
-    let apart: usize = terrain
-        .meshed_blocks()
-        .iter()
-        .filter_map(|&block| terrain.mesh(block))
-        .map(|mesh| triangles(&simplifier.simplify_block(mesh, Simplify::within(ERROR))))
-        .sum();
-    let line = |name: &'static str, count: usize, meshes: usize| -> Row {
-        detail(name, share(count), "share kept").note(format!("{meshes} meshes"))
-    };
-    let lines = vec![
-        line("groups of blocks, borders kept", locked, meshes.len()),
-        line("groups of blocks, borders free", free, meshes.len()),
-        line("blocks one by one, borders kept", apart, single),
-        detail("time", seconds * 1e9 / all as f64, "ns/triangle"),
-    ];
-    report.details(format!("16 km of hills within {ERROR} cells"), lines);
-}
-
-/// What is drawn of a view that rests: blocks of one parent as one where all are shown.
-fn drawn(terrain: &Terrain) -> Vec<BlockMesh> {
-    let leaves = terrain.lod().blocks();
-    let mut groups: BTreeMap<MipBlock, Vec<MipBlock>> = BTreeMap::new();
-    for block in terrain.meshed_blocks() {
-        let whole = block.parent().children().iter().all(|b| leaves.binary_search(b).is_ok());
-        groups.entry(if whole { block.parent() } else { block }).or_default().push(block);
-    }
-    let join = |(group, blocks): (MipBlock, Vec<MipBlock>)| {
-        let meshes: Vec<_> = blocks.iter().filter_map(|&b| Some(&**terrain.mesh(b)?)).collect();
-        let steps = u32::from(group.mip - blocks[0].mip);
-        joined(group.cells().finer(steps), &meshes)
-    };
-    groups.into_iter().map(join).collect()
 }

@@ -1,5 +1,5 @@
-//! How fast octrees are built, of cells beside the mesh of the same blocks and of densities,
-//! and how large they are.
+//! Building octrees of cells, compared with meshing the same blocks, and of densities; and their
+//! size.
 
 use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::octree::{Octree, OctreeBuilder};
@@ -8,7 +8,7 @@ use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, SurfaceShape, Voxel
 use crate::harness::{Budget, Entrant, Timing, contest};
 use crate::mesh::ours::table_of;
 use crate::mesh::speed::surface_blocks;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{World, generated, rough};
 
 /// Cells along the edge of a block.
@@ -32,7 +32,7 @@ pub fn blocks(world: &World) -> Vec<(Region, DenseBox)> {
 }
 
 /// Measures `octree_vs_flat`, `octree_ns_voxel` and `octree_bytes_per_leaf`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let (mut against, mut voxel, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for world in [generated::world(), rough::world()] {
         let found = race(&world);
@@ -60,13 +60,13 @@ pub fn run(report: &mut Report) {
 }
 
 /// Sets a figure to the worst of the worlds.
-pub fn set_worst(report: &mut Report, id: &str, found: &[(&str, f64)]) {
+pub fn set_worst(report: &mut AreaReport, id: &str, found: &[(&str, f64)]) {
     let worst = found.iter().map(|found| found.1).fold(0.0, f64::max);
     let each: Vec<_> = found.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     report.set(id, worst, each.join("; "));
 }
 
-struct Found {
+struct OctreeTimings {
     /// The flat mesh; the octree of the same cells; that of densities.
     timings: [Timing; 3],
     blocks: f64,
@@ -78,7 +78,7 @@ struct Found {
     sampled: f64,
 }
 
-/// What occupancy says of the distance, at the centres of a block's cells and one beyond:
+/// Returns distances estimated from occupancy, at the centres of a block's cells and one beyond:
 /// what contouring peers are given.
 fn densities(block: Region, cells: &DenseBox, table: &MaterialTable) -> Vec<(f32, u8)> {
     let points = Region { min: block.min, max: block.max + VoxelPos::splat(1) };
@@ -93,7 +93,7 @@ fn densities(block: Region, cells: &DenseBox, table: &MaterialTable) -> Vec<(f32
     at.map(|(x, y, z)| sample(VoxelPos::new(x, y, z))).collect()
 }
 
-fn race(world: &World) -> Found {
+fn race(world: &World) -> OctreeTimings {
     let table = table_of(SurfaceShape::Default);
     let blocks = blocks(world);
     let padded: Vec<DenseBox> = blocks
@@ -135,7 +135,7 @@ fn race(world: &World) -> Found {
     let mut builder = OctreeBuilder::new();
     let sampled = |item| of_densities(item, &mut builder).leaf_count() as f64;
     let Ok(timings) = <[Timing; 3]>::try_from(timings) else { unreachable!("three ran") };
-    Found {
+    OctreeTimings {
         timings,
         blocks: blocks.len() as f64,
         leaves: sum(Octree::leaf_count),

@@ -1,10 +1,10 @@
-//! How many particles fall through real ground, by how many rays there are.
+//! Share of particles that fall through real ground, by the number of rays.
 
 use terravox::particles::{Effect, EffectOptions, Emitter, PlaneCache, PlaneSource};
 
 use super::STEP;
-use super::ground::{Fallen, Ground};
-use crate::report::{Report, Row, detail};
+use super::ground::{FallCounts, Ground};
+use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::places;
 use crate::worlds::random::Rng;
 
@@ -27,7 +27,7 @@ const UPDATES: usize = 300;
 const LOOK: usize = 6;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let worlds = match places::all() {
         Ok(worlds) => worlds,
         Err(why) => {
@@ -66,7 +66,7 @@ pub fn run(report: &mut Report) {
         alone as f64,
         "10,000 casings with three planes, one at a time, a ray each update",
     );
-    let rays: Vec<Row> = [1000.0, 300.0, 100.0, 30.0, 10.0]
+    let rays: Vec<ReportRow> = [1000.0, 300.0, 100.0, 30.0, 10.0]
         .into_iter()
         .map(|updates| {
             let share = fall_with(&Ground::new(&worlds[count - 1]), 10_000, 1.0 / updates);
@@ -89,7 +89,7 @@ fn debris(per_update: f32, seed: u64) -> Effect {
 
 /// Lets an effect run, and returns how many fell.
 fn run_effect(ground: &Ground, effect: &mut Effect, cache: &mut PlaneCache) -> usize {
-    let mut fallen = Fallen::default();
+    let mut fallen = FallCounts::default();
     for update in 0..UPDATES {
         effect.update(STEP, cache, |ray| ground.ray(ray));
         if update % LOOK == LOOK - 1 {
@@ -103,7 +103,7 @@ fn fall_many(ground: &Ground, count: usize) -> f64 {
     fall_with(ground, count, 0.01)
 }
 
-/// The share that fell of so many debris, 100 from each spot, with so many rays each.
+/// Returns the share of debris that fell through, 100 from each spot, by rays per particle.
 fn fall_with(ground: &Ground, count: usize, rays_each: f32) -> f64 {
     let mut rng = Rng::new(7);
     let mut effect = debris(rays_each * count as f32, 1);
@@ -115,7 +115,8 @@ fn fall_with(ground: &Ground, count: usize, rays_each: f32) -> f64 {
     run_effect(ground, &mut effect, &mut cache) as f64 / count as f64
 }
 
-/// The shares that fell of bursts with an empty cache, then with what it held after.
+/// Returns the shares that fell through of a burst with an empty cache, and of another with a
+/// warm one.
 fn fall_in_bursts(ground: &Ground) -> [f64; 2] {
     let mut rng = Rng::new(8);
     let mut shares = [0.0; 2];
@@ -132,7 +133,7 @@ fn fall_in_bursts(ground: &Ground) -> [f64; 2] {
     shares
 }
 
-/// How many of so many casings fell, each alone in the world.
+/// Returns the number of casings that fell through, each alone in the world.
 fn fall_alone(ground: &Ground, runs: usize) -> usize {
     let mut rng = Rng::new(9);
     let mut fell = 0;

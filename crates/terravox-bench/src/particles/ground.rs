@@ -24,7 +24,7 @@ impl Ground {
         Ground { collider, chunks: world.chunks.clone() }
     }
 
-    /// What particles ask.
+    /// Answers ray queries of particles.
     pub fn ray(&self, ray: &ParticleRay) -> Option<ParticleHit> {
         let direction = ray.direction.map(f64::from);
         let ray = Ray::new(ray.origin_m.map(f64::from), direction, f64::from(ray.length_m));
@@ -39,14 +39,14 @@ impl Ground {
         near.map_or(f64::INFINITY, |near| near.distance)
     }
 
-    /// Whether a point is inside the ground, as the first surface above it says.
+    /// Returns whether a point is inside the ground, by the first surface above it.
     fn is_inside(&self, point: [f64; 3]) -> bool {
         let up = Ray::new(point, [0.0, 1.0, 0.0], f64::INFINITY);
         let hit = self.collider.ray(&up, &Filter::SOLID).found;
         hit.is_some_and(|hit| hit.normal[1] > 0.0)
     }
 
-    /// Whether a point is inside and deep.
+    /// Returns whether a point is deep inside.
     pub fn is_deep(&self, point: [f64; 3]) -> bool {
         self.is_inside(point) && self.distance_m(point) > DEEP_M
     }
@@ -68,14 +68,14 @@ impl Ground {
     }
 }
 
-/// Who fell through so far, by particle; particles must not die.
+/// Particles that fell through so far; particles must not die.
 #[derive(Default)]
-pub struct Fallen {
+pub struct FallCounts {
     fallen: Vec<bool>,
 }
 
-impl Fallen {
-    /// Looks at all particles.
+impl FallCounts {
+    /// Checks all particles.
     pub fn look(&mut self, ground: &Ground, effect: &Effect) {
         let [x, y, z] = effect.positions();
         self.fallen.resize(x.len(), false);
@@ -85,7 +85,7 @@ impl Fallen {
         }
     }
 
-    /// How many.
+    /// Returns their number.
     pub fn count(&self) -> usize {
         self.fallen.iter().filter(|fallen| **fallen).count()
     }

@@ -1,4 +1,4 @@
-//! Whether casings come to rest in a V and in a corner.
+//! The share of casings that come to rest in a V and in a corner.
 
 use terravox::generate::fill_sdf;
 use terravox::particles::{Effect, EffectOptions, Emitter, PlaneCache, PlaneSource};
@@ -6,7 +6,7 @@ use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 
 use super::STEP;
 use super::ground::Ground;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::World;
 
 /// Casings in the V, and as many in the corner.
@@ -16,7 +16,7 @@ const EACH: usize = 500;
 const UPDATES: usize = 600;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     // Two slopes of 45° that meet along Z, and three that meet in a point.
     let v = ground(&[[0.707, 0.707, 0.0], [-0.707, 0.707, 0.0]]);
     let corner = ground(&[[0.8, 0.6, 0.0], [-0.4, 0.6, 0.693], [-0.4, 0.6, -0.693]]);

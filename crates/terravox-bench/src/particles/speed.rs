@@ -1,4 +1,4 @@
-//! Particles a second, and beside a ray for each particle in each update.
+//! Particles per second, and compared with one ray per particle and update.
 
 use glam::Vec3;
 use terravox::particles::{
@@ -9,14 +9,14 @@ use terravox::particles::{
 use super::STEP;
 use super::ground::Ground;
 use crate::harness::{Budget, Entrant, contest, repeat};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::{generated, places};
 
 const MANY: usize = 100_000;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     flight(report);
     let world = places::world("Caves").unwrap_or_else(|why| {
         eprintln!("the generated world instead: {why}");
@@ -47,7 +47,7 @@ fn high(planes: PlaneSource, portable: bool) -> Effect {
     effect
 }
 
-/// Millions a second of one kind.
+/// Returns millions of updates per second of one kind.
 fn rate(planes: PlaneSource, portable: bool) -> f64 {
     let (mut effect, mut cache) = (high(planes, portable), PlaneCache::default());
     let budget = Budget { min_rounds: 30, max_rounds: 400, ..Budget::seconds(1.0) };
@@ -59,7 +59,7 @@ fn rate(planes: PlaneSource, portable: bool) -> f64 {
     MANY as f64 / timings[0].min / 1e6
 }
 
-fn flight(report: &mut Report) {
+fn flight(report: &mut AreaReport) {
     let rays = |planes| PlaneSource::Rays { per_update: 1.0, planes };
     let fixed = PlaneSource::Fixed(CollisionPlane::through([0.0; 3], [0.0, 1.0, 0.0]));
     let kinds = [("one plane each", rays(1)), ("three planes each", rays(3))];
@@ -78,7 +78,7 @@ fn flight(report: &mut Report) {
     report.details("particles in flight, millions a second", rows);
 }
 
-/// Whether vector and portable code give the same bits over bounces.
+/// Returns whether vector and portable code give the same bits over bounces.
 fn same_bits() -> bool {
     let run = |portable: bool| {
         let options = EffectOptions { max_particles: MANY, ..EffectOptions::debris() };
@@ -99,8 +99,8 @@ fn same_bits() -> bool {
     run(false) == run(true)
 }
 
-/// Debris in the second after it was thrown, beside a ray for each.
-fn against_rays(report: &mut Report, ground: &Ground, name: &str) {
+/// Debris in the second after it was thrown, compared with one ray per particle.
+fn against_rays(report: &mut AreaReport, ground: &Ground, name: &str) {
     const UPDATES: usize = 60;
     let mut rows = Vec::new();
     for rays in [100.0, 1000.0, 10.0] {

@@ -1,19 +1,19 @@
-//! Bytes of worlds in memory: ours by part, beside the definition of row packing
-//! and beside the peers' layouts.
+//! Bytes of worlds in memory: ours by part, compared with the definition of row packing and
+//! with the peers' layouts.
 
 use terravox::voxel::{AIR, DenseBox, Memory, ROW_CELLS};
 
 use super::dense::DenseWorld;
 use super::palette::PaletteWorld;
-use crate::report::{Better, Report, Row, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 
-/// What row packing costs by definition: two bytes for each of the 1024 rows of a
+/// Bytes of row packing by definition: two bytes for each of the 1024 rows of a
 /// listed chunk, and 64 bytes for each row that is not one full material.
 const ROW_HEADER: usize = 2;
 const ROW_BYTES: usize = 64;
 
-/// What one world takes.
+/// Bytes of one world.
 struct Bytes {
     memory: Memory,
     /// By the definition above.
@@ -55,7 +55,7 @@ fn allocated_rows(chunk: &DenseBox) -> usize {
 }
 
 /// Measures `row_packed_overhead` and `chunk_bytes_all_vs_rows`.
-pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, made: &[World]) {
+pub fn run(report: &mut AreaReport, real: &Result<Vec<World>, String>, made: &[World]) {
     let mut lines = Vec::new();
     match real {
         Ok(places) => {
@@ -75,7 +75,7 @@ pub fn run(report: &mut Report, real: &Result<Vec<World>, String>, made: &[World
     report.details("bytes in memory, a cell that is not air", lines);
 }
 
-fn figures(report: &mut Report, all: &[Bytes]) {
+fn figures(report: &mut AreaReport, all: &[Bytes]) {
     let sum = |of: fn(&Bytes) -> usize| all.iter().map(of).sum::<usize>() as f64;
     let (mip_0, defined) = (sum(|b| b.memory.mip_0), sum(|b| b.defined));
     let note = format!(
@@ -92,7 +92,7 @@ fn figures(report: &mut Report, all: &[Bytes]) {
     report.set_ratio("chunk_bytes_all_vs_rows", total / defined, defined, note);
 }
 
-fn add_lines(report: &mut Report, lines: &mut Vec<Row>, world: &World, bytes: &Bytes) {
+fn add_lines(report: &mut AreaReport, lines: &mut Vec<ReportRow>, world: &World, bytes: &Bytes) {
     let Memory { chunks, uniform_chunks, stored_rows, .. } = bytes.memory;
     let mut line = |what: &str, size: usize, note: String| {
         let line = detail(format!("{}: {what}", world.name), bytes.per_cell(size), "B");

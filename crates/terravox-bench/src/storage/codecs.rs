@@ -1,5 +1,5 @@
 //! Coding chunks: run-length against LZ4 and zstd on the raw cells, each chunk by
-//! itself; speed in dense bytes, and bytes a cell that is not air.
+//! itself; speed in dense bytes, and bytes per cell that is not air.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use terravox::codec::Rle;
 use terravox::voxel::{AIR, DenseBox};
 
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Better, Report, Row, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 
 /// Chunks of one item.
@@ -16,7 +16,7 @@ const CHUNKS_PER_ITEM: usize = 32;
 const CHUNK_BYTES: usize = 65_536;
 
 /// A world's chunks, raw and coded.
-struct Coded<'a> {
+struct CodedChunks<'a> {
     world: &'a World,
     boxes: Vec<DenseBox>,
     /// Materials, then occupancies.
@@ -27,8 +27,8 @@ struct Coded<'a> {
     non_air: usize,
 }
 
-impl<'a> Coded<'a> {
-    fn new(world: &'a World) -> Coded<'a> {
+impl<'a> CodedChunks<'a> {
+    fn new(world: &'a World) -> CodedChunks<'a> {
         let boxes: Vec<DenseBox> = world.chunk_boxes().collect();
         let raw: Vec<Vec<u8>> =
             boxes.iter().map(|b| [b.materials(), b.occupancies()].concat()).collect();
@@ -37,7 +37,7 @@ impl<'a> Coded<'a> {
         let zstd = raw.iter().map(|raw| zstd_of(raw)).collect();
         let filled = |b: &DenseBox| b.materials().iter().filter(|&&m| m != AIR).count();
         let non_air = boxes.iter().map(filled).sum();
-        Coded { world, boxes, raw, rle, lz4, zstd, non_air }
+        CodedChunks { world, boxes, raw, rle, lz4, zstd, non_air }
     }
 
     fn items(&self) -> usize {
@@ -66,11 +66,11 @@ fn zstd_of(raw: &[u8]) -> Vec<u8> {
 }
 
 /// Measures `rle_encode` and `rle_decode`: of all worlds the one on which it is slowest.
-pub fn run(report: &mut Report, worlds: &[&World]) {
+pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let (mut speeds, mut sizes) = (Vec::new(), Vec::new());
     let mut slowest: [Option<(f64, f64, &str)>; 2] = [None; 2];
     for world in worlds {
-        let coded = Coded::new(world);
+        let coded = CodedChunks::new(world);
         for (at, timings) in [encode(&coded), decode(&coded)].iter().enumerate() {
             let speed = |t: &Timing| coded.gigabytes_per_second(t.min);
             let (rle, lz4) = (speed(&timings[0]), speed(&timings[1]));
@@ -99,7 +99,7 @@ pub fn run(report: &mut Report, worlds: &[&World]) {
     report.details("bytes of coded chunks, a cell that is not air", sizes);
 }
 
-fn encode(coded: &Coded) -> Vec<Timing> {
+fn encode(coded: &CodedChunks) -> Vec<Timing> {
     let kinds = coded.world.grid.materials().kinds();
     let (mut out, mut block) =
         (Vec::new(), vec![0; lz4_flex::block::get_maximum_output_size(CHUNK_BYTES)]);
@@ -134,7 +134,7 @@ fn encode(coded: &Coded) -> Vec<Timing> {
     contest(coded.items(), Budget::seconds(3.0), entrants)
 }
 
-fn decode(coded: &Coded) -> Vec<Timing> {
+fn decode(coded: &CodedChunks) -> Vec<Timing> {
     let kinds = coded.world.grid.materials().kinds();
     let mut cells = coded.boxes[0].clone();
     let block = RefCell::new(vec![0; CHUNK_BYTES]);
@@ -170,7 +170,7 @@ fn decode(coded: &Coded) -> Vec<Timing> {
     contest(coded.items(), Budget::seconds(3.0), entrants)
 }
 
-fn add_sizes(report: &mut Report, sizes: &mut Vec<Row>, coded: &Coded) {
+fn add_sizes(report: &mut AreaReport, sizes: &mut Vec<ReportRow>, coded: &CodedChunks) {
     let total = |bytes: &[Vec<u8>]| bytes.iter().map(Vec::len).sum::<usize>();
     let per_cell = |bytes: usize| bytes as f64 / coded.non_air as f64;
     let again = |bytes: &[Vec<u8>], code: &dyn Fn(&[u8]) -> Vec<u8>| {
@@ -212,7 +212,7 @@ mod tests {
             grid.write(&cells).unwrap();
         }
         let world = World::new("test", grid);
-        let coded = Coded::new(&world);
+        let coded = CodedChunks::new(&world);
         assert_eq!((coded.items(), coded.chunks(0)), (1, 0..3));
         for i in 0..3 {
             let raw = &coded.raw[i];

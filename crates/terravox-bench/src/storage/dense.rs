@@ -1,4 +1,4 @@
-//! The plain peer in memory: a hash table of 64 KB chunks, every cell written out.
+//! A peer in memory: a hash table of uncompressed chunks of 64 KB.
 
 use rustc_hash::FxHashMap;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, ROW_CELLS, Row, VoxelPos};

@@ -1,4 +1,4 @@
-//! How many crates stand under `terravox` with its default features.
+//! Number of crates below `terravox` with its default features.
 //!
 //! Counted by `cargo tree`, which resolves the features of this one package;
 //! `cargo metadata` would mix in those that other members ask for.
@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 
 /// Measures `core_dependencies`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     match crates_under("terravox") {
         Ok(crates) => {
             let names = crates.iter().cloned().collect::<Vec<_>>().join(" ");

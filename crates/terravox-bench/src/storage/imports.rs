@@ -1,7 +1,7 @@
 //! A real place to a saved world: read the file, decode it, fill the grid with its
 //! mips, write all chunks and coarse mips, bring them to disk.
 //!
-//! Wall time, because the disk is a part of it; thread CPU time beside it.
+//! Wall time, because the disk is part of it; thread CPU time in the note.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,23 +11,23 @@ use terravox::voxel::{GridOptions, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::places;
 
 /// The largest of the real places, 1.3 MB.
 const PLACE: &str = "BoogaOpenSourced";
 const ROUNDS: usize = 7;
 
-/// What one import took.
+/// Times of one import.
 #[derive(Clone, Copy, Debug)]
-struct Took {
+struct ImportTimes {
     wall: f64,
     cpu: f64,
     world_bytes: u64,
 }
 
 /// Measures `import_place_seconds`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let id = "import_place_seconds";
     let Some(place) = places::file(PLACE) else {
         report.not_measured(id, format!("no file of the real place {PLACE}"));
@@ -36,7 +36,7 @@ pub fn run(report: &mut Report) {
     let folder = std::env::temp_dir().join(format!("terravox-bench-{}", std::process::id()));
     let made = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
     let rounds = made.and_then(|()| rounds(&place, &folder));
-    // What is left over if this fails lies among other temporary files.
+    // Leftovers are in the temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     match rounds {
         Ok(mut rounds) => {
@@ -51,12 +51,12 @@ pub fn run(report: &mut Report) {
     }
 }
 
-fn rounds(place: &Path, folder: &Path) -> Result<Vec<Took>, String> {
+fn rounds(place: &Path, folder: &Path) -> Result<Vec<ImportTimes>, String> {
     let world = folder.join("place.tvx");
     (0..ROUNDS).map(|_| import(place, &world)).collect()
 }
 
-fn import(place: &Path, world: &Path) -> Result<Took, String> {
+fn import(place: &Path, world: &Path) -> Result<ImportTimes, String> {
     let (wall, cpu) = (Instant::now(), ThreadTime::now());
     let bytes = std::fs::read(place).map_err(|error| format!("{}: {error}", place.display()))?;
     let mut grid = VoxelGrid::new(GridOptions::default());
@@ -73,7 +73,7 @@ fn import(place: &Path, world: &Path) -> Result<Took, String> {
     let took = (wall.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
     drop(store);
     let world_bytes = std::fs::metadata(world).map_or(0, |data| data.len());
-    Ok(Took { wall: took.0, cpu: took.1, world_bytes })
+    Ok(ImportTimes { wall: took.0, cpu: took.1, world_bytes })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Cells in memory and on disk: reading speed and bytes beside the peers.
+//! Cells in memory and on disk: reading speed and bytes, compared with the peers.
 
 mod bytes;
 mod codecs;
@@ -9,11 +9,11 @@ pub mod palette;
 mod reads;
 mod snapshots;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 use crate::worlds::{World, generated, places, rough};
 
 /// Measures the whole area.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let made = [generated::world(), rough::world()];
     let real = places::all();
     if let Err(why) = &real {

@@ -1,5 +1,5 @@
 //! A peer in memory: 16³ sections, each with the list of its different cells and
-//! as many bits a cell as its length needs.
+//! as many bits per cell as its length needs.
 //!
 //! Source: the layout that block games made common (the paletted container of
 //! Minecraft: indices packed in 64-bit words, none across two words), here on

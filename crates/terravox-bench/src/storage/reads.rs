@@ -6,7 +6,7 @@ use terravox::voxel::{Cell, ChunkPos, Row, VoxelPos};
 use super::dense::DenseWorld;
 use super::palette::{PaletteWorld, SectionPos};
 use crate::harness::{Budget, Entrant, Timing, contest};
-use crate::report::{Better, Report, Row as Line, detail};
+use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
 
@@ -28,7 +28,7 @@ struct Layouts<'a> {
 
 /// Measures `row_read_ratio` and `random_read_ratio` on the first of `worlds`, the
 /// others as details.
-pub fn run(report: &mut Report, worlds: &[World]) {
+pub fn run(report: &mut AreaReport, worlds: &[World]) {
     let (mut row_lines, mut random_lines) = (Vec::new(), Vec::new());
     for (at, world) in worlds.iter().enumerate() {
         let layouts = Layouts::of(world);
@@ -101,7 +101,7 @@ fn fold(row: &Row) -> u64 {
     words.fold(0, |sum, word| sum ^ u64::from_le_bytes(*word))
 }
 
-fn rows(report: &mut Report, figure: bool, layouts: &Layouts, lines: &mut Vec<Line>) {
+fn rows(report: &mut AreaReport, figure: bool, layouts: &Layouts, lines: &mut Vec<ReportRow>) {
     let chunks = layouts.world.chunks.len();
     let item = |i: usize| (i * CHUNKS_PER_ITEM, ((i + 1) * CHUNKS_PER_ITEM).min(chunks));
     let cold = row_contest(layouts, chunks.div_ceil(CHUNKS_PER_ITEM), item);
@@ -133,7 +133,7 @@ fn rows(report: &mut Report, figure: bool, layouts: &Layouts, lines: &mut Vec<Li
     }
 }
 
-/// Where the [`HOT_CHUNKS`] chunks begin that have the fewest uniform ones.
+/// Returns the start of the [`HOT_CHUNKS`] consecutive chunks with the fewest uniform ones.
 fn busiest_chunks(world: &World) -> usize {
     let mixed = |chunk: &ChunkPos| {
         let Ok(view) = world.grid.chunk(*chunk) else { unreachable!("held whole") };
@@ -163,7 +163,7 @@ fn row_contest(
     contest(items, Budget::seconds(6.0), entrants)
 }
 
-fn random(report: &mut Report, figure: bool, layouts: &Layouts, lines: &mut Vec<Line>) {
+fn random(report: &mut AreaReport, figure: bool, layouts: &Layouts, lines: &mut Vec<ReportRow>) {
     let region = layouts.world.grid.bounds();
     let [x, y, z] = region.size().map(|n| n as u32);
     let mut rng = Rng::new(77);

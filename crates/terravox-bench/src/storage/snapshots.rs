@@ -1,11 +1,11 @@
-//! What a snapshot of a large world costs, and the first write after one.
+//! Cost of a snapshot of a large world, and of the first write after one.
 
 use std::cell::{Cell, RefCell};
 
 use terravox::voxel::{self, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
 use crate::harness::{Budget, Entrant, Timing, contest, repeat};
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::closed_grid;
 
 /// Chunks of the world on x, y and z: 250,000 of them.
@@ -16,7 +16,7 @@ const SNAPSHOTS: usize = 64;
 const WRITES: usize = 200;
 
 /// Measures `snapshot_us`.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let grid = large_world();
     let chunks = grid.memory().chunks;
     let timing = &snapshots(&grid)[0];
@@ -73,7 +73,7 @@ fn snapshots(grid: &VoxelGrid) -> Vec<Timing> {
     )
 }
 
-/// Writes with nobody else looking, and each while a snapshot is held that was taken
+/// Times writes without snapshots, and each while a snapshot is held that was taken
 /// right before.
 fn first_writes(grid: VoxelGrid) -> [Timing; 2] {
     let grid = RefCell::new(grid);

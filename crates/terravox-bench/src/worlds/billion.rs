@@ -11,7 +11,7 @@ const CELLS: u64 = 1_000_000_000;
 /// Copies along X; along Z there are as many as the cells ask for.
 const WIDTH: i32 = 5;
 
-/// The world beside itself until there are cells enough, and how many.
+/// Returns copies of the world side by side until there are enough cells, and their number.
 pub fn copies(world: &World) -> (VoxelGrid, u64) {
     let bounds = world.grid.bounds().coarser(5);
     let [width, _, depth] = bounds.size().map(|edge| edge as i32);

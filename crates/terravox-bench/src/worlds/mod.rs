@@ -1,5 +1,5 @@
-//! What the benchmarks run on: a generated world, real places, shapes whose true
-//! surface is known, and random grids.
+//! Worlds of the benchmarks: a generated world, real places, shapes of known surface, and random
+//! grids.
 
 pub mod billion;
 pub mod generated;
@@ -12,7 +12,7 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind, Region, VoxelGrid, VoxelPos};
 
 /// A named world, held whole at mip 0.
 pub struct World {
-    /// What it is called in the tables.
+    /// Name in the tables.
     pub name: &'static str,
     /// Its cells.
     pub grid: VoxelGrid,

@@ -18,7 +18,7 @@ const PLACES: [(&str, &str); 6] = [
     ("Caves", "TheTryph__Caves__Terrain.smoothgrid"),
 ];
 
-/// Where the real data are, if they are there.
+/// Returns the folder of the real data, if it exists.
 pub fn folder() -> Option<PathBuf> {
     let root = match std::env::var_os("TERRAVOX_REAL_DATA") {
         Some(root) => PathBuf::from(root),
@@ -35,7 +35,10 @@ pub fn file(name: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// All real places, or words about why there are none.
+/// Returns all real places.
+///
+/// # Errors
+/// Says why they are missing.
 pub fn all() -> Result<Vec<World>, String> {
     PLACES.iter().map(|(name, _)| world(name)).collect()
 }

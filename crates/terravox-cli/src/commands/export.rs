@@ -1,9 +1,9 @@
-//! `export`: a world becomes a file of another program.
+//! `export`: a world as a file of another program.
 
 use super::mesh;
-use crate::args::Export;
+use crate::args::ExportArgs;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::output::{check_not_input, write_file};
 use crate::report::Report;
 use crate::triangles::check_triangles_path;
@@ -11,14 +11,14 @@ use crate::world::{self, extension};
 use std::time::Instant;
 use terravox_io::roblox::{self, Container};
 
-pub fn run(args: &Export, console: &Console) -> Outcome<Report> {
+pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let container = match extension(&args.file).as_str() {
         "rbxm" => Some(Container::Binary),
         "rbxmx" => Some(Container::Xml),
         "smoothgrid" => Some(Container::SmoothGrid),
         "glb" | "obj" => None,
         _ => {
-            let what = "unknown extension; worlds go to .rbxm .rbxmx .smoothgrid .glb .obj";
+            let what = "unsupported extension; use .rbxm .rbxmx .smoothgrid .glb or .obj";
             return Err(Failure::of(&args.file, what));
         }
     };

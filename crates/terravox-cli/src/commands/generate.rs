@@ -1,9 +1,9 @@
 //! `generate`: a seeded world of hills, caves and lakes.
 
-use crate::args::Generate;
+use crate::args::GenerateArgs;
 use crate::census::Census;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use crate::world::{World, check_new_world, store_failure};
 use rayon::prelude::*;
@@ -15,10 +15,10 @@ use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGr
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Generator, Overwrite, Store, WorldInfo};
 
-/// Chunks made at a time: bounds what waits to be written.
-const BATCH: usize = 64;
+/// Chunks generated at a time, which bounds memory.
+const BATCH_CHUNKS: usize = 64;
 
-pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
+pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
     if args.sparse {
         return create_sparse(args);
@@ -39,8 +39,8 @@ pub fn run(args: &Generate, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// Makes a world that grows: its description only.
-fn create_sparse(args: &Generate) -> Outcome<Report> {
+/// Creates a world whose chunks are generated on demand: only its description.
+fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
     let info = WorldInfo {
         voxel_size_m: args.voxel_size,
         unlisted: Unlisted::Unknown,
@@ -53,7 +53,7 @@ fn create_sparse(args: &Generate) -> Outcome<Report> {
     let mut report = Report::new("generate");
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
-    report.line("grows", "grows", "chunks are made where they are needed", json!(true));
+    report.line("grows", "grows", "chunks are generated on demand", json!(true));
     report.bytes("disk_bytes", "on disk", stats.file_bytes);
     Ok(report)
 }
@@ -62,15 +62,15 @@ fn hills_generator(seed: u64, saved_region: Option<Region>) -> Generator {
     Generator { name: Hills::NAME.to_owned(), version: Hills::VERSION, seed, saved_region }
 }
 
-/// A generated world, `size` voxels along x and z rounded up to chunks, its middle at
-/// the origin, cut to a range of heights.
+/// Generates a world of `size` voxels along x and z, rounded up to chunks, centred at the
+/// origin, within a range of heights.
 pub fn generate(
     seed: u64,
     size: u32,
     heights: Range<i32>,
     voxel_size_m: f64,
     console: &Console,
-) -> Outcome<World> {
+) -> CliResult<World> {
     let hills = Hills::new(seed);
     let edge = size.div_ceil(32) as i32;
     let [low, high] = [-(edge / 2), edge - edge / 2];
@@ -79,7 +79,7 @@ pub fn generate(
     let mut grid = VoxelGrid::new(GridOptions::default());
     let chunks: Vec<ChunkPos> = region.blocks::<5>().collect();
     let bar = console.bar("generating", chunks.len());
-    for batch in chunks.chunks(BATCH) {
+    for batch in chunks.chunks(BATCH_CHUNKS) {
         let filled = batch.par_iter().map(|chunk| {
             let mut cells = DenseBox::new(chunk.region());
             hills.fill(&mut cells, 0);

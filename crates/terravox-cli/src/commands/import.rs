@@ -1,9 +1,9 @@
-//! `import`: a file of another program becomes a world.
+//! `import`: a file of another program as a world.
 
-use crate::args::{Import, Reading};
+use crate::args::{ImportArgs, ReadArgs};
 use crate::census::Census;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::heights;
 use crate::report::Report;
 use crate::world::{self, WORLD, check_file, check_new_world, extension, first_bytes};
@@ -11,18 +11,18 @@ use serde_json::json;
 use std::time::Instant;
 use terravox_store::Overwrite;
 
-pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
+pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
     check_file(&args.file)?;
     if extension(&args.file) == WORLD {
-        return Err(Failure::of(&args.file, "this is a world already; copy the file"));
+        return Err(Failure::of(&args.file, "is already a world; copy the file instead"));
     }
     let start_bytes = first_bytes(&args.file)?;
-    if let Some(kind) = heights::Kind::of(&extension(&args.file), &start_bytes) {
+    if let Some(kind) = heights::HeightmapFormat::of(&extension(&args.file), &start_bytes) {
         return stream(args, kind, console);
     }
     let start = Instant::now();
-    let world = world::open(&args.file, &args.heightmap, Reading::default(), console)?;
+    let world = world::open(&args.file, &args.heightmap, ReadArgs::default(), console)?;
     let imported = start.elapsed();
     let start = Instant::now();
     let saved = world.save(&args.world, args.force, console)?;
@@ -39,8 +39,12 @@ pub fn run(args: &Import, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// A heightmap, piece by piece: its world may be larger than memory.
-fn stream(args: &Import, kind: heights::Kind, console: &Console) -> Outcome<Report> {
+/// Imports a heightmap piece by piece: its world may be larger than memory.
+fn stream(
+    args: &ImportArgs,
+    kind: heights::HeightmapFormat,
+    console: &Console,
+) -> CliResult<Report> {
     let start = Instant::now();
     let bytes = world::read(&args.file, check_file(&args.file)?)?;
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
@@ -59,7 +63,7 @@ fn stream(args: &Import, kind: heights::Kind, console: &Console) -> Outcome<Repo
     Ok(report)
 }
 
-/// The most memory that this process ever had, bytes, where the system says.
+/// Returns the peak memory of this process in bytes, if the system tells.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -67,7 +71,7 @@ fn peak_memory() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Adds what a user should know of a file, a line each.
+/// Adds notes for the user, a line each.
 pub fn add_notes(notes: &[String], report: &mut Report) {
     for note in notes {
         report.line("note", "note", note, json!(note));

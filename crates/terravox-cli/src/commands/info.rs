@@ -1,16 +1,16 @@
-//! `info`: what a world, or a file that could be imported, holds.
+//! `info`: the contents of a world, or of a file that can be imported.
 
 use super::import::add_notes;
-use crate::args::Info;
+use crate::args::InfoArgs;
 use crate::census::Census;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use crate::world;
 use serde_json::{Value, json};
 use terravox::voxel::Region;
 
-pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
+pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
     let world = world::open(&args.file, &Default::default(), args.reading, console)?;
     let mut report = Report::new("info");
     report.text_line("file", "file", args.file.display().to_string());
@@ -25,7 +25,7 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
         report.line("generator", "generator", text, value);
     }
     if world.info.grows() && world.info.generator.is_some() {
-        report.line("grows", "grows", "chunks are made where they are needed", json!(true));
+        report.line("grows", "grows", "chunks are generated on demand", json!(true));
     }
     add_bounds(world.grid.bounds(), &mut report);
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
@@ -44,7 +44,7 @@ pub fn run(args: &Info, console: &Console) -> Outcome<Report> {
 fn add_bounds(bounds: Region, report: &mut Report) {
     let [x, y, z] = bounds.size();
     let text = match bounds.is_empty() {
-        true => "none: the world is empty".to_owned(),
+        true => "none; the world is empty".to_owned(),
         false => format!("{x} × {y} × {z}, from {} on", bounds.min),
     };
     let value: Value = json!({ "min": bounds.min.to_array(), "max": bounds.max.to_array() });

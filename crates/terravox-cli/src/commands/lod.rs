@@ -1,10 +1,10 @@
-//! `lod`: what is seen of a world from a place, as a model.
+//! `lod`: the view of a world from a point, as a model.
 
 use super::import::add_notes;
-use crate::args::{Lod, Morph};
+use crate::args::{LodArgs, MorphChoice};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
-use crate::far::{self, Far};
+use crate::failure::{CliResult, Failure};
+use crate::lod_view::{self, LodView};
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
 use crate::world::extension;
@@ -15,18 +15,18 @@ use terravox::terrain::ShownMesh;
 use terravox::voxel::{MipBlock, VoxelPos};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
 use terravox_io::tiles::ExportFrame;
-use terravox_render::tint;
+use terravox_render::mip_colour;
 
-/// Blocks along the edge of an object are this power of two.
-const OBJECT_LOG2: u8 = 2;
+/// Blocks along the edge of an object, as a power of two.
+const OBJECT_BLOCKS_LOG2: u8 = 2;
 
-pub fn run(args: &Lod, console: &Console) -> Outcome<Report> {
+pub fn run(args: &LodArgs, console: &Console) -> CliResult<Report> {
     if extension(&args.out) != "glb" {
-        return Err(Failure::of(&args.out, "unknown extension; what is seen goes to .glb"));
+        return Err(Failure::of(&args.out, "unsupported extension; use .glb"));
     }
     check_not_input(&args.world, &args.out)?;
     let start = Instant::now();
-    let far = far::show(&args.world, args.camera, args.levels, args.reading, console)?;
+    let far = lod_view::show(&args.world, args.camera, args.levels, args.reading, console)?;
     let shown = start.elapsed();
     let (stats, file_bytes) = write(&far, args)?;
     let mut report = Report::new("lod");
@@ -41,8 +41,8 @@ pub fn run(args: &Lod, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// Blocks and triangles, by mip.
-pub fn add_shown(far: &Far, report: &mut Report) {
+/// Adds blocks and triangles, by mip, to a report.
+pub fn add_shown(far: &LodView, report: &mut Report) {
     report.count("blocks_filled", "filled", far.filled as u64);
     report.count("blocks", "blocks", far.blocks as u64);
     let mut by_mip: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
@@ -60,26 +60,26 @@ pub fn add_shown(far: &Far, report: &mut Report) {
     }
 }
 
-/// Writes the meshes, blocks that lie together and are of one mip as one object.
-fn write(far: &Far, args: &Lod) -> Outcome<(GlbStats, u64)> {
+/// Writes the meshes; neighbouring blocks of one mip are one object.
+fn write(far: &LodView, args: &LodArgs) -> CliResult<(GlbStats, u64)> {
     let path = &args.out;
     let mut output = Output::create(path)?;
-    // Near the eye, where cells are small, positions are to be exact.
+    // Origin near the eye, where cells are small and positions need precision.
     let near = far.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
     let frame =
         ExportFrame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
-    let targets = args.levels.morph == Some(Morph::Targets);
+    let targets = args.levels.morph == Some(MorphChoice::Targets);
     let materials = args.materials;
     let options = GlbOptions { frame, materials, targets, ..GlbOptions::default() };
     let mut writer = GlbWriter::new(options, far.snapshot.materials());
     let mut objects: BTreeMap<MipBlock, Vec<GlbBlock<'_>>> = BTreeMap::new();
     for ShownMesh { block, mip, mesh } in &far.meshes {
-        let tint = args.colours.then(|| tint(*mip));
-        let object = block.over(mip + OBJECT_LOG2);
+        let tint = args.colours.then(|| mip_colour(*mip));
+        let object = block.over(mip + OBJECT_BLOCKS_LOG2);
         objects.entry(object).or_default().push(GlbBlock { mesh, mip: *mip, tint });
     }
     for (MipBlock { mip, pos }, blocks) in objects {
-        let name = format!("mip {} at {} {} {}", mip - OBJECT_LOG2, pos.x, pos.y, pos.z);
+        let name = format!("mip {} at {} {} {}", mip - OBJECT_BLOCKS_LOG2, pos.x, pos.y, pos.z);
         writer.add_blocks(&name, blocks).map_err(Failure::at(path))?;
     }
     let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;

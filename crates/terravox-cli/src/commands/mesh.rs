@@ -1,9 +1,9 @@
 //! `mesh`: the surface of a world as triangles.
 
 use super::import::add_notes;
-use crate::args::{Export, Mesh};
+use crate::args::{ExportArgs, MeshArgs};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::octree;
 use crate::report::Report;
 use crate::triangles::{self, check_triangles_path};
@@ -11,11 +11,11 @@ use crate::world::{self, World};
 use std::time::Instant;
 use terravox::mesh::BlockMesh;
 
-pub fn run(args: &Mesh, console: &Console) -> Outcome<Report> {
+pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     check_triangles_path(&args.file, &args.triangles)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let clusters = args.clusters;
-    let args = Export {
+    let args = ExportArgs {
         world: args.world.clone(),
         file: args.file.clone(),
         triangles: args.triangles,
@@ -27,18 +27,18 @@ pub fn run(args: &Mesh, console: &Console) -> Outcome<Report> {
     let baked = octree::bake(&world.grid.snapshot(), clusters, console);
     let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
     let mut report = triangles("mesh", &world, &args, Some(ground), console)?;
-    kept.report(&mut report);
+    kept.add_to(&mut report);
     Ok(report)
 }
 
-/// Writes triangles for `mesh` and `export`; of the ground those that are given, if any.
+/// Writes triangles for `mesh` and `export`. `ground` replaces the mesh of the ground.
 pub fn triangles(
     command: &str,
     world: &World,
-    args: &Export,
+    args: &ExportArgs,
     ground: Option<BlockMesh>,
     console: &Console,
-) -> Outcome<Report> {
+) -> CliResult<Report> {
     let start = Instant::now();
     let written = triangles::write(world, &args.file, &args.triangles, ground, console)?;
     let mut report = Report::new(command);

@@ -1,4 +1,4 @@
-//! The commands, a file each: read, do, report.
+//! The commands, one file each.
 
 mod demo;
 mod edit;
@@ -14,13 +14,13 @@ mod wire;
 
 use crate::args::{Cli, Command};
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::CliResult;
 
-/// Runs what was typed.
+/// Runs a command.
 ///
 /// # Errors
-/// The one line to show.
-pub fn run(cli: &Cli) -> Outcome<()> {
+/// The line to show.
+pub fn run(cli: &Cli) -> CliResult<()> {
     let console = Console::new(cli.json);
     let report = match &cli.command {
         Command::Demo(args) => demo::run(args, &console),

@@ -1,18 +1,18 @@
-//! `raycast`: what a ray meets in a world.
+//! `raycast`: the first surface that a ray hits.
 
 use super::import::add_notes;
-use crate::args::{Raycast, Sees};
+use crate::args::{RaycastArgs, SurfaceChoice};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use crate::world::{self, World};
 use serde_json::json;
 use terravox::collide::{Collider, Filter, Hit, MaterialSet, Missing, Ray, Surfaces};
 use terravox::voxel::{BlockPos, Kind, MaterialTable};
 
-pub fn run(args: &Raycast, console: &Console) -> Outcome<Report> {
+pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
     if args.direction == [0.0; 3] {
-        return Err(Failure::new("DIR is 0,0,0; give the way that the ray goes"));
+        return Err(Failure::new("DIR is 0,0,0; give a direction other than zero"));
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let filter = filter(args, world.grid.materials())?;
@@ -22,29 +22,29 @@ pub fn run(args: &Raycast, console: &Console) -> Outcome<Report> {
     drop(busy);
     let size = world.info.voxel_size_m;
     let origin = [0, 1, 2].map(|i| (args.from[i] - world.info.origin_m[i]) / size);
-    let answer = collider.ray(&Ray::new(origin, args.direction, args.max / size), &filter);
+    let outcome = collider.ray(&Ray::new(origin, args.direction, args.max / size), &filter);
     let mut report = Report::new("raycast");
     report.hidden("world", args.world.display().to_string());
-    match &answer.found {
+    match &outcome.found {
         Some(hit) => add_hit(&world, hit, &mut report),
         None => {
             let text = format!("no hit within {} m", args.max);
             report.line("hit", "ray", text, json!(false));
         }
     }
-    if let Some(missing) = answer.missing {
+    if let Some(missing) = outcome.missing {
         add_missing(missing, &mut report);
     }
     add_notes(&world.notes, &mut report);
     Ok(report)
 }
 
-/// What the ray sees.
-fn filter(args: &Raycast, materials: &MaterialTable) -> Outcome<Filter> {
+/// Returns the surfaces that the ray hits.
+fn filter(args: &RaycastArgs, materials: &MaterialTable) -> CliResult<Filter> {
     let surfaces = match args.sees {
-        Sees::Solid => Surfaces::Solid,
-        Sees::Liquid => Surfaces::Liquid,
-        Sees::Both => Surfaces::Both,
+        SurfaceChoice::Solid => Surfaces::Solid,
+        SurfaceChoice::Liquid => Surfaces::Liquid,
+        SurfaceChoice::Both => Surfaces::Both,
     };
     let Some(name) = &args.material else { return Ok(Filter::of(surfaces)) };
     let named = |id: &usize| materials.materials()[*id].name.eq_ignore_ascii_case(name);
@@ -52,7 +52,7 @@ fn filter(args: &Raycast, materials: &MaterialTable) -> Outcome<Filter> {
     if ids.is_empty() {
         let known = materials.materials().iter().filter(|m| m.kind != Kind::Air);
         let known = known.map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(format!("no material {name:?}; there are: {known}")));
+        return Err(Failure::new(format!("unknown material {name:?}; there are: {known}")));
     }
     let materials = ids.iter().fold(MaterialSet::NONE, |set, &id| set.with(id as u8));
     Ok(Filter { materials, ..Filter::of(surfaces) })
@@ -81,11 +81,11 @@ fn add_hit(world: &World, hit: &Hit, report: &mut Report) {
     report.line("chunk", "chunk", chunk.to_string(), json!([chunk.x, chunk.y, chunk.z]));
 }
 
-/// Says where the world is not known finely enough to tell.
+/// Adds the place where the world is not held finely enough.
 fn add_missing(missing: Missing, report: &mut Report) {
     let (text, value) = match missing {
         Missing::NotHeld(chunk) => (
-            format!("chunk {chunk} on the way is not held at mip 0: what is there is not seen"),
+            format!("chunk {chunk} along the ray is not held at mip 0; hits in it are missed"),
             json!([chunk.x, chunk.y, chunk.z]),
         ),
         Missing::NotBuilt(block) => (format!("block {block} is not built"), json!(null)),

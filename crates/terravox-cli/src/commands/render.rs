@@ -3,10 +3,10 @@
 use super::import::add_notes;
 use super::lod::add_shown;
 use super::wire;
-use crate::args::{Draw, Morph, Render, Switch, View};
+use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
-use crate::far;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view;
 use crate::octree;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
@@ -21,45 +21,43 @@ use terravox::mesh::BlockMesh;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
-use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
+use terravox_cli::meshing::{TileMeshing, mesh_tile, tiles_of};
 use terravox_render::{
-    self as render, Camera, FOV_DEGREES, Image, Picture, PictureOptions, RenderStats, Scene,
-    Viewpoint,
+    Camera, FOV_DEGREES, Image, Lens, Picture, PictureOptions, RenderStats, Scene, SunPosition,
+    Viewpoint, framing, overlay,
 };
 use terravox_store::WorldInfo;
 
-/// Where a camera looks that sees far and was not told: north, degrees above the horizon.
-const DOWN: f64 = -5.0;
+/// Default pitch of a camera with levels of detail.
+const LOD_PITCH_DEGREES: f64 = -5.0;
 
-pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
+pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     if extension(&args.file) != "png" {
-        return Err(Failure::of(&args.file, "unknown extension; pictures go to .png"));
+        return Err(Failure::of(&args.file, "unsupported extension; use .png"));
     }
-    if args.levels.morph == Some(Morph::Targets) {
-        return Err(Failure::new(
-            "pictures have no morph targets; give --morph 0 to 1, or distance",
-        ));
+    if args.levels.morph == Some(MorphChoice::Targets) {
+        return Err(Failure::new("--morph targets is for lod only; give 0 to 1, or distance"));
     }
     check_not_input(&args.world, &args.file)?;
-    let args = &completed(args)?;
+    let args = &with_defaults(args)?;
     let start = Instant::now();
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
     let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
-    let unset = unset(&info.materials, args.unset.as_deref())?;
-    if textured(args) {
+    let unset = unset_material(&info.materials, args.unset.as_deref())?;
+    if has_textures(args) {
         scene.set_textures(unset);
     }
     report.time("open_ms", "open", start.elapsed());
-    // Before the work, so that a place that cannot be written costs none.
+    // Before the work, so that an unwritable path fails early.
     let output = Output::create(&args.file)?;
     let start = Instant::now();
     let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&info, &scene, &args.view, options.aspect());
     let Picture { mut image, stats } = take(&scene, &camera, &options, console);
     if let Some(lines) = debug_lines(&scene, &camera, args) {
-        render::draw_lines(&mut image, &scene, &camera, &lines);
+        overlay::draw_lines(&mut image, &scene, &camera, &lines);
     }
     if args.wire {
         let _busy = console.busy("edges");
@@ -67,13 +65,13 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
             Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
             None => wire::of_meshes(&meshes),
         };
-        render::draw_wire(&mut image, &scene, &camera, &edges);
+        overlay::draw_wireframe(&mut image, &scene, &camera, &edges);
     }
     let file_bytes = write_png(output, &args.file, &image)?;
     let size = format!("{} × {} pixels", image.width, image.height);
     report.line("size", "size", size, json!([image.width, image.height]));
-    let typed = typed(&info, &scene, &camera);
-    report.line("camera", "camera", typed.text, typed.value);
+    let camera_report = camera_report(&info, &scene, &camera);
+    report.line("camera", "camera", camera_report.text, camera_report.value);
     report.hidden("mip", scene.mip());
     report.bytes("file_bytes", "written", file_bytes);
     add_rays(&stats, &mut report);
@@ -82,14 +80,13 @@ pub fn run(args: &Render, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// What was typed, with what goes without saying for hills that have no file: a level of
-/// detail, since they have no end, and a camera.
+/// Returns the arguments with the defaults of `hills:SEED`: levels of detail and a camera.
 ///
 /// # Errors
-/// If it does not fit together.
-fn completed(args: &Render) -> Outcome<Render> {
+/// If arguments exclude each other.
+fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
     let mut args = args.clone();
-    if far::is_hills(&args.world) {
+    if lod_view::is_hills(&args.world) {
         let whole = [
             ("--mip", args.view.mip.is_some()),
             ("--octree", args.clusters.octree),
@@ -97,7 +94,7 @@ fn completed(args: &Render) -> Outcome<Render> {
         ];
         if let Some((option, _)) = whole.into_iter().find(|(_, given)| *given) {
             let what = format!(
-                "{option} needs a whole world, and hills have no end; make a file of some: \
+                "{option} needs a finite world, and hills:SEED is endless; generate a file first: \
                  terravox generate hills.tvx"
             );
             return Err(Failure::of(&args.world, what));
@@ -105,56 +102,57 @@ fn completed(args: &Render) -> Outcome<Render> {
         args.lod = true;
         let view = &mut args.view;
         if view.camera.is_none() {
-            view.camera = Some(far::CAMERA);
+            view.camera = Some(lod_view::HILLS_CAMERA_M);
             if view.look.is_none() {
-                let [yaw, pitch] = far::BEARING;
+                let [yaw, pitch] = lod_view::HILLS_BEARING_DEGREES;
                 (view.yaw, view.pitch) = (Some(yaw), Some(pitch));
             }
         }
     }
     if args.lod && args.view.camera.is_none() {
-        let what = "--lod is fine near the camera and coarse far away; give --camera X,Y,Z";
+        let what = "--lod needs a viewpoint; give --camera X,Y,Z";
         return Err(Failure::new(what));
     }
     if args.lod_colours && !args.lod {
-        return Err(Failure::new("--lod-colours shows levels of detail; give --lod, too"));
+        return Err(Failure::new("--lod-colours needs --lod"));
     }
     Ok(args)
 }
 
-/// Whether the ground is to have textures: not in charts, unless asked for.
-fn textured(args: &Render) -> bool {
+/// Returns whether the ground gets textures: by default not in charts.
+fn has_textures(args: &RenderArgs) -> bool {
     let chart = args.lod_colours || args.wire || !args.draw.is_empty();
-    args.textures.map_or(!chart, |textures| textures == Switch::On)
+    args.textures.map_or(!chart, |textures| textures == OnOff::On)
 }
 
-/// The material that counts as unpainted.
+/// Returns the material that counts as unpainted.
 ///
 /// # Errors
-/// If it is named and there is no such material.
-fn unset(materials: &MaterialTable, name: Option<&str>) -> Outcome<u8> {
+/// If no material has the name.
+fn unset_material(materials: &MaterialTable, name: Option<&str>) -> CliResult<u8> {
     let Some(name) = name else { return Ok(UNSET) };
     materials.find(name).ok_or_else(|| {
         let known: Vec<&str> = materials.materials().iter().map(|m| m.name.as_str()).collect();
-        Failure::new(format!("no material {name:?}; there are: {}", known.join(", ")))
+        Failure::new(format!("unknown material {name:?}; there are: {}", known.join(", ")))
     })
 }
 
-/// What a picture is taken of.
+/// The scene of a picture.
 struct Subject {
     scene: Scene,
     info: WorldInfo,
     notes: Vec<String>,
-    /// Of a scene without a collider.
+    /// The meshes of a scene without a collider.
     meshes: Vec<ShownMesh>,
 }
 
-/// The world at one mip, or what a level of detail shows of it from the camera, or clusters.
-fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Subject> {
+/// Opens the scene: a world at one mip, its levels of detail from the camera, or clusters.
+fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResult<Subject> {
     if let (true, Some(camera)) = (args.lod, args.view.camera) {
-        let far = far::show(&args.world, camera, args.levels, args.reading, console)?;
+        let far = lod_view::show(&args.world, camera, args.levels, args.reading, console)?;
         add_shown(&far, report);
-        let scene = Scene::far(&far.snapshot, &far.meshes, far.viewpoint, args.lod_colours);
+        let scene =
+            Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint, args.lod_colours);
         return Ok(Subject { scene, info: far.info, notes: far.notes, meshes: far.meshes });
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
@@ -162,10 +160,10 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
         let snapshot = world.grid.snapshot();
         let baked = octree::bake(&snapshot, args.clusters, console);
         let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
-        kept.report(report);
+        kept.add_to(report);
         let liquids = world_liquids(&snapshot).map_err(Failure::at(&args.world))?;
         let meshes: Vec<_> = [ground].into_iter().chain(liquids).map(shown).collect();
-        let scene = Scene::far(&snapshot, &meshes, from_anywhere(&snapshot), false);
+        let scene = Scene::of_shown_meshes(&snapshot, &meshes, near_everything(&snapshot), false);
         return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
     }
     let busy = console.busy("preparing");
@@ -175,10 +173,10 @@ fn subject(args: &Render, console: &Console, report: &mut Report) -> Outcome<Sub
     Ok(Subject { scene, info: world.info, notes: world.notes, meshes: Vec::new() })
 }
 
-/// The liquid surfaces of a world, chunk by chunk.
+/// Returns the liquid surfaces of a world.
 fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
     let mut all = Vec::new();
-    for tile in tiles_of(snapshot, Meshing::default()) {
+    for tile in tiles_of(snapshot, TileMeshing::default()) {
         let mut meshes = mesh_tile(snapshot, &tile, 0)?;
         meshes.retain(|mesh| !mesh.liquid.is_empty());
         meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
@@ -187,54 +185,58 @@ fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
     Ok(all)
 }
 
-/// A mesh of voxels as a level of detail shows it.
+/// Wraps a mesh of mip 0 as a shown mesh.
 fn shown(mesh: BlockMesh) -> ShownMesh {
     let block = MipBlock::holding(mesh.block.min, 0);
     ShownMesh { block, mip: 0, mesh: Arc::new(mesh) }
 }
 
-/// A viewpoint from which all of a world is near, for scenes of one size of cells.
-fn from_anywhere(snapshot: &Snapshot) -> Viewpoint {
+/// Returns a viewpoint from which the whole world is near, for scenes of a single mip.
+fn near_everything(snapshot: &Snapshot) -> Viewpoint {
     let Region { min, max } = snapshot.bounds();
     let [min, max] = [min, max].map(|p| DVec3::from(p.to_array().map(f64::from)));
     let distance = 4.0 * min.distance(max).max(64.0);
     Viewpoint { eye: (min + max) * 0.5, distance, detail: distance }
 }
 
-/// Size, rays and light.
-fn options(view: &View) -> PictureOptions {
+/// Returns size, rays and light.
+fn options(view: &ViewArgs) -> PictureOptions {
     PictureOptions {
         width: view.size[0],
         height: view.size[1],
-        rays_an_edge: view.samples.into(),
-        sun: view.sun,
-        lamp: view.lamp.map(|lamp| lamp == Switch::On),
+        samples_per_edge: view.samples.into(),
+        sun: view.sun.map(|[azimuth_degrees, elevation_degrees]| SunPosition {
+            azimuth_degrees,
+            elevation_degrees,
+        }),
+        lamp: view.lamp.map(|lamp| lamp == OnOff::On),
         threads: None,
     }
 }
 
-/// What the collider holds about what the picture shows in its middle.
-fn debug_lines(scene: &Scene, camera: &Camera, args: &Render) -> Option<DebugLines> {
+/// Returns the structures of the collider around the middle of the picture.
+fn debug_lines(scene: &Scene, camera: &Camera, args: &RenderArgs) -> Option<DebugLines> {
     let collider = scene.collider().filter(|_| !args.draw.is_empty())?;
     let cells = args.draw_radius / f64::from(1_u32 << scene.mip());
-    let within = Aabb::around(render::target(scene, camera), [cells; 3]);
+    let within = Aabb::around(overlay::focus_point(scene, camera), [cells; 3]);
     let mut lines = DebugLines::default();
     for what in &args.draw {
         match what {
-            Draw::Masks => collider.broadphase().lines(&within, &mut lines),
-            Draw::Blocks => collider.built_lines(&within, &mut lines),
-            Draw::Trees => collider.tree_lines(&within, &mut lines),
+            ColliderLayer::Masks => collider.broadphase().lines(&within, &mut lines),
+            ColliderLayer::Blocks => collider.built_lines(&within, &mut lines),
+            ColliderLayer::Trees => collider.tree_lines(&within, &mut lines),
         }
     }
     Some(lines)
 }
 
-/// Rays by kind, and how many a core casts and shades a second.
+/// Adds rays by kind, and the rate per core, to a report.
 fn add_rays(stats: &RenderStats, report: &mut Report) {
     let rays = stats.rays;
     let rate = (stats.rays_per_second() / 1e4).round() / 1e2;
     let [primary, shadow, water] = [rays.primary, rays.shadow, rays.water].map(grouped);
-    let text = format!("{primary} primary, {shadow} shadow, {water} water; {rate} M rays/s a core");
+    let text =
+        format!("{primary} primary, {shadow} shadow, {water} water; {rate} M rays/s per core");
     let value = json!({
         "primary": rays.primary,
         "shadow": rays.shadow,
@@ -245,42 +247,45 @@ fn add_rays(stats: &RenderStats, report: &mut Report) {
     report.line("rays", "rays", text, value);
 }
 
-/// The camera that was asked for, or one that shows the whole world.
-fn camera(info: &WorldInfo, scene: &Scene, view: &View, aspect: f64) -> Camera {
+/// Returns the camera of the arguments, by default an overview.
+fn camera(info: &WorldInfo, scene: &Scene, view: &ViewArgs, aspect: f64) -> Camera {
     let cells = |point: [f64; 3]| cells_from_metres(info, scene, point);
     let fov = view.fov.unwrap_or(FOV_DEGREES);
+    let lens = Lens { aspect, fov_degrees: fov };
     match (view.camera.map(cells), view.look.map(cells)) {
         (Some(eye), Some(target)) => Camera::looking_at(eye, target, fov),
         (Some(eye), None) if view.yaw.is_some() || view.pitch.is_some() => {
-            Camera::bearing(eye, view.yaw.unwrap_or(0.0), view.pitch.unwrap_or(0.0), fov)
+            Camera::from_bearing(eye, view.yaw.unwrap_or(0.0), view.pitch.unwrap_or(0.0), fov)
         }
-        (Some(eye), None) if scene.collider().is_none() => Camera::bearing(eye, 0.0, DOWN, fov),
-        (Some(eye), None) => Camera::looking_at(eye, render::middle(scene), fov),
+        (Some(eye), None) if scene.collider().is_none() => {
+            Camera::from_bearing(eye, 0.0, LOD_PITCH_DEGREES, fov)
+        }
+        (Some(eye), None) => Camera::looking_at(eye, framing::land_centre(scene), fov),
         (None, Some(target)) => {
-            let overview = render::overview(scene, aspect, fov);
-            let distance = overview.eye.distance(render::middle(scene));
-            render::around(scene, target, distance * 0.4, [aspect, fov])
+            let overview = framing::overview(scene, lens);
+            let distance = overview.eye.distance(framing::land_centre(scene));
+            framing::around(scene, target, distance * 0.4, lens)
         }
-        (None, None) => render::overview(scene, aspect, fov),
+        (None, None) => framing::overview(scene, lens),
     }
 }
 
-/// A point of the world in cells of the scene's mip.
+/// Converts a point in metres to cells of the scene's mip.
 pub fn cells_from_metres(info: &WorldInfo, scene: &Scene, metres: [f64; 3]) -> DVec3 {
     let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
     (DVec3::from(metres) - DVec3::from(info.origin_m)) / cell
 }
 
-/// Where a camera stands and looks, in metres.
-pub struct Typed {
-    /// As it can be typed again.
+/// A camera in metres, for the report.
+pub struct CameraReport {
+    /// As arguments of the command line.
     pub text: String,
-    /// For machines.
+    /// As JSON.
     pub value: Value,
 }
 
-/// A camera in the words of the command line.
-pub fn typed(info: &WorldInfo, scene: &Scene, camera: &Camera) -> Typed {
+/// Describes a camera.
+pub fn camera_report(info: &WorldInfo, scene: &Scene, camera: &Camera) -> CameraReport {
     let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
     let metres = |cells: DVec3| {
         let point = cells * cell + DVec3::from(info.origin_m);
@@ -289,7 +294,7 @@ pub fn typed(info: &WorldInfo, scene: &Scene, camera: &Camera) -> Typed {
     let [eye, look] = [camera.eye, camera.eye + camera.forward() * 100.0].map(metres);
     let words = |[x, y, z]: [f64; 3]| format!("{x},{y},{z}");
     let fov = camera.fov_degrees;
-    Typed {
+    CameraReport {
         text: format!("--camera {} --look {} --fov {fov}", words(eye), words(look)),
         value: json!({ "eye_m": eye, "look_m": look, "fov_degrees": fov }),
     }
@@ -303,14 +308,14 @@ pub fn take(
     console: &Console,
 ) -> Picture {
     let bar = console.bar("rendering", options.tiles());
-    render::render(scene, camera, options, &|| bar.step())
+    terravox_render::render(scene, camera, options, &|| bar.step())
 }
 
-/// Writes a picture, whole or not at all; returns its length in bytes.
+/// Writes a picture; returns its length in bytes.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_png(mut output: Output, path: &Path, image: &Image) -> Outcome<u64> {
+pub fn write_png(mut output: Output, path: &Path, image: &Image) -> CliResult<u64> {
     image.write_png(output.writer()).map_err(Failure::at(path))?;
     output.finish()
 }

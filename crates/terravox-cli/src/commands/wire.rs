@@ -1,16 +1,16 @@
-//! The edges of the triangles that a picture shows.
+//! The edges of triangles, as lines.
 
 use rustc_hash::FxHashSet;
 use terravox::math::DebugLines;
 use terravox::mesh::Surface;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{NotHeld, Snapshot, VoxelPos};
-use terravox_cli::meshing::{Meshing, mesh_tile, tiles_of};
+use terravox_cli::meshing::{TileMeshing, mesh_tile, tiles_of};
 
 /// Colours of edges of the ground and of liquids, sRGB.
 const COLOURS: [[u8; 3]; 2] = [[24, 20, 18], [24, 60, 110]];
 
-/// Edges of meshes, in voxels.
+/// Returns the edges of meshes, in voxels.
 pub fn of_meshes(meshes: &[ShownMesh]) -> DebugLines {
     let mut lines = DebugLines::default();
     for ShownMesh { mip, mesh, .. } in meshes {
@@ -22,13 +22,13 @@ pub fn of_meshes(meshes: &[ShownMesh]) -> DebugLines {
     lines
 }
 
-/// Edges of the mesh of a world, in voxels.
+/// Returns the edges of the mesh of a world, in voxels.
 ///
 /// # Errors
-/// [`NotHeld`] if a cell that is needed is not there.
+/// [`NotHeld`] if a needed cell is not held.
 pub fn of_cells(snapshot: &Snapshot) -> Result<DebugLines, NotHeld> {
     let mut lines = DebugLines::default();
-    for tile in tiles_of(snapshot, Meshing::default()) {
+    for tile in tiles_of(snapshot, TileMeshing::default()) {
         for mesh in mesh_tile(snapshot, &tile, 0)? {
             for (surface, colour) in [&mesh.solid, &mesh.liquid].into_iter().zip(COLOURS) {
                 add(surface, mesh.block.min, 0, colour, &mut lines);

@@ -50,7 +50,7 @@ fn empty_files() {
 fn files_of_another_kind() {
     let folder = Folder::new();
     folder.put("text.txt", b"some text");
-    all_refuse(&folder, "text.txt", &["unknown kind", ".rbxm"]);
+    all_refuse(&folder, "text.txt", &["unknown file type", ".rbxm"]);
     for name in ["text.tvx", "text.rbxm", "text.rbxlx", "text.smoothgrid", "text.png"] {
         folder.put(name, b"this is some text and neither terrain nor a picture of it");
         let line = folder.refused(&["info", name], &[name]);

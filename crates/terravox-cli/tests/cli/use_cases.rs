@@ -280,7 +280,7 @@ fn a_report_for_people_has_a_line_a_value() {
     let report = text(&output.stdout);
     assert!(output.status.success() && report.lines().count() > 6, "{report}");
     assert!(report.lines().any(|line| line.starts_with("cells") && line.contains(",")), "{report}");
-    assert!(!report.contains('\u{1b}'), "no colours or bars where nobody looks");
+    assert!(!report.contains('\u{1b}'), "no colours or bars without a terminal");
 }
 
 #[test]

@@ -1,19 +1,19 @@
-//! Masks of a world of a billion cells that are not air: their bytes.
+//! Bytes of the masks of a world of a billion cells that are not air.
 
 use std::time::Instant;
 
 use terravox::collide::Broadphase;
 use terravox::voxel::Changes;
 
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::{World, billion};
 
-/// Bits a cell of mixed blocks, and bytes a block, that the masks are compared with.
+/// Bits per cell of mixed blocks, and bytes per block, of the baseline.
 const BITS: usize = 2;
 const BLOCK_BYTES: usize = 16;
 
 /// Measures this part on copies of `world`.
-pub fn run(report: &mut Report, world: &World) {
+pub fn run(report: &mut AreaReport, world: &World) {
     let (grid, cells) = billion::copies(world);
     let start = Instant::now();
     let mut broadphase = Broadphase::new();

@@ -1,11 +1,11 @@
-//! Embree and Bullet, through the thin layer in `peers-cpp`. One call a question; it costs
-//! a nanosecond or two.
+//! Embree and Bullet, through the thin layer in `peers-cpp`. One call per query; it costs a
+//! nanosecond or two.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::super::blocks::Block;
+use super::super::blocks::SurfaceBlock;
 use super::{Index, Triangle, between};
 
 type Handle = NonNull<c_void>;
@@ -48,7 +48,7 @@ impl Index for Embree {
     const NAME: &'static str = "Embree";
     const BOXES: bool = false;
 
-    fn build(block: &Block) -> Embree {
+    fn build(block: &SurfaceBlock) -> Embree {
         let (positions, indices, mut bytes) =
             (block.surface.positions.as_flattened(), &block.surface.indices, 0);
         let (vertices, triangles) = (positions.len() / 3, indices.len() / 3);
@@ -89,7 +89,7 @@ impl Index for Bullet {
     const NAME: &'static str = "Bullet, quantized";
     const EVERY: usize = 8;
 
-    fn build(block: &Block) -> Bullet {
+    fn build(block: &SurfaceBlock) -> Bullet {
         let (positions, indices, mut bytes) =
             (block.surface.positions.as_flattened(), &block.surface.indices, 0);
         let (vertices, triangles) = (positions.len() / 3, indices.len() / 3);

@@ -1,4 +1,4 @@
-//! The indexes under one face, ours and the peers', so that all are asked alike.
+//! Our indexes and the peers' behind one trait, so that all get the same queries.
 
 #[cfg(cpp_peers)]
 mod cpp;
@@ -12,24 +12,24 @@ pub use self::obvhs::{Obvhs2, ObvhsWide};
 pub use self::ours::{Kd, Quads};
 pub use self::parry::{ParryCubes, ParryEdges, ParryMesh};
 
-use super::blocks::Block;
+use super::blocks::SurfaceBlock;
 
 /// A triangle, as boxes write it out.
 pub type Triangle = [[f32; 3]; 3];
 
 /// An index of a block's surface.
 pub trait Index: Sized {
-    /// What it is called in the tables.
+    /// Name in the tables.
     const NAME: &'static str;
     /// Takes part in every n-th round of building.
     const EVERY: usize = 4;
     /// Whether its surface is the mesher's.
     const SAME: bool = true;
-    /// Whether it can be asked for the triangles in a box.
+    /// Whether it supports queries for the triangles in a box.
     const BOXES: bool = true;
 
     /// From the mesher's output.
-    fn build(block: &Block) -> Self;
+    fn build(block: &SurfaceBlock) -> Self;
 
     /// All bytes, the mesh included.
     fn bytes(&self) -> usize;
@@ -46,7 +46,7 @@ fn between(from: [f32; 3], to: [f32; 3]) -> [f32; 3] {
     [0, 1, 2].map(|i| to[i] - from[i])
 }
 
-/// Whether the box of a triangle meets a box.
+/// Returns whether the bounds of a triangle overlap a box.
 fn meets(triangle: &Triangle, min: [f32; 3], max: [f32; 3]) -> bool {
     let [a, b, c] = triangle;
     (0..3).fold(true, |meets, i| {

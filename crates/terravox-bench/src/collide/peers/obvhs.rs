@@ -13,10 +13,10 @@ use obvhs::ray::{Ray, RayHit};
 use obvhs::rt_triangle::RtTriangle;
 use obvhs::triangle::Triangle as Input;
 
-use super::super::blocks::Block;
+use super::super::blocks::SurfaceBlock;
 use super::{Index, Triangle, between, meets};
 
-fn triangles(block: &Block) -> Vec<Input> {
+fn triangles(block: &SurfaceBlock) -> Vec<Input> {
     let corner = |v: u32| Vec3A::from(block.surface.positions[v as usize]);
     let triangle = |[a, b, c]: [u32; 3]| Input { v0: corner(a), v1: corner(b), v2: corner(c) };
     block.surface.triangles().map(triangle).collect()
@@ -40,7 +40,7 @@ pub struct Obvhs2 {
 impl Index for Obvhs2 {
     const NAME: &'static str = "obvhs Bvh2";
 
-    fn build(block: &Block) -> Obvhs2 {
+    fn build(block: &SurfaceBlock) -> Obvhs2 {
         let input = triangles(block);
         let settings = BvhBuildParams::very_fast_build();
         let tree = build_bvh2_from_tris(&input, settings, &mut Duration::default());
@@ -87,7 +87,7 @@ impl Index for ObvhsWide {
     const NAME: &'static str = "obvhs CwBvh";
     const BOXES: bool = false;
 
-    fn build(block: &Block) -> ObvhsWide {
+    fn build(block: &SurfaceBlock) -> ObvhsWide {
         let input = triangles(block);
         let settings = BvhBuildParams::very_fast_build();
         let tree = build_cwbvh_from_tris(&input, settings, &mut Duration::default());

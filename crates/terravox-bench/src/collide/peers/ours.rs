@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use terravox::collide::{BuildScratch, LocalRay, QuadTree};
 use terravox::geometry::{KdBuilder, KdTree, PositionGrid};
 
-use super::super::blocks::Block;
+use super::super::blocks::SurfaceBlock;
 use super::{Index, Triangle, between};
 
 thread_local! {
@@ -20,7 +20,7 @@ impl Index for Kd {
     const NAME: &'static str = "kD tree";
     const EVERY: usize = 1;
 
-    fn build(block: &Block) -> Kd {
+    fn build(block: &SurfaceBlock) -> Kd {
         let surface = &block.surface;
         let (positions, indices) = (&surface.positions, &surface.indices);
         let tree = BUILDER.with_borrow_mut(|builder| {
@@ -49,8 +49,8 @@ impl Index for Quads {
     const NAME: &'static str = "quad tree";
     const EVERY: usize = 1;
 
-    fn build(block: &Block) -> Quads {
-        let Block { surface, faces, angles, .. } = block;
+    fn build(block: &SurfaceBlock) -> Quads {
+        let SurfaceBlock { surface, faces, angles, .. } = block;
         let tree = SCRATCH.with_borrow_mut(|s| QuadTree::build(surface, faces, angles, s));
         Quads(tree.expect("the block has a surface"))
     }

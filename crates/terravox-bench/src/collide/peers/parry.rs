@@ -6,10 +6,10 @@ use parry3d::math::{IVector, Vector};
 use parry3d::query::{Ray, RayCast};
 use parry3d::shape::{TriMesh, TriMeshFlags, Voxels};
 
-use super::super::blocks::Block;
+use super::super::blocks::SurfaceBlock;
 use super::{Index, Triangle, between, meets};
 
-fn vertices(block: &Block) -> Vec<Vector> {
+fn vertices(block: &SurfaceBlock) -> Vec<Vector> {
     block.surface.positions.iter().map(|p| Vector::from(*p)).collect()
 }
 
@@ -23,7 +23,7 @@ pub struct ParryMesh(TriMesh);
 impl Index for ParryMesh {
     const NAME: &'static str = "parry TriMesh";
 
-    fn build(block: &Block) -> ParryMesh {
+    fn build(block: &SurfaceBlock) -> ParryMesh {
         let mesh = TriMesh::new(vertices(block), block.triangles());
         ParryMesh(mesh.expect("the mesher's output is fine"))
     }
@@ -55,7 +55,7 @@ impl Index for ParryEdges {
     const NAME: &'static str = "parry TriMesh, inner edges";
     const EVERY: usize = 8;
 
-    fn build(block: &Block) -> ParryEdges {
+    fn build(block: &SurfaceBlock) -> ParryEdges {
         let flags = TriMeshFlags::FIX_INTERNAL_EDGES;
         let mesh = TriMesh::with_flags(vertices(block), block.triangles(), flags);
         ParryEdges(ParryMesh(mesh.expect("the mesher's output is fine")))
@@ -82,7 +82,7 @@ impl Index for ParryCubes {
     const SAME: bool = false;
     const BOXES: bool = false;
 
-    fn build(block: &Block) -> ParryCubes {
+    fn build(block: &SurfaceBlock) -> ParryCubes {
         let cells: Vec<IVector> = block.solid_cells().into_iter().map(IVector::from).collect();
         ParryCubes(Voxels::new(Vector::splat(1.0), &cells))
     }

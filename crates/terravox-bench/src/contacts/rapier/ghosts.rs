@@ -1,10 +1,10 @@
-//! What bodies feel of inner edges: rolling and sliding over level blocks, and a
+//! Bumps of bodies at inner edges: rolling and sliding over level blocks, and a
 //! ball over soft hills.
 
 use rapier3d::prelude::*;
 
-use super::scene::{Inside, Scene, flat, sine};
-use crate::report::{Report, Row, detail};
+use super::scene::{InsideTest, PhysicsScene, flat, sine};
+use crate::report::{AreaReport, ReportRow, detail};
 
 /// Blocks that a body crosses.
 const BLOCKS: f32 = 100.0;
@@ -15,9 +15,9 @@ const RUNS: usize = 8;
 /// Steps before anything counts: bodies are set down exactly, contacts are not.
 const SETTLE: usize = 30;
 
-/// What a body felt.
+/// The bumps of a body.
 #[derive(Clone, Copy, Debug, Default)]
-struct Felt {
+struct BumpStats {
     /// Fastest up or down, m/s.
     vy: f32,
     /// Farthest off its line, metres: the sum of what its velocity says, since positions
@@ -26,11 +26,11 @@ struct Felt {
 }
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     let ours = level(true, 20.0, true);
     let mesh = level(false, 20.0, true);
-    let others = |felt: &[Felt; 4]| felt[1..].iter().map(|felt| felt.vy).fold(0.0, f32::max);
-    let lateral = |felt: &[Felt; 4]| felt.iter().map(|felt| felt.lateral).fold(0.0, f64::max);
+    let others = |felt: &[BumpStats; 4]| felt[1..].iter().map(|felt| felt.vy).fold(0.0, f32::max);
+    let lateral = |felt: &[BumpStats; 4]| felt.iter().map(|felt| felt.lateral).fold(0.0, f64::max);
     let note = "20 m/s, 100 blocks, 8 directions, recycling on; beside one mesh";
     report.set_beside("ghost_ball_vy", ours[0].vy.into(), mesh[0].vy.into(), note);
     report.set_beside("ghost_other_vy", others(&ours).into(), others(&mesh).into(), note);
@@ -40,7 +40,7 @@ pub fn run(report: &mut Report) {
         let (ours, mesh) = (level(true, speed, recycling), level(false, speed, recycling));
         let with = if recycling { "" } else { ", no recycling" };
         for (kind, name) in ["ball", "box", "capsule", "puck"].into_iter().enumerate() {
-            let row = |what: &str, ours: f64, mesh: f64, unit| -> Row {
+            let row = |what: &str, ours: f64, mesh: f64, unit| -> ReportRow {
                 detail(format!("{name} {what} at {speed} m/s{with}"), ours, unit).beside(mesh)
             };
             rows.push(row("vy", ours[kind].vy.into(), mesh[kind].vy.into(), "m/s"));
@@ -60,16 +60,20 @@ pub fn run(report: &mut Report) {
     report.set_ratio("sine_dv_vs_one_mesh", sums[0] / sums[1], sums[1], note);
 }
 
-/// Height and length of hills, and what is inside them.
-const HILLS: [(&str, Inside); 4] = [
+/// Height and length of hills, and their inside test.
+const HILLS: [(&str, InsideTest); 4] = [
     ("1 m and 20 m", |p| (p[0] * 0.31416).sin() - p[1]),
     ("1 m and 24 m", sine),
     ("0.5 m and 24 m", |p| 0.5 * (p[0] * 0.2618).sin() - p[1]),
     ("1.5 m and 48 m", |p| 1.5 * (p[0] * 0.1309).sin() - p[1]),
 ];
 
-fn scene(ours: bool, min: [f32; 3], max: [f32; 3], inside: Inside) -> Scene {
-    if ours { Scene::ours(min, max, inside) } else { Scene::one_mesh(min, max, inside) }
+fn scene(ours: bool, min: [f32; 3], max: [f32; 3], inside: InsideTest) -> PhysicsScene {
+    if ours {
+        PhysicsScene::ours(min, max, inside)
+    } else {
+        PhysicsScene::one_mesh(min, max, inside)
+    }
 }
 
 fn body(kind: usize, at: Vector, velocity: Vector) -> (RigidBodyBuilder, ColliderBuilder) {
@@ -89,8 +93,8 @@ fn body(kind: usize, at: Vector, velocity: Vector) -> (RigidBodyBuilder, Collide
     }
 }
 
-/// The worst that each kind of body felt, over all directions.
-fn level(ours: bool, speed: f32, recycling: bool) -> [Felt; 4] {
+/// Returns the worst bumps of each kind of body over all directions.
+fn level(ours: bool, speed: f32, recycling: bool) -> [BumpStats; 4] {
     // The slow ones go as long as they need for ten blocks.
     let way = if speed < 10.0 { BLOCKS / 10.0 } else { BLOCKS } * 8.0;
     let width = 4.0 * RUNS as f32 * 4.0 + way * 0.1;
@@ -108,7 +112,7 @@ fn level(ours: bool, speed: f32, recycling: bool) -> [Felt; 4] {
             bodies.push((kind, 0.0f64, line, scene.add(body, collider)));
         }
     }
-    let mut felt = [Felt::default(); 4];
+    let mut felt = [BumpStats::default(); 4];
     let steps = (way / speed * 60.0) as usize;
     for step in 0..steps {
         scene.step();
@@ -127,7 +131,7 @@ fn level(ours: bool, speed: f32, recycling: bool) -> [Felt; 4] {
 }
 
 /// The largest change of velocity in a step of balls that roll over hills, m/s.
-fn over_hills(ours: bool, hill: Inside) -> f32 {
+fn over_hills(ours: bool, hill: InsideTest) -> f32 {
     let mut scene = scene(ours, [-16.0, -8.0, -16.0], [96.0, 8.0, 48.0], hill);
     let mut balls = Vec::new();
     for run in 0..RUNS {

@@ -1,4 +1,4 @@
-//! Whether ground holds: bodies set down on convex edges and block borders, balls as fast
+//! Support by the ground: bodies set down on convex edges and block borders, balls as fast
 //! as bullets, bodies half in it, and sleepers whose ground is dug away.
 
 use rapier3d::prelude::*;
@@ -6,8 +6,8 @@ use terravox::collide::{Block, Filter};
 use terravox::geometry::Shape;
 use terravox::voxel::{Cell, DenseBox, Region};
 
-use super::scene::{Inside, Scene, convex_edges, flat, rough, sine};
-use crate::report::{Report, detail};
+use super::scene::{InsideTest, PhysicsScene, convex_edges, flat, rough, sine};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
 /// Bodies set down on edges.
@@ -16,30 +16,30 @@ const SUPPORTED: usize = 7200;
 /// Fast balls.
 const BALLS: usize = 400;
 
-/// How far a body may be below where it should rest, metres.
+/// Tolerance of a body below its rest height, metres.
 const SINKS: f32 = 0.02;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     support(report);
     fast(report);
     inside(report);
     wake(report);
 }
 
-/// Where a ball rests that is let down on a line from above, metres.
-fn rest_height(scene: &mut Scene, at: [f32; 3], shape: &Shape<'_>) -> Option<f32> {
+/// Returns the rest height of a ball lowered from above, metres.
+fn rest_height(scene: &mut PhysicsScene, at: [f32; 3], shape: &Shape<'_>) -> Option<f32> {
     let from = [at[0], at[1] + 4.0, at[2]].map(f64::from);
     let hit = scene.collider().cast(shape, from, [0.0, -8.0, 0.0], &Filter::SOLID).found?;
     Some((from[1] - hit.distance) as f32)
 }
 
-fn support(report: &mut Report) {
-    let hills: [Inside; 2] = [rough, sine];
+fn support(report: &mut AreaReport) {
+    let hills: [InsideTest; 2] = [rough, sine];
     let mut lost = [[0, 0]; 2];
     for (which, inside) in hills.into_iter().enumerate() {
         let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
-        let mut scene = Scene::ours(min, max, inside);
+        let mut scene = PhysicsScene::ours(min, max, inside);
         let region = Region::new([-56, -24, -56], [56, 24, 56]);
         let blocks: Vec<Block> = region.blocks::<3>().collect();
         let points = convex_edges(scene.collider(), &blocks);
@@ -81,13 +81,13 @@ fn support(report: &mut Report) {
     report.set("support_lost", all as f64, note);
 }
 
-fn fast(report: &mut Report) {
+fn fast(report: &mut AreaReport) {
     let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
     let mut lost = [0, 0];
     for (which, ours) in [true, false].into_iter().enumerate() {
         let mut scene = match ours {
-            true => Scene::ours(min, max, rough),
-            false => Scene::one_mesh(min, max, rough),
+            true => PhysicsScene::ours(min, max, rough),
+            false => PhysicsScene::one_mesh(min, max, rough),
         };
         let mut numbers = Lcg(5);
         let mut balls = Vec::new();
@@ -110,7 +110,7 @@ fn fast(report: &mut Report) {
     report.set_beside("ccd_tunnelled", lost[0] as f64, lost[1] as f64, note);
 }
 
-fn inside(report: &mut Report) {
+fn inside(report: &mut AreaReport) {
     let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
     let mut rows = Vec::new();
     let mut figure = [0.0, 0.0];
@@ -119,8 +119,8 @@ fn inside(report: &mut Report) {
             let (mut out, mut all) = ([0.0; 3], 0.0);
             for ground in [flat, sine] {
                 let mut scene = match ours {
-                    true => Scene::ours(min, max, ground),
-                    false => Scene::one_mesh(min, max, ground),
+                    true => PhysicsScene::ours(min, max, ground),
+                    false => PhysicsScene::one_mesh(min, max, ground),
                 };
                 let mut numbers = Lcg(3);
                 let mut bodies = Vec::new();
@@ -156,8 +156,8 @@ fn inside(report: &mut Report) {
     report.details("bodies in the ground that come out", rows);
 }
 
-fn wake(report: &mut Report) {
-    let mut scene = Scene::ours([-64.0, -16.0, -64.0], [64.0, 16.0, 64.0], sine);
+fn wake(report: &mut AreaReport) {
+    let mut scene = PhysicsScene::ours([-64.0, -16.0, -64.0], [64.0, 16.0, 64.0], sine);
     let mut numbers = Lcg(17);
     let mut bodies = Vec::new();
     for i in 0..64 {

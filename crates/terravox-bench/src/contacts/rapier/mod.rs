@@ -1,5 +1,5 @@
 //! Terrain in Rapier: bumps at edges and block borders, hold, speed, what edits cost.
-//! Beside one mesh of parry with corrected inner edges.
+//! Compared with one parry mesh with corrected inner edges.
 //!
 //! Steps of 1/60 s, Rapier's own settings, contact recycling on, unless a row says
 //! otherwise.
@@ -10,10 +10,10 @@ mod scene;
 pub mod soak;
 mod speed;
 
-use crate::report::Report;
+use crate::report::AreaReport;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     ghosts::run(report);
     holds::run(report);
     speed::run(report);

@@ -12,21 +12,21 @@ const ROCK: u8 = 8;
 const BODIES: InteractionGroups =
     InteractionGroups::new(Group::GROUP_2, Group::GROUP_1, InteractionTestMode::And);
 
-/// How far inside the ground a point is, metres.
-pub type Inside = fn([f32; 3]) -> f32;
+/// Returns the depth of a point inside the ground, metres.
+pub type InsideTest = fn([f32; 3]) -> f32;
 
 /// A terrain in a world.
-pub struct Scene {
+pub struct PhysicsScene {
     pub terrain: Terrain,
     /// None if the ground is one mesh.
     pub ground: Option<TerrainColliders>,
     pub world: PhysicsWorld,
 }
 
-impl Scene {
+impl PhysicsScene {
     /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
-    pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        // Around what is filled there is air.
+    pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> PhysicsScene {
+        // Air around the filled region.
         let unlisted = Unlisted::Air;
         let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
         let fill = |request: &mut FillRequest<'_>| {
@@ -37,12 +37,16 @@ impl Scene {
         };
         let mut world = PhysicsWorld::new();
         world.gravity = Vector::new(0.0, -9.81, 0.0);
-        Scene { terrain, ground: Some(TerrainColliders::default()), world }
+        PhysicsScene { terrain, ground: Some(TerrainColliders::default()), world }
     }
 
     /// The same as one mesh with corrected inner edges, all of it.
-    pub fn one_mesh(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
-        let mut scene = Scene::ours(min, max, inside_m);
+    pub fn one_mesh(
+        min: [f32; 3],
+        max: [f32; 3],
+        inside_m: impl Fn([f32; 3]) -> f32,
+    ) -> PhysicsScene {
+        let mut scene = PhysicsScene::ours(min, max, inside_m);
         scene.ground = None;
         let mesh = merged(&mut scene.terrain);
         let material = scene.terrain.grid().materials().get(ROCK);
@@ -69,7 +73,7 @@ impl Scene {
         (0..count).for_each(|_| self.step());
     }
 
-    /// A body that meets ground only.
+    /// Adds a body that collides with the ground only.
     pub fn add(&mut self, body: RigidBodyBuilder, collider: ColliderBuilder) -> RigidBodyHandle {
         self.world.insert(body, collider.collision_groups(BODIES)).0
     }

@@ -6,12 +6,12 @@ use terravox::collide::{ColliderOptions, Filter, Ray as VoxelRay};
 use terravox::terrain::TerrainOptions;
 use terravox::voxel::Cell;
 
-use super::scene::{Scene, rough};
-use crate::report::{Report, detail};
+use super::scene::{PhysicsScene, rough};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
 const ROCK: u8 = 8;
-/// Steps of a second.
+/// Steps per second.
 const STEPS: usize = 60;
 /// Bodies, and steps between edits.
 const BODIES: usize = 200;
@@ -23,10 +23,10 @@ const HALF: f32 = 40.0;
 const LAST_STEPS: usize = 60;
 /// Steps between looks at where the bodies are.
 const LOOK_EVERY: usize = 4;
-/// Bytes of built blocks that an update may leave: far fewer than are met.
+/// Budget of built blocks after an update, bytes: far below the demand.
 const BUDGET: usize = 256 << 10;
 
-/// What went wrong.
+/// Counts of failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Soak {
     /// Steps made.
@@ -55,7 +55,7 @@ const SEED: u64 = 9;
 pub fn soak(seconds: usize, seed: u64) -> Soak {
     // A wall around, so that nothing rolls off the world.
     let walled = |p: [f32; 3]| rough(p).max(p[0].abs().max(p[2].abs()) - HALF - 8.0);
-    let mut scene = Scene::ours([-HALF, -40.0, -HALF], [HALF, 16.0, HALF], walled);
+    let mut scene = PhysicsScene::ours([-HALF, -40.0, -HALF], [HALF, 16.0, HALF], walled);
     let collider = ColliderOptions { budget_bytes: BUDGET };
     let (grid, placement) = (scene.terrain.grid().snapshot(), scene.terrain.placement());
     let mut terrain = terravox::terrain::Terrain::new(TerrainOptions {
@@ -110,7 +110,7 @@ pub fn soak(seconds: usize, seed: u64) -> Soak {
     found
 }
 
-fn drop_body(scene: &mut Scene, number: usize, random: &mut Lcg) -> RigidBodyHandle {
+fn drop_body(scene: &mut PhysicsScene, number: usize, random: &mut Lcg) -> RigidBodyHandle {
     let mut side = || (random.unit() - 0.5) * 1.6 * HALF;
     let at = Vector::new(side(), 12.0 + (number % 7) as f32, side());
     let shape = match number % 5 {
@@ -127,9 +127,9 @@ fn drop_body(scene: &mut Scene, number: usize, random: &mut Lcg) -> RigidBodyHan
 }
 
 /// Digs or fills a ball near a body; returns the box that it reached. Half of the fills leave
-/// all bodies alone, as careful games do; the others bury what is there, if they may.
+/// all bodies alone, as careful games do; the others may bury bodies.
 fn edit(
-    scene: &mut Scene,
+    scene: &mut PhysicsScene,
     bodies: &[RigidBodyHandle],
     random: &mut Lcg,
     buries: bool,
@@ -163,11 +163,11 @@ fn edit(
     written.is_ok().then_some((low, high))
 }
 
-/// Whether a point is in the ground, a quarter of a metre or more from its surface: rays out
+/// Returns whether a point is in the ground, a quarter of a metre or more from its surface: rays out
 /// of it leave the ground more often than they enter. Three of them, as one may run through
 /// an edge. (Counting by sides, not odd and even: where thin remains of ground fold over
 /// themselves there is air that the surface goes around the other way.)
-fn is_below(scene: &mut Scene, at: Vector) -> bool {
+fn is_below(scene: &mut PhysicsScene, at: Vector) -> bool {
     let collider = scene.terrain.collider();
     let origin = at.to_array().map(f64::from);
     let mut hits = Vec::new();
@@ -182,7 +182,7 @@ fn is_below(scene: &mut Scene, at: Vector) -> bool {
 }
 
 /// Measures this part.
-pub fn run(report: &mut Report, seconds: usize) {
+pub fn run(report: &mut AreaReport, seconds: usize) {
     let found = soak(seconds, SEED);
     let note = format!(
         "{BODIES} bodies, {} edits in {seconds} s of their time, of which {} bury bodies",
@@ -195,7 +195,7 @@ pub fn run(report: &mut Report, seconds: usize) {
         vec![
             line("bodies below ground", found.below),
             line("longest that a body was below ground, steps", found.longest),
-            line("bodies whose place is no number", found.nan),
+            line("bodies with a non-finite position", found.nan),
             line("updates over the budget of bytes", found.over_budget),
             line("sleeping bodies that an edit reached and that slept on", found.late),
         ],

@@ -1,5 +1,5 @@
-//! What a step costs with a thousand balls, beside one mesh; what is held for it; and from
-//! an edit to the contact.
+//! Cost of a step with a thousand balls, compared with one mesh; memory; and the time from an
+//! edit to the contact.
 
 use cpu_time::ThreadTime;
 use rapier3d::prelude::*;
@@ -7,9 +7,9 @@ use std::time::Instant;
 use terravox::voxel::{Cell, DenseBox, Region};
 use terravox_rapier::Holdings;
 
-use super::scene::{Scene, flat, rough, sine};
+use super::scene::{PhysicsScene, flat, rough, sine};
 use crate::harness::median_of_sorted;
-use crate::report::{Report, detail};
+use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
 /// Balls in a scene.
@@ -22,24 +22,24 @@ const ROUNDS: usize = 7;
 const STEPS: usize = 60;
 
 /// Measures this part.
-pub fn run(report: &mut Report) {
+pub fn run(report: &mut AreaReport) {
     steps(report);
     edits(report);
 }
 
-/// What the balls do.
+/// The motion of the balls.
 #[derive(Clone, Copy, PartialEq)]
-enum Doing {
+enum Motion {
     Rest,
     Roll,
 }
 
 /// A scene with its balls, after what comes first.
-fn scene(ours: bool, doing: Doing, inside: fn([f32; 3]) -> f32) -> Scene {
+fn scene(ours: bool, doing: Motion, inside: fn([f32; 3]) -> f32) -> PhysicsScene {
     let (min, max) = ([-16.0, -32.0, -16.0], [208.0, 32.0, 112.0]);
     let mut scene = match ours {
-        true => Scene::ours(min, max, inside),
-        false => Scene::one_mesh(min, max, inside),
+        true => PhysicsScene::ours(min, max, inside),
+        false => PhysicsScene::one_mesh(min, max, inside),
     };
     let mut numbers = Lcg(23);
     for i in 0..BALLS {
@@ -47,7 +47,7 @@ fn scene(ours: bool, doing: Doing, inside: fn([f32; 3]) -> f32) -> Scene {
         let [x, z] = [x + numbers.unit() * 0.5, z + numbers.unit() * 0.5];
         let at = Vector::new(x, inside([x, 0.0, z]) + 0.5, z);
         let mut body = RigidBodyBuilder::dynamic().translation(at).can_sleep(false);
-        if doing == Doing::Roll {
+        if doing == Motion::Roll {
             let velocity = Vector::new(20.0, 0.0, 0.0);
             body = body.linvel(velocity).angvel(Vector::new(0.0, 0.0, -40.0));
         } else {
@@ -55,12 +55,12 @@ fn scene(ours: bool, doing: Doing, inside: fn([f32; 3]) -> f32) -> Scene {
         }
         scene.add(body, ColliderBuilder::ball(0.5).friction(1.0));
     }
-    scene.steps(if doing == Doing::Roll { 30 } else { 120 });
+    scene.steps(if doing == Motion::Roll { 30 } else { 120 });
     scene
 }
 
 /// Milliseconds of a step, the least of all turns: ours, the mesh. And what ours held.
-fn contest(doing: Doing, inside: fn([f32; 3]) -> f32) -> ([f64; 2], Holdings) {
+fn contest(doing: Motion, inside: fn([f32; 3]) -> f32) -> ([f64; 2], Holdings) {
     let (mut best, mut held) = ([f64::INFINITY; 2], Holdings::default());
     for _ in 0..ROUNDS {
         for (which, ours) in [true, false].into_iter().enumerate() {
@@ -77,9 +77,9 @@ fn contest(doing: Doing, inside: fn([f32; 3]) -> f32) -> ([f64; 2], Holdings) {
     (best, held)
 }
 
-fn steps(report: &mut Report) {
-    let (rest, held) = contest(Doing::Rest, flat);
-    let (roll, rolled) = contest(Doing::Roll, flat);
+fn steps(report: &mut AreaReport) {
+    let (rest, held) = contest(Motion::Rest, flat);
+    let (roll, rolled) = contest(Motion::Roll, flat);
     let ratio = |ms: [f64; 2]| (ms[0] / ms[1], ms[1]);
     let note = "1000 balls, level ground, sync included; ms of the mesh's step beside";
     let (value, mesh) = ratio(rest);
@@ -87,7 +87,7 @@ fn steps(report: &mut Report) {
     let (value, mesh) = ratio(roll);
     report.set_ratio("roll_1000_vs_trimesh", value, mesh, format!("{note}; at 20 m/s"));
     let per = |bytes: usize, held: &Holdings| bytes as f64 / held.touched_triangles as f64;
-    let (hills, on_hills) = contest(Doing::Rest, rough);
+    let (hills, on_hills) = contest(Motion::Rest, rough);
     let bytes = |held: &Holdings| held.touched_bytes.ground + held.touched_bytes.bvh;
     let note = format!(
         "compact tree and parry's, {} blocks touched on rough hills; level ground {:.0}",
@@ -111,8 +111,8 @@ fn steps(report: &mut Report) {
 }
 
 /// From a dig of radius 4 under a body to the end of the step that finds the new ground.
-fn edits(report: &mut Report) {
-    let mut scene = Scene::ours([-64.0, -32.0, -64.0], [64.0, 16.0, 64.0], sine);
+fn edits(report: &mut AreaReport) {
+    let mut scene = PhysicsScene::ours([-64.0, -32.0, -64.0], [64.0, 16.0, 64.0], sine);
     let mut numbers = Lcg(29);
     let mut times = [const { Vec::new() }; 4];
     let body = RigidBodyBuilder::dynamic().translation(Vector::new(0.0, 3.0, 0.0));

@@ -1,11 +1,11 @@
 //! A bridge that is cut at both ends and in its middle: four moments of its fall in one
-//! picture. What falls is drawn as the ground that it would be if it stopped there.
+//! picture. Falling pieces are drawn written back to the ground.
 
-use super::super::render::{take, typed, write_png};
-use super::{Taken, Times};
-use crate::args::Demo;
+use super::super::render::{camera_report, take, write_png};
+use super::{PictureReport, StepTimes};
+use crate::args::DemoArgs;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::output::Output;
 use glam::DVec3;
 use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
@@ -23,74 +23,78 @@ const BRICK: u8 = 5;
 const ROCK: u8 = 8;
 const COBBLESTONE: u8 = 17;
 
-/// Lowest and highest corner of what is made, metres.
-const BOUNDS: [[f32; 3]; 2] = [[-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]];
+/// Lowest and highest corner of the valley.
+const BOUNDS_M: [[f32; 3]; 2] = [[-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]];
 
-/// Where the bridge is cut, metres along it.
-const CUTS: [f32; 3] = [-25.0, 1.0, 25.0];
+/// Positions of the cuts along the bridge.
+const CUTS_M: [f32; 3] = [-25.0, 1.0, 25.0];
 
-/// Steps of 1/60 s after which pictures are taken: one before the cut, two of the fall. The
-/// last is taken when all rests.
-const STEPS: [usize; 2] = [54, 100];
+/// Steps of 1/60 s at which the two pictures of the fall are taken; the last picture is taken
+/// at rest.
+const PICTURE_STEPS: [usize; 2] = [54, 100];
 
-/// Most steps until all rests.
-const MOST_STEPS: usize = 900;
+/// Limit of the steps until all bodies rest.
+const MAX_STEPS: usize = 900;
 
-/// Where the pictures are taken from, and what they look at, metres.
-const CAMERA: [[f64; 3]; 2] = [[-15.0, 9.0, 56.0], [1.0, -5.0, 0.0]];
+/// Eye and target of the camera.
+const CAMERA_M: [[f64; 3]; 2] = [[-15.0, 9.0, 56.0], [1.0, -5.0, 0.0]];
 const FOV_DEGREES: f64 = 50.0;
 
-/// Makes the bridge, cuts it, and takes the picture.
+/// Builds the bridge, cuts it and takes the picture.
 ///
 /// # Errors
 /// If the picture cannot be written.
-pub fn show(args: &Demo, console: &Console, times: &mut Times) -> Outcome<Vec<Taken>> {
+pub fn show(
+    args: &DemoArgs,
+    console: &Console,
+    times: &mut StepTimes,
+) -> CliResult<Vec<PictureReport>> {
     let grids = times.step("bridge", fall)?;
     let info = WorldInfo::default();
-    let camera = Camera::looking_at(CAMERA[0].into(), CAMERA[1].into(), FOV_DEGREES);
+    let camera = Camera::looking_at(CAMERA_M[0].into(), CAMERA_M[1].into(), FOV_DEGREES);
     let size = args.size.map(|edge| (edge / 2).max(1));
     let path = args.out.join("bridge.png");
     let output = Output::create(&path)?;
-    let whole = times.step("picture bridge", || four(&grids, &camera, size, console))?;
+    let whole = times.step("picture bridge", || four_pictures(&grids, &camera, size, console))?;
     write_png(output, &path, &whole)?;
     let last = Scene::new(&grids[3], Some(0)).map_err(Failure::new)?;
-    Ok(vec![("bridge.png", typed(&info, &last, &camera).value)])
+    Ok(vec![("bridge.png", camera_report(&info, &last, &camera).value)])
 }
 
-/// Four pictures of a size in one.
-fn four(
+/// Takes the four pictures as one.
+fn four_pictures(
     grids: &[VoxelGrid],
     camera: &Camera,
     [width, height]: [usize; 2],
     console: &Console,
-) -> Outcome<Image> {
+) -> CliResult<Image> {
     let mut whole = Image::new(2 * width, 2 * height);
     for (number, grid) in grids.iter().enumerate() {
         let mut scene = Scene::new(grid, Some(0)).map_err(Failure::new)?;
         scene.set_textures(UNSET);
         let options = PictureOptions { width, height, ..PictureOptions::default() };
         let picture = take(&scene, camera, &options, console);
-        put(&picture.image, &mut whole, [number % 2, number / 2]);
+        copy_quarter(&picture.image, &mut whole, [number % 2, number / 2]);
     }
     Ok(whole)
 }
 
-/// Puts a picture into a place of one of twice its edges.
-fn put(picture: &Image, whole: &mut Image, [column, row]: [usize; 2]) {
+/// Copies a picture into a quarter of another.
+fn copy_quarter(picture: &Image, whole: &mut Image, [column, row]: [usize; 2]) {
     for (y, line) in picture.pixels.chunks_exact(picture.width).enumerate() {
         let at = column * picture.width + whole.width * (row * picture.height + y);
         whole.pixels[at..at + picture.width].copy_from_slice(line);
     }
 }
 
-/// The world at four moments.
-fn fall() -> Outcome<[VoxelGrid; 4]> {
+/// Simulates the fall; returns the world at four moments.
+fn fall() -> CliResult<[VoxelGrid; 4]> {
     let mut terrain = valley().map_err(Failure::new)?;
     let mut grids = vec![with_bodies(&terrain, &PhysicsWorld::new(), &[])?];
-    for along in CUTS {
+    for along in CUTS_M {
         cut(&mut terrain, along)?;
     }
-    let loose = LooseOptions::floor(BOUNDS[0][1] as i32 + 1);
+    let loose = LooseOptions::floor(BOUNDS_M[0][1] as i32 + 1);
     let cut = terrain.cut_loose(&loose).map_err(Failure::new)?;
     let (mut world, mut ground) = (PhysicsWorld::new(), TerrainColliders::default());
     let mut bodies = Vec::new();
@@ -99,27 +103,29 @@ fn fall() -> Outcome<[VoxelGrid; 4]> {
         let (rigid, collider) = loose_builders(&body, terrain.placement(), &shape);
         bodies.push((body, world.insert(rigid, collider).0));
     }
-    for step in 0..MOST_STEPS {
-        if STEPS.contains(&step) {
+    for step in 0..MAX_STEPS {
+        if PICTURE_STEPS.contains(&step) {
             grids.push(with_bodies(&terrain, &world, &bodies)?);
         }
         ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
         let rests = |handle: RigidBodyHandle| world.bodies[handle].is_sleeping();
-        if grids.len() > STEPS.len() && bodies.iter().all(|body| rests(body.1)) {
+        if grids.len() > PICTURE_STEPS.len() && bodies.iter().all(|body| rests(body.1)) {
             break;
         }
     }
     grids.push(with_bodies(&terrain, &world, &bodies)?);
-    let Ok(grids) = grids.try_into() else { unreachable!("two moments of the fall were passed") };
+    let Ok(grids) = grids.try_into() else {
+        unreachable!("the loop passes both moments of the fall")
+    };
     Ok(grids)
 }
 
-/// A gorge with an arch of brick over it, and a road on that.
+/// Builds a gorge with an arch of brick and a road over it.
 fn valley() -> Result<Terrain, TerrainError> {
-    let unlisted = Unlisted::Air; // around what is filled there is air
+    let unlisted = Unlisted::Air; // air around the filled region
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
-    let [min, max] = BOUNDS;
+    let [min, max] = BOUNDS_M;
     let material = |p: [f64; 3]| match bridge(p) {
         [_, deck] if deck > -0.8 => COBBLESTONE,
         [arch, _] if arch > -0.8 => BRICK,
@@ -133,7 +139,7 @@ fn valley() -> Result<Terrain, TerrainError> {
     Ok(terrain)
 }
 
-/// Distance to the ground, inside positive, metres.
+/// Returns the signed distance to the ground, inside positive, metres.
 fn gorge([x, y, z]: [f64; 3]) -> f64 {
     let bend = 2.0 * (z * 0.09).sin();
     let rough = 0.8 * (x * 0.31 + z * 0.17).sin() * (z * 0.37 - x * 0.11).cos();
@@ -145,7 +151,7 @@ fn gorge([x, y, z]: [f64; 3]) -> f64 {
     wall.min(top - y).max(floor - y)
 }
 
-/// Distances to the arch and to the deck, inside positive, metres.
+/// Returns the signed distances to the arch and to the deck, inside positive, metres.
 fn bridge([x, y, z]: [f64; 3]) -> [f64; 2] {
     let wide = |half: f64| half - z.abs();
     let deck = 8.2 - 0.0022 * x * x;
@@ -158,8 +164,8 @@ fn bridge([x, y, z]: [f64; 3]) -> [f64; 2] {
     [rib.max(column).min(ends), (1.3 - (y - deck).abs()).min(wide(5.5)).min(ends)]
 }
 
-/// Digs the bridge away across its whole width.
-fn cut(terrain: &mut Terrain, along: f32) -> Outcome<()> {
+/// Cuts the bridge across its whole width.
+fn cut(terrain: &mut Terrain, along: f32) -> CliResult<()> {
     for number in 0..35u8 {
         let [across, up] = [number % 5, number / 5].map(|v| 3.0 * f32::from(v));
         let centre = [along, up - 6.0, across - 6.0].map(f64::from);
@@ -168,17 +174,17 @@ fn cut(terrain: &mut Terrain, along: f32) -> Outcome<()> {
     Ok(())
 }
 
-/// The world with its bodies as ground, where they are now.
+/// Returns the world with its bodies written back where they are.
 fn with_bodies(
     terrain: &Terrain,
     world: &PhysicsWorld,
     bodies: &[(LooseBody, RigidBodyHandle)],
-) -> Outcome<VoxelGrid> {
+) -> CliResult<VoxelGrid> {
     let grid = copy(terrain.grid()).map_err(Failure::new)?;
     let mut terrain = Terrain::from_grid(grid, terrain.placement());
     for (body, handle) in bodies {
         let (position, rotation) = loose_pose(&world.bodies[*handle]);
-        // What fell out of the world is not drawn.
+        // Pieces that fell out of the world are not drawn.
         if DVec3::from(position).length() < 200.0 {
             terrain.write_back(body, position, rotation).map_err(Failure::new)?;
         }
@@ -202,7 +208,7 @@ mod tests {
     use terravox::voxel::Kind;
 
     #[test]
-    fn the_bridge_falls_into_the_gorge_in_two_and_nothing_is_lost() -> Outcome<()> {
+    fn the_bridge_falls_into_the_gorge_in_two_and_nothing_is_lost() -> CliResult<()> {
         let grids = fall()?;
         // Height of the middle of all that is of brick and cobblestone, and how much it is.
         let brick = |grid: &VoxelGrid| {

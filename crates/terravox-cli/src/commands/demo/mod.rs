@@ -1,4 +1,4 @@
-//! `demo`: the whole way of a world, from nothing or a file to a model and pictures.
+//! `demo`: a world from nothing or a file to a model and pictures.
 
 #[cfg(feature = "physics")]
 mod bridge;
@@ -10,11 +10,11 @@ mod tunnel;
 mod views;
 
 use super::generate::generate;
-use super::render::{take, typed, write_png};
-use crate::args::{DEMO_SEED, Demo, Triangles, Up};
+use super::render::{camera_report, take, write_png};
+use crate::args::{DEMO_SEED, DemoArgs, TriangleArgs, UpChoice};
 use crate::census::Census;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::output::Output;
 use crate::report::Report;
 use crate::triangles;
@@ -26,28 +26,28 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use terravox::mesh::shade::UNSET;
 use terravox_render::{PictureOptions, Scene};
-use views::View;
+use views::DemoPicture;
 
 /// Voxels along the demo world's x and z.
 const SIZE: u32 = 384;
 
-/// Heights of the demo world: deep enough for its lakes, and caves show in its sides.
+/// Heights of the demo world: deep enough for lakes, and for caves in its sides.
 const HEIGHTS: Range<i32> = -32..128;
 
-/// How to have the part of the demo that is not built by default.
+/// How to get the part of the demo that is not built by default.
 #[cfg(not(feature = "physics"))]
-const NO_DROP: &str = "to see 500 bodies fall, float and be dug under, and a bridge fall: \
+const PHYSICS_HINT: &str = "to see 500 bodies fall, float and be dug under, and a bridge fall: \
                        cargo run --release --features physics -- demo";
 
 /// A picture: the name of its file, and its camera.
-type Taken = (&'static str, Value);
+type PictureReport = (&'static str, Value);
 
-/// How long each step took, in the order of the steps.
+/// Durations of the steps, in order.
 #[derive(Default)]
-struct Times(Vec<(&'static str, Duration)>);
+struct StepTimes(Vec<(&'static str, Duration)>);
 
-impl Times {
-    /// Does a step and notes how long it took.
+impl StepTimes {
+    /// Runs a step and records its duration.
     fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
@@ -56,23 +56,22 @@ impl Times {
     }
 }
 
-pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
-    let mut times = Times::default();
+pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
+    let mut times = StepTimes::default();
     let mut world = match &args.file {
         None => times.step("generate", || generate(DEMO_SEED, SIZE, HEIGHTS, 1.0, console))?,
         Some(file) => {
             times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
         }
     };
-    fs::create_dir_all(&args.out).map_err(|error| {
-        Failure::of(&args.out, format!("cannot be made: {error}; name another with --out"))
-    })?;
+    create_folder(&args.out)?;
     let dug = times.step("dig", || tunnel::dig(&mut world.grid))?;
     let saved_as = args.out.join("world.tvx");
     let saved = times.step("save", || world.save(&saved_as, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
     let model = args.out.join("world.glb");
-    let options = Triangles { up: Up::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
+    let options =
+        TriangleArgs { up: UpChoice::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
@@ -102,13 +101,13 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
         end.add_to(&mut report);
     }
     #[cfg(not(feature = "physics"))]
-    report.text_line("drop", "drop", NO_DROP);
+    report.text_line("drop", "drop", PHYSICS_HINT);
     for (name, time) in &times.0 {
         report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
     }
     let digest = reopened.grid.digest().map_err(Failure::at(&saved_as))?;
     let digest = format!("{digest:032x}");
-    report.line("digest", "digest", format!("{digest}, the same after reopening"), json!(digest));
+    report.line("digest", "digest", format!("{digest}, identical after reopening"), json!(digest));
     let mut files = vec!["world.tvx", "world.glb"];
     files.extend(pictures.iter().map(|picture| picture.0));
     let names = files.join(" ");
@@ -118,12 +117,19 @@ pub fn run(args: &Demo, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// Reads the saved world and checks that it is the same.
-fn reopen(world: &World, path: &Path, console: &Console) -> Outcome<World> {
+fn create_folder(path: &Path) -> CliResult<()> {
+    fs::create_dir_all(path).map_err(|error| {
+        let what = format!("cannot be created: {error}; choose another folder with --out");
+        Failure::of(path, what)
+    })
+}
+
+/// Reads the saved world and checks that it is identical.
+fn reopen(world: &World, path: &Path, console: &Console) -> CliResult<World> {
     let again = world::open(path, &Default::default(), Default::default(), console)?;
     let [before, after] = [&world.grid, &again.grid].map(|grid| grid.digest());
     if before.map_err(Failure::at(path))? != after.map_err(Failure::at(path))? {
-        return Err(Failure::of(path, "the world read back differs from the one saved"));
+        return Err(Failure::of(path, "the reopened world differs from the saved one"));
     }
     Ok(again)
 }
@@ -133,14 +139,14 @@ fn take_pictures(
     world: &World,
     scene: &Scene,
     dug: &tunnel::Tunnel,
-    args: &Demo,
+    args: &DemoArgs,
     console: &Console,
-    times: &mut Times,
-) -> Outcome<Vec<Taken>> {
+    times: &mut StepTimes,
+) -> CliResult<Vec<PictureReport>> {
     let aspect = args.size[0] as f64 / args.size[1] as f64;
-    let views = times.step("frame", || views::views(scene, dug, aspect));
+    let views = times.step("frame", || views::pictures(scene, dug, aspect));
     let taken = views.iter().map(|view| save(world, scene, view, args, console, times));
-    let mut taken: Vec<Taken> = taken.collect::<Outcome<_>>()?;
+    let mut taken: Vec<PictureReport> = taken.collect::<CliResult<_>>()?;
     taken.extend(sparks::show(world, scene, &views[1], args, console, times)?);
     Ok(taken)
 }
@@ -149,16 +155,16 @@ fn take_pictures(
 fn save(
     world: &World,
     scene: &Scene,
-    view: &View,
-    args: &Demo,
+    view: &DemoPicture,
+    args: &DemoArgs,
     console: &Console,
-    times: &mut Times,
-) -> Outcome<Taken> {
+    times: &mut StepTimes,
+) -> CliResult<PictureReport> {
     let [width, height] = args.size;
     let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
     let path = args.out.join(view.file);
     let output = Output::create(&path)?;
     let picture = times.step(view.step, || take(scene, &view.camera, &options, console));
     write_png(output, &path, &picture.image)?;
-    Ok((view.file, typed(&world.info, scene, &view.camera).value))
+    Ok((view.file, camera_report(&world.info, scene, &view.camera).value))
 }

@@ -1,12 +1,12 @@
 //! Sparks on the floor of the tunnel: a grinder throws them for a second, and the picture
 //! shows each as the streak of its last moments.
 
-use super::views::View;
-use super::{Taken, Times};
-use crate::args::Demo;
-use crate::commands::render::{take, typed, write_png};
+use super::views::DemoPicture;
+use super::{PictureReport, StepTimes};
+use crate::args::DemoArgs;
+use crate::commands::render::{camera_report, take, write_png};
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::CliResult;
 use crate::output::Output;
 use crate::world::World;
 use glam::{DVec2, DVec3, Vec3};
@@ -14,38 +14,38 @@ use std::ops::Range;
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
 use terravox::particles::{Effect, EffectOptions, Emitter, ParticleHit, ParticleRay, PlaneCache};
-use terravox_render::{Camera, PictureOptions, Ray, Scene, draw_lines};
+use terravox_render::overlay::draw_lines;
+use terravox_render::{Camera, PictureOptions, Scene, SceneRay};
 
-/// Seconds of an update.
-const STEP: f32 = 1.0 / 60.0;
+/// Time step of an update.
+const STEP_SECONDS: f32 = 1.0 / 60.0;
 
 /// Updates before the picture.
 const UPDATES: usize = 70;
 
-/// Sparks a second.
-const RATE: f32 = 900.0;
+const SPARKS_PER_SECOND: f32 = 900.0;
 
-/// What a streak shows, seconds.
-const EXPOSURE: f32 = 1.0 / 30.0;
+/// Exposure time of a streak.
+const EXPOSURE_SECONDS: f32 = 1.0 / 30.0;
 
-/// The floor nearer or farther off shows sparks badly, cells.
-const DISTANCES: Range<f64> = 3.0..16.0;
+/// Distances of floor that shows sparks well, cells.
+const FLOOR_DISTANCES: Range<f64> = 3.0..16.0;
 
-/// Points of the picture, in sixteenths, at which the floor may be.
-const LOOKS: [Range<u32>; 2] = [3..14, 8..15];
+/// Part of the picture in which floor is searched, columns and rows in sixteenths.
+const PICTURE_SIXTEENTHS: [Range<u32>; 2] = [3..14, 8..15];
 
 /// Colours of sparks, young to old.
 const COLOURS: [[u8; 3]; 4] = [[255, 250, 205], [255, 214, 110], [255, 150, 40], [214, 74, 16]];
 
-/// Takes the picture from where the tunnel's was taken; `None` if there is no floor ahead.
+/// Takes the picture with the camera of the tunnel's; `None` if no floor is in view.
 pub fn show(
     world: &World,
     scene: &Scene,
-    view: &View,
-    args: &Demo,
+    view: &DemoPicture,
+    args: &DemoArgs,
     console: &Console,
-    times: &mut Times,
-) -> Outcome<Option<Taken>> {
+    times: &mut StepTimes,
+) -> CliResult<Option<PictureReport>> {
     let aspect = args.size[0] as f64 / args.size[1] as f64;
     let Some(floor) = floor(scene, &view.camera, aspect) else { return Ok(None) };
     let effect = times.step("sparks", || fly(scene, &floor));
@@ -60,38 +60,43 @@ pub fn show(
         picture
     });
     write_png(output, &path, &picture.image)?;
-    Ok(Some((file, typed(&world.info, scene, &view.camera).value)))
+    Ok(Some((file, camera_report(&world.info, scene, &view.camera).value)))
 }
 
-/// A place on the floor: where, and the normal there.
-type Place = (DVec3, [f32; 3]);
+/// A point of the tunnel's floor.
+struct FloorPoint {
+    /// Cells.
+    point: DVec3,
+    /// Unit length.
+    normal: [f32; 3],
+}
 
-/// The flattest place that a camera sees near by.
-fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<Place> {
-    let [across, down] = LOOKS;
+/// Returns the flattest point near the camera in the picture.
+fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<FloorPoint> {
+    let [across, down] = PICTURE_SIXTEENTHS;
     let look = |x: u32, y: u32| {
         let ray = camera.ray(DVec2::new(f64::from(x), f64::from(y)) / 16.0, aspect);
-        let hit = scene.closest(&ray, DISTANCES.end, &Filter::SOLID);
-        let near = hit.filter(|hit| DISTANCES.contains(&hit.distance))?;
-        Some((ray.at(near.distance), near.normal))
+        let hit = scene.closest(&ray, FLOOR_DISTANCES.end, &Filter::SOLID);
+        let near = hit.filter(|hit| FLOOR_DISTANCES.contains(&hit.distance))?;
+        Some(FloorPoint { point: ray.at(near.distance), normal: near.normal })
     };
-    let seen = down.flat_map(|y| across.clone().filter_map(move |x| look(x, y)));
-    let flattest = seen.max_by(|(_, a), (_, b)| a[1].total_cmp(&b[1]));
-    flattest.filter(|(_, normal)| normal[1] > 0.0)
+    let points = down.flat_map(|y| across.clone().filter_map(move |x| look(x, y)));
+    let flattest = points.max_by(|a, b| a.normal[1].total_cmp(&b.normal[1]));
+    flattest.filter(|floor| floor.normal[1] > 0.0)
 }
 
-/// Sparks off a place, over the ground of a scene, in its cells.
-fn fly(scene: &Scene, &(point, normal): &Place) -> Effect {
+/// Simulates sparks from a point over the ground of a scene, in its cells.
+fn fly(scene: &Scene, &FloorPoint { point, normal }: &FloorPoint) -> Effect {
     let source = point.as_vec3() + 0.3 * Vec3::from(normal);
     let emitter = Emitter::sparks(source, normal);
     let mut effect = Effect::new(EffectOptions::sparks());
     let mut cache = PlaneCache::default();
     for _ in 0..UPDATES {
-        effect.stream(&emitter, RATE, STEP);
-        effect.update(STEP, &mut cache, |ray: &ParticleRay| {
+        effect.stream(&emitter, SPARKS_PER_SECOND, STEP_SECONDS);
+        effect.update(STEP_SECONDS, &mut cache, |ray: &ParticleRay| {
             let [origin, direction] =
                 [ray.origin_m, ray.direction].map(|v| Vec3::from(v).as_dvec3());
-            let line = Ray { origin, direction };
+            let line = SceneRay { origin, direction };
             let hit = scene.closest(&line, ray.length_m.into(), &Filter::SOLID)?;
             let point_m = line.at(hit.distance).as_vec3().to_array();
             Some(ParticleHit { point_m, normal: hit.normal, moving: false })
@@ -100,14 +105,14 @@ fn fly(scene: &Scene, &(point, normal): &Place) -> Effect {
     effect
 }
 
-/// The way of every spark in the time of the exposure.
+/// Returns the path of every spark during the exposure.
 fn streaks(effect: &Effect) -> DebugLines {
     let (at, speed) = (effect.positions(), effect.velocities());
     let mut lines = DebugLines::default();
     let left = effect.seconds_left().into_iter().flatten();
     for (i, left) in left.enumerate().take(effect.len()) {
         let to = [0, 1, 2].map(|axis| at[axis][i]);
-        let from = [0, 1, 2].map(|axis| to[axis] - EXPOSURE * speed[axis][i]);
+        let from = [0, 1, 2].map(|axis| to[axis] - EXPOSURE_SECONDS * speed[axis][i]);
         // The cast saturates.
         let old = COLOURS.len() - 1 - ((left * 3.0) as usize).min(COLOURS.len() - 1);
         lines.line(from.map(f64::from), to.map(f64::from), COLOURS[old]);

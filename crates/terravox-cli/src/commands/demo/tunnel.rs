@@ -1,92 +1,92 @@
-//! A tunnel of balls through a hill: where it goes, and the digging.
+//! A tunnel of balls through a hill: its route, and digging it.
 //!
 //! A ball's share of a cell is b = clamp(½ + d), d the signed distance from the cell's
 //! centre to the ball's surface in voxels, inside positive. Digging leaves min(old, 1 − b);
-//! then, in the ball's band (0 < b < 1), what is at most half full and touches no fuller
-//! cell goes, else a film would stay.
+//! then, in the ball's band (0 < b < 1), cells at most half full that touch no fuller cell
+//! are removed, or a film would stay.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use glam::{DVec2, DVec3};
 use terravox::voxel::{Cell, DenseBox, Kind, Region, Snapshot, VoxelGrid, VoxelPos};
 
-/// Points an edge at which the ground's height is felt.
-const FEELERS: usize = 40;
+/// Columns and rows of points at which the ground's height is sampled.
+const SAMPLES_PER_EDGE: usize = 40;
 
-/// Shortest and longest tunnel, voxels.
-const LENGTH: std::ops::RangeInclusive<f64> = 24.0..=130.0;
+/// Shortest and longest tunnel.
+const LENGTH_VOXELS: std::ops::RangeInclusive<f64> = 24.0..=130.0;
 
-/// Radius of a ball, voxels.
-const RADIUS: f64 = 5.2;
+/// Radius of a ball.
+const RADIUS_VOXELS: f64 = 5.2;
 
-/// Distance from one ball to the next, voxels.
-const STEP: f64 = 2.5;
+/// Distance from one ball to the next.
+const SPACING_VOXELS: f64 = 2.5;
 
-/// Steps of 16 voxels that the land in front of the tunnel is followed.
+/// Steps of 16 voxels in which the land in front of the tunnel is sampled.
 const OUTLOOK_STEPS: u32 = 12;
 
-/// How far the balls go on past the tunnel's ends, voxels.
-const PAST: f64 = 2.0 * RADIUS;
+/// Length of the cuttings beyond the tunnel's ends.
+const CUTTING_VOXELS: f64 = 2.0 * RADIUS_VOXELS;
 
 /// A tunnel that was dug.
 #[derive(Clone, Debug, Default)]
 pub struct Tunnel {
-    /// Middles of the balls, voxels, from one end to the other.
+    /// Centres of the balls, voxels, from one end to the other.
     pub centres: Vec<[f64; 3]>,
     /// Cells that lost ground.
     pub cells: u64,
 }
 
-/// A point of the ground, seen from above.
+/// The ground at a column.
 #[derive(Clone, Copy, Debug)]
-struct Ground {
+struct ColumnTop {
     x: f64,
     z: f64,
     /// Top of the highest solid cell, voxels.
     height: f64,
-    /// Whether nothing but air lies on it.
+    /// Whether there is no water above it.
     dry: bool,
 }
 
-/// Digs a tunnel through the hill that suits it best.
+/// Digs a tunnel through the most suitable hill.
 ///
 /// # Errors
 /// If a chunk on its way is not held at mip 0.
-pub fn dig(grid: &mut VoxelGrid) -> Outcome<Tunnel> {
-    let ground = feel(grid.as_snapshot())?;
+pub fn dig(grid: &mut VoxelGrid) -> CliResult<Tunnel> {
+    let ground = sample_heights(grid.as_snapshot())?;
     let mut tunnel = Tunnel { centres: route(&ground), cells: 0 };
     let mut cells = DenseBox::default();
     for (i, &centre) in tunnel.centres.iter().enumerate() {
-        // A little wider and narrower, as if by hand.
-        let radius = RADIUS + 0.7 * (i as f64 * 0.9).sin();
+        // Slightly uneven, as if dug by hand.
+        let radius = RADIUS_VOXELS + 0.7 * (i as f64 * 0.9).sin();
         tunnel.cells += dig_ball(grid, centre, radius, &mut cells).map_err(Failure::new)?;
     }
     Ok(tunnel)
 }
 
-/// The ground's height over the whole world, row by row; `None` where there is none.
-fn feel(snapshot: &Snapshot) -> Outcome<Vec<Option<Ground>>> {
+/// Samples the ground's height over the whole world, row by row; `None` without ground.
+fn sample_heights(snapshot: &Snapshot) -> CliResult<Vec<Option<ColumnTop>>> {
     let bounds = snapshot.bounds();
     let mut column = DenseBox::default();
-    let mut ground = Vec::with_capacity(FEELERS * FEELERS);
-    for i in 0..FEELERS * FEELERS {
+    let mut ground = Vec::with_capacity(SAMPLES_PER_EDGE * SAMPLES_PER_EDGE);
+    for i in 0..SAMPLES_PER_EDGE * SAMPLES_PER_EDGE {
         let along = |low: i32, high: i32, i: usize| {
-            let share = (i as f64 + 0.5) / FEELERS as f64;
+            let share = (i as f64 + 0.5) / SAMPLES_PER_EDGE as f64;
             low + (f64::from(high - low) * share) as i32
         };
-        let x = along(bounds.min.x, bounds.max.x, i % FEELERS);
-        let z = along(bounds.min.z, bounds.max.z, i / FEELERS);
+        let x = along(bounds.min.x, bounds.max.x, i % SAMPLES_PER_EDGE);
+        let z = along(bounds.min.z, bounds.max.z, i / SAMPLES_PER_EDGE);
         ground.push(top(snapshot, bounds, [x, z], &mut column)?);
     }
     Ok(ground)
 }
 
-/// The highest solid cell of a column, looked for in pieces from above.
+/// Finds the highest solid cell of a column, in pieces from above.
 fn top(
     snapshot: &Snapshot,
     bounds: Region,
     [x, z]: [i32; 2],
     column: &mut DenseBox,
-) -> Outcome<Option<Ground>> {
+) -> CliResult<Option<ColumnTop>> {
     let kinds = *snapshot.materials().kinds();
     let mut dry = true;
     let mut high = bounds.max.y;
@@ -100,7 +100,12 @@ fn top(
                 Kind::Liquid => dry = false,
                 Kind::Solid => {
                     let [x, z] = [x, z].map(|v| f64::from(v) + 0.5);
-                    return Ok(Some(Ground { x, z, height: f64::from(low) + i as f64 + 1.0, dry }));
+                    return Ok(Some(ColumnTop {
+                        x,
+                        z,
+                        height: f64::from(low) + i as f64 + 1.0,
+                        dry,
+                    }));
                 }
             }
         }
@@ -109,24 +114,24 @@ fn top(
     Ok(None)
 }
 
-/// The felt ground, row by row.
-struct Land<'a>(&'a [Option<Ground>]);
+/// The sampled ground, row by row.
+struct HeightSamples<'a>(&'a [Option<ColumnTop>]);
 
-impl Land<'_> {
-    /// The ground at a column and row; `None` where none was felt.
-    fn at(&self, [column, row]: [f64; 2]) -> Option<Ground> {
-        let edge = FEELERS as f64 - 0.5;
+impl HeightSamples<'_> {
+    /// Returns the ground at a column and row; `None` outside.
+    fn at(&self, [column, row]: [f64; 2]) -> Option<ColumnTop> {
+        let edge = SAMPLES_PER_EDGE as f64 - 0.5;
         let within = |v: f64| (-0.5..edge).contains(&v);
         if !(within(column) && within(row)) {
             return None;
         }
-        self.0[row.round() as usize * FEELERS + column.round() as usize]
+        self.0[row.round() as usize * SAMPLES_PER_EDGE + column.round() as usize]
     }
 }
 
-/// Middles of the balls of the best tunnel; empty if the land has no hill for one.
-fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
-    let land = Land(ground);
+/// Returns the centres of the balls of the best tunnel; empty without a suitable hill.
+fn route(ground: &[Option<ColumnTop>]) -> Vec<[f64; 3]> {
+    let land = HeightSamples(ground);
     let mut best = (0.0, None);
     for from in 0..ground.len() {
         for to in 0..ground.len() {
@@ -135,10 +140,11 @@ fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
                 continue;
             }
             let length = DVec2::new(a.x - b.x, a.z - b.z).length();
-            if !LENGTH.contains(&length) {
+            if !LENGTH_VOXELS.contains(&length) {
                 continue;
             }
-            let [ca, cb] = [from, to].map(|i| [(i % FEELERS) as f64, (i / FEELERS) as f64]);
+            let [ca, cb] =
+                [from, to].map(|i| [(i % SAMPLES_PER_EDGE) as f64, (i / SAMPLES_PER_EDGE) as f64]);
             let rating = rate(&land, [a, b], [ca, cb], length);
             if rating > best.0 {
                 best = (rating, Some((a, b)));
@@ -148,9 +154,9 @@ fn route(ground: &[Option<Ground>]) -> Vec<[f64; 3]> {
     best.1.map_or_else(Vec::new, |(a, b)| line(a, b))
 }
 
-/// How well a tunnel from `a` to `b` lies under ground and how much is seen from its
-/// first end; 0 if it does not go through a hill.
-fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) -> f64 {
+/// Rates how well a tunnel from `a` to `b` is covered and how far the view from its first end
+/// reaches; 0 if it does not go through a hill.
+fn rate(land: &HeightSamples, [a, b]: [ColumnTop; 2], [ca, cb]: [[f64; 2]; 2], length: f64) -> f64 {
     const SAMPLES: usize = 8;
     let at = |share: f64| land.at([0, 1].map(|i| ca[i] + (cb[i] - ca[i]) * share));
     let mut cover = 0.0;
@@ -163,14 +169,14 @@ fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) 
         }
         cover += roof.min(24.0) / SAMPLES as f64;
     }
-    // Beyond both ends the hillside falls away, so that they come out into the open.
+    // The hillside must fall away beyond both ends.
     let ahead = 16.0 / length;
     let (Some(before), Some(after)) = (at(-ahead), at(1.0 + ahead)) else { return 0.0 };
     let [drop_a, drop_b] = [a.height - before.height, b.height - after.height];
     if cover < 6.0 || drop_a < 1.5 || drop_b < 1.5 {
         return 0.0;
     }
-    // And the first end looks out over lower land, not over the edge of the world.
+    // The first end should look over lower land, not over the edge of the world.
     let ahead = (1..=OUTLOOK_STEPS).filter(|step| {
         let ground = at(-16.0 * f64::from(*step) / length);
         ground.is_some_and(|ground| ground.height < a.height - 3.0)
@@ -180,15 +186,15 @@ fn rate(land: &Land, [a, b]: [Ground; 2], [ca, cb]: [[f64; 2]; 2], length: f64) 
     0.5 * cover.min(16.0) + drops + 16.0 * outlook - 0.05 * length
 }
 
-/// Balls from one end to the other, in a gentle bend.
-fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
-    // Feet on the ground: the ends lie half in the open.
-    let [a, b] = [a, b].map(|g| DVec3::new(g.x, g.height + 0.55 * RADIUS, g.z));
+/// Returns the centres of the balls from one end to the other, in a gentle bend.
+fn line(a: ColumnTop, b: ColumnTop) -> Vec<[f64; 3]> {
+    // Floor at ground level: the ends are half open.
+    let [a, b] = [a, b].map(|g| DVec3::new(g.x, g.height + 0.55 * RADIUS_VOXELS, g.z));
     let ahead = (b - a).normalize();
     let side = DVec3::new(-ahead.z, 0.0, ahead.x);
-    // On past both ends, until the hillside is left.
-    let [from, to] = [a - ahead * PAST, b + ahead * PAST];
-    let count = (from.distance(to) / STEP).ceil() as usize;
+    // Continue past both ends, out of the hillside.
+    let [from, to] = [a - ahead * CUTTING_VOXELS, b + ahead * CUTTING_VOXELS];
+    let count = (from.distance(to) / SPACING_VOXELS).ceil() as usize;
     let balls = (0..=count).map(|i| {
         let share = i as f64 / count as f64;
         let bend = (share * std::f64::consts::PI).sin().powi(2) * 0.04 * from.distance(to);
@@ -197,7 +203,7 @@ fn line(a: Ground, b: Ground) -> Vec<[f64; 3]> {
     balls.collect()
 }
 
-/// Digs a ball, in voxels; returns how many cells lost ground. Liquids stay.
+/// Digs a ball, in voxels; returns the number of cells that lost ground. Liquids stay.
 pub fn dig_ball(
     grid: &mut VoxelGrid,
     centre: [f64; 3],
@@ -245,7 +251,7 @@ pub fn dig_ball(
     Ok(dug)
 }
 
-/// The six voxels that share a face with `pos`.
+/// Returns the six voxels that share a face with `pos`.
 fn neighbours(pos: VoxelPos) -> impl Iterator<Item = VoxelPos> {
     let steps = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
     steps.into_iter().map(move |step| pos + VoxelPos::from(step))
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_goes_through_the_ridge_and_is_open_all_the_way() -> Outcome<()> {
+    fn a_tunnel_goes_through_the_ridge_and_is_open_all_the_way() -> CliResult<()> {
         let mut grid = ridge();
         let tunnel = dig(&mut grid)?;
         assert!(tunnel.centres.len() > 10 && tunnel.cells > 1000);
@@ -285,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_land_has_no_hill_to_dig_through() -> Outcome<()> {
+    fn flat_land_has_no_hill_to_dig_through() -> CliResult<()> {
         let mut grid = VoxelGrid::new(GridOptions::default());
         assert!(dig(&mut grid)?.centres.is_empty());
         let mut cells = DenseBox::new(Region::new([0; 3], [64, 8, 64]));

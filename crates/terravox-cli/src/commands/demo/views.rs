@@ -1,90 +1,93 @@
-//! What the demo's pictures show: the whole world, the tunnel, and the water (or, in a
-//! world without any, the tunnel's mouth).
+//! Cameras of the demo's pictures: the whole world, the tunnel, and the water (or, in a world
+//! without any, a detail of the land).
 
 use super::tunnel::Tunnel;
 use glam::{DQuat, DVec3};
 use std::ops::Range;
-use terravox_render::{self as render, Camera, FAR, FOV_DEGREES, Ray, Scene};
+use terravox_render::framing;
+use terravox_render::{Camera, FOV_DEGREES, Lens, RAY_REACH_CELLS, Scene, SceneRay, SunPosition};
 
-/// Balls between the camera in the tunnel and the open.
-const WALLS: Range<usize> = 1..5;
+/// Balls of the tunnel between its mouth and the camera.
+const BALLS_INSIDE: Range<usize> = 1..5;
 
-/// How far the camera in the tunnel stands above its line, voxels.
-const EYE: f64 = 1.2;
+/// Height of the camera above the tunnel's axis, voxels.
+const EYE_HEIGHT_VOXELS: f64 = 1.2;
 
-/// How far the camera in the tunnel looks beside that way, degrees.
-const ASIDE: [f64; 3] = [-20.0, 0.0, 20.0];
+/// Yaw of the camera from the tunnel's axis, degrees.
+const YAW_DEGREES: [f64; 3] = [-20.0, 0.0, 20.0];
 
-/// How steeply the camera in the tunnel looks down, fall over run.
-const DOWN: [f64; 3] = [0.0, 0.07, 0.14];
+/// Downward slope of the camera's view, fall over run.
+const DOWN_SLOPES: [f64; 3] = [0.0, 0.07, 0.14];
 
-/// What the camera in the tunnel should see is farther off than this, voxels.
-const FAR_OFF: f64 = 30.0;
+/// Surfaces beyond this distance count as the view out of the tunnel, voxels.
+const OUTSIDE_VOXELS: f64 = 30.0;
 
-/// Opening angle of that camera, degrees.
+/// Vertical field of view of the camera in the tunnel.
 const TUNNEL_FOV_DEGREES: f64 = 66.0;
 
 /// A picture to take.
-pub struct View {
+pub struct DemoPicture {
     /// Name of its step.
     pub step: &'static str,
     /// Name of its file.
     pub file: &'static str,
-    /// Where it is taken from.
+    /// Its camera.
     pub camera: Camera,
-    /// Where the sun stands, if not where it usually does.
-    pub sun: Option<[f64; 2]>,
+    /// Position of the sun; by default over the camera's left shoulder.
+    pub sun: Option<SunPosition>,
 }
 
-/// The three views, in order.
-pub fn views(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<View> {
-    let overview = render::overview(scene, aspect, FOV_DEGREES);
+/// Returns the three pictures, in order.
+pub fn pictures(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<DemoPicture> {
+    let lens = Lens { aspect, fov_degrees: FOV_DEGREES };
+    let overview = framing::overview(scene, lens);
     let overview =
-        View { step: "picture overview", file: "overview.png", camera: overview, sun: None };
-    let tunnel = View {
+        DemoPicture { step: "picture overview", file: "overview.png", camera: overview, sun: None };
+    let tunnel = DemoPicture {
         step: "picture tunnel",
         file: "tunnel.png",
-        camera: in_tunnel(scene, tunnel, aspect),
+        camera: in_tunnel(scene, tunnel, lens),
         sun: None,
     };
-    let shore = render::shore(scene, [aspect, FOV_DEGREES]);
+    let shore = framing::shore(scene, lens);
     let (step, file, camera) = match shore {
         Some(camera) => ("picture water", "water.png", camera),
-        None => ("picture detail", "detail.png", detail(scene, aspect)),
+        None => ("picture detail", "detail.png", detail(scene, lens)),
     };
-    vec![overview, tunnel, View { step, file, camera, sun: None }]
+    vec![overview, tunnel, DemoPicture { step, file, camera, sun: None }]
 }
 
-/// Inside, looking out of the end with the better view; or, where none was dug, at the
-/// land from near.
-fn in_tunnel(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Camera {
+/// Returns a camera in the tunnel that looks out of the end with the better view; without a
+/// tunnel, [`detail`].
+fn in_tunnel(scene: &Scene, tunnel: &Tunnel, lens: Lens) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let forward: Vec<DVec3> = tunnel.centres.iter().map(|&c| DVec3::from(c) / cell).collect();
     let backward: Vec<DVec3> = forward.iter().rev().copied().collect();
     let mut cameras = Vec::new();
     for balls in [forward, backward] {
-        let roofed = |at: &DVec3| {
-            let ray = Ray { origin: *at, direction: DVec3::Y };
-            scene.blocked(&ray, FAR)
+        let has_roof = |at: &DVec3| {
+            let ray = SceneRay { origin: *at, direction: DVec3::Y };
+            scene.is_blocked(&ray, RAY_REACH_CELLS)
         };
-        let Some(mouth) = balls.iter().position(roofed) else { continue };
-        for wall in WALLS {
-            let Some(&middle) = balls.get(mouth + wall) else { continue };
-            let eye = middle + DVec3::Y * (EYE / cell);
+        let Some(mouth) = balls.iter().position(has_roof) else { continue };
+        for ball in BALLS_INSIDE {
+            let Some(&middle) = balls.get(mouth + ball) else { continue };
+            let eye = middle + DVec3::Y * (EYE_HEIGHT_VOXELS / cell);
             let out = (balls[0] - middle).normalize_or(DVec3::X);
-            for (aside, down) in ASIDE.iter().flat_map(|a| DOWN.iter().map(move |d| (*a, *d))) {
+            for (aside, down) in
+                YAW_DEGREES.iter().flat_map(|a| DOWN_SLOPES.iter().map(move |d| (*a, *d)))
+            {
                 let way = DQuat::from_rotation_y(f64::to_radians(aside)) * out;
                 let target = eye + way - DVec3::Y * down;
                 cameras.push(Camera::looking_at(eye, target, TUNNEL_FOV_DEGREES));
             }
         }
     }
-    render::outlook(scene, FAR_OFF / cell, cameras.into_iter(), aspect)
-        .unwrap_or_else(|| detail(scene, aspect))
+    framing::outlook(scene, OUTSIDE_VOXELS / cell, cameras.into_iter(), lens.aspect)
+        .unwrap_or_else(|| detail(scene, lens))
 }
 
-/// The land from near, or the whole if there is no spot to look at.
-fn detail(scene: &Scene, aspect: f64) -> Camera {
-    render::closer(scene, [aspect, FOV_DEGREES])
-        .unwrap_or_else(|| render::overview(scene, aspect, FOV_DEGREES))
+/// Returns a close-up of the land, or an overview without land.
+fn detail(scene: &Scene, lens: Lens) -> Camera {
+    framing::close_up(scene, lens).unwrap_or_else(|| framing::overview(scene, lens))
 }

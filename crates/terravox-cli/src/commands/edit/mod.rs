@@ -1,15 +1,15 @@
 //! `edit`: operations on a world, and undoing them.
 //!
-//! The world is read whole, edited in memory and written at the end, so a wrong operation
-//! leaves the file as it was. The history lies beside the cells in the world file and is
-//! written with them, in one transaction.
+//! The world is read whole, edited in memory and written at the end, so an invalid operation
+//! leaves the file as it was. The history is stored beside the cells in the world file and
+//! written with them in one transaction.
 
 mod words;
 
-use crate::args::Edit;
+use crate::args::EditArgs;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
-use crate::far;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view;
 use crate::report::Report;
 use crate::world::{check_file, check_world_path, store_failure};
 use serde_json::{Map, Value, json};
@@ -22,17 +22,17 @@ use terravox::terrain::Unsaved;
 use terravox::voxel::{MaterialTable, Region, VoxelGrid};
 use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
 
-/// Bytes of history that a world file keeps.
+/// Limit of the history in a world file, bytes.
 const HISTORY_BYTES: usize = 32 << 20;
 
-/// Longest script, bytes.
+/// Limit of a script, bytes.
 const MAX_SCRIPT_BYTES: u64 = 1 << 28;
 
-pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
+pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     check_world_path(&args.world)?;
     check_file(&args.world)?;
     if args.operations.is_empty() && args.script.is_none() && args.undo == 0 && args.redo == 0 {
-        let what = "nothing to do; give an operation, as 'dig ball 10,20,30 r=6', or --undo 1";
+        let what = "nothing to do; give an operation, such as 'dig ball 10,20,30 r=6', or --undo 1";
         return Err(Failure::new(what));
     }
     let store = Store::open(&args.world).map_err(store_failure)?;
@@ -41,7 +41,7 @@ pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
     let mut grid = load(&store, &args.world, console)?;
     let mut history = read_history(&store)?;
     let start = Instant::now();
-    let mut done = Done::default();
+    let mut done = EditSummary::default();
     step_through_history(args, &mut grid, &mut history, &mut done)?;
     apply(&operations, &mut grid, &mut history, &mut done, console)?;
     let edited = start.elapsed();
@@ -61,9 +61,9 @@ pub fn run(args: &Edit, console: &Console) -> Outcome<Report> {
     Ok(report)
 }
 
-/// What was done so far.
+/// What an edit changed.
 #[derive(Default)]
-struct Done {
+struct EditSummary {
     undone: u32,
     redone: u32,
     operations: u64,
@@ -72,7 +72,7 @@ struct Done {
     added: Volume,
 }
 
-fn load(store: &Store, path: &Path, console: &Console) -> Outcome<VoxelGrid> {
+fn load(store: &Store, path: &Path, console: &Console) -> CliResult<VoxelGrid> {
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
     let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
@@ -80,24 +80,25 @@ fn load(store: &Store, path: &Path, console: &Console) -> Outcome<VoxelGrid> {
         None => Ok(loaded.grid),
         Some(first) => {
             let count = loaded.bad.len();
-            let what = format!("{first} ({count} damaged in all); a damaged world is not edited");
+            let what =
+                format!("{first} ({count} damaged parts in all); damaged worlds cannot be edited");
             Err(Failure::of(path, what))
         }
     }
 }
 
-fn read_history(store: &Store) -> Outcome<History> {
+fn read_history(store: &Store) -> CliResult<History> {
     let history = store.history(HISTORY_BYTES).map_err(store_failure)?;
     Ok(history.unwrap_or_else(|| History::new(HISTORY_BYTES)))
 }
 
-/// Writes what changed, and what can be undone with it; nothing if no cell was written.
-fn save(store: &Store, grid: &VoxelGrid, history: &History) -> Outcome<()> {
+/// Writes the changed chunks and the history; nothing if no cell was written.
+fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<()> {
     let chunks = grid.unsaved();
     if chunks.is_empty() {
         return Ok(());
     }
-    let hills = far::grows_from(store).map_err(store_failure)?;
+    let hills = lod_view::generator_of(store).map_err(store_failure)?;
     let unsaved = Unsaved::from(chunks).with_history(history);
     let saved = store.save(&unsaved, |request| match &hills {
         Some(hills) => {
@@ -109,8 +110,8 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> Outcome<()> {
     saved.map(drop).map_err(store_failure)
 }
 
-/// All operations, in voxels, read and understood before any is done.
-fn read_operations(args: &Edit, info: &WorldInfo) -> Outcome<Vec<(String, EditOp)>> {
+/// Parses all operations, in voxels, before any is applied.
+fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<(String, EditOp)>> {
     let mut operations = Vec::new();
     for text in &args.operations {
         let name = format!("operation {text:?}");
@@ -138,30 +139,30 @@ fn read_operations(args: &Edit, info: &WorldInfo) -> Outcome<Vec<(String, EditOp
     Ok(operations)
 }
 
-/// An operation in metres, as JSON.
+/// Parses an operation in metres, as JSON.
 fn from_json(line: &str, info: &WorldInfo) -> Result<EditOp, String> {
     let op: EditOp = serde_json::from_str(line)
         .map_err(|error| format!("{error}; terravox edit --help shows an operation as JSON"))?;
     Ok(in_voxels(&op, info))
 }
 
-/// An operation in metres, in voxels.
+/// Converts an operation from metres to voxels.
 fn in_voxels(op: &EditOp, info: &WorldInfo) -> EditOp {
     let scale = 1.0 / info.voxel_size_m;
     op.scaled(scale, info.origin_m.map(|v| -v * scale))
 }
 
 fn step_through_history(
-    args: &Edit,
+    args: &EditArgs,
     grid: &mut VoxelGrid,
     history: &mut History,
-    done: &mut Done,
-) -> Outcome<()> {
+    done: &mut EditSummary,
+) -> CliResult<()> {
     let stats = history.stats();
     for (asked, there, what) in [(args.undo, stats.undo, "undo"), (args.redo, stats.redo, "redo")] {
         if asked as usize > there {
             let all = if there == 1 { "1 operation".into() } else { format!("{there} operations") };
-            let what = format!("--{what} {asked}: {all} to {what}");
+            let what = format!("--{what} {asked}: there are only {all} to {what}");
             return Err(Failure::of(&args.world, what));
         }
     }
@@ -181,9 +182,9 @@ fn apply(
     operations: &[(String, EditOp)],
     grid: &mut VoxelGrid,
     history: &mut History,
-    done: &mut Done,
+    done: &mut EditSummary,
     console: &Console,
-) -> Outcome<()> {
+) -> CliResult<()> {
     let mut editor = Editor::default();
     let bar = console.bar("editing", operations.len());
     for (name, op) in operations {
@@ -198,7 +199,7 @@ fn apply(
     Ok(())
 }
 
-impl Done {
+impl EditSummary {
     fn add_to(&self, info: &WorldInfo, materials: &MaterialTable, report: &mut Report) {
         for (key, label, count) in
             [("undone", "undone", self.undone), ("redone", "redone", self.redone)]

@@ -1,4 +1,4 @@
-//! Operations as people type them: `dig ball 10,20,30 r=6`.
+//! Parsing operations of the command line: `dig ball 10,20,30 r=6`.
 
 use super::in_voxels;
 use std::collections::BTreeMap;
@@ -6,23 +6,23 @@ use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, NO
 use terravox::voxel::{MaterialTable, WATER};
 use terravox_store::WorldInfo;
 
-/// The shapes, for messages.
+/// Names of the shapes, for messages.
 const SHAPES: [&str; 6] = ["ball", "block", "cylinder", "wedge", "capsule", "path"];
 
-/// What can be done, for messages.
-const VERBS: &str = "dig fill paint replace smooth flatten grow erode roughen flood drain copy";
+/// Names of the actions, for messages.
+const ACTIONS: &str = "dig fill paint replace smooth flatten grow erode roughen flood drain copy";
 
-/// Words, and what was said as `key=value`. Both are taken away as they are used, so that
-/// what is left was not understood.
+/// The words and `key=value` options of an operation. They are removed as they are parsed, so
+/// that leftovers are errors.
 struct Words<'a> {
     words: Vec<&'a str>,
     keys: BTreeMap<&'a str, &'a str>,
 }
 
-/// An operation in the voxels of a world.
+/// Parses an operation; returns it in voxels of a world.
 pub fn parse(text: &str, info: &WorldInfo) -> Result<EditOp, String> {
     let mut words = Words::new(text)?;
-    let op = match words.next("what to do")? {
+    let op = match words.next("an action")? {
         "copy" => copy(&mut words, info)?,
         verb => in_voxels(&EditOp::Brush(brush_op(verb, &mut words, &info.materials)?), info),
     };
@@ -57,12 +57,12 @@ fn brush_op(
 
 fn action(verb: &str, words: &mut Words<'_>, materials: &MaterialTable) -> Result<Action, String> {
     let named = |words: &mut Words<'_>| material(words.next("a material")?, materials);
-    // Where a material may be left out, the shape comes next.
+    // Without a material, the next word is a shape.
     let maybe = |words: &mut Words<'_>| match words.words.last() {
         Some(word) if SHAPES.contains(word) => Ok(None),
         _ => material(words.next("a material or a shape")?, materials).map(Some),
     };
-    let amount = |words: &mut Words<'_>| number(words.next("how far, in metres")?);
+    let amount = |words: &mut Words<'_>| number(words.next("a distance in metres")?);
     Ok(match verb {
         "dig" => Action::Dig,
         "fill" => Action::Fill { material: named(words)? },
@@ -82,7 +82,7 @@ fn action(verb: &str, words: &mut Words<'_>, materials: &MaterialTable) -> Resul
         },
         "flood" => Action::Flood { material: maybe(words)?.unwrap_or(WATER) },
         "drain" => Action::Drain,
-        _ => return Err(format!("{verb:?} is no operation; there are: {VERBS}")),
+        _ => return Err(format!("unknown action {verb:?}; there are: {ACTIONS}")),
     })
 }
 
@@ -113,12 +113,12 @@ fn brush(shape: &str, words: &mut Words<'_>) -> Result<Brush, String> {
         }
         _ => {
             let known = SHAPES.join(" ");
-            return Err(format!("{shape:?} is no shape; there are: {known}"));
+            return Err(format!("unknown shape {shape:?}; there are: {known}"));
         }
     })
 }
 
-/// Degrees about y as a quaternion.
+/// Returns the turn about y as a quaternion.
 fn turn(words: &mut Words<'_>) -> Result<[f64; 4], String> {
     let Some(degrees) = words.optional("turn", number)? else { return Ok(NO_TURN) };
     let half = degrees.to_radians() / 2.0;
@@ -138,7 +138,7 @@ fn centre_of(brush: &Brush) -> Option<[f64; 3]> {
 
 fn copy(words: &mut Words<'_>, info: &WorldInfo) -> Result<EditOp, String> {
     let voxel = |p: [f64; 3]| {
-        // The casts saturate, and what is beyond the limits is refused.
+        // The casts saturate; positions beyond the limits are refused later.
         [0, 1, 2].map(|i| ((p[i] - info.origin_m[i]) / info.voxel_size_m).floor() as i32)
     };
     let [a, b] = [voxel(words.point()?), voxel(words.point()?)];
@@ -162,12 +162,12 @@ impl<'a> Words<'a> {
                 None => words.words.push(word),
                 Some((key, value)) => {
                     if words.keys.insert(key, value).is_some() {
-                        return Err(format!("{key}= is there twice"));
+                        return Err(format!("{key}= is given twice"));
                     }
                 }
             }
         }
-        // Taken from the end.
+        // Popped from the end.
         words.words.reverse();
         Ok(words)
     }
@@ -200,10 +200,10 @@ impl<'a> Words<'a> {
 
     fn check_empty(&self) -> Result<(), String> {
         if let Some(word) = self.words.last() {
-            return Err(format!("{word:?} is not understood here"));
+            return Err(format!("unexpected {word:?}"));
         }
         match self.keys.keys().next() {
-            Some(key) => Err(format!("{key}= means nothing here")),
+            Some(key) => Err(format!("{key}= does not apply here")),
             None => Ok(()),
         }
     }
@@ -215,12 +215,12 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 fn whole<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "not a whole number".to_owned())
+    text.parse().map_err(|_| "not an integer".to_owned())
 }
 
 fn triple(text: &str) -> Result<[f64; 3], String> {
     let values: Result<Vec<f64>, String> = text.split(',').map(number).collect();
-    values?.try_into().map_err(|_| "give 3 numbers with commas between".to_owned())
+    values?.try_into().map_err(|_| "give 3 numbers separated by commas".to_owned())
 }
 
 fn range(text: &str) -> Result<[f64; 2], String> {
@@ -234,7 +234,7 @@ fn quarter_turns(text: &str) -> Result<u8, String> {
         "90" => Ok(1),
         "180" => Ok(2),
         "270" => Ok(3),
-        _ => Err("copies are turned by 90, 180 or 270 degrees".to_owned()),
+        _ => Err("give 0, 90, 180 or 270".to_owned()),
     }
 }
 
@@ -245,7 +245,7 @@ fn axes(text: &str) -> Result<[bool; 3], String> {
             "x" => mirror[0] = true,
             "y" => mirror[1] = true,
             "z" => mirror[2] = true,
-            _ => return Err("give x, y, z, with commas between".to_owned()),
+            _ => return Err("give x, y or z, separated by commas".to_owned()),
         }
     }
     Ok(mirror)
@@ -264,7 +264,7 @@ fn material(name: &str, materials: &MaterialTable) -> Result<u8, String> {
     materials.find(name).ok_or_else(|| {
         let known = materials.materials().iter().map(|m| m.name.as_str());
         let known = known.collect::<Vec<_>>().join(", ");
-        format!("no material {name:?}; there are: {known}")
+        format!("unknown material {name:?}; there are: {known}")
     })
 }
 
@@ -296,20 +296,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_are_named() {
         for (text, words) in [
-            ("", "what to do"),
-            ("explode ball 0,0,0 r=3", "no operation"),
+            ("", "an action"),
+            ("explode ball 0,0,0 r=3", "unknown action"),
             ("dig", "a shape"),
-            ("dig cube 0,0,0 r=3", "no shape"),
+            ("dig cube 0,0,0 r=3", "unknown shape"),
             ("dig ball 0,0 r=3", "3 numbers"),
             ("dig ball 0,0,0", "r= is missing"),
             ("dig ball 0,0,0 r=wide", "r=wide"),
             ("dig ball 0,0,0 r=3 r=4", "twice"),
-            ("dig ball 0,0,0 r=3 h=4", "h= means nothing"),
+            ("dig ball 0,0,0 r=3 h=4", "h= does not apply"),
             ("dig ball 0,0,0 r=3 deep", "\"deep\""),
             ("fill Cheese ball 0,0,0 r=3", "there are: Air"),
-            ("paint ball 0,0,0 r=3", "no material"),
+            ("paint ball 0,0,0 r=3", "unknown material"),
             ("smooth ball 0,0,0 r=3 slope=1", "LOW..HIGH"),
             ("copy 0,0,0 1,1,1", "to= is missing"),
             ("copy 0,0,0 1,1,1 to=0,0,0 turn=45", "90"),

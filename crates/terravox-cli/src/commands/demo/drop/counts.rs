@@ -1,25 +1,25 @@
-//! How the bodies are: resting, floating, sunk, or where none should be.
+//! The states of the bodies: resting, floating, sunk, or where none should be.
 
-use super::site::feel;
-use super::{Body, Drop};
+use super::site::probe;
+use super::{Drop, DroppedBody};
 use crate::report::{Report, grouped};
 use glam::DVec3;
 use rapier3d::prelude::ColliderHandle;
 use serde_json::json;
 use terravox::collide::{Collider, Filter, Ray};
 
-/// What moves slower counts as calm, metres and radians a second.
-const CALM: [f32; 2] = [0.1, 0.2];
+/// Slower bodies are calm: metres and radians per second.
+const CALM_SPEEDS: [f32; 2] = [0.1, 0.2];
 
-/// Nearer to the surface than this nothing counts as below ground, voxels.
-const BELOW: f64 = 0.25;
+/// Bodies are below ground only deeper than this.
+const BELOW_DEPTH_VOXELS: f64 = 0.25;
 
-/// How a body is.
+/// The state of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Calm on ground, or on others.
+pub enum BodyState {
+    /// Calm on ground or on other bodies.
     Resting,
-    /// Partly under water, and not held up by ground.
+    /// Partly under water, not supported by ground.
     Floating,
     /// Wholly under water.
     Sunk,
@@ -27,80 +27,81 @@ pub enum State {
     Moving,
     /// Off the edge of the world.
     Lost,
-    /// Its middle is in the ground.
+    /// Its centre is in the ground.
     Below,
     /// Its position is not finite.
     NotANumber,
 }
 
-/// How many bodies are how in the end.
+/// Numbers of bodies by their state at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct BodyCounts {
     /// All.
     pub bodies: usize,
-    /// Calm, wherever they are.
+    /// Calm, anywhere.
     pub calm: usize,
-    /// Calm on ground, or on others.
+    /// Calm on ground or on other bodies.
     pub resting: usize,
-    /// Partly under water, and not held up by ground.
+    /// Partly under water, not supported by ground.
     pub floating: usize,
     /// Wholly under water.
     pub sunk: usize,
-    /// On their way over land, or through the air.
+    /// Moving over land or through the air.
     pub moving: usize,
     /// Off the edge of the world.
     pub lost: usize,
-    /// With their middle in the ground.
+    /// With their centre in the ground.
     pub below: usize,
-    /// Those with a non-finite position.
+    /// With a non-finite position.
     pub not_a_number: usize,
     /// A metre or more lower than before the dig.
     pub fell: usize,
 }
 
 impl Drop {
-    /// How all bodies are in the end; `fell` says which fell after the dig.
-    pub fn count(&mut self, fell: &[bool]) -> Counts {
-        let mut counts = Counts {
+    /// Counts all bodies; `fell` tells which fell after the dig.
+    pub fn count(&mut self, fell: &[bool]) -> BodyCounts {
+        let mut counts = BodyCounts {
             bodies: self.bodies.len(),
             calm: self.bodies.iter().filter(|body| self.is_calm(body)).count(),
             fell: fell.iter().filter(|&&fell| fell).count(),
-            ..Counts::default()
+            ..BodyCounts::default()
         };
         for state in self.states() {
             *match state {
-                State::Resting => &mut counts.resting,
-                State::Floating => &mut counts.floating,
-                State::Sunk => &mut counts.sunk,
-                State::Moving => &mut counts.moving,
-                State::Lost => &mut counts.lost,
-                State::Below => &mut counts.below,
-                State::NotANumber => &mut counts.not_a_number,
+                BodyState::Resting => &mut counts.resting,
+                BodyState::Floating => &mut counts.floating,
+                BodyState::Sunk => &mut counts.sunk,
+                BodyState::Moving => &mut counts.moving,
+                BodyState::Lost => &mut counts.lost,
+                BodyState::Below => &mut counts.below,
+                BodyState::NotANumber => &mut counts.not_a_number,
             } += 1;
         }
         counts
     }
 
-    /// How every body is, by number.
-    pub fn states(&mut self) -> Vec<State> {
+    /// Returns the states of all bodies.
+    pub fn states(&mut self) -> Vec<BodyState> {
         let bodies = self.bodies.clone();
         bodies.iter().map(|body| self.state(body)).collect()
     }
 
-    /// Whether a body sleeps, hardly moves or is given up.
-    pub fn is_calm(&self, body: &Body) -> bool {
+    /// Returns whether a body sleeps, hardly moves or is disabled.
+    pub fn is_calm(&self, body: &DroppedBody) -> bool {
         let body = &self.world.bodies[body.handle];
-        let slow = body.linvel().length() < CALM[0] && body.angvel().length() < CALM[1];
+        let slow =
+            body.linvel().length() < CALM_SPEEDS[0] && body.angvel().length() < CALM_SPEEDS[1];
         slow || body.is_sleeping() || !body.is_enabled()
     }
 
-    fn state(&mut self, body: &Body) -> State {
+    fn state(&mut self, body: &DroppedBody) -> BodyState {
         let at = self.place(body);
         if !at.is_finite() {
-            return State::NotANumber;
+            return BodyState::NotANumber;
         }
         if !self.world.bodies[body.handle].is_enabled() {
-            return State::Lost;
+            return BodyState::Lost;
         }
         let box_m = self.world.colliders[body.collider].compute_aabb();
         let placement = self.terrain.placement();
@@ -108,19 +109,21 @@ impl Drop {
             .map(|v| placement.voxel_from_world(v.to_array().map(f64::from))[1]);
         let ground = self.terrain.collider();
         if is_below(ground, at) {
-            return State::Below;
+            return BodyState::Below;
         }
-        let felt = feel(ground, self.bounds, [at.x, at.z]);
-        let water = felt.filter(|felt| felt.depth > 0.0).map(|felt| felt.point.y);
+        let probe = probe(ground, self.bounds, [at.x, at.z]);
+        let water = probe.filter(|probe| probe.depth > 0.0).map(|probe| probe.point.y);
         match water {
-            Some(level) if high < level => State::Sunk,
-            Some(level) if low < level && !self.touches_ground(body.collider) => State::Floating,
-            _ if self.is_calm(body) => State::Resting,
-            _ => State::Moving,
+            Some(level) if high < level => BodyState::Sunk,
+            Some(level) if low < level && !self.touches_ground(body.collider) => {
+                BodyState::Floating
+            }
+            _ if self.is_calm(body) => BodyState::Resting,
+            _ => BodyState::Moving,
         }
     }
 
-    /// Whether ground, which belongs to no body, holds a body's collider.
+    /// Returns whether a collider touches the ground, whose colliders have no body.
     fn touches_ground(&self, collider: ColliderHandle) -> bool {
         self.world.contact_pairs_with(collider).any(|pair| {
             let other = if pair.collider1 == collider { pair.collider2 } else { pair.collider1 };
@@ -130,8 +133,8 @@ impl Drop {
     }
 }
 
-/// Whether a point is in the ground: the surface is closed, so rays out of it cross it an
-/// odd number of times. Three of them, as one may run through an edge.
+/// Returns whether a point is in the ground: the surface is closed, so rays from inside cross it
+/// an odd number of times. Three rays vote, as one may hit an edge.
 fn is_below(ground: &Collider, at: DVec3) -> bool {
     let mut hits = Vec::new();
     let directions = [[0.0, 1.0, 0.0], [0.31, 1.0, 0.17], [-0.23, 1.0, 0.29]];
@@ -139,13 +142,13 @@ fn is_below(ground: &Collider, at: DVec3) -> bool {
         ground.ray_all(&Ray::new(at, direction, 1e4), &Filter::SOLID, &mut hits);
         hits.len() % 2 == 1
     });
-    odd && ground.closest_point(at, BELOW, &Filter::SOLID).found.is_none()
+    odd && ground.closest_point(at, BELOW_DEPTH_VOXELS, &Filter::SOLID).found.is_none()
 }
 
-impl Counts {
-    /// Adds a line for people, and all for machines.
+impl BodyCounts {
+    /// Adds the counts to a report.
     pub fn add_to(&self, steps: usize, report: &mut Report) {
-        let Counts { bodies, calm, resting, floating, sunk, moving, fell, .. } = *self;
+        let BodyCounts { bodies, calm, resting, floating, sunk, moving, fell, .. } = *self;
         let [bodies, calm, resting, floating, sunk, moving, fell] =
             [bodies, calm, resting, floating, sunk, moving, fell].map(|n| grouped(n as u64));
         let mut text = format!(

@@ -1,11 +1,11 @@
-//! The five kinds of bodies: their shapes for Rapier, and the same for pictures.
+//! The five kinds of bodies: their shapes for Rapier and for pictures.
 
 use glam::DVec3;
 use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{
     CoefficientCombineRule, Collider, ColliderBuilder, Pose, Shape, SharedShape, Vector,
 };
-use terravox_render::Form;
+use terravox_render::SolidShape;
 
 /// Kinds of bodies: balls, boxes, capsules, hulls and jacks, which are five boxes each.
 pub const KINDS: [&str; 5] = ["ball", "box", "capsule", "hull", "jack"];
@@ -17,13 +17,13 @@ pub const DENSITIES: [f32; 5] = [240.0, 520.0, 900.0, 1700.0, 2600.0];
 const COLOURS: [[u8; 3]; 5] =
     [[228, 46, 34], [250, 196, 20], [240, 240, 236], [150, 60, 220], [255, 118, 170]];
 
-/// How hard bodies grip: as rubber, so that they come to rest on hillsides.
+/// Friction of rubber, so that bodies come to rest on hillsides.
 const FRICTION: f32 = 1.0;
 
 /// Corners of a hull.
 const CORNERS: usize = 12;
 
-/// The body of a number: kinds in turn, then densities, then sizes.
+/// Returns the collider of a body: kinds in turn, then densities, then sizes.
 pub fn collider(number: usize) -> Option<Collider> {
     let size = 0.7 + 0.5 * noise(number, 0);
     let builder = match kind_of(number) {
@@ -37,27 +37,27 @@ pub fn collider(number: usize) -> Option<Collider> {
         _ => jack(size),
     };
     let builder = builder.density(density_of(number)).friction(FRICTION);
-    // Grip is the body's, whatever the ground: grass alone would let boxes slide.
+    // The body's friction counts: on grass boxes would slide.
     Some(builder.friction_combine_rule(CoefficientCombineRule::Max).build())
 }
 
-/// Which of the [`KINDS`] a body is.
+/// Returns the index of a body in [`KINDS`].
 pub fn kind_of(number: usize) -> usize {
     number % KINDS.len()
 }
 
-/// Kilograms per cubic metre of a body.
+/// Returns the density of a body, kilograms per cubic metre.
 pub fn density_of(number: usize) -> f32 {
     DENSITIES[number / KINDS.len() % DENSITIES.len()]
 }
 
-/// The colour of a body: its kind's, the darker the denser.
+/// Returns the colour of a body: its kind's, darker for denser bodies.
 pub fn colour_of(number: usize) -> [u8; 3] {
     let shade = 1.0 - 0.17 * (density_of(number) - DENSITIES[0]) / 1000.0;
     COLOURS[kind_of(number)].map(|v| (f32::from(v) * shade) as u8)
 }
 
-/// Points about a ball, none of them far from where an even spread would have it.
+/// Returns points around a ball, evenly spread at random radii.
 fn hull(number: usize, size: f32) -> Vec<Vector> {
     let point = |i: usize| {
         let y = 1.0 - (2.0 * i as f32 + 1.0) / CORNERS as f32;
@@ -69,7 +69,7 @@ fn hull(number: usize, size: f32) -> Vec<Vector> {
     (0..CORNERS).map(point).collect()
 }
 
-/// A beam with four stubs: six arms, none in another, so that volumes are true.
+/// Returns a beam with four stubs: six arms that do not overlap, so that volumes are exact.
 fn jack(size: f32) -> ColliderBuilder {
     let (half, arm) = (0.3 * size, 0.45 * size);
     let mut parts = vec![(Pose::IDENTITY, SharedShape::cuboid(half + 2.0 * arm, half, half))];
@@ -82,7 +82,7 @@ fn jack(size: f32) -> ColliderBuilder {
     ColliderBuilder::compound(parts)
 }
 
-/// A number from 0 to 1 for a body and a purpose.
+/// Returns a number from 0 to 1 for a body and a purpose.
 pub fn noise(number: usize, purpose: u64) -> f32 {
     let mut h = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         ^ purpose.wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
@@ -91,16 +91,22 @@ pub fn noise(number: usize, purpose: u64) -> f32 {
     (h >> 40) as f32 / (1 << 24) as f32
 }
 
-/// Adds the forms of a shape at a place, metres; `place` says where its points are drawn.
-pub fn forms(shape: &dyn Shape, at: Pose, place: &dyn Fn(Vector) -> DVec3, forms: &mut Vec<Form>) {
+/// Appends the picture's shapes for a collider shape at a pose in metres; `place` converts
+/// metres to the picture's cells.
+pub fn add_solid_shapes(
+    shape: &dyn Shape,
+    at: Pose,
+    place: &dyn Fn(Vector) -> DVec3,
+    out: &mut Vec<SolidShape>,
+) {
     let put = |point: Vector| place(at * point);
-    // Placing keeps angles, so one length tells how it scales.
+    // `place` is a uniform scale and a translation.
     let scaled = |length: f32| place(Vector::X * length).distance(place(Vector::ZERO));
     match shape.as_typed_shape() {
         TypedShape::Ball(ball) => {
-            forms.push(Form::Ball { centre: put(Vector::ZERO), radius: scaled(ball.radius) });
+            out.push(SolidShape::Ball { centre: put(Vector::ZERO), radius: scaled(ball.radius) });
         }
-        TypedShape::Capsule(capsule) => forms.push(Form::Capsule {
+        TypedShape::Capsule(capsule) => out.push(SolidShape::Capsule {
             ends: [capsule.segment.a, capsule.segment.b].map(put),
             radius: scaled(capsule.radius),
         }),
@@ -108,14 +114,14 @@ pub fn forms(shape: &dyn Shape, at: Pose, place: &dyn Fn(Vector) -> DVec3, forms
             let side = |i: usize, axis: usize| if i >> axis & 1 == 0 { -1.0 } else { 1.0 };
             let corner =
                 |i: usize| Vector::from([0, 1, 2].map(|a| side(i, a))) * cuboid.half_extents;
-            forms.push(Form::Hull((0..8).map(|i| put(corner(i))).collect()));
+            out.push(SolidShape::Hull((0..8).map(|i| put(corner(i))).collect()));
         }
         TypedShape::ConvexPolyhedron(hull) => {
-            forms.push(Form::Hull(hull.points().iter().map(|&point| put(point)).collect()));
+            out.push(SolidShape::Hull(hull.points().iter().map(|&point| put(point)).collect()));
         }
         TypedShape::Compound(compound) => {
             for (pose, part) in compound.shapes() {
-                self::forms(part.as_ref(), at * *pose, place, forms);
+                add_solid_shapes(part.as_ref(), at * *pose, place, out);
             }
         }
         _ => {}

@@ -1,11 +1,11 @@
-//! The drop in three pictures from one place: in the air, settled, and after the dig.
+//! The drop in three pictures from one camera: in the air, settled, and after the dig.
 
-use super::super::views::View;
-use super::super::{Taken, Times, save};
-use super::{Counts, drop_bodies};
-use crate::args::Demo;
+use super::super::views::DemoPicture;
+use super::super::{PictureReport, StepTimes, save};
+use super::{BodyCounts, drop_bodies};
+use crate::args::DemoArgs;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use crate::world::World;
 use terravox::mesh::shade::UNSET;
@@ -19,18 +19,18 @@ const PICTURES: [(&str, &str); 3] = [
     ("picture drop 3", "drop-3-dug.png"),
 ];
 
-/// How high the sun stands: so high that it shines into the pit.
-const SUN_DEGREES: f64 = 54.0;
+/// Elevation of the sun: high enough to shine into the pit.
+const SUN_ELEVATION_DEGREES: f64 = 54.0;
 
-/// How the bodies are in the end.
-pub struct End {
-    counts: Counts,
+/// The end of the drop.
+pub struct DropSummary {
+    counts: BodyCounts,
     /// Steps made.
     steps: usize,
 }
 
-/// Drops bodies into a grid, a copy of the world that the scene shows, and adds pictures to
-/// those taken; `None` if there is no place or nothing to drop.
+/// Drops bodies into a grid, a copy of the world in the scene, and appends the pictures; `None`
+/// if there is no suitable place or nothing to drop.
 ///
 /// # Errors
 /// If a chunk is not held at mip 0, or a picture cannot be written.
@@ -38,11 +38,11 @@ pub fn show(
     grid: VoxelGrid,
     world: &World,
     mut before: Scene,
-    mut taken: Vec<Taken>,
-    args: &Demo,
+    mut taken: Vec<PictureReport>,
+    args: &DemoArgs,
     console: &Console,
-    times: &mut Times,
-) -> Outcome<(Option<End>, Vec<Taken>)> {
+    times: &mut StepTimes,
+) -> CliResult<(Option<DropSummary>, Vec<PictureReport>)> {
     if args.bodies == 0 {
         return Ok((None, taken));
     }
@@ -56,13 +56,13 @@ pub fn show(
     for (i, (step, file)) in PICTURES.into_iter().enumerate() {
         let scene = if i < 2 { &mut before } else { &mut after };
         scene.set_solids(&dropped.moments[i].at_mip(mip).solids);
-        let view = View { step, file, camera, sun: Some(camera.sun(SUN_DEGREES)) };
+        let view = DemoPicture { step, file, camera, sun: Some(camera.sun(SUN_ELEVATION_DEGREES)) };
         taken.push(save(world, scene, &view, args, console, times)?);
     }
-    Ok((Some(End { counts: dropped.counts, steps: dropped.steps }), taken))
+    Ok((Some(DropSummary { counts: dropped.counts, steps: dropped.steps }), taken))
 }
 
-impl End {
+impl DropSummary {
     /// Adds the counts.
     pub fn add_to(&self, report: &mut Report) {
         self.counts.add_to(self.steps, report);

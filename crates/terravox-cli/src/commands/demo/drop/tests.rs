@@ -1,4 +1,4 @@
-//! Few bodies on a small shore.
+//! A few bodies on a small shore.
 
 use super::*;
 use crate::console::Console;
@@ -28,13 +28,13 @@ fn shore() -> VoxelGrid {
     grid
 }
 
-fn dropped(count: usize) -> Outcome<Dropped> {
+fn dropped(count: usize) -> CliResult<DropResult> {
     let dropped = drop_bodies(shore(), count, &Console::new(true))?;
-    dropped.ok_or_else(|| Failure::new("there is a place on the shore"))
+    dropped.ok_or_else(|| Failure::new("the shore has a suitable place"))
 }
 
 #[test]
-fn bodies_settle_float_sink_and_fall_and_none_is_lost() -> Outcome<()> {
+fn bodies_settle_float_sink_and_fall_and_none_is_lost() -> CliResult<()> {
     let dropped = dropped(40)?;
     let counts = dropped.counts;
     let parts = counts.resting + counts.floating + counts.sunk + counts.moving;
@@ -47,7 +47,7 @@ fn bodies_settle_float_sink_and_fall_and_none_is_lost() -> Outcome<()> {
 }
 
 #[test]
-fn what_floats_is_light_and_what_sank_is_heavy() -> Outcome<()> {
+fn light_bodies_float_and_heavy_ones_sink() -> CliResult<()> {
     let grid = shore();
     let bounds = grid.bounds();
     let mut drop = Drop::new(Terrain::from_grid(grid, Placement::default()), bounds);
@@ -59,16 +59,16 @@ fn what_floats_is_light_and_what_sank_is_heavy() -> Outcome<()> {
         let kind = kinds::KINDS[kinds::kind_of(number)];
         match kinds::density_of(number) {
             light if light < 950.0 => {
-                assert_eq!(*state, counts::State::Floating, "{kind} of {light}")
+                assert_eq!(*state, counts::BodyState::Floating, "{kind} of {light}")
             }
-            heavy => assert_eq!(*state, counts::State::Sunk, "{kind} of {heavy}"),
+            heavy => assert_eq!(*state, counts::BodyState::Sunk, "{kind} of {heavy}"),
         }
     }
     Ok(())
 }
 
 #[test]
-fn the_same_drop_ends_the_same() -> Outcome<()> {
+fn the_same_drop_ends_the_same() -> CliResult<()> {
     let [a, b] = [dropped(10)?, dropped(10)?];
     assert_eq!(a.steps, b.steps);
     assert_eq!(a.counts, b.counts);
@@ -81,7 +81,7 @@ fn the_same_drop_ends_the_same() -> Outcome<()> {
 }
 
 #[test]
-fn a_world_without_ground_has_no_place() -> Outcome<()> {
+fn a_world_without_ground_has_no_place() -> CliResult<()> {
     let empty = VoxelGrid::new(GridOptions::default());
     assert!(drop_bodies(empty, 5, &Console::new(true))?.is_none());
     Ok(())

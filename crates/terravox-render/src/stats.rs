@@ -1,21 +1,21 @@
-//! How many rays a picture took, and how long.
+//! Cost of a picture: rays and time.
 
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// Rays by what they were for.
+/// Rays by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RayCounts {
     /// From the eye.
     pub primary: u64,
-    /// From what they met towards the sun.
+    /// From surfaces towards the sun.
     pub shadow: u64,
-    /// Mirrored by water, and into it.
+    /// Reflected and refracted by water.
     pub water: u64,
 }
 
 impl RayCounts {
-    /// All of them.
+    /// Returns the number of rays of all kinds.
     pub fn total(&self) -> u64 {
         self.primary + self.shadow + self.water
     }
@@ -29,18 +29,17 @@ impl AddAssign for RayCounts {
     }
 }
 
-/// What a picture took.
+/// The cost of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenderStats {
     /// Rays of all threads.
     pub rays: RayCounts,
-    /// Time that the threads were at work on a core, together: casting, meshing what is
-    /// met first, and shading.
+    /// CPU time of all threads: casting, meshing blocks that are hit first, shading.
     pub cpu: Duration,
 }
 
 impl RenderStats {
-    /// Rays a second and core; 0 if there was nothing to do.
+    /// Returns rays per second and core; 0 if no time was spent.
     pub fn rays_per_second(&self) -> f64 {
         let seconds = self.cpu.as_secs_f64();
         if seconds > 0.0 { self.rays.total() as f64 / seconds } else { 0.0 }

@@ -1,0 +1,378 @@
+//! The command line: commands and their arguments.
+
+mod groups;
+mod values;
+
+pub use groups::{
+    ClusterArgs, ColliderLayer, HeightmapArgs, LevelArgs, OnOff, ReadArgs, SurfaceChoice,
+    TriangleArgs, UpChoice, ViewArgs,
+};
+pub use values::MorphChoice;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::PathBuf;
+use values::{pixels, positive, triple};
+
+/// Smooth, editable voxel terrain: generate, import, edit, mesh and render worlds
+#[derive(Debug, Parser)]
+#[command(name = "terravox", version, max_term_width = 100)]
+#[command(after_help = "Start here:\n  terravox demo\n\n\
+    A Roblox place to a picture and a model:\n  \
+    terravox import place.rbxl world.tvx\n  \
+    terravox render world.tvx world.png\n  \
+    terravox export world.tvx world.glb\n\n\
+    Errors are one line on standard error, with exit code 2. With --json there is exactly one\n\
+    JSON object on standard output, on success and on failure: the report, or\n  \
+    {\"command\":\"mesh\",\"error\":\"w.tvx: …\",\"exit_code\":2,\"file\":\"w.tvx\"}")]
+pub struct Cli {
+    /// Print the report, or the error, as one JSON object on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The command to run
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl Cli {
+    /// Parses the arguments of the process.
+    ///
+    /// # Errors
+    /// If they are invalid, or ask for help.
+    pub fn from_process() -> Result<Cli, clap::Error> {
+        Cli::from_arg_matches(&Cli::command_line().try_get_matches()?)
+    }
+
+    /// Negative numbers are parsed as values, not as options, so that messages name them.
+    fn command_line() -> clap::Command {
+        let number = |arg: clap::Arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        Cli::command().mut_subcommands(|command| command.mut_args(number))
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Generate or import a world, dig a tunnel, save, reopen, mesh, take pictures; without a
+    /// file also of hills to the horizon
+    #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl")]
+    Demo(DemoArgs),
+    /// Generate a world of hills, caves and lakes
+    #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512")]
+    Generate(GenerateArgs),
+    /// Import a Roblox place or a heightmap
+    #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
+        terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
+    Import(ImportArgs),
+    /// Dig, fill, paint, smooth, copy; undo and redo
+    #[command(after_help = EDIT_HELP)]
+    Edit(EditArgs),
+    /// Write a world in a format of another program, chosen by the extension
+    #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
+        terravox export world.tvx world.obj --up z\n\n\
+        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .glb (glTF), .obj")]
+    Export(ExportArgs),
+    /// Print the contents of a world, or of a file that can be imported
+    #[command(after_help = "Example:\n  terravox info world.tvx\n  \
+        terravox info place.rbxl --json")]
+    Info(InfoArgs),
+    /// Write the surface of a world as triangles, to .glb or .obj
+    #[command(after_help = "Example:\n  terravox mesh world.tvx world.glb\n  \
+        terravox mesh world.tvx far.glb --mip 2\n  \
+        terravox mesh world.tvx baked.glb --octree --error 0.1")]
+    Mesh(MeshArgs),
+    /// Write the view from a point as .glb, fine nearby and coarse far away
+    #[command(after_help = "Example:\n  \
+        terravox lod world.tvx --camera 0,60,0 --out view.glb\n  \
+        terravox lod hills:7 --camera 0,90,0 --distance 2000 --colours --out rings.glb\n\n\
+        hills:SEED is the endless world of hills of that seed, without a file.")]
+    Lod(LodArgs),
+    /// Print the first surface that a ray hits
+    #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
+        terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
+        A ray without a hit is no error: the exit code is 0.")]
+    Raycast(RaycastArgs),
+    /// Take a picture of a world; needs no graphics card
+    #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
+        terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
+        terravox render hills:7 hills.png\n  \
+        terravox render world.tvx far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
+    Render(RenderArgs),
+}
+
+impl Command {
+    /// Returns the name of the command on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Demo(_) => "demo",
+            Command::Generate(_) => "generate",
+            Command::Import(_) => "import",
+            Command::Edit(_) => "edit",
+            Command::Export(_) => "export",
+            Command::Info(_) => "info",
+            Command::Mesh(_) => "mesh",
+            Command::Lod(_) => "lod",
+            Command::Raycast(_) => "raycast",
+            Command::Render(_) => "render",
+        }
+    }
+
+    /// Returns the name of a command if a word is one.
+    pub fn known(word: &str) -> Option<&'static str> {
+        const NAMES: [&str; 10] = [
+            "demo", "generate", "import", "edit", "export", "info", "mesh", "lod", "raycast",
+            "render",
+        ];
+        NAMES.into_iter().find(|name| *name == word)
+    }
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// A world, a Roblox file or a heightmap [default: a generated world]
+    pub file: Option<PathBuf>,
+    /// Output folder
+    #[arg(long, default_value = "terravox-demo", value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Width and height of the pictures in pixels
+    #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
+    pub size: [usize; 2],
+    /// Number of bodies to drop into the world
+    #[cfg(feature = "physics")]
+    #[arg(long, default_value_t = 500, value_parser = values::bodies)]
+    pub bodies: usize,
+    #[command(flatten)]
+    pub heightmap: HeightmapArgs,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// The world to write (.tvx)
+    pub world: PathBuf,
+    /// Seed of the generator
+    #[arg(long, default_value_t = DEMO_SEED)]
+    pub seed: u64,
+    /// Voxels along x and z, rounded up to chunks of 32
+    #[arg(long, default_value_t = 384, value_parser = clap::value_parser!(u32).range(32..=8192))]
+    pub size: u32,
+    /// Store no chunks: an endless world, generated on demand, that stores only edits
+    #[arg(long, conflicts_with = "size")]
+    pub sparse: bool,
+    /// Edge of a voxel in metres
+    #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "M")]
+    pub voxel_size: f64,
+    /// Overwrite an existing world
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Seed of the generated demo world.
+pub const DEMO_SEED: u64 = 1;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// .rbxm .rbxl .rbxmx .rbxlx .smoothgrid, a heightmap .png, or .raw .r16 (16 bits)
+    pub file: PathBuf,
+    /// The world to write (.tvx)
+    pub world: PathBuf,
+    #[command(flatten)]
+    pub heightmap: HeightmapArgs,
+    /// Overwrite an existing world
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Help of `edit`.
+const EDIT_HELP: &str = "\
+An operation is one argument: an action, a shape, and options. All lengths are in metres.
+
+  Action   dig | fill MATERIAL | paint MATERIAL | replace FROM TO | smooth
+           flatten [MATERIAL] | grow BY | erode BY | roughen BY | flood [MATERIAL] | drain
+  Shape    ball X,Y,Z r=R               block X,Y,Z size=X,Y,Z
+           cylinder X,Y,Z r=R h=H       wedge X,Y,Z size=X,Y,Z
+           capsule X,Y,Z X,Y,Z r=R      path X,Y,Z X,Y,Z … r=R
+  Options  turn=DEGREES (about y)       falloff=M  strength=0..1
+           only=MATERIAL,…  heights=LOW..HIGH  slope=LOW..HIGH (rise per horizontal metre)
+           at=Y (flatten)  bumps=M seed=N (roughen)
+  Copy     copy X,Y,Z X,Y,Z to=X,Y,Z [turn=90|180|270] [mirror=x,y,z] [scale=2|-2]
+           [blend=over|add|replace]
+
+Example:
+  terravox edit world.tvx 'dig ball 10,20,30 r=6'
+  terravox edit world.tvx 'fill Rock block 0,5,0 size=8,2,8 turn=30' 'smooth ball 0,5,0 r=12'
+  terravox edit world.tvx --undo 2
+  terravox edit world.tvx --script strokes.jsonl
+
+A script has one operation per line, as above or as JSON:
+  {\"brush\":{\"brush\":{\"ball\":{\"centre\":[10,20,30],\"radius\":6}},\"action\":\"dig\"}}
+If any operation is invalid, none is applied and the world stays as it is.";
+
+/// Arguments of `edit`.
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// The world (.tvx)
+    pub world: PathBuf,
+    /// Operations, applied in order
+    #[arg(value_name = "OPERATION")]
+    pub operations: Vec<String>,
+    /// A file of operations, one per line, applied after those on the command line
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Undo this many operations first
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub undo: u32,
+    /// Redo this many operations first
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "undo")]
+    pub redo: u32,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// The file to write: .rbxm .rbxmx .smoothgrid .glb .obj
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub triangles: TriangleArgs,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `mesh`.
+#[derive(Debug, Args)]
+pub struct MeshArgs {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// The file to write: .glb or .obj
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub triangles: TriangleArgs,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// A world, or any file that can be imported
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `lod`.
+#[derive(Debug, Args)]
+pub struct LodArgs {
+    /// A world, any file that can be imported, or hills:SEED
+    pub world: PathBuf,
+    /// Position of the viewer, in metres
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub camera: [f64; 3],
+    /// The file to write (.glb)
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Colour each mesh by its level
+    #[arg(long)]
+    pub colours: bool,
+    /// Write the materials of vertices and their weights, for shaders
+    #[arg(long)]
+    pub materials: bool,
+    #[command(flatten)]
+    pub levels: LevelArgs,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `raycast`.
+#[derive(Debug, Args)]
+pub struct RaycastArgs {
+    /// A world, or any file that can be imported
+    pub world: PathBuf,
+    /// Start of the ray, in metres
+    #[arg(value_parser = triple, value_name = "FROM", allow_hyphen_values = true)]
+    pub from: [f64; 3],
+    /// Direction of the ray, of any length
+    #[arg(value_parser = triple, value_name = "DIR", allow_hyphen_values = true)]
+    pub direction: [f64; 3],
+    /// Length of the ray in metres
+    #[arg(long, default_value_t = 1000.0, value_parser = positive, value_name = "M")]
+    pub max: f64,
+    /// Surfaces that the ray hits
+    #[arg(long, value_enum, default_value_t = SurfaceChoice::Solid)]
+    pub sees: SurfaceChoice,
+    /// Hit only surfaces of this material
+    #[arg(long, value_name = "NAME")]
+    pub material: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+/// Arguments of `render`.
+#[derive(Clone, Debug, Args)]
+pub struct RenderArgs {
+    /// A world, any file that can be imported, or hills:SEED, which implies --lod
+    pub world: PathBuf,
+    /// The picture to write (.png)
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Show the levels of detail around the camera, fine nearby and coarse far away; needs
+    /// --camera
+    #[arg(long, conflicts_with_all = ["draw", "mip", "octree"])]
+    pub lod: bool,
+    /// With --lod: colour the ground by its level
+    #[arg(long)]
+    pub lod_colours: bool,
+    /// Cover the ground with textures instead of plain colours [default: on, but off with
+    /// --lod-colours, --wire and --draw]
+    #[arg(long, value_enum)]
+    pub textures: Option<OnOff>,
+    /// Textures: the material of unpainted ground, shown as grass where flat and as rock where
+    /// steep
+    #[arg(long, value_name = "NAME")]
+    pub unset: Option<String>,
+    #[command(flatten)]
+    pub levels: LevelArgs,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
+    /// Draw the edges of the triangles
+    #[arg(long)]
+    pub wire: bool,
+    /// Draw structures of the collider around the middle of the picture
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "octree")]
+    pub draw: Vec<ColliderLayer>,
+    /// Radius of --draw in voxels
+    #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
+    pub draw_radius: f64,
+    /// Number of threads [default: as many as the machine has]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub reading: ReadArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_has_an_example() {
+        let command = Cli::command_line();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands() {
+            let help = sub.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            assert!(help.contains(&format!("terravox {}", sub.get_name())), "{help}");
+            assert_eq!(Command::known(sub.get_name()), Some(sub.get_name()));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Parsers of argument values. Errors say what is allowed.
+
+/// Morphing of vertices towards the next coarser level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MorphChoice {
+    /// All by one factor.
+    All(f32),
+    /// Each by its distance from the camera.
+    ByDistance,
+    /// None; the model has morph targets.
+    Targets,
+}
+
+pub(super) fn number(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
+    // Twice the extent of a world of voxels of a kilometre.
+    if value.abs() <= 2e12 { Ok(value) } else { Err("not a number from -2e12 to 2e12".to_owned()) }
+}
+
+#[cfg(feature = "physics")]
+pub(super) fn bodies(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count <= 10_000).ok_or("give 0 to 10000".to_owned())
+}
+
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 to 1e9".to_owned()) }
+}
+
+pub(super) fn morph(text: &str) -> Result<MorphChoice, String> {
+    match text {
+        "distance" => return Ok(MorphChoice::ByDistance),
+        "targets" => return Ok(MorphChoice::Targets),
+        _ => {}
+    }
+    match text.parse() {
+        Ok(factor) if (0.0..=1.0).contains(&factor) => Ok(MorphChoice::All(factor)),
+        _ => Err("give a number from 0 to 1, distance, or targets".to_string()),
+    }
+}
+
+pub(super) fn detail(text: &str) -> Result<f32, String> {
+    let value = number(text)?;
+    if (1.0..=16.0).contains(&value) { Ok(value as f32) } else { Err("give 1 to 16".to_owned()) }
+}
+
+pub(super) fn cluster(text: &str) -> Result<u32, String> {
+    let edge = text.parse().ok().filter(|edge: &u32| edge.is_power_of_two() && *edge <= 16);
+    edge.ok_or_else(|| "give 1, 2, 4, 8 or 16".to_owned())
+}
+
+pub(super) fn fov(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
+}
+
+fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
+    let values: Result<Vec<f64>, String> = text.split(',').map(number).collect();
+    values?.try_into().map_err(|_| format!("give {N} numbers separated by commas"))
+}
+
+pub(super) fn triple(text: &str) -> Result<[f64; 3], String> {
+    numbers(text)
+}
+
+pub(super) fn pair(text: &str) -> Result<[f64; 2], String> {
+    numbers(text)
+}
+
+pub(super) fn pixels(text: &str) -> Result<[usize; 2], String> {
+    let wrong = || "give WIDTHxHEIGHT, such as 1280x720, each 1 to 16384".to_owned();
+    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    let edge = |text: &str| text.parse().ok().filter(|edge| (1..=16384).contains(edge));
+    match (edge(width), edge(height)) {
+        (Some(width), Some(height)) => Ok([width, height]),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_parsed_strictly() {
+        assert_eq!(triple("1,-2.5, 3"), Ok([1.0, -2.5, 3.0]));
+        assert!(triple("1,2").is_err() && triple("1,2,nan").is_err() && number("inf").is_err());
+        assert_eq!(pixels("640x360"), Ok([640, 360]));
+        assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
+        assert!(positive("0").is_err() && fov("180").is_err());
+        assert!(cluster("8") == Ok(8) && cluster("3").is_err() && cluster("32").is_err());
+        assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));
+    }
+}

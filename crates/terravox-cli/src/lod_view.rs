@@ -1,0 +1,286 @@
+//! The view of a world from a point, fine nearby and coarse far away, streamed block by block:
+//! only blocks that are shown are read or generated.
+
+use crate::args::{LevelArgs, MorphChoice, ReadArgs};
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::world::{self, store_failure};
+use glam::DVec3;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use terravox::generate::Hills;
+use terravox::lod::{LodOptions, Morph};
+use terravox::mesh::BlockMesh;
+use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
+use terravox_render::Viewpoint;
+use terravox_store::{Store, StoreError, WorldInfo};
+
+/// Prefix of the name of a generated world without a file; a seed follows.
+pub const HILLS_PREFIX: &str = "hills:";
+
+/// Default camera over hills: above the highest one, metres.
+pub const HILLS_CAMERA_M: [f64; 3] = [0.0, 140.0, 0.0];
+
+/// Default yaw and pitch over hills, degrees.
+pub const HILLS_BEARING_DEGREES: [f64; 2] = [40.0, -8.0];
+
+/// Blocks that are filled or meshed per update.
+const BLOCKS_PER_UPDATE: usize = 64;
+
+/// The view of a world from a point.
+pub struct LodView {
+    /// Scale and origin.
+    pub info: WorldInfo,
+    /// The cells that were needed.
+    pub snapshot: Snapshot,
+    /// Eye and view distance, voxels.
+    pub viewpoint: Viewpoint,
+    /// The meshes, sorted by block.
+    pub meshes: Vec<ShownMesh>,
+    /// Number of shown blocks, empty ones included.
+    pub blocks: usize,
+    /// Number of blocks whose cells were read or generated.
+    pub filled: usize,
+    /// Notes for the user, a line each.
+    pub notes: Vec<String>,
+}
+
+enum CellSource {
+    Hills(Hills),
+    /// A file, and the generator of blocks that it does not hold.
+    Store(Box<Store>, Option<Hills>),
+    /// An imported world in memory.
+    Grid(Snapshot),
+}
+
+/// Errors while cells were read.
+#[derive(Default)]
+struct ReadFaults {
+    count: AtomicUsize,
+    first: Mutex<Option<StoreError>>,
+}
+
+/// Shows a world, a file that can be imported, or `hills:SEED`, from a point in metres.
+///
+/// # Errors
+/// If the file is missing or damaged, or the camera is beyond the world.
+pub fn show(
+    path: &Path,
+    camera_m: [f64; 3],
+    levels: LevelArgs,
+    reading: ReadArgs,
+    console: &Console,
+) -> CliResult<LodView> {
+    let (source, info, mut notes) = source(path, reading, console)?;
+    let viewpoint = viewpoint(&info, camera_m, levels)?;
+    let faults = ReadFaults::default();
+    let filled = AtomicUsize::new(0);
+    let bar = console.counter("showing", "blocks");
+    let fill = |request: &mut FillRequest<'_>| {
+        source.fill(request, reading, &faults);
+        filled.fetch_add(1, Ordering::Relaxed);
+        bar.step();
+    };
+    let mut terrain = Terrain::new(terrain_options(&info, viewpoint, levels));
+    let mut drawn = BTreeMap::new();
+    loop {
+        let before = filled.load(Ordering::Relaxed);
+        let viewer =
+            Viewer { position_m: viewpoint.eye.to_array(), distance_m: viewpoint.distance };
+        terrain.update(&[viewer], Budget::Blocks(BLOCKS_PER_UPDATE), fill);
+        let is_idle = filled.load(Ordering::Relaxed) == before && !terrain.lod().is_planned();
+        let has_changed = take_swaps(&mut terrain, &mut drawn);
+        let is_at_rest = levels.simplify.is_none() || terrain.lod().is_at_rest();
+        if faults.is_fatal(reading) || (is_idle && !has_changed && is_at_rest) {
+            break;
+        }
+    }
+    drop(bar);
+    notes.extend(faults.into_note(path, reading)?);
+    let lod = terrain.lod();
+    if levels.simplify.is_none() {
+        // Block by block, so that the result does not depend on the number of updates.
+        let shown = |block: MipBlock| {
+            let mesh = lod.mesh(block)?.clone();
+            Some((block, ShownMesh { block, mip: block.mip, mesh }))
+        };
+        drawn = lod.meshed_blocks().into_iter().filter_map(shown).collect();
+    }
+    if let Some(choice) = levels.morph.filter(|choice| *choice != MorphChoice::Targets) {
+        for shown in drawn.values_mut() {
+            let mesh = Arc::make_mut(&mut shown.mesh);
+            morph_vertices(mesh, shown.mip, choice, lod.morph(), viewpoint.eye);
+        }
+    }
+    Ok(LodView {
+        meshes: drawn.into_values().collect(),
+        blocks: lod.blocks().len(),
+        filled: filled.into_inner(),
+        snapshot: terrain.grid().snapshot(),
+        info,
+        viewpoint,
+        notes,
+    })
+}
+
+/// Converts the camera and the view distance to voxels.
+///
+/// # Errors
+/// If the camera is beyond the world.
+fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResult<Viewpoint> {
+    let size = info.voxel_size_m;
+    let viewpoint = Viewpoint {
+        eye: (DVec3::from(camera_m) - DVec3::from(info.origin_m)) / size,
+        distance: levels.distance / size,
+        detail: levels.detail.into(),
+    };
+    if viewpoint.eye.abs().max_element() >= f64::from(LIMIT) {
+        let reach = f64::from(LIMIT) * size;
+        let what = format!("--camera is beyond the world, which ends {reach} m from its origin");
+        return Err(Failure::new(what));
+    }
+    Ok(viewpoint)
+}
+
+/// Options of a terrain in voxels; the file's own scale is applied last.
+fn terrain_options(info: &WorldInfo, viewpoint: Viewpoint, levels: LevelArgs) -> TerrainOptions {
+    // Roots are shown whole: most of a root larger than the view would be out of sight.
+    let max_mip = (viewpoint.distance / 64.0).log2().clamp(0.0, MAX_MIP.into()) as u8;
+    TerrainOptions {
+        materials: info.materials.clone(),
+        lod: LodOptions {
+            detail: levels.detail,
+            max_mip,
+            morph: levels.morph.is_some(),
+            simplify: levels.simplify.map(|error| error as f32),
+            ..LodOptions::default()
+        },
+        ..TerrainOptions::default()
+    }
+}
+
+/// Updates the drawn meshes; returns whether they changed.
+fn take_swaps(terrain: &mut Terrain, drawn: &mut BTreeMap<MipBlock, ShownMesh>) -> bool {
+    let mut changed = false;
+    for swap in terrain.mesh_swaps() {
+        swap.removed.iter().for_each(|block| drop(drawn.remove(block)));
+        drawn.extend(swap.added.into_iter().map(|shown| (shown.block, shown)));
+        changed = true;
+    }
+    changed
+}
+
+/// Moves the vertices of a mesh towards the next coarser level, for an eye in voxels.
+fn morph_vertices(mesh: &mut BlockMesh, mip: u8, choice: MorphChoice, morph: Morph, eye: DVec3) {
+    let min = DVec3::from(mesh.block.min.to_array().map(f64::from));
+    let size = f64::from(1_u32 << mip);
+    let factor = |_, position: [f32; 3], step: u8| match choice {
+        MorphChoice::All(factor) => factor,
+        MorphChoice::Targets => 0.0,
+        MorphChoice::ByDistance => {
+            let voxel = (min + DVec3::from(position.map(f64::from))) * size;
+            morph.factor(mip + step, voxel.distance(eye) as f32)
+        }
+    };
+    mesh.solid.morph(factor);
+    mesh.liquid.morph(factor);
+}
+
+/// Returns the source of the cells of a world, its description, and notes for the user.
+fn source(
+    path: &Path,
+    reading: ReadArgs,
+    console: &Console,
+) -> CliResult<(CellSource, WorldInfo, Vec<String>)> {
+    if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
+        let seed =
+            seed.parse().map_err(|_| Failure::of(path, "give an integer seed, such as hills:7"))?;
+        return Ok((CellSource::Hills(Hills::new(seed)), WorldInfo::default(), Vec::new()));
+    }
+    if let Some(store) = world::open_store(path)? {
+        let info = (*store.info()).clone();
+        let hills = generator_of(&store).map_err(store_failure)?;
+        return Ok((CellSource::Store(Box::new(store), hills), info, Vec::new()));
+    }
+    let world = world::open(path, &Default::default(), reading, console)?;
+    Ok((CellSource::Grid(world.grid.snapshot()), world.info, world.notes))
+}
+
+/// Returns whether a path names hills without a file.
+pub fn is_hills(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with(HILLS_PREFIX))
+}
+
+/// Returns the generator of a world whose chunks are generated on demand.
+///
+/// # Errors
+/// If the generator has another name or version than ours.
+pub fn generator_of(store: &Store) -> Result<Option<Hills>, StoreError> {
+    let info = store.info();
+    let Some(generator) = info.generator.as_ref().filter(|_| info.grows()) else {
+        return Ok(None);
+    };
+    store.check_generator(Hills::NAME, Hills::VERSION, generator.seed)?;
+    Ok(Some(Hills::new(generator.seed)))
+}
+
+impl CellSource {
+    /// Fills the cells of a block; records errors.
+    fn fill(&self, request: &mut FillRequest<'_>, reading: ReadArgs, faults: &ReadFaults) {
+        let block = request.block();
+        let filled = match self {
+            CellSource::Hills(hills) => {
+                hills.fill(request.cells(), block.mip);
+                Ok(())
+            }
+            CellSource::Store(store, hills) => store.block(block, request.cells()).map(|stored| {
+                if let (false, Some(hills)) = (stored, hills) {
+                    hills.fill(request.cells(), block.mip);
+                }
+            }),
+            CellSource::Grid(snapshot) => {
+                snapshot.read_known(block.cells(), block.mip, request.cells());
+                Ok(())
+            }
+        };
+        if let Err(error) = filled {
+            faults.add(error);
+            // Damaged cells become air, as in a world that is read whole.
+            request.cells().reset(block.cells());
+            if !reading.skip_damaged {
+                request.set_missing();
+            }
+        }
+    }
+}
+
+impl ReadFaults {
+    fn add(&self, error: StoreError) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        first.get_or_insert(error);
+    }
+
+    /// Returns whether to stop.
+    fn is_fatal(&self, reading: ReadArgs) -> bool {
+        !reading.skip_damaged && self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns a note about skipped errors.
+    ///
+    /// # Errors
+    /// The first error, unless errors are skipped.
+    fn into_note(self, path: &Path, reading: ReadArgs) -> CliResult<Option<String>> {
+        let first = self.first.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Some(first) = first else { return Ok(None) };
+        let count = self.count.into_inner();
+        if !reading.skip_damaged {
+            let what = format!("{first}; pass --skip-damaged to leave out damaged chunks");
+            return Err(Failure::of(path, what));
+        }
+        Ok(Some(format!("left out {count} damaged parts; the first: {first}")))
+    }
+}

@@ -1,0 +1,10 @@
+//! The integer lattice of cells.
+
+use glam::{DVec3, IVec3};
+
+/// Returns the cell that holds a point: each axis rounded down. A conversion and a compare,
+/// because without SSE 4.1 `f64::floor` is a function call.
+pub(crate) fn cell_of(point: DVec3) -> IVec3 {
+    let truncated = point.as_ivec3();
+    truncated - IVec3::select(point.cmplt(truncated.as_dvec3()), IVec3::ONE, IVec3::ZERO)
+}
