@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-use terravox::lod::{Simplifier, Simplify, joined};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
+use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, tiles};
 
@@ -120,6 +120,6 @@ pub fn simplified(
 ) -> Vec<BlockMesh> {
     let regions = meshes.iter().map(|mesh| mesh.block);
     let (Some(error), Some(all)) = (error, regions.reduce(Region::union)) else { return meshes };
-    let one = joined(all, &meshes.iter().collect::<Vec<_>>());
-    vec![simplifier.simplify_block(&one, Simplify::within(error))]
+    let one = join_blocks(all, &meshes.iter().collect::<Vec<_>>());
+    vec![simplifier.simplify_block(&one, SimplifyOptions::within(error))]
 }

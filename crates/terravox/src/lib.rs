@@ -105,6 +105,7 @@ pub mod math;
 pub mod mesh;
 pub mod octree;
 pub mod particles;
+pub mod simplify;
 pub mod terrain;
 pub mod voxel;
 

@@ -18,12 +18,24 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("contacts", &["voxel", "math", "mesh", "geometry", "collide"]),
     ("boxes", &["voxel", "math", "bits"]),
     ("octree", &["voxel", "mesh"]),
-    ("lod", &["voxel", "math", "mesh", "octree"]),
+    ("simplify", &["voxel", "mesh"]),
+    ("lod", &["voxel", "math", "mesh", "octree", "simplify"]),
     ("particles", &["math"]),
     ("bodies", &["voxel", "mesh", "bits", "edit"]),
     (
         "terrain",
-        &["voxel", "generate", "math", "mesh", "collide", "edit", "lod", "particles", "bodies"],
+        &[
+            "voxel",
+            "generate",
+            "math",
+            "mesh",
+            "collide",
+            "edit",
+            "simplify",
+            "lod",
+            "particles",
+            "bodies",
+        ],
     ),
 ];
 

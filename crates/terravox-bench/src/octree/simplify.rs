@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use glam::DVec3;
-use terravox::lod::{Simplifier, Simplify, joined};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface as Mesh};
+use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use terravox::voxel::{DenseBox, Region};
 
 use super::speed::set_worst;
@@ -94,7 +94,7 @@ fn group(world: &World, region: Region, mesher: &mut Mesher) -> BlockMesh {
         mesh
     };
     let blocks: Vec<BlockMesh> = region.blocks::<5>().map(&mut mesh).collect();
-    joined(region, &blocks.iter().collect::<Vec<_>>())
+    join_blocks(region, &blocks.iter().collect::<Vec<_>>())
 }
 
 /// The result for some groups.
@@ -113,7 +113,7 @@ fn simplify(groups: &[BlockMesh]) -> SimplifyResult {
     let mut found = SimplifyResult { groups: groups.len(), ..SimplifyResult::default() };
     for group in groups {
         let start = Instant::now();
-        let few = simplifier.simplify_block(group, Simplify::within(ERROR));
+        let few = simplifier.simplify_block(group, SimplifyOptions::within(ERROR));
         found.seconds += start.elapsed().as_secs_f64();
         found.all += triangles(group);
         found.kept += triangles(&few);

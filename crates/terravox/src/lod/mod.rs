@@ -21,7 +21,6 @@ mod ray;
 mod residency;
 mod rest;
 mod shown;
-mod simplify;
 mod steps;
 mod tiling;
 
@@ -33,7 +32,6 @@ pub use pick::LodViewer;
 pub use ray::{ShownHit, ShownSurfaces};
 pub use rest::{SimplifiedMeshes, SimplifyJob};
 pub use shown::MeshTransform;
-pub use simplify::{Simplifier, Simplify, joined};
 
 use crate::mesh::BlockMesh;
 use crate::voxel::{DenseBox, LIMIT, MAX_MIP, MipBlock, Region, Snapshot, Unlisted, VoxelGrid};
@@ -78,7 +76,7 @@ pub struct LodOptions {
     /// the fine surface, at several times the work.
     pub cluster_mips: u8,
     /// Meshes that did not change for 60 updates are drawn by as few triangles as may be
-    /// within so many cells of their blocks ([`Simplify::error`]), at several times the work
+    /// within so many cells of their blocks ([`SimplifyOptions::error`](crate::simplify::SimplifyOptions::error)), at several times the work
     /// of meshing them. Finite and above 0; none for all triangles.
     pub simplify: Option<f32>,
 }

@@ -6,9 +6,9 @@
 
 use super::fills::Ticket;
 use super::groups::{Groups, Shown, drawn_below};
-use super::simplify::{Simplifier, Simplify, joined};
 use super::{Lod, MeshSwap, ShownMesh};
 use crate::mesh::BlockMesh;
+use crate::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use crate::voxel::MipBlock;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct SimplifyJob {
     parent: MipBlock,
     parts: Vec<(MipBlock, Arc<BlockMesh>)>,
     as_one: bool,
-    how: Simplify,
+    how: SimplifyOptions,
     /// Tells that somebody works on it.
     ticket: Ticket,
 }
@@ -47,7 +47,7 @@ impl SimplifyJob {
         let mut simplify = |mesh: &BlockMesh| Arc::new(simplifier.simplify_block(mesh, how));
         let each = parts.iter().map(|(_, mesh)| &**mesh);
         let meshes = if as_one {
-            vec![simplify(&joined(parent.cells().finer(1), &each.collect::<Vec<_>>()))]
+            vec![simplify(&join_blocks(parent.cells().finer(1), &each.collect::<Vec<_>>()))]
         } else {
             each.map(simplify).collect()
         };
@@ -61,7 +61,7 @@ impl Lod {
     /// where [`LodOptions::simplify`](super::LodOptions::simplify) is set; else there are none.
     pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
         let Some(error) = self.options.simplify else { return Vec::new() };
-        let how = Simplify::within(error);
+        let how = SimplifyOptions::within(error);
         let mut jobs = Vec::new();
         for parent in self.groups.take_resting(most) {
             let mut blocks = drawn_below(parent, &self.shown);

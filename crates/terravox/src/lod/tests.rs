@@ -4,6 +4,7 @@
 use super::plan::Draft;
 use super::*;
 use crate::mesh::{VertexKey, Welded};
+use crate::simplify::Simplifier;
 use crate::voxel::{Cell, GridOptions, Unlisted, VoxelPos, WATER};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

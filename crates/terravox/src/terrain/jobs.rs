@@ -4,7 +4,8 @@ use super::fill_request::filled;
 use super::update::{JOIN_MILLIS, Meter};
 use super::{Budget, FillRequest, Placement, Terrain, Viewer};
 use crate::lod::{FillTicket, LodViewer};
-use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, Simplifier, SimplifyJob};
+use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, SimplifyJob};
+use crate::simplify::Simplifier;
 use crate::voxel::{DenseBox, MipBlock};
 
 /// What a [`Job`] does.

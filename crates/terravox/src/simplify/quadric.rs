@@ -1,13 +1,14 @@
-//! Quadrics: the sum of squared distances from planes (Garland and Heckbert, "Surface
+//! Quadrics: weighted sums of squared distances from planes (Garland and Heckbert, "Surface
 //! Simplification Using Quadric Error Metrics", 1997).
 
 use glam::{DVec3, Vec3};
 
-/// A sum over planes, each with a weight.
+/// The symmetric form `xᵀAx + 2bᵀx + c`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Quadric {
-    /// Of the products of axes: those of an axis with itself, then xy, yz, zx.
+    /// The diagonal of A.
     squares: DVec3,
+    /// Its xy, yz and zx.
     mixed: DVec3,
     linear: DVec3,
     constant: f64,
@@ -15,7 +16,7 @@ pub(super) struct Quadric {
 }
 
 impl Quadric {
-    /// Of the plane through a point with a unit normal.
+    /// Returns the quadric of the plane through a point with a unit normal.
     pub fn of_plane(point: Vec3, normal: Vec3, weight: f32) -> Quadric {
         let (n, w) = (normal.as_dvec3(), f64::from(weight));
         let d = -n.dot(point.as_dvec3());
@@ -28,7 +29,7 @@ impl Quadric {
         }
     }
 
-    /// The planes of both.
+    /// Adds the planes of another quadric.
     pub fn add(&mut self, other: &Quadric) {
         self.squares += other.squares;
         self.mixed += other.mixed;
@@ -37,7 +38,7 @@ impl Quadric {
         self.weight += other.weight;
     }
 
-    /// The sum for a point.
+    /// Returns the weighted sum at a point.
     pub fn at(&self, point: Vec3) -> f64 {
         let p = point.as_dvec3();
         let mixed = self.mixed.dot(p * DVec3::new(p.y, p.z, p.x));

@@ -1,15 +1,16 @@
-//! The slow twin: how far two surfaces are from each other, by points and all triangles.
+//! The slow twin: the distance between two surfaces, by brute force over sample points.
 
 use crate::mesh::Surface;
 
-type Point = [f64; 3];
+type Point3 = [f64; 3];
 
-/// The largest distance of points of either surface, `steps` along an edge, from the other.
+/// Returns the largest distance of sample points of either surface, `steps` along each edge, from
+/// the other.
 pub(super) fn deviation(a: &Surface, b: &Surface, steps: u32) -> f64 {
     farthest(a, b, steps).max(farthest(b, a, steps))
 }
 
-/// The largest distance of points of a surface, `steps` along an edge, from another.
+/// Returns the largest distance of sample points of `from`, `steps` along each edge, from `to`.
 pub(super) fn farthest(from: &Surface, to: &Surface, steps: u32) -> f64 {
     let [from, to] = [from, to].map(corners);
     let mut worst = 0.0_f64;
@@ -26,8 +27,8 @@ pub(super) fn farthest(from: &Surface, to: &Surface, steps: u32) -> f64 {
     worst
 }
 
-/// Triangles whose boxes are farther than the nearest so far are passed over.
-fn nearest(p: Point, to: &[[Point; 3]]) -> f64 {
+/// Skips triangles whose boxes are farther than the nearest so far.
+fn nearest(p: Point3, to: &[[Point3; 3]]) -> f64 {
     let mut best = f64::INFINITY;
     for t in to {
         let beyond = [0, 1, 2].map(|i| {
@@ -41,13 +42,14 @@ fn nearest(p: Point, to: &[[Point; 3]]) -> f64 {
     best
 }
 
-fn corners(surface: &Surface) -> Vec<[Point; 3]> {
-    let place = |v: u32| surface.positions[v as usize].map(f64::from);
-    surface.triangles().map(|t| t.map(place)).collect()
+fn corners(surface: &Surface) -> Vec<[Point3; 3]> {
+    let position = |v: u32| surface.positions[v as usize].map(f64::from);
+    surface.triangles().map(|t| t.map(position)).collect()
 }
 
-/// By the point's weights in the triangle's plane; where one is below 0, by the edges.
-fn distance(p: Point, &[a, b, c]: &[Point; 3]) -> f64 {
+/// Returns the distance from the plane if the projection is inside the triangle, else from the
+/// nearest edge.
+fn distance(p: Point3, &[a, b, c]: &[Point3; 3]) -> f64 {
     let (ab, ac, ap) = (sub(b, a), sub(c, a), sub(p, a));
     let (d00, d01, d11) = (dot(ab, ab), dot(ab, ac), dot(ac, ac));
     let (d20, d21) = (dot(ap, ab), dot(ap, ac));
@@ -60,21 +62,21 @@ fn distance(p: Point, &[a, b, c]: &[Point; 3]) -> f64 {
     segment(p, a, b).min(segment(p, b, c)).min(segment(p, c, a))
 }
 
-fn segment(p: Point, a: Point, b: Point) -> f64 {
+fn segment(p: Point3, a: Point3, b: Point3) -> f64 {
     let (ab, ap) = (sub(b, a), sub(p, a));
     let long = dot(ab, ab);
     let along = if long > 0.0 { (dot(ab, ap) / long).clamp(0.0, 1.0) } else { 0.0 };
     length([0, 1, 2].map(|i| ap[i] - ab[i] * along))
 }
 
-fn sub(a: Point, b: Point) -> Point {
+fn sub(a: Point3, b: Point3) -> Point3 {
     [0, 1, 2].map(|i| a[i] - b[i])
 }
 
-fn dot(a: Point, b: Point) -> f64 {
+fn dot(a: Point3, b: Point3) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn length(a: Point) -> f64 {
+fn length(a: Point3) -> f64 {
     dot(a, a).sqrt()
 }

@@ -1,67 +1,68 @@
-//! Triangles by the cells that they are near.
+//! A uniform grid of the triangles near each cell.
 
-use super::linked::NONE;
-use super::triangle::{Triangle, halves, longest_edge};
+use super::triangle::{PreparedTriangle, halves, longest_edge};
+use super::triangle_mesh::NONE;
 use glam::Vec3;
 
-/// A piece whose longest edge is this share of the error is not cut any further.
-const SMALLEST: f32 = 0.08;
+/// Pieces whose longest edge is below this share of the error are not halved any further.
+const MIN_PIECE_ERROR_SHARE: f32 = 0.08;
 
-/// Pages that a grid may have.
+/// The most pages of a grid; larger surfaces get larger cells.
 const MAX_PAGES: f32 = 4e6;
 
-/// Cells along the edge of a page: only pages that something is near are listed.
-const PAGE: usize = 8;
+/// Cells along the edge of a page. Pages without a triangle take no memory.
+const PAGE_EDGE_CELLS: usize = 8;
 
-/// The triangles that are near each cell.
+/// The triangles within reach of each cell.
 #[derive(Default)]
-pub(super) struct Grid {
-    pub triangles: Vec<Triangle>,
+pub(super) struct TriangleGrid {
+    pub triangles: Vec<PreparedTriangle>,
     min: Vec3,
     edge: f32,
     /// Size in cells, and in pages.
     size: [usize; 3],
-    paged: [usize; 3],
-    /// Which one each page is of those that are listed; x fastest, then z, then y.
+    page_grid: [usize; 3],
+    /// By page: its number among those with triangles, or [`NONE`]; x fastest, then z, then y.
     pages: Vec<u32>,
     page_count: u32,
-    /// First entry of each cell of listed pages in `near`; then their number.
+    /// First entry in `near` of each cell of numbered pages; then their count.
     starts: Vec<u32>,
     near: Vec<u32>,
-    /// Longest edge of a triangle.
-    longest: f32,
+    longest_edge_length: f32,
+    /// Scratch: cell and triangle.
     pairs: Vec<[u32; 2]>,
     cells: Vec<u32>,
 }
 
-impl Grid {
-    /// Lists triangles by cells that are no farther than `reach`.
+impl TriangleGrid {
+    /// Lists each triangle in all cells within `reach` of it, and maybe some farther ones.
     pub fn fill(&mut self, triangles: impl Iterator<Item = [Vec3; 3]>, reach: f32) {
         self.triangles.clear();
-        self.triangles.extend(triangles.map(Triangle::new));
-        self.longest = 0.0;
+        self.triangles.extend(triangles.map(PreparedTriangle::new));
+        self.longest_edge_length = 0.0;
         let (mut min, mut max) = (Vec3::MAX, Vec3::MIN);
         for triangle in &self.triangles {
-            self.longest = self.longest.max(longest_edge(&triangle.corners).0);
+            self.longest_edge_length =
+                self.longest_edge_length.max(longest_edge(&triangle.corners).0);
             for corner in triangle.corners {
                 (min, max) = (min.min(corner), max.max(corner));
             }
         }
-        self.longest = self.longest.sqrt();
+        self.longest_edge_length = self.longest_edge_length.sqrt();
         if self.triangles.is_empty() {
             (min, max) = (Vec3::ZERO, Vec3::ZERO);
         }
         self.min = min - reach;
         let span = max - min + 2.0 * reach;
         self.edge = 1.0;
-        let count = |edge: f32| (span / (edge * PAGE as f32)).ceil().element_product();
+        let count = |edge: f32| (span / (edge * PAGE_EDGE_CELLS as f32)).ceil().element_product();
         while count(self.edge) > MAX_PAGES {
             self.edge *= 2.0;
         }
         self.size = (span / self.edge).to_array().map(|v| v as usize + 1);
-        self.paged = self.size.map(|cells| cells.div_ceil(PAGE));
+        self.page_grid = self.size.map(|cells| cells.div_ceil(PAGE_EDGE_CELLS));
         self.pages.clear();
-        self.pages.resize(self.paged.iter().product(), NONE);
+        self.pages.resize(self.page_grid.iter().product(), NONE);
         self.page_count = 0;
         self.pairs.clear();
         for at in 0..self.triangles.len() {
@@ -75,8 +76,8 @@ impl Grid {
         self.sort();
     }
 
-    /// Lists the cells that the box of a piece of a triangle touches. Cuts it first while
-    /// those are many; then some may be listed twice, and this answers so.
+    /// Lists the cells near a piece of a triangle. Large pieces are halved first, since their
+    /// boxes have many cells; returns whether, since cells may then be listed twice.
     fn list(&mut self, triangle: usize, piece: [Vec3; 3], reach: f32) -> bool {
         let (low, high) =
             (piece[0].min(piece[1]).min(piece[2]), piece[0].max(piece[1]).max(piece[2]));
@@ -88,7 +89,7 @@ impl Grid {
             return true;
         }
         let (low, high) = (self.cell(low - reach), self.cell(high + reach));
-        // From the middle of a cell to its corner and on.
+        // Half the diagonal of a cell, and a little.
         let own = self.triangles[triangle];
         let most = reach + 0.8661 * self.edge;
         for y in low[1]..=high[1] {
@@ -106,10 +107,10 @@ impl Grid {
         false
     }
 
-    /// Sorts what was listed by cell.
+    /// Sorts the pairs by cell.
     fn sort(&mut self) {
         self.starts.clear();
-        self.starts.resize(self.page_count as usize * PAGE.pow(3) + 1, 0);
+        self.starts.resize(self.page_count as usize * PAGE_EDGE_CELLS.pow(3) + 1, 0);
         for pair in &self.pairs {
             self.starts[pair[0] as usize] += 1;
         }
@@ -127,22 +128,22 @@ impl Grid {
         }
     }
 
-    /// The cell of a point; the nearest if it is beyond.
+    /// Returns the cell of a point, clamped to the grid.
     fn cell(&self, p: Vec3) -> [usize; 3] {
         let at = ((p - self.min) / self.edge).to_array();
         [0, 1, 2].map(|i| (at[i].max(0.0) as usize).min(self.size[i] - 1))
     }
 
-    /// The page of a cell, and which of its cells that is.
+    /// Returns the page of a cell, and its index there.
     #[inline]
     fn page(&self, [x, y, z]: [usize; 3]) -> (usize, u32) {
         let along =
             |[x, y, z]: [usize; 3], [width, _, depth]: [usize; 3]| x + width * (z + depth * y);
-        let page = along([x, y, z].map(|at| at / PAGE), self.paged);
-        (page, along([x, y, z].map(|at| at % PAGE), [PAGE; 3]) as u32)
+        let page = along([x, y, z].map(|at| at / PAGE_EDGE_CELLS), self.page_grid);
+        (page, along([x, y, z].map(|at| at % PAGE_EDGE_CELLS), [PAGE_EDGE_CELLS; 3]) as u32)
     }
 
-    /// A cell by its number, in a page that is listed from now on.
+    /// Returns the index of a cell in `starts`, numbering its page if necessary.
     fn listed(&mut self, cell: [usize; 3]) -> u32 {
         let (page, cell) = self.page(cell);
         let number = &mut self.pages[page];
@@ -150,32 +151,32 @@ impl Grid {
             *number = self.page_count;
             self.page_count += 1;
         }
-        *number * PAGE.pow(3) as u32 + cell
+        *number * PAGE_EDGE_CELLS.pow(3) as u32 + cell
     }
 
-    /// Triangles that are listed where a point is.
+    /// Returns the triangles listed at a point.
     fn near(&self, p: Vec3) -> &[u32] {
         let (page, cell) = self.page(self.cell(p));
         match self.pages[page] {
             NONE => &[],
             number => {
-                let cell = number as usize * PAGE.pow(3) + cell as usize;
+                let cell = number as usize * PAGE_EDGE_CELLS.pow(3) + cell as usize;
                 &self.near[self.starts[cell] as usize..self.starts[cell + 1] as usize]
             }
         }
     }
 
-    /// The triangle nearest to a point, of those that are listed there.
+    /// Returns the nearest of the triangles listed at a point.
     pub fn nearest(&self, p: Vec3) -> Option<usize> {
         let each = self
             .near(p)
             .iter()
             .map(|&t| (self.triangles[t as usize].distance_squared(p, f32::INFINITY), t as usize));
-        each.min_by(|a, b| a.0.total_cmp(&b.0)).map(|found| found.1)
+        each.min_by(|a, b| a.0.total_cmp(&b.0)).map(|nearest| nearest.1)
     }
 
-    /// The squared distance of the nearest triangle, or of any that is not more than `enough`;
-    /// infinite beyond reach.
+    /// Returns the squared distance of the nearest triangle, or of the first within `enough`;
+    /// infinity beyond reach.
     pub fn distance_squared(&self, p: Vec3, enough: f32) -> f32 {
         let mut least = f32::INFINITY;
         for &t in self.near(p) {
@@ -187,36 +188,38 @@ impl Grid {
         least
     }
 
-    /// Whether no point of a piece is farther than `error` from all triangles. Looks at
-    /// triangle `last` first, and sets it to the one that some part of the piece was near;
-    /// adds to `found` all that parts of it were near.
+    /// Whether every point of a piece is within `error` of some triangle. Tries triangle `last`
+    /// first, and sets it to one that was near. Appends all triangles that parts of the piece were
+    /// near to `near_triangles`.
     pub fn has_near(
         &self,
         piece: [Vec3; 3],
         error: f32,
         last: &mut u32,
-        found: &mut Vec<u32>,
+        near_triangles: &mut Vec<u32>,
     ) -> bool {
         let (length, opposite) = longest_edge(&piece);
-        // Larger pieces are hardly ever near one triangle.
-        let fits = 0.5 * self.longest + error;
+        // Larger pieces are rarely near a single triangle.
+        let fits = 0.5 * self.longest_edge_length + error;
         if length <= fits * fits {
             let is_near = |t: &u32| self.triangles[*t as usize].is_near(&piece, error * error);
             if (*last as usize) < self.triangles.len() && is_near(last) {
-                found.push(*last);
+                near_triangles.push(*last);
                 return true;
             }
             let near = self.near((piece[0] + piece[1] + piece[2]) / 3.0);
             if let Some(t) = near.iter().find(|t| is_near(t)) {
                 *last = *t;
-                found.push(*t);
+                near_triangles.push(*t);
                 return true;
             }
-            let smallest = SMALLEST * error;
+            let smallest = MIN_PIECE_ERROR_SHARE * error;
             if near.is_empty() || length < smallest * smallest {
                 return false;
             }
         }
-        halves(&piece, opposite).into_iter().all(|half| self.has_near(half, error, last, found))
+        halves(&piece, opposite)
+            .into_iter()
+            .all(|half| self.has_near(half, error, last, near_triangles))
     }
 }

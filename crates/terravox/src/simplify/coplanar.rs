@@ -1,66 +1,67 @@
-//! Level squares of quads as few triangles, before anything is measured: what lies in one
-//! plane of the lattice, with one material and one normal, is the same surface by whatever
-//! triangles it is drawn.
+//! Merges level squares of quads into fans, at no error: quads in one lattice plane with the same
+//! material and vertex attributes are the same surface however they are triangulated.
 //!
-//! Squares of 2, 4 and 8 quads an edge, as large as fit, become a fan around the vertex in
-//! their middle. A vertex on the rim of a square goes if it goes from all squares around it, so
-//! that nothing opens; vertices of the border stay. (The idea is that of restricted quadtrees:
-//! Von Herzen and Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987;
-//! fans of any count make the restriction needless.)
+//! Squares of 2, 4 and 8 quads along the edge, as large as fit, become a fan around their middle
+//! vertex. A vertex on the rim of a square goes only if it goes from all squares around it, so no
+//! crack opens; border vertices stay. (The idea is that of restricted quadtrees: Von Herzen and
+//! Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987; fans of any count make
+//! the restriction unnecessary.)
 
-use super::left::with_used_vertices;
+use super::compact::compacted;
 use crate::mesh::Surface;
 use rustc_hash::FxHashMap;
 
 /// Quads along the edge of the largest square, a power of two.
-const EDGE: usize = 8;
+const MAX_SQUARE_QUADS: usize = 8;
 
-/// Vertices along that edge.
-const ROW: usize = EDGE + 1;
+/// Vertices along the edge of the largest square.
+const ROW_VERTICES: usize = MAX_SQUARE_QUADS + 1;
 
-/// No quad, no vertex.
+/// Stands for no quad or vertex.
 const NONE: u32 = u32::MAX;
 
-/// Planes so near a side of a block, in cells, are left alone: edges along it have to be those
-/// that the block beyond expects.
-const FROM_SIDE: f32 = 2.0;
+/// Planes this near a side of the block, in cells, are not merged: the neighbouring block expects
+/// the edges along it.
+const SIDE_DISTANCE_CELLS: f32 = 2.0;
 
-/// Finds level squares. Holds scratch memory.
+/// Scratch memory of the merge.
 #[derive(Default)]
-pub(super) struct Flat {
+pub(super) struct CoplanarMerger {
     /// Quads of the lattice, sorted by plane and square.
     quads: Vec<LatticeQuad>,
     squares: Vec<Square>,
-    /// By vertex: quads and loose triangles around it; quads of squares on whose rim it lies.
+    /// By vertex: quads around it.
     uses: Vec<u8>,
+    /// By vertex: quads around it whose squares have it on their rim.
     rim_uses: Vec<u8>,
-    /// By vertex: whether it may not go.
-    stays: Vec<bool>,
-    /// By quad: whether a square has it.
+    /// By vertex: whether it must stay.
+    locked: Vec<bool>,
+    /// By quad: whether it is part of a square.
     taken: Vec<bool>,
-    places: FxHashMap<[u32; 3], u32>,
+    /// The first vertex at each position.
+    by_position: FxHashMap<[u32; 3], u32>,
 }
 
-/// A quad that is a unit square of the lattice in an axis' plane.
+/// A quad that is a unit square of the lattice, in a plane perpendicular to an axis.
 #[derive(Clone, Copy)]
 struct LatticeQuad {
-    plane: Plane,
-    /// The square of [`EDGE`] that it lies in.
+    plane: LatticePlane,
+    /// The largest square that it lies in, and its position there.
     square: [i32; 2],
-    /// Its place there.
     at: [u8; 2],
-    number: u32,
-    /// By corner: low, then along the first axis, then along the second.
+    /// Its index in the surface.
+    quad: u32,
+    /// Vertices, the first axis fastest.
     corners: [u32; 4],
 }
 
-/// A plane upright on an axis.
+/// A plane perpendicular to an axis.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Plane {
+struct LatticePlane {
     axis: u8,
-    /// Whether it faces along the axis.
+    /// Whether it faces in the positive direction.
     up: bool,
-    /// Bits of where it lies.
+    /// Bits of its coordinate.
     at: u32,
 }
 
@@ -68,22 +69,22 @@ struct Plane {
 struct Square {
     middle: u32,
     material: u8,
-    /// The vertices around, counter-clockwise as seen from outside.
-    rim: [u32; 4 * EDGE],
+    /// The vertices around it, counter-clockwise as seen from outside.
+    rim: [u32; 4 * MAX_SQUARE_QUADS],
     /// Quads along its edge; the rim has four times as many vertices.
     edge: usize,
 }
 
-impl Flat {
-    /// The same surface with level squares as few triangles, all loose; `None` if there are
-    /// hardly any. `block`: its size, if it is a block that others touch. Surfaces with
-    /// targets are left alone: what is level may not be where it arrives.
-    pub fn merged(&mut self, surface: &Surface, block: Option<[f32; 3]>) -> Option<Surface> {
+impl CoplanarMerger {
+    /// Returns the surface with level squares merged and all triangles loose; `None` if there are
+    /// too few to gain from. `block_size` is given if neighbouring blocks must still fit. Surfaces
+    /// with morph targets are not merged: their targets may not be level.
+    pub fn merge(&mut self, surface: &Surface, block_size: Option<[f32; 3]>) -> Option<Surface> {
         if !surface.targets.positions.is_empty() {
             return None;
         }
-        self.list(surface, block);
-        // Fewer gain nothing.
+        self.list_quads(surface, block_size);
+        // Fewer are not worth it.
         if self.quads.len() * 8 < surface.quad_count() {
             return None;
         }
@@ -92,23 +93,24 @@ impl Flat {
         (!self.squares.is_empty()).then(|| self.surface(surface))
     }
 
-    /// Lists the quads of the lattice.
-    fn list(&mut self, surface: &Surface, block: Option<[f32; 3]>) {
+    /// Lists the lattice quads.
+    fn list_quads(&mut self, surface: &Surface, block_size: Option<[f32; 3]>) {
         self.quads.clear();
-        let numbers = 0..surface.quad_count() as u32;
-        self.quads.extend(numbers.filter_map(|number| lattice_quad(surface, number, block)));
-        self.quads.sort_unstable_by_key(|quad| (quad.plane, quad.square, quad.number));
+        let quads = 0..surface.quad_count() as u32;
+        self.quads.extend(quads.filter_map(|quad| lattice_quad(surface, quad, block_size)));
+        self.quads.sort_unstable_by_key(|quad| (quad.plane, quad.square, quad.quad));
     }
 
-    /// Counts what is around each vertex, and finds those that share their place.
+    /// Counts the quads around each vertex. Locks vertices of loose triangles and those that share
+    /// their position with another.
     fn read_uses(&mut self, surface: &Surface) {
         let count = surface.vertex_count();
         for uses in [&mut self.uses, &mut self.rim_uses] {
             uses.clear();
             uses.resize(count, 0);
         }
-        self.stays.clear();
-        self.stays.resize(count, false);
+        self.locked.clear();
+        self.locked.resize(count, false);
         self.taken.clear();
         self.taken.resize(surface.quad_count(), false);
         let add = |uses: &mut Vec<u8>, v: u32| {
@@ -118,13 +120,13 @@ impl Flat {
         for quad in 0..quads {
             corners_of(surface, quad as u32).into_iter().for_each(|v| add(&mut self.uses, v));
         }
-        surface.indices[6 * quads..].iter().for_each(|&v| self.stays[v as usize] = true);
-        self.places.clear();
-        for (v, place) in (0..).zip(&surface.positions) {
-            let first = *self.places.entry(place.map(f32::to_bits)).or_insert(v);
+        surface.indices[6 * quads..].iter().for_each(|&v| self.locked[v as usize] = true);
+        self.by_position.clear();
+        for (v, position) in (0..).zip(&surface.positions) {
+            let first = *self.by_position.entry(position.map(f32::to_bits)).or_insert(v);
             if first != v {
-                self.stays[first as usize] = true;
-                self.stays[v as usize] = true;
+                self.locked[first as usize] = true;
+                self.locked[v as usize] = true;
             }
         }
     }
@@ -137,34 +139,36 @@ impl Flat {
             if group.len() < 4 {
                 continue;
             }
-            let mut table = [NONE; EDGE * EDGE];
+            let mut table = [NONE; MAX_SQUARE_QUADS * MAX_SQUARE_QUADS];
             for (i, quad) in (0..).zip(group) {
                 let [u, w] = quad.at.map(usize::from);
-                table[u + EDGE * w] = i;
+                table[u + MAX_SQUARE_QUADS * w] = i;
             }
-            self.divide(surface, group, &table, [0, 0], EDGE);
+            self.divide(surface, group, &table, [0, 0], MAX_SQUARE_QUADS);
         }
         self.quads = quads;
     }
 
-    /// Makes a square if all of it is there and of one kind; else looks at its quarters.
+    /// Adds this square if all of it matches; else tries its quarters.
     fn divide(
         &mut self,
         surface: &Surface,
         group: &[LatticeQuad],
-        table: &[u32; EDGE * EDGE],
+        table: &[u32; MAX_SQUARE_QUADS * MAX_SQUARE_QUADS],
         [u, w]: [usize; 2],
         edge: usize,
     ) {
         if let Some(square) = self.square(surface, group, table, [u, w], edge) {
             for (i, &v) in square.rim[..4 * edge].iter().enumerate() {
                 if i % edge == 0 {
-                    self.stays[v as usize] = true;
+                    self.locked[v as usize] = true;
                 }
                 self.rim_uses[v as usize] += 2;
             }
-            for at in (w..w + edge).flat_map(|w| (u..u + edge).map(move |u| u + EDGE * w)) {
-                self.taken[group[table[at] as usize].number as usize] = true;
+            for at in
+                (w..w + edge).flat_map(|w| (u..u + edge).map(move |u| u + MAX_SQUARE_QUADS * w))
+            {
+                self.taken[group[table[at] as usize].quad as usize] = true;
             }
             self.squares.push(square);
         } else if edge > 2 {
@@ -175,41 +179,42 @@ impl Flat {
         }
     }
 
-    /// The square with this low corner, if its quads are there, of one kind, and hang together.
+    /// Returns the square with this min corner, if all its quads exist, match and are connected.
     fn square(
         &self,
         surface: &Surface,
         group: &[LatticeQuad],
-        table: &[u32; EDGE * EDGE],
+        table: &[u32; MAX_SQUARE_QUADS * MAX_SQUARE_QUADS],
         [u0, w0]: [usize; 2],
         edge: usize,
     ) -> Option<Square> {
-        let first = group.get(*table.get(u0 + EDGE * w0)? as usize)?;
-        let kind = (surface.quad_materials[first.number as usize], said(surface, first.corners[0]));
-        let mut vertices = [NONE; ROW * ROW];
+        let first = group.get(*table.get(u0 + MAX_SQUARE_QUADS * w0)? as usize)?;
+        let kind =
+            (surface.quad_materials[first.quad as usize], attributes(surface, first.corners[0]));
+        let mut vertices = [NONE; ROW_VERTICES * ROW_VERTICES];
         for (w, u) in (0..edge).flat_map(|w| (0..edge).map(move |u| (w, u))) {
-            let quad = group.get(table[u0 + u + EDGE * (w0 + w)] as usize)?;
-            if surface.quad_materials[quad.number as usize] != kind.0 {
+            let quad = group.get(table[u0 + u + MAX_SQUARE_QUADS * (w0 + w)] as usize)?;
+            if surface.quad_materials[quad.quad as usize] != kind.0 {
                 return None;
             }
             let steps = [[0, 0], [1, 0], [0, 1], [1, 1]];
             for (corner, [du, dw]) in quad.corners.into_iter().zip(steps) {
-                let own = &mut vertices[u + du + ROW * (w + dw)];
-                if (*own != NONE && *own != corner) || said(surface, corner) != kind.1 {
+                let own = &mut vertices[u + du + ROW_VERTICES * (w + dw)];
+                if (*own != NONE && *own != corner) || attributes(surface, corner) != kind.1 {
                     return None;
                 }
                 *own = corner;
             }
         }
-        let at = |u: usize, w: usize| vertices[u + ROW * w];
-        let free = |v: u32| self.uses[v as usize] == 4 && !self.stays[v as usize];
+        let at = |u: usize, w: usize| vertices[u + ROW_VERTICES * w];
+        let free = |v: u32| self.uses[v as usize] == 4 && !self.locked[v as usize];
         let middle = edge / 2;
         let inner = (1..edge).flat_map(|w| (1..edge).map(move |u| (u, w)));
         let mut gone = inner.filter(|&at| at != (middle, middle));
         if !gone.all(|(u, w)| free(at(u, w))) || self.uses[at(middle, middle) as usize] != 4 {
             return None;
         }
-        let mut rim = [NONE; 4 * EDGE];
+        let mut rim = [NONE; 4 * MAX_SQUARE_QUADS];
         for i in 0..edge {
             let sides = [at(i, 0), at(edge, i), at(edge - i, edge), at(0, edge - i)];
             for (side, v) in sides.into_iter().enumerate() {
@@ -224,7 +229,7 @@ impl Flat {
         Some(Square { middle: at(middle, middle), material: kind.0, rim, edge })
     }
 
-    /// The surface of what no square has, and fans.
+    /// Returns the surface of the fans and of all triangles outside the squares.
     fn surface(&self, surface: &Surface) -> Surface {
         let mut indices = Vec::with_capacity(surface.indices.len());
         let mut materials = Vec::with_capacity(surface.indices.len() / 3);
@@ -235,58 +240,61 @@ impl Flat {
                 materials.push(material);
             }
         }
-        let goes = |v: u32| {
+        let is_removed = |v: u32| {
             let v = v as usize;
-            !self.stays[v] && self.uses[v] == 4 && self.rim_uses[v] == 4
+            !self.locked[v] && self.uses[v] == 4 && self.rim_uses[v] == 4
         };
-        let mut left = Vec::with_capacity(4 * EDGE);
+        let mut rim = Vec::with_capacity(4 * MAX_SQUARE_QUADS);
         for square in &self.squares {
-            left.clear();
-            left.extend(square.rim[..4 * square.edge].iter().filter(|&&v| !goes(v)));
-            for (i, &v) in left.iter().enumerate() {
-                indices.extend([square.middle, v, left[(i + 1) % left.len()]]);
+            rim.clear();
+            rim.extend(square.rim[..4 * square.edge].iter().filter(|&&v| !is_removed(v)));
+            for (i, &v) in rim.iter().enumerate() {
+                indices.extend([square.middle, v, rim[(i + 1) % rim.len()]]);
                 materials.push(square.material);
             }
         }
-        let out = with_used_vertices(surface, &indices);
+        let out = compacted(surface, &indices);
         Surface { loose_materials: materials, ..out }
     }
 }
 
-/// What is said of a vertex besides its place.
-fn said(surface: &Surface, v: u32) -> ([f32; 3], [u8; 4], [u8; 4]) {
+/// Returns the attributes of a vertex.
+fn attributes(surface: &Surface, v: u32) -> ([f32; 3], [u8; 4], [u8; 4]) {
     let v = v as usize;
     (surface.normals[v], surface.materials[v], surface.weights[v])
 }
 
-/// The four corners of a quad, in the order of its rim.
-fn corners_of(surface: &Surface, number: u32) -> [u32; 4] {
-    let [first, second] = surface.quad(number as usize);
+/// Returns the four vertices of a quad in winding order.
+fn corners_of(surface: &Surface, quad: u32) -> [u32; 4] {
+    let [first, second] = surface.quad(quad as usize);
     let other = second.into_iter().find(|v| !first.contains(v)).unwrap_or(second[0]);
-    // It lies across the edge that both triangles have.
+    // It lies across the edge that both triangles share.
     let across = first.into_iter().position(|v| !second.contains(&v)).unwrap_or(0);
     let [a, b, c] = [0, 1, 2].map(|i| first[(across + i) % 3]);
     [a, b, other, c]
 }
 
-/// The quad as one of the lattice, if it is one.
-fn lattice_quad(surface: &Surface, number: u32, block: Option<[f32; 3]>) -> Option<LatticeQuad> {
-    let rim = corners_of(surface, number);
-    let places = rim.map(|v| surface.positions[v as usize]);
-    let is_level = |axis: usize| places.iter().all(|p| p[axis] == places[0][axis]);
+/// Returns a quad as a lattice quad, if it is one and not near a side of the block.
+fn lattice_quad(surface: &Surface, quad: u32, block_size: Option<[f32; 3]>) -> Option<LatticeQuad> {
+    let rim = corners_of(surface, quad);
+    let positions = rim.map(|v| surface.positions[v as usize]);
+    let is_level = |axis: usize| positions.iter().all(|p| p[axis] == positions[0][axis]);
     let axis = (0..3).find(|&axis| is_level(axis))?;
-    let at = places[0][axis];
-    if block.is_some_and(|size| at < FROM_SIDE || size[axis] - at < FROM_SIDE) {
+    let at = positions[0][axis];
+    if block_size
+        .is_some_and(|size| at < SIDE_DISTANCE_CELLS || size[axis] - at < SIDE_DISTANCE_CELLS)
+    {
         return None;
     }
     let [first, second] = [(axis + 1) % 3, (axis + 2) % 3];
-    let low = [first, second].map(|axis| places.iter().fold(f32::MAX, |low, p| low.min(p[axis])));
+    let low =
+        [first, second].map(|axis| positions.iter().fold(f32::MAX, |low, p| low.min(p[axis])));
     if low.iter().any(|v| v.fract() != 0.0 || v.abs() > 1e6) {
         return None;
     }
     let mut corners = [NONE; 4];
-    for (&v, place) in rim.iter().zip(&places) {
-        let steps = [place[first] - low[0], place[second] - low[1]];
+    for (&v, position) in rim.iter().zip(&positions) {
+        let steps = [position[first] - low[0], position[second] - low[1]];
         if steps.iter().any(|step| *step != 0.0 && *step != 1.0) {
             return None;
         }
@@ -295,15 +303,16 @@ fn lattice_quad(surface: &Surface, number: u32, block: Option<[f32; 3]>) -> Opti
     if corners.contains(&NONE) {
         return None;
     }
-    // Around the rim the second axis follows the first where the quad faces along its axis.
-    let turn = |i: usize, axis: usize| places[(i + 1) % 4][axis] - places[i][axis];
+    // The quad faces in the positive direction if the winding goes from the first axis to the
+    // second.
+    let turn = |i: usize, axis: usize| positions[(i + 1) % 4][axis] - positions[i][axis];
     let up = turn(0, first) * turn(1, second) - turn(0, second) * turn(1, first) > 0.0;
     let low = low.map(|v| v as i32);
     Some(LatticeQuad {
-        plane: Plane { axis: axis as u8, up, at: at.to_bits() },
-        square: low.map(|v| v.div_euclid(EDGE as i32)),
-        at: low.map(|v| v.rem_euclid(EDGE as i32) as u8),
-        number,
+        plane: LatticePlane { axis: axis as u8, up, at: at.to_bits() },
+        square: low.map(|v| v.div_euclid(MAX_SQUARE_QUADS as i32)),
+        at: low.map(|v| v.rem_euclid(MAX_SQUARE_QUADS as i32) as u8),
+        quad,
         corners,
     })
 }
@@ -317,7 +326,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Terraces of two materials with holes, as `heights` of 8 × 8 columns say, in a box of air.
+    /// Returns terraces of two materials, each of 8 × 8 columns of one height, with holes.
     fn terraces(heights: &[u8; 16], holes: &[[u8; 3]]) -> BlockMesh {
         let block = Region::new([0; 3], [32; 3]);
         let mut cells = DenseBox::new(block.grow(PAD));
@@ -336,7 +345,7 @@ mod tests {
         mesh
     }
 
-    /// Area by axis, where it lies, way and material; of what is level only.
+    /// Returns the level area by axis, coordinate, direction and material.
     fn areas(surface: &Surface) -> BTreeMap<(usize, u32, bool, u8), f64> {
         let mut areas = BTreeMap::new();
         for (t, material) in surface.triangles().zip(surface.triangle_materials()) {
@@ -360,40 +369,40 @@ mod tests {
     }
 
     #[test]
-    fn a_level_square_becomes_four_triangles() {
+    fn level_squares_become_fans() {
         let mesh = terraces(&[9; 16], &[]);
-        let merged = Flat::default().merged(&mesh.solid, None).expect("much is level");
-        // Rims are round, and keep all vertices.
-        let [before, after] = [&mesh.solid, &merged].map(|s| s.triangle_count());
+        let merge = CoplanarMerger::default().merge(&mesh.solid, None).expect("squares are level");
+        // The rim of the whole is rounded, and keeps all vertices.
+        let [before, after] = [&mesh.solid, &merge].map(|s| s.triangle_count());
         assert!(after * 3 < before * 2, "{after} of {before}");
-        assert_eq!(deviation(&mesh.solid, &merged, 2), 0.0);
+        assert_eq!(deviation(&mesh.solid, &merge, 2), 0.0);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn level_squares_are_the_same_surface(
+        fn merging_keeps_the_surface(
             heights in prop::array::uniform16(prop_oneof![Just(6_u8), Just(6), Just(7), 1..30_u8]),
             holes in prop::collection::vec(prop::array::uniform3(0..32_u8), 0..20),
         ) {
             let mesh = terraces(&heights, &holes);
-            let mut flat = Flat::default();
+            let mut flat = CoplanarMerger::default();
             weld(&mesh.solid).assert_manifold(|_| false);
-            if let Some(merged) = flat.merged(&mesh.solid, None) {
-                prop_assert!(merged.triangle_count() < mesh.solid.triangle_count());
-                prop_assert_eq!(areas(&merged), areas(&mesh.solid));
-                weld(&merged).assert_manifold(|_| false);
-                // Again, from scratch memory that was used.
-                prop_assert_eq!(flat.merged(&mesh.solid, None), Some(merged));
+            if let Some(merge) = flat.merge(&mesh.solid, None) {
+                prop_assert!(merge.triangle_count() < mesh.solid.triangle_count());
+                prop_assert_eq!(areas(&merge), areas(&mesh.solid));
+                weld(&merge).assert_manifold(|_| false);
+                // Again, with used scratch memory.
+                prop_assert_eq!(flat.merge(&mesh.solid, None), Some(merge));
             }
         }
     }
 
     #[test]
-    fn planes_beside_a_side_that_another_block_touches_are_left_alone() {
+    fn planes_near_a_shared_side_are_not_merged() {
         let mesh = terraces(&[1; 16], &[]);
-        let near = Flat::default().merged(&mesh.solid, Some([32.0; 3]));
-        let alone = Flat::default().merged(&mesh.solid, None).expect("much is level");
+        let near = CoplanarMerger::default().merge(&mesh.solid, Some([32.0; 3]));
+        let alone = CoplanarMerger::default().merge(&mesh.solid, None).expect("squares are level");
         let level = |surface: &Surface| {
             let rim = surface
                 .triangles()
