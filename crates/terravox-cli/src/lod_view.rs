@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use terravox::generate::Hills;
-use terravox::lod::{LodOptions, Morph};
+use terravox::lod::{LodOptions, MorphRanges};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
@@ -174,7 +174,13 @@ fn take_swaps(terrain: &mut Terrain, drawn: &mut BTreeMap<MipBlock, ShownMesh>) 
 }
 
 /// Moves the vertices of a mesh towards the next coarser level, for an eye in voxels.
-fn morph_vertices(mesh: &mut BlockMesh, mip: u8, choice: MorphChoice, morph: Morph, eye: DVec3) {
+fn morph_vertices(
+    mesh: &mut BlockMesh,
+    mip: u8,
+    choice: MorphChoice,
+    morph: MorphRanges,
+    eye: DVec3,
+) {
     let min = DVec3::from(mesh.block.min.to_array().map(f64::from));
     let size = f64::from(1_u32 << mip);
     let factor = |_, position: [f32; 3], step: u8| match choice {

@@ -4,7 +4,7 @@ mod scene;
 
 use rapier3d::prelude::*;
 use scene::{ROCK, Scene, flat};
-use terravox::bodies::{LooseBody, LooseOptions, WrittenBack};
+use terravox::bodies::{LooseBody, LooseOptions, WriteBackMethod};
 use terravox::edit::{Action, Brush, BrushOp, EditOp, NO_TURN};
 use terravox::terrain::Placement;
 use terravox::voxel::{Region, SurfaceShape};
@@ -107,7 +107,7 @@ fn a_cut_table_falls_rests_and_is_written_back() {
     let before = scene.terrain.grid().digest().unwrap();
     let how = scene.terrain.write_back(&body, position, rotation).unwrap();
     assert_ne!(scene.terrain.grid().digest().unwrap(), before);
-    if let WrittenBack::Turned(turn) = how {
+    if let WriteBackMethod::Turned(turn) = how {
         assert_eq!(turn, [0; 3], "it did not tumble");
     }
     // What was written back is ground again.

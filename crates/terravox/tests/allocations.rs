@@ -147,12 +147,12 @@ fn submersion_does_not_allocate() {
 
 #[test]
 fn a_look_at_what_hangs_together_does_not_allocate_by_cell() {
-    use terravox::bodies::{Loose, LooseOptions};
+    use terravox::bodies::{LooseCutter, LooseOptions};
     let mut grid = VoxelGrid::default();
     let mut cells = DenseBox::new(Region::new([-64, -64, -64], [64, 0, 64]));
     cells.fill(8);
     assert!(grid.write(&cells).is_ok());
-    let (mut loose, options) = (Loose::default(), LooseOptions::floor(-60));
+    let (mut loose, options) = (LooseCutter::default(), LooseOptions::floor(-60));
     let mut look = |x: i32| {
         let dug = Region::new([x, -9, -5], [x + 9, 0, 4]);
         assert!(grid.write(&DenseBox::new(dug)).is_ok());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use terravox::generate::Hills;
-use terravox::lod::{Lod, LodOptions, LodViewer, MeshScratch, ShownMesh};
+use terravox::lod::{LodOptions, LodView, LodViewer, MeshScratch, ShownMesh};
 use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PackedSurface, PackedVertex, VertexKey};
 use terravox::voxel::{
     DenseBox, GridOptions, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos,
@@ -78,7 +78,7 @@ fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
     let unlisted = Unlisted::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
     let options = LodOptions { morph, near_voxels: 24.0, detail: 1.5, ..LodOptions::default() };
-    let mut lod = Lod::new(options);
+    let mut lod = LodView::new(options);
     let mut scratch = MeshScratch::keyed();
     let mut shown = BTreeMap::new();
     for round in 0.. {

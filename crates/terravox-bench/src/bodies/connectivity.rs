@@ -1,7 +1,7 @@
 //! Cost of the connectivity check after a dig that frees nothing, in a world of a billion cells.
 
 use cpu_time::ThreadTime;
-use terravox::bodies::{Loose, LooseOptions};
+use terravox::bodies::{LooseCutter, LooseOptions};
 use terravox::edit::{EditOp, Editor};
 use terravox::voxel::{VoxelGrid, VoxelPos};
 
@@ -25,7 +25,7 @@ pub fn run(report: &mut AreaReport) {
     let places = ground(&world, STEP);
     let floor = world.grid.bounds().min.y + 1;
     let mut looks = CheckTimes {
-        loose: Loose::default(),
+        loose: LooseCutter::default(),
         options: LooseOptions::floor(floor),
         editor: Editor::default(),
     };
@@ -73,7 +73,7 @@ pub fn run(report: &mut AreaReport) {
 }
 
 struct CheckTimes {
-    loose: Loose,
+    loose: LooseCutter,
     options: LooseOptions,
     editor: Editor,
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use terravox::bodies::{CutLoose, Loose, LooseOptions};
+use terravox::bodies::{LooseCut, LooseCutter, LooseOptions};
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History, NO_TURN};
 use terravox::generate::fill_sdf;
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -29,7 +29,7 @@ pub fn run(report: &mut AreaReport) {
         }
         1
     });
-    let Some(CutLoose { bodies, .. }) = last.into_inner() else { unreachable!("it ran") };
+    let Some(LooseCut { bodies, .. }) = last.into_inner() else { unreachable!("it ran") };
     let [body] = &bodies[..] else { panic!("{} bodies of one bridge", bodies.len()) };
     let triangles: usize = body.meshes.iter().map(|mesh| mesh.solid.indices.len() / 3).sum();
     let options = LooseShapeOptions::default();
@@ -64,7 +64,7 @@ pub fn run(report: &mut AreaReport) {
 }
 
 /// A bridge with a bent deck between two cliffs, cut at both.
-fn cut_bridge() -> (VoxelGrid, Loose, History) {
+fn cut_bridge() -> (VoxelGrid, LooseCutter, History) {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::new(Region::new([-140, -32, -40], [140, 40, 40]));
     let [length, width] = HALF;
@@ -75,7 +75,7 @@ fn cut_bridge() -> (VoxelGrid, Loose, History) {
     };
     fill_sdf(&mut cells, 0, world, |p| if p[1] > 0.0 { 14 } else { 8 });
     let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
-    let (mut loose, mut history) = (Loose::default(), History::default());
+    let (mut loose, mut history) = (LooseCutter::default(), History::default());
     for end in [-1.0, 1.0] {
         let centre = [end * length, 0.0, 0.0];
         let brush = Brush::Block { centre, half: [2.0, 30.0, 40.0], turn: NO_TURN };

@@ -1,25 +1,25 @@
-//! What holds the world: cells that never fall, as plain data.
+//! Anchors: cells that never fall, as plain data.
 
 use crate::voxel::{ChunkPos, Region, VoxelPos};
 
-/// Where solid cells are anchored; what hangs on one of them stays. A cell beside a chunk
-/// that is not held at mip 0 is anchored too: nobody knows what goes on there.
+/// Where solid cells are anchored; everything connected to them stays. Cells beside a chunk that is
+/// not held at mip 0 are anchored, too, since what they are connected to is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Anchors {
-    /// Cells below this height are anchored, voxels: the floor of the world.
+    /// Cells below this height in voxels are anchored: the floor of the world.
     pub below_y: Option<i32>,
-    /// Cells in these are anchored, voxels.
+    /// Cells in these regions of voxels are anchored.
     pub regions: Vec<Region>,
 }
 
 impl Anchors {
-    /// All cells below a height in voxels.
+    /// Anchors all cells below a height in voxels.
     pub fn below(y: i32) -> Anchors {
         Anchors { below_y: Some(y), regions: Vec::new() }
     }
 
-    /// The outermost layer of cells of a region, but for its top: for a world that ends there.
+    /// Anchors the outermost layer of a region except its top, for a world that ends there.
     pub fn border_of(region: Region) -> Anchors {
         let Region { min, max } = region;
         let one = VoxelPos::splat(1);
@@ -40,7 +40,7 @@ impl Anchors {
             || self.regions.iter().any(|region| region.contains(voxel))
     }
 
-    /// The parts of a region in which cells are anchored.
+    /// Returns the parts of a region in which cells are anchored.
     pub(super) fn parts(&self, region: Region) -> impl Iterator<Item = Region> + '_ {
         let floor = self.below_y.map(|y| {
             let max = VoxelPos::new(region.max.x, region.max.y.min(y), region.max.z);
@@ -50,8 +50,8 @@ impl Anchors {
         floor.into_iter().chain(others).filter(|part| !part.is_empty())
     }
 
-    /// How far it is from a chunk to an anchor, chunks along the axes summed; 0 if there is
-    /// none to head for.
+    /// Returns the distance from a chunk to the nearest anchor, in chunks summed over the axes; 0
+    /// without anchors.
     pub(super) fn distance(&self, chunk: ChunkPos) -> u32 {
         let floor = self.below_y.map(|y| 0.max(chunk.y.saturating_sub((y - 1) >> 5)) as u32);
         let to = |region: &Region| {

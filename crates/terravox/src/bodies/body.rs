@@ -1,9 +1,9 @@
-//! A loose piece becomes a body: its cells leave the world and get a grid of their own.
+//! Turns a loose piece into a body: its cells move from the world to a grid of their own.
 
 use super::Mass;
 use super::labels::{Labels, runs};
 use super::mass::MassSums;
-use super::search::Piece;
+use super::search::LoosePiece;
 use crate::edit::{Clip, EditError, EditOp, Editor, History};
 use crate::mesh::{BlockMesh, Mesher, PAD};
 use crate::voxel::{
@@ -11,44 +11,44 @@ use crate::voxel::{
     WATER,
 };
 
-/// What was cut loose: cells with a grid of their own, that move as one.
+/// Cells that were cut off from the world and move as one rigid body.
 pub struct LooseBody {
-    /// The cells, with air around. Its materials are those of the world.
+    /// The cells, surrounded by air, with the materials of the world.
     pub grid: VoxelGrid,
-    /// The voxel of the world at which voxel (0, 0, 0) of the body was when it was cut loose.
-    /// A multiple of 32 on each axis.
+    /// Voxel of the world at which the body's voxel (0, 0, 0) was when it was cut off. A multiple
+    /// of 32 on each axis.
     pub from: VoxelPos,
-    /// The smallest region that holds all cells, in voxels of the body.
+    /// The bounds of all cells, in voxels of the body.
     pub bounds: Region,
     /// Number of cells.
     pub cells: u64,
     /// Mass, centre and inertia, in voxels of the body.
     pub mass: Mass,
-    /// The surface, block by block; together they are closed. Positions are voxels from each
-    /// block's lowest corner.
+    /// The surface by block, closed as a whole. Positions are in voxels from each block's min
+    /// corner.
     pub meshes: Vec<BlockMesh>,
 }
 
-/// Memory that is used again.
+/// Scratch memory.
 #[derive(Default)]
 pub(super) struct BodyScratch {
     editor: Editor,
     labels: Labels,
-    /// By row of a chunk: which of its cells go.
+    /// By row of a chunk: the cells that are removed, as bits.
     rows: Vec<u32>,
     clumps: Vec<u16>,
     cells: DenseBox,
     taken: DenseBox,
-    mesh: Memory,
+    mesh: MeshMemory,
 }
 
 /// Moves the cells of a piece out of the world.
 ///
 /// # Errors
-/// [`EditError`], if chunks that were held are not any more.
+/// [`EditError`] if chunks are no longer held.
 pub(super) fn take(
     grid: &mut VoxelGrid,
-    piece: &Piece,
+    piece: &LoosePiece,
     scratch: &mut BodyScratch,
     mut history: Option<&mut History>,
 ) -> Result<LooseBody, EditError> {
@@ -56,10 +56,10 @@ pub(super) fn take(
     let options = GridOptions { unlisted: Unlisted::Air, materials: grid.materials().clone() };
     let mut body = VoxelGrid::new(options);
     let (mut sums, mut bounds) = (MassSums::default(), Region::default());
-    for clumps in piece.clumps.chunk_by(|a, b| a.0 == b.0) {
-        let chunk = clumps[0].0;
+    for clumps in piece.clumps.chunk_by(|a, b| a.chunk == b.chunk) {
+        let chunk = clumps[0].chunk;
         let region =
-            scratch.find_cells(grid.as_snapshot(), chunk, clumps.iter().map(|clump| clump.1));
+            scratch.find_cells(grid.as_snapshot(), chunk, clumps.iter().map(|clump| clump.cell));
         grid.read(region, 0, &mut scratch.cells)?;
         scratch.split(chunk);
         let rest = Clip::new(scratch.cells.clone())?;
@@ -76,8 +76,7 @@ pub(super) fn take(
 }
 
 impl BodyScratch {
-    /// Makes `rows` the cells of the clumps that hold the cells of `known`, and returns the
-    /// smallest region that holds them.
+    /// Sets `rows` to the cells of the clumps that contain the `known` cells. Returns their bounds.
     fn find_cells(
         &mut self,
         grid: &Snapshot,
@@ -112,8 +111,8 @@ impl BodyScratch {
         Region { min: corner(0), max: corner(1) }
     }
 
-    /// Moves the cells of `rows` from `cells`, a part of a chunk, to `taken`. Water that they
-    /// held stays behind.
+    /// Moves the cells of `rows` from `cells`, part of a chunk, to `taken`. Water that they held
+    /// stays.
     fn split(&mut self, chunk: ChunkPos) {
         let region = self.cells.region();
         self.taken.reset(region);
@@ -145,8 +144,7 @@ impl BodyScratch {
 }
 
 impl LooseBody {
-    /// Makes a body of cells, air around them, in a grid of their own; `from` as in
-    /// [`LooseBody::from`].
+    /// Creates a body from cells in a grid of their own; `from` as in [`LooseBody::from`].
     ///
     /// # Errors
     /// [`EditError::NotHeld`] if a chunk is not held at mip 0.
@@ -164,18 +162,23 @@ impl LooseBody {
             }
         }
         let mass = sums.mass(grid.materials());
-        let meshes = meshes_of(&grid, &mut Memory::default())?;
+        let meshes = meshes_of(&grid, &mut MeshMemory::default())?;
         Ok(LooseBody { grid, from, bounds, cells, mass, meshes })
     }
 }
 
-/// What meshing uses again.
-type Memory = (Mesher, DenseBox);
+/// Scratch memory of meshing.
+#[derive(Default)]
+struct MeshMemory {
+    mesher: Mesher,
+    cells: DenseBox,
+}
 
-/// The meshes of all chunks that have one.
-fn meshes_of(body: &VoxelGrid, memory: &mut Memory) -> Result<Vec<BlockMesh>, EditError> {
+/// Returns the meshes of all chunks that have one.
+fn meshes_of(body: &VoxelGrid, memory: &mut MeshMemory) -> Result<Vec<BlockMesh>, EditError> {
     let snapshot = body.snapshot();
-    let mesh = |(mesher, cells): &mut Memory, chunk: &ChunkPos| {
+    let mesh = |memory: &mut MeshMemory, chunk: &ChunkPos| {
+        let MeshMemory { mesher, cells } = memory;
         let mut mesh = BlockMesh::new();
         snapshot.read(chunk.region().grow(PAD), 0, cells)?;
         mesher.mesh(cells, snapshot.materials(), &mut mesh);
@@ -189,8 +192,8 @@ fn meshes_of(body: &VoxelGrid, memory: &mut Memory) -> Result<Vec<BlockMesh>, Ed
 #[cfg(not(feature = "parallel"))]
 fn map_all(
     chunks: &[ChunkPos],
-    memory: &mut Memory,
-    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError>,
+    memory: &mut MeshMemory,
+    mesh: impl Fn(&mut MeshMemory, &ChunkPos) -> Result<BlockMesh, EditError>,
 ) -> Result<Vec<BlockMesh>, EditError> {
     chunks.iter().map(|chunk| mesh(memory, chunk)).collect()
 }
@@ -198,12 +201,12 @@ fn map_all(
 #[cfg(feature = "parallel")]
 fn map_all(
     chunks: &[ChunkPos],
-    memory: &mut Memory,
-    mesh: impl Fn(&mut Memory, &ChunkPos) -> Result<BlockMesh, EditError> + Send + Sync,
+    memory: &mut MeshMemory,
+    mesh: impl Fn(&mut MeshMemory, &ChunkPos) -> Result<BlockMesh, EditError> + Send + Sync,
 ) -> Result<Vec<BlockMesh>, EditError> {
     use rayon::prelude::*;
     if let [one] = chunks {
         return Ok(vec![mesh(memory, one)?]);
     }
-    chunks.par_iter().map_init(Memory::default, mesh).collect()
+    chunks.par_iter().map_init(MeshMemory::default, mesh).collect()
 }

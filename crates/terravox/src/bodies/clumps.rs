@@ -1,61 +1,60 @@
-//! What is kept of the clumps of a chunk, to go from chunk to chunk without a look at
-//! cells: how many cells each has, whether it is anchored, and its cells on the six sides
-//! of the chunk. Where a chunk has one clump, as most have, that needs no labels; a chunk of
-//! full cells of one material needs no record.
+//! The clumps of a chunk: for each, its size, whether it is anchored, and its cells on the six
+//! sides of the chunk, so that searches step between chunks without reading cells. Most chunks have
+//! one clump and need no labels; chunks of one material need no record at all.
 
 use super::Anchors;
 use super::labels::Labels;
 use crate::voxel::{AIR, ChunkPos, Kind, Region, Snapshot};
 use rustc_hash::FxHashMap;
 
-/// A bit for every cell of a side of a chunk: for the sides along X bit z of word y, along
-/// Y bit x of word z, along Z bit x of word y. So opposite sides fit.
-pub(super) type Side = [u32; 32];
+/// A bit per cell of a side of a chunk: along X bit z of word y, along Y bit x of word z, along Z
+/// bit x of word y. So opposite sides line up.
+pub(super) type SideBits = [u32; 32];
 
-/// The way out of each side, −x, +x, −y, +y, −z, +z.
-pub(super) const WAYS: [[i32; 3]; 6] =
+/// The direction of each side: −x, +x, −y, +y, −z, +z.
+pub(super) const SIDE_DIRECTIONS: [[i32; 3]; 6] =
     [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
 
-/// A side all of solid cells.
-pub(super) const FULL_SIDE: Side = [u32::MAX; 32];
+/// A side of solid cells only.
+pub(super) const FULL_SIDE: SideBits = [u32::MAX; 32];
 
-/// Where a side has no solid cell.
+/// Stands for a cell that is not solid.
 const NONE: u16 = u16::MAX;
 
-/// One clump.
+/// Cells connected within a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clump {
-    /// How many cells it has.
+    /// Number of cells.
     pub cells: u32,
-    /// One of them, x + 32 z + 1024 y: what it is known by, as numbers change with edits.
+    /// One of its cells, x + 32 z + 1024 y, which identifies it when edits renumber clumps.
     pub cell: u16,
     pub anchored: bool,
-    /// A bit for every side of the chunk on which it has a cell.
+    /// A bit for every side of the chunk that it touches.
     pub sides: u8,
 }
 
 impl Clump {
-    /// All cells of a chunk.
+    /// Returns the clump of a chunk of solid cells only.
     pub fn full(anchored: bool) -> Clump {
         Clump { cells: 32 * 32 * 32, cell: 0, anchored, sides: 63 }
     }
 }
 
-/// The clumps of a chunk that has solid cells and others.
+/// The clumps of a chunk with solid and other cells.
 pub(super) struct Clumps {
     all: Box<[Clump]>,
-    /// Solid cells of the sides.
-    sides: Box<[Side; 6]>,
-    /// Their clumps, by bit + 32 × word; none if there is one clump.
+    /// By side: its solid cells.
+    sides: Box<[SideBits; 6]>,
+    /// By side, then bit + 32 × word: the clump of each cell; `None` if there is only one clump.
     labels: Option<Box<[[u16; 1024]; 6]>>,
 }
 
-/// A chunk as the search sees it.
+/// What the search knows of a chunk.
 #[derive(Clone, Copy)]
-pub(super) enum Found<'a> {
-    /// Without a solid cell.
+pub(super) enum ChunkClumps<'a> {
+    /// No solid cell.
     Empty,
-    /// Full of solid cells of one material, and whether one of them is anchored.
+    /// Solid cells of one material; `anchored` if one of them is.
     Full {
         anchored: bool,
     },
@@ -93,13 +92,13 @@ impl Clumps {
         &self.all
     }
 
-    /// Solid cells of a side.
-    pub fn side(&self, side: usize) -> &Side {
+    /// Returns the solid cells of a side.
+    pub fn side(&self, side: usize) -> &SideBits {
         &self.sides[side]
     }
 
-    /// The cells of a side that are of one clump.
-    pub fn side_of(&self, side: usize, clump: u16) -> Side {
+    /// Returns the cells of one clump on a side.
+    pub fn side_of(&self, side: usize, clump: u16) -> SideBits {
         let Some(labels) = &self.labels else { return self.sides[side] };
         let mut bits = [0; 32];
         for (word, labels) in bits.iter_mut().zip(labels[side].chunks_exact(32)) {
@@ -110,18 +109,21 @@ impl Clumps {
         bits
     }
 
-    /// The clump of a solid cell of a side.
+    /// Returns the clump of a solid cell of a side.
     pub fn at(&self, side: usize, word: usize, bit: usize) -> u16 {
         self.labels.as_ref().map_or(0, |labels| labels[side][bit + 32 * word])
     }
 
     fn bytes(&self) -> usize {
         let labels = if self.labels.is_some() { size_of::<[[u16; 1024]; 6]>() } else { 0 };
-        size_of::<(ChunkPos, Clumps)>() + size_of_val(&*self.all) + size_of::<[Side; 6]>() + labels
+        size_of::<(ChunkPos, Clumps)>()
+            + size_of_val(&*self.all)
+            + size_of::<[SideBits; 6]>()
+            + labels
     }
 }
 
-fn sides_of(rows: &[u32; 1024]) -> [Side; 6] {
+fn sides_of(rows: &[u32; 1024]) -> [SideBits; 6] {
     let mut sides = [[0; 32]; 6];
     for y in 0..32 {
         let slice = &rows[32 * y..32 * y + 32];
@@ -167,7 +169,7 @@ fn labels_of(labels: &Labels) -> Box<[[u16; 1024]; 6]> {
     sides
 }
 
-/// The clumps of the chunks that were looked at, by what the cells were then.
+/// Caches the clumps of chunks.
 #[derive(Default)]
 pub(super) struct ClumpCache {
     chunks: FxHashMap<ChunkPos, Clumps>,
@@ -178,8 +180,8 @@ pub(super) struct ClumpCache {
 }
 
 impl ClumpCache {
-    /// Forgets what it knows of the chunks that a write touched.
-    pub fn forget(&mut self, region: Region) {
+    /// Removes the records of chunks that a write touched.
+    pub fn invalidate(&mut self, region: Region) {
         let chunks = region.coarser(5);
         if chunks.volume() > self.chunks.len() as u64 {
             let bytes = &mut self.bytes;
@@ -197,30 +199,30 @@ impl ClumpCache {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all records.
     pub fn clear(&mut self) {
         self.chunks.clear();
         self.bytes = 0;
     }
 
-    /// Bytes of all records.
+    /// Returns the bytes of all records.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Chunks that have a record.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Makes the record of a chunk that needs one, unless it is there.
-    pub fn look(&mut self, grid: &Snapshot, chunk: ChunkPos, anchors: &Anchors) {
+    /// Labels a chunk that needs a record and has none.
+    pub fn ensure(&mut self, grid: &Snapshot, chunk: ChunkPos, anchors: &Anchors) {
         if !self.chunks.contains_key(&chunk) {
             self.label(grid, chunk, anchors);
         }
     }
 
-    /// Labels the cells of a chunk anew, if it has solid ones and others; returns whether.
+    /// Labels a chunk again if it has solid and other cells. Returns whether it has.
     pub fn label(&mut self, grid: &Snapshot, chunk: ChunkPos, anchors: &Anchors) -> bool {
         let Ok(view) = grid.chunk(chunk) else { return false };
         if view.uniform_material().is_some() {
@@ -236,16 +238,23 @@ impl ClumpCache {
         true
     }
 
-    /// A chunk that was [looked](ClumpCache::look) at.
-    pub fn found(&self, grid: &Snapshot, chunk: ChunkPos, anchors: &Anchors) -> Found<'_> {
+    /// Returns what is known of a chunk after [`ClumpCache::ensure`].
+    pub fn clumps_of(
+        &self,
+        grid: &Snapshot,
+        chunk: ChunkPos,
+        anchors: &Anchors,
+    ) -> ChunkClumps<'_> {
         if let Some(clumps) = self.chunks.get(&chunk) {
-            return Found::Mixed(clumps);
+            return ChunkClumps::Mixed(clumps);
         }
-        let Ok(view) = grid.chunk(chunk) else { return Found::Unknown };
+        let Ok(view) = grid.chunk(chunk) else { return ChunkClumps::Unknown };
         let material = view.uniform_material().unwrap_or(AIR);
         match grid.materials().kind(material) {
-            Kind::Solid => Found::Full { anchored: anchors.parts(chunk.region()).next().is_some() },
-            _ => Found::Empty,
+            Kind::Solid => {
+                ChunkClumps::Full { anchored: anchors.parts(chunk.region()).next().is_some() }
+            }
+            _ => ChunkClumps::Empty,
         }
     }
 }

@@ -1,30 +1,30 @@
-//! Which solid cells of a chunk hang together, by runs of cells along X.
+//! Connected-component labelling of the solid cells of a chunk, by runs along X.
 //!
-//! Rows are words of bits. A run takes the label of a run that it touches in the row before
-//! it in Z or in the slice below; where it touches two, their labels are joined. Source: He,
-//! Chao and Suzuki, "A run-based two-scan labeling algorithm" (2008), with one more axis.
-//! Memory is that of the most runs that a chunk can have, and is used again.
+//! Rows are bit masks. A run takes the label of a run that it touches in the previous row in Z or
+//! in the slice below; if it touches several, their labels are merged. Source: He, Chao and Suzuki,
+//! "A run-based two-scan labeling algorithm" (2008), extended to three dimensions. Memory is
+//! allocated once, for the most runs that a chunk can have.
 
 use crate::bits::solid_rows;
 use crate::voxel::{ChunkView, Kind, Region, VoxelPos};
 
-/// A run without a label yet.
+/// Stands for no label.
 const NONE: u16 = u16::MAX;
 
-/// Most runs of a chunk: every other cell of a row.
-const MOST_RUNS: usize = 16 * 1024;
+/// The most runs of a chunk: every other cell of a row.
+const MAX_RUNS: usize = 16 * 1024;
 
-/// The clumps of one chunk by cell. A clump is what hangs together within the chunk.
+/// The clumps of one chunk, by cell.
 pub(super) struct Labels {
-    /// Solid cells, by z + 32 y; bit x.
+    /// By row z + 32 y: solid cells, bit x.
     rows: Box<[u32; 1024]>,
-    /// Number of the first run of each row.
+    /// By row: index of its first run.
     first: Box<[u16; 1025]>,
     /// By run: its clump.
     clumps: Vec<u16>,
-    /// By label: one that it was joined with, never a larger one.
+    /// By label: one that it was merged with, never a larger one.
     parents: Vec<u16>,
-    /// By clump: its cells.
+    /// By clump: number of cells.
     cells: Vec<u32>,
     /// By clump: its first cell, x + 32 z + 1024 y.
     firsts: Vec<u16>,
@@ -35,17 +35,16 @@ impl Default for Labels {
         Labels {
             rows: Box::new([0; 1024]),
             first: Box::new([0; 1025]),
-            clumps: Vec::with_capacity(MOST_RUNS),
-            parents: Vec::with_capacity(MOST_RUNS),
-            cells: Vec::with_capacity(MOST_RUNS),
-            firsts: Vec::with_capacity(MOST_RUNS),
+            clumps: Vec::with_capacity(MAX_RUNS),
+            parents: Vec::with_capacity(MAX_RUNS),
+            cells: Vec::with_capacity(MAX_RUNS),
+            firsts: Vec::with_capacity(MAX_RUNS),
         }
     }
 }
 
 impl Labels {
-    /// Labels the solid cells of a chunk. Clumps are numbered by their first run, rows in z,
-    /// then y.
+    /// Labels the solid cells of a chunk. Clumps are numbered by their first run, z before y.
     pub fn read(&mut self, chunk: ChunkView<'_>, kinds: &[Kind; 256]) {
         solid_rows(chunk, kinds, &mut self.rows);
         self.clumps.clear();
@@ -57,10 +56,10 @@ impl Labels {
             for run in runs(self.rows[row]) {
                 let mut label = NONE;
                 if row % 32 != 0 {
-                    label = self.touched(row - 1, run, label);
+                    label = self.merge_touching(row - 1, run, label);
                 }
                 if row >= 32 {
-                    label = self.touched(row - 32, run, label);
+                    label = self.merge_touching(row - 32, run, label);
                 }
                 if label == NONE {
                     label = self.parents.len() as u16;
@@ -73,15 +72,16 @@ impl Labels {
             }
         }
         self.first[1024] = self.clumps.len() as u16;
-        self.number();
+        self.renumber();
     }
 
-    /// The label of a run that has `label` so far and touches runs of another row.
+    /// Returns the label of a run with `label` so far, after merging it with the runs that it
+    /// touches in another row.
     #[inline(always)]
-    fn touched(&mut self, row: usize, run: u32, mut label: u16) -> u16 {
+    fn merge_touching(&mut self, row: usize, run: u32, mut label: u16) -> u16 {
         let there = self.rows[row];
         let mut both = there & run;
-        // One run a row is the rule.
+        // Fast path: most rows have one run.
         if both != 0 && self.first[row + 1] == self.first[row] + 1 {
             let other = self.clumps[usize::from(self.first[row])];
             return match label {
@@ -103,7 +103,7 @@ impl Labels {
         label
     }
 
-    /// Number of the run that holds the cell of a bit of a row.
+    /// Returns the index of the run that contains the cell of a bit of a row.
     #[inline(always)]
     fn run_at(&self, row: usize, bit: u32) -> usize {
         let bits = self.rows[row];
@@ -128,8 +128,8 @@ impl Labels {
         low
     }
 
-    /// Gives the clumps numbers without gaps.
-    fn number(&mut self) {
+    /// Renumbers clumps without gaps.
+    fn renumber(&mut self) {
         let mut count = 0;
         for label in 0..self.parents.len() {
             let parent = usize::from(self.parents[label]);
@@ -140,7 +140,7 @@ impl Labels {
                 self.firsts[usize::from(count)] = self.firsts[label];
                 count += 1;
             } else {
-                // A smaller label, so it has its number already.
+                // A smaller label, so it is renumbered already.
                 self.parents[label] = self.parents[parent];
                 self.cells[usize::from(self.parents[label])] += cells;
             }
@@ -155,39 +155,39 @@ impl Labels {
         }
     }
 
-    /// Number of clumps.
+    /// Returns the number of clumps.
     pub fn count(&self) -> usize {
         self.cells.len()
     }
 
-    /// By clump: its cells.
+    /// Returns the number of cells by clump.
     pub fn cells(&self) -> &[u32] {
         &self.cells
     }
 
-    /// By clump: its first cell, x + 32 z + 1024 y.
+    /// Returns the first cell by clump, x + 32 z + 1024 y.
     pub fn firsts(&self) -> &[u16] {
         &self.firsts
     }
 
-    /// The clump of a solid cell, x + 32 z + 1024 y.
+    /// Returns the clump of a solid cell, x + 32 z + 1024 y.
     pub fn clump_at(&self, cell: u16) -> u16 {
         self.clumps[self.run_at(usize::from(cell / 32), 1 << (cell % 32))]
     }
 
-    /// Solid cells, by z + 32 y; bit x.
+    /// Returns the solid cells by row z + 32 y, bit x.
     pub fn rows(&self) -> &[u32; 1024] {
         &self.rows
     }
 
-    /// The runs of a row (z + 32 y) and their clumps.
+    /// Returns the runs of a row (z + 32 y) and their clumps.
     pub fn runs(&self, row: usize) -> impl Iterator<Item = (u32, u16)> + '_ {
         let first = usize::from(self.first[row]);
         runs(self.rows[row]).zip(self.clumps[first..].iter().copied())
     }
 
-    /// Calls `each` with the runs of `region` of the chunk at `origin`, cut at its borders,
-    /// and their clumps.
+    /// Calls `each` with the runs of `region` of the chunk at `origin`, clipped to it, and their
+    /// clumps.
     pub fn runs_in(
         &self,
         region: Region,
@@ -212,7 +212,7 @@ impl Labels {
     }
 }
 
-/// The runs of a word, lowest first.
+/// Returns the runs of a word, lowest first.
 pub(super) fn runs(mut bits: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let run = run_from(bits, bits & bits.wrapping_neg());
@@ -221,7 +221,7 @@ pub(super) fn runs(mut bits: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The bits of the run of `bits` that holds `low`, from `low` on.
+/// Returns the rest of the run of `bits` that contains `low`, from `low` on.
 #[inline(always)]
 fn run_from(bits: u32, low: u32) -> u32 {
     // The sum carries to the end of the run.
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(all(1 << 31 | 1), [1, 1 << 31]);
     }
 
-    /// Clumps by a flood from each cell, numbered as the fast path numbers them.
+    /// The slow twin: a flood from each cell, numbered like the fast path.
     fn flooded(solid: &[bool]) -> Vec<Option<u16>> {
         let mut clumps = vec![None; solid.len()];
         let mut count = 0;
@@ -302,7 +302,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn clumps_are_those_of_a_flood(
+        fn clumps_equal_those_of_a_flood(
             share in 0u32..16, seed: u64,
             boxes in proptest::collection::vec(
                 (proptest::array::uniform3(0usize..32), proptest::array::uniform3(1usize..20),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkerboard_has_as_many_clumps_as_a_chunk_can_have() {
+    fn a_checkerboard_has_the_most_clumps() {
         let solid = |i: usize| (i % 32 + i / 32 % 32 + i / 1024).is_multiple_of(2);
         check(&(0..32_768).map(solid).collect::<Vec<_>>());
         let comb = |i: usize| i.is_multiple_of(2) || i / 32 == 1023;

@@ -1,41 +1,39 @@
-//! The view that follows edits: what to look at, what is known, and what is cut loose, so
-//! much a call.
+//! Follows edits: which regions to search, what was found, and how much is cut per call.
 //!
-//! Callers that edit say which regions to look at ([`Loose::touch`]), since a world that
-//! streams in writes cells too and must not fall for it; the change log says only which
-//! chunks are to be labelled anew.
+//! Callers say which regions were edited ([`LooseCutter::touch`]): streaming writes cells as well,
+//! and must not let anything fall. The change log only says which chunks have to be labelled again.
 
 use super::body::{BodyScratch, take};
 use super::clumps::ClumpCache;
-use super::search::{Piece, Search, World};
+use super::search::{ClumpCell, LoosePiece, Search, SearchContext};
 use super::{Anchors, LooseBody};
 use crate::edit::{EditError, History};
 use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid, VoxelPos};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// What stays, and how much is done in one call.
+/// Anchors and budgets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LooseOptions {
-    /// What never falls.
+    /// Cells that never fall.
     pub anchors: Anchors,
     /// Most cells of a body; larger pieces stay where they are.
     pub max_cells: u64,
-    /// Cells that become bodies in one call; one body always may.
+    /// Cells that become bodies per call; exceeded only by a single body.
     pub cells_per_call: u64,
-    /// Bodies of one call: the smallest take some tens of microseconds each.
+    /// Bodies per call: the smallest take some tens of microseconds each.
     pub bodies_per_call: usize,
-    /// Steps of the search in one call: from one connected part of a chunk to the next, some
-    /// tenths of a microsecond each.
+    /// Search steps per call: each goes from one clump to those of a neighbouring chunk, in some
+    /// tenths of a microsecond.
     pub steps_per_call: u32,
-    /// Bytes that may be kept of what was found about chunks; looked at between calls.
+    /// Bytes of cached clumps; checked between calls.
     pub cache_bytes: usize,
 }
 
 impl Default for LooseOptions {
-    /// No anchors but what is not held; bodies of up to 262,144 cells, as many cells a call,
-    /// 64 bodies a call; 20,000 steps a call; 32 MiB.
+    /// No anchors except ground that is not held; bodies of up to 262,144 cells, as many cells per
+    /// call, 64 bodies per call, 20,000 steps per call, 32 MiB.
     fn default() -> LooseOptions {
         LooseOptions {
             anchors: Anchors::default(),
@@ -49,62 +47,63 @@ impl Default for LooseOptions {
 }
 
 impl LooseOptions {
-    /// The default with the world's floor anchored: all cells below a height in voxels.
+    /// Returns the default with the floor of the world anchored: all cells below a height in
+    /// voxels.
     pub fn floor(below_y: i32) -> LooseOptions {
         LooseOptions { anchors: Anchors::below(below_y), ..LooseOptions::default() }
     }
 }
 
-/// A piece that hangs on nothing, but has more cells than a body may have. It stays.
+/// A loose piece with more cells than a body may have. It stays in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge {
-    /// How many cells it has.
+pub struct TooLargePiece {
+    /// Number of cells.
     pub cells: u64,
-    /// The chunks that it lies in, as one region, voxels.
+    /// The bounds of its chunks, in voxels.
     pub region: Region,
 }
 
-impl fmt::Display for TooLarge {
+impl fmt::Display for TooLargePiece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooLarge { cells, region } = self;
+        let TooLargePiece { cells, region } = self;
         write!(
             f,
-            "the {cells} cells that hang on nothing in voxels {region} are too many for a body"
+            "a loose piece of {cells} cells in voxels {region} exceeds LooseOptions::max_cells"
         )
     }
 }
 
-impl std::error::Error for TooLarge {}
+impl std::error::Error for TooLargePiece {}
 
-/// What was cut loose.
+/// The result of [`LooseCutter::cut`].
 #[derive(Default)]
-pub struct CutLoose {
-    /// The bodies, in an order that depends on the cells and the edits only.
+pub struct LooseCut {
+    /// The bodies, in an order that depends only on the cells and the edits.
     pub bodies: Vec<LooseBody>,
-    /// Pieces that would be bodies if they were smaller.
-    pub too_large: Vec<TooLarge>,
-    /// Whether there is more to do, for the next call.
+    /// Loose pieces that are too large for a body.
+    pub too_large: Vec<TooLargePiece>,
+    /// Whether there is more to do in the next call.
     pub more: bool,
 }
 
-/// What a [`Loose`] holds.
+/// What a [`LooseCutter`] holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LooseStats {
-    /// Chunks whose connections are known; those of one material need no record.
+    /// Chunks with cached clumps; those of one material need none.
     pub chunks: usize,
-    /// Bytes of that.
+    /// Bytes of the cache.
     pub bytes: usize,
-    /// Chunks that were touched and not looked at yet.
+    /// Touched chunks that are not searched yet.
     pub pending: usize,
-    /// Pieces that are loose and still in the world.
+    /// Loose pieces that are still in the world.
     pub ready: usize,
 }
 
-/// Finds what edits cut loose, and cuts it out of the world.
+/// Finds pieces that edits cut off from the ground, and moves them out of the world.
 ///
 /// ```
-/// use terravox::bodies::{Loose, LooseOptions};
+/// use terravox::bodies::{LooseCutter, LooseOptions};
 /// use terravox::edit::{EditOp, Editor};
 /// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid};
 ///
@@ -114,7 +113,7 @@ pub struct LooseStats {
 /// grid.write(&tower)?;
 /// let dug = Editor::default().apply(&mut grid, &EditOp::dig_ball([2.0, 10.0, 2.0], 5.0), None)?;
 ///
-/// let mut loose = Loose::default();
+/// let mut loose = LooseCutter::default();
 /// loose.touch(dug.region);
 /// let cut = loose.cut(&mut grid, None, &LooseOptions::floor(1))?;
 /// assert_eq!(cut.bodies.len(), 1);
@@ -122,28 +121,28 @@ pub struct LooseStats {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Default)]
-pub struct Loose {
+pub struct LooseCutter {
     cursor: ChangeCursor,
     anchors: Anchors,
     cache: ClumpCache,
-    /// Where to look, by chunk.
+    /// By chunk: the region to search.
     pending: BTreeMap<ChunkPos, Region>,
     search: Search,
-    /// Pieces that were found and are to be cut.
-    ready: VecDeque<Piece>,
+    /// Pieces found and not yet cut.
+    ready: VecDeque<LoosePiece>,
     scratch: BodyScratch,
 }
 
-impl Loose {
-    /// Notes that the cells of a region were edited, voxels: what is in it or beside it is
-    /// looked at by the next [`Loose::cut`].
+impl LooseCutter {
+    /// Records that the cells of a region, in voxels, were edited: the next [`LooseCutter::cut`]
+    /// searches in it and beside it.
     pub fn touch(&mut self, region: Region) {
         if !region.is_empty() {
-            self.look_at(region.grow(1));
+            self.search_in(region.grow(1));
         }
     }
 
-    fn look_at(&mut self, region: Region) {
+    fn search_in(&mut self, region: Region) {
         for chunk in region.blocks::<5>() {
             let part = region.intersect(chunk.region());
             let pending = self.pending.entry(chunk).or_default();
@@ -151,7 +150,7 @@ impl Loose {
         }
     }
 
-    /// What it holds.
+    /// Returns the statistics.
     pub fn stats(&self) -> LooseStats {
         LooseStats {
             chunks: self.cache.len(),
@@ -161,20 +160,20 @@ impl Loose {
         }
     }
 
-    /// Looks at what was touched, within the steps of the options, and moves what hangs on
-    /// nothing out of the world, within their cells. The cells go to `history`, if there is
-    /// one, as a part of the stroke that is open, else as a stroke of their own.
+    /// Searches around touched regions and moves loose pieces out of the world, within the budgets
+    /// of the options. The removed cells go to `history`, as part of the open stroke or as a stroke
+    /// of their own.
     ///
     /// # Errors
-    /// [`EditError`] if the grid refuses a write; what was cut before stays cut, and is in
-    /// the history.
+    /// [`EditError`] if the grid refuses a write; what was cut before stays cut, and is in the
+    /// history.
     pub fn cut(
         &mut self,
         grid: &mut VoxelGrid,
         mut history: Option<&mut History>,
         options: &LooseOptions,
-    ) -> Result<CutLoose, EditError> {
-        let mut cut = CutLoose::default();
+    ) -> Result<LooseCut, EditError> {
+        let mut cut = LooseCut::default();
         if !self.find(grid, options) {
             cut.more = true;
             return Ok(cut);
@@ -192,25 +191,27 @@ impl Loose {
         done.map(|()| cut)
     }
 
-    /// Finds what is loose of what was touched, within the steps; returns whether all is
-    /// found.
+    /// Searches within the step budget. Returns whether the search finished.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
-        self.follow(grid, &options.anchors);
+        self.read_changes(grid, &options.anchors);
         if self.cache.bytes() > options.cache_bytes {
             self.cache.clear();
         }
         let mut left = options.steps_per_call.max(1);
-        let mut world =
-            World { grid: grid.as_snapshot(), cache: &mut self.cache, anchors: &self.anchors };
+        let mut world = SearchContext {
+            grid: grid.as_snapshot(),
+            cache: &mut self.cache,
+            anchors: &self.anchors,
+        };
         while left > 0
             && let Some((chunk, region)) = self.pending.pop_first()
         {
             self.search.begin(&mut world, chunk, region, &mut left);
         }
-        if !self.search.go_on(&mut world, &mut left) || !self.pending.is_empty() {
+        if !self.search.run_floods(&mut world, &mut left) || !self.pending.is_empty() {
             return false;
         }
-        self.ready.extend(self.search.pieces());
+        self.ready.extend(self.search.loose_pieces());
         self.search = Search::default();
         true
     }
@@ -220,12 +221,12 @@ impl Loose {
         grid: &mut VoxelGrid,
         mut history: Option<&mut History>,
         options: &LooseOptions,
-        cut: &mut CutLoose,
+        cut: &mut LooseCut,
     ) -> Result<(), EditError> {
         let mut cells = 0;
         while let Some(piece) = self.ready.pop_front() {
             if piece.cells > options.max_cells {
-                cut.too_large.push(TooLarge { cells: piece.cells, region: piece.chunks() });
+                cut.too_large.push(TooLargePiece { cells: piece.cells, region: piece.chunks() });
                 continue;
             }
             let full = cut.bodies.len() >= options.bodies_per_call.max(1)
@@ -236,40 +237,43 @@ impl Loose {
             }
             cells += piece.cells;
             let body = take(grid, &piece, &mut self.scratch, history.as_deref_mut());
-            // Its own writes touch no other piece.
-            self.forget_changes(grid);
+            // Its own writes affect no other piece.
+            self.drop_changed(grid);
             cut.bodies.push(body?);
         }
         cut.more = !self.ready.is_empty();
         Ok(())
     }
 
-    /// Forgets what is known of chunks that changed.
-    fn forget_changes(&mut self, grid: &VoxelGrid) -> Vec<Region> {
+    /// Drops the clumps of changed chunks. Returns the changed regions.
+    fn drop_changed(&mut self, grid: &VoxelGrid) -> Vec<Region> {
         match grid.changes_since(&mut self.cursor) {
             Changes::Everything => {
                 self.cache.clear();
                 let known = self.search.chunks();
-                let ready = self.ready.iter().flat_map(|piece| &piece.clumps).map(|clump| clump.0);
+                let ready =
+                    self.ready.iter().flat_map(|piece| &piece.clumps).map(|clump| clump.chunk);
                 known.chain(ready).map(|chunk| chunk.region()).collect()
             }
             Changes::Regions(regions) => {
-                regions.iter().for_each(|&region| self.cache.forget(region));
+                regions.iter().for_each(|&region| self.cache.invalidate(region));
                 regions
             }
         }
     }
 
-    /// Goes by what changed since the last call: what was found there is looked for again.
-    fn follow(&mut self, grid: &VoxelGrid, anchors: &Anchors) {
-        // What came beside a piece holds it as well.
-        let changed = self.forget_changes(grid).into_iter().map(|region| region.grow(1));
+    /// Reads changes since the last call and restarts searches that they affect.
+    fn read_changes(&mut self, grid: &VoxelGrid, anchors: &Anchors) {
+        // A cell written beside a piece may connect it.
+        let changed = self.drop_changed(grid).into_iter().map(|region| region.grow(1));
         let changed: Vec<Region> = changed.collect();
-        let mut again = changed.iter().any(|region| self.search_knows(*region));
-        let stale = |piece: &Piece| {
+        let mut again = changed.iter().any(|region| self.search_reached(*region));
+        let stale = |piece: &LoosePiece| {
             let in_region =
                 |region: &Region, chunk: ChunkPos| !region.intersect(chunk.region()).is_empty();
-            changed.iter().any(|region| piece.clumps.iter().any(|clump| in_region(region, clump.0)))
+            changed
+                .iter()
+                .any(|region| piece.clumps.iter().any(|clump| in_region(region, clump.chunk)))
         };
         let (stale, ready) = std::mem::take(&mut self.ready).into_iter().partition(stale);
         self.ready = ready;
@@ -278,18 +282,18 @@ impl Loose {
             self.cache.clear();
             again = true;
             let ready = std::mem::take(&mut self.ready);
-            ready.iter().for_each(|piece| self.look_again(piece));
+            ready.iter().for_each(|piece| self.search_again(piece));
         }
-        let stale: VecDeque<Piece> = stale;
-        stale.iter().for_each(|piece| self.look_again(piece));
+        let stale: VecDeque<LoosePiece> = stale;
+        stale.iter().for_each(|piece| self.search_again(piece));
         if again {
             let search = std::mem::take(&mut self.search);
-            search.seeds.into_iter().for_each(|(_, region)| self.look_at(region));
+            search.seeds.into_iter().for_each(|(_, region)| self.search_in(region));
         }
     }
 
-    /// Whether floods came to a chunk of a region.
-    fn search_knows(&self, region: Region) -> bool {
+    /// Whether floods reached a chunk of a region.
+    fn search_reached(&self, region: Region) -> bool {
         let in_region = |chunk: ChunkPos| !region.intersect(chunk.region()).is_empty();
         match region.coarser(5).volume() {
             0..512 => region.blocks::<5>().any(|chunk| self.search.knows(chunk)),
@@ -297,11 +301,11 @@ impl Loose {
         }
     }
 
-    /// Lets a piece be looked for again, from one of its cells.
-    fn look_again(&mut self, piece: &Piece) {
-        if let Some(&(chunk, cell)) = piece.clumps.first() {
+    /// Searches a piece again, from one of its cells.
+    fn search_again(&mut self, piece: &LoosePiece) {
+        if let Some(&ClumpCell { chunk, cell }) = piece.clumps.first() {
             let [x, z, y] = [cell & 31, cell >> 5 & 31, cell >> 10].map(i32::from);
-            self.look_at(Region::one(chunk.min_voxel() + VoxelPos::new(x, y, z)));
+            self.search_in(Region::one(chunk.min_voxel() + VoxelPos::new(x, y, z)));
         }
     }
 }

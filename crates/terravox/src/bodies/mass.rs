@@ -1,26 +1,26 @@
-//! Mass, centre and inertia of cells: sums over them, in integers until the densities of
-//! materials come in, so that the order of the cells does not matter.
+//! Mass, centre and inertia of cells, as integer sums by material, so that the order of cells does
+//! not matter; densities are applied at the end.
 //!
-//! A cell counts as a cube that is evenly filled: its occupancy scales its mass and does not
-//! move it. Textbook mechanics: first and second moments, then Steiner's theorem.
+//! A cell is a cube of uniform density: its occupancy scales its mass but does not shift its
+//! centre. Textbook mechanics: first and second moments, then the parallel axis theorem.
 
 use crate::voxel::{DenseBox, Kind, MaterialTable, Region};
 
-/// Mass properties, in voxels of an edge of one metre; [`Mass::scaled`] for others.
+/// Mass properties, for voxels with an edge of one metre; see [`Mass::scaled`] for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mass {
     /// Kilograms.
     pub mass: f64,
-    /// Centre of mass, voxels in the body's own grid.
+    /// Centre of mass, in voxels of the body's grid.
     pub centre: [f64; 3],
-    /// Inertia about the centre, kg·voxel²: xx, yy, zz, xy, xz, yz, products with the sign
-    /// that they have in the tensor.
+    /// Inertia tensor about the centre, in kg·voxel²: xx, yy, zz, xy, xz, yz, products with the
+    /// sign that they have in the tensor.
     pub inertia: [f64; 6],
 }
 
 impl Mass {
-    /// Mass in kilograms, centre in metres and inertia in kg·m², for voxels of another edge.
+    /// Returns mass in kilograms, centre in metres and inertia in kg·m² for another voxel size.
     #[must_use]
     pub fn scaled(&self, voxel_size_m: f32) -> Mass {
         let edge = f64::from(voxel_size_m);
@@ -33,22 +33,22 @@ impl Mass {
     }
 }
 
-/// Σu, then Σu·x for the three axes, then Σu·x·y for xx, yy, zz, xy, xz, yz; u the fill in
-/// 256ths, x, y and z those of the cell's lowest corner.
+/// Σu, then Σu·x for the three axes, then Σu·x·y for xx, yy, zz, xy, xz, yz. u is the fill in
+/// 1/256; x and y are coordinates of the cell's min corner.
 type Moments = [i128; 10];
 
 /// Pairs of axes of the six second moments.
 const PAIRS: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
 
-/// Sums that cells are added to.
+/// Moments of cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MassSums {
-    /// By material, in the order in which they came.
+    /// By material, in order of appearance.
     by_material: Vec<(u8, Moments)>,
 }
 
 impl MassSums {
-    /// Adds the solid cells of a box, at their places in the body's grid.
+    /// Adds the solid cells of a box in the body's grid.
     pub fn add(&mut self, cells: &DenseBox, kinds: &[Kind; 256]) {
         let Region { min, max } = cells.region();
         let width = (max.x - min.x) as usize;
@@ -69,7 +69,7 @@ impl MassSums {
         }
     }
 
-    /// Adds cells side by side along X, the first at `at`.
+    /// Adds a run of cells along X that starts at `at`.
     fn add_run(&mut self, material: u8, at: [i32; 3], occupancies: &[u8]) {
         let mut sums = [0u64; 3];
         for (x, &occupancy) in occupancies.iter().enumerate() {
@@ -103,10 +103,10 @@ impl MassSums {
         }
     }
 
-    /// The mass properties, with the densities of `materials`.
+    /// Returns the mass properties, with the densities of `materials`.
     pub fn mass(mut self, materials: &MaterialTable) -> Mass {
         self.by_material.sort_unstable_by_key(|entry| entry.0);
-        // Moments of all materials about the centres of cells.
+        // Moments about cell centres, summed over materials.
         let mut sums = [0f64; 10];
         for (material, moments) in &self.by_material {
             let density = f64::from(materials.density(*material)) / 256.0;
@@ -117,14 +117,14 @@ impl MassSums {
                 sums[1 + axis] += density * (lines[axis] + units / 2.0);
             }
             for (i, [a, b]) in PAIRS.into_iter().enumerate() {
-                // A cube's own moment about its middle is a twelfth.
+                // A unit cube's own second moment about its centre.
                 let own = if a == b { units / 12.0 } else { 0.0 };
                 let second = first[3 + i] + (lines[a] + lines[b]) / 2.0 + units / 4.0 + own;
                 sums[4 + i] += density * second;
             }
         }
         let mass = sums[0];
-        // Materials may weigh nothing.
+        // Materials may have a density of 0.
         let centre = [0, 1, 2].map(|axis| if mass > 0.0 { sums[1 + axis] / mass } else { 0.0 });
         let mut second = [0.0; 6];
         for (i, [a, b]) in PAIRS.into_iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What hangs together: pieces of the world that an edit cut loose, and what becomes of them.
+//! Loose bodies: pieces of the world that an edit cut off from the ground.
 //!
-//! Solid cells that share a face are connected. What no chain of them connects to an anchor
-//! (the floor of the world, cells that the user chose, ground that is not held) is loose.
-//! [`Loose`] looks at what edits touched and moves each loose piece into a [`LooseBody`] of
-//! its own. `docs/bodies.md` is the guide.
+//! Solid cells that share a face are connected. Cells without a connection to an anchor (the floor
+//! of the world, cells that the user chose, ground that is not held) are loose. [`LooseCutter`]
+//! searches around edits and moves each loose piece into a [`LooseBody`]. `docs/bodies.md` is the
+//! guide.
 
 mod anchors;
 mod body;
@@ -21,7 +21,7 @@ mod tests;
 
 pub use anchors::Anchors;
 pub use body::LooseBody;
-pub use loose::{CutLoose, Loose, LooseOptions, LooseStats, TooLarge};
+pub use loose::{LooseCut, LooseCutter, LooseOptions, LooseStats, TooLargePiece};
 pub use mass::Mass;
 pub use saved::SavedBody;
-pub use settle::{BodyPose, WrittenBack};
+pub use settle::{BodyPose, WriteBackMethod};

@@ -1,16 +1,16 @@
-//! The slow twin: floods the whole grid, cell by cell.
+//! The slow twin: floods the whole grid cell by cell.
 
 use super::Anchors;
 use crate::voxel::{Held, Kind, Region, Snapshot, VoxelPos};
 use std::collections::{BTreeSet, HashMap};
 
-/// Whether a cell is solid; `None` where nobody knows.
+/// Whether a cell is solid; `None` if it is not held.
 fn solid(grid: &Snapshot, at: VoxelPos) -> Option<bool> {
     let kind = |cell: crate::voxel::Cell| grid.materials().kind(cell.material);
     grid.cell(at).ok().map(|cell| kind(cell) == Kind::Solid)
 }
 
-/// All pieces that hang on no anchor and have a cell in one of the regions, each as its
+/// Returns all pieces without an anchor that have a cell in one of the regions, each as a set of
 /// cells; sorted.
 pub fn loose_pieces(
     grid: &Snapshot,

@@ -1,26 +1,26 @@
-//! A loose body as it is saved, and made again.
+//! Loose bodies in a form that can be saved.
 
 use super::{BodyPose, LooseBody};
 use crate::edit::EditError;
 use crate::voxel::{Snapshot, VoxelGrid, VoxelPos};
 
-/// A loose body as plain data, to be saved by any thread.
+/// A loose body as plain data, to be saved on any thread.
 #[derive(Clone)]
 pub struct SavedBody {
     /// The cells, in voxels of the body.
     pub cells: Snapshot,
-    /// Where it was cut loose ([`LooseBody::from`]).
+    /// Where it was cut off ([`LooseBody::from`]).
     pub from: VoxelPos,
-    /// Where it lies, voxels of the world.
+    /// Its pose in the world.
     pub pose: BodyPose,
-    /// Velocity of its centre of mass, metres per second, axes of the world.
+    /// Velocity of its centre of mass in metres per second, in world axes.
     pub linear_velocity_m_s: [f64; 3],
-    /// Angular velocity, radians per second, axes of the world.
+    /// Angular velocity in radians per second, in world axes.
     pub angular_velocity_rad_s: [f64; 3],
 }
 
 impl SavedBody {
-    /// A body at rest where it lies.
+    /// Saves a body at rest.
     pub fn new(body: &LooseBody, pose: BodyPose) -> SavedBody {
         SavedBody {
             cells: body.grid.snapshot(),
@@ -31,7 +31,7 @@ impl SavedBody {
         }
     }
 
-    /// The body, with its mass and meshes made again: those that it had.
+    /// Returns the body, with mass and meshes computed again: the same as before.
     ///
     /// ```
     /// use terravox::bodies::{LooseBody, SavedBody};

@@ -1,28 +1,27 @@
-//! Which of the clumps that an edit touched hang on an anchor, and which on nothing.
+//! Decides which clumps that an edit touched are connected to an anchor, and which are loose.
 //!
-//! Every clump at the cut begins a flood; all floods take steps in turn, from a clump over
-//! a side of its chunk to the clumps next door. Floods that meet go on as one; one that
-//! comes to an anchor ends, and so does one that has nowhere to go: that is a loose piece.
-//! So the cost is proportional to the size of the piece, and for ground to its distance from an
-//! anchor, since steps towards anchors come first. That floods from both sides of a cut, in turns, cost
-//! the smaller side only is the idea of Even and Shiloach, "An on-line edge-deletion
-//! problem" (1981).
+//! Every clump at the cut starts a flood. All floods take steps in turn, each from a clump across a
+//! side of its chunk to the clumps next door. Floods that merge are merged; a flood that reaches an
+//! anchor ends, and one that runs out of steps is a loose piece. So the cost is proportional to the
+//! size of the piece, and for ground to its distance from an anchor, since steps towards anchors
+//! come first. Flooding from both sides of a cut in turn, so that only the smaller side is paid
+//! for, is the idea of Even and Shiloach, "An on-line edge-deletion problem" (1981).
 
 use super::Anchors;
-use super::clumps::{Clump, ClumpCache, FULL_SIDE, Found, Side, WAYS};
+use super::clumps::{ChunkClumps, Clump, ClumpCache, FULL_SIDE, SIDE_DIRECTIONS, SideBits};
 use crate::voxel::{ChunkPos, Region, Snapshot};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A clump that no flood has come to.
+/// Stands for a clump without a flood.
 const NONE: u32 = u32::MAX;
 
-/// Steps that labelling a chunk counts for.
+/// Steps charged for labelling a chunk.
 const LABEL_STEPS: u32 = 16;
 
-/// A clump that a flood came to.
-struct Node {
+/// A clump reached by a flood.
+struct FloodNode {
     chunk: ChunkPos,
     number: u16,
     /// One of its cells.
@@ -30,9 +29,8 @@ struct Node {
     flood: u32,
 }
 
-/// A step to take: out of a clump over a side of its chunk. Those that end near an anchor
-/// come first, then those that were found first.
-type Step = Reverse<(u32, u32, StepFrom)>;
+/// A step from a clump across a side of its chunk, by distance to an anchor, then age.
+type QueuedStep = Reverse<(u32, u32, StepFrom)>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct StepFrom {
@@ -48,117 +46,126 @@ enum Fate {
 }
 
 struct Flood {
-    /// The flood that it goes on as; itself if it goes on.
-    goes_on_as: u32,
+    /// The flood that it was merged into; itself if none.
+    merged_into: u32,
     fate: Fate,
-    steps: BinaryHeap<Step>,
+    steps: BinaryHeap<QueuedStep>,
     cells: u64,
 }
 
-/// What hangs on nothing.
+/// A cell of a clump, which identifies it: x + 32 z + 1024 y in its chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ClumpCell {
+    pub chunk: ChunkPos,
+    pub cell: u16,
+}
+
+/// A connected piece without an anchor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// Its chunks, sorted, and a cell (x + 32 z + 1024 y) of each of its clumps there.
-    pub clumps: Vec<(ChunkPos, u16)>,
+pub(super) struct LoosePiece {
+    /// Sorted.
+    pub clumps: Vec<ClumpCell>,
     pub cells: u64,
 }
 
-impl Piece {
-    /// The chunks of the piece as one region, voxels.
+impl LoosePiece {
+    /// Returns the bounds of its chunks in voxels.
     pub fn chunks(&self) -> Region {
-        let regions = self.clumps.iter().map(|clump| clump.0.region());
+        let regions = self.clumps.iter().map(|clump| clump.chunk.region());
         regions.fold(Region::default(), Region::union)
     }
 }
 
-/// Floods that go on.
+/// The state of a search, which can span many calls.
 #[derive(Default)]
 pub(super) struct Search {
-    nodes: Vec<Node>,
+    nodes: Vec<FloodNode>,
     floods: Vec<Flood>,
-    /// Where in `owners` the clumps of a chunk begin.
+    /// By chunk: where its clumps begin in `owners`.
     chunks: FxHashMap<ChunkPos, u32>,
-    /// By clump of the chunks: the flood that came to it.
+    /// By clump: the flood that reached it.
     owners: Vec<u32>,
-    /// Floods whose fate is open, and whose turn it is.
+    /// Floods that are still open.
     open: Vec<u32>,
     turn: usize,
     serial: u32,
-    /// What the floods began from, to begin again.
+    /// Where the floods started, to restart.
     pub seeds: Vec<(ChunkPos, Region)>,
-    met: Vec<(u16, Clump)>,
+    reached: Vec<(u16, Clump)>,
 }
 
 /// What a search reads.
-pub(super) struct World<'a> {
+pub(super) struct SearchContext<'a> {
     pub grid: &'a Snapshot,
     pub cache: &'a mut ClumpCache,
     pub anchors: &'a Anchors,
 }
 
-impl World<'_> {
-    fn found(&self, chunk: ChunkPos) -> Found<'_> {
-        self.cache.found(self.grid, chunk, self.anchors)
+impl SearchContext<'_> {
+    fn clumps_of(&self, chunk: ChunkPos) -> ChunkClumps<'_> {
+        self.cache.clumps_of(self.grid, chunk, self.anchors)
     }
 }
 
 impl Search {
-    /// Whether a flood came to a chunk, so that a change of it changes the answer.
+    /// Whether a flood reached a chunk, so that a change of it matters.
     pub fn knows(&self, chunk: ChunkPos) -> bool {
         self.chunks.contains_key(&chunk)
     }
 
-    /// The chunks that floods came to, in no order.
+    /// Returns the chunks that floods reached, unsorted.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkPos> {
         self.chunks.keys().copied()
     }
 
-    /// Begins floods from the clumps with a cell in `region` of a chunk. Spends steps.
+    /// Starts floods from the clumps with a cell in `region` of a chunk. Spends steps.
     pub fn begin(
         &mut self,
-        world: &mut World<'_>,
+        world: &mut SearchContext<'_>,
         chunk: ChunkPos,
         region: Region,
         left: &mut u32,
     ) {
         self.seeds.push((chunk, region));
-        let mut met = std::mem::take(&mut self.met);
-        met.clear();
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.clear();
         if world.cache.label(world.grid, chunk, world.anchors) {
             let mut last = None;
-            let Found::Mixed(clumps) = world.found(chunk) else { unreachable!("just labelled") };
+            let ChunkClumps::Mixed(clumps) = world.clumps_of(chunk) else {
+                unreachable!("just labelled")
+            };
             world.cache.labels.runs_in(region, chunk.min_voxel(), |_, _, number| {
                 if last != Some(number) {
-                    met.push((number, clumps.all()[usize::from(number)]));
+                    reached.push((number, clumps.all()[usize::from(number)]));
                     last = Some(number);
                 }
             });
-            met.sort_unstable_by_key(|met| met.0);
-            met.dedup_by_key(|met| met.0);
-        } else if let Found::Full { anchored } = world.found(chunk) {
-            met.push((0, Clump::full(anchored)));
+            reached.sort_unstable_by_key(|reached| reached.0);
+            reached.dedup_by_key(|reached| reached.0);
+        } else if let ChunkClumps::Full { anchored } = world.clumps_of(chunk) {
+            reached.push((0, Clump::full(anchored)));
         }
-        for &(number, clump) in &met {
+        for &(number, clump) in &reached {
             let flood = self.floods.len() as u32;
             let steps = BinaryHeap::new();
-            self.floods.push(Flood { goes_on_as: flood, fate: Fate::Open, steps, cells: 0 });
+            self.floods.push(Flood { merged_into: flood, fate: Fate::Open, steps, cells: 0 });
             self.open.push(flood);
-            self.come_to(world, flood, chunk, number, clump);
+            self.reach(world, flood, chunk, number, clump);
         }
-        self.met = met;
+        self.reached = reached;
         spend(left, 1, world.cache);
     }
 
-    /// Lets the floods go on in turn for so many steps; returns whether all fates are known.
-    pub fn go_on(&mut self, world: &mut World<'_>, left: &mut u32) -> bool {
+    /// Runs the floods in turn for at most `left` steps. Returns whether all are decided.
+    pub fn run_floods(&mut self, world: &mut SearchContext<'_>, left: &mut u32) -> bool {
         while !self.open.is_empty() {
             if *left == 0 {
                 return false;
             }
             self.turn = if self.turn < self.open.len() { self.turn } else { 0 };
             let flood = self.open[self.turn];
-            let goes_on = self.floods[flood as usize].goes_on_as == flood;
-            if !goes_on || self.floods[flood as usize].fate != Fate::Open {
+            let is_root = self.floods[flood as usize].merged_into == flood;
+            if !is_root || self.floods[flood as usize].fate != Fate::Open {
                 self.open.swap_remove(self.turn);
                 continue;
             }
@@ -172,59 +179,59 @@ impl Search {
         true
     }
 
-    /// Goes from a clump over a side of its chunk.
-    fn take_step(&mut self, world: &mut World<'_>, from: StepFrom) {
-        let &Node { chunk, number, flood, .. } = &self.nodes[from.node as usize];
+    /// Steps from a clump across a side of its chunk.
+    fn take_step(&mut self, world: &mut SearchContext<'_>, from: StepFrom) {
+        let &FloodNode { chunk, number, flood, .. } = &self.nodes[from.node as usize];
         let side = usize::from(from.side);
-        let [x, y, z] = WAYS[side];
+        let [x, y, z] = SIDE_DIRECTIONS[side];
         let to = ChunkPos::new(chunk.x + x, chunk.y + y, chunk.z + z);
         for chunk in [chunk, to] {
-            world.cache.look(world.grid, chunk, world.anchors);
+            world.cache.ensure(world.grid, chunk, world.anchors);
         }
-        let here: Side = match world.found(chunk) {
-            Found::Full { .. } => FULL_SIDE,
-            Found::Mixed(clumps) => clumps.side_of(side, number),
-            Found::Empty | Found::Unknown => return,
+        let here: SideBits = match world.clumps_of(chunk) {
+            ChunkClumps::Full { .. } => FULL_SIDE,
+            ChunkClumps::Mixed(clumps) => clumps.side_of(side, number),
+            ChunkClumps::Empty | ChunkClumps::Unknown => return,
         };
         let flood = self.root(flood);
-        let mut met = std::mem::take(&mut self.met);
-        met.clear();
-        match world.found(to) {
-            Found::Empty => {}
-            // Nobody knows what it hangs on there.
-            Found::Unknown => self.floods[flood as usize].fate = Fate::Anchored,
-            Found::Full { anchored } => met.push((0, Clump::full(anchored))),
-            Found::Mixed(clumps) => {
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.clear();
+        match world.clumps_of(to) {
+            ChunkClumps::Empty => {}
+            // Unknown ground counts as an anchor.
+            ChunkClumps::Unknown => self.floods[flood as usize].fate = Fate::Anchored,
+            ChunkClumps::Full { anchored } => reached.push((0, Clump::full(anchored))),
+            ChunkClumps::Mixed(clumps) => {
                 for (word, (here, there)) in here.iter().zip(clumps.side(side ^ 1)).enumerate() {
                     let mut both = here & there;
                     while both != 0 {
                         let number = clumps.at(side ^ 1, word, both.trailing_zeros() as usize);
                         both &= both - 1;
-                        if met.last().is_none_or(|met| met.0 != number) {
-                            met.push((number, clumps.all()[usize::from(number)]));
+                        if reached.last().is_none_or(|reached| reached.0 != number) {
+                            reached.push((number, clumps.all()[usize::from(number)]));
                         }
                     }
                 }
             }
         }
-        for &(number, clump) in &met {
-            self.come_to(world, flood, to, number, clump);
+        for &(number, clump) in &reached {
+            self.reach(world, flood, to, number, clump);
         }
-        self.met = met;
+        self.reached = reached;
     }
 
-    /// A flood comes to a clump: it is new, or another flood is there already.
-    fn come_to(
+    /// Adds a clump to a flood, or merges the flood with the one that owns the clump.
+    fn reach(
         &mut self,
-        world: &World<'_>,
+        world: &SearchContext<'_>,
         flood: u32,
         chunk: ChunkPos,
         number: u16,
         clump: Clump,
     ) {
         let flood = self.root(flood);
-        let found = world.found(chunk);
-        let count = if let Found::Mixed(clumps) = found { clumps.all().len() } else { 1 };
+        let known = world.clumps_of(chunk);
+        let count = if let ChunkClumps::Mixed(clumps) = known { clumps.all().len() } else { 1 };
         let end = self.owners.len() as u32;
         let begin = *self.chunks.entry(chunk).or_insert(end);
         if begin == end {
@@ -233,11 +240,11 @@ impl Search {
         let owner = begin as usize + usize::from(number);
         if self.owners[owner] != NONE {
             let other = self.root(self.owners[owner]);
-            return self.meet(flood, other);
+            return self.merge(flood, other);
         }
         self.owners[owner] = flood;
         let node = self.nodes.len() as u32;
-        self.nodes.push(Node { chunk, number, cell: clump.cell, flood });
+        self.nodes.push(FloodNode { chunk, number, cell: clump.cell, flood });
         let state = &mut self.floods[flood as usize];
         state.cells += u64::from(clump.cells);
         if clump.anchored {
@@ -247,7 +254,7 @@ impl Search {
         if state.fate != Fate::Open {
             return;
         }
-        for (side, [x, y, z]) in WAYS.into_iter().enumerate() {
+        for (side, [x, y, z]) in SIDE_DIRECTIONS.into_iter().enumerate() {
             if clump.sides >> side & 1 == 0 {
                 continue;
             }
@@ -258,25 +265,25 @@ impl Search {
         }
     }
 
-    /// The flood that a flood goes on as.
+    /// Returns the flood that a flood was merged into.
     fn root(&mut self, mut flood: u32) -> u32 {
-        while self.floods[flood as usize].goes_on_as != flood {
-            let next = self.floods[flood as usize].goes_on_as;
-            let after = self.floods[next as usize].goes_on_as;
-            self.floods[flood as usize].goes_on_as = after;
+        while self.floods[flood as usize].merged_into != flood {
+            let next = self.floods[flood as usize].merged_into;
+            let after = self.floods[next as usize].merged_into;
+            self.floods[flood as usize].merged_into = after;
             flood = next;
         }
         flood
     }
 
-    /// Two floods met: they go on as the one that began first.
-    fn meet(&mut self, a: u32, b: u32) {
+    /// Merges two floods into the older one.
+    fn merge(&mut self, a: u32, b: u32) {
         if a == b {
             return;
         }
         let (first, second) = (a.min(b), a.max(b));
         let other = &mut self.floods[second as usize];
-        other.goes_on_as = first;
+        other.merged_into = first;
         let (mut steps, cells, fate) = (std::mem::take(&mut other.steps), other.cells, other.fate);
         let flood = &mut self.floods[first as usize];
         flood.cells += cells;
@@ -288,9 +295,10 @@ impl Search {
         }
     }
 
-    /// The loose pieces, in the order in which floods came to them, once all fates are known.
-    pub fn pieces(&mut self) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
+    /// Returns the loose loose_pieces in the order in which floods reached them, once all are
+    /// decided.
+    pub fn loose_pieces(&mut self) -> Vec<LoosePiece> {
+        let mut pieces: Vec<LoosePiece> = Vec::new();
         let mut piece_of: FxHashMap<u32, usize> = FxHashMap::default();
         for node in 0..self.nodes.len() {
             let flood = self.root(self.nodes[node].flood);
@@ -299,17 +307,18 @@ impl Search {
                 continue;
             }
             let piece = *piece_of.entry(flood).or_insert_with(|| {
-                pieces.push(Piece { clumps: Vec::new(), cells: state.cells });
+                pieces.push(LoosePiece { clumps: Vec::new(), cells: state.cells });
                 pieces.len() - 1
             });
-            pieces[piece].clumps.push((self.nodes[node].chunk, self.nodes[node].cell));
+            let FloodNode { chunk, cell, .. } = self.nodes[node];
+            pieces[piece].clumps.push(ClumpCell { chunk, cell });
         }
         pieces.iter_mut().for_each(|piece| piece.clumps.sort_unstable());
         pieces
     }
 }
 
-/// Takes what was done off the steps that are left.
+/// Subtracts spent steps.
 fn spend(left: &mut u32, steps: u32, cache: &mut ClumpCache) {
     let labelled = std::mem::take(&mut cache.labelled);
     *left = left.saturating_sub(steps + LABEL_STEPS * labelled);

@@ -1,19 +1,18 @@
-//! A body that came to rest is written back into the world.
+//! Writes a body that came to rest back into the world.
 //!
-//! Where it lies nearly along the axes, its cells are, turned by quarters and moved by whole
-//! voxels: nothing is lost. Else the world's cells are sampled from the body's, between the
-//! eight nearest centres, which keeps the volume. Either way the body is put over what is
-//! there as a fill is: a cell takes what is fuller.
+//! If it lies almost along the axes, its cells are rotated by quarter turns and moved by whole
+//! voxels, without loss. Otherwise the world's cells are sampled trilinearly from the body's, which
+//! preserves the volume. In both cases the body is added to what is there: the fuller cell wins.
 
 use super::LooseBody;
 use crate::edit::{Blend, Clip, EditError, EditOp, Editor, History, PasteOp, PastePose, Turn};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
 
-/// Where a body lies: its voxel (0, 0, 0) and how it is turned about that.
+/// Position and rotation of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BodyPose {
-    /// The lowest corner of the body's voxel (0, 0, 0), voxels of the world.
+    /// The min corner of the body's voxel (0, 0, 0), in voxels of the world.
     pub position: [f64; 3],
     /// Unit quaternion x, y, z, w.
     pub rotation: [f64; 4],
@@ -21,46 +20,46 @@ pub struct BodyPose {
 
 /// How a body was written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WrittenBack {
+pub enum WriteBackMethod {
     /// Cell by cell, after quarter turns about x, y and z.
     Turned(Turn),
     /// Sampled.
     Resampled,
 }
 
-/// Cosine of the angle up to which a body is turned to the nearest axes: 8°.
+/// Cosine of the largest angle at which a body snaps to the axes: 8°.
 const SNAP_COS: f64 = 0.990_27;
 
 type Matrix = [[f64; 3]; 3];
 
 impl LooseBody {
-    /// The pose that it had when it was cut loose.
+    /// Returns the pose that the body had when it was cut off.
     pub fn first_pose(&self) -> BodyPose {
         let position = self.from.to_array().map(f64::from);
         BodyPose { position, rotation: [0.0, 0.0, 0.0, 1.0] }
     }
 
-    /// Writes the cells back into the world, as one stroke or a part of the stroke that is
-    /// open. The body is then the caller's to drop.
+    /// Writes the cells into the world, as one stroke or as part of the open one. Drop the body
+    /// afterwards.
     ///
     /// # Errors
-    /// [`EditError::Invalid`] if the pose is none, [`EditError::BeyondLimits`] and
-    /// [`EditError::NotHeld`]; nothing is then changed.
+    /// [`EditError::Invalid`] if the pose is invalid, [`EditError::BeyondLimits`] and
+    /// [`EditError::NotHeld`]; nothing is changed then.
     pub fn write_back(
         &self,
         grid: &mut VoxelGrid,
         pose: &BodyPose,
         mut history: Option<&mut History>,
-    ) -> Result<WrittenBack, EditError> {
+    ) -> Result<WriteBackMethod, EditError> {
         let matrix = pose.matrix()?;
         let (turn, cos) = nearest_turn(&matrix);
         let (ops, how) = if cos >= SNAP_COS {
-            (self.turned(pose, &matrix, turn)?, WrittenBack::Turned(turn))
+            (self.rotated_ops(pose, &matrix, turn)?, WriteBackMethod::Turned(turn))
         } else {
-            (self.resampled(pose, &matrix)?, WrittenBack::Resampled)
+            (self.sampled_ops(pose, &matrix)?, WriteBackMethod::Resampled)
         };
         for op in &ops {
-            held(grid, op)?;
+            check_held(grid, op)?;
         }
         let own_stroke = history.as_ref().is_some_and(|history| !history.is_stroke_open());
         if let Some(history) = history.as_deref_mut().filter(|_| own_stroke) {
@@ -76,18 +75,18 @@ impl LooseBody {
         done.map(|()| how)
     }
 
-    /// The chunks of the body, each turned and put where it comes to lie.
-    fn turned(
+    /// Returns an operation per chunk of the body, rotated by quarter turns.
+    fn rotated_ops(
         &self,
         pose: &BodyPose,
         matrix: &Matrix,
         turn: Turn,
     ) -> Result<Vec<EditOp>, EditError> {
         let turned = matrix_of(turn);
-        // The centre of mass stays where it is, to half a voxel.
+        // The centre of mass moves by at most half a voxel.
         let at = add(apply(matrix, self.mass.centre), pose.position);
         let rest = apply(&turned, self.mass.centre);
-        let step = whole([0, 1, 2].map(|i| (at[i] - rest[i]).round()))?;
+        let step = integers([0, 1, 2].map(|i| (at[i] - rest[i]).round()))?;
         let mut ops = Vec::new();
         for chunk in self.grid.chunks() {
             let region = chunk.region().intersect(self.bounds);
@@ -107,8 +106,8 @@ impl LooseBody {
         Ok(ops)
     }
 
-    /// The world's cells about the body, chunk by chunk.
-    fn resampled(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Vec<EditOp>, EditError> {
+    /// Returns an operation per chunk of the world that the body overlaps, sampled.
+    fn sampled_ops(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Vec<EditOp>, EditError> {
         let mut cells = DenseBox::default();
         self.grid.read(self.bounds.grow(2), 0, &mut cells)?;
         let region = self.region_at(pose, matrix)?;
@@ -120,7 +119,8 @@ impl LooseBody {
             for voxel in part.voxels() {
                 let centre = voxel.to_array().map(|v| f64::from(v) + 0.5);
                 let moved = [0, 1, 2].map(|i| centre[i] - pose.position[i]);
-                let cell = sample(&cells, self.grid.materials().kinds(), back(matrix, moved));
+                let cell =
+                    sample(&cells, self.grid.materials().kinds(), apply_inverse(matrix, moved));
                 any |= !cell.is_air();
                 sampled.set(voxel, cell);
             }
@@ -136,7 +136,7 @@ impl LooseBody {
         Ok(ops)
     }
 
-    /// The voxels of the world that the body may reach.
+    /// Returns the voxels of the world that the body may overlap.
     fn region_at(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Region, EditError> {
         let bounds = self.bounds.grow(1);
         let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
@@ -150,12 +150,12 @@ impl LooseBody {
                 (low[i], high[i]) = (low[i].min(at[i]), high[i].max(at[i]));
             }
         }
-        Ok(Region::new(whole(low.map(f64::floor))?, whole(high.map(f64::ceil))?))
+        Ok(Region::new(integers(low.map(f64::floor))?, integers(high.map(f64::ceil))?))
     }
 }
 
 impl BodyPose {
-    /// The rotation as a matrix, by rows.
+    /// Returns the rotation as a row-major matrix.
     fn matrix(&self) -> Result<Matrix, EditError> {
         let [x, y, z, w] = self.rotation;
         let square = x * x + y * y + z * z + w * w;
@@ -174,8 +174,8 @@ impl BodyPose {
     }
 }
 
-/// Refuses an operation over chunks that are not held.
-fn held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
+/// Returns an error if an operation needs chunks that are not held.
+fn check_held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
     let EditOp::Paste(PasteOp { clip, place }) = op else { return Ok(()) };
     let mut size = clip.cells().region().max.to_array();
     for (axis, turns) in place.turn.iter().enumerate() {
@@ -191,14 +191,14 @@ fn held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
     region.blocks::<5>().try_for_each(|chunk| Ok(grid.chunk(chunk).map(|_| ())?))
 }
 
-/// The quarter turns that come nearest to a rotation, and the cosine of the angle between.
+/// Returns the quarter turns nearest to a rotation, and the cosine of the angle between them.
 fn nearest_turn(matrix: &Matrix) -> (Turn, f64) {
     let mut best = ([0; 3], f64::MIN);
     for number in 0..64u8 {
         let turn = [number & 3, number >> 2 & 3, number >> 4];
         let other = matrix_of(turn);
         let trace: f64 = (0..9).map(|i| other[i / 3][i % 3] * matrix[i / 3][i % 3]).sum();
-        // Of equal ones the first: turns that come to the same are named once.
+        // The first of equal ones, so that the same rotation always has the same turns.
         if (trace - 1.0) / 2.0 > best.1 + 1e-9 {
             best = (turn, (trace - 1.0) / 2.0);
         }
@@ -206,7 +206,7 @@ fn nearest_turn(matrix: &Matrix) -> (Turn, f64) {
     best
 }
 
-/// Quarter turns about x, then y, then z.
+/// Returns the rotation by quarter turns about x, then y, then z.
 fn matrix_of(turn: Turn) -> Matrix {
     let column = |axis: usize| {
         let mut v = [0.0; 3];
@@ -227,8 +227,8 @@ fn apply(matrix: &Matrix, v: [f64; 3]) -> [f64; 3] {
     matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
 }
 
-/// By the inverse.
-fn back(m: &Matrix, v: [f64; 3]) -> [f64; 3] {
+/// Applies the inverse rotation.
+fn apply_inverse(m: &Matrix, v: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|i| m[0][i] * v[0] + m[1][i] * v[1] + m[2][i] * v[2])
 }
 
@@ -236,8 +236,8 @@ fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// Whole numbers within the limits of the grid.
-fn whole(v: [f64; 3]) -> Result<[i32; 3], EditError> {
+/// Converts to integers within the limits of the grid.
+fn integers(v: [f64; 3]) -> Result<[i32; 3], EditError> {
     let limit = f64::from(LIMIT);
     match v.iter().all(|v| v.abs() < limit) {
         true => Ok(v.map(|v| v as i32)),
@@ -246,8 +246,8 @@ fn whole(v: [f64; 3]) -> Result<[i32; 3], EditError> {
     }
 }
 
-/// The cell at a point of the body: the mean fill between the eight nearest centres, of the
-/// material that has the most of it.
+/// Samples the body at a point: the mean fill of the eight nearest centres, of the material with
+/// the largest share.
 fn sample(cells: &DenseBox, kinds: &[Kind; 256], at: [f64; 3]) -> Cell {
     let low = at.map(|v| (v - 0.5).floor());
     let share = [0, 1, 2].map(|i| at[i] - 0.5 - low[i]);
@@ -271,21 +271,25 @@ fn sample(cells: &DenseBox, kinds: &[Kind; 256], at: [f64; 3]) -> Cell {
             most = (units, cell.material);
         }
     }
-    // Fainter cells would show as a film about the body.
-    if sum < FAINT { Cell::AIR } else { Cell::new(most.1, (sum.round() - 1.0).min(255.0) as u8) }
+    // Fainter cells would show as a film around the body.
+    if sum < MIN_SAMPLED_UNITS {
+        Cell::AIR
+    } else {
+        Cell::new(most.1, (sum.round() - 1.0).min(255.0) as u8)
+    }
 }
 
-/// Least fill of a sampled cell, 256ths.
-const FAINT: f64 = 24.0;
+/// Least fill of a sampled cell, in 1/256.
+const MIN_SAMPLED_UNITS: f64 = 24.0;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Loose, LooseOptions};
+    use super::super::{LooseCutter, LooseOptions};
     use super::*;
 
     const ROCK: u8 = 8;
 
-    /// A lump without any symmetry, and the world that it was cut out of.
+    /// Returns an asymmetric body, and the world that it was cut from.
     fn lump() -> (VoxelGrid, LooseBody) {
         let mut grid = VoxelGrid::default();
         let mut cells = DenseBox::new(Region::new([-20, -20, -20], [40, 40, 40]));
@@ -295,7 +299,7 @@ mod tests {
         }
         region([-9, 6, 3], [12, 7, 9]).voxels().for_each(|v| cells.set(v, Cell::new(14, 90)));
         grid.write(&cells).unwrap();
-        let mut loose = Loose::default();
+        let mut loose = LooseCutter::default();
         loose.touch(cells.region());
         let mut cut = loose.cut(&mut grid, None, &LooseOptions::default()).unwrap();
         assert_eq!(cut.bodies.len(), 1);
@@ -316,7 +320,7 @@ mod tests {
         BodyPose { rotation, ..*pose }
     }
 
-    /// Mass and centre of all that is in a grid.
+    /// Returns the mass and centre of everything in a grid.
     fn weight(grid: &VoxelGrid) -> (f64, [f64; 3]) {
         let (mut sum, mut at) = (0.0, [0.0; 3]);
         for voxel in grid.bounds().voxels() {
@@ -330,13 +334,13 @@ mod tests {
     }
 
     #[test]
-    fn at_its_first_pose_it_is_as_if_never_cut() {
+    fn at_its_first_pose_the_world_is_restored() {
         let (mut grid, body) = lump();
         let empty = grid.digest().unwrap();
         let mut history = History::default();
         let how = body.write_back(&mut grid, &body.first_pose(), Some(&mut history)).unwrap();
-        assert_eq!(how, WrittenBack::Turned([0; 3]));
-        let mut again = Loose::default();
+        assert_eq!(how, WriteBackMethod::Turned([0; 3]));
+        let mut again = LooseCutter::default();
         again.touch(grid.bounds());
         assert!(grid.digest().unwrap() != empty);
         let cut = again.cut(&mut grid, None, &LooseOptions::default()).unwrap();
@@ -346,17 +350,17 @@ mod tests {
     }
 
     #[test]
-    fn near_an_axis_all_cells_are_kept_and_turned() {
+    fn near_an_axis_all_cells_are_kept_and_rotated() {
         let (_, body) = lump();
         let first = body.first_pose();
         for number in 0..64 {
             let turns = [number & 3, number >> 2 & 3, number >> 4].map(f64::from);
             let pose = (0..3).fold(first, |pose, axis| turned(&pose, axis, 90.0 * turns[axis]));
-            // A little off.
+            // Slightly rotated.
             let pose = turned(&turned(&pose, 1, 4.0), 2, -3.0);
             let mut grid = VoxelGrid::default();
             let how = body.write_back(&mut grid, &pose, None).unwrap();
-            assert!(matches!(how, WrittenBack::Turned(_)), "{how:?}");
+            assert!(matches!(how, WriteBackMethod::Turned(_)), "{how:?}");
             let (mass, centre) = weight(&grid);
             assert!((mass / body.mass.mass - 1.0).abs() < 1e-9);
             let matrix = pose.matrix().unwrap();
@@ -364,8 +368,8 @@ mod tests {
             for i in 0..3 {
                 assert!((centre[i] - there[i]).abs() <= 0.5 + 1e-6, "{centre:?} {there:?}");
             }
-            // Every cell where its turned place says, to the voxel.
-            let WrittenBack::Turned(turn) = how else { unreachable!() };
+            // Every cell is where its rotated position is, to the voxel.
+            let WriteBackMethod::Turned(turn) = how else { unreachable!() };
             let exact = matrix_of(turn);
             let step = [0, 1, 2].map(|i| centre[i] - apply(&exact, body.mass.centre)[i]);
             for voxel in body.bounds.voxels() {
@@ -384,7 +388,7 @@ mod tests {
             let pose = BodyPose { position: [100.3, -7.7, 3.1], ..pose };
             let mut grid = VoxelGrid::default();
             let how = body.write_back(&mut grid, &pose, None).unwrap();
-            assert_eq!(how, WrittenBack::Resampled);
+            assert_eq!(how, WriteBackMethod::Resampled);
             let (mass, centre) = weight(&grid);
             assert!((mass / body.mass.mass - 1.0).abs() < 0.05, "{mass} of {}", body.mass.mass);
             let there = add(apply(&pose.matrix().unwrap(), body.mass.centre), pose.position);
@@ -394,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn poses_that_are_none_and_ground_that_is_not_held_are_refused() {
+    fn invalid_poses_and_ground_that_is_not_held_are_refused() {
         use crate::voxel::{GridOptions, Unlisted};
         let (mut grid, body) = lump();
         let first = body.first_pose();

@@ -1,4 +1,4 @@
-//! The view against a flood of the whole grid, and what a user may ask for.
+//! Comparison with a flood of the whole grid, and each rule by itself.
 
 use super::naive::loose_pieces;
 use super::*;
@@ -26,7 +26,7 @@ fn world(regions: &[([i32; 3], [i32; 3])]) -> VoxelGrid {
     grid
 }
 
-/// The solid cells of a grid, moved.
+/// Returns the solid cells of a grid, offset by `from`.
 fn solid_cells(grid: &VoxelGrid, from: VoxelPos) -> BTreeSet<[i32; 3]> {
     let voxels = grid.chunks().into_iter().flat_map(|chunk| chunk.region().voxels());
     let solid = |voxel: &VoxelPos| {
@@ -35,8 +35,12 @@ fn solid_cells(grid: &VoxelGrid, from: VoxelPos) -> BTreeSet<[i32; 3]> {
     voxels.filter(solid).map(|voxel| (voxel + from).to_array()).collect()
 }
 
-/// Cuts until there is no more; bodies as the cells that they had in the world, sorted.
-fn cut_all(loose: &mut Loose, grid: &mut VoxelGrid, options: &LooseOptions) -> Vec<LooseBody> {
+/// Cuts until nothing is left. Returns the bodies.
+fn cut_all(
+    loose: &mut LooseCutter,
+    grid: &mut VoxelGrid,
+    options: &LooseOptions,
+) -> Vec<LooseBody> {
     let mut bodies = Vec::new();
     loop {
         let cut = loose.cut(grid, None, options).unwrap();
@@ -53,17 +57,17 @@ fn cells_of(bodies: &[LooseBody]) -> Vec<BTreeSet<[i32; 3]>> {
     pieces
 }
 
-/// What a write of `region` touches, as the view understands it.
+/// Returns the regions that a write of `region` touches.
 fn touched(region: Region) -> [Region; 1] {
     [region.grow(1)]
 }
 
-/// Digs a box, and checks what comes loose against the twin.
+/// Digs a box and compares what comes loose with the twin.
 fn dig_and_check(grid: &mut VoxelGrid, region: Region, options: &LooseOptions) -> usize {
     put(grid, region, Cell::AIR);
     let expected = loose_pieces(grid.as_snapshot(), &options.anchors, &touched(region));
     let before = solid_cells(grid, VoxelPos::ZERO);
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(region);
     let bodies = cut_all(&mut loose, grid, options);
     assert_eq!(cells_of(&bodies), expected);
@@ -72,9 +76,9 @@ fn dig_and_check(grid: &mut VoxelGrid, region: Region, options: &LooseOptions) -
     bodies.len()
 }
 
-type Box3 = ([i32; 3], [i32; 3]);
+type BoxCorners = ([i32; 3], [i32; 3]);
 
-fn arb_box() -> impl Strategy<Value = Box3> {
+fn arb_box() -> impl Strategy<Value = BoxCorners> {
     let corner = proptest::array::uniform3(-40i32..36);
     (corner, proptest::array::uniform3(1i32..14))
         .prop_map(|(min, size)| (min, [0, 1, 2].map(|i| min[i] + size[i])))
@@ -84,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn random_worlds_and_digs_agree_with_a_flood_of_the_grid(
+    fn random_digs_agree_with_a_flood_of_the_grid(
         solids in proptest::collection::vec(arb_box(), 1..14),
         digs in proptest::collection::vec(arb_box(), 1..4),
         anchor in arb_box(), floor in -40i32..0, anchored in 0u8..4, steps in 1u32..40,
@@ -94,9 +98,9 @@ proptest! {
             below_y: (anchored & 1 != 0).then_some(floor),
             regions: if anchored & 2 != 0 { vec![Region::new(anchor.0, anchor.1)] } else { vec![] },
         };
-        let mut loose = Loose::default();
+        let mut loose = LooseCutter::default();
         let options = LooseOptions { anchors, steps_per_call: steps, ..LooseOptions::default() };
-        // The same view for all digs, so that what it keeps is put to the test.
+        // The same cutter for all digs, to test its cache.
         for (min, max) in digs {
             let region = Region::new(min, max);
             put(&mut grid, region, Cell::AIR);
@@ -117,7 +121,7 @@ proptest! {
     fn noise_of_any_thickness_agrees_with_a_flood_of_the_grid(
         seed: u64, share in 4u32..24, at in proptest::array::uniform3(-12i32..12),
     ) {
-        // About the corner of eight chunks.
+        // Around the corner of eight chunks.
         let region = Region::new([-10; 3], [11; 3]);
         let (mut grid, mut state) = (VoxelGrid::default(), seed | 1);
         let mut cells = DenseBox::new(region);
@@ -136,13 +140,13 @@ proptest! {
 }
 
 #[test]
-fn a_dig_that_frees_nothing_cuts_nothing() {
+fn a_dig_that_loosens_nothing_cuts_nothing() {
     let mut grid = world(&[([-40, -40, -40], [40, 0, 40])]);
     let digest = |grid: &VoxelGrid| grid.digest().unwrap();
     let dug = Region::new([-3, -5, -3], [4, 0, 5]);
     put(&mut grid, dug, Cell::AIR);
     let before = digest(&grid);
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(dug);
     let cut = loose.cut(&mut grid, None, &LooseOptions::floor(-39)).unwrap();
     assert!(cut.bodies.is_empty() && cut.too_large.is_empty() && !cut.more);
@@ -155,7 +159,7 @@ fn cells_that_share_only_an_edge_or_a_corner_are_not_connected() {
         let [first, second] = [[0, -1, 0], [step[0], 0, step[2]]];
         let one = |at: [i32; 3]| (at, at.map(|v| v + 1));
         let mut grid = world(&[one(first), one(second)]);
-        // Nothing is there to dig, but the second cell is beside it.
+        // The dug cell is air, but the second cell is beside it.
         let above = Region::new([-1, 1, -1], [3, 2, 3]);
         let freed = dig_and_check(&mut grid, above, &LooseOptions::floor(0));
         assert_eq!(freed, bodies, "a step of {step:?}");
@@ -163,8 +167,8 @@ fn cells_that_share_only_an_edge_or_a_corner_are_not_connected() {
 }
 
 #[test]
-fn pieces_reach_over_the_borders_of_chunks() {
-    // An arch with its feet and its middle in different chunks, negative ones too.
+fn pieces_span_chunks() {
+    // An arch with its feet and its top in different chunks, including negative ones.
     let arch =
         [([-70, -8, 0], [-66, 36, 3]), ([66, -8, 0], [70, 36, 3]), ([-70, 32, 0], [70, 36, 3])];
     let options = LooseOptions::floor(-7);
@@ -181,7 +185,7 @@ fn pieces_reach_over_the_borders_of_chunks() {
 }
 
 #[test]
-fn what_hangs_on_an_anchor_falls_when_that_is_dug() {
+fn a_piece_falls_when_its_anchor_is_dug() {
     let mut grid = world(&[([0, 0, 0], [20, 2, 2])]);
     let anchors = Anchors { below_y: None, regions: vec![Region::new([0; 3], [1, 2, 2])] };
     let options = LooseOptions { anchors, ..LooseOptions::default() };
@@ -191,9 +195,9 @@ fn what_hangs_on_an_anchor_falls_when_that_is_dug() {
 }
 
 #[test]
-fn anchors_may_be_taken_away_between_calls() {
+fn anchors_can_be_removed_between_calls() {
     let mut grid = world(&[([0, 0, 0], [3, 40, 3])]);
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     let region = Region::new([0, 30, 0], [1, 31, 1]);
     put(&mut grid, region, Cell::AIR);
     loose.touch(region);
@@ -204,7 +208,7 @@ fn anchors_may_be_taken_away_between_calls() {
 }
 
 #[test]
-fn ground_beside_what_is_not_held_stays() {
+fn ground_beside_unheld_chunks_stays() {
     let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunk = ChunkPos::new(-1, 0, 0);
@@ -215,20 +219,20 @@ fn ground_beside_what_is_not_held_stays() {
     let options = LooseOptions::default();
     let dig = Region::new([-9, 5, 5], [-8, 6, 8]);
     assert_eq!(dig_and_check(&mut grid, dig, &options), 0, "it may go on next door");
-    // Next door is known at mip 1 only: no better.
+    // A neighbour held at mip 1 only does not count as held.
     let next = ChunkPos::new(0, 0, 0);
     grid.write_mip(1, &DenseBox::new(next.region().coarser(1)));
     assert_eq!(dig_and_check(&mut grid, dig, &options), 0);
-    // Air next door.
+    // With air as the neighbour.
     grid.write(&DenseBox::new(next.region())).unwrap();
     assert_eq!(dig_and_check(&mut grid, dig, &options), 1);
 }
 
 #[test]
-fn a_piece_that_is_too_large_is_named_and_stays() {
+fn a_piece_that_is_too_large_is_reported_and_stays() {
     let mut grid = world(&[([0, 0, 0], [8, 30, 8]), ([30, 0, 0], [32, 30, 2])]);
     let digs = [Region::new([0, 4, 0], [8, 5, 8]), Region::new([30, 4, 0], [32, 5, 2])];
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     for dig in digs {
         put(&mut grid, dig, Cell::AIR);
         loose.touch(dig);
@@ -245,13 +249,13 @@ fn a_piece_that_is_too_large_is_named_and_stays() {
 }
 
 #[test]
-fn work_is_put_off_and_comes_to_the_same() {
-    // A comb: many teeth under a beam that is cut at both ends.
+fn small_budgets_give_the_same_bodies() {
+    // A comb: many teeth below a beam that is cut at both ends.
     let mut boxes = vec![([-60, 20, 0], [60, 22, 3]), ([-60, 0, 0], [-57, 22, 3])];
     boxes.extend((0..10).map(|i| ([i * 10 - 50, 5, 0], [i * 10 - 48, 20, 2])));
     let dig = |i: i32| Region::new([i * 10 - 50, 19, 0], [i * 10 - 48, 20, 2]);
     let run = |options: &LooseOptions| {
-        let (mut grid, mut loose) = (world(&boxes), Loose::default());
+        let (mut grid, mut loose) = (world(&boxes), LooseCutter::default());
         for region in (0..10).map(dig) {
             put(&mut grid, region, Cell::AIR);
             loose.touch(region);
@@ -281,24 +285,24 @@ fn work_is_put_off_and_comes_to_the_same() {
 }
 
 #[test]
-fn edits_while_work_is_put_off_are_seen() {
+fn edits_during_a_search_are_noticed() {
     let mut grid = world(&[([0, 0, 0], [200, 2, 2]), ([0, -9, 0], [2, 0, 2])]);
     let options = LooseOptions { steps_per_call: 1, ..LooseOptions::floor(-8) };
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     let dig = Region::new([150, 0, 0], [151, 2, 2]);
     put(&mut grid, dig, Cell::AIR);
     loose.touch(dig);
     assert!(loose.cut(&mut grid, None, &options).unwrap().more);
-    // The foot goes while the search is on its way to it.
+    // The foot is removed while the search is running.
     let foot = Region::new([0, -5, 0], [2, -4, 2]);
     put(&mut grid, foot, Cell::AIR);
     loose.touch(foot);
     let bodies = cut_all(&mut loose, &mut grid, &options);
     assert_eq!(bodies.iter().map(|body| body.cells).sum::<u64>(), 199 * 4 + 4 * 4);
-    // And comes back before what is ready is cut.
+    // And is restored before the pieces found are cut.
     let mut grid = world(&[([0, 0, 0], [6, 1, 1]), ([0, 4, 0], [6, 5, 1])]);
     let options = LooseOptions { cells_per_call: 1, ..LooseOptions::floor(-8) };
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(Region::new([0; 3], [6, 5, 1]));
     let cut = loose.cut(&mut grid, None, &options).unwrap();
     assert!(cut.more && loose.stats().ready == 1);
@@ -308,20 +312,20 @@ fn edits_while_work_is_put_off_are_seen() {
 }
 
 #[test]
-fn what_is_put_under_a_piece_that_waits_holds_it() {
+fn a_cell_added_beside_a_found_piece_holds_it() {
     let mut grid = world(&[([-40, 0, 0], [-34, 1, 1]), ([0, 0, 0], [6, 1, 1])]);
     let options = LooseOptions { cells_per_call: 1, ..LooseOptions::floor(-8) };
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(grid.bounds());
     let cut = loose.cut(&mut grid, None, &options).unwrap();
     assert!(cut.more && cut.bodies[0].from.x < 0);
-    // Next door, and nobody says so.
+    // In the next chunk, without a call to `touch`.
     put(&mut grid, Region::new([2, -9, 0], [3, 0, 1]), Cell::full(ROCK));
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
 }
 
 #[test]
-fn undo_puts_the_piece_back() {
+fn undo_restores_the_piece() {
     let mut grid = world(&[([-40, 0, -40], [40, 3, 40]), ([-35, 3, -2], [-31, 40, 2])]);
     let mut wet = DenseBox::default();
     grid.read(Region::new([-35, 30, -2], [-31, 40, 2]), 0, &mut wet).unwrap();
@@ -329,7 +333,7 @@ fn undo_puts_the_piece_back() {
     wet.set(VoxelPos::new(-33, 34, 0), Cell::new(WOOD, 3));
     grid.write(&wet).unwrap();
     let (mut editor, mut history, mut loose) =
-        (Editor::default(), History::default(), Loose::default());
+        (Editor::default(), History::default(), LooseCutter::default());
     let whole = grid.digest().unwrap();
     let dug = editor.apply(&mut grid, &EditOp::dig_ball([-33.0, 20.0, 0.0], 5.0), &mut history);
     let dug = dug.unwrap();
@@ -360,11 +364,11 @@ fn undo_puts_the_piece_back() {
 }
 
 #[test]
-fn mass_centre_and_inertia_are_those_of_a_sum_over_cells() {
+fn mass_centre_and_inertia_equal_sums_over_cells() {
     let mut grid = world(&[([-5, 0, -7], [36, 9, 2])]);
     put(&mut grid, Region::new([0, 0, 0], [10, 20, 3]), Cell::new(WOOD, 99));
     put(&mut grid, Region::new([31, 8, 1], [33, 40, 2]), Cell::new(200, 7));
-    let (before, mut loose) = (grid.snapshot(), Loose::default());
+    let (before, mut loose) = (grid.snapshot(), LooseCutter::default());
     loose.touch(grid.bounds());
     let bodies = cut_all(&mut loose, &mut grid, &LooseOptions::default());
     assert_eq!(bodies.len(), 1);
@@ -384,7 +388,7 @@ fn mass_centre_and_inertia_are_those_of_a_sum_over_cells() {
     for (at, m) in &cells {
         let d = [0, 1, 2].map(|i| at[i] - centre[i]);
         let square = d.iter().map(|v| v * v).sum::<f64>();
-        // A cube's own inertia is a sixth.
+        // A unit cube's own inertia is a sixth.
         (0..3).for_each(|i| inertia[i] += m * (square - d[i] * d[i] + 1.0 / 6.0));
         for (i, [a, b]) in [[0, 1], [0, 2], [1, 2]].into_iter().enumerate() {
             inertia[3 + i] -= m * d[a] * d[b];
@@ -400,9 +404,9 @@ fn mass_centre_and_inertia_are_those_of_a_sum_over_cells() {
 }
 
 #[test]
-fn the_bodys_mesh_is_that_of_its_cells_and_closed() {
+fn the_mesh_of_a_body_is_closed() {
     let mut grid = world(&[([-20, 0, -3], [40, 5, 3])]);
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(grid.bounds());
     let bodies = cut_all(&mut loose, &mut grid, &LooseOptions::default());
     let body = &bodies[0];
@@ -419,15 +423,15 @@ fn the_bodys_mesh_is_that_of_its_cells_and_closed() {
             volume += (a[0] * cross(1, 2) + a[1] * cross(2, 0) + a[2] * cross(0, 1)) / 6.0;
         }
     }
-    // Full cells, so a box less its rounded edges.
+    // Full cells: a box with rounded edges.
     let cells = body.cells as f64;
     assert!(volume > 0.9 * cells && volume < 1.001 * cells, "{volume} of {cells}");
 }
 
 #[test]
-fn filling_alone_cuts_nothing_until_it_is_touched() {
+fn fills_cut_nothing_until_touched() {
     let mut grid = world(&[([0, 9, 0], [5, 12, 5])]);
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     let options = LooseOptions::floor(1);
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty(), "worlds may stream in");
     loose.touch(Region::new([2, 10, 2], [3, 11, 3]));
@@ -435,15 +439,15 @@ fn filling_alone_cuts_nothing_until_it_is_touched() {
 }
 
 #[test]
-fn dust_becomes_bodies_a_few_a_call() {
-    // Every other cell about a corner of eight chunks: each hangs on nothing.
+fn many_small_pieces_take_several_calls() {
+    // Every other cell around the corner of eight chunks: each is loose.
     let region = Region::new([-6; 3], [6; 3]);
     let (mut grid, mut cells) = (VoxelGrid::default(), DenseBox::new(region));
     for voxel in region.voxels().filter(|v| (v.x + v.y + v.z).rem_euclid(2) == 0) {
         cells.set(voxel, Cell::full(ROCK));
     }
     grid.write(&cells).unwrap();
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     loose.touch(region);
     let options = LooseOptions::floor(-6);
     let cut = loose.cut(&mut grid, None, &options).unwrap();
@@ -455,12 +459,12 @@ fn dust_becomes_bodies_a_few_a_call() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn the_cache_is_bounded() {
     let mut grid = VoxelGrid::default();
     for x in 0..40 {
         put(&mut grid, Region::new([x * 32, 0, 0], [x * 32 + 32, 3, 3]), Cell::full(ROCK));
     }
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     let options = LooseOptions { cache_bytes: 9000, ..LooseOptions::floor(1) };
     for x in 0..40 {
         loose.touch(Region::new([x * 32 + 9, 0, 0], [x * 32 + 10, 1, 1]));
@@ -470,11 +474,11 @@ fn what_is_kept_is_bounded() {
     assert!(loose.stats().bytes > 0);
 }
 
-/// What comes of a few digs on a bridge, as digests.
+/// Returns digests of the bodies of a few digs on a bridge.
 fn digests() -> Vec<u128> {
     let mut grid = world(&[([-80, 30, -9], [80, 36, 9]), ([-80, 0, -9], [-70, 30, 9])]);
     put(&mut grid, Region::new([70, 0, -9], [80, 30, 9]), Cell::new(WOOD, 140));
-    let mut loose = Loose::default();
+    let mut loose = LooseCutter::default();
     let mut digests = Vec::new();
     for x in [-50, 60, 0, 20] {
         let dig = Region::new([x, 28, -10], [x + 2, 40, 10]);

@@ -1,64 +1,66 @@
-//! Blocks shown by clusters: connected as their mip's cells are, their vertices where the
-//! fine surface is.
+//! Fits the vertices of a coarse block to the mip 0 surface.
 //!
-//! A vertex of a coarse block stands for all fine vertices about it. Where cells of mip 0 are
-//! held, it moves to where the summed squared distances to the planes of those are least
-//! ("Dual Contouring of Hermite Data", Ju et al. 2002; the QEFs are those of
-//! [`octree`](crate::octree)). Which vertices there are, and how they connect, stays that of
-//! the mip. Only vertices within the block move, so blocks that touch fit as before.
+//! A coarse vertex represents the cluster of fine vertices around it. Where cells are held at
+//! mip 0, it moves to the point that minimises the summed squared distances to the planes of its
+//! cluster ("Dual Contouring of Hermite Data", Ju et al. 2002; the QEFs are those of
+//! [`octree`](crate::octree)). The connectivity stays that of the coarse mip. Only vertices inside
+//! the block move, so touching blocks still fit.
 
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface, unit_normal};
 use crate::octree::Qef;
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
-/// The coarsest mip whose blocks can be shown by clusters: the work grows with its cube.
+/// The coarsest mip whose blocks can be fitted: the work grows with the cube of the cell size.
 pub const MAX_CLUSTER_MIP: u8 = 3;
 
-/// Cells along an edge of what is meshed at once.
-const PART: i32 = 64;
+/// Cells along an edge of the parts that are meshed at once.
+const PART_CELLS: i32 = 64;
 
 /// Adding and subtracting this rounds a position in a block to 1/4096 of a cell.
 const ROUNDING: f32 = 3072.0;
 
-/// Least cosine between a fine vertex's normal and that of the vertex that stands for it.
-const FACING: f32 = 0.3;
+/// Least cosine between the normals of a fine vertex and its coarse vertex.
+const MIN_FACING_COSINE: f32 = 0.3;
 
-/// Moves vertices of blocks. Holds scratch memory, so keep one per thread and reuse it.
+/// Fits the vertices of coarse blocks. Holds scratch memory, so keep one per thread and reuse it.
 #[derive(Debug, Default)]
-pub struct Clusters {
+pub struct ClusterFitter {
     mesher: Mesher,
     mesh: BlockMesh,
     cells: DenseBox,
-    /// Fine vertices as they were found, with the coarse cell that each is in; then by cell.
-    found: Vec<(u32, Fine)>,
-    fine: Vec<Fine>,
-    /// First fine vertex of each coarse cell, x fastest, then z, then y; then their number.
+    /// Fine vertices, each with its coarse cell; then sorted by cell.
+    unsorted: Vec<(u32, FineVertex)>,
+    fine: Vec<FineVertex>,
+    /// First fine vertex of each coarse cell, x fastest, then z, then y; then their count.
     starts: Vec<u32>,
 }
 
-/// A vertex of the fine surface: coarse cells from the block's min corner.
+/// A vertex of the mip 0 surface, in coarse cells from the block's min corner.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fine {
+struct FineVertex {
     position: [f32; 3],
     normal: [f32; 3],
 }
 
-impl Clusters {
-    /// Scratch memory.
-    pub fn new() -> Clusters {
-        Clusters::default()
+impl ClusterFitter {
+    /// Creates a fitter.
+    pub fn new() -> ClusterFitter {
+        ClusterFitter::default()
     }
 
-    /// Moves the vertices within a block of mip 1 to [`MAX_CLUSTER_MIP`] whose surface has
-    /// keys (see [`Surface::keys`]); none if cells are not held at mip 0 in the block or
-    /// three around it. Returns how many moved.
+    /// Moves the vertices inside a block and returns how many moved: 0 unless all cells of the
+    /// block and three around it are held at mip 0.
     ///
     /// # Panics
-    /// If the mip is another, or there are no keys.
-    pub fn place(&mut self, snapshot: &Snapshot, block: MipBlock, solid: &mut Surface) -> usize {
-        assert!((1..=MAX_CLUSTER_MIP).contains(&block.mip), "clusters of {block}");
-        assert_eq!(solid.keys.len(), solid.vertex_count(), "keys are missing");
-        if solid.is_empty() || !self.find(snapshot, block) {
+    /// If the block's mip is not 1 to [`MAX_CLUSTER_MIP`], or the surface has no
+    /// [keys](Surface::keys).
+    pub fn fit(&mut self, snapshot: &Snapshot, block: MipBlock, solid: &mut Surface) -> usize {
+        assert!(
+            (1..=MAX_CLUSTER_MIP).contains(&block.mip),
+            "{block} is not of mip 1 to {MAX_CLUSTER_MIP}"
+        );
+        assert_eq!(solid.keys.len(), solid.vertex_count(), "the surface has no keys");
+        if solid.is_empty() || !self.gather(snapshot, block) {
             return 0;
         }
         let min = block.voxels().min.to_array();
@@ -72,7 +74,7 @@ impl Clusters {
                 continue;
             }
             let (position, normal) = (solid.positions[vertex], solid.normals[vertex]);
-            if let Some((position, normal)) = self.least_about(position, normal) {
+            if let Some((position, normal)) = self.fit_vertex(position, normal) {
                 (solid.positions[vertex], solid.normals[vertex]) = (position, normal);
                 moved += 1;
             }
@@ -80,13 +82,13 @@ impl Clusters {
         moved
     }
 
-    /// Finds the fine vertices within a block, by coarse cell; says whether all cells were
+    /// Collects the fine vertices inside a block by coarse cell. Returns whether all cells were
     /// held.
-    fn find(&mut self, snapshot: &Snapshot, block: MipBlock) -> bool {
-        self.found.clear();
+    fn gather(&mut self, snapshot: &Snapshot, block: MipBlock) -> bool {
+        self.unsorted.clear();
         let voxels = block.voxels();
-        for part in voxels.coarser(PART.trailing_zeros()).voxels() {
-            let part = Region::one(part).finer(PART.trailing_zeros());
+        for part in voxels.coarser(PART_CELLS.trailing_zeros()).voxels() {
+            let part = Region::one(part).finer(PART_CELLS.trailing_zeros());
             let needed = Region {
                 min: part.min - VoxelPos::splat(1 + PAD),
                 max: part.max + VoxelPos::splat(PAD),
@@ -94,21 +96,21 @@ impl Clusters {
             if snapshot.read(needed, 0, &mut self.cells).is_err() {
                 return false;
             }
-            self.find_in(snapshot, part, block);
+            self.gather_part(snapshot, part, block);
         }
         self.sort();
         true
     }
 
-    /// Lists the vertices at the corners of a part, those at its high sides left out.
-    fn find_in(&mut self, snapshot: &Snapshot, part: Region, block: MipBlock) {
-        let Clusters { mesher, mesh, cells, found, .. } = self;
+    /// Appends the vertices at the corners of a part, without those at its max sides.
+    fn gather_part(&mut self, snapshot: &Snapshot, part: Region, block: MipBlock) {
+        let ClusterFitter { mesher, mesh, cells, unsorted, .. } = self;
         let size = 1.0 / (1u32 << block.mip) as f32;
         let from = (part.min - block.voxels().min).to_array();
         let mut corners = Vec::new();
         mesher.corners(cells, snapshot.materials(), mesh, |corner| {
-            // Counted from the cell before the part's first.
-            if corner.at.iter().all(|at| (1..=PART).contains(&i32::from(*at))) {
+            // Corners count from one cell before the part.
+            if corner.at.iter().all(|at| (1..=PART_CELLS).contains(&i32::from(*at))) {
                 corners.push(corner.vertex);
             }
         });
@@ -116,38 +118,38 @@ impl Clusters {
             let (p, normal) =
                 (mesh.solid.positions[vertex as usize], mesh.solid.normals[vertex as usize]);
             let position = [0, 1, 2].map(|a| (p[a] + (from[a] - 1) as f32) * size);
-            found.push((cell_of(position), Fine { position, normal }));
+            unsorted.push((cell_of(position), FineVertex { position, normal }));
         }
     }
 
-    /// Sorts the fine vertices by coarse cell, each cell's in the order in which they came.
+    /// Sorts the fine vertices by coarse cell; the sort is stable.
     fn sort(&mut self) {
-        let Clusters { found, fine, starts, .. } = self;
+        let ClusterFitter { unsorted, fine, starts, .. } = self;
         let cells = MipBlock::EDGE.pow(3) as usize;
         starts.clear();
         starts.resize(cells + 1, 0);
-        for (cell, _) in found.iter() {
+        for (cell, _) in unsorted.iter() {
             starts[*cell as usize + 1] += 1;
         }
         for cell in 0..cells {
             starts[cell + 1] += starts[cell];
         }
         fine.clear();
-        fine.resize(found.len(), Fine::default());
-        for &(cell, vertex) in found.iter().rev() {
+        fine.resize(unsorted.len(), FineVertex::default());
+        for &(cell, vertex) in unsorted.iter().rev() {
             let end = &mut starts[cell as usize + 1];
             *end -= 1;
             fine[*end as usize] = vertex;
         }
         // Every end is now a start.
         starts.remove(0);
-        starts.push(found.len() as u32);
+        starts.push(unsorted.len() as u32);
     }
 
-    /// The point where the squared distances to the planes of the fine vertices in the
-    /// cell-sized cube about a position, that face as its normal does, are least, and their
-    /// mean normal; `None` if there are none.
-    fn least_about(&self, about: [f32; 3], normal: [f32; 3]) -> Option<([f32; 3], [f32; 3])> {
+    /// Returns the point that minimises the squared distances to the planes of the cluster, and the
+    /// cluster's mean normal; `None` if it is empty. The cluster is the fine vertices in the
+    /// cell-sized cube around a position that face the same way.
+    fn fit_vertex(&self, about: [f32; 3], normal: [f32; 3]) -> Option<([f32; 3], [f32; 3])> {
         let last = MipBlock::EDGE - 1;
         let [low, high] = [-0.5, 0.5].map(|by| about.map(|p| ((p + by) as i32).clamp(0, last)));
         let mut sum = Qef::default();
@@ -159,7 +161,7 @@ impl Clusters {
                 let offset = [0, 1, 2].map(|a| fine.position[a] - about[a]);
                 let n = fine.normal;
                 let facing = (n[0] * normal[0] + n[1] * normal[1]) + n[2] * normal[2];
-                if facing > FACING && offset.iter().all(|d| d.abs() <= 0.5) {
+                if facing > MIN_FACING_COSINE && offset.iter().all(|d| d.abs() <= 0.5) {
                     sum.add(&Qef::plane(offset, n));
                 }
             }
@@ -173,7 +175,7 @@ impl Clusters {
     }
 }
 
-/// The coarse cell of a position; positions beyond the block belong to its outermost cells.
+/// Returns the coarse cell of a position, clamped to the block.
 fn cell_of(position: [f32; 3]) -> u32 {
     let [x, y, z] = position.map(|p| (p as i32).clamp(0, MipBlock::EDGE - 1));
     (x + MipBlock::EDGE * (z + MipBlock::EDGE * y)) as u32
@@ -185,7 +187,7 @@ mod tests {
     use crate::mesh::{NeighbourMips, Welded};
     use crate::voxel::{Cell, GridOptions, VoxelGrid};
 
-    /// A ball of radius 50 about (66, 63, 60), in a world with air around.
+    /// Writes a ball of radius 50 around (66, 63, 60).
     fn ball(grid: &mut VoxelGrid) {
         let mut cells = DenseBox::new(Region::new([0; 3], [128; 3]));
         for at in cells.region().voxels() {
@@ -203,9 +205,9 @@ mod tests {
         ((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]).sqrt()
     }
 
-    /// The keyed meshes of the blocks of a mip, moved if asked, and how many vertices were.
+    /// Returns the keyed meshes of the blocks of a mip, fitted or not, and how many vertices moved.
     fn meshes(grid: &VoxelGrid, mip: u8, clusters: bool) -> (Vec<BlockMesh>, usize) {
-        let (mut mesher, mut place, mut moved) = (Mesher::new(), Clusters::new(), 0);
+        let (mut mesher, mut fit, mut moved) = (Mesher::new(), ClusterFitter::new(), 0);
         let blocks = Region::new([-1; 3], [3; 3]).voxels();
         let mesh = |pos: VoxelPos| {
             let block = MipBlock { mip, pos };
@@ -216,14 +218,14 @@ mod tests {
             let around = NeighbourMips::uniform(mip);
             mesher.mesh_mixed(block, &around, ask, grid.materials(), true, &mut mesh);
             if clusters {
-                moved += place.place(grid.as_snapshot(), block, &mut mesh.solid);
+                moved += fit.fit(grid.as_snapshot(), block, &mut mesh.solid);
             }
             mesh
         };
         (blocks.map(mesh).collect(), moved)
     }
 
-    /// Root mean square of the vertices' distances from the ball, voxels.
+    /// Returns the root mean square of the vertices' distances from the ball, in voxels.
     fn off(meshes: &[BlockMesh], mip: u8) -> f32 {
         let size = (1u32 << mip) as f32;
         let (mut sum, mut count) = (0.0, 0.0);
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn vertices_within_blocks_move_to_the_fine_surface_and_all_stays_closed() {
+    fn inner_vertices_move_to_the_fine_surface_and_the_mesh_stays_closed() {
         let mut grid = VoxelGrid::new(GridOptions::default());
         ball(&mut grid);
         for mip in [1, 2] {
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn without_fine_cells_nothing_moves() {
+    fn without_mip_0_cells_nothing_moves() {
         let mut grid = VoxelGrid::new(GridOptions {
             unlisted: crate::voxel::Unlisted::Unknown,
             ..GridOptions::default()
@@ -292,7 +294,7 @@ mod tests {
         );
         let before = mesh.solid.clone();
         assert!(!before.is_empty());
-        assert_eq!(Clusters::new().place(grid.as_snapshot(), block, &mut mesh.solid), 0);
+        assert_eq!(ClusterFitter::new().fit(grid.as_snapshot(), block, &mut mesh.solid), 0);
         assert_eq!(mesh.solid, before);
     }
 }

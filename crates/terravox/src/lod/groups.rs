@@ -1,43 +1,40 @@
-//! Eight blocks drawn as one: fewer, larger meshes for the renderer.
+//! Groups of eight blocks drawn as one mesh: fewer draw calls.
 //!
-//! 2³ blocks with one parent that all show their mip are joined into one mesh when none of
-//! them changed for a while, and come apart again when one of them does. Nothing is meshed
-//! for that: their meshes are written one after the other.
+//! 2³ leaves with one parent are joined into one mesh when none of them changed for a while, and
+//! come apart when one does. Nothing is meshed again: their meshes are concatenated.
 
-use super::fills::Receipt;
-use super::{MeshSwap, ShownMesh};
+use super::shown_mesh::{MeshSwap, ShownMesh, ShownMeshes};
+use super::ticket::{Receipt, Ticket};
 use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::MipBlock;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Rounds for which none of eight blocks must have changed.
-const ROUNDS: u64 = 60;
+/// Rounds without a change after which a group is idle.
+const IDLE_ROUNDS: u64 = 60;
 
-/// Groups that are joined in one round at most.
-const JOINED_AT_ONCE: usize = 1;
+/// The most groups joined in one round.
+const MAX_JOINED_PER_ROUND: usize = 1;
 
-/// What is drawn, as far as it differs from what is shown block by block.
+/// Where drawn meshes differ from the shown ones: groups that are joined, blocks that are
+/// simplified.
 #[derive(Default)]
 pub(crate) struct Groups {
-    /// Parents of groups that are drawn as one.
+    /// Parents of groups drawn as one mesh.
     joined: FxHashSet<MipBlock>,
-    /// Parents of blocks that changed, and when they last did.
+    /// Parents of blocks that changed, and the round of the last change.
     pub(super) changed: FxHashMap<MipBlock, u64>,
     pub(super) round: u64,
-    /// Blocks that are drawn by themselves and simplified.
+    /// Blocks that are drawn alone and simplified.
     pub(super) simplified: FxHashSet<MipBlock>,
-    /// Parents of which somebody simplifies meshes.
-    pub(super) asked: Vec<(MipBlock, Receipt)>,
+    /// Parents with a simplify job in progress.
+    pub(super) pending: Vec<(MipBlock, Receipt)>,
 }
 
-/// The meshes that are shown, by block.
-pub(super) type Shown = FxHashMap<MipBlock, Arc<BlockMesh>>;
-
 impl Groups {
-    /// Turns a change of what is shown into one of what is drawn: groups that it touches
-    /// come apart. `shown` is what is shown after it.
-    pub fn apply(&mut self, mut swap: MeshSwap, shown: &Shown) -> MeshSwap {
+    /// Converts a change of the shown meshes into one of the drawn meshes: groups that it touches
+    /// come apart. `shown` is the state after it.
+    pub fn apply(&mut self, mut swap: MeshSwap, shown: &ShownMeshes) -> MeshSwap {
         for block in swap.removed.iter().chain(swap.added.iter().map(|s| &s.block)) {
             self.simplified.remove(block);
         }
@@ -50,8 +47,8 @@ impl Groups {
             if !self.joined.remove(&parent) {
                 continue;
             }
-            // None of the children was drawn: those that go were not there to be removed, and
-            // those that stay have to be added.
+            // None of the children was drawn: removed ones were not there to be removed, and the
+            // others have to be added.
             swap.removed.retain(|block| block.parent() != parent);
             swap.removed.push(parent);
             for child in parent.children() {
@@ -67,21 +64,21 @@ impl Groups {
         swap
     }
 
-    /// Takes all groups apart, and simplified meshes back: they rest anew.
-    pub fn part_all(&mut self, shown: &Shown) {
+    /// Takes all groups apart and discards simplified meshes. Idle times start over.
+    pub fn part_all(&mut self, shown: &ShownMeshes) {
         self.joined.clear();
         self.simplified.clear();
         let parents = shown.keys().map(|block| block.parent());
         self.changed.extend(parents.map(|parent| (parent, self.round)));
     }
 
-    /// Joins a few groups of which no block changed for a while; `whole` says whether all
-    /// eight blocks of a parent are shown.
-    pub fn join(&mut self, shown: &Shown, whole: impl Fn(MipBlock) -> bool) -> MeshSwap {
+    /// Joins a few idle groups. `is_whole` returns whether all eight children of a parent are
+    /// shown.
+    pub fn join(&mut self, shown: &ShownMeshes, is_whole: impl Fn(MipBlock) -> bool) -> MeshSwap {
         let mut swap = MeshSwap::default();
-        for parent in self.take_resting(JOINED_AT_ONCE) {
-            let blocks = drawn_below(parent, shown);
-            if blocks.len() < 2 || !whole(parent) {
+        for parent in self.take_idle(MAX_JOINED_PER_ROUND) {
+            let blocks = meshed_children(parent, shown);
+            if blocks.len() < 2 || !is_whole(parent) {
                 continue;
             }
             let meshes: Vec<_> = blocks.iter().map(|block| &*shown[block]).collect();
@@ -92,35 +89,49 @@ impl Groups {
         swap
     }
 
-    /// Parents of blocks of which none changed for a while, some of them, sorted; each only
-    /// once. The while is counted in calls.
-    pub(super) fn take_resting(&mut self, most: usize) -> Vec<MipBlock> {
+    /// Takes at most `most` parents whose blocks did not change for [`IDLE_ROUNDS`] calls, sorted;
+    /// each only once per change.
+    pub(super) fn take_idle(&mut self, most: usize) -> Vec<MipBlock> {
         self.round += 1;
-        let rests = |round: &u64| *round + ROUNDS <= self.round;
-        let mut resting: Vec<MipBlock> =
-            self.changed.iter().filter(|(_, round)| rests(round)).map(|(&p, _)| p).collect();
-        resting.sort_unstable();
-        resting.truncate(most);
-        self.changed.retain(|parent, _| resting.binary_search(parent).is_err());
-        resting
+        let is_idle = |round: &u64| *round + IDLE_ROUNDS <= self.round;
+        let mut idle: Vec<MipBlock> =
+            self.changed.iter().filter(|(_, round)| is_idle(round)).map(|(&p, _)| p).collect();
+        idle.sort_unstable();
+        idle.truncate(most);
+        self.changed.retain(|parent, _| idle.binary_search(parent).is_err());
+        idle
     }
 
-    /// Has groups looked at again whose simplified meshes were dropped on the way.
+    /// Makes groups whose simplify job was dropped idle again.
     pub fn begin_round(&mut self) {
-        for (parent, receipt) in std::mem::take(&mut self.asked) {
+        for (parent, receipt) in std::mem::take(&mut self.pending) {
             match receipt.is_lost() {
                 true => drop(self.changed.entry(parent).or_insert(0)),
-                false => self.asked.push((parent, receipt)),
+                false => self.pending.push((parent, receipt)),
             }
         }
     }
 
-    /// Whether all that changed was taken.
+    /// Whether all changed groups were taken.
     pub fn is_at_rest(&self) -> bool {
         self.changed.is_empty()
     }
 
-    /// Draws one mesh in the place of those of blocks of a parent.
+    /// Records that a simplify job for a parent is handed out.
+    pub(super) fn begin_simplify(&mut self, parent: MipBlock) -> Ticket {
+        let ticket = Ticket::default();
+        self.pending.push((parent, ticket.receipt()));
+        ticket
+    }
+
+    /// Records that a simplify job is back. Returns whether it was expected.
+    pub(super) fn end_simplify(&mut self, ticket: &Ticket) -> bool {
+        let pending = self.pending.len();
+        self.pending.retain(|(_, receipt)| !receipt.is_of(ticket));
+        self.pending.len() < pending
+    }
+
+    /// Draws one mesh in place of those of a parent's `blocks`.
     pub(super) fn draw_as_one(
         &mut self,
         parent: MipBlock,
@@ -134,13 +145,13 @@ impl Groups {
     }
 }
 
-/// Children of a block that have a mesh.
-pub(super) fn drawn_below(parent: MipBlock, shown: &Shown) -> Vec<MipBlock> {
+/// Returns the children of a block that have a mesh.
+pub(super) fn meshed_children(parent: MipBlock, shown: &ShownMeshes) -> Vec<MipBlock> {
     parent.children().into_iter().filter(|block| shown.contains_key(block)).collect()
 }
 
-/// The meshes of children of a block as one; positions are cells of their mip from the
-/// block's lowest corner.
+/// Concatenates meshes of children of a block. Positions are in cells of their mip from the block's
+/// min corner.
 fn joined(parent: MipBlock, meshes: &[&BlockMesh]) -> BlockMesh {
     let block = parent.cells().finer(1);
     let offset = |mesh: &BlockMesh| (mesh.block.min - block.min).to_array().map(|v| v as u8);

@@ -1,8 +1,9 @@
-//! Rays against the meshes that are shown, at whatever mip: for ground that is seen but not
-//! held at mip 0. The blocks are a tree already; within a block every triangle is tried
-//! (Möller and Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
+//! Rays against the shown meshes at any mip, for ground in view that is not held at mip 0. The
+//! tiling is the acceleration tree; within a block every triangle is tested (Möller and Trumbore,
+//! "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
 
-use super::Lod;
+use super::shown_mesh::ShownMeshes;
+use super::tiling::Tiling;
 use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::{MipBlock, VoxelPos};
 use glam::DVec3;
@@ -13,7 +14,7 @@ use glam::DVec3;
 pub struct ShownHit {
     /// Voxels from the ray's origin.
     pub distance: f64,
-    /// Position, voxels.
+    /// Position in voxels.
     pub point: [f64; 3],
     /// Unit normal of the triangle, out of the ground or liquid.
     pub normal: [f32; 3],
@@ -21,77 +22,74 @@ pub struct ShownHit {
     pub liquid: bool,
     /// Material of the cell behind the triangle.
     pub material: u8,
-    /// Lowest voxel of the cell behind the triangle; of the block, for triangles at the border
-    /// of two mips.
+    /// Min voxel of the cell behind the triangle; of the block, for triangles at the border of two
+    /// mips.
     pub voxel: VoxelPos,
     /// Mip of the mesh.
     pub mip: u8,
 }
 
-/// Which of the shown surfaces a ray sees.
+/// Which of the shown surfaces a ray can hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShownSurfaces {
-    /// Whether it sees the ground.
+    /// Whether it can hit the ground.
     pub solid: bool,
-    /// Whether it sees liquids.
+    /// Whether it can hit liquids.
     pub liquid: bool,
 }
 
-/// A valid ray, its direction of length 1.
-struct Line {
+/// A valid ray with a unit direction.
+pub(super) struct NormalizedRay {
     origin: DVec3,
     direction: DVec3,
 }
 
-impl Lod {
-    /// Returns the first triangle of the shown `surfaces` that a ray from `origin` along
-    /// `direction`, of any length, hits within `max_distance`; all in voxels. Invalid rays
-    /// (NaN, infinite, zero direction) never hit.
-    pub fn ray(
-        &self,
-        origin: [f64; 3],
-        direction: [f64; 3],
-        max_distance: f64,
-        surfaces: ShownSurfaces,
-    ) -> Option<ShownHit> {
-        let direction = DVec3::from(direction).try_normalize()?;
-        let line = Line { origin: DVec3::from(origin), direction };
-        if !line.origin.is_finite() || max_distance.is_nan() {
-            return None;
+/// Returns the nearest hit of a ray on the meshes of a tiling; see [`LodView::ray`](super::LodView::ray).
+pub(super) fn cast(
+    tiling: &Tiling,
+    meshes: &ShownMeshes,
+    ray: &NormalizedRay,
+    max_distance: f64,
+    surfaces: ShownSurfaces,
+) -> Option<ShownHit> {
+    let mut best = None;
+    let mut end = max_distance;
+    let roots = tiling.roots().filter_map(|root| Some((ray.enter(root, end)?, root)));
+    let mut stack: Vec<(f64, MipBlock)> = roots.collect();
+    // The nearest is last.
+    stack.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    while let Some((enter, block)) = stack.pop() {
+        if enter > end {
+            continue;
         }
-        let mut best = None;
-        let mut end = max_distance;
-        let roots = self.tiling.roots().filter_map(|root| Some((line.enter(root, end)?, root)));
-        let mut stack: Vec<(f64, MipBlock)> = roots.collect();
-        // The nearest last.
-        stack.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        while let Some((enter, block)) = stack.pop() {
-            if enter > end {
-                continue;
+        if tiling.is_leaf(block) {
+            let mesh = meshes.get(&block);
+            if let Some(hit) = mesh.and_then(|mesh| ray.hit(block, mesh, surfaces, end)) {
+                end = hit.distance;
+                best = Some(hit);
             }
-            if self.tiling.is_leaf(block) {
-                if let Some(hit) =
-                    self.shown.get(&block).and_then(|mesh| line.hit(block, mesh, surfaces, end))
-                {
-                    end = hit.distance;
-                    best = Some(hit);
-                }
-                continue;
-            }
-            let first = stack.len();
-            let children = block.children().into_iter().filter(|&child| self.tiling.has(child));
-            stack.extend(children.filter_map(|child| Some((line.enter(child, end)?, child))));
-            stack[first..].sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            continue;
         }
-        best
+        let first = stack.len();
+        let children = block.children().into_iter().filter(|&child| tiling.has(child));
+        stack.extend(children.filter_map(|child| Some((ray.enter(child, end)?, child))));
+        stack[first..].sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     }
+    best
 }
 
-impl Line {
-    /// Returns where the line enters what a block's mesh may reach; `None` beyond `end`.
+impl NormalizedRay {
+    /// Returns `None` if the origin or the direction is invalid.
+    pub fn new(origin: [f64; 3], direction: [f64; 3]) -> Option<NormalizedRay> {
+        let direction = DVec3::from(direction).try_normalize()?;
+        let origin = DVec3::from(origin);
+        origin.is_finite().then_some(NormalizedRay { origin, direction })
+    }
+
+    /// Returns where the ray enters the bounds of a block's mesh; `None` beyond `end`.
     fn enter(&self, block: MipBlock, end: f64) -> Option<f64> {
-        // Vertices lie less than a cell beyond the block.
+        // Vertices lie less than a cell outside the block.
         let reach = f64::from(1u32 << block.mip);
         let region = block.voxels();
         let (mut enter, mut leave) = (0.0f64, end);
@@ -122,8 +120,9 @@ impl Line {
     ) -> Option<ShownHit> {
         let scale = f64::from(1u32 << block.mip);
         let min = DVec3::from(mesh.block.min.to_array().map(f64::from)) * scale;
-        // In cells from the block's lowest corner, where numbers are small.
-        let local = Line { origin: (self.origin - min) / scale, direction: self.direction };
+        // In cells from the block's min corner, where numbers are small.
+        let local =
+            NormalizedRay { origin: (self.origin - min) / scale, direction: self.direction };
         let sides = [(&mesh.solid, false, surfaces.solid), (&mesh.liquid, true, surfaces.liquid)];
         let mut end = end / scale;
         let mut best = None;
@@ -153,7 +152,7 @@ impl Line {
         })
     }
 
-    /// Returns the distance to a triangle, seen from either side.
+    /// Returns the distance to a triangle, from either side.
     fn distance(&self, [a, b, c]: [DVec3; 3]) -> Option<f64> {
         let (ab, ac) = (b - a, c - a);
         let across = self.direction.cross(ac);
@@ -166,13 +165,14 @@ impl Line {
         let beside = from.cross(ab);
         let v = self.direction.dot(beside) / determinant;
         let t = ac.dot(beside) / determinant;
-        // Rounding must not let a ray through between two triangles.
-        const EDGE: f64 = -1e-9;
-        (u >= EDGE && v >= EDGE && u + v <= 1.0 - EDGE && t >= 0.0).then_some(t)
+        // Rounding must not let a ray slip between two triangles.
+        const EDGE_TOLERANCE: f64 = -1e-9;
+        (u >= EDGE_TOLERANCE && v >= EDGE_TOLERANCE && u + v <= 1.0 - EDGE_TOLERANCE && t >= 0.0)
+            .then_some(t)
     }
 }
 
-/// Returns the material and the cell, from the block's lowest corner, behind a triangle.
+/// Returns the material of a triangle and the cell behind it, from the block's min corner.
 fn behind(surface: &Surface, triangle: usize) -> (u8, [i32; 3]) {
     let quads = surface.quad_materials.len();
     match surface.quad_materials.get(triangle / 2) {

@@ -1,11 +1,11 @@
-//! What cells are in memory: blocks that came from a store or a generator wait here until
-//! the step that shows them, and leave the grid when nothing shows them.
+//! Which cells are in memory. Blocks from a store or a generator are staged here until the step
+//! that shows them, and evicted from the grid when nothing shows them.
 //!
-//! A block that is shown has all its ancestors in memory, so that each coarser mip is what
-//! the finest cells that were ever there say. Chunks with unsaved changes stay, as the grid
-//! says, and so do the blocks over them.
+//! All ancestors of a shown block stay in memory, so that each coarser mip agrees with the finest
+//! cells that were ever there. Chunks with unsaved changes stay, too, and so do the blocks over
+//! them.
 
-use super::pick::Picker;
+use super::selection::Selector;
 use super::tiling::{Tiling, neighbours};
 use crate::mesh::PAD;
 use crate::voxel::{
@@ -14,79 +14,88 @@ use crate::voxel::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Blocks in memory.
+/// Staged blocks, and what is known about those in the grid.
 #[derive(Default)]
 pub(crate) struct Residency {
-    /// Came, and wait to be shown, with the version of the grid when they were asked for.
-    staged: FxHashMap<MipBlock, (DenseBox, u64)>,
-    /// Whether staged blocks were dropped since that was last asked.
+    /// Blocks that wait to be shown.
+    staged: FxHashMap<MipBlock, StagedBlock>,
+    /// Whether staged blocks were dropped since [`Residency::take_dropped`].
     dropped: bool,
     /// The version of the grid when its changes were last read.
     version: u64,
-    /// Whether blocks have no surface, as far as that was asked.
-    plain: FxHashMap<MipBlock, bool>,
+    /// Caches whether blocks have no surface.
+    surfaceless: FxHashMap<MipBlock, bool>,
     cursor: ChangeCursor,
-    /// Blocks that came since blocks were last let go.
+    /// Blocks staged since the last eviction.
     arrivals: usize,
 }
 
+struct StagedBlock {
+    cells: DenseBox,
+    /// Version of the grid when they were requested.
+    version: u64,
+}
+
 impl Residency {
-    /// What others wrote since the last call; none for all. `is_unseen` while a tiling is
-    /// chosen unseen, of which the blocks here are part.
-    pub fn changes(&mut self, grid: &VoxelGrid, is_unseen: bool) -> Option<Vec<Region>> {
-        // What was read from a store before a save may lack what was edited. Of a tiling that is
-        // written as a whole, all blocks over a chunk in memory follow that.
-        let staged = self.staged.len();
-        self.staged.retain(|block, staged| match is_unseen {
-            true => !grid.left_since(block.voxels(), staged.1),
-            false => !grid.saved_since(block.voxels(), staged.1),
+    /// Returns the regions that others wrote since the last call; `None` for all. `has_next_tiling`
+    /// says whether staged blocks are for a tiling that will be committed as a whole.
+    pub fn changes(&mut self, grid: &VoxelGrid, has_next_tiling: bool) -> Option<Vec<Region>> {
+        // Cells read from a store before a save may lack edits. When a whole tiling is committed,
+        // the grid corrects all blocks over chunks that are still in memory.
+        let count = self.staged.len();
+        self.staged.retain(|block, staged| match has_next_tiling {
+            true => !grid.left_since(block.voxels(), staged.version),
+            false => !grid.saved_since(block.voxels(), staged.version),
         });
-        self.dropped |= self.staged.len() < staged;
+        self.dropped |= self.staged.len() < count;
         self.version = grid.version();
         let Changes::Regions(regions) = grid.changes_since(&mut self.cursor) else {
-            self.plain.clear();
+            self.surfaceless.clear();
             return None;
         };
         if !regions.is_empty() {
-            self.forget_plain_near(&regions);
+            self.forget_surfaceless_near(&regions);
         }
         Some(regions)
     }
 
-    /// Forgets whether blocks near `regions` are plain.
-    fn forget_plain_near(&mut self, regions: &[Region]) {
+    /// Forgets which blocks near `regions` have no surface.
+    fn forget_surfaceless_near(&mut self, regions: &[Region]) {
         let near = |block: MipBlock| {
             let voxels = block.voxels().grow(PAD << block.mip);
             regions.iter().any(|region| !region.intersect(voxels).is_empty())
         };
-        self.plain.retain(|&block, _| !near(block));
+        self.surfaceless.retain(|&block, _| !near(block));
     }
 
-    /// Whether the cells of a block are in memory, or on their way into it.
+    /// Whether the cells of a block are in the grid or staged.
     pub fn has(&self, grid: &Snapshot, block: MipBlock) -> bool {
         grid.unlisted() == Unlisted::Air
             || self.staged.contains_key(&block)
             || is_known(grid, block)
     }
 
-    /// Takes in a block that was asked for when the grid was at `version`.
+    /// Stages a block that was requested when the grid was at `version`.
+    ///
+    /// # Panics
+    /// If `cells` are not the block's.
     pub fn stage(&mut self, block: MipBlock, cells: DenseBox, version: u64) {
-        assert_eq!(cells.region(), block.cells(), "a block comes as it was asked for");
+        assert_eq!(cells.region(), block.cells(), "cells of another region than the block's");
         self.arrivals += 1;
-        self.staged.insert(block, (cells, version));
+        self.staged.insert(block, StagedBlock { cells, version });
     }
 
-    /// The version of the grid when its changes were last read.
+    /// Returns the version of the grid when its changes were last read.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether blocks that came were dropped since the last call, as they went stale.
+    /// Returns whether stale blocks were dropped since the last call.
     pub fn take_dropped(&mut self) -> bool {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Chunks that came and wait, sorted.
+    /// Returns the staged chunks, sorted.
     pub fn staged_chunks(&self) -> Vec<MipBlock> {
         let chunks = self.staged.keys().filter(|block| block.mip == 0);
         let mut chunks: Vec<MipBlock> = chunks.copied().collect();
@@ -94,19 +103,19 @@ impl Residency {
         chunks
     }
 
-    /// Takes back a block that came and was not yet shown.
+    /// Removes and returns the cells of a staged block.
     pub fn take_staged(&mut self, block: MipBlock) -> Option<DenseBox> {
-        self.staged.remove(&block).map(|staged| staged.0)
+        self.staged.remove(&block).map(|staged| staged.cells)
     }
 
-    /// Writes the cells of a block that came into the grid.
+    /// Writes the cells of a staged block into the grid.
     pub fn commit(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         if let Some(cells) = self.take_staged(block) {
             self.put(grid, block, &cells);
         }
     }
 
-    /// Writes the cells of a block into the grid, unless it is held.
+    /// Writes the cells of a block into the grid, unless it is a chunk held at mip 0.
     pub fn put(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: &DenseBox) {
         if block.mip > 0 {
             grid.write_far(block, cells);
@@ -115,87 +124,92 @@ impl Residency {
         }
     }
 
-    /// Reads past what was just written by [`Residency::commit`] and
-    /// [`Residency::evict`].
+    /// Skips the changes just made by [`Residency::commit`] and [`Residency::evict`].
     pub fn skip_own_changes(&mut self, grid: &VoxelGrid) {
         self.version = grid.version();
         grid.changes_since(&mut self.cursor);
     }
 
-    /// Whether a block and what lies beside it are of one kind, so that it has no surface.
-    pub fn is_plain(&mut self, grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
-        *self.plain.entry(block).or_insert_with(|| {
+    /// Whether a block and the cells beside it are of one kind, so that it has no surface.
+    pub fn is_surfaceless(
+        &mut self,
+        grid: &Snapshot,
+        block: MipBlock,
+        cells: &mut DenseBox,
+    ) -> bool {
+        *self.surfaceless.entry(block).or_insert_with(|| {
             grid.read_known(block.cells().grow(PAD), block.mip, cells);
-            kind_of_all(cells, grid.materials()).is_some()
+            uniform_kind(cells, grid.materials()).is_some()
         })
     }
 
-    /// Forgets whether a block and its ancestors are plain.
-    pub fn forget_plain(&mut self, block: MipBlock, top: u8) {
+    /// Forgets whether a block and its ancestors have no surface.
+    pub fn forget_surfaceless(&mut self, block: MipBlock, top: u8) {
         for mip in block.mip..=top {
-            self.plain.remove(&block.over(mip));
+            self.surfaceless.remove(&block.over(mip));
         }
     }
 
-    /// Forgets of all blocks whether they are plain.
-    pub fn forget_all_plain(&mut self) {
-        self.plain.clear();
+    /// Forgets which blocks have no surface.
+    pub fn forget_all_surfaceless(&mut self) {
+        self.surfaceless.clear();
     }
 
     /// Whether a block is known to have no surface.
-    pub fn known_plain(&self, block: MipBlock) -> bool {
-        self.plain.get(&block) == Some(&true)
+    pub fn is_known_surfaceless(&self, block: MipBlock) -> bool {
+        self.surfaceless.get(&block) == Some(&true)
     }
 
-    /// Lets go of what nothing shows once it is more than what is shown, or the grid holds
-    /// more than `most_bytes`.
+    /// Evicts blocks that nothing shows, once they outnumber those shown or the grid holds more
+    /// than `max_bytes`.
     pub fn evict(
         &mut self,
         grid: &mut VoxelGrid,
         tiling: &Tiling,
-        picker: &Picker,
-        most_bytes: usize,
+        selector: &Selector,
+        max_bytes: usize,
     ) {
-        // Where all is known nothing is asked for again.
+        // Without unknown cells, nothing would be requested again.
         if self.arrivals * 4 < tiling.len() || grid.unlisted() == Unlisted::Air {
             return;
         }
         self.arrivals = 0;
-        // Coarser mips of what is not saved are nowhere else.
+        // Coarser mips of unsaved chunks exist nowhere else.
         let mut unsaved = FxHashSet::default();
         for chunk in grid.unsaved_chunks() {
             let over = (0..=tiling.top()).rev().map(|mip| MipBlock::from(chunk).over(mip));
             unsaved.extend(over);
         }
-        let close =
-            |block: MipBlock| block.mip == 0 && picker.distance(block) <= picker.near + 16.0;
+        let close = |block: MipBlock| {
+            block.mip == 0 && selector.distance(block) <= selector.near_voxels + 16.0
+        };
         let used = |block: MipBlock| tiling.has(block) || unsaved.contains(&block) || close(block);
         let mut spare: Vec<MipBlock> =
             grid.far_blocks().into_iter().filter(|&block| !used(block)).collect();
         let chunks = grid.as_snapshot().fine_chunks().map(MipBlock::from);
         spare.extend(chunks.filter(|&block| !used(block)));
-        if spare.len() <= tiling.len() && grid.memory().total() <= most_bytes {
+        if spare.len() <= tiling.len() && grid.memory().total() <= max_bytes {
             return;
         }
-        // What is about to be shown is near; half of what is spare stays.
-        let size = |block: &MipBlock| picker.distance(*block) / f64::from(block.edge_voxels());
-        spare.sort_unstable_by(|a, b| size(a).total_cmp(&size(b)).then(a.cmp(b)));
+        // What is about to be shown is near; the nearer half of the spare blocks stays.
+        let edges = |block: &MipBlock| selector.distance_edges(*block);
+        spare.sort_unstable_by(|a, b| edges(a).total_cmp(&edges(b)).then(a.cmp(b)));
         for block in spare.split_off(spare.len() / 2) {
             if block.mip > 0 {
                 grid.forget_far(block);
             } else {
                 grid.forget(chunk_of(block));
             }
-            self.plain.remove(&block);
+            self.surfaceless.remove(&block);
         }
         let near = |block: MipBlock| tiling.has(block.parent()) || block.mip == tiling.top();
         self.staged.retain(|&block, _| near(block));
-        self.plain.retain(|block, _| tiling.has(*block));
+        self.surfaceless.retain(|block, _| tiling.has(*block));
     }
 }
 
-/// The chunk that a block of mip 0 is.
-fn chunk_of(block: MipBlock) -> ChunkPos {
+/// Returns the chunk of a block of mip 0.
+pub(super) fn chunk_of(block: MipBlock) -> ChunkPos {
     ChunkPos::new(block.pos.x, block.pos.y, block.pos.z)
 }
 
@@ -206,9 +220,9 @@ fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
     }
 }
 
-/// Whether a block has no face of its own, whatever is shown around it: it and what lies
-/// beside it are full cells of one kind, or air. May say no though it has none.
-pub(crate) fn is_bare(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
+/// Whether a block has no faces, whatever is shown around it: it and the cells beside it are full
+/// cells of one kind, or air. Conservative: may return false for a block without faces.
+pub(crate) fn has_no_faces(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) -> bool {
     let kinds = grid.materials().kinds();
     let Some(own) = uniform_material(grid, block).map(|m| kinds[usize::from(m)]) else {
         return false;
@@ -219,13 +233,13 @@ pub(crate) fn is_bare(grid: &Snapshot, block: MipBlock, cells: &mut DenseBox) ->
         None => {
             let part = beside.cells().intersect(block.cells().grow(PAD));
             grid.read_known(part, block.mip, cells);
-            kind_of_all(cells, grid.materials()) == Some(own)
+            uniform_kind(cells, grid.materials()) == Some(own)
                 && cells.occupancies().iter().all(|&occupancy| occupancy == full)
         }
     })
 }
 
-/// The material of a block that is known to be full cells of one, or air.
+/// Returns the material of a block that is known to be full cells of one material, or air.
 fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
     match block.mip {
         0 => {
@@ -236,8 +250,8 @@ fn uniform_material(grid: &Snapshot, block: MipBlock) -> Option<u8> {
     }
 }
 
-/// The kind of all cells, if they are of one and no solid one holds water.
-pub(super) fn kind_of_all(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
+/// Returns the kind of all cells, if they are of one kind and no solid one holds water.
+pub(super) fn uniform_kind(cells: &DenseBox, materials: &MaterialTable) -> Option<Kind> {
     let kinds = materials.kinds();
     let kind = |&material: &u8| kinds[usize::from(material)];
     let first = cells.materials().first().map_or(Kind::Air, kind);

@@ -1,115 +1,89 @@
-//! The steps of a plan, piece by piece: between any two pieces planning may stop. A split is
-//! many: the coarser leaves beside it are split first, roots around it are shown, the cells of
-//! its parts go into the grid one block at a time.
+//! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots
+//! around it are shown, and the cells of its children go into the grid one block at a time.
 
-use super::Lod;
-use super::pick::Step;
-use super::plan::Draft;
-use super::quiet::Change;
+use super::draft::{PlanDraft, StepTask};
+use super::neighbour_change::NeighbourChange;
 use super::tiling::neighbours;
+use super::view::LodView;
 use crate::voxel::{MipBlock, Snapshot, VoxelGrid};
 
-/// A piece of a step.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Piece {
-    /// Begins to show a leaf in eight parts.
-    Split(MipBlock),
-    /// Shows a root.
-    Root(MipBlock),
-    /// Writes the cells of a block that came into the grid.
-    Cells(MipBlock),
-    /// Shows a leaf in eight parts, whose cells are in the grid.
-    Parts(MipBlock),
-    /// Shows a node in the place of its children.
-    Merge(MipBlock),
-}
-
-impl From<Step> for Piece {
-    fn from(step: Step) -> Piece {
-        match step {
-            Step::Split(leaf) => Piece::Split(leaf),
-            Step::Merge(inner) => Piece::Merge(inner),
-        }
-    }
-}
-
-impl Lod {
-    /// Does a piece of a step, or adds the pieces that it consists of, the next last. Returns
-    /// whether a leaf was split or merged.
-    pub(super) fn take_piece(
+impl LodView {
+    /// Runs a task. May push the tasks that it consists of, the next one last. Returns whether a
+    /// leaf was split or merged.
+    pub(super) fn run_task(
         &mut self,
         grid: &mut VoxelGrid,
-        piece: Piece,
-        pieces: &mut Vec<Piece>,
-        draft: &mut Draft,
+        task: StepTask,
+        tasks: &mut Vec<StepTask>,
+        draft: &mut PlanDraft,
     ) -> bool {
-        match piece {
-            Piece::Split(leaf) => self.begin_split(grid, leaf, pieces, draft),
-            Piece::Root(root) => _ = self.show_root(grid, root, draft),
-            Piece::Cells(block) => self.residency.commit(grid, block),
-            Piece::Parts(leaf) => return self.end_split(grid, leaf, draft),
-            Piece::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
+        match task {
+            StepTask::BeginSplit(leaf) => self.begin_split(grid, leaf, tasks, draft),
+            StepTask::ShowRoot(root) => self.show_root(grid, root, draft),
+            StepTask::CommitCells(block) => self.residency.commit(grid, block),
+            StepTask::EndSplit(leaf) => return self.end_split(grid, leaf, draft),
+            StepTask::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
         }
         false
     }
 
-    /// Begins to show a leaf in eight parts, and first, whole, what touches it and is coarser
-    /// or not shown at all; nothing of it before all cells for that are there.
+    /// Begins to split a leaf, once all cells for that are there: pushes tasks to split the coarser
+    /// leaves that touch it and to show missing roots, then to commit its children's cells.
     fn begin_split(
         &mut self,
         grid: &mut VoxelGrid,
         leaf: MipBlock,
-        pieces: &mut Vec<Piece>,
-        draft: &mut Draft,
+        tasks: &mut Vec<StepTask>,
+        draft: &mut PlanDraft,
     ) {
-        // To split its neighbours first would be wasted if this leaf cannot be split.
-        if !self.tiling.is_leaf(leaf) || !self.ready(grid, leaf, draft) {
+        // If this leaf cannot be split, splitting its neighbours first would be wasted.
+        if !self.tiling.is_leaf(leaf) || !self.is_ready(grid, leaf, draft) {
             return;
         }
-        pieces.push(Piece::Parts(leaf));
-        if !self.is_unseen {
-            // Finer cells change its coarse ones: it is meshed even if the split fails.
+        tasks.push(StepTask::EndSplit(leaf));
+        if !self.is_choosing_next {
+            // Finer cells change the leaf's own: it is meshed even if the split fails.
             draft.add(leaf);
-            pieces.extend(leaf.children().map(Piece::Cells));
+            tasks.extend(leaf.children().map(StepTask::CommitCells));
         }
-        pieces.extend(self.roots_beside(leaf).into_iter().map(Piece::Root));
-        pieces.extend(self.coarser_beside(leaf).into_iter().map(Piece::Split));
+        tasks.extend(self.roots_beside(leaf).into_iter().map(StepTask::ShowRoot));
+        tasks.extend(self.coarser_beside(leaf).into_iter().map(StepTask::BeginSplit));
     }
 
-    /// Shows a leaf in eight parts; returns whether all that it takes was still there.
-    fn end_split(&mut self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
+    /// Splits a leaf. Returns whether everything it requires was still there.
+    fn end_split(&mut self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut PlanDraft) -> bool {
         if !self.tiling.is_leaf(leaf) {
             return false;
         }
-        let fits =
+        let can_split =
             leaf.children().iter().all(|&child| self.residency.has(grid.as_snapshot(), child))
                 && self.roots_beside(leaf).iter().all(|&root| self.tiling.has(root))
                 && self.coarser_beside(leaf).is_empty();
-        if fits {
+        if can_split {
             self.tiling.split(leaf);
             draft.remove(leaf);
         }
-        if self.is_unseen {
-            return fits;
+        if self.is_choosing_next {
+            return can_split;
         }
-        let mip = if fits {
+        let mip = if can_split {
             leaf.children()
                 .into_iter()
-                .for_each(|child| self.add(grid.as_snapshot(), child, draft));
+                .for_each(|child| self.add_leaf(grid.as_snapshot(), child, draft));
             leaf.mip - 1
         } else {
             leaf.mip
         };
-        self.touch(grid.as_snapshot(), Change { block: leaf, mip, cells: true }, draft);
-        self.residency.forget_plain(leaf, self.tiling.top());
-        fits
+        let change = NeighbourChange { mip, ..NeighbourChange::of(leaf) };
+        self.invalidate_neighbours(grid.as_snapshot(), change, draft);
+        self.residency.forget_surfaceless(leaf, self.tiling.top());
+        can_split
     }
 
-    /// Whether all cells are there that it takes to split a leaf; asks for those that are
-    /// not.
-    fn ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut Draft) -> bool {
-        if let Some(&ready) = draft.ready.get(&leaf) {
-            return ready;
+    /// Whether all cells required to split a leaf are there; adds missing ones to the draft.
+    fn is_ready(&self, grid: &VoxelGrid, leaf: MipBlock, draft: &mut PlanDraft) -> bool {
+        if let Some(&is_ready) = draft.ready.get(&leaf) {
+            return is_ready;
         }
         let before = draft.wanted.len();
         let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
@@ -117,15 +91,15 @@ impl Lod {
             !self.tiling.has(*block) && !self.residency.has(grid.as_snapshot(), *block)
         };
         draft.wanted.extend(blocks.filter(missing));
-        let mut ready = draft.wanted.len() == before;
+        let mut is_ready = draft.wanted.len() == before;
         for other in self.coarser_beside(leaf) {
-            ready &= self.ready(grid, other, draft);
+            is_ready &= self.is_ready(grid, other, draft);
         }
-        draft.ready.insert(leaf, ready);
-        ready
+        draft.ready.insert(leaf, is_ready);
+        is_ready
     }
 
-    /// Leaves that touch a leaf and are coarser.
+    /// Returns the coarser leaves that touch a leaf.
     fn coarser_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let mut coarser = Vec::new();
         self.tiling.touching(leaf, |other| {
@@ -136,7 +110,7 @@ impl Lod {
         coarser
     }
 
-    /// Roots around the one of a leaf that have to be shown for it to be split.
+    /// Returns the roots that must be shown before a leaf is split, apart from its own.
     fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let top = self.tiling.top();
         let roots = neighbours(leaf).map(|beside| beside.over(top));
@@ -147,19 +121,20 @@ impl Lod {
         roots
     }
 
-    /// Shows a node in the place of its children, unless that would touch a block two mips
-    /// finer; says whether it did.
-    fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut Draft) -> bool {
-        let mut fits = self.tiling.is_inner(inner)
+    /// Merges the children of a node, unless it would touch a block two mips finer. Returns whether
+    /// it did.
+    fn merge(&mut self, grid: &Snapshot, inner: MipBlock, draft: &mut PlanDraft) -> bool {
+        let mut can_merge = self.tiling.is_inner(inner)
             && self.residency.has(grid, inner)
-            && inner.children().iter().all(|&child| self.tiling.is_leaf(child));
-        self.tiling.touching(inner, |leaf| fits &= leaf.mip + 1 >= inner.mip);
-        if fits {
+            && self.tiling.shows_children(inner);
+        self.tiling.touching(inner, |leaf| can_merge &= leaf.mip + 1 >= inner.mip);
+        if can_merge {
             self.tiling.merge(inner);
             inner.children().into_iter().for_each(|child| draft.remove(child));
-            self.add(grid, inner, draft);
-            self.touch(grid, Change { block: inner, mip: inner.mip, cells: false }, draft);
+            self.add_leaf(grid, inner, draft);
+            let change = NeighbourChange { has_new_cells: false, ..NeighbourChange::of(inner) };
+            self.invalidate_neighbours(grid, change, draft);
         }
-        fits
+        can_merge
     }
 }

@@ -1,15 +1,19 @@
-//! Flying, digging and data that is late: what is shown is whole, close and what a rebuild
-//! shows, after every step.
+//! Flying, digging and late data: after every step the view is complete, closed and equal to a
+//! rebuild.
 
-use super::plan::Draft;
+use super::draft::PlanDraft;
+use super::shown_mesh::triangle_count;
 use super::*;
-use crate::mesh::{VertexKey, Welded};
+use crate::mesh::{BlockMesh, VertexKey, Welded};
 use crate::simplify::Simplifier;
-use crate::voxel::{Cell, GridOptions, Unlisted, VoxelPos, WATER};
+use crate::voxel::{
+    Cell, DenseBox, GridOptions, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos, WATER,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Hills with a plate above them and water between.
+/// Returns the cells of hills with a plate above them and water between.
 fn cells_of(block: MipBlock) -> DenseBox {
     let distance = |[x, y, z]: [f32; 3]| {
         let wave = |v: f32| (v / 7.0 - (v / 7.0).floor() - 0.5).abs();
@@ -35,10 +39,10 @@ fn cells_of(block: MipBlock) -> DenseBox {
     cells
 }
 
-/// A world, its view, and what a renderer would have.
+/// A world, its view, and the meshes a renderer would have.
 struct Scene {
     grid: VoxelGrid,
-    lod: Lod,
+    lod: LodView,
     drawn: BTreeMap<MipBlock, Arc<BlockMesh>>,
     published: usize,
 }
@@ -48,13 +52,13 @@ impl Scene {
         let grid = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
         Scene {
             grid: VoxelGrid::new(grid),
-            lod: Lod::new(options),
+            lod: LodView::new(options),
             drawn: BTreeMap::new(),
             published: 0,
         }
     }
 
-    /// Supplies `most` blocks and publishes one plan; says whether anything was done.
+    /// Supplies at most `most` blocks and publishes one plan. Returns whether anything was done.
     fn step(&mut self, viewer: LodViewer, most: usize) -> bool {
         let wanted = self.lod.take_wanted(self.grid.as_snapshot(), most);
         let mut busy = !wanted.is_empty();
@@ -69,7 +73,7 @@ impl Scene {
             let swap = self.lod.publish(results);
             self.draw(swap);
             self.published += 1;
-            // Each is; to look takes long.
+            // All are closed; checking each is slow.
             if self.published.is_multiple_of(6) {
                 self.assert_closed();
             }
@@ -87,7 +91,7 @@ impl Scene {
         }
     }
 
-    /// The ground is closed and manifold, but for where nothing is shown beyond.
+    /// Asserts that the ground is closed and manifold, except at the edge of what is shown.
     fn assert_closed(&self) {
         let mut welded = Welded::default();
         for (block, mesh) in &self.drawn {
@@ -110,10 +114,10 @@ impl Scene {
                 return;
             }
         }
-        panic!("the view does not come to rest");
+        panic!("the view does not settle");
     }
 
-    /// Blocks that touch differ by one mip at most, and no two overlap.
+    /// Asserts that touching blocks differ by at most one mip and that no two overlap.
     fn assert_balanced(&self) {
         let tiling = &self.lod.tiling;
         for leaf in tiling.leaves() {
@@ -124,22 +128,22 @@ impl Scene {
         }
     }
 
-    /// What is drawn is what meshing everything anew would draw.
+    /// Asserts that meshing everything again gives the drawn meshes.
     fn assert_rebuilt(&mut self) {
         let mut scratch = MeshScratch::keyed();
         let leaves = self.lod.blocks();
-        let mut draft = Draft::default();
+        let mut draft = PlanDraft::default();
         draft.rebuild.extend(leaves);
-        let out = (self.lod.out.take(), self.lod.plans);
-        let picker = self.lod.picker(&[], false);
-        self.lod.set_out(&self.grid, draft, &picker);
+        let saved = (self.lod.active_plan.take(), self.lod.plan_count);
+        let selector = self.lod.selector(&[], false);
+        self.lod.activate(&self.grid, draft, &selector);
         let jobs = self.lod.jobs_of_plan();
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;
             let drawn = self.drawn.get(&job.block);
-            assert!(drawn == made.as_ref(), "{} is not what a rebuild shows", job.block);
+            assert!(drawn == made.as_ref(), "{} differs from a rebuild", job.block);
         }
-        (self.lod.out, self.lod.plans) = out;
+        (self.lod.active_plan, self.lod.plan_count) = saved;
         assert!(self.drawn.keys().copied().eq(self.lod.meshed_blocks()));
     }
 
@@ -166,7 +170,7 @@ fn small() -> LodOptions {
 }
 
 #[test]
-fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
+fn near_blocks_are_finer_and_the_whole_view_is_covered() {
     let mut scene = Scene::new(small());
     let eye = viewer(10.0, 30.0, -20.0);
     scene.settle(eye);
@@ -181,7 +185,7 @@ fn the_nearest_is_shown_finest_and_all_that_is_seen_is_covered() {
 }
 
 #[test]
-fn blocks_that_rest_are_drawn_as_one_until_they_change() {
+fn idle_blocks_are_drawn_as_one_until_they_change() {
     let mut scene = Scene::new(small());
     let eye = viewer(10.0, 30.0, -20.0);
     scene.settle(eye);
@@ -199,10 +203,10 @@ fn blocks_that_rest_are_drawn_as_one_until_they_change() {
     scene.assert_closed();
 }
 
-/// Cells come only while nothing is to be meshed, as in `Terrain::update`: a step that is
-/// taken in vain and taken back would go on for ever.
+/// Cells arrive only while nothing is to be meshed, as in `Terrain::update`: a step that is taken
+/// and reverted would repeat forever.
 #[test]
-fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
+fn a_view_settles_when_cells_arrive_only_between_plans() {
     for at in 0..6 {
         let options = LodOptions { max_mip: 4, near_voxels: 64.0, ..small() };
         let mut scene = Scene::new(options);
@@ -213,7 +217,7 @@ fn a_view_comes_to_rest_where_cells_come_only_between_plans() {
             let jobs = scene.lod.plan(&mut scene.grid, &[eye]);
             if scene.lod.is_planned() {
                 plans += 1;
-                assert!(plans < 1000, "the same steps are taken and taken back");
+                assert!(plans < 1000, "the same steps are taken and reverted");
                 scene.lod.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
                 continue;
             }
@@ -242,8 +246,8 @@ proptest! {
     }
 }
 
-/// Flies so far in six steps, supplying so many blocks at most in each, and digs or fills at
-/// a place, and so on.
+/// For each move, flies its offset in six steps with at most that many blocks supplied in each,
+/// then digs or fills.
 fn fly_and_dig(
     start: [f64; 3],
     moves: &[([f64; 3], usize)],
@@ -274,7 +278,8 @@ mod simplified {
     use super::*;
 
     impl Scene {
-        /// So many calls for meshes that rest, and jobs that were out when they came.
+        /// Runs rounds of simplification; jobs finish one round late. `out` are the unfinished
+        /// ones.
         fn rest(&mut self, calls: usize, out: &mut Vec<SimplifyJob>) {
             let mut simplifier = Simplifier::new();
             for _ in 0..calls {
@@ -285,7 +290,7 @@ mod simplified {
             }
         }
 
-        /// Calls until nothing is left to be simplified.
+        /// Runs rounds until nothing is left to simplify.
         fn rest_all(&mut self, out: &mut Vec<SimplifyJob>) {
             while !self.lod.is_at_rest() || !out.is_empty() {
                 self.rest(1, out);
@@ -296,8 +301,7 @@ mod simplified {
             self.drawn.values().map(|mesh| triangle_count(mesh)).sum()
         }
 
-        /// Vertices of different meshes that are one are one at every factor, too: the weld
-        /// compares their targets.
+        /// The weld compares morph targets, too, so shared vertices match at every factor.
         fn assert_simplified(&self, morph: bool) {
             self.assert_closed();
             let solid = self.drawn.values().filter(|mesh| !mesh.solid.is_empty());
@@ -309,7 +313,7 @@ mod simplified {
         }
     }
 
-    /// Sees less than the others, of less.
+    /// Returns a viewer with a smaller view distance.
     fn near(x: f64, y: f64, z: f64) -> LodViewer {
         LodViewer { distance_voxels: 40.0, ..viewer(x, y, z) }
     }
@@ -320,7 +324,7 @@ mod simplified {
     }
 
     #[test]
-    fn meshes_that_rest_are_simplified_and_edits_show_at_once() {
+    fn idle_meshes_are_simplified_and_edits_show_at_once() {
         for morph in [false, true] {
             let mut scene = near_scene(0.3, morph);
             let eye = near(10.0, 30.0, -20.0);
@@ -336,7 +340,7 @@ mod simplified {
             scene.assert_closed();
             let dug = MipBlock::holding(VoxelPos::new(10, 10, -20), 0);
             assert!(Arc::ptr_eq(&scene.drawn[&dug], scene.lod.mesh(dug).unwrap()));
-            // Far from it nothing changed.
+            // Nothing far from it changed.
             let same = |(block, mesh): &(&MipBlock, &Arc<BlockMesh>)| {
                 before.get(block).is_some_and(|before| Arc::ptr_eq(before, mesh))
             };
@@ -347,7 +351,7 @@ mod simplified {
     }
 
     #[test]
-    fn jobs_of_meshes_that_changed_meanwhile_change_nothing() {
+    fn results_for_changed_meshes_are_ignored() {
         let mut scene = near_scene(0.3, false);
         let eye = near(10.0, 30.0, -20.0);
         scene.settle(eye);
@@ -372,7 +376,7 @@ mod simplified {
         #![proptest_config(ProptestConfig::with_cases(1))]
 
         #[test]
-        fn flying_and_digging_among_simplified_meshes_is_always_closed_slow(
+        fn flying_and_digging_among_simplified_meshes_stays_closed_slow(
             start in prop::array::uniform3(-100.0..100.0f64),
             moves in prop::collection::vec(prop::array::uniform3(-30.0..30.0f64), 3),
             digs in prop::collection::vec(

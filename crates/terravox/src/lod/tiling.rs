@@ -1,48 +1,65 @@
-//! Which blocks are shown: a partition of the world, as far as it is shown, into blocks
-//! of 32³ cells of many mips.
+//! Which blocks are shown: a partition of the visible world into blocks of 32³ cells of many mips.
 //!
-//! A forest of octrees whose roots are the blocks of one mip, kept as a table by block;
-//! a leaf is shown, an inner node is not but its eight children cover it. Blocks that
-//! touch, be it at a corner, differ by one mip at most ("restricted octree"; Von Herzen
-//! and Barr, "Accurate Triangulations of Deformed, Intersecting Surfaces", 1987).
+//! A forest of octrees, kept as a hash table; roots are the blocks of one mip. Leaves are shown;
+//! inner nodes are covered by their eight children. Blocks that touch, even at a corner, differ by
+//! at most one mip ("restricted octree"; Von Herzen and Barr, "Accurate Triangulations of
+//! Deformed, Intersecting Surfaces", 1987).
 
-use crate::mesh::{MAX_MIP_STEPS, NeighbourMips, PAD, shore_reach};
+use super::reach::{reach_voxels, shore_reach_voxels};
+use crate::mesh::{MAX_MIP_STEPS, NeighbourMips};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Node {
+enum TileKind {
     Leaf,
     Inner,
+}
+
+/// A changed region, and how far leaves depend on it.
+#[derive(Clone, Copy)]
+struct ChangeReach {
+    /// In voxels.
+    region: Region,
+    extra_mips: u8,
+    /// Returns the reach through cells of a mip.
+    voxels: fn(u8) -> i32,
+}
+
+impl ChangeReach {
+    /// Whether the region is within reach of a block through cells of `mip`.
+    fn overlaps(&self, block: MipBlock, mip: u8) -> bool {
+        !self.region.grow((self.voxels)(mip)).intersect(block.voxels()).is_empty()
+    }
 }
 
 /// The partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiling {
-    nodes: FxHashMap<MipBlock, Node>,
+    nodes: FxHashMap<MipBlock, TileKind>,
     /// Mip of the roots.
     top: u8,
 }
 
 impl Tiling {
-    /// Nothing is shown; roots are of mip `top`.
+    /// Creates a tiling that shows nothing, with roots of mip `top`.
     pub fn new(top: u8) -> Tiling {
         Tiling { nodes: FxHashMap::default(), top }
     }
 
-    /// Mip of the roots.
+    /// Returns the mip of the roots.
     pub fn top(&self) -> u8 {
         self.top
     }
 
     /// Whether the block is shown.
     pub fn is_leaf(&self, block: MipBlock) -> bool {
-        self.nodes.get(&block) == Some(&Node::Leaf)
+        self.nodes.get(&block) == Some(&TileKind::Leaf)
     }
 
-    /// Whether finer blocks are shown in the place of this one.
+    /// Whether finer blocks are shown in place of this one.
     pub fn is_inner(&self, block: MipBlock) -> bool {
-        self.nodes.get(&block) == Some(&Node::Inner)
+        self.nodes.get(&block) == Some(&TileKind::Inner)
     }
 
     /// Whether the block or its descendants are shown.
@@ -50,32 +67,37 @@ impl Tiling {
         self.nodes.contains_key(&block)
     }
 
-    /// Number of leaves and inner nodes.
+    /// Whether all eight children of a block are leaves.
+    pub fn shows_children(&self, parent: MipBlock) -> bool {
+        parent.children().iter().all(|&child| self.is_leaf(child))
+    }
+
+    /// Returns the number of leaves and inner nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// All blocks that are shown, in no order.
+    /// Returns the blocks that are shown, unsorted.
     pub fn leaves(&self) -> impl Iterator<Item = MipBlock> {
-        self.nodes.iter().filter(|(_, node)| **node == Node::Leaf).map(|(&block, _)| block)
+        self.nodes.iter().filter(|(_, node)| **node == TileKind::Leaf).map(|(&block, _)| block)
     }
 
-    /// All leaves and inner nodes, in no order.
+    /// Returns leaves and inner nodes, unsorted.
     pub fn nodes(&self) -> impl Iterator<Item = MipBlock> {
         self.nodes.keys().copied()
     }
 
-    /// All roots, in no order.
+    /// Returns the roots, unsorted.
     pub fn roots(&self) -> impl Iterator<Item = MipBlock> {
         self.nodes.keys().filter(|block| block.mip == self.top).copied()
     }
 
-    /// The leaf that covers a block: the block itself or a coarser one.
+    /// Returns the leaf that covers a block: the block itself or a coarser one.
     pub fn leaf_over(&self, mut block: MipBlock) -> Option<MipBlock> {
         loop {
             match self.nodes.get(&block) {
-                Some(Node::Leaf) => return Some(block),
-                Some(Node::Inner) => return None,
+                Some(TileKind::Leaf) => return Some(block),
+                Some(TileKind::Inner) => return None,
                 None if block.mip >= self.top => return None,
                 None => block = block.parent(),
             }
@@ -85,44 +107,46 @@ impl Tiling {
     /// Shows a root.
     pub fn insert(&mut self, root: MipBlock) {
         debug_assert!(root.mip == self.top && !self.has(root));
-        self.nodes.insert(root, Node::Leaf);
+        self.nodes.insert(root, TileKind::Leaf);
     }
 
-    /// Takes a node and all below it away; calls `gone` with every leaf among them.
-    pub fn remove(&mut self, block: MipBlock, gone: &mut impl FnMut(MipBlock)) {
+    /// Removes a node and all below it. Calls `removed` with every leaf among them.
+    pub fn remove(&mut self, block: MipBlock, removed: &mut impl FnMut(MipBlock)) {
         match self.nodes.remove(&block) {
-            Some(Node::Leaf) => gone(block),
-            Some(Node::Inner) => block.children().into_iter().for_each(|b| self.remove(b, gone)),
+            Some(TileKind::Leaf) => removed(block),
+            Some(TileKind::Inner) => {
+                block.children().into_iter().for_each(|b| self.remove(b, removed))
+            }
             None => {}
         }
     }
 
-    /// Shows the eight children of a leaf in its place.
+    /// Replaces a leaf by its eight children.
     pub fn split(&mut self, leaf: MipBlock) {
         debug_assert!(self.is_leaf(leaf) && leaf.mip > 0);
-        self.nodes.insert(leaf, Node::Inner);
-        self.nodes.extend(leaf.children().map(|child| (child, Node::Leaf)));
+        self.nodes.insert(leaf, TileKind::Inner);
+        self.nodes.extend(leaf.children().map(|child| (child, TileKind::Leaf)));
     }
 
-    /// Shows an inner node in the place of its children, which must be leaves.
+    /// Replaces the children of an inner node, which must be leaves, by the node.
     pub fn merge(&mut self, inner: MipBlock) {
         debug_assert!(self.is_inner(inner));
         for child in inner.children() {
             let node = self.nodes.remove(&child);
-            debug_assert_eq!(node, Some(Node::Leaf));
+            debug_assert_eq!(node, Some(TileKind::Leaf));
         }
-        self.nodes.insert(inner, Node::Leaf);
+        self.nodes.insert(inner, TileKind::Leaf);
     }
 
-    /// Calls `visit` once with every leaf that touches `block` from outside, be it at an
-    /// edge or a corner.
+    /// Calls `visit` once with every leaf that touches `block` from outside, at a face, an edge or
+    /// a corner.
     pub fn touching(&self, block: MipBlock, mut visit: impl FnMut(MipBlock)) {
         let ring = block.voxels().grow(1);
         let mut coarser: [Option<MipBlock>; 26] = [None; 26];
         for (i, neighbour) in neighbours(block).enumerate() {
             match self.nodes.get(&neighbour) {
-                Some(Node::Leaf) => visit(neighbour),
-                Some(Node::Inner) => self.leaves_in(neighbour, ring, &mut visit),
+                Some(TileKind::Leaf) => visit(neighbour),
+                Some(TileKind::Inner) => self.leaves_in(neighbour, ring, &mut visit),
                 None => {
                     let over = self.leaf_over(neighbour);
                     if over.is_some() && !coarser.contains(&over) {
@@ -134,87 +158,87 @@ impl Tiling {
         }
     }
 
-    /// Calls `visit` with every leaf at or below `node` that meets `region`, in voxels.
-    pub fn leaves_in(&self, node: MipBlock, region: Region, visit: &mut impl FnMut(MipBlock)) {
+    /// Calls `visit` with every leaf at or below `node` that overlaps `region`, in voxels.
+    fn leaves_in(&self, node: MipBlock, region: Region, visit: &mut impl FnMut(MipBlock)) {
         if region.intersect(node.voxels()).is_empty() {
             return;
         }
         match self.nodes.get(&node) {
-            Some(Node::Leaf) => visit(node),
-            Some(Node::Inner) => {
+            Some(TileKind::Leaf) => visit(node),
+            Some(TileKind::Inner) => {
                 node.children().into_iter().for_each(|child| self.leaves_in(child, region, visit));
             }
             None => {}
         }
     }
 
-    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels: on
-    /// cells up to `coarser` mips coarser than its own and than those of the blocks that it
-    /// touches, less one.
-    pub fn reached_by(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock)) {
-        self.within(region, coarser, reach_voxels, visit);
+    /// Calls `visit` with every leaf whose mesh depends on a cell of `region`, in voxels. A mesh
+    /// depends on cells up to `extra_mips` coarser than its own, and up to `extra_mips - 1` coarser
+    /// than those of touching blocks.
+    pub fn reached_by(&self, region: Region, extra_mips: u8, visit: &mut impl FnMut(MipBlock)) {
+        self.leaves_within(ChangeReach { region, extra_mips, voxels: reach_voxels }, visit);
     }
 
-    /// As [`Tiling::reached_by`], of leaves at whose shores a cell of `region` may be.
-    /// `visit` is told, too, whether the leaf depends on the region without that.
-    pub fn shores_at(&self, region: Region, coarser: u8, visit: &mut impl FnMut(MipBlock, bool)) {
-        self.within(region, coarser, shore_reach_voxels, &mut |leaf| {
-            visit(leaf, self.is_within(region, leaf, coarser, reach_voxels));
-        });
-    }
-
-    fn within(
+    /// As [`Tiling::reached_by`], including leaves that may depend on `region` through a shore.
+    /// `visit` also gets whether the leaf depends on it without one.
+    pub fn reached_by_shores(
         &self,
         region: Region,
-        coarser: u8,
-        reach: fn(u8) -> i32,
-        visit: &mut impl FnMut(MipBlock),
+        extra_mips: u8,
+        visit: &mut impl FnMut(MipBlock, bool),
     ) {
-        let most = reach(self.top + coarser);
-        for pos in region.grow(most).coarser(5 + u32::from(self.top)).voxels() {
-            self.leaves_within(MipBlock::new(self.top, pos), (region, coarser), reach, visit);
+        let without_shores = ChangeReach { region, extra_mips, voxels: reach_voxels };
+        let reach = ChangeReach { voxels: shore_reach_voxels, ..without_shores };
+        self.leaves_within(reach, &mut |leaf| visit(leaf, self.is_reached(leaf, without_shores)));
+    }
+
+    fn leaves_within(&self, reach: ChangeReach, visit: &mut impl FnMut(MipBlock)) {
+        let most = (reach.voxels)(self.top + reach.extra_mips);
+        for pos in reach.region.grow(most).coarser(5 + u32::from(self.top)).voxels() {
+            self.leaves_within_node(MipBlock::new(self.top, pos), reach, visit);
         }
     }
 
-    fn leaves_within(
+    fn leaves_within_node(
         &self,
         node: MipBlock,
-        (region, coarser): (Region, u8),
-        reach: fn(u8) -> i32,
+        reach: ChangeReach,
         visit: &mut impl FnMut(MipBlock),
     ) {
-        let most = reach((node.mip + MAX_MIP_STEPS + coarser).min(self.top + coarser));
-        if region.grow(most).intersect(node.voxels()).is_empty() {
+        let ChangeReach { extra_mips, .. } = reach;
+        let coarsest = (node.mip + MAX_MIP_STEPS + extra_mips).min(self.top + extra_mips);
+        if !reach.overlaps(node, coarsest) {
             return;
         }
         match self.nodes.get(&node) {
-            Some(Node::Leaf) if self.is_within(region, node, coarser, reach) => visit(node),
-            Some(Node::Inner) => {
+            Some(TileKind::Leaf) if self.is_reached(node, reach) => visit(node),
+            Some(TileKind::Inner) => {
                 for child in node.children() {
-                    self.leaves_within(child, (region, coarser), reach, visit);
+                    self.leaves_within_node(child, reach, visit);
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether a region lies within the reach of a leaf, which that of a mip tells in voxels.
-    fn is_within(&self, region: Region, leaf: MipBlock, coarser: u8, reach: fn(u8) -> i32) -> bool {
-        let meets = |mip: u8| !region.grow(reach(mip)).intersect(leaf.voxels()).is_empty();
-        let (least, most) = (leaf.mip + coarser, leaf.mip + MAX_MIP_STEPS + coarser - 1);
-        meets(least) || (meets(most) && meets(self.coarsest_at(leaf) + coarser - 1))
+    fn is_reached(&self, leaf: MipBlock, reach: ChangeReach) -> bool {
+        let ChangeReach { extra_mips, .. } = reach;
+        let (least, most) = (leaf.mip + extra_mips, leaf.mip + MAX_MIP_STEPS + extra_mips - 1);
+        reach.overlaps(leaf, least)
+            || (reach.overlaps(leaf, most)
+                && reach.overlaps(leaf, self.coarsest_touching(leaf) + extra_mips - 1))
     }
 
-    /// The mip of the coarsest leaf that touches a leaf; the leaf's if none is coarser.
-    pub fn coarsest_at(&self, leaf: MipBlock) -> u8 {
+    /// Returns the mip of the coarsest leaf that touches a leaf; the leaf's own if none is coarser.
+    pub fn coarsest_touching(&self, leaf: MipBlock) -> u8 {
         let coarser = neighbours(leaf)
             .filter(|beside| !self.nodes.contains_key(beside))
             .filter_map(|beside| self.leaf_over(beside));
         coarser.map(|over| over.mip).max().unwrap_or(leaf.mip)
     }
 
-    /// What the blocks around a leaf show. `beyond` is what lies where no block is shown:
-    /// the leaf's own mip, if cells are known there, else [`NeighbourMips::UNKNOWN`].
+    /// Returns the mips shown around a leaf. `beyond` stands where no block is shown: the leaf's
+    /// own mip if cells are known there, else [`NeighbourMips::UNKNOWN`].
     pub fn around(&self, leaf: MipBlock, beyond: u8) -> NeighbourMips {
         let mut around = NeighbourMips::uniform(leaf.mip);
         for neighbour in neighbours(leaf) {
@@ -225,8 +249,8 @@ impl Tiling {
 
     fn set_around(&self, leaf: MipBlock, node: MipBlock, beyond: u8, around: &mut NeighbourMips) {
         let shows = match self.nodes.get(&node) {
-            Some(Node::Leaf) => node.mip,
-            Some(Node::Inner) => {
+            Some(TileKind::Leaf) => node.mip,
+            Some(TileKind::Inner) => {
                 let ring = leaf.voxels().grow(1);
                 let near = |b: &MipBlock| !b.voxels().intersect(ring).is_empty();
                 for child in node.children().iter().filter(|child| near(child)) {
@@ -236,33 +260,22 @@ impl Tiling {
             }
             None => self.leaf_over(node).map_or(beyond, |over| over.mip),
         };
-        let place = leaf.edge_voxels() / 8;
-        let ring = leaf.voxels().grow(place);
+        let step = leaf.edge_voxels() / 8;
+        let ring = leaf.voxels().grow(step);
         let part = node.voxels().intersect(ring);
-        for at in scaled(part, leaf.voxels().min, place).voxels() {
+        for at in scaled(part, leaf.voxels().min, step).voxels() {
             around.set(at.to_array(), shows);
         }
     }
 }
 
-/// A region in steps of `place` voxels from `min`.
-fn scaled(region: Region, min: VoxelPos, place: i32) -> Region {
-    let steps = |p: VoxelPos| (p - min).to_array().map(|v| v / place);
+/// Returns a region in steps of `step` voxels from `min`.
+fn scaled(region: Region, min: VoxelPos, step: i32) -> Region {
+    let steps = |p: VoxelPos| (p - min).to_array().map(|v| v / step);
     Region::new(steps(region.min), steps(region.max))
 }
 
-/// How far from a block, in voxels, a cell may lie on which its mesh depends by cells of `mip`:
-/// the padding, and one that covers it.
-fn reach_voxels(mip: u8) -> i32 {
-    (PAD + 1) << mip
-}
-
-/// As [`reach_voxels`], with water that shores carry there. Finer ones may reach as far.
-fn shore_reach_voxels(mip: u8) -> i32 {
-    (0..=mip).map(|mip| (PAD + 1 + shore_reach(mip) + 1) << mip).max().unwrap_or(0)
-}
-
-/// The 26 blocks of the same mip around a block.
+/// Returns the 26 blocks of the same mip around a block.
 pub(crate) fn neighbours(block: MipBlock) -> impl Iterator<Item = MipBlock> {
     let around = Region::one(block.pos).grow(1);
     let middle = block.pos;
@@ -280,11 +293,11 @@ mod tests {
 
     fn touching(tiling: &Tiling, block: MipBlock) -> BTreeSet<MipBlock> {
         let mut found = BTreeSet::new();
-        tiling.touching(block, |leaf| assert!(found.insert(leaf), "{leaf} came twice"));
+        tiling.touching(block, |leaf| assert!(found.insert(leaf), "{leaf} was visited twice"));
         found
     }
 
-    /// The slow twin: looks at every leaf.
+    /// The slow twin: tests every leaf.
     fn touching_slow(tiling: &Tiling, block: MipBlock) -> BTreeSet<MipBlock> {
         let ring = block.voxels().grow(1);
         let inside = |b: MipBlock| block.voxels().contains_region(b.voxels());
@@ -308,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn touching_finds_what_a_look_at_every_leaf_finds(
+        fn touching_finds_the_same_leaves_as_brute_force(
             choices in prop::collection::vec(any::<u16>(), 0..40),
         ) {
             let tiling = random(&choices);
@@ -318,7 +331,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_what_was_split_leads_back(choices in prop::collection::vec(any::<u16>(), 0..20)) {
+        fn merging_undoes_splitting(choices in prop::collection::vec(any::<u16>(), 0..20)) {
             let mut tiling = random(&choices);
             for mip in 1..=3 {
                 let inner: Vec<_> = tiling.nodes.keys().copied().filter(|b| b.mip == mip).collect();
@@ -330,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn every_leaf_that_a_cell_may_move_is_reached(
+        fn every_leaf_that_depends_on_a_cell_is_reached(
             choices in prop::collection::vec(any::<u16>(), 0..40),
             at in prop::array::uniform3(-200i32..200),
             coarser in 1..3u8,
@@ -344,7 +357,7 @@ mod tests {
                 let coarse = beside.fold(leaf.mip + 1, u8::max) + (coarser - 1);
                 let dirty = region.coarser(coarse.into()).grow(2).finer(coarse.into());
                 if !dirty.intersect(leaf.voxels()).is_empty() {
-                    prop_assert!(found.contains(&leaf), "{} does not see {}", leaf, region);
+                    prop_assert!(found.contains(&leaf), "{} is not reached by {}", leaf, region);
                 }
             }
         }

@@ -1,64 +1,69 @@
-//! Upward: parents from leaves, level by level, without pointers and without hashing.
+//! Bottom-up construction: parents from leaves, level by level, without pointers or hashing.
 //!
-//! The leaves are sorted by Morton code, so the children of a node follow each other; its
-//! code is theirs without the last octant. One pass over a level makes the next: QEFs are
-//! summed, corners are those of the children. Leaves of larger sizes are merged in at their
-//! level. Source: construction upward from active voxels, as published for dual-contoured
-//! chunks (2015), where parents are found by hashing their place.
+//! The leaves are sorted by Morton code, so siblings are adjacent, and the code of a parent is
+//! theirs without the last octant. One pass over a level makes the next: QEFs are summed, corners
+//! are taken from the children. LargerLeaf leaves are merged in at their level. Source: bottom-up
+//! construction from active voxels, as published for dual-contoured chunks (2015), where parents
+//! are found by hashing.
 //!
-//! Whether a node may be shown whole at the price of its error is the topology test of
-//! "Dual Contouring of Hermite Data" (Ju et al. 2002).
+//! Whether a node can replace its children is the topology test of "Dual Contouring of Hermite
+//! Data" (Ju et al. 2002).
 
 use std::ops::Range;
 
 use crate::mesh::CORNERS;
 
 use super::links::Links;
-use super::node::{NEVER, Node, material_of, usual_materials};
+use super::node::{NEVER, OctreeNode, material_of, usual_materials};
 use super::qef::Qef;
-use super::{Leaf, Mixed, Octree};
+use super::tree::{Leaf, MixedCorners, Octree};
 
-/// All levels while they are built; one entry a node in all but `octants` and `errors`,
-/// which leaves of the finest level do not have.
+/// All levels during construction: one entry per node in each array, except that the finest level
+/// has none in `octants` and `errors`.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    /// Morton codes, counted in nodes of their level.
+pub(super) struct OctreeDraft {
+    /// Morton codes in nodes of their level.
     pub keys: Vec<u32>,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<OctreeNode>,
     /// Materials of the corners.
     pub materials: Vec<[u8; 8]>,
-    /// Planes, seen from the parent's centre.
+    /// Planes, relative to the parent's centre.
     pub qefs: Vec<Qef>,
-    /// Octants that have a child; none of a leaf.
+    /// By node: the octants that have a child, as bits; 0 for leaves.
     octants: Vec<u8>,
     errors: Vec<u16>,
     /// First node of each level.
     starts: Vec<u32>,
 }
 
-/// Room for the finest leaves.
-pub(super) struct Leaves<'a> {
+/// Slots for the finest leaves.
+pub(super) struct LeafSlots<'a> {
     keys: &'a [u32],
-    nodes: &'a mut [Node],
+    nodes: &'a mut [OctreeNode],
     materials: &'a mut [[u8; 8]],
     qefs: &'a mut [Qef],
 }
 
-impl Leaves<'_> {
-    /// Puts a leaf in its place, its planes seen from its own centre.
+impl LeafSlots<'_> {
+    /// Sets a leaf. Its planes are relative to its own centre.
     #[inline]
-    pub fn set(&mut self, place: usize, node: Node, materials: [u8; 8], qef: &Qef) {
+    pub fn set(&mut self, place: usize, node: OctreeNode, materials: [u8; 8], qef: &Qef) {
         self.nodes[place] = node;
         self.materials[place] = materials;
         self.qefs[place] = qef.seen_from(from_parent(self.keys[place], 0));
     }
 }
 
-/// A leaf that is larger than the finest: its level, Morton code, and what it has.
-type Larger = (u8, u32, Leaf);
+/// A leaf above the finest level.
+pub(super) struct LargerLeaf {
+    pub level: u8,
+    /// Its Morton code, in nodes of its level.
+    pub key: u32,
+    pub leaf: Leaf,
+}
 
-impl Draft {
-    /// Forgets all nodes and keeps the memory.
+impl OctreeDraft {
+    /// Removes all nodes but keeps the memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.nodes.clear();
@@ -69,15 +74,15 @@ impl Draft {
         self.starts.clear();
     }
 
-    /// Forgets all nodes and makes room for finest leaves of these codes, in their order.
-    pub fn leaves(&mut self, keys: impl Iterator<Item = u32>) -> Leaves<'_> {
+    /// Removes all nodes and makes room for finest leaves with these codes, in the same order.
+    pub fn leaves(&mut self, keys: impl Iterator<Item = u32>) -> LeafSlots<'_> {
         self.clear();
         self.keys.extend(keys);
         let count = self.keys.len();
-        self.nodes.resize(count, Node::default());
+        self.nodes.resize(count, OctreeNode::default());
         self.materials.resize(count, [0; 8]);
         self.qefs.resize(count, Qef::default());
-        Leaves {
+        LeafSlots {
             keys: &self.keys,
             nodes: &mut self.nodes,
             materials: &mut self.materials,
@@ -85,28 +90,28 @@ impl Draft {
         }
     }
 
-    /// Appends a finest leaf, its planes seen from its parent's centre; they come in the order
-    /// of their codes.
+    /// Appends a finest leaf, in the order of codes. Its planes are relative to its parent's
+    /// centre.
     #[inline]
-    pub fn push(&mut self, key: u32, node: Node, materials: [u8; 8], qef: Qef) {
+    pub fn push(&mut self, key: u32, node: OctreeNode, materials: [u8; 8], qef: Qef) {
         self.keys.push(key);
         self.nodes.push(node);
         self.materials.push(materials);
         self.qefs.push(qef);
     }
 
-    /// Builds all levels up to a root of `1 << levels` cells over the finest leaves that
-    /// are there, merging in larger ones, which are sorted.
+    /// Builds all levels up to a root of `1 << levels` cells over the finest leaves, merging in
+    /// `larger` leaves, which must be sorted.
     ///
     /// # Panics
-    /// If a leaf lies in another.
-    pub fn build(&mut self, levels: u8, mut larger: &[Larger]) {
+    /// If leaves overlap.
+    pub fn build(&mut self, levels: u8, mut larger: &[LargerLeaf]) {
         self.starts.clear();
         self.octants.clear();
         self.errors.clear();
         self.starts.push(0);
         for level in 1..=levels {
-            let count = larger.iter().take_while(|leaf| leaf.0 == level).count();
+            let count = larger.iter().take_while(|leaf| leaf.level == level).count();
             let (here, rest) = larger.split_at(count);
             larger = rest;
             self.parents(level, here);
@@ -114,7 +119,7 @@ impl Draft {
         self.starts.push(self.nodes.len() as u32);
     }
 
-    /// Forgets all but the finest leaves.
+    /// Removes all but the finest leaves.
     pub fn keep_leaves(&mut self) {
         let count = self.starts.get(1).map_or(0, |&count| count as usize);
         self.keys.truncate(count);
@@ -123,8 +128,8 @@ impl Draft {
         self.qefs.truncate(count);
     }
 
-    /// Makes the nodes of a level from those of the level below.
-    fn parents(&mut self, level: u8, mut leaves: &[Larger]) {
+    /// Makes the nodes of a level from those below.
+    fn parents(&mut self, level: u8, mut leaves: &[LargerLeaf]) {
         let first = self.starts[usize::from(level) - 1] as usize;
         let end = self.nodes.len();
         self.starts.push(end as u32);
@@ -136,19 +141,19 @@ impl Draft {
                 next += 1;
             }
             while let [leaf, rest @ ..] = leaves
-                && leaf.1 < key
+                && leaf.key < key
             {
                 self.push_larger(leaf);
                 leaves = rest;
             }
-            assert!(leaves.first().is_none_or(|leaf| leaf.1 != key), "a leaf lies in another");
+            assert!(leaves.first().is_none_or(|leaf| leaf.key != key), "two leaves overlap");
             self.parent(level, key, at..next);
             at = next;
         }
         leaves.iter().for_each(|leaf| self.push_larger(leaf));
     }
 
-    fn push_larger(&mut self, (level, key, leaf): &Larger) {
+    fn push_larger(&mut self, LargerLeaf { level, key, leaf }: &LargerLeaf) {
         let error = if CORNERS[usize::from(leaf.inside)].is_special() { NEVER } else { 0 };
         self.octants.push(0);
         self.errors.push(error);
@@ -156,16 +161,16 @@ impl Draft {
         self.push(*key, leaf.node(*level), leaf.materials, qef);
     }
 
-    /// Makes one node from its children.
+    /// Makes a node from its children.
     #[inline]
     fn parent(&mut self, level: u8, key: u32, range: Range<usize>) {
         let edge = (1u32 << level) as f32;
-        // What has no child is all of one side, that of the middle, which every child has as
-        // its inmost corner.
+        // An octant without a child is on one side only, that of the middle, which every child has
+        // as its innermost corner.
         let inmost = 7 ^ (self.keys[range.start] & 7) as usize;
         let middle = self.nodes[range.start].inside >> inmost & 1 == 1;
         let mut materials = [self.materials[range.start][inmost]; 8];
-        let mut points = if middle { EVERY } else { 0 };
+        let mut points = if middle { ALL_POINTS } else { 0 };
         let (mut inside, mut children, mut worst) = (if middle { 255 } else { 0 }, 0u8, 0);
         let mut qef = Qef::default();
         for child in range.clone() {
@@ -192,17 +197,17 @@ impl Draft {
         };
         let other = self.nodes[range.start].material;
         let material = material_of(inside, materials).unwrap_or(other);
-        let node = Node::new(offset, edge, qef.normal(), inside, material);
+        let node = OctreeNode::new(offset, edge, qef.normal(), inside, material);
         self.octants.push(children);
         self.errors.push(error);
         self.push(key, node, materials, qef.seen_from(from_parent(key, level)));
     }
 
-    /// The finished octree; its QEFs are dropped.
+    /// Returns the finished octree, without the QEFs.
     pub fn finish(&self, levels: u8) -> Octree {
-        let mixed = |(at, (node, materials)): (usize, (&Node, &[u8; 8]))| {
+        let mixed = |(at, (node, materials)): (usize, (&OctreeNode, &[u8; 8]))| {
             (usual_materials(node.inside, node.material) != *materials)
-                .then_some(Mixed { node: at as u32, materials: *materials })
+                .then_some(MixedCorners { node: at as u32, materials: *materials })
         };
         let mixed = self.nodes.iter().zip(&self.materials).enumerate().filter_map(mixed);
         Octree {
@@ -218,16 +223,16 @@ impl Draft {
 }
 
 impl Leaf {
-    /// The node of a leaf of a level.
-    pub(super) fn node(&self, level: u8) -> Node {
+    /// Returns the node of a leaf at a level.
+    pub(super) fn node(&self, level: u8) -> OctreeNode {
         let edge = (1u32 << level) as f32;
         let material = material_of(self.inside, self.materials).unwrap_or(self.materials[0]);
         let offset = self.position.map(|p| p.clamp(-edge, edge));
-        Node::new(offset, edge, self.normal, self.inside, material)
+        OctreeNode::new(offset, edge, self.normal, self.inside, material)
     }
 }
 
-/// An error in the unit of nodes, rounded up.
+/// Returns an error in 1/256 cells, rounded up.
 #[inline]
 fn error_units(error: f32) -> u16 {
     let units = error * 256.0;
@@ -235,14 +240,14 @@ fn error_units(error: f32) -> u16 {
     whole.saturating_add(u16::from(f32::from(whole) < units))
 }
 
-/// Way from its parent's centre to that of a node, cells.
+/// Returns the offset from the parent's centre to a node's, in cells.
 #[inline]
 pub(super) fn from_parent(key: u32, level: u8) -> [f32; 3] {
     let half = 0.5 * (1u32 << level) as f32;
     CENTRES[(key & 7) as usize].map(|step| step * half)
 }
 
-/// Way from a parent's centre to that of its octants, in halves of their edge.
+/// Offsets from a parent's centre to those of its octants, in halves of the octants' edge.
 const CENTRES: [[f32; 3]; 8] = {
     let mut centres = [[0.0; 3]; 8];
     let mut octant = 0;
@@ -258,9 +263,9 @@ const CENTRES: [[f32; 3]; 8] = {
 };
 
 /// All points of a 3³ lattice: bit x + 3 z + 9 y.
-const EVERY: u32 = (1 << 27) - 1;
+const ALL_POINTS: u32 = (1 << 27) - 1;
 
-/// Where an octant's first corner lies in the lattice.
+/// Lattice point of each octant's first corner.
 const PLACES: [u32; 8] = {
     let mut places = [0; 8];
     let mut octant = 0;
@@ -271,7 +276,7 @@ const PLACES: [u32; 8] = {
     places
 };
 
-/// The corners of the first octant in the lattice, by those that are set.
+/// By set of corners: the same corners of the first octant as lattice points.
 static SPREAD: [u32; 256] = {
     let mut spread = [0; 256];
     let mut corners = 0;
@@ -292,8 +297,9 @@ const fn place(corner: u32) -> u32 {
     (corner & 1) + 3 * (corner >> 1 & 1) + 9 * (corner >> 2 & 1)
 }
 
-/// Lattice points at which an edge, a face or the cube begins, and the steps to its points.
-struct Between {
+/// The first lattice points of an edge, a face or the cube, and the steps to its middle and
+/// corners.
+struct LatticeSpan {
     starts: u32,
     middle: u32,
     corners: &'static [u32],
@@ -309,26 +315,26 @@ const fn points(list: &[u32]) -> u32 {
     bits
 }
 
-/// Edges along x, z, y; faces across y, z, x; the cube.
-const BETWEEN: [Between; 7] = [
-    Between { starts: points(&[0, 6, 18, 24]), middle: 1, corners: &[0, 2] },
-    Between { starts: points(&[0, 2, 18, 20]), middle: 3, corners: &[0, 6] },
-    Between { starts: points(&[0, 2, 6, 8]), middle: 9, corners: &[0, 18] },
-    Between { starts: points(&[0, 18]), middle: 4, corners: &[0, 2, 6, 8] },
-    Between { starts: points(&[0, 6]), middle: 10, corners: &[0, 2, 18, 20] },
-    Between { starts: points(&[0, 2]), middle: 12, corners: &[0, 6, 18, 24] },
-    Between { starts: points(&[0]), middle: 13, corners: &[0, 2, 6, 8, 18, 20, 24, 26] },
+/// Edges along x, z, y; faces perpendicular to y, z, x; the cube.
+const LATTICE_SPANS: [LatticeSpan; 7] = [
+    LatticeSpan { starts: points(&[0, 6, 18, 24]), middle: 1, corners: &[0, 2] },
+    LatticeSpan { starts: points(&[0, 2, 18, 20]), middle: 3, corners: &[0, 6] },
+    LatticeSpan { starts: points(&[0, 2, 6, 8]), middle: 9, corners: &[0, 18] },
+    LatticeSpan { starts: points(&[0, 18]), middle: 4, corners: &[0, 2, 6, 8] },
+    LatticeSpan { starts: points(&[0, 6]), middle: 10, corners: &[0, 2, 18, 20] },
+    LatticeSpan { starts: points(&[0, 2]), middle: 12, corners: &[0, 6, 18, 24] },
+    LatticeSpan { starts: points(&[0]), middle: 13, corners: &[0, 2, 6, 8, 18, 20, 24, 26] },
 ];
 
-/// Whether the middle of an edge, a face or the cube is of another side than all of its
-/// corners: then a node without its children is another solid.
+/// Whether the middle of an edge, a face or the cube is on another side than all of its corners:
+/// then dropping the children would change the topology.
 #[inline]
 fn changes_topology(points: u32) -> bool {
-    if points == 0 || points == EVERY {
+    if points == 0 || points == ALL_POINTS {
         return false;
     }
     let mut wrong = 0;
-    for Between { starts, middle, corners } in &BETWEEN {
+    for LatticeSpan { starts, middle, corners } in &LATTICE_SPANS {
         let mut differs = *starts;
         for corner in *corners {
             differs &= (points >> middle) ^ (points >> corner);
@@ -338,13 +344,13 @@ fn changes_topology(points: u32) -> bool {
     wrong != 0
 }
 
-/// Morton code of a place: bits of x, z, y.
+/// Returns a Morton code with bits ordered x, z, y.
 #[inline]
 pub(super) fn morton(at: [u32; 3]) -> u32 {
     spread_bits(at[0]) | spread_bits(at[2]) << 1 | spread_bits(at[1]) << 2
 }
 
-/// Ten bits, two zeros between each.
+/// Spreads ten bits, two zeros between each.
 #[inline]
 fn spread_bits(x: u32) -> u32 {
     let x = (x | x << 16) & 0x0300_00ff;
@@ -353,8 +359,7 @@ fn spread_bits(x: u32) -> u32 {
     (x | x << 2) & 0x0924_9249
 }
 
-/// Sorts numbers whose high half is a Morton code of `3 * levels` bits: from the last digit
-/// on, each pass keeping the order of the one before.
+/// Radix-sorts numbers whose high half is a Morton code of `3 * levels` bits, stably.
 pub(super) fn sort_by_code(list: &mut Vec<u64>, spare: &mut Vec<u64>, levels: u8) {
     const DIGIT: u32 = 9;
     spare.clear();
@@ -381,7 +386,7 @@ mod tests {
     use super::super::node::side;
     use super::*;
 
-    /// Place of a Morton code.
+    /// Decodes a Morton code.
     fn place_of(key: u32) -> [u32; 3] {
         let mut at = [0; 3];
         for level in 0..10 {
@@ -413,15 +418,15 @@ mod tests {
 
     #[test]
     fn a_middle_unlike_its_corners_changes_the_topology() {
-        assert!(!changes_topology(0) && !changes_topology(EVERY));
-        // The low half; and with a pillar to the top in the middle of an edge of it.
-        let low = EVERY >> 9;
+        assert!(!changes_topology(0) && !changes_topology(ALL_POINTS));
+        // The lower half, without and with a pillar to the top at the middle of an edge.
+        let low = ALL_POINTS >> 9;
         assert!(!changes_topology(low & 0x1ff));
         assert!(changes_topology(low & 0x1ff | 1 << 19));
-        // A single point: in the middle, of a face, of an edge, and a corner.
+        // A single point: the centre, of a face, of edges, and a corner.
         for (point, wrong) in [(13, true), (4, true), (1, true), (9, true), (26, false)] {
             assert_eq!(changes_topology(1 << point), wrong, "{point}");
-            assert_eq!(changes_topology(EVERY & !(1 << point)), wrong, "{point}");
+            assert_eq!(changes_topology(ALL_POINTS & !(1 << point)), wrong, "{point}");
         }
     }
 }

@@ -1,62 +1,59 @@
-//! Leaves from a density: where edges between sample points cross its surface, and the
-//! normals there.
+//! LeafSlots from a density function: where lattice edges cross its surface, and the normals there.
 //!
-//! A crossing lies where the density is 0 between the two ends, linearly; its normal is the
-//! falling direction of central differences at the ends, mixed likewise. Crossings are found
-//! once, layer by layer, and shared by the up to four leaves around. What is out of the
-//! ordinary: a NaN density is not solid, and a crossing without a direction
-//! faces along its edge.
+//! A crossing is where the linearly interpolated density is 0; its normal is the negative gradient,
+//! interpolated between central differences at the ends. Crossings are computed once, layer by
+//! layer, and shared by up to four leaves. NaN densities are not solid; a crossing without a
+//! gradient faces along its edge.
 
 use crate::mesh::{SIDE, unit_normal};
 use crate::voxel::{AIR, VoxelPos};
 
-use super::build::{Leaves, morton, sort_by_code};
-use super::node::{Node, material_of, only_inside};
+use super::build::{LeafSlots, morton};
+use super::node::{OctreeNode, material_of, only_inside};
 use super::qef::Qef;
-use super::{Octree, OctreeBuilder};
 
-/// Most levels of an octree of densities: 64 cells an edge.
+/// Most levels of an octree of densities: 64 cells along the edge.
 pub const MAX_DENSITY_LEVELS: u8 = 6;
 
-/// Densities and materials at the points, x fastest, then z, then y.
+/// Samples at the points, x fastest, then z, then y.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     /// Points along an edge.
     points: usize,
     densities: Vec<f32>,
     materials: Vec<u8>,
-    /// Solid points, a row of x each.
+    /// By row of x: solid points as bits.
     rows: Vec<u128>,
-    crossings: Vec<Crossing>,
-    /// Numbers of crossings of one layer by their low end: along x and along z at its lower
-    /// points, the same at its upper points, along y between; others are stale.
+    crossings: Vec<EdgeCrossing>,
+    /// By low end: indices of the crossings of one layer, along x and z at its lower points, x and
+    /// z at its upper points, and y. Entries without a crossing are stale.
     numbers: [Vec<u32>; 5],
-    /// Where leaves belong in Morton order, in the order in which they are found.
+    /// By leaf, in the order of discovery: its position in Morton order.
     places: Vec<u32>,
 }
 
-/// Where an edge crosses the surface: from the lower end, 0 to 1, and the unit normal.
+/// A crossing: its fraction from the low end, and the unit normal.
 #[derive(Clone, Copy, Debug)]
-struct Crossing {
+struct EdgeCrossing {
     share: f32,
     normal: [f32; 3],
 }
 
 /// An edge of a cube.
 #[derive(Clone, Copy)]
-struct Edge {
+struct CubeEdge {
     axis: usize,
-    /// Octant at its low end.
+    /// Octant of its low end.
     low: u8,
-    /// Which of [`Samples::numbers`] it is in.
+    /// Its list in [`Samples::numbers`].
     list: usize,
-    /// Its low end, cells from the cube's centre.
+    /// Its low end, in cells from the cube's centre.
     from: [f32; 3],
-    /// The way to its high end.
+    /// Direction to its high end.
     along: [f32; 3],
 }
 
-const fn edge(axis: usize, low: u8, list: usize) -> Edge {
+const fn edge(axis: usize, low: u8, list: usize) -> CubeEdge {
     let mut along = [0.0; 3];
     along[axis] = 1.0;
     let mut from = [-0.5; 3];
@@ -67,10 +64,10 @@ const fn edge(axis: usize, low: u8, list: usize) -> Edge {
         }
         i += 1;
     }
-    Edge { axis, low, list, from, along }
+    CubeEdge { axis, low, list, from, along }
 }
 
-const EDGES: [Edge; 12] = [
+const EDGES: [CubeEdge; 12] = [
     edge(0, 0, 0),
     edge(0, 2, 0),
     edge(0, 4, 2),
@@ -85,14 +82,14 @@ const EDGES: [Edge; 12] = [
     edge(1, 3, 4),
 ];
 
-/// Edges, as bits, whose ends differ, by solid corners.
+/// By solid corners: the edges whose ends differ, as bits.
 static CROSSED: [u16; 256] = {
     let mut crossed = [0; 256];
     let mut inside = 0;
     while inside < 256 {
         let mut edge = 0;
         while edge < 12 {
-            let Edge { axis, low, .. } = EDGES[edge];
+            let CubeEdge { axis, low, .. } = EDGES[edge];
             let ends = (inside >> low ^ inside >> (low | SIDE[axis])) & 1;
             crossed[inside] |= (ends as u16) << edge;
             edge += 1;
@@ -102,7 +99,7 @@ static CROSSED: [u16; 256] = {
     crossed
 };
 
-/// The points of a row that are solid.
+/// Returns the solid points of a row.
 #[inline]
 fn solid_points(densities: &[f32]) -> u128 {
     let mut row = 0;
@@ -116,35 +113,9 @@ fn solid_points(densities: &[f32]) -> u128 {
     row
 }
 
-impl OctreeBuilder {
-    /// The octree of a density's surface over `1 << levels` cells an edge, sampled at their
-    /// corners: `sample` is asked for density (solid where it is above 0) and material at
-    /// the points from `min` on, one more than cells an edge, x fastest, then z, then y.
-    ///
-    /// # Panics
-    /// If `levels` is more than [`MAX_DENSITY_LEVELS`].
-    pub fn densities(
-        &mut self,
-        min: impl Into<VoxelPos>,
-        levels: u8,
-        sample: impl FnMut(VoxelPos) -> (f32, u8),
-    ) -> Octree {
-        assert!(levels <= MAX_DENSITY_LEVELS, "{levels} levels");
-        let min = min.into();
-        let OctreeBuilder { samples, order, spare, draft, .. } = self;
-        samples.take(min, (1 << levels) + 1, sample);
-        samples.find(order);
-        sort_by_code(order, spare, levels);
-        samples.place(order);
-        samples.fill(draft.leaves(order.iter().map(|entry| (entry >> 32) as u32)));
-        draft.build(levels, &[]);
-        Octree { min, shown: levels, ..draft.finish(levels) }
-    }
-}
-
 impl Samples {
     /// Samples all points.
-    fn take(
+    pub fn take(
         &mut self,
         min: VoxelPos,
         points: usize,
@@ -168,8 +139,8 @@ impl Samples {
         }
     }
 
-    /// Lists the Morton codes of all leaves, and in the low half how many were found before.
-    fn find(&self, order: &mut Vec<u64>) {
+    /// Lists the Morton codes of all leaves, with their order of discovery in the low half.
+    pub fn find(&self, order: &mut Vec<u64>) {
         let cubes = self.points - 1;
         order.clear();
         for (y, z) in (0..cubes).flat_map(|y| (0..cubes).map(move |z| (y, z))) {
@@ -183,16 +154,15 @@ impl Samples {
         }
     }
 
-    /// Keeps where the leaves belong by their sorted codes.
-    fn place(&mut self, order: &[u64]) {
+    /// Stores the position of each leaf in Morton order.
+    pub fn place(&mut self, order: &[u64]) {
         self.places.resize(order.len(), 0);
         for (place, &entry) in order.iter().enumerate() {
             self.places[entry as u32 as usize] = place as u32;
         }
     }
 
-    /// Makes all leaves.
-    fn fill(&mut self, mut leaves: Leaves<'_>) {
+    pub fn fill(&mut self, mut leaves: LeafSlots<'_>) {
         let points = self.points;
         self.crossings.clear();
         for numbers in &mut self.numbers {
@@ -211,13 +181,13 @@ impl Samples {
         }
     }
 
-    /// The four rows of points around a row of cubes.
+    /// Returns the four rows of points around a row of cubes.
     fn around(&self, y: usize, z: usize) -> [usize; 4] {
         let first = y * self.points + z;
         [first, first + 1, first + self.points, first + self.points + 1]
     }
 
-    /// The cubes of a row that are leaves.
+    /// Returns the cubes of a row that are leaves.
     fn active(&self, y: usize, z: usize) -> u128 {
         let rows = self.around(y, z).map(|row| self.rows[row]);
         let any = (rows[0] | rows[1]) | (rows[2] | rows[3]);
@@ -226,7 +196,7 @@ impl Samples {
         (any | any >> 1) & !(all & all >> 1) & inner
     }
 
-    /// Crossings along x and z of the points at height `y`, as upper ones.
+    /// Adds crossings along x and z at height `y`, as those of the upper points.
     fn cross_level(&mut self, y: usize) {
         let points = self.points;
         let inner = (1u128 << (points - 1)) - 1;
@@ -239,7 +209,7 @@ impl Samples {
         }
     }
 
-    /// Crossings along y between heights `y` and `y + 1`.
+    /// Adds crossings along y between heights `y` and `y + 1`.
     fn cross_upward(&mut self, y: usize) {
         let points = self.points;
         for z in 0..points {
@@ -248,7 +218,7 @@ impl Samples {
         }
     }
 
-    /// Crossings along an axis of the points of a row, which are set in `crossed`.
+    /// Adds the crossings of a row along an axis, at the points set in `crossed`.
     fn cross_row(&mut self, axis: usize, list: usize, y: usize, z: usize, mut crossed: u128) {
         while crossed != 0 {
             let x = crossed.trailing_zeros() as usize;
@@ -263,12 +233,12 @@ impl Samples {
         (y * self.points + z) * self.points + x
     }
 
-    /// Index steps along x, y, z.
+    /// Returns the index steps along x, y and z.
     fn steps(&self) -> [usize; 3] {
         [1, self.points * self.points, self.points]
     }
 
-    fn crossing(&self, axis: usize, at: [usize; 3]) -> Crossing {
+    fn crossing(&self, axis: usize, at: [usize; 3]) -> EdgeCrossing {
         let mut next = at;
         next[axis] += 1;
         let (low, high) = (self.densities[self.index(at)], self.densities[self.index(next)]);
@@ -280,10 +250,10 @@ impl Samples {
         let mut along = [0.0; 3];
         along[axis] = if low > 0.0 { 1.0 } else { -1.0 };
         let sound = square > 0.0 && square < f32::INFINITY;
-        Crossing { share, normal: unit_normal(if sound { normal } else { along }, along) }
+        EdgeCrossing { share, normal: unit_normal(if sound { normal } else { along }, along) }
     }
 
-    /// Central differences at a point, doubled; at the hull one-sided ones.
+    /// Returns central differences at a point, doubled; one-sided at the hull.
     #[inline]
     fn rise(&self, at: [usize; 3]) -> [f32; 3] {
         let (i, last, steps) = (self.index(at), self.points - 1, self.steps());
@@ -301,8 +271,8 @@ impl Samples {
         })
     }
 
-    /// Makes the leaves of a row of cubes; returns how many.
-    fn fill_row(&self, y: usize, z: usize, places: &[u32], leaves: &mut Leaves<'_>) -> usize {
+    /// Makes the leaves of a row of cubes and returns how many.
+    fn fill_row(&self, y: usize, z: usize, places: &[u32], leaves: &mut LeafSlots<'_>) -> usize {
         let around = self.around(y, z);
         let mut active = self.active(y, z);
         let mut made = 0;
@@ -319,24 +289,25 @@ impl Samples {
             let qef = self.planes(x, z, inside);
             let offset = qef.least(0.5);
             let material = material_of(inside, materials).unwrap_or(AIR);
-            let node = Node::new(offset, 1.0, qef.normal(), inside, material);
+            let node = OctreeNode::new(offset, 1.0, qef.normal(), inside, material);
             leaves.set(places[made] as usize, node, materials, &qef);
             made += 1;
         }
         made
     }
 
-    /// The planes at the crossings of a cube's edges, seen from its centre.
+    /// Returns the planes at the crossings of a cube's edges, relative to its centre.
     #[inline]
     fn planes(&self, x: usize, z: usize, inside: u8) -> Qef {
         let mut crossed = CROSSED[usize::from(inside)];
         let first = z * self.points + x;
         let mut qef = Qef::default();
         while crossed != 0 {
-            let Edge { low, list, from, along, .. } = EDGES[crossed.trailing_zeros() as usize % 12];
+            let CubeEdge { low, list, from, along, .. } =
+                EDGES[crossed.trailing_zeros() as usize % 12];
             crossed &= crossed - 1;
             let at = first + usize::from(low >> 1 & 1) * self.points + usize::from(low & 1);
-            let Crossing { share, normal } = self.crossings[self.numbers[list][at] as usize];
+            let EdgeCrossing { share, normal } = self.crossings[self.numbers[list][at] as usize];
             let point = [0, 1, 2].map(|i| from[i] + along[i] * share);
             qef.add(&Qef::plane(point, normal));
         }

@@ -1,17 +1,22 @@
 //! Vertices and triangles of a contour.
 //!
-//! A polygon of four is cut along its shorter diagonal, but only along one that leaves from
-//! a smallest node: that node has the edge to itself, so the two vertices are joined nowhere
-//! else. One with vertices between its corners is a fan about its middle.
+//! A quad is cut along its shorter diagonal, but only one that ends at a smallest node: that node
+//! has the edge to itself, so no other polygon can connect the same two vertices. A polygon with
+//! vertices between its corners becomes a fan around its centre.
 
 use crate::mesh::{MaterialBlend, Surface, blend, unit_normal};
 
-use super::contour::{Found, Polygon, Shown};
-use super::sheets::{Middle, separate};
-use super::{Octree, Place};
+use super::polygon::{ContourDraft, ContourStats, Polygon};
+use super::sheets::{EdgeVertex, separate};
+use super::tree::{NodePlace, Octree};
 
-/// Writes what was found; `uniform` if all nodes are of one size and in their order.
-pub(super) fn write(octree: &Octree, found: &mut Found, uniform: bool, out: &mut Surface) -> Shown {
+/// Writes a contour. `uniform`: all nodes have one size and are in order.
+pub(super) fn write(
+    octree: &Octree,
+    found: &mut ContourDraft,
+    uniform: bool,
+    out: &mut Surface,
+) -> ContourStats {
     out.clear();
     let mut mixed = octree.mixed_from(found.places.first().map_or(0, |place| place.node));
     for &place in &found.places {
@@ -21,8 +26,9 @@ pub(super) fn write(octree: &Octree, found: &mut Found, uniform: bool, out: &mut
         };
         push_vertex(octree, place, materials, out);
     }
-    let mut shown = Shown { nodes: found.places.len(), split: 0, polygons: found.polygons.len() };
-    // Before corners get numbers of further sheets.
+    let mut shown =
+        ContourStats { nodes: found.places.len(), split: 0, polygons: found.polygons.len() };
+    // Before corners are renumbered for further sheets.
     let cuts: Vec<u8> = match uniform {
         true => Vec::new(),
         false => found.polygons.iter().map(|p| diagonals(p, &found.places)).collect(),
@@ -47,8 +53,8 @@ pub(super) fn write(octree: &Octree, found: &mut Found, uniform: bool, out: &mut
     shown
 }
 
-/// Appends the vertex of a node, given its corners' materials if they are not the usual.
-fn push_vertex(octree: &Octree, place: Place, materials: Option<[u8; 8]>, out: &mut Surface) {
+/// Appends the vertex of a node. `materials` are given if its solid corners differ.
+fn push_vertex(octree: &Octree, place: NodePlace, materials: Option<[u8; 8]>, out: &mut Surface) {
     let node = &octree.nodes[place.node as usize];
     let edge = (1u32 << place.level) as f32;
     let offset = node.offset(edge);
@@ -70,9 +76,9 @@ fn push_vertex(octree: &Octree, place: Place, materials: Option<[u8; 8]>, out: &
     out.weights.push(weights);
 }
 
-/// Along which diagonals a polygon of four may be cut: bit 0 from its first corner, bit 1
-/// from its second.
-fn diagonals(polygon: &Polygon, places: &[Place]) -> u8 {
+/// Returns the diagonals along which a quad may be cut: bit 0 from its first corner, bit 1 from its
+/// second.
+fn diagonals(polygon: &Polygon, places: &[NodePlace]) -> u8 {
     let smallest = |k: usize| places[polygon.corners[k] as usize].level == polygon.level;
     u8::from(smallest(0) || smallest(2)) | u8::from(smallest(1) || smallest(3)) << 1
 }
@@ -95,14 +101,14 @@ fn push_polygon(polygon: &Polygon, diagonals: u8, out: &mut Surface) {
     }
 }
 
-/// Appends a triangle whose corners are in the order of the polygon's.
+/// Appends a triangle with corners in the order of the polygon's.
 fn push_triangle(polygon: &Polygon, [a, b, c]: [u32; 3], out: &mut Surface) {
     out.indices.extend(if polygon.up { [a, b, c] } else { [a, c, b] });
     out.loose_materials.push(polygon.material);
 }
 
-/// Appends a polygon with vertices between its corners: a fan about its middle.
-fn push_fan(polygon: &Polygon, middles: &[Middle], out: &mut Surface) {
+/// Appends a polygon with vertices between its corners, as a fan around its centre.
+fn push_fan(polygon: &Polygon, middles: &[EdgeVertex], out: &mut Surface) {
     let (ring, count) = polygon.ring();
     let mut around = Vec::with_capacity(8);
     for k in 0..count {

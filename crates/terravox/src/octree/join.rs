@@ -1,37 +1,40 @@
-//! Octrees side by side as one: another octree above their roots.
-//!
-//! What is shown of one is then sewn to what is shown of the next, whatever their sizes. The
-//! nodes are copied: the parts stay as they are.
+//! Joins adjacent octrees below a new root, so that a contour is seamless across them, whatever
+//! node sizes are shown. The nodes are copied; the parts stay unchanged.
 
 use crate::voxel::VoxelPos;
 
-use super::Octree;
 use super::links::Links;
-use super::node::{NEVER, Node};
+use super::node::{NEVER, OctreeNode};
+use super::tree::{MixedCorners, Octree};
 
 impl Octree {
-    /// One octree over many of the same edge that do not overlap and lie whole edges apart, in
-    /// any order; empty ones may be left out. Their nodes can be shown, those above cannot.
+    /// Returns one octree over `parts`, in any order. They have the same edge, do not overlap and
+    /// lie a whole number of edges apart; empty ones can be omitted. Nodes above them cannot be
+    /// shown.
     ///
     /// # Panics
-    /// If their edges, or what they are made of, differ, or two are at one place.
+    /// If the parts differ in edge or kind (cells or densities), overlap or are misaligned.
     pub fn joined(parts: &[&Octree]) -> Octree {
         let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
         let Some(first) = parts.first() else { return Octree::default() };
         let (levels, shift) = (first.levels, first.shift);
         let same = parts.iter().all(|part| part.levels == levels && part.shift == shift);
-        assert!(same, "octrees that differ are joined");
+        assert!(same, "joined octrees differ in edge or kind");
         let min = parts.iter().fold(first.min, |min, part| min.min(part.min));
         let mut sorted: Vec<(u64, &Octree)> = Vec::with_capacity(parts.len());
         for part in &parts {
             let step = part.min - min;
             let whole = step.to_array().iter().all(|s| s & ((1 << levels) - 1) == 0);
-            assert!(whole, "octrees at {} and {min} are no whole edges apart", part.min);
+            assert!(
+                whole,
+                "octrees at {} and {min} are not a whole number of edges apart",
+                part.min
+            );
             sorted.push((wide_morton(step.coarser(levels.into())), part));
         }
         sorted.sort_by_key(|part| part.0);
-        assert!(sorted.windows(2).all(|two| two[0].0 < two[1].0), "two octrees at one place");
-        let mut joined = Joined::default();
+        assert!(sorted.windows(2).all(|two| two[0].0 < two[1].0), "two octrees overlap");
+        let mut joined = JoinedDraft::default();
         for level in 0..=levels {
             joined.copy_level(&sorted, usize::from(level));
         }
@@ -56,17 +59,17 @@ impl Octree {
     }
 }
 
-/// Levels of an octree that is put together.
+/// Arrays of the joined octree.
 #[derive(Default)]
-struct Joined {
+struct JoinedDraft {
     starts: Vec<u32>,
-    nodes: Vec<Node>,
+    nodes: Vec<OctreeNode>,
     octants: Vec<u8>,
     errors: Vec<u16>,
-    mixed: Vec<super::Mixed>,
+    mixed: Vec<MixedCorners>,
 }
 
-impl Joined {
+impl JoinedDraft {
     /// Appends the nodes of one level of all parts.
     fn copy_level(&mut self, parts: &[(u64, &Octree)], level: usize) {
         self.starts.push(self.nodes.len() as u32);
@@ -76,7 +79,7 @@ impl Joined {
             let moved = self.nodes.len() as u32;
             let mixed = part.mixed.iter().filter(|mixed| range.contains(&(mixed.node as usize)));
             self.mixed.extend(
-                mixed.map(|mixed| super::Mixed { node: mixed.node - start + moved, ..*mixed }),
+                mixed.map(|mixed| MixedCorners { node: mixed.node - start + moved, ..*mixed }),
             );
             self.nodes.extend_from_slice(&part.nodes[range.clone()]);
             if level > 0 {
@@ -87,7 +90,7 @@ impl Joined {
         }
     }
 
-    /// Makes the parents of the last level, whose codes are given; returns theirs.
+    /// Makes the parents of the last level, given its codes. Returns their codes.
     fn parents(&mut self, keys: &[u64]) -> Vec<u64> {
         self.starts.push(self.nodes.len() as u32);
         let mut parents = Vec::new();
@@ -95,14 +98,14 @@ impl Joined {
             let octants = children.iter().map(|key| 1u8 << (key & 7)).sum();
             self.octants.push(octants);
             self.errors.push(NEVER);
-            self.nodes.push(Node::default());
+            self.nodes.push(OctreeNode::default());
             parents.push(children[0] >> 3);
         }
         parents
     }
 }
 
-/// Morton code of a place of up to 21 bits an axis.
+/// Returns the Morton code of a position of up to 21 bits per axis.
 fn wide_morton(at: VoxelPos) -> u64 {
     let spread = |x: i32| (0..21).map(|bit| (x as u64 >> bit & 1) << (3 * bit)).sum::<u64>();
     spread(at.x) | spread(at.z) << 1 | spread(at.y) << 2

@@ -1,26 +1,25 @@
-//! Which nodes are whose children, in a byte and a half a node.
+//! Child links in a byte and a half per node.
 //!
-//! Nodes lie level by level in Morton order, so the children of all inner nodes, one after
-//! the other, are all nodes in their order but the root. A byte an inner node says in which
-//! octants it has children; how many bits are set before one is the number of that child.
-//! Sums for every eighth node make it a matter of one word: a tree by rank (Jacobson,
-//! "Space-efficient Static Trees and Graphs", 1989).
+//! Nodes are stored level by level in Morton order, so the children of all inner nodes in sequence
+//! are all nodes but the root. A byte per inner node has a bit for each octant with a child; the
+//! rank of a bit is the index of the child. Prefix sums for every eighth node reduce that to one
+//! word: a succinct tree (Jacobson, "Space-efficient Static Trees and Graphs", 1989).
 
-/// Nodes whose octants make a word.
+/// Nodes per word.
 const WORD: usize = 8;
 
-/// Inner nodes, and leaves that are larger than the finest, in their order.
+/// Links of inner nodes and of leaves above the finest level, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Links {
     count: usize,
-    /// Octants that have a child, a byte a node; none of a leaf.
+    /// A byte per node: the octants that have a child; 0 for leaves.
     words: Box<[u64]>,
-    /// Children of all nodes before a word.
+    /// By word: children of all nodes before it.
     before: Box<[u32]>,
 }
 
 impl Links {
-    /// From the octants of each node that have a child.
+    /// Builds the links from the octants of each node that have a child.
     pub fn new(octants: &[u8]) -> Links {
         let mut sum = 0;
         let word = |part: &[u8]| {
@@ -37,18 +36,18 @@ impl Links {
         Links { count: octants.len(), before: words.iter().map(before).collect(), words }
     }
 
-    /// The octants of a node that have a child.
+    /// Returns the octants of a node that have a child.
     #[inline]
     pub fn octants(&self, node: u32) -> u8 {
         (self.words[node as usize / WORD] >> shift(node)) as u8
     }
 
-    /// The octants of each node from one on.
+    /// Returns the octants of each node from `node` on.
     pub fn octants_from(&self, node: u32) -> impl Iterator<Item = u8> {
         (node..self.count as u32).map(|node| self.octants(node))
     }
 
-    /// The child of a node in an octant, if it has one there.
+    /// Returns the child of a node in an octant.
     #[inline]
     pub fn child(&self, node: u32, octant: u8) -> Option<u32> {
         let word = self.words[node as usize / WORD];
@@ -57,13 +56,13 @@ impl Links {
         (word & bit != 0).then_some(before)
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn memory(&self) -> usize {
         size_of_val(&*self.words) + size_of_val(&*self.before)
     }
 }
 
-/// Where the byte of a node begins in its word.
+/// Returns where the byte of a node starts in its word.
 #[inline]
 fn shift(node: u32) -> u32 {
     node % WORD as u32 * 8

@@ -1,21 +1,22 @@
-//! The slow twin: nodes with pointers to their children, built from the root down, and a
-//! contour that asks at every lattice edge which nodes are around it.
+//! The slow twin: a tree with pointers, built from the root down, and a contour that finds the
+//! nodes around every lattice edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Leaf, Qef};
+use super::qef::Qef;
+use super::tree::Leaf;
 
-/// A node and what is below it.
-pub(super) struct Tree {
+/// A node and its descendants.
+pub(super) struct NaiveNode {
     pub min: [u32; 3],
     pub level: u8,
     pub qef: Qef,
     pub inside: u8,
-    pub children: Vec<Tree>,
+    pub children: Vec<NaiveNode>,
 }
 
-/// The tree over leaves; none if there is none.
-pub(super) fn build(leaves: &[Leaf], min: [u32; 3], level: u8) -> Option<Tree> {
+/// Returns the tree over leaves; `None` without leaves.
+pub(super) fn build(leaves: &[Leaf], min: [u32; 3], level: u8) -> Option<NaiveNode> {
     let within =
         |leaf: &&Leaf| (0..3).all(|a| (min[a]..min[a] + (1 << level)).contains(&leaf.min[a]));
     let own: Vec<Leaf> = leaves.iter().filter(within).copied().collect();
@@ -23,7 +24,7 @@ pub(super) fn build(leaves: &[Leaf], min: [u32; 3], level: u8) -> Option<Tree> {
         [] => return None,
         [leaf] if leaf.level == level => {
             let Leaf { qef, inside, .. } = *leaf;
-            return Some(Tree { min, level, qef, inside, children: Vec::new() });
+            return Some(NaiveNode { min, level, qef, inside, children: Vec::new() });
         }
         _ => {}
     }
@@ -32,7 +33,7 @@ pub(super) fn build(leaves: &[Leaf], min: [u32; 3], level: u8) -> Option<Tree> {
         let [x, z, y] = [o & 1, o >> 1 & 1, o >> 2].map(|side| side * half);
         build(&own, [min[0] + x, min[1] + y, min[2] + z], level - 1)
     };
-    let children: Vec<Tree> = (0..8).filter_map(octant).collect();
+    let children: Vec<NaiveNode> = (0..8).filter_map(octant).collect();
     let mut qef = Qef::default();
     let mut inside = 0;
     for child in &children {
@@ -45,15 +46,15 @@ pub(super) fn build(leaves: &[Leaf], min: [u32; 3], level: u8) -> Option<Tree> {
         let point = [min[0] + x, min[1] + y, min[2] + z];
         inside |= u8::from(solid_at(&children, point, min, level)) << corner;
     }
-    Some(Tree { min, level, qef, inside, children })
+    Some(NaiveNode { min, level, qef, inside, children })
 }
 
-/// Whether a lattice point is solid: as a child says that has it as its corner, else as the
-/// middle of the node is.
-fn solid_at(children: &[Tree], point: [u32; 3], min: [u32; 3], level: u8) -> bool {
+/// Whether a lattice point is solid: according to a child that has it as a corner, else as the
+/// middle of the node.
+fn solid_at(children: &[NaiveNode], point: [u32; 3], min: [u32; 3], level: u8) -> bool {
     let half = 1 << (level - 1);
     let middle = min.map(|m| m + half);
-    let of = |child: &Tree, point: [u32; 3]| {
+    let of = |child: &NaiveNode, point: [u32; 3]| {
         let mut corner = 0;
         for (axis, bit) in [(0, 0), (2, 1), (1, 2)] {
             match point[axis].checked_sub(child.min[axis])? {
@@ -68,18 +69,18 @@ fn solid_at(children: &[Tree], point: [u32; 3], min: [u32; 3], level: u8) -> boo
     found.or_else(|| children.iter().find_map(|child| of(child, middle))).unwrap_or(false)
 }
 
-impl Tree {
-    /// Every node: level and low corner, to the corners that are solid and the planes.
+impl NaiveNode {
+    /// Collects every node by level and min corner, with its solid corners and planes.
     pub fn nodes(&self, into: &mut BTreeMap<(u8, [u32; 3]), (u8, Qef)>) {
         into.insert((self.level, self.min), (self.inside, self.qef));
         self.children.iter().for_each(|child| child.nodes(into));
     }
 }
 
-/// What is shown: cubes by level and low corner, with their solid corners.
+/// ContourStats cubes by level and min corner, with their solid corners.
 pub(super) type Cubes = BTreeMap<(u8, [i32; 3]), u8>;
 
-/// The minimal edges that the surface crosses: axis and low end.
+/// Returns the minimal edges that the surface crosses: axis and low end.
 pub(super) fn polygons(cubes: &Cubes) -> BTreeSet<(usize, [i32; 3])> {
     let mut found = BTreeSet::new();
     for (&(level, min), &inside) in cubes {
@@ -108,7 +109,7 @@ pub(super) fn polygons(cubes: &Cubes) -> BTreeSet<(usize, [i32; 3])> {
     found
 }
 
-/// The cubes that hold the four unit cubes around the unit edge at `low`.
+/// Returns the cubes that contain the four unit cubes around the unit edge at `low`.
 fn around(cubes: &Cubes, axis: usize, low: [i32; 3]) -> Vec<(u8, [i32; 3])> {
     let mut all: Vec<_> =
         units(axis, low).into_iter().filter_map(|at| holding(cubes, at)).collect();

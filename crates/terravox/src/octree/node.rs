@@ -1,58 +1,64 @@
-//! A node: where its vertex lies, which of its corners are solid, and what is there.
+//! A node: its vertex, normal, solid corners and material, quantised.
 //!
-//! Octants and corners are numbered as everywhere: bit 0, 1, 2 for the high side of x, z, y.
+//! Octants and corners are numbered as everywhere: bits 0, 1, 2 for the high side of x, z, y.
 
 use crate::mesh::{OCTANT_BYTES, SIDE, dominant};
 
-/// Parts of a node's edge in which its vertex's place is kept.
+/// Resolution of a vertex offset, per edge of the node.
 const PARTS: f32 = 4096.0;
 
-/// Adding and subtracting this rounds a share of an edge to 1/4096.
+/// Adding and subtracting this rounds a fraction of an edge to 1/4096.
 const ROUNDING: f32 = 3072.0;
 
-/// Largest part of a normal that is kept.
+/// Scale of a quantised normal.
 const MOST: f32 = 32767.0;
 
 /// A leaf or an inner node: 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub(super) struct Node {
+pub(super) struct OctreeNode {
     /// Vertex from the node's centre, in 1/4096 of its edge.
     pub offset: [i16; 3],
-    /// Unit normal, folded out of an octahedron.
+    /// Unit normal, octahedron-encoded.
     pub normal: [i16; 2],
-    /// Corners that are solid.
+    /// Solid corners.
     pub inside: u8,
-    /// Material of most solid corners, of equals the lowest id.
+    /// Most frequent material of the solid corners; the lowest id on ties.
     pub material: u8,
 }
 
-/// Error of a node that would change how the surface hangs together.
+/// Error of a node that would change the topology.
 pub(super) const NEVER: u16 = u16::MAX;
 
-impl Node {
-    /// A node whose vertex lies `offset` cells from the centre of an edge of `size` cells.
+impl OctreeNode {
+    /// Creates a node whose vertex lies `offset` cells from its centre; its edge is `size` cells.
     #[inline]
-    pub fn new(offset: [f32; 3], size: f32, normal: [f32; 3], inside: u8, material: u8) -> Node {
+    pub fn new(
+        offset: [f32; 3],
+        size: f32,
+        normal: [f32; 3],
+        inside: u8,
+        material: u8,
+    ) -> OctreeNode {
         let inverse = 1.0 / size;
         let part = |x: f32| (((x * inverse + ROUNDING) - ROUNDING) * PARTS) as i16;
-        Node { offset: offset.map(part), normal: folded(normal), inside, material }
+        OctreeNode { offset: offset.map(part), normal: folded(normal), inside, material }
     }
 
-    /// Vertex from the centre of an edge of `size` cells, cells; exact.
+    /// Returns the vertex relative to the centre, in cells, for an edge of `size` cells; exact.
     #[inline]
     pub fn offset(&self, size: f32) -> [f32; 3] {
         self.offset.map(|x| f32::from(x) * (size / PARTS))
     }
 
-    /// Unit normal.
+    /// Returns the unit normal.
     pub fn normal(&self) -> [f32; 3] {
         unfolded(self.normal)
     }
 }
 
-/// A direction as two numbers: projected on an octahedron, whose lower half is folded out
-/// (Meyer et al., "On Floating-Point Normal Vectors", 2010).
+/// Encodes a direction by octahedral projection (Meyer et al., "On Floating-Point Normal Vectors",
+/// 2010).
 #[inline]
 fn folded([x, y, z]: [f32; 3]) -> [i16; 2] {
     let sum = (x.abs() + y.abs()) + z.abs();
@@ -65,7 +71,7 @@ fn folded([x, y, z]: [f32; 3]) -> [i16; 2] {
     [part(u), part(v)]
 }
 
-/// What [`folded`] kept, at length 1.
+/// Decodes a direction to a unit vector.
 fn unfolded(folded: [i16; 2]) -> [f32; 3] {
     let [u, v] = folded.map(|x| f32::from(x) / MOST);
     let y = (1.0 - u.abs()) - v.abs();
@@ -75,20 +81,21 @@ fn unfolded(folded: [i16; 2]) -> [f32; 3] {
     crate::mesh::unit_normal([x, y, z], [0.0; 3])
 }
 
-/// The same material at some corners, and air (0) at others.
+/// Returns one material at the solid corners and air (0) at the others.
 #[inline]
 pub(super) fn usual_materials(inside: u8, material: u8) -> [u8; 8] {
     (OCTANT_BYTES[usize::from(inside)] & (u64::from(material) * 0x0101_0101_0101_0101))
         .to_le_bytes()
 }
 
-/// Materials with air where corners are not solid.
+/// Returns the materials with air at corners that are not solid.
 #[inline]
 pub(super) fn only_inside(inside: u8, materials: [u8; 8]) -> [u8; 8] {
     (OCTANT_BYTES[usize::from(inside)] & u64::from_le_bytes(materials)).to_le_bytes()
 }
 
-/// Material of most of the solid corners, of equals the lowest id; none if no corner is.
+/// Returns the most frequent material of the solid corners, the lowest id on ties; `None` if no
+/// corner is solid.
 #[inline]
 pub(super) fn material_of(inside: u8, materials: [u8; 8]) -> Option<u8> {
     if inside == 0 {
@@ -109,7 +116,7 @@ pub(super) fn material_of(inside: u8, materials: [u8; 8]) -> Option<u8> {
     Some(dominant(&ids[..count]))
 }
 
-/// Whether an octant or corner lies on the high side of an axis: 0 or 1.
+/// Returns 1 if an octant or corner lies on the high side of an axis, else 0.
 #[inline]
 pub(super) fn side(octant: u8, axis: usize) -> i32 {
     i32::from(octant & SIDE[axis] != 0)
@@ -142,11 +149,11 @@ mod tests {
     fn vertices_on_the_lattice_come_back_exactly() {
         for part in [-4096i16, -3071, -1, 0, 17, 2048, 4096] {
             let x = f32::from(part) / 4096.0;
-            let node = Node::new([x, -x, 0.0], 1.0, [0.0, 1.0, 0.0], 1, 1);
+            let node = OctreeNode::new([x, -x, 0.0], 1.0, [0.0, 1.0, 0.0], 1, 1);
             assert_eq!(node.offset(1.0), [x, -x, 0.0]);
-            assert_eq!(Node::new([16.0 * x, 0.0, 0.0], 16.0, [1.0; 3], 1, 1).offset[0], part);
+            assert_eq!(OctreeNode::new([16.0 * x, 0.0, 0.0], 16.0, [1.0; 3], 1, 1).offset[0], part);
         }
-        assert_eq!(size_of::<Node>(), 12);
+        assert_eq!(size_of::<OctreeNode>(), 12);
     }
 
     #[test]

@@ -1,31 +1,32 @@
-//! Sums of squared distances to planes, and the point where they are least.
+//! Quadratic error functions: sums of squared distances to planes, and the minimising point.
 //!
-//! Source: "Dual Contouring of Hermite Data" (Ju et al. 2002); regularised as the mesher's
-//! vertices are, so that a flat patch keeps its mean point. Relative to the centre of the
-//! node that the planes belong to, in cells, so that f32 is exact enough.
+//! Source: "Dual Contouring of Hermite Data" (Ju et al. 2002); regularised like the mesher's
+//! vertices, so that a flat patch keeps its mean point. Positions are relative to the centre of the
+//! node that the planes belong to, in cells, so that f32 is precise enough.
 
 use crate::mesh::{dot, solved};
 
-/// Softness: how much the least point is drawn toward the mean of the points.
+/// Regularisation: weight of the mean point.
 const SOFTNESS: f32 = 0.05;
 
-/// Planes with unit normals and a point on each, summed.
+/// A sum over planes with unit normals and a point on each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(64))]
 pub struct Qef {
-    /// Products of normals: xx, xy, xz, yy, yz, zz, whose trace is the number of planes;
-    /// normals times distances; squared distances; points; normals.
+    /// Products of normals (xx, xy, xz, yy, yz, zz; the trace is the number of planes), normals
+    /// times distances, squared distances, points, normals.
     sums: [f32; 16],
 }
 
-/// Where in [`Qef::sums`] what begins.
+/// Offsets in [`Qef::sums`].
 const B: usize = 6;
 const C: usize = 9;
 const POINTS: usize = 10;
 const NORMALS: usize = 13;
 
 impl Qef {
-    /// One plane through `point`, cells from the node's centre, with a unit normal.
+    /// Returns the QEF of a plane through `point`, in cells from the node's centre, with a unit
+    /// normal.
     #[inline]
     pub fn plane(point: [f32; 3], normal: [f32; 3]) -> Qef {
         let ([x, y, z], [px, py, pz]) = (normal, point);
@@ -36,13 +37,13 @@ impl Qef {
         Qef { sums }
     }
 
-    /// Number of planes.
+    /// Returns the number of planes.
     #[inline]
     pub fn weight(&self) -> f32 {
         (self.sums[0] + self.sums[3]) + self.sums[5]
     }
 
-    /// Adds the planes of another.
+    /// Adds the planes of another QEF.
     #[inline]
     pub fn add(&mut self, other: &Qef) {
         for i in 0..16 {
@@ -50,7 +51,7 @@ impl Qef {
         }
     }
 
-    /// The same planes seen from a centre from which this one's lies at `step`.
+    /// Returns the same planes relative to another centre, from which this one's lies at `step`.
     #[inline]
     pub fn seen_from(&self, step: [f32; 3]) -> Qef {
         let turned = self.turned(step);
@@ -75,8 +76,8 @@ impl Qef {
         [dot([xx, xy, xz], v), dot([xy, yy, yz], v), dot([xz, yz, zz], v)]
     }
 
-    /// The point within `reach` of the centre, each axis, where the planes' squared
-    /// distances are least; the centre if there is no plane.
+    /// Returns the point within `reach` of the centre on each axis that minimises the squared
+    /// distances; the centre if there is no plane.
     #[inline]
     pub(crate) fn least(&self, reach: f32) -> [f32; 3] {
         let weight = self.weight();
@@ -99,18 +100,18 @@ impl Qef {
         })
     }
 
-    /// Sum of the normals.
+    /// Returns the sum of the normals.
     pub(crate) fn normal(&self) -> [f32; 3] {
         self.three(NORMALS)
     }
 
-    /// Root mean square of the distances of a point to the planes, cells; NaN if there is
-    /// none.
+    /// Returns the root mean square distance of a point from the planes, in cells; NaN without
+    /// planes.
     pub(super) fn error(&self, point: [f32; 3]) -> f32 {
         (self.squares(point) / self.weight()).sqrt()
     }
 
-    /// Sum of the squared distances of a point to the planes.
+    /// Returns the sum of the squared distances of a point from the planes.
     pub fn squares(&self, point: [f32; 3]) -> f32 {
         let sum = dot(self.turned(point), point) - 2.0 * dot(self.three(B), point);
         let sum = sum + self.sums[C];

@@ -1,52 +1,50 @@
-//! The sheets at a node: what makes a contour of any nodes manifold.
+//! Splits nodes into sheets, which makes the contour of any nodes manifold.
 //!
-//! The polygons around a node meet along its faces. A face whose edges are crossed twice
-//! joins two polygons; where it is crossed more often, the crossings are paired around what
-//! is solid between them, so that solids which touch stay apart: the same on both sides of
-//! the face. Polygons that hang together are a sheet, and every sheet has a vertex. Two nodes
-//! that are then joined twice by the same two vertices get a vertex in the middle of each
-//! joint. Compare "Manifold Dual Contouring" (Schaefer, Ju, Warren 2007) and the mesher's
-//! rule for corners, of which this is the form for any sizes.
+//! The polygons around a node are connected through its faces. A face with two crossed edges
+//! connects two polygons; where more are crossed, crossings are paired around the solid between
+//! them, so that solids that touch stay apart, in the same way on both sides of the face. Connected
+//! polygons are a sheet, and every sheet has its own vertex. If the same two vertices are then
+//! connected by several edges, each edge gets a vertex in its middle. Compare "Manifold Dual
+//! Contouring" (Schaefer, Ju, Warren 2007) and the mesher's rule for corners, which this
+//! generalises to nodes of any size.
 
 use crate::mesh::{Surface, unit_normal};
 
-use super::contour::{Found, Polygon};
-use super::{Octree, Place};
+use super::polygon::{ContourDraft, Polygon};
+use super::tree::{NodePlace, Octree};
 
-/// A vertex between two of a polygon.
+/// A vertex in the middle of an edge of a polygon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Middle {
+pub(super) struct EdgeVertex {
     pub polygon: u32,
-    /// The two vertices, in the order of the polygon.
+    /// The ends of the edge, in the order of the polygon.
     pub between: [u32; 2],
-    /// The vertex.
     pub vertex: u32,
 }
 
-/// A face whose edges are crossed more than twice, between two vertices' nodes, and the
-/// polygons that are paired there.
-struct Ambiguous {
+/// A face between two nodes with more than two crossed edges, and the polygons paired there.
+struct AmbiguousFace {
     nodes: [u32; 2],
     pairs: Vec<[u32; 2]>,
 }
 
-/// A crossing of the face between a node and another: the other's vertex, whether the
-/// polygon goes from here to there, and which of the node's polygons it is.
+/// A crossing of the face between a node and another: the other's vertex, whether the polygon leads
+/// there, and the index of the polygon among the node's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Crossing {
+struct FaceCrossing {
     other: u32,
     out: bool,
     at: usize,
 }
 
-/// Gives every sheet of the rough nodes its vertex: in the polygons, and behind those in
-/// `out`. Lists the vertices between, by polygon; counts the nodes that have several sheets.
+/// Gives every sheet of the rough nodes its own vertex, in the polygons and in `out`. Returns the
+/// edge vertices by polygon, and the number of nodes with several sheets.
 pub(super) fn separate(
     octree: &Octree,
-    found: &mut Found,
+    found: &mut ContourDraft,
     out: &mut Surface,
-) -> (Vec<Middle>, usize) {
-    let Found { places, rough, polygons, .. } = found;
+) -> (Vec<EdgeVertex>, usize) {
+    let ContourDraft { places, rough, polygons, .. } = found;
     let mut uses: Vec<[u32; 2]> = Vec::new();
     for (number, polygon) in polygons.iter().enumerate() {
         let (ring, count) = polygon.ring();
@@ -78,49 +76,19 @@ pub(super) fn separate(
     (middles(ambiguous, &moves, polygons, out), split)
 }
 
-impl Polygon {
-    /// Its vertices without repeats, and how many they are.
-    pub fn ring(&self) -> ([u32; 4], usize) {
-        let mut ring = [0; 4];
-        let mut count = 0;
-        for k in 0..4 {
-            if self.corners[k] != self.corners[(k + 3) % 4] {
-                ring[count] = self.corners[k];
-                count += 1;
-            }
-        }
-        (ring, count)
-    }
-
-    /// The vertices before and after one.
-    fn beside(&self, vertex: u32) -> [u32; 2] {
-        let (ring, count) = self.ring();
-        let at = ring[..count].iter().position(|&v| v == vertex).unwrap_or(0);
-        let [before, after] = [ring[(at + count - 1) % count], ring[(at + 1) % count]];
-        if self.up { [before, after] } else { [after, before] }
-    }
-
-    /// Twice the middle of its edge, cells.
-    fn middle(&self) -> [i32; 3] {
-        let mut middle = self.at.map(|a| 2 * a);
-        middle[usize::from(self.axis)] += 1 << self.level;
-        middle
-    }
-}
-
-/// The sheet of each polygon of a node, numbered from 0.
+/// Returns the sheet of each polygon of a node, numbered from 0.
 fn sheets_of(
     node: &[[u32; 2]],
-    places: &[Place],
+    places: &[NodePlace],
     polygons: &[Polygon],
-    ambiguous: &mut Vec<Ambiguous>,
+    ambiguous: &mut Vec<AmbiguousFace>,
 ) -> Vec<usize> {
     let vertex = node[0][0];
     let mut crossings = Vec::with_capacity(2 * node.len());
     for (at, &[_, polygon]) in node.iter().enumerate() {
         let [before, after] = polygons[polygon as usize].beside(vertex);
-        crossings.push(Crossing { other: before, out: false, at });
-        crossings.push(Crossing { other: after, out: true, at });
+        crossings.push(FaceCrossing { other: before, out: false, at });
+        crossings.push(FaceCrossing { other: after, out: true, at });
     }
     crossings.sort_unstable();
     let mut sheets: Vec<usize> = (0..node.len()).collect();
@@ -130,7 +98,7 @@ fn sheets_of(
             continue;
         }
         let other = face[0].other;
-        let of = |crossing: &Crossing| node[crossing.at][1];
+        let of = |crossing: &FaceCrossing| node[crossing.at][1];
         let pairs = paired([vertex, other].map(|v| places[v as usize]), face, |c| {
             &polygons[of(c) as usize]
         });
@@ -139,20 +107,20 @@ fn sheets_of(
         }
         if vertex < other {
             let pairs = pairs.iter().map(|pair| pair.map(|c| of(&c))).collect();
-            ambiguous.push(Ambiguous { nodes: [vertex, other], pairs });
+            ambiguous.push(AmbiguousFace { nodes: [vertex, other], pairs });
         }
     }
     number(&mut sheets);
     sheets
 }
 
-/// Gives the polygons of two sheets one sheet.
+/// Merges the sheets of two polygons.
 fn join(sheets: &mut [usize], a: usize, b: usize) {
     let (from, to) = (sheets[a].max(sheets[b]), sheets[a].min(sheets[b]));
     sheets.iter_mut().filter(|sheet| **sheet == from).for_each(|sheet| *sheet = to);
 }
 
-/// Numbers sheets 0, 1, 2 …
+/// Renumbers sheets from 0 without gaps.
 fn number(sheets: &mut [usize]) {
     let mut names: Vec<usize> = sheets.to_vec();
     names.sort_unstable();
@@ -162,15 +130,15 @@ fn number(sheets: &mut [usize]) {
     }
 }
 
-/// Pairs the crossings of the face between two nodes: those at the two ends of each stretch
-/// of its rim that is solid.
+/// Pairs the crossings of the face between two nodes: those at both ends of each solid stretch of
+/// its rim.
 fn paired<'a>(
-    nodes: [Place; 2],
-    face: &[Crossing],
-    polygon: impl Fn(&Crossing) -> &'a Polygon,
-) -> Vec<[Crossing; 2]> {
-    let rim = Rim::between(nodes);
-    let mut around: Vec<(i32, bool, Crossing)> = face
+    nodes: [NodePlace; 2],
+    face: &[FaceCrossing],
+    polygon: impl Fn(&FaceCrossing) -> &'a Polygon,
+) -> Vec<[FaceCrossing; 2]> {
+    let rim = FaceRim::between(nodes);
+    let mut around: Vec<(i32, bool, FaceCrossing)> = face
         .iter()
         .map(|crossing| {
             let (at, leaves) = rim.place(polygon(crossing));
@@ -184,16 +152,16 @@ fn paired<'a>(
 }
 
 /// The rim of the face between two nodes: that of the smaller.
-struct Rim {
+struct FaceRim {
     axis: usize,
-    /// Twice its centre, cells.
+    /// Twice its centre, in cells.
     centre: [i32; 3],
-    /// Its edge, cells.
+    /// Its edge, in cells.
     edge: i32,
 }
 
-impl Rim {
-    fn between([a, b]: [Place; 2]) -> Rim {
+impl FaceRim {
+    fn between([a, b]: [NodePlace; 2]) -> FaceRim {
         let (small, large) = if a.level <= b.level { (a, b) } else { (b, a) };
         let (edge, reach) = (1 << small.level, 1 << large.level);
         let touches = |axis: usize| {
@@ -203,11 +171,10 @@ impl Rim {
         let axis = (0..3).find(|&axis| touches(axis)).unwrap_or(0);
         let mut centre = small.min.map(|m| 2 * m + edge);
         centre[axis] += if small.min[axis] < large.min[axis] { edge } else { -edge };
-        Rim { axis, centre, edge }
+        FaceRim { axis, centre, edge }
     }
 
-    /// How far around the rim a polygon's edge lies, and whether one who goes around leaves
-    /// what is solid there.
+    /// Returns the position of a polygon's edge around the rim, and whether the solid ends there.
     fn place(&self, polygon: &Polygon) -> (i32, bool) {
         let (u, v) = ((self.axis + 1) % 3, (self.axis + 2) % 3);
         let middle = polygon.middle();
@@ -225,11 +192,11 @@ impl Rim {
     }
 }
 
-/// Places the vertex of a sheet of a node with several: at the mean of the edges that it
-/// crosses. The first sheet has the node's own vertex, others have new ones.
+/// Places the vertex of a sheet at the mean of the edges that it crosses. The first sheet takes the
+/// node's vertex, others get new ones.
 fn place_sheet(
     octree: &Octree,
-    places: &[Place],
+    places: &[NodePlace],
     node: u32,
     sheet: usize,
     of: &[u32],
@@ -262,13 +229,13 @@ fn place_sheet(
     out.positions.len() as u32 - 1
 }
 
-/// Makes the vertices between nodes that are joined several times by the same two vertices.
+/// Makes the vertices in the middle of edges that connect the same two vertices several times.
 fn middles(
-    ambiguous: Vec<Ambiguous>,
+    ambiguous: Vec<AmbiguousFace>,
     moves: &[(u32, u32, u32)],
     polygons: &[Polygon],
     out: &mut Surface,
-) -> Vec<Middle> {
+) -> Vec<EdgeVertex> {
     let mut middles = Vec::new();
     let mut moves = moves.to_vec();
     moves.sort_unstable();
@@ -276,7 +243,7 @@ fn middles(
         let at = moves.partition_point(|m| (m.0, m.1) < (polygon, node));
         moves.get(at).filter(|m| (m.0, m.1) == (polygon, node)).map_or(node, |m| m.2)
     };
-    for Ambiguous { nodes, pairs } in ambiguous {
+    for AmbiguousFace { nodes, pairs } in ambiguous {
         let ends = |pair: &[u32; 2]| nodes.map(|node| now(pair[0], node));
         for pair in &pairs {
             let [a, b] = ends(pair);
@@ -287,7 +254,7 @@ fn middles(
             for &polygon in pair {
                 let forward = polygons[polygon as usize].beside(a)[1] == b;
                 let between = if forward { [a, b] } else { [b, a] };
-                middles.push(Middle { polygon, between, vertex });
+                middles.push(EdgeVertex { polygon, between, vertex });
             }
         }
     }
@@ -295,8 +262,8 @@ fn middles(
     middles
 }
 
-/// Appends a vertex half way between two vertices, drawn half way to the two edges where its
-/// polygons cross, which are away from those of others.
+/// Appends a vertex halfway between two vertices, moved halfway to the crossed edges of its two
+/// polygons, so that it is away from those of others.
 fn push_middle(ends: [u32; 2], edges: [[i32; 3]; 2], out: &mut Surface) -> u32 {
     let [a, b] = ends.map(|end| end as usize);
     let position = std::array::from_fn(|axis| {

@@ -1,5 +1,5 @@
-//! Octrees against their slow twin and the mesher; contours of any nodes are closed and
-//! manifold; odd input.
+//! Octrees against their slow twin and the mesher; contours are closed and manifold; degenerate
+//! input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,15 @@ use rustc_hash::FxHashMap;
 
 use super::contour::Contourer;
 use super::naive;
+use super::node::OctreeNode;
+use super::tree::{NONE, NodePlace};
 use super::*;
-use crate::mesh::Surface;
-use crate::voxel::{Cell, DenseBox, GridOptions, MaterialTable, VoxelGrid, WATER};
+use crate::mesh::{Mesher, Surface};
+use crate::voxel::{
+    Cell, DenseBox, GridOptions, MaterialTable, Region, VoxelGrid, VoxelPos, WATER,
+};
 
-/// A hash of a place, for random cells.
+/// Hashes a position, for random cells.
 fn hash(seed: u64, at: VoxelPos) -> u64 {
     let mut h = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for c in at.to_array() {
@@ -22,8 +26,8 @@ fn hash(seed: u64, at: VoxelPos) -> u64 {
     h
 }
 
-/// Cells of a cube of `edge` at `min` with its padding, from distances (cells, inside
-/// positive) and materials.
+/// Returns the padded cells of a cube of `edge` at `min`. `cell` returns the signed distance in
+/// cells (positive inside) and the material.
 fn cells_of(min: VoxelPos, edge: i32, cell: impl Fn(VoxelPos) -> (f32, u8)) -> DenseBox {
     let cube = Region { min, max: min + VoxelPos::splat(edge) };
     let mut cells = DenseBox::new(Octree::cells_needed(cube));
@@ -46,7 +50,8 @@ fn ball(centre: [f32; 3], radius: f32) -> impl Fn(VoxelPos) -> (f32, u8) {
     }
 }
 
-/// Random cells, solid by a share, with nothing at the hull of the cube of `edge` at 0.
+/// Random cells, solid with probability `share` %, with none at the hull of the cube of `edge` at
+/// 0.
 fn noise(seed: u64, share: u64, edge: i32) -> impl Fn(VoxelPos) -> (f32, u8) {
     move |at: VoxelPos| {
         let inner = at.to_array().iter().all(|&v| (1..edge - 2).contains(&v));
@@ -56,7 +61,7 @@ fn noise(seed: u64, share: u64, edge: i32) -> impl Fn(VoxelPos) -> (f32, u8) {
     }
 }
 
-/// Waves, thick and thin, within the cube of `edge` at 0.
+/// Waves, thick and thin, inside the cube of `edge` at 0.
 fn waves(seed: u64, edge: i32) -> impl Fn(VoxelPos) -> (f32, u8) {
     move |at: VoxelPos| {
         let [x, y, z] = at.to_array().map(|v| v as f32 + 0.5);
@@ -106,8 +111,8 @@ fn assert_closed(surface: &Surface) {
     }
 }
 
-/// Triangles by the bits of their corners' places and, if asked, their material, whatever
-/// their order.
+/// Returns the sorted triangles: bits of the corners' positions and, if `materials`, their
+/// material.
 fn corners_of(surface: &Surface, materials: bool) -> Vec<([[u32; 3]; 3], u8)> {
     let corner = |v: u32| surface.positions[v as usize].map(f32::to_bits);
     let triangles = surface.triangles().zip(surface.triangle_materials());
@@ -139,8 +144,8 @@ fn volume(surface: &Surface) -> f64 {
     surface.triangles().map(of).sum()
 }
 
-/// All nodes by level and place: solid corners, offset.
-fn nodes_of(octree: &Octree) -> BTreeMap<(u8, [u32; 3]), Node> {
+/// Returns all nodes by level and position.
+fn nodes_of(octree: &Octree) -> BTreeMap<(u8, [u32; 3]), OctreeNode> {
     let mut all = BTreeMap::new();
     let mut open = vec![octree.root()];
     while let Some(place) = open.pop() {
@@ -157,7 +162,7 @@ fn nodes_of(octree: &Octree) -> BTreeMap<(u8, [u32; 3]), Node> {
     all
 }
 
-/// Compares an octree with the twin that is built from the root down.
+/// Compares an octree with its slow twin.
 fn assert_like_twin(octree: &Octree, leaves: &[Leaf]) {
     let mut twin = BTreeMap::new();
     if let Some(tree) = naive::build(leaves, [0; 3], octree.levels) {
@@ -179,9 +184,9 @@ fn assert_like_twin(octree: &Octree, leaves: &[Leaf]) {
     }
 }
 
-/// Random nodes of an octree: each whole with a chance.
-fn random_cut(octree: &Octree, seed: u64) -> impl Fn(Place) -> bool {
-    move |place: Place| {
+/// Shows random nodes of an octree whole.
+fn random_cut(octree: &Octree, seed: u64) -> impl Fn(NodePlace) -> bool {
+    move |place: NodePlace| {
         let [x, y, z] = place.min;
         let at = VoxelPos::new(x, y, z);
         let leaf = octree.is_leaf(place.node);
@@ -190,7 +195,7 @@ fn random_cut(octree: &Octree, seed: u64) -> impl Fn(Place) -> bool {
 }
 
 #[test]
-fn contours_of_leaves_are_the_mesh() {
+fn contours_of_leaves_equal_the_mesh() {
     let edge = 32;
     for cell in [ball([15.7, 16.2, 15.9], 11.3), ball([13.0, 18.0, 16.0], 9.0)] {
         let cells = cells_of(VoxelPos::ZERO, edge, cell);
@@ -224,7 +229,7 @@ fn contours_of_leaves_are_the_mesh() {
 }
 
 #[test]
-fn of_random_cells_leaves_have_the_mesh_s_topology() {
+fn contours_of_random_cells_have_the_topology_of_the_mesh() {
     for share in [10, 50, 90] {
         let cells = cells_of(VoxelPos::ZERO, 16, noise(share, share, 16));
         let ours = contour(&octree_of(&cells), Detail::size(1));
@@ -233,11 +238,11 @@ fn of_random_cells_leaves_have_the_mesh_s_topology() {
         padded.copy_from(&cells);
         let mut mesh = crate::mesh::BlockMesh::new();
         Mesher::new().mesh(&padded, &MaterialTable::default(), &mut mesh);
-        // A face whose sides are split has more triangles there, and other vertices.
+        // A face with split sides has more triangles and vertices there.
         let plain = mesh.solid.plain_quads * 2;
         let count = ours.triangle_count();
         assert!(count >= plain, "{share}: {count}");
-        // V − E + F tells handles and parts: the same.
+        // The Euler characteristic V − E + F must match.
         let euler = |s: &Surface| s.vertex_count() as i64 - s.triangle_count() as i64 / 2;
         assert_eq!(euler(&ours), euler(&mesh.solid), "{share}");
     }
@@ -261,14 +266,14 @@ fn a_ball_keeps_its_volume_at_every_size_and_loses_triangles() {
     assert_closed(&baked);
     assert!(baked.triangle_count() < fine.triangle_count() / 3, "{}", baked.triangle_count());
     assert!((volume(&baked) / truth - 1.0).abs() < 0.005);
-    // At no error only what is flat is taken together.
+    // With an error of 0 only flat parts are simplified.
     let exact = contour(&octree, Detail::error(0.0));
     assert_closed(&exact);
     assert!(exact.triangle_count() > fine.triangle_count() * 99 / 100);
 }
 
 #[test]
-fn flat_ground_is_a_few_triangles_for_no_error() {
+fn flat_ground_is_a_few_triangles_at_error_0() {
     let slab = |at: VoxelPos| {
         let room = [at.x - 3, 60 - at.x, at.z - 3, 60 - at.z].into_iter().min().unwrap_or(0);
         ((30.3 - at.y as f32).min(room as f32).min(at.y as f32 - 5.0), 4)
@@ -282,7 +287,7 @@ fn flat_ground_is_a_few_triangles_for_no_error() {
 }
 
 #[test]
-fn joined_octrees_are_sewn() {
+fn joined_octrees_are_seamless() {
     let shape = ball([0.5, -1.0, 2.0], 13.0);
     let mut parts = Vec::new();
     for p in Region::new([-1; 3], [1; 3]).voxels() {
@@ -304,7 +309,7 @@ fn joined_octrees_are_sewn() {
 }
 
 #[test]
-fn degenerate_input_has_no_surface_or_a_closed_one() {
+fn degenerate_input_gives_no_surface_or_a_closed_one() {
     let air = octree_of(&cells_of(VoxelPos::ZERO, 8, |_| (-1.0, 2)));
     let full = octree_of(&cells_of(VoxelPos::ZERO, 8, |_| (1.0, 2)));
     let water = octree_of(&cells_of(VoxelPos::ZERO, 8, |at| (4.0 - at.y as f32, WATER)));
@@ -319,14 +324,14 @@ fn degenerate_input_has_no_surface_or_a_closed_one() {
     let surface = contour(&octree, Detail::size(1));
     assert_closed(&surface);
     assert_eq!((surface.triangle_count(), surface.loose_materials[0]), (12, 7));
-    // One cell of an octree, at the hull: nothing within can be closed.
+    // A single cell, at the hull: nothing inside can be closed.
     assert!(
         contour(&octree_of(&cells_of(VoxelPos::ZERO, 1, |_| (0.2, 2))), Detail::size(1)).is_empty()
     );
 }
 
 #[test]
-fn densities_that_are_no_numbers_are_not_solid() {
+fn nan_densities_are_not_solid() {
     let mut builder = OctreeBuilder::new();
     assert!(builder.densities([0; 3], 4, |_| (f32::NAN, 2)).is_empty());
     assert!(builder.densities([0; 3], 4, |_| (f32::INFINITY, 2)).is_empty());
@@ -344,7 +349,7 @@ fn densities_that_are_no_numbers_are_not_solid() {
 }
 
 #[test]
-fn a_density_is_contoured_where_it_is_nought() {
+fn densities_are_contoured_at_0() {
     let radius = |p: VoxelPos| {
         let d = p.to_array().map(|v| f64::from(v) - 32.3);
         (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
@@ -395,7 +400,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn octrees_are_like_their_twin(seed in 0u64..1 << 40, share in 1u64..99) {
+    fn octrees_equal_their_twin(seed in 0u64..1 << 40, share in 1u64..99) {
         let cells = cells_of(VoxelPos::ZERO, 16, noise(seed, share, 16));
         let octree = octree_of(&cells);
         let leaves = octree.leaves_at(&Detail::size(1));
@@ -411,7 +416,7 @@ proptest! {
     }
 
     #[test]
-    fn leaves_of_mixed_sizes_are_like_their_twin(seed in 0u64..1 << 40, share in 1u64..99) {
+    fn leaves_of_mixed_sizes_equal_their_twin(seed in 0u64..1 << 40, share in 1u64..99) {
         let octree = octree_of(&cells_of(VoxelPos::ZERO, 16, waves(seed, 16)));
         let cut = random_cut(&octree, seed ^ share);
         let all = [1, 2, 4].map(|size| octree.leaves_at(&Detail::size(size)));
@@ -463,13 +468,13 @@ proptest! {
             });
             prop_assert_eq!(shown, again);
             prop_assert_eq!(out.vertex_count(), walked.vertex_count());
-            // Nodes that share a corner may know it by other materials than their own.
+            // Nodes that share a corner may have different materials for it.
             prop_assert!(corners_of(&out, size == 1) == corners_of(&walked, size == 1));
         }
     }
 
     #[test]
-    fn walks_find_the_polygons_of_the_twin(seed in 0u64..1 << 40, share in 1u64..99) {
+    fn recursion_finds_the_polygons_of_the_twin(seed in 0u64..1 << 40, share in 1u64..99) {
         let octree = octree_of(&cells_of(VoxelPos::ZERO, 16, noise(seed, share, 16)));
         let cut = random_cut(&octree, seed);
         let mut cubes = naive::Cubes::new();
@@ -488,7 +493,7 @@ proptest! {
         let mut contourer = Contourer::new();
         contourer.contour_where(&octree, &mut Surface::default(), cut);
         let found = &contourer.found;
-        // Numbers may have been given to further sheets: edges and their number count.
+        // Corners may be renumbered for further sheets, so only edges and their count are compared.
         let walked: BTreeSet<_> =
             found.polygons.iter().map(|p| (usize::from(p.axis), p.at)).collect();
         prop_assert_eq!(walked.len(), found.polygons.len());

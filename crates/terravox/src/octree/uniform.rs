@@ -1,28 +1,28 @@
-//! The polygons between nodes of one size, without descending: each node looks at the three
-//! edges at its low corner, through a table of the nodes by place.
+//! Polygons between nodes of one size, without recursion: each node looks up the nodes around the
+//! three edges at its min corner in a table.
 //!
-//! In Morton order what lies lower on any axis comes first, so one pass is enough. The slow
-//! twin is the walk of [`contour`](super::contour).
+//! In Morton order, lower nodes come first on every axis, so one pass is enough. The slow twin is
+//! the recursion of [`contour`](super::contour).
 
 use crate::mesh::{CORNERS, SIDE};
 
-use super::contour::{Found, Polygon};
 use super::node::side;
-use super::{Octree, Place};
+use super::polygon::{ContourDraft, Polygon};
+use super::tree::{NodePlace, Octree};
 
-/// Most nodes along an edge for which the table is made.
+/// Most nodes along an edge for which the table is used.
 const MOST: u32 = 64;
 
-/// Finds the polygons between the nodes of a level; nothing, and says so, where a leaf is
-/// larger or the table would be.
-pub(super) fn find(octree: &Octree, level: u8, found: &mut Found) -> bool {
+/// Finds the polygons between the nodes of a level. Returns false, without any, if a leaf is larger
+/// or the table would be too large.
+pub(super) fn find(octree: &Octree, level: u8, found: &mut ContourDraft) -> bool {
     let Some(along) = octree.levels.checked_sub(level).filter(|&above| 1 << above <= MOST) else {
         return false;
     };
     if !places(octree, level, &mut found.corners, &mut found.spare) {
         return false;
     }
-    let Found { table, corners, .. } = found;
+    let ContourDraft { table, corners, .. } = found;
     table.clear();
     table.resize(1 << (3 * along), u32::MAX);
     for (number, &corner) in corners.iter().enumerate() {
@@ -33,9 +33,9 @@ pub(super) fn find(octree: &Octree, level: u8, found: &mut Found) -> bool {
     true
 }
 
-/// Numbers the nodes that have a vertex, in their order.
-fn number(octree: &Octree, level: u8, found: &mut Found) {
-    let Found { spare: numbers, corners, places, rough, polygons, .. } = found;
+/// Numbers the nodes that have a vertex.
+fn number(octree: &Octree, level: u8, found: &mut ContourDraft) {
+    let ContourDraft { spare: numbers, corners, places, rough, polygons, .. } = found;
     numbers.clear();
     numbers.resize(corners.len(), 0);
     for corner in polygons.iter().flat_map(|polygon| polygon.corners) {
@@ -45,7 +45,11 @@ fn number(octree: &Octree, level: u8, found: &mut Found) {
     for ((number, &corner), node) in numbers.iter_mut().zip(corners.iter()).zip(first..) {
         if *number == 1 {
             *number = places.len() as u32;
-            places.push(Place { node, level, min: unpacked(corner).map(|a| (a << level) as i32) });
+            places.push(NodePlace {
+                node,
+                level,
+                min: unpacked(corner).map(|a| (a << level) as i32),
+            });
             let inside = octree.nodes[node as usize].inside;
             rough.push(CORNERS[usize::from(inside)].is_special());
         }
@@ -55,7 +59,7 @@ fn number(octree: &Octree, level: u8, found: &mut Found) {
     }
 }
 
-/// A place from a byte each.
+/// Unpacks a position from a byte per axis.
 fn unpacked(corner: u32) -> [u32; 3] {
     [corner & 255, corner >> 8 & 255, corner >> 16]
 }
@@ -64,7 +68,8 @@ fn index([x, y, z]: [u32; 3], along: u8) -> usize {
     (x | z << along | y << (2 * along)) as usize
 }
 
-/// Low corners of the nodes of a level, in nodes, a byte each; no, if a leaf is larger.
+/// Lists the min corners of the nodes of a level, in nodes, a byte per axis. Returns false if a
+/// leaf is larger.
 fn places(octree: &Octree, level: u8, corners: &mut Vec<u32>, spare: &mut Vec<u32>) -> bool {
     corners.clear();
     corners.extend((!octree.is_empty()).then_some(0));
@@ -87,8 +92,8 @@ fn places(octree: &Octree, level: u8, corners: &mut Vec<u32>, spare: &mut Vec<u3
     true
 }
 
-fn polygons(octree: &Octree, level: u8, along: u8, found: &mut Found) {
-    let Found { table, corners, polygons, .. } = found;
+fn polygons(octree: &Octree, level: u8, along: u8, found: &mut ContourDraft) {
+    let ContourDraft { table, corners, polygons, .. } = found;
     let first = octree.starts[usize::from(level)];
     let steps = [1, 1 << (2 * along), 1 << along];
     let mut mixed = octree.mixed_from(first);

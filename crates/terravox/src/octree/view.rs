@@ -1,4 +1,4 @@
-//! The octrees of a grid, block by block: after edits those that they reach are built anew.
+//! The octrees of a grid by block, updated from its change log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use crate::voxel::{
     BlockPos, ChangeCursor, Changes, DenseBox, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
-use super::{Octree, OctreeBuilder};
+use super::builder::OctreeBuilder;
+use super::tree::Octree;
 
-/// A block of an octree of cells: 64³.
+/// Position of a block of 64³ cells.
 pub type OctreePos = BlockPos<6>;
 
 /// The octrees of all blocks of 64³ cells that have a surface.
@@ -23,13 +24,13 @@ pub struct Octrees {
 }
 
 impl Octrees {
-    /// The octrees of nothing: they follow a grid from the first update on.
+    /// Creates an empty view; the first update reads the whole grid.
     pub fn new() -> Octrees {
         Octrees::default()
     }
 
-    /// Follows the grid: builds the octrees anew that changes reach, and returns their
-    /// blocks, sorted. A block of which cells are not held at mip 0 has none.
+    /// Rebuilds the octrees that changes reach and returns their blocks, sorted. A block with cells
+    /// that are not held at mip 0 has none.
     pub fn update(&mut self, grid: &VoxelGrid) -> Vec<OctreePos> {
         let snapshot = grid.snapshot();
         let mut blocks = BTreeSet::new();
@@ -52,25 +53,25 @@ impl Octrees {
         blocks.into_iter().collect()
     }
 
-    /// Blocks that may have a surface: those that listed chunks reach, sorted.
+    /// Returns the blocks that may have a surface: those that listed chunks reach, sorted.
     pub fn blocks(snapshot: &Snapshot) -> Vec<OctreePos> {
         let chunks = snapshot.chunks().into_iter();
         let blocks: BTreeSet<_> = chunks.flat_map(|chunk| reached(chunk.region())).collect();
         blocks.into_iter().collect()
     }
 
-    /// The octree of a block; none if it has no surface.
+    /// Returns the octree of a block, if it has a surface.
     pub fn get(&self, block: OctreePos) -> Option<&Arc<Octree>> {
         self.octrees.get(&block)
     }
 
-    /// All octrees, by block.
+    /// Returns all octrees, by block.
     pub fn iter(&self) -> impl Iterator<Item = (OctreePos, &Arc<Octree>)> {
         self.octrees.iter().map(|(block, octree)| (*block, octree))
     }
 }
 
-/// The blocks whose octrees depend on the cells of a region.
+/// Returns the blocks whose octrees depend on the cells of a region.
 fn reached(region: Region) -> impl Iterator<Item = OctreePos> {
     let low = VoxelPos::splat(PAD);
     Region { min: region.min - low, max: region.max + VoxelPos::splat(PAD + 1) }.blocks::<6>()

@@ -4,11 +4,10 @@ use super::cache::prefetch;
 use super::plane::CollisionPlane;
 use glam::Vec3;
 
-/// Particles that are moved at once.
+/// Particles per block.
 pub(super) const LANES: usize = 8;
 
-/// One number of every particle. The last block may be partly unused; what is there is any
-/// number.
+/// One value per particle. Unused lanes of the last block hold arbitrary values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Column(pub Vec<[f32; LANES]>);
 
@@ -22,7 +21,7 @@ impl Column {
         self.0[at / LANES][at % LANES] = value;
     }
 
-    /// Adds a number as that of particle `count`, the first that there is not yet.
+    /// Appends a value to the first `count`.
     fn push(&mut self, count: usize, value: f32) {
         if count.is_multiple_of(LANES) {
             self.0.push([0.0; LANES]);
@@ -30,7 +29,7 @@ impl Column {
         self.set(count, value);
     }
 
-    /// Puts the number of the last particle in the place of another.
+    /// Replaces a value by the last one, which is removed.
     fn move_last(&mut self, last: usize, to: usize) {
         self.set(to, self.get(last));
         self.0.truncate(last.div_ceil(LANES));
@@ -41,34 +40,40 @@ fn vector([x, y, z]: &[Column; 3], at: usize) -> Vec3 {
     Vec3::new(x.get(at), y.get(at), z.get(at))
 }
 
-/// All that is known of particles. Columns that an effect does not use are absent.
+/// The state of all particles. ParticleColumns that an effect does not use are empty.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct ParticleColumns {
     pub count: usize,
-    /// World metres.
+    /// In world metres.
     pub position: [Column; 3],
-    /// Metres a second.
+    /// In metres per second.
     pub velocity: [Column; 3],
-    /// Normals and offsets, slot by slot.
+    /// By slot: normals and offsets.
     pub planes: Vec<[Column; 4]>,
-    /// When it dies, on the effect's clock.
+    /// When the particle dies, on the effect's clock.
     pub ends: Option<Column>,
-    /// When it looks for a plane again, on the effect's clock; if there are planes.
-    pub wakes: Column,
-    /// Until when its own ray said where it goes, on the effect's clock; if there are planes.
+    /// When the particle looks up a plane again, on the effect's clock. Empty without planes, as
+    /// are the columns below.
+    pub look_up_times: Column,
+    /// Until when the particle's own ray covers its path, on the effect's clock.
     pub known_until: Vec<f32>,
-    /// Bit per slot: its plane belongs to something that moves; if there are planes.
+    /// A bit per slot: whether its plane belongs to something that moves.
     pub moving: Vec<u8>,
-    /// Where its planes were found, world metres, slot by slot.
-    pub found_at: Vec<Vec<Vec3>>,
+    /// By slot: where the plane was found, in world metres.
+    pub plane_points: Vec<Vec<Vec3>>,
 }
 
-impl Columns {
-    /// None, of the kind that has so many planes and may have an end.
-    pub fn new(slots: usize, mortal: bool) -> Columns {
+impl ParticleColumns {
+    /// Creates columns for particles with this many planes, with or without a limited lifetime.
+    pub fn new(slots: usize, has_lifetime: bool) -> ParticleColumns {
         let planes = (0..slots).map(|_| Default::default()).collect();
-        let found_at = vec![Vec::new(); slots];
-        Columns { planes, found_at, ends: mortal.then(Column::default), ..Columns::default() }
+        let plane_points = vec![Vec::new(); slots];
+        ParticleColumns {
+            planes,
+            plane_points,
+            ends: has_lifetime.then(Column::default),
+            ..ParticleColumns::default()
+        }
     }
 
     pub fn position(&self, at: usize) -> Vec3 {
@@ -99,9 +104,12 @@ impl Columns {
         self.moving[at] = self.moving[at] & !(1 << slot) | u8::from(moving) << slot;
     }
 
-    /// Says that what tells the ways of some particles, `at` the first of them, will be read
-    /// soon.
-    pub fn fetch(&self, at: usize, count: usize) {
+    pub fn clear_plane(&mut self, slot: usize, at: usize) {
+        self.set_plane(slot, at, CollisionPlane::NONE, false);
+    }
+
+    /// Prefetches the paths of `count` particles from `at`.
+    pub fn prefetch_run(&self, at: usize, count: usize) {
         let last = at + count - 1;
         let columns = self.position.iter().chain(&self.velocity);
         for column in columns.chain(self.planes.iter().flatten()) {
@@ -109,17 +117,18 @@ impl Columns {
             prefetch(&column.0, last / LANES);
         }
         prefetch(&self.known_until, at);
-        for places in &self.found_at {
-            prefetch(places, at);
-            prefetch(places, last);
+        for points in &self.plane_points {
+            prefetch(points, at);
+            prefetch(points, last);
         }
     }
 
-    /// Adds a particle without planes, which ends at `end` if particles do.
+    /// Adds a particle without planes. `end` is when it dies, if lifetimes are limited.
     pub fn push(&mut self, position: Vec3, velocity: Vec3, end: f32) {
         let count = self.count;
-        for (i, (place, speed)) in self.position.iter_mut().zip(&mut self.velocity).enumerate() {
-            place.push(count, position[i]);
+        for (i, (coordinate, speed)) in self.position.iter_mut().zip(&mut self.velocity).enumerate()
+        {
+            coordinate.push(count, position[i]);
             speed.push(count, velocity[i]);
         }
         if let Some(ends) = &mut self.ends {
@@ -132,15 +141,15 @@ impl Columns {
             }
         }
         if !self.planes.is_empty() {
-            self.wakes.push(count, f32::INFINITY);
+            self.look_up_times.push(count, f32::INFINITY);
             self.known_until.push(f32::NEG_INFINITY);
             self.moving.push(0);
-            self.found_at.iter_mut().for_each(|places| places.push(Vec3::ZERO));
+            self.plane_points.iter_mut().for_each(|points| points.push(Vec3::ZERO));
         }
         self.count += 1;
     }
 
-    /// Removes a particle; the last one takes its place.
+    /// Removes a particle; the last one takes its index.
     pub fn remove(&mut self, at: usize) {
         self.count -= 1;
         let last = self.count;
@@ -148,18 +157,18 @@ impl Columns {
         let planes = self.planes.iter_mut().flatten();
         columns.chain(planes).for_each(|column| column.move_last(last, at));
         if !self.planes.is_empty() {
-            self.wakes.move_last(last, at);
+            self.look_up_times.move_last(last, at);
             self.known_until.swap_remove(at);
             self.moving.swap_remove(at);
-            for places in &mut self.found_at {
-                places.swap_remove(at);
+            for points in &mut self.plane_points {
+                points.swap_remove(at);
             }
         }
     }
 
-    /// Turns the clock back by so many seconds.
+    /// Sets the clock back by `seconds`.
     pub fn rewind(&mut self, seconds: f32) {
-        let columns = self.ends.iter_mut().chain([&mut self.wakes]);
+        let columns = self.ends.iter_mut().chain([&mut self.look_up_times]);
         for value in columns.flat_map(|column| column.0.as_flattened_mut()) {
             *value -= seconds;
         }

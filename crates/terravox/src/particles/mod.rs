@@ -1,39 +1,45 @@
-//! Particles that bounce: sparks, debris, rain, shell casings, in any number.
+//! Bouncing particles: sparks, debris, rain, shell casings, in any number.
 //!
-//! Every particle carries its own model of the world: a plane or, for the few that must lie
-//! in a corner, up to three. The test is then one dot product and a compare a particle. The
-//! planes come from few rays, a budget a frame, and from one [`PlaneCache`] a world through
-//! which particles share what rays found. Terrain is known only as the closure that answers
-//! a ray.
+//! Every particle has its own model of the world: one collision plane or, if it must be able to
+//! rest in a corner, up to three. The collision test is then one dot product and one comparison per
+//! particle. A few rays per frame find the planes, and one [`PlaneCache`] per world shares them
+//! between particles. The terrain is only known through the closure that casts a ray.
 //!
-//! Space is world metres, Y up; time is seconds. The same seed and the same calls give the
-//! same bits, with vector instructions and without.
+//! Positions are in world metres, Y up; times in seconds. The same seed and the same calls give the
+//! same bits, with SIMD and without.
 //!
-//! Source: Frykholm, "Hack Day Report" (2012), where the planes, the budget and the cache
-//! are from.
+//! Entry: [`Effect::update`]. It spends the rays of the frame (`ray_budget` picks particles, `cast`
+//! traces their paths), looks up planes for new particles (`look_up`), moves all particles
+//! (`step`), and looks up planes again for those that are due. With at least one ray per particle,
+//! `trace` follows each particle exactly.
+//!
+//! Source: Frykholm, "Hack Day Report" (2012): planes, ray budget and cache.
 
 mod cache;
+mod cast;
 mod columns;
 mod effect;
-mod emit;
-mod find;
+mod emitter;
+mod look_up;
 #[cfg(test)]
 mod naive;
-mod need;
-mod own;
+mod options;
 mod plane;
 mod presets;
 mod random;
+mod ray_budget;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 mod step;
+mod trace;
 
 pub use cache::{CachedPlane, PlaneCache, PlaneCacheOptions};
-pub use effect::{Effect, EffectOptions, EffectStats, PlaneSource};
-pub use emit::{Emitter, Spread};
+pub use effect::Effect;
+pub use emitter::{Emitter, Spread};
+pub use options::{EffectOptions, EffectStats, PlaneSource};
 pub use plane::{CollisionPlane, ParticleHit, ParticleRay};
 
-/// Particles farther from the origin than this, summed over the axes, die, metres.
+/// Particles farther from the origin than this, summed over the axes, die. In metres.
 pub const FAR_M: f32 = 1e9;
 
 #[cfg(test)]

@@ -1,47 +1,47 @@
-//! Slow twins: one particle moved at a time, and a cache that is a map and a list.
+//! Slow twins: particles moved one at a time, and a cache made of a map and a list.
 
 use super::FAR_M;
-use super::cache::{CachedPlane, Key};
-use super::columns::Columns;
+use super::cache::{CacheKey, CachedPlane};
+use super::columns::ParticleColumns;
 use super::plane::CollisionPlane;
-use super::step::Step;
+use super::step::StepParams;
 use glam::Vec3;
 use std::collections::{HashMap, VecDeque};
 
-/// One particle with all that belongs to it.
+/// A particle.
 #[derive(Clone, Debug)]
-pub(super) struct Particle {
+pub(super) struct NaiveParticle {
     pub position: Vec3,
     pub velocity: Vec3,
     pub planes: Vec<CollisionPlane>,
     pub end: Option<f32>,
-    pub wake: Option<f32>,
+    pub look_up_time: Option<f32>,
 }
 
-/// What became of it.
+/// What happened to a particle in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Became {
+pub(super) struct StepResult {
     pub bounced: bool,
     pub awake: bool,
     pub dead: bool,
 }
 
-/// A particle of columns.
-pub(super) fn particle(columns: &Columns, at: usize) -> Particle {
+/// Copies a particle from columns.
+pub(super) fn particle(columns: &ParticleColumns, at: usize) -> NaiveParticle {
     let slots = columns.planes.len();
-    Particle {
+    NaiveParticle {
         position: columns.position(at),
         velocity: columns.velocity(at),
         planes: (0..slots).map(|slot| columns.plane(slot, at)).collect(),
         end: columns.ends.as_ref().map(|ends| ends.get(at)),
-        wake: (slots > 0).then(|| columns.wakes.get(at)),
+        look_up_time: (slots > 0).then(|| columns.look_up_times.get(at)),
     }
 }
 
 /// Moves one particle.
-pub(super) fn step(particle: &mut Particle, step: &Step) -> Became {
-    let mut became = Became::default();
-    particle.velocity = (particle.velocity + Vec3::from(step.pull)) * step.keep;
+pub(super) fn step(particle: &mut NaiveParticle, step: &StepParams) -> StepResult {
+    let mut result = StepResult::default();
+    particle.velocity = (particle.velocity + Vec3::from(step.gravity_speed)) * step.speed_kept;
     particle.position += particle.velocity * step.seconds;
     let planes = match step.fixed {
         Some(plane) => vec![plane],
@@ -49,18 +49,18 @@ pub(super) fn step(particle: &mut Particle, step: &Step) -> Became {
     };
     for _ in 0..planes.len() {
         for plane in &planes {
-            became.bounced |= respond(particle, plane, step);
+            result.bounced |= respond(particle, plane, step);
         }
     }
     let Vec3 { x, y, z } = particle.position;
     let near = x.abs() + y.abs() + z.abs() < FAR_M;
-    became.dead = !near || y < step.kill_below || particle.end.is_some_and(|t| t < step.clock);
-    became.awake = particle.wake.is_some_and(|t| t < step.clock);
-    became
+    result.dead = !near || y < step.kill_below || particle.end.is_some_and(|t| t < step.clock);
+    result.awake = particle.look_up_time.is_some_and(|t| t < step.clock);
+    result
 }
 
-/// Takes a particle out of a plane; returns whether it bounced.
-fn respond(particle: &mut Particle, plane: &CollisionPlane, step: &Step) -> bool {
+/// Moves a particle out of a plane. Returns whether it bounced.
+fn respond(particle: &mut NaiveParticle, plane: &CollisionPlane, step: &StepParams) -> bool {
     let normal = Vec3::from(plane.normal);
     let distance = plane.distance_m(particle.position);
     if distance.is_nan() || distance >= 0.0 {
@@ -82,17 +82,17 @@ fn respond(particle: &mut Particle, plane: &CollisionPlane, step: &Step) -> bool
     lively
 }
 
-/// A cache in the plainest form.
-pub(super) struct Cache {
+/// The slow twin of the cache.
+pub(super) struct NaiveCache {
     pub capacity: usize,
-    pub planes: HashMap<Key, CachedPlane>,
-    /// In the order in which they were made; none for those that were forgotten.
-    pub order: VecDeque<Option<Key>>,
+    pub planes: HashMap<CacheKey, CachedPlane>,
+    /// Keys by age, the oldest first; `None` for invalidated entries.
+    pub order: VecDeque<Option<CacheKey>>,
 }
 
-impl Cache {
-    pub fn put(&mut self, key: Key, found: CachedPlane) {
-        if self.capacity == 0 || self.planes.insert(key, found).is_some() {
+impl NaiveCache {
+    pub fn put(&mut self, key: CacheKey, cached: CachedPlane) {
+        if self.capacity == 0 || self.planes.insert(key, cached).is_some() {
             return;
         }
         if self.order.len() == self.capacity
@@ -103,8 +103,8 @@ impl Cache {
         self.order.push_back(Some(key));
     }
 
-    pub fn forget(&mut self, gone: impl Fn(&Key, &CachedPlane) -> bool) {
-        self.planes.retain(|key, found| !gone(key, found));
+    pub fn invalidate(&mut self, is_stale: impl Fn(&CacheKey, &CachedPlane) -> bool) {
+        self.planes.retain(|key, cached| !is_stale(key, cached));
         for made in &mut self.order {
             *made = made.filter(|key| self.planes.contains_key(key));
         }

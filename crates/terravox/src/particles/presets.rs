@@ -1,10 +1,10 @@
-//! Effects and emitters that games have.
+//! Presets of common effects and emitters.
 
-use super::effect::{EffectOptions, PlaneSource};
-use super::emit::{Emitter, Spread};
+use super::emitter::{Emitter, Spread};
+use super::options::{EffectOptions, PlaneSource};
 
 impl EffectOptions {
-    /// Sparks: many, fast, short-lived; how exactly they bounce matters little.
+    /// Sparks: many, fast and short-lived; the accuracy of bounces matters little.
     pub fn sparks() -> EffectOptions {
         EffectOptions {
             drag: 0.4,
@@ -15,8 +15,7 @@ impl EffectOptions {
         }
     }
 
-    /// Debris of an explosion or a dig: comes to rest, in hollows most of all, and lies for a
-    /// while.
+    /// Debris of an explosion or a dig: comes to rest, mostly in hollows, and stays for a while.
     pub fn debris() -> EffectOptions {
         EffectOptions {
             drag: 0.05,
@@ -28,7 +27,7 @@ impl EffectOptions {
         }
     }
 
-    /// Rain: falls at 9 m/s at the end, hardly bounces, gone soon after.
+    /// Rain: terminal speed 9 m/s, barely bounces.
     pub fn rain() -> EffectOptions {
         EffectOptions {
             drag: 1.09,
@@ -40,7 +39,7 @@ impl EffectOptions {
         }
     }
 
-    /// Shell casings: few, looked at closely; they keep three planes, to lie in corners.
+    /// Shell casings: few and seen close up, with three planes each so that they rest in corners.
     pub fn shell_casings() -> EffectOptions {
         EffectOptions {
             restitution: 0.4,
@@ -53,37 +52,37 @@ impl EffectOptions {
 }
 
 impl Emitter {
-    /// Sparks off a surface, world metres, out of which `normal` points.
+    /// Sparks off a surface at `point_m`, in world metres, along its `normal`.
     pub fn sparks(point_m: impl Into<[f32; 3]>, normal: impl Into<[f32; 3]>) -> Emitter {
         let spread = Spread::Cone { direction: normal.into(), radius_at_1_m: 0.9 };
-        Emitter { spread, speed: [3.0, 8.0], ..Emitter::off(point_m.into(), spread) }
+        Emitter { spread, speed: [3.0, 8.0], ..Emitter::spreading(point_m.into(), spread) }
     }
 
-    /// Debris off a surface, from within `radius_m` of a point.
+    /// Debris off a surface, from within `radius_m` of `point_m`, in world metres.
     pub fn debris(
         point_m: impl Into<[f32; 3]>,
         normal: impl Into<[f32; 3]>,
         radius_m: f32,
     ) -> Emitter {
         let spread = Spread::Hemisphere { normal: normal.into() };
-        Emitter { radius_m, speed: [1.0, 5.0], ..Emitter::off(point_m.into(), spread) }
+        Emitter { radius_m, speed: [1.0, 5.0], ..Emitter::spreading(point_m.into(), spread) }
     }
 
-    /// Rain from a ball around a point in the sky.
+    /// Rain from a ball around a point in the sky, in world metres.
     pub fn rain(centre_m: impl Into<[f32; 3]>, radius_m: f32) -> Emitter {
         let spread = Spread::Cone { direction: [0.0, -1.0, 0.0], radius_at_1_m: 0.05 };
         let centre = centre_m.into();
-        Emitter { radius_m, speed: [8.0, 9.0], ..Emitter::off(centre, spread) }
+        Emitter { radius_m, speed: [8.0, 9.0], ..Emitter::spreading(centre, spread) }
     }
 
-    /// A casing thrown out sideways, and a little up.
+    /// A casing ejected sideways and a little upwards.
     pub fn shell_casings(port_m: impl Into<[f32; 3]>, sideways: impl Into<[f32; 3]>) -> Emitter {
         let spread = Spread::Cone { direction: sideways.into(), radius_at_1_m: 0.2 };
         let velocity = [0.0, 1.5, 0.0];
-        Emitter { speed: [1.5, 2.5], velocity, ..Emitter::off(port_m.into(), spread) }
+        Emitter { speed: [1.5, 2.5], velocity, ..Emitter::spreading(port_m.into(), spread) }
     }
 
-    fn off(position_m: [f32; 3], spread: Spread) -> Emitter {
+    fn spreading(position_m: [f32; 3], spread: Spread) -> Emitter {
         Emitter { spread, ..Emitter::at(position_m) }
     }
 }

@@ -5,12 +5,12 @@
 
 use glam::Vec3;
 
-/// A seeded stream of numbers.
+/// A seeded generator.
 #[derive(Clone, Debug)]
 pub(super) struct Random(pub u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,17 +19,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in 0..1.
+    /// Returns a number in 0..1.
     pub fn unit(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1u32 << 24) as f32
     }
 
-    /// A number between two.
+    /// Returns a number between the two.
     pub fn between(&mut self, ends: [f32; 2]) -> f32 {
         ends[0] + (ends[1] - ends[0]) * self.unit()
     }
 
-    /// A point of the unit ball, every one equally likely, but not next to its centre.
+    /// Returns a uniformly distributed point of the unit ball, excluding its centre.
     pub fn in_ball(&mut self) -> Vec3 {
         loop {
             let point = Vec3::from([0; 3].map(|_| 2.0 * self.unit() - 1.0));
@@ -39,7 +39,7 @@ impl Random {
         }
     }
 
-    /// A point of the unit disc, every one equally likely.
+    /// Returns a uniformly distributed point of the unit disc.
     pub fn in_disc(&mut self) -> [f32; 2] {
         loop {
             let [x, y] = [0; 2].map(|_| 2.0 * self.unit() - 1.0);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_lie_in_ball_and_disc_on_all_sides() {
+    fn points_are_inside_ball_and_disc_and_centred() {
         let mut random = Random(4);
         let mut sum = Vec3::ZERO;
         for _ in 0..4000 {

@@ -1,8 +1,8 @@
-//! Against the slow twins, and the rules one by one.
+//! Comparison with the slow twins, and each rule by itself.
 
-use super::cache::Key;
+use super::cache::CacheKey;
 use super::columns::LANES;
-use super::step::{Event, Step, step};
+use super::step::{BlockEvent, StepParams, step};
 use super::*;
 use crate::math::lanes::InstructionSet;
 use glam::Vec3;
@@ -16,15 +16,16 @@ fn no_rays(_: &ParticleRay) -> Option<ParticleHit> {
     None
 }
 
-/// The world of ground inside of some planes: those points that lie inside of any.
+/// Returns the rays of a world whose ground is the union of the insides of some planes.
 fn inside_any(planes: &[CollisionPlane]) -> impl Fn(&ParticleRay) -> Option<ParticleHit> + '_ {
     move |ray| {
         let (origin, direction) = (Vec3::from(ray.origin_m), Vec3::from(ray.direction));
         let on_boundary = |plane: &CollisionPlane| {
             let t = -plane.distance_m(origin) / Vec3::from(plane.normal).dot(direction);
             let point = origin + t * direction;
-            let bare = planes.iter().all(|other| other == plane || other.distance_m(point) >= 0.0);
-            ((0.0..=ray.length_m).contains(&t) && bare).then_some((t, point, plane.normal))
+            let is_exposed =
+                planes.iter().all(|other| other == plane || other.distance_m(point) >= 0.0);
+            ((0.0..=ray.length_m).contains(&t) && is_exposed).then_some((t, point, plane.normal))
         };
         let first = planes.iter().filter_map(on_boundary).min_by(|a, b| a.0.total_cmp(&b.0));
         first.map(|(_, point, normal)| ParticleHit {
@@ -50,25 +51,25 @@ prop_compose! {
 prop_compose! {
     fn any_step()(
         seconds in prop_oneof![Just(STEP), 0.001f32..0.5],
-        pull in prop_oneof![Just([0.0, -0.1635, 0.0]), Just([0.0; 3])],
-        keep in prop_oneof![Just(1.0f32), 0.5f32..1.0],
+        gravity_speed in prop_oneof![Just([0.0, -0.1635, 0.0]), Just([0.0; 3])],
+        speed_kept in prop_oneof![Just(1.0f32), 0.5f32..1.0],
         restitution in 0.0f32..=1.0,
         friction in prop_oneof![Just(0.0f32), 0.0f32..2.0],
         rest_speed in prop_oneof![Just(0.0f32), 0.0f32..1.0],
         kill_below in prop_oneof![Just(f32::NEG_INFINITY), -3.0f32..0.0],
         fixed in proptest::option::of(any_plane()),
-    ) -> Step {
+    ) -> StepParams {
         let clock = 1.0;
-        Step { seconds, pull, keep, restitution, friction, rest_speed, kill_below, clock, fixed }
+        StepParams { seconds, gravity_speed, speed_kept, restitution, friction, rest_speed, kill_below, clock, fixed }
     }
 }
 
-/// Columns of particles, each with planes, an end and a wake of its own.
+/// Returns columns of particles, each with its own planes, death and look-up time.
 fn columns_of(
     slots: usize,
     particles: &[([f32; 3], [f32; 3], CollisionPlane, f32)],
-) -> columns::Columns {
-    let mut columns = columns::Columns::new(slots, true);
+) -> columns::ParticleColumns {
+    let mut columns = columns::ParticleColumns::new(slots, true);
     for (at, (position, velocity, plane, time)) in particles.iter().enumerate() {
         columns.push(Vec3::from(*position), Vec3::from(*velocity), *time);
         for slot in 0..slots {
@@ -77,7 +78,7 @@ fn columns_of(
             columns.set_plane(slot, at, turned, false);
         }
         if slots > 0 {
-            columns.wakes.set(at, 2.0 - time);
+            columns.look_up_times.set(at, 2.0 - time);
         }
     }
     columns
@@ -97,37 +98,37 @@ proptest! {
                 0.0f32..2.0,
             ), 1..40),
     ) {
-        let same = if slots > 0 { Step { fixed: None, ..same } } else { same };
+        let same = if slots > 0 { StepParams { fixed: None, ..same } } else { same };
         let before = columns_of(slots, &particles);
         for instructions in [InstructionSet::Scalar, InstructionSet::widest()] {
             let (mut after, mut events) = (before.clone(), Vec::new());
             step(&mut after, &same, 0..particles.len().div_ceil(LANES), instructions, &mut events);
             for at in 0..particles.len() {
                 let mut naive = naive::particle(&before, at);
-                let became = naive::step(&mut naive, &same);
+                let result = naive::step(&mut naive, &same);
                 let same_bits = |a: Vec3, b: Vec3| (0..3).all(|i| {
-                    // That a zero has no sign is all that may differ.
+                    // Only the sign of zero may differ.
                     a[i] == b[i] || a[i].to_bits() == b[i].to_bits() || a[i].is_nan() && b[i].is_nan()
                 });
                 prop_assert!(same_bits(naive.position, after.position(at)), "{instructions:?} {naive:?}");
                 prop_assert!(same_bits(naive.velocity, after.velocity(at)), "{instructions:?} {naive:?}");
                 let event = events.iter().find(|event| event.block == at / LANES);
-                let bit = |of: fn(&Event) -> u8| event.is_some_and(|e| of(e) >> (at % LANES) & 1 == 1);
-                let found = naive::Became {
+                let bit = |of: fn(&BlockEvent) -> u8| event.is_some_and(|e| of(e) >> (at % LANES) & 1 == 1);
+                let found = naive::StepResult {
                     bounced: bit(|e| e.bounced),
                     awake: bit(|e| e.awake),
                     dead: bit(|e| e.dead),
                 };
-                prop_assert_eq!(found, became);
+                prop_assert_eq!(found, result);
             }
             let unused = events.last().filter(|e| e.block == particles.len() / LANES);
             let bits = unused.map_or(0, |e| e.bounced | e.awake | e.dead);
-            prop_assert_eq!(u32::from(bits) >> (particles.len() % LANES), 0, "lanes without one");
+            prop_assert_eq!(u32::from(bits) >> (particles.len() % LANES), 0, "events of unused lanes");
         }
     }
 
     #[test]
-    fn vector_and_scalar_effects_are_the_same_bits(
+    fn simd_and_portable_effects_are_bit_identical(
         seed in any::<u64>(), per_update in 0.0f32..20.0, planes in 1u8..=3, count in 1usize..60,
     ) {
         let ground = [CollisionPlane::through([0.0; 3], UP),
@@ -154,21 +155,21 @@ proptest! {
     }
 
     #[test]
-    fn the_cache_equals_a_map_with_a_list(
+    fn the_cache_equals_its_slow_twin(
         capacity in 0usize..12,
         writes in proptest::collection::vec(([-3i32..3, -2i32..2, -3i32..3], 0u8..6, any_plane(), 0u8..8), 1..80),
     ) {
         let bytes = capacity * 80;
         let mut cache = PlaneCache::new(PlaneCacheOptions { max_bytes: bytes, ..Default::default() });
         prop_assert_eq!(cache.capacity(), capacity);
-        let mut naive = naive::Cache { capacity, planes: HashMap::new(), order: Default::default() };
+        let mut naive = naive::NaiveCache { capacity, planes: HashMap::new(), order: Default::default() };
         for (cell, direction, plane, what) in writes {
-            let key = Key { cell, direction, level: 0 };
+            let key = CacheKey { cell, direction, level: 0 };
             let point_m = [cell[0] as f32 + 3.0, 0.5, cell[2] as f32];
             if what == 0 {
                 let (min, max) = ([-1.0, -1.0, -1.0], [0.25, 0.25, 0.25]);
-                cache.forget(min, max);
-                naive.forget(|key, found| (0..3).all(|i| {
+                cache.invalidate(min, max);
+                naive.invalidate(|key, found| (0..3).all(|i| {
                     let size = [0.5, 2.0, 0.5][i];
                     let cell = key.cell[i] as f32 * size;
                     found.point_m[i].min(cell) <= max[i] && found.point_m[i].max(cell + size) >= min[i]
@@ -188,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn cells_floor_on_both_sides_of_the_origin() {
+fn cells_are_floored_on_both_sides_of_the_origin() {
     let cache = PlaneCache::default();
     let cell = |p: [f32; 3]| cache.key(p.into(), Some(3), 0).unwrap().cell;
     assert_eq!(cell([0.1, 0.1, 0.6]), [0, 0, 1]);
@@ -205,7 +206,7 @@ fn cells_floor_on_both_sides_of_the_origin() {
 }
 
 #[test]
-fn rays_are_spent_as_the_budget_says_and_on_all_alike() {
+fn rays_respect_the_budget_and_are_distributed_evenly() {
     let options = EffectOptions { gravity: [0.0; 3], planes: rays(0.25, 1), ..Default::default() };
     let mut effect = Effect::new(options);
     for at in 0..10 {
@@ -226,7 +227,7 @@ fn rays_are_spent_as_the_budget_says_and_on_all_alike() {
 }
 
 #[test]
-fn one_ray_serves_what_flies_the_same_way() {
+fn one_ray_serves_particles_on_the_same_path() {
     let floor = [CollisionPlane::through([0.0; 3], UP)];
     let mut cache = PlaneCache::default();
     let fall = |effect: &mut Effect, cache: &mut PlaneCache, per_update: f32| {
@@ -258,14 +259,14 @@ fn one_ray_serves_what_flies_the_same_way() {
     let mut later = drop(0.0);
     fall(&mut later, &mut cache, 0.0);
     assert_eq!(low(&later), 0, "what the first found, the others use");
-    cache.forget([-1.0; 3], [1.0; 3]);
+    cache.invalidate([-1.0; 3], [1.0; 3]);
     let mut too_late = drop(0.0);
     fall(&mut too_late, &mut cache, 0.0);
     assert_eq!(low(&too_late), 40, "an edit takes it away");
 }
 
 #[test]
-fn casings_rest_in_a_v_and_in_a_corner() {
+fn casings_rest_in_a_groove_and_in_a_corner() {
     let v = [Vec3::new(0.7, 0.6, 0.0), Vec3::new(-0.5, 0.9, 0.1)];
     let corner = [Vec3::new(0.7, 0.6, 0.3), Vec3::new(-0.5, 0.9, 0.2), Vec3::new(0.1, 0.6, -0.9)];
     for normals in [&v[..], &corner] {
@@ -310,7 +311,7 @@ fn particles_die_of_age_depth_and_distance() {
 }
 
 #[test]
-fn the_clock_turns_back_without_anyone_noticing() {
+fn setting_the_clock_back_changes_nothing() {
     let options = EffectOptions {
         lifetime_s: Some([1500.0; 2]),
         gravity: [0.0; 3],
@@ -328,7 +329,7 @@ fn the_clock_turns_back_without_anyone_noticing() {
 }
 
 #[test]
-fn a_fixed_plane_and_none_take_no_memory_and_no_rays() {
+fn fixed_planes_and_no_planes_use_no_memory_and_no_rays() {
     for planes in [PlaneSource::None, PlaneSource::Fixed(CollisionPlane::through([0.0; 3], UP))] {
         let mut effect = Effect::new(EffectOptions { planes, ..Default::default() });
         effect.burst(&Emitter::at([0.0, 1.0, 0.0]), 30);
@@ -336,14 +337,14 @@ fn a_fixed_plane_and_none_take_no_memory_and_no_rays() {
             effect.update(STEP, &mut PlaneCache::default(), |_| panic!("no ray is cast"));
         }
         assert!(effect.columns.planes.is_empty() && effect.columns.ends.is_none());
-        assert!(effect.columns.wakes.0.is_empty() && effect.columns.moving.is_empty());
+        assert!(effect.columns.look_up_times.0.is_empty() && effect.columns.moving.is_empty());
         let low = effect.positions()[1].iter().filter(|y| **y < -1e-4).count();
         assert_eq!(low, if planes == PlaneSource::None { 30 } else { 0 });
     }
 }
 
 #[test]
-fn what_is_no_number_emits_nothing_and_is_counted() {
+fn invalid_input_emits_nothing_and_is_counted() {
     let mut effect = Effect::new(EffectOptions { max_particles: 100, ..Default::default() });
     let good = Emitter::at([0.0; 3]);
     let nowhere = Spread::Cone { direction: [0.0; 3], radius_at_1_m: 1.0 };
@@ -368,7 +369,7 @@ fn what_is_no_number_emits_nothing_and_is_counted() {
 }
 
 #[test]
-fn answers_that_are_no_numbers_are_none() {
+fn non_finite_hits_are_ignored() {
     let mut effect = Effect::new(EffectOptions { planes: rays(10.0, 1), ..Default::default() });
     effect.burst(&Emitter::at([0.0; 3]), 10);
     let mut cache = PlaneCache::default();
@@ -383,7 +384,7 @@ fn answers_that_are_no_numbers_are_none() {
 }
 
 #[test]
-fn a_stream_saves_up_fractions() {
+fn fractions_of_a_stream_accumulate() {
     let mut effect = Effect::new(EffectOptions::rain());
     let rain = Emitter::rain([0.0, 10.0, 0.0], 4.0);
     (0..90).for_each(|_| effect.stream(&rain, 100.0, 1.0 / 300.0));
@@ -392,7 +393,7 @@ fn a_stream_saves_up_fractions() {
 }
 
 #[test]
-fn cones_and_hemispheres_keep_to_their_directions() {
+fn cones_and_hemispheres_limit_directions() {
     let mut effect = Effect::new(EffectOptions { planes: PlaneSource::None, ..Default::default() });
     let direction = [3.0, 4.0, 0.0];
     effect.burst(&Emitter::sparks([0.0; 3], direction), 500);
@@ -412,13 +413,13 @@ fn cones_and_hemispheres_keep_to_their_directions() {
 }
 
 #[test]
-#[should_panic(expected = "4 planes a particle")]
-fn more_planes_than_there_are_is_the_callers_bug() {
+#[should_panic(expected = "planes is 4; it must be 1 to 3")]
+fn more_than_three_planes_panic() {
     Effect::new(EffectOptions { planes: rays(1.0, 4), ..Default::default() });
 }
 
 #[test]
-fn a_cell_keeps_what_was_found_nearest() {
+fn a_cell_keeps_the_nearest_hit() {
     let mut cache = PlaneCache::default();
     let found = |x: f32| CachedPlane {
         plane: CollisionPlane::through([x, 0.0, 0.25], [0.0, 1.0, 0.0]),
@@ -431,7 +432,7 @@ fn a_cell_keeps_what_was_found_nearest() {
     }
 }
 
-/// A floor at height 0.
+/// Rays of a floor at height 0.
 fn level(ray: &ParticleRay) -> Option<ParticleHit> {
     let distance = -ray.origin_m[1] / ray.direction[1];
     let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
@@ -440,8 +441,8 @@ fn level(ray: &ParticleRay) -> Option<ParticleHit> {
 }
 
 #[test]
-fn rays_go_to_who_needs_them() {
-    // Half of them lie on a floor that they know; the others fall, unknowing.
+fn rays_go_to_particles_without_planes() {
+    // Half of them rest on a known floor; the others fall without a plane.
     let options = EffectOptions {
         planes: PlaneSource::Rays { per_update: 100.0, planes: 1 },
         ..EffectOptions::default()
@@ -460,7 +461,7 @@ fn rays_go_to_who_needs_them() {
     assert!(rays <= 110 && told >= 35, "{told} told by {rays} rays");
 }
 
-/// Metres that a point lies outside a floor at height 0 with balls on it.
+/// Returns the distance of a point from a floor at height 0 with balls on it.
 fn off_balls(point: Vec3) -> f32 {
     BALLS.iter().map(|(at, r)| (point - *at).length() - r).fold(point.y, f32::min)
 }
@@ -473,7 +474,7 @@ const BALLS: [(Vec3, f32); 5] = [
     (Vec3::new(0.3, -0.5, -1.6), 1.3),
 ];
 
-/// The floor and the balls: crests everywhere, and creases between them.
+/// Rays of the floor and the balls: crests, and creases between them.
 fn balls(ray: &ParticleRay) -> Option<ParticleHit> {
     let (origin, direction) = (Vec3::from(ray.origin_m), Vec3::from(ray.direction));
     let mut crossings = vec![(-origin.y / direction.y, Vec3::Y)];
@@ -493,7 +494,7 @@ fn balls(ray: &ParticleRay) -> Option<ParticleHit> {
 }
 
 #[test]
-fn who_has_rays_enough_passes_nothing() {
+fn traced_particles_never_pass_through_the_ground() {
     for (planes, seed) in (1..=3).flat_map(|planes| (0..60).map(move |seed| (planes, seed))) {
         let options =
             EffectOptions { seed, planes: rays(2.0, planes), ..EffectOptions::shell_casings() };
@@ -513,7 +514,7 @@ fn who_has_rays_enough_passes_nothing() {
 }
 
 #[test]
-fn looking_in_runs_is_looking_one_by_one() {
+fn batched_look_ups_equal_single_ones() {
     for planes in 1..=3 {
         let options = EffectOptions { planes: rays(40.0, planes), ..Default::default() };
         let mut effect = Effect::new(options);
@@ -528,8 +529,9 @@ fn looking_in_runs_is_looking_one_by_one() {
         (0..200).for_each(|particle| single.look_up(particle, &cache));
         let all = |effect: &Effect| {
             let planes = |at| effect.planes(at).collect::<Vec<_>>();
-            let wakes = (0..200).map(|at| effect.columns.wakes.get(at)).collect::<Vec<_>>();
-            ((0..200).map(planes).collect::<Vec<_>>(), wakes)
+            let look_up_times =
+                (0..200).map(|at| effect.columns.look_up_times.get(at)).collect::<Vec<_>>();
+            ((0..200).map(planes).collect::<Vec<_>>(), look_up_times)
         };
         assert_eq!(all(&effect), all(&single));
         assert!((100..200).any(|at| effect.planes(at).next().is_some()));
@@ -537,7 +539,7 @@ fn looking_in_runs_is_looking_one_by_one() {
 }
 
 #[test]
-fn the_cache_says_where_it_may_know_something() {
+fn may_know_is_true_wherever_there_is_an_entry() {
     let places = (0..200).map(|at| Vec3::new(7.3 * at as f32, 1.0, -3.1 * at as f32));
     let down = [0.3, -1.0, 0.0];
     for (capacity, told) in [(10_000, 200..201), (100, 50..201)] {
@@ -548,12 +550,12 @@ fn the_cache_says_where_it_may_know_something() {
         for (at, place) in places.clone().enumerate() {
             let plane = CollisionPlane::through(place, UP);
             cache.insert(place, down, CachedPlane { plane, point_m: place.into() });
-            let known = |place: &Vec3| cache.look_up_coarsely(*place, down).is_some();
+            let known = |place: &Vec3| cache.look_up_coarse(*place, down).is_some();
             assert!(places.clone().filter(known).all(|place| cache.may_know(place)));
             assert!(at != 20 || capacity < 200 || count(&cache) < 50, "{}", count(&cache));
         }
         assert!(told.contains(&count(&cache)), "{} of {capacity}", count(&cache));
-        cache.forget([-1e6; 3], [1e6; 3]);
+        cache.invalidate([-1e6; 3], [1e6; 3]);
         assert!(cache.is_empty() && count(&cache) == 0);
     }
 }

@@ -3,8 +3,8 @@
 use super::verify::Verifier;
 use crate::mesh::Surface;
 
-/// Returns the surface of `triangles` between vertices of `surface`, all loose. Each triangle has the material of the
-/// nearest triangle of `surface`.
+/// Returns the surface of `triangles` between vertices of `surface`, all loose. Each triangle has
+/// the material of the nearest triangle of `surface`.
 pub(super) fn simplified_surface(
     surface: &Surface,
     triangles: &[[u32; 3]],

@@ -36,10 +36,10 @@ impl CoverageTest {
         self.walk = 0;
     }
 
-    /// Whether the surface (`all` triangles of `mesh`) covers `triangle`, nowhere farther away
-    /// than `error`. False does not mean that they are far apart. `corner` is the vertex at a corner of
-    /// `triangle`. Calls `within` for each triangle of the surface that lies within the
-    /// triangle's edges and is that near.
+    /// Whether the surface (`all` triangles of `mesh`) covers `triangle`, nowhere farther away than
+    /// `error`. False does not mean that they are far apart. `corner` is the vertex at a corner of
+    /// `triangle`. Calls `within` for each triangle of the surface that lies within the triangle's
+    /// edges and is that near.
     pub fn covers(
         &mut self,
         all: &[PreparedTriangle],

@@ -36,7 +36,7 @@ mod verify;
 pub use join::join_blocks;
 
 use crate::mesh::{BlockMesh, Surface};
-use collapse::{Collapse, Limits};
+use collapse::{Collapse, CollapseLimits};
 use coplanar::CoplanarMerger;
 use verify::{Failures, Verifier};
 
@@ -89,10 +89,10 @@ impl Simplifier {
     /// surface is more than `options.error` from the other; for surfaces with [morph
     /// targets](Surface::targets), both at the start and at the end of the morph.
     ///
-    /// The vertices are a subset of the input's, in the same order and with unchanged
-    /// attributes. All triangles are loose. Border vertices and edges (edges of a single triangle) are
-    /// kept, and so are vertices that share a position. Closed surfaces stay closed, manifold
-    /// ones manifold.
+    /// The vertices are a subset of the input's, in the same order and with unchanged attributes.
+    /// All triangles are loose. Border vertices and edges (edges of a single triangle) are kept,
+    /// and so are vertices that share a position. Closed surfaces stay closed, manifold ones
+    /// manifold.
     ///
     /// # Panics
     /// If the error is not finite and above 0, or a vertex position is not finite.
@@ -122,7 +122,7 @@ impl Simplifier {
         collapse.read(surface, error, options.free_border);
         verifier.read(surface, error);
         for round in 0..MAX_ROUNDS {
-            collapse.run(Limits { error, block_size }, &verifier.input_grids, triangles);
+            collapse.run(CollapseLimits { error, block_size }, &verifier.input_grids, triangles);
             if verifier.check(surface, &collapse.input, triangles, failures) {
                 return compact::simplified_surface(surface, triangles, verifier);
             }

@@ -240,7 +240,7 @@ fn collapses_are_replayed_except_around_failures() {
     let [mut first, mut again, mut apart] = [const { Vec::new() }; 3];
     collapse.read(all, 0.3, false);
     verifier.read(all, 0.3);
-    let limits = Limits { error: 0.3, block_size: None };
+    let limits = CollapseLimits { error: 0.3, block_size: None };
     collapse.run(limits, &verifier.input_grids, &mut first);
     assert!(first.len() < all.triangle_count() / 2);
     collapse.tighten(&Failures::default(), false);

@@ -79,8 +79,8 @@ impl Verifier {
     }
 
     /// Whether no point of the input is farther than the error from the simplified triangles, nor
-    /// the reverse. Lists the triangles that are. `input` is the mesh of `surface`. Results of earlier
-    /// calls are reused.
+    /// the reverse. Lists the triangles that are. `input` is the mesh of `surface`. Results of
+    /// earlier calls are reused.
     pub fn check(
         &mut self,
         surface: &Surface,

@@ -75,7 +75,7 @@ impl Terrain {
         let origin_m = origin_m.into();
         assert!(origin_m.iter().all(|v| v.is_finite()), "effect origin {origin_m:?}: not finite");
         self.effects.origin_m = origin_m;
-        self.effects.cache.forget([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+        self.effects.cache.invalidate([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
     }
 
     /// Where the positions of effects are counted from, world metres.
@@ -115,8 +115,8 @@ impl Terrain {
             }
         };
         for (min, max) in boxes {
-            cache.forget(min, max);
-            effects.iter_mut().for_each(|effect| effect.forget(min, max));
+            cache.invalidate(min, max);
+            effects.iter_mut().for_each(|effect| effect.invalidate(min, max));
         }
     }
 }

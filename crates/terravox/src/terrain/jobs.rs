@@ -193,7 +193,7 @@ impl Terrain {
 
     /// Shows the plan that is out, if all of it is back; returns whether it did.
     pub(super) fn publish_whole(&mut self) -> bool {
-        let swap = self.lod.publish_whole();
+        let swap = self.lod.publish_complete();
         swap.map(|swap| self.show(swap)).is_some()
     }
 }

@@ -1,12 +1,12 @@
 //! Pieces of the world that edits cut loose.
 
 use super::{Terrain, TerrainError};
-use crate::bodies::{BodyPose, CutLoose, LooseBody, LooseOptions, WrittenBack};
+use crate::bodies::{BodyPose, LooseBody, LooseCut, LooseOptions, WriteBackMethod};
 use crate::voxel::Region;
 
 impl Terrain {
     /// Cuts out of the world what edits since the last call left hanging on no anchor, and
-    /// returns it as bodies, within the limits of the options: [`CutLoose::more`] says whether
+    /// returns it as bodies, within the limits of the options: [`LooseCut::more`] says whether
     /// there is more for the next call. Options are in voxels. Undoing and filling cut
     /// nothing loose, nor do cells written by other means than edits:
     /// [`Terrain::touch`] has those looked at.
@@ -33,8 +33,8 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// As [`Loose::cut`](crate::bodies::Loose::cut).
-    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<CutLoose, TerrainError> {
+    /// As [`LooseCutter::cut`](crate::bodies::LooseCutter::cut).
+    pub fn cut_loose(&mut self, options: &LooseOptions) -> Result<LooseCut, TerrainError> {
         let cut = self.loose.cut(&mut self.grid, Some(&mut self.history), options);
         self.follow_edits();
         cut.map_err(self.in_metres())
@@ -57,7 +57,7 @@ impl Terrain {
         body: &LooseBody,
         position_m: impl Into<[f64; 3]>,
         rotation: impl Into<[f32; 4]>,
-    ) -> Result<WrittenBack, TerrainError> {
+    ) -> Result<WriteBackMethod, TerrainError> {
         let position = self.placement.voxel_from_world(position_m);
         let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
         let written = body.write_back(&mut self.grid, &pose, Some(&mut self.history));

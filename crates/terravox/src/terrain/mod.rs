@@ -24,10 +24,10 @@ pub use rays::{RayHit, RayOutcome};
 pub use save::Unsaved;
 pub use update::{Budget, Clock, Viewer};
 
-use crate::bodies::Loose;
+use crate::bodies::LooseCutter;
 use crate::collide::{Collider, ColliderOptions};
 use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CLIP_CELLS};
-use crate::lod::Lod;
+use crate::lod::LodView;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid,
@@ -105,14 +105,14 @@ pub struct Terrain {
     /// Where voxels lay when the world was made: what generators and stores count from.
     made_at: Placement,
     grid: VoxelGrid,
-    lod: Lod,
+    lod: LodView,
     collider: Collider,
     effects: EffectPlanes,
     runner: JobRunner,
     swaps: Vec<MeshSwap>,
     editor: Editor,
     history: History,
-    loose: Loose,
+    loose: LooseCutter,
     /// The state of the history that is on disk.
     saved_history: HistoryStamp,
     clock: Option<Clock>,
@@ -188,7 +188,7 @@ impl Terrain {
             placement,
             made_at: placement,
             grid,
-            lod: Lod::new(lod),
+            lod: LodView::new(lod),
             collider,
             effects: EffectPlanes::default(),
             runner: JobRunner::default(),
@@ -196,7 +196,7 @@ impl Terrain {
             editor: Editor::default(),
             saved_history: history.stamp().clone(),
             history,
-            loose: Loose::default(),
+            loose: LooseCutter::default(),
             clock,
         }
     }
@@ -410,7 +410,7 @@ impl Terrain {
     }
 
     /// What is shown, and how much of it.
-    pub fn lod(&self) -> &Lod {
+    pub fn lod(&self) -> &LodView {
         &self.lod
     }
 }

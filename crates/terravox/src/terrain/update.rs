@@ -365,7 +365,7 @@ impl Terrain {
     /// Returns the blocks that are shown as a whole but ought to be shown in parts.
     pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        self.lod.late(&viewers)
+        self.lod.overdue_splits(&viewers)
     }
 }
 

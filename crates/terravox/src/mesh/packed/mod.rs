@@ -268,7 +268,7 @@ impl Surface {
     /// # Panics
     /// If a position is NaN or not from −32 to 96 cells. Meshes of blocks of at most
     /// [`MAX_EDGE`](super::MAX_EDGE) cells, and joined groups of 2³ blocks as a
-    /// [`Lod`](crate::lod) shows them, are always within.
+    /// [`LodView`](crate::lod) shows them, are always within.
     ///
     /// ```
     /// use terravox::generate::fill_sdf;

@@ -1,7 +1,7 @@
 //! Whether an edge can collapse: topology, orientation, and distance of samples stay within
 //! bounds.
 
-use super::{ChangedTriangle, Collapse, CollapseAttempt, Limits, ProjectedSample, rotated};
+use super::{ChangedTriangle, Collapse, CollapseAttempt, CollapseLimits, ProjectedSample, rotated};
 use crate::simplify::borders::{VertexKind, border_neighbours};
 use crate::simplify::triangle::PreparedTriangle;
 use crate::simplify::triangle_grid::TriangleGrid;
@@ -27,7 +27,7 @@ impl Collapse {
         u: u32,
         v: u32,
         cost: f32,
-        limits: Limits,
+        limits: CollapseLimits,
         input_grids: &[TriangleGrid; 2],
     ) -> bool {
         self.keeps_topology(u, v, limits)
@@ -42,7 +42,7 @@ impl Collapse {
     fn stays_near_input(
         &mut self,
         v: u32,
-        limits: Limits,
+        limits: CollapseLimits,
         input_grids: &[TriangleGrid; 2],
     ) -> bool {
         let limit = limits.error * limits.error;
@@ -65,7 +65,7 @@ impl Collapse {
 
     /// The link condition: `u` and `v` share exactly the vertices across their edge. Also whether
     /// all new edges are allowed.
-    fn keeps_topology(&self, u: u32, v: u32, limits: Limits) -> bool {
+    fn keeps_topology(&self, u: u32, v: u32, limits: CollapseLimits) -> bool {
         let own = self.current.adjacency.of(u);
         let other = self.current.adjacency.of(v);
         if own.len() + other.len() > MAX_FAN_TRIANGLES {

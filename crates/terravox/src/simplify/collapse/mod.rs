@@ -50,7 +50,7 @@ const LATE_RETRY_RINGS: u32 = 2;
 const MAX_TARGETS_TRIED: usize = 3;
 
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct CollapseLimits {
     /// In cells.
     pub error: f32,
     /// In cells, if neighbouring blocks must still fit.
@@ -214,7 +214,7 @@ impl Collapse {
     /// `triangles`.
     pub fn run(
         &mut self,
-        limits: Limits,
+        limits: CollapseLimits,
         input_grids: &[TriangleGrid; 2],
         triangles: &mut Vec<[u32; 3]>,
     ) {
@@ -246,7 +246,7 @@ impl Collapse {
     }
 
     /// Resets to the input, replays the last run and queues the rest.
-    fn begin(&mut self, limits: Limits) {
+    fn begin(&mut self, limits: CollapseLimits) {
         self.current.clone_from(&self.input);
         self.first_sample.clear();
         self.first_sample.resize(self.current.triangles.len(), NONE);
@@ -291,7 +291,7 @@ impl Collapse {
         self.queue.push(Reverse((cost.to_bits(), u)));
     }
 
-    fn enqueue(&mut self, u: u32, limits: Limits) {
+    fn enqueue(&mut self, u: u32, limits: CollapseLimits) {
         self.find_targets(u, limits);
         if let Some(&CollapseTarget { cost, .. }) = self.attempt.targets.first() {
             self.push(u, cost);
@@ -308,7 +308,7 @@ impl Collapse {
     }
 
     /// Lists the vertices onto which `u` can collapse, cheapest first.
-    fn find_targets(&mut self, u: u32, limits: Limits) {
+    fn find_targets(&mut self, u: u32, limits: CollapseLimits) {
         let mut targets = std::mem::take(&mut self.attempt.targets);
         targets.clear();
         if !self.borders.locked[u as usize] {
@@ -326,7 +326,7 @@ impl Collapse {
     }
 
     /// Collapses `u` onto `v`, as checked last.
-    fn collapse(&mut self, u: u32, v: u32, limits: Limits) {
+    fn collapse(&mut self, u: u32, v: u32, limits: CollapseLimits) {
         let mut moves = std::mem::take(&mut self.attempt.moves);
         moves.clear();
         let negligible = limits.error * limits.error * NEGLIGIBLE_SHARE;
@@ -376,7 +376,7 @@ impl Collapse {
     }
 
     /// Queues `v` and the vertices around it whose cost fell.
-    fn requeue_around(&mut self, v: u32, limits: Limits) {
+    fn requeue_around(&mut self, v: u32, limits: CollapseLimits) {
         let fan = std::mem::take(&mut self.attempt.fan);
         let limit = limits.error * limits.error;
         let is_open = self.borders.kinds[v as usize] != VertexKind::Manifold;

@@ -1,11 +1,70 @@
-//! Where a shown mesh lies and how far it reaches, in voxels; `terrain` has the same in metres.
+//! Shown meshes, their transforms and bounds in voxels (`terrain` has them in metres), and changes
+//! to the set of shown meshes.
 
-use super::ShownMesh;
 use crate::math::Aabb;
-use crate::voxel::VoxelPos;
+use crate::mesh::BlockMesh;
+use crate::voxel::{MipBlock, VoxelPos};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Where the vertices of a mesh lie: a position times `scale` plus `translation`, relative to
-/// an origin that all meshes of a frame share. 16 bytes: in a shader a `vec4<f32>`.
+/// A mesh that is shown.
+#[derive(Clone, Debug)]
+pub struct ShownMesh {
+    /// The block that it covers, which identifies it until it is removed.
+    pub block: MipBlock,
+    /// The mip of its cells: a vertex lies at (`mesh.block.min` + its position) · 2^mip
+    /// voxels.
+    pub mip: u8,
+    /// The mesh.
+    pub mesh: Arc<BlockMesh>,
+}
+
+/// The meshes that are shown, by block.
+pub(super) type ShownMeshes = FxHashMap<MipBlock, Arc<BlockMesh>>;
+
+/// A set of changes to the shown meshes. Applied as a whole it leads from one closed surface to
+/// another.
+#[derive(Clone, Debug, Default)]
+pub struct MeshSwap {
+    /// Blocks whose mesh is no longer shown, sorted. Replaced meshes are included.
+    pub removed: Vec<MipBlock>,
+    /// New meshes, sorted by block.
+    pub added: Vec<ShownMesh>,
+}
+
+impl MeshSwap {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.added.is_empty()
+    }
+
+    /// Appends later changes. Meshes that appear and disappear again are in neither list.
+    pub(crate) fn extend(&mut self, next: MeshSwap) {
+        let mut added: BTreeMap<MipBlock, ShownMesh> =
+            self.added.drain(..).map(|shown| (shown.block, shown)).collect();
+        let was_shown = |block: &MipBlock| added.remove(block).is_none();
+        self.removed.extend(next.removed.into_iter().filter(was_shown));
+        self.removed.sort_unstable();
+        added.extend(next.added.into_iter().map(|shown| (shown.block, shown)));
+        self.added.extend(added.into_values());
+    }
+}
+
+/// Whether two meshes are equal, or both absent.
+pub(super) fn is_same(a: Option<&Arc<BlockMesh>>, b: Option<&Arc<BlockMesh>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+pub(super) fn triangle_count(mesh: &BlockMesh) -> usize {
+    mesh.solid.triangle_count() + mesh.liquid.triangle_count()
+}
+
+/// Placement of a mesh: a vertex lies at its position times `scale` plus `translation`, relative to
+/// an origin that all meshes of a frame share. 16 bytes: a `vec4<f32>` in a shader.
 ///
 /// ```
 /// use terravox::lod::MeshTransform;
@@ -18,25 +77,25 @@ use crate::voxel::VoxelPos;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "bytemuck", derive(bytemuck::Pod, bytemuck::Zeroable))]
 pub struct MeshTransform {
-    /// Where the mesh's lowest corner lies.
+    /// The mesh's min corner.
     pub translation: [f32; 3],
     /// Size of a cell of the mesh.
     pub scale: f32,
 }
 
 impl MeshTransform {
-    /// Where a vertex lies that the mesh has at `position`.
+    /// Returns where a vertex at `position` of the mesh lies.
     pub fn apply(&self, position: [f32; 3]) -> [f32; 3] {
         [0, 1, 2].map(|axis| position[axis] * self.scale + self.translation[axis])
     }
 
-    /// The same as a matrix, column by column: what engines call a model matrix.
+    /// Returns the model matrix, column-major.
     pub fn matrix(&self) -> [[f32; 4]; 4] {
         let ([x, y, z], s) = (self.translation, self.scale);
         [[s, 0.0, 0.0, 0.0], [0.0, s, 0.0, 0.0], [0.0, 0.0, s, 0.0], [x, y, z, 1.0]]
     }
 
-    /// The bytes that a graphics card reads, little-endian: x, y, z, scale.
+    /// Returns x, y, z, scale as little-endian bytes, as a GPU buffer has them.
     pub fn to_bytes(&self) -> [u8; 16] {
         let [x, y, z] = self.translation;
         let mut bytes = [0; 16];
@@ -48,17 +107,17 @@ impl MeshTransform {
 }
 
 impl ShownMesh {
-    /// The voxel at the mesh's lowest corner, from which its positions count.
+    /// Returns the voxel at the mesh's min corner, the origin of its positions.
     pub fn min_voxel(&self) -> VoxelPos {
         self.mesh.block.finer(self.mip.into()).min
     }
 
-    /// Where its vertices lie, in voxels from the lowest corner of the voxel `origin`.
+    /// Returns where its vertices lie, in voxels from the min corner of the voxel `origin`.
     ///
-    /// Give all meshes of a frame the same origin, near the camera: [`MeshTransform::apply`],
-    /// or the same in a shader, then rounds once, and a vertex that several meshes show comes
-    /// out with the same bits from each, whatever their mips, so nothing gapes. That holds
-    /// up to 2²⁴ voxels from the origin, and up to 2²⁹ if its coordinates are multiples of 32.
+    /// Use the same origin, near the camera, for all meshes of a frame: [`MeshTransform::apply`],
+    /// or the same arithmetic in a shader, then rounds once, and a vertex shared by several meshes
+    /// gets the same bits from each, whatever their mips, so no cracks open. That holds up to 2²⁴
+    /// voxels from the origin, and up to 2²⁹ if its coordinates are multiples of 32.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -78,9 +137,9 @@ impl ShownMesh {
         MeshTransform { translation, scale: self.scale_voxels() as f32 }
     }
 
-    /// The smallest box around its vertices, of ground and water, and around the
-    /// [targets](crate::mesh::Surface::targets) that they may move to, in voxels. Without vertices, the
-    /// mesh's lowest corner. Looks at every vertex: keep it.
+    /// Returns the bounds of its vertices, of ground and water, and of their [morph
+    /// targets](crate::mesh::Surface::targets), in voxels. Without vertices, both corners are the
+    /// mesh's min corner. Visits every vertex: keep the result.
     pub fn bounds_voxels(&self) -> Aabb {
         let (scale, min) = (self.scale_voxels(), self.min_voxel().to_array().map(f64::from));
         let mut low = [f32::INFINITY; 3];
@@ -99,7 +158,7 @@ impl ShownMesh {
         Aabb { min: placed(low), max: placed(high) }
     }
 
-    /// Voxels along the edge of a cell.
+    /// Returns the voxels along the edge of a cell.
     fn scale_voxels(&self) -> f64 {
         f64::from(1u32 << self.mip)
     }
@@ -108,10 +167,8 @@ impl ShownMesh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::BlockMesh;
-    use crate::voxel::{LIMIT, MipBlock};
+    use crate::voxel::LIMIT;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     fn shown(block: MipBlock, mesh: BlockMesh) -> ShownMesh {
         ShownMesh { block, mip: block.mip, mesh: Arc::new(mesh) }
@@ -125,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_reach_to_vertices_and_targets_and_no_farther() {
+    fn bounds_fit_vertices_and_targets_tightly() {
         let block = MipBlock::new(1, [-1, 2, 0]);
         let empty = with_points(block, &[], &[]);
         assert_eq!(empty.bounds_voxels(), Aabb::new([-64.0, 128.0, 0.0], [-64.0, 128.0, 0.0]));
@@ -140,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_joined_group_counts_from_its_own_corner() {
+    fn a_joined_group_is_placed_at_its_own_corner() {
         let parent = MipBlock::new(4, [-3, 0, 1]);
         let mesh = BlockMesh { block: parent.cells().finer(1), ..BlockMesh::new() };
         let group = ShownMesh { block: parent, mip: 3, mesh: Arc::new(mesh) };
@@ -149,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_ends_of_the_world_nothing_is_lost() {
+    fn transforms_and_bounds_are_exact_at_the_limits_of_the_world() {
         for at in [-(LIMIT >> 5), (LIMIT >> 5) - 1] {
             let block = MipBlock::new(0, [at; 3]);
             let mesh = with_points(block, &[[0.5 + 1.0 / 32768.0; 3]], &[]);
@@ -163,14 +220,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_vertex_comes_out_alike_from_blocks_of_all_mips(
+        fn a_shared_vertex_gets_the_same_bits_from_all_mips(
             quanta in prop::array::uniform3(0..1i32 << 18),
             block in prop::array::uniform3(-2000..2000i32),
             origin in prop::array::uniform3(-500_000..500_000i32),
             far in prop::sample::select(vec![0, -LIMIT / 2, LIMIT / 2]),
         ) {
-            // A point of a block of mip 3, in 1/4096 of a voxel from its corner, as that block
-            // and finer ones around it see it.
+            // A point of a block of mip 3, in 1/4096 of a voxel from its corner, relative to that
+            // block and to finer ones around it.
             let corner = block.map(|b| 256 * (b + (far >> 8)));
             let origin = VoxelPos::from(origin.map(|o| o + far));
             let mut found = Vec::new();

@@ -1,47 +1,47 @@
-//! Where particles come from.
+//! Emitters: where particles start, in which directions and how fast.
 
 use super::FAR_M;
 use super::random::Random;
 use glam::Vec3;
 
-/// The directions in which particles leave.
+/// The distribution of directions in which particles leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Spread {
-    /// All.
+    /// All directions.
     Sphere,
-    /// Those that do not lead behind a plane.
+    /// Directions on the outside of a plane.
     Hemisphere {
-        /// Out of the plane, of any length.
+        /// Normal of the plane, of any length.
         normal: [f32; 3],
     },
-    /// Those of a cone; across it, every place equally likely.
+    /// A cone, uniform over its cross section.
     Cone {
-        /// Its middle, of any length.
+        /// Its axis, of any length.
         direction: [f32; 3],
-        /// Its radius one metre away, metres: the tangent of half its angle.
+        /// Its radius at a distance of one metre, in metres: the tangent of half its angle.
         radius_at_1_m: f32,
     },
 }
 
-/// Where particles start and how fast.
+/// Start positions and velocities of particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Emitter {
-    /// World metres.
+    /// Position in world metres.
     pub position_m: [f32; 3],
-    /// Particles start in a ball of this radius around it, metres.
+    /// Particles start in a ball of this radius around it. In metres.
     pub radius_m: f32,
-    /// Where they go.
+    /// Their directions.
     pub spread: Spread,
-    /// Least and most speed, metres a second.
+    /// Least and greatest speed, in metres per second.
     pub speed: [f32; 2],
-    /// What is added to all velocities: that of the thing that emits, metres a second.
+    /// Velocity of the emitter, added to that of each particle. In metres per second.
     pub velocity: [f32; 3],
 }
 
 impl Emitter {
-    /// From one point in all directions at 1 to 4 m/s.
+    /// Emits from one point in all directions at 1 to 4 m/s.
     pub fn at(position_m: impl Into<[f32; 3]>) -> Emitter {
         Emitter {
             position_m: position_m.into(),
@@ -52,7 +52,7 @@ impl Emitter {
         }
     }
 
-    /// Whether all is a number, near enough and has a direction.
+    /// Whether all values are finite and within [`FAR_M`], and the direction is not zero.
     pub(super) fn is_valid(&self) -> bool {
         let near = |v: [f32; 3]| v.iter().all(|v| v.abs() < FAR_M);
         let directed = match self.spread {
@@ -69,7 +69,7 @@ impl Emitter {
             && directed
     }
 
-    /// Position and velocity of one particle of a valid emitter.
+    /// Returns the position and velocity of a new particle. The emitter must be valid.
     pub(super) fn particle(&self, random: &mut Random) -> (Vec3, Vec3) {
         let position = Vec3::from(self.position_m) + self.radius_m * random.in_ball();
         let direction = match self.spread {
@@ -89,7 +89,7 @@ impl Emitter {
     }
 }
 
-/// Whether a vector of any length has a direction that f32 can tell.
+/// Whether a vector can be normalized in f32.
 fn is_direction(vector: [f32; 3]) -> bool {
     let [x, y, z] = vector.map(f64::from);
     (1e-20..1e30).contains(&(x * x + y * y + z * z))

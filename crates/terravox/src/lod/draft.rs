@@ -1,0 +1,101 @@
+//! A plan in the making.
+
+use super::selection::{LodStep, RankedStep, Selector};
+use crate::voxel::MipBlock;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Returns whether there is time left.
+pub(crate) type HasTime<'a> = &'a mut dyn FnMut() -> bool;
+
+/// What a plan will mesh and remove.
+#[derive(Debug, Default)]
+pub(super) struct PlanDraft {
+    /// Leaves to mesh.
+    pub rebuild: BTreeSet<MipBlock>,
+    /// Blocks that are no longer leaves.
+    pub removed: BTreeSet<MipBlock>,
+    /// Blocks whose cells are missing for a step, nearest first.
+    pub wanted: Vec<MipBlock>,
+    /// Caches whether the cells to split a leaf are there.
+    pub ready: FxHashMap<MipBlock, bool>,
+}
+
+impl PlanDraft {
+    pub fn remove(&mut self, leaf: MipBlock) {
+        self.rebuild.remove(&leaf);
+        self.removed.insert(leaf);
+    }
+
+    pub fn add(&mut self, leaf: MipBlock) {
+        self.removed.remove(&leaf);
+        self.rebuild.insert(leaf);
+    }
+}
+
+/// A part of a step. Planning can pause between any two.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StepTask {
+    /// Begins to split a leaf.
+    BeginSplit(MipBlock),
+    /// Shows a root.
+    ShowRoot(MipBlock),
+    /// Writes the staged cells of a block into the grid.
+    CommitCells(MipBlock),
+    /// Splits a leaf whose children's cells are in the grid.
+    EndSplit(MipBlock),
+    /// Merges the children of a node.
+    Merge(MipBlock),
+}
+
+impl From<LodStep> for StepTask {
+    fn from(step: LodStep) -> StepTask {
+        match step {
+            LodStep::Split(leaf) => StepTask::BeginSplit(leaf),
+            LodStep::Merge(inner) => StepTask::Merge(inner),
+        }
+    }
+}
+
+/// A draft and the progress of planning.
+pub(super) struct Planning {
+    pub selector: Selector,
+    pub draft: PlanDraft,
+    /// Of the next tiling, while the island is shown.
+    pub next_draft: PlanDraft,
+    pub stage: Stage,
+    pub passes: usize,
+}
+
+impl Planning {
+    pub fn new(selector: Selector, draft: PlanDraft) -> Planning {
+        Planning {
+            selector,
+            draft,
+            next_draft: PlanDraft::default(),
+            stage: Stage::Roots,
+            passes: 0,
+        }
+    }
+}
+
+pub(super) enum Stage {
+    Roots,
+    /// Collecting steps below these nodes.
+    Collect {
+        nodes: Vec<MipBlock>,
+        steps: Vec<RankedStep>,
+    },
+    /// Taking steps, nearest first.
+    Take {
+        steps: std::vec::IntoIter<RankedStep>,
+        /// Of the current step; the next is last.
+        tasks: Vec<StepTask>,
+        has_stepped: bool,
+    },
+    /// Writing the staged cells of the next tiling, from the end: the coarsest first.
+    Commit {
+        blocks: Vec<MipBlock>,
+    },
+    Done,
+}

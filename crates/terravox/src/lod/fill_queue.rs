@@ -1,0 +1,255 @@
+//! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
+//! the next steps need.
+//!
+//! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;
+//! dropped work is requested again.
+
+use super::residency::chunk_of;
+use super::selection::{Selector, distance_squared};
+use super::ticket::{Receipt, Ticket};
+use crate::voxel::{Held, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Arrivals after which it is worth planning again.
+const MIN_ARRIVALS: usize = 32;
+
+/// Near chunks are held this much farther out than they are shown, so that a walking viewer finds
+/// the next ones loaded.
+const HOLD_MARGIN_VOXELS: f64 = 8.0;
+
+/// How far a viewer moves before the near chunks are listed again.
+const RELIST_VOXELS: f64 = 4.0;
+
+/// Ground down to this far below a viewer counts as near as the ground around it.
+const BELOW_VOXELS: f64 = 32.0;
+
+/// A fill in progress.
+struct PendingFill {
+    receipt: Receipt,
+    /// Version of the grid when it was requested.
+    version: u64,
+}
+
+/// Blocks whose cells are missing.
+#[derive(Default)]
+pub(crate) struct FillQueue {
+    /// Chunks near the viewers that are not held; the nearest is last.
+    near: Vec<MipBlock>,
+    /// The viewers for whom `near` was listed.
+    near_for: Option<Selector>,
+    /// Blocks that the next steps need; the nearest is last.
+    wanted: Vec<MipBlock>,
+    /// Fills in progress.
+    pending: FxHashMap<MipBlock, PendingFill>,
+    /// Blocks refused in this round.
+    refused: Vec<MipBlock>,
+    /// Blocks refused when last requested: nothing waits for them.
+    unavailable: FxHashSet<MipBlock>,
+    /// Blocks that arrived since the last request.
+    arrivals: usize,
+}
+
+impl FillQueue {
+    /// Lists the chunks near the viewers that are not held, if a viewer moved.
+    pub fn list_near(&mut self, grid: &Snapshot, selector: &Selector) {
+        if grid.unlisted() == Unlisted::Air {
+            return;
+        }
+        let same = |last: &Selector| {
+            let close = |(a, b): (&[f64; 3], &[f64; 3])| {
+                (0..3).all(|i| (a[i] - b[i]).abs() < RELIST_VOXELS)
+            };
+            let [a, b] = [last, selector].map(|selector| selector.viewers.iter());
+            let [a, b] = [a, b].map(|viewers| viewers.map(|viewer| &viewer.position_voxels));
+            let distances = |selector: &Selector| -> Vec<f64> {
+                selector.viewers.iter().map(|viewer| viewer.distance_voxels).collect()
+            };
+            distances(last) == distances(selector)
+                && last.near_voxels == selector.near_voxels
+                && a.zip(b).all(close)
+        };
+        if self.near_for.as_ref().is_some_and(same) {
+            return;
+        }
+        let mut near: Vec<(f64, MipBlock)> = chunks_near(selector)
+            .into_iter()
+            .filter(|(_, block)| grid.held(chunk_of(*block)) != Held::Mip(0))
+            .collect();
+        // For a chunk near two viewers the nearer counts.
+        near.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));
+        near.dedup_by_key(|entry| entry.1);
+        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        self.near = near.into_iter().map(|(_, block)| block).collect();
+        self.near_for = Some(selector.clone());
+    }
+
+    /// Whether all available chunks near the viewers are requested or held.
+    pub fn has_no_near_left(&self) -> bool {
+        self.near.iter().all(|block| self.unavailable.contains(block))
+    }
+
+    /// Whether an available block is queued or in progress.
+    pub fn is_waiting(&self) -> bool {
+        let is_available = |block: &MipBlock| !self.unavailable.contains(block);
+        let mut all = self.near.iter().chain(&self.wanted).chain(self.pending.keys());
+        all.any(is_available)
+    }
+
+    /// Whether a block is a chunk near a viewer, which is held as soon as it arrives.
+    pub fn is_near(&self, block: MipBlock) -> bool {
+        let near = |selector: &Selector| {
+            selector.distance(block) <= selector.near_voxels + HOLD_MARGIN_VOXELS + RELIST_VOXELS
+        };
+        block.mip == 0 && self.near_for.as_ref().is_some_and(near)
+    }
+
+    /// Replaces the queue of the next steps by `blocks`, the most urgent first.
+    pub fn request(&mut self, mut blocks: Vec<MipBlock>) {
+        blocks.reverse();
+        self.wanted = blocks;
+        self.arrivals = 0;
+    }
+
+    /// Whether enough blocks arrived to plan again. The next tiling (`has_next_tiling`) is not
+    /// shown before it is complete, so there it is only worth it once all requests are handed out.
+    pub fn has_arrivals(&self, has_next_tiling: bool) -> bool {
+        (self.arrivals >= MIN_ARRIVALS && !has_next_tiling)
+            || (self.arrivals > 0 && self.wanted.is_empty())
+    }
+
+    /// Requests again what was refused or dropped.
+    pub fn begin_round(&mut self) {
+        let lost = self.pending.extract_if(|_, pending| pending.receipt.is_lost());
+        let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
+        lost.sort_unstable();
+        for block in lost {
+            match self.is_near(block) {
+                true => self.near.push(block),
+                false => self.wanted.push(block),
+            }
+        }
+        // With the lowest priority: others may be available.
+        let refused = std::mem::take(&mut self.refused);
+        if !refused.is_empty() {
+            self.near.retain(|block| !refused.contains(block));
+            self.wanted.retain(|block| !refused.contains(block));
+            let (near, wanted): (Vec<_>, Vec<_>) =
+                refused.into_iter().partition(|&block| self.is_near(block));
+            self.near.splice(0..0, near);
+            self.wanted.splice(0..0, wanted);
+        }
+    }
+
+    /// Takes the next near chunk.
+    pub fn take_near(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        let refused = &self.refused;
+        take(&mut self.near, &mut self.pending, version, |block| {
+            refused.contains(&block) || has(block)
+        })
+    }
+
+    /// Takes the next block that a step needs.
+    pub fn take_wanted(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        let refused = &self.refused;
+        take(&mut self.wanted, &mut self.pending, version, |block| {
+            refused.contains(&block) || has(block)
+        })
+    }
+
+    /// Whether nothing is queued.
+    #[cfg(test)]
+    pub fn is_idle(&self) -> bool {
+        self.wanted.is_empty() && self.near.is_empty()
+    }
+
+    /// Records that the cells of a block arrived. Returns the version of the grid when they were
+    /// requested; `None` if `ticket` is not that of the fill in progress.
+    pub fn arrive(&mut self, block: MipBlock, ticket: Option<&Ticket>) -> Option<u64> {
+        let pending = self.pending.get(&block);
+        if let Some(ticket) = ticket
+            && !pending.is_some_and(|pending| pending.receipt.is_of(ticket))
+        {
+            return None;
+        }
+        self.arrivals += 1;
+        self.unavailable.remove(&block);
+        Some(self.pending.remove(&block).map_or(0, |pending| pending.version))
+    }
+
+    /// Requests a block again whose cells were stale on arrival.
+    pub fn request_again(&mut self, block: MipBlock) {
+        self.refuse_once(block);
+    }
+
+    fn refuse_once(&mut self, block: MipBlock) {
+        if !self.refused.contains(&block) {
+            self.refused.push(block);
+        }
+    }
+
+    /// Records that a block is not available now.
+    pub fn refuse(&mut self, block: MipBlock, ticket: &Ticket) {
+        if self.pending.get(&block).is_some_and(|pending| pending.receipt.is_of(ticket)) {
+            self.pending.remove(&block);
+            self.unavailable.insert(block);
+            self.refuse_once(block);
+        }
+    }
+}
+
+fn take(
+    queue: &mut Vec<MipBlock>,
+    pending: &mut FxHashMap<MipBlock, PendingFill>,
+    version: u64,
+    has: impl Fn(MipBlock) -> bool,
+) -> Option<(MipBlock, Ticket)> {
+    while let Some(block) = queue.pop() {
+        if !pending.contains_key(&block) && !has(block) {
+            let ticket = Ticket::default();
+            pending.insert(block, PendingFill { receipt: ticket.receipt(), version });
+            return Some((block, ticket));
+        }
+    }
+    None
+}
+
+/// Returns the chunks within the near distance of any viewer, each with its priority: a squared
+/// distance, the least first.
+fn chunks_near(selector: &Selector) -> Vec<(f64, MipBlock)> {
+    let mut chunks = Vec::new();
+    let limit = LIMIT >> 5;
+    for viewer in &selector.viewers {
+        let reach =
+            (selector.near_voxels + HOLD_MARGIN_VOXELS).min(viewer.distance_voxels.max(0.0));
+        // The casts saturate.
+        let at = |by: f64| viewer.position_voxels.map(|v| ((v + by) / 32.0).floor() as i32);
+        let all = Region::new([-limit; 3], [limit - 1; 3]);
+        let around = Region::new(at(-reach), at(reach)).intersect(all);
+        let around = Region { max: around.max + VoxelPos::splat(1), ..around };
+        for pos in around.voxels() {
+            let block = MipBlock::new(0, pos);
+            let voxels = block.voxels();
+            if distance_squared(viewer, block) > reach * reach {
+                continue;
+            }
+            // From the nearest point of the segment from the viewer down.
+            let [x, y, z] = viewer.position_voxels;
+            let below = y.min(f64::from(voxels.max.y)).max(y - BELOW_VOXELS);
+            let axis =
+                |min: i32, max: i32, v: f64| (f64::from(min) - v).max(v - f64::from(max)).max(0.0);
+            let (min, max) = (voxels.min, voxels.max);
+            let [x, y, z] =
+                [axis(min.x, max.x, x), axis(min.y, max.y, below), axis(min.z, max.z, z)];
+            chunks.push((x * x + y * y + z * z, block));
+        }
+    }
+    chunks
+}

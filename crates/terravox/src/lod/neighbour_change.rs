@@ -1,0 +1,119 @@
+//! Which blocks keep their mesh although a touching block is shown at another mip: more than half
+//! of all that touch.
+//!
+//! A vertex depends on cells up to [`PAD`] cells away. A block without a vertex that near to the
+//! change has no face there that could change, and gets none if the cells on both sides of the
+//! shared face are of one kind.
+
+use super::reach::shore_reach_cells;
+use super::residency::uniform_kind;
+use crate::mesh::{BlockMesh, MAX_MIP_STEPS, PAD, Surface};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
+
+/// A change of a block, seen by the blocks that touch it.
+#[derive(Clone, Copy)]
+pub(super) struct NeighbourChange {
+    /// The block that changed.
+    pub block: MipBlock,
+    /// The mip at which it is shown now.
+    pub mip: u8,
+    /// Whether its cells, at any mip, changed.
+    pub has_new_cells: bool,
+}
+
+impl NeighbourChange {
+    /// Returns the change of a block that appears, disappears or gets other cells.
+    pub fn of(block: MipBlock) -> NeighbourChange {
+        NeighbourChange { block, mip: block.mip, has_new_cells: true }
+    }
+
+    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same. Conservative:
+    /// may return false for a mesh that does.
+    pub fn keeps_mesh(
+        &self,
+        leaf: MipBlock,
+        mesh: Option<&BlockMesh>,
+        has_water: bool,
+        grid: &Snapshot,
+        cells: &mut DenseBox,
+    ) -> bool {
+        if self.block.mip < leaf.mip {
+            return false;
+        }
+        let side = side_of(leaf, self.block);
+        // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
+        // involved, only faces on the shared face change.
+        let carried = shore_reach_cells(leaf.mip);
+        let (mut reach, shore) = match self.has_new_cells || self.block.mip > leaf.mip {
+            // Beside a coarser block vertices depend on its cells, and so does water carried there.
+            true => (PAD + 1, carried.max((PAD + 3) << MAX_MIP_STEPS)),
+            false => (1, 1),
+        };
+        // A shore may appear around an edge or a corner.
+        if has_water && self.has_new_cells && side.iter().filter(|&&side| side != 0).count() > 1 {
+            reach = carried;
+        }
+        let far = |mesh: &BlockMesh| {
+            !has_vertex_near(&mesh.solid, side, reach)
+                && !has_vertex_near(&mesh.liquid, side, shore)
+        };
+        mesh.is_none_or(far) && self.is_uniform_across(leaf, side, grid, cells)
+    }
+
+    /// Whether all cells on both sides of the shared face are of one kind.
+    fn is_uniform_across(
+        &self,
+        leaf: MipBlock,
+        side: [i32; 3],
+        grid: &Snapshot,
+        cells: &mut DenseBox,
+    ) -> bool {
+        // Blocks that touch at an edge or a corner share no face.
+        if side.iter().filter(|&&side| side != 0).count() != 1 {
+            return true;
+        }
+        let mut kind = |mip: u8, layer: Region| {
+            grid.read_known(layer.coarser(u32::from(mip)), mip, cells);
+            uniform_kind(cells, grid.materials())
+        };
+        let own = kind(leaf.mip, layer(leaf.voxels(), side, 0));
+        own.is_some() && own == kind(self.mip, layer(leaf.voxels(), side, 1))
+    }
+}
+
+/// Returns on which side of `leaf` a block that is not finer lies: −1, 0 or 1 for each axis.
+fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
+    let (leaf, block) = (leaf.voxels(), block.voxels());
+    let [low, high] = [(block.max, leaf.min), (leaf.max, block.min)]
+        .map(|(end, start): (VoxelPos, VoxelPos)| (end.to_array(), start.to_array()));
+    [0, 1, 2].map(|i| i32::from(high.0[i] <= high.1[i]) - i32::from(low.0[i] <= low.1[i]))
+}
+
+/// Whether a vertex lies less than `reach` cells from the `side` of its block.
+fn has_vertex_near(surface: &Surface, side: [i32; 3], reach: i32) -> bool {
+    // Morph targets depend on cells four times as wide, around corners up to one such cell away.
+    let reach = if surface.targets.is_empty() { reach } else { 4 * reach + 1 } as f32;
+    let near = |v: f32, side: i32| match side {
+        -1 => v < reach,
+        0 => true,
+        _ => v > MipBlock::EDGE as f32 - reach,
+    };
+    surface
+        .positions
+        .iter()
+        .any(|&[x, y, z]| near(x, side[0]) && near(y, side[1]) && near(z, side[2]))
+}
+
+/// Returns the layer of voxels at the `side` of a block: the last inside it (0) or the first
+/// outside (1).
+fn layer(block: Region, side: [i32; 3], beyond: i32) -> Region {
+    let (mut min, mut max) = (block.min.to_array(), block.max.to_array());
+    for i in 0..3 {
+        match side[i] {
+            -1 => (min[i], max[i]) = (min[i] - beyond, min[i] - beyond + 1),
+            1 => (min[i], max[i]) = (max[i] + beyond - 1, max[i] + beyond),
+            _ => {}
+        }
+    }
+    Region::new(min, max)
+}

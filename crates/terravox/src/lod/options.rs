@@ -1,0 +1,86 @@
+//! Options of the view.
+
+use super::clusters::MAX_CLUSTER_MIP;
+use crate::voxel::MAX_MIP;
+
+/// How much detail is shown.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+pub struct LodOptions {
+    /// A block is split into finer ones when a viewer is nearer than this many of its edges; at
+    /// least 1. Time, memory and triangles grow with its square.
+    pub detail: f32,
+    /// Share by which a viewer must be farther away for the block to be merged again.
+    pub hysteresis: f32,
+    /// Everything within this distance is shown, and held, at mip 0, with a surface or not: where
+    /// physics and edits need it. In voxels.
+    pub near_voxels: f32,
+    /// The coarsest mip shown.
+    pub max_mip: u8,
+    /// Beyond this many triangles less detail is shown.
+    pub max_triangles: usize,
+    /// Beyond this many bytes of cells, cells that are not shown are evicted.
+    pub max_bytes: usize,
+    /// Blocks meshed per plan; exceeded only where a step cannot be divided.
+    pub jobs_per_plan: usize,
+    /// Whether meshes have morph targets
+    /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
+    /// merged without popping ([`LodView::morph`](super::LodView::morph)). Meshing takes longer,
+    /// and shores do not extend into the ground ([`Shores`](crate::mesh::Shores)): water ends with
+    /// its own cells.
+    pub morph: bool,
+    /// Blocks of mips 1 to this, at most [`MAX_CLUSTER_MIP`], have their vertices fitted to the
+    /// mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held at
+    /// mip 0; 0 for none. Nearer to the fine surface, at several times the work.
+    pub cluster_mips: u8,
+    /// Meshes that did not change for 60 updates are simplified to within this error, in cells of
+    /// their blocks ([`SimplifyOptions::error`](crate::simplify::SimplifyOptions::error)), at
+    /// several times the work of meshing them. Finite and above 0; `None` keeps all triangles.
+    pub simplify: Option<f32>,
+}
+
+impl Default for LodOptions {
+    fn default() -> LodOptions {
+        LodOptions {
+            detail: 3.0,
+            hysteresis: 0.1,
+            near_voxels: 64.0,
+            max_mip: MAX_MIP,
+            max_triangles: 4_000_000,
+            max_bytes: 256 << 20,
+            jobs_per_plan: 48,
+            morph: false,
+            cluster_mips: 0,
+            simplify: None,
+        }
+    }
+}
+
+impl LodOptions {
+    /// Panics if an option is out of range.
+    pub(super) fn assert_valid(&self) {
+        let LodOptions { detail, hysteresis, near_voxels, max_mip, cluster_mips, .. } = *self;
+        let finite = |v: f32, least: f32| v.is_finite() && v >= least;
+        assert!(finite(detail, 1.0), "LodOptions::detail is {detail}; it must be 1 or more");
+        assert!(
+            finite(hysteresis, 0.0),
+            "LodOptions::hysteresis is {hysteresis}; it must be 0 or more"
+        );
+        assert!(
+            finite(near_voxels, 0.0),
+            "LodOptions::near_voxels is {near_voxels}; it must be 0 or more, and finite"
+        );
+        assert!(max_mip <= MAX_MIP, "LodOptions::max_mip is {max_mip}; it must be 0 to {MAX_MIP}");
+        assert!(
+            cluster_mips <= MAX_CLUSTER_MIP,
+            "LodOptions::cluster_mips is {cluster_mips}; it must be 0 to {MAX_CLUSTER_MIP}"
+        );
+        assert!(self.jobs_per_plan > 0, "LodOptions::jobs_per_plan is 0; it must be 1 or more");
+        if let Some(error) = self.simplify {
+            assert!(
+                error.is_finite() && error > 0.0,
+                "LodOptions::simplify is {error} cells; it must be finite and above 0"
+            );
+        }
+    }
+}

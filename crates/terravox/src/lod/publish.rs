@@ -1,0 +1,190 @@
+//! From a draft to meshes on screen: the jobs of a plan, handed out one by one or all together, and
+//! their results, shown all at once.
+
+use super::active_plan::ActivePlan;
+use super::clusters::MAX_CLUSTER_MIP;
+use super::draft::{HasTime, PlanDraft};
+use super::mesh_job::{MeshJob, MeshedBlock};
+use super::residency::has_no_faces;
+use super::selection::Selector;
+use super::shown_mesh::{MeshSwap, ShownMesh, is_same, triangle_count};
+use super::ticket::Ticket;
+use super::view::LodView;
+use crate::mesh::NeighbourMips;
+use crate::voxel::{MipBlock, Snapshot, Unlisted, VoxelGrid};
+use rustc_hash::FxHashMap;
+
+impl LodView {
+    /// Makes a draft the active plan, if there is anything to do in it.
+    pub(super) fn activate(&mut self, grid: &VoxelGrid, mut draft: PlanDraft, selector: &Selector) {
+        draft.removed.retain(|block| self.shown.contains_key(block));
+        draft.rebuild.retain(|&block| self.tiling.is_leaf(block));
+        if draft.rebuild.is_empty() && draft.removed.is_empty() {
+            return;
+        }
+        self.plan_count += 1;
+        let blocks: Vec<MipBlock> = draft.rebuild.into_iter().collect();
+        let mut queue: Vec<(f64, MipBlock)> =
+            blocks.iter().map(|&block| (selector.distance_edges(block), block)).collect();
+        queue.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        self.active_plan = Some(ActivePlan {
+            plan: self.plan_count,
+            snapshot: grid.snapshot(),
+            blocks,
+            removed: draft.removed.into_iter().collect(),
+            queue: queue.into_iter().map(|(_, block)| block).collect(),
+            pending: FxHashMap::default(),
+            done: Vec::new(),
+        });
+    }
+
+    /// Returns the job for a block of the active plan; `None` if it has no surface.
+    fn job(&mut self, snapshot: &Snapshot, block: MipBlock) -> Option<MeshJob> {
+        if has_no_faces(snapshot, block, &mut self.scratch) {
+            return None;
+        }
+        let is_known = snapshot.unlisted() == Unlisted::Air;
+        let morph_to = self.options.morph.then(|| self.tiling.top());
+        let max_cluster_mip = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
+        let beyond = if is_known { block.mip } else { NeighbourMips::UNKNOWN };
+        let around = self.tiling.around(block, beyond);
+        let clusters = (1..=max_cluster_mip).contains(&block.mip);
+        let (plan, snapshot) = (self.plan_count, snapshot.clone());
+        Some(MeshJob { plan, block, around, clusters, snapshot, morph_to, ticket: None })
+    }
+
+    /// Returns all jobs of the active plan, to be published together.
+    pub(super) fn jobs_of_plan(&mut self) -> Vec<MeshJob> {
+        let Some(mut active) = self.active_plan.take() else { return Vec::new() };
+        let mut jobs = Vec::new();
+        for block in std::mem::take(&mut active.queue) {
+            match self.job(&active.snapshot, block) {
+                Some(job) => jobs.push(job),
+                None => active.finish_empty(block),
+            }
+        }
+        jobs.sort_unstable_by_key(MeshJob::block);
+        self.active_plan = Some(active);
+        jobs
+    }
+
+    /// Hands out the next job of the plan; `None` if there is none, or if time ran out while
+    /// skipping blocks without a surface. It comes back through [`LodView::finish_mesh`], or is
+    /// handed out again when it was dropped.
+    pub(crate) fn take_mesh_job(&mut self, has_time: HasTime<'_>) -> Option<MeshJob> {
+        let mut active = self.active_plan.take()?;
+        let mut taken = None;
+        while let Some(block) = active.queue.pop() {
+            match self.job(&active.snapshot, block) {
+                None => {
+                    active.finish_empty(block);
+                    if !has_time() {
+                        break;
+                    }
+                }
+                Some(mut job) => {
+                    let ticket = Ticket::default();
+                    active.pending.insert(block, ticket.receipt());
+                    job.ticket = Some(ticket);
+                    taken = Some(job);
+                    break;
+                }
+            }
+        }
+        self.active_plan = Some(active);
+        taken
+    }
+
+    /// Whether the plan has jobs that are not handed out yet.
+    pub(crate) fn has_mesh_jobs(&self) -> bool {
+        self.active_plan.as_ref().is_some_and(|active| !active.queue.is_empty())
+    }
+
+    /// Takes back the result of a job.
+    pub(crate) fn finish_mesh(&mut self, mut result: MeshedBlock) {
+        let Some(active) = &mut self.active_plan else { return };
+        let receipt = active.pending.get(&result.block);
+        let is_expected = match (receipt, &result.ticket) {
+            (Some(receipt), Some(ticket)) => receipt.is_of(ticket) && result.plan == active.plan,
+            _ => false,
+        };
+        if is_expected {
+            active.pending.remove(&result.block);
+            // Compared here, one by one, rather than all in the frame that publishes.
+            let shown = self.shown.get(&result.block);
+            if is_same(shown, result.mesh.as_ref()) {
+                result.mesh = shown.cloned();
+            }
+            active.done.push(result);
+        }
+    }
+
+    /// Publishes the active plan, if all its results are back.
+    pub(crate) fn publish_complete(&mut self) -> Option<MeshSwap> {
+        let is_complete = self.active_plan.as_ref().is_some_and(ActivePlan::is_complete);
+        is_complete.then(|| self.publish(Vec::new()))
+    }
+
+    /// Requests and hands out again what was dropped.
+    pub(crate) fn begin_round(&mut self) {
+        self.fills.begin_round();
+        self.groups.begin_round();
+        self.has_held_near = false;
+        if let Some(active) = &mut self.active_plan {
+            active.requeue_lost();
+        }
+    }
+
+    /// Shows the results of the last plan.
+    ///
+    /// # Panics
+    /// Unless `results` are those of every job of the last plan, in any order.
+    pub fn publish(&mut self, mut results: Vec<MeshedBlock>) -> MeshSwap {
+        let active = self.active_plan.take();
+        let (blocks, removed, done) = active
+            .map_or_else(Default::default, |active| (active.blocks, active.removed, active.done));
+        results.extend(done);
+        results.sort_unstable_by_key(|result| result.block);
+        let is_complete = results.iter().map(|result| result.block).eq(blocks)
+            && results.iter().all(|result| result.plan == self.plan_count);
+        assert!(is_complete, "publish needs the result of every job of the last plan exactly once");
+        let mut swap = MeshSwap::default();
+        for block in removed {
+            self.hide(block, &mut swap);
+        }
+        for MeshedBlock { block, mesh, .. } in results {
+            if is_same(self.shown.get(&block), mesh.as_ref()) {
+                continue;
+            }
+            self.hide(block, &mut swap);
+            if let Some(mesh) = mesh {
+                self.triangles += triangle_count(&mesh);
+                self.has_water |= !mesh.liquid.is_empty();
+                self.shown.insert(block, mesh.clone());
+                swap.added.push(ShownMesh { block, mip: block.mip, mesh });
+            }
+        }
+        self.adjust_detail();
+        self.groups.apply(swap, &self.shown)
+    }
+
+    fn hide(&mut self, block: MipBlock, swap: &mut MeshSwap) {
+        if let Some(mesh) = self.shown.remove(&block) {
+            self.triangles -= triangle_count(&mesh);
+            swap.removed.push(block);
+        }
+    }
+
+    /// Lowers the detail if there are too many triangles, and raises it again if there are few.
+    fn adjust_detail(&mut self) {
+        let most = self.options.max_triangles;
+        let share = if self.triangles > most {
+            self.detail_share * 0.97
+        } else if self.triangles < most / 5 * 4 {
+            self.detail_share * 1.01
+        } else {
+            self.detail_share
+        };
+        self.detail_share = share.clamp(1.0 / f64::from(self.options.detail), 1.0);
+    }
+}

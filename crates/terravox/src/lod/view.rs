@@ -1,0 +1,235 @@
+//! The state of the view, and what is shown.
+
+use super::active_plan::ActivePlan;
+use super::draft::Planning;
+use super::fill_queue::FillQueue;
+use super::groups::Groups;
+use super::morph::MorphRanges;
+use super::options::LodOptions;
+use super::ray::{self, NormalizedRay, ShownHit, ShownSurfaces};
+use super::residency::Residency;
+use super::selection::{LodStep, LodViewer, Selector};
+use super::shown_mesh::{MeshSwap, ShownMesh, ShownMeshes};
+use super::simplify_jobs::{SimplifiedMeshes, SimplifyJob};
+use super::tiling::Tiling;
+use crate::mesh::BlockMesh;
+use crate::simplify::SimplifyOptions;
+use crate::voxel::{DenseBox, LIMIT, MipBlock, Region};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A level-of-detail view of a grid: which blocks are shown with which meshes, and what has to be
+/// done next.
+pub struct LodView {
+    pub(super) options: LodOptions,
+    pub(super) tiling: Tiling,
+    pub(super) residency: Residency,
+    pub(super) shown: ShownMeshes,
+    pub(super) groups: Groups,
+    pub(super) triangles: usize,
+    /// Share of the requested detail that `max_triangles` allows.
+    pub(super) detail_share: f64,
+    /// The viewers for whom the tiling is complete; `None` if there is more to choose.
+    pub(super) chosen_for: Option<Selector>,
+    /// Regions that changed since the last plan; `None` for all.
+    pub(super) changed: Option<Vec<Region>>,
+    /// Whether a mesh with a liquid surface was ever shown.
+    pub(super) has_water: bool,
+    pub(super) plan_count: u64,
+    pub(super) planning: Option<Planning>,
+    pub(super) active_plan: Option<ActivePlan>,
+    pub(super) fills: FillQueue,
+    /// What replaces `tiling` while that is an island of chunks near the viewers.
+    pub(super) next_tiling: Option<Tiling>,
+    /// Whether cells on which the choice of `next_tiling` relied were dropped, so that it restarts.
+    pub(super) is_choice_stale: bool,
+    /// Whether a viewer left parts of the island behind.
+    pub(super) has_left_island: bool,
+    /// Whether it is shown for viewers, rather than everything that is listed.
+    pub(super) has_viewers: bool,
+    /// Whether `tiling` and `next_tiling` are swapped just now: nothing is meshed.
+    pub(super) is_choosing_next: bool,
+    /// Whether a chunk near the viewers was written into the grid in this round.
+    pub(super) has_held_near: bool,
+    pub(super) scratch: DenseBox,
+}
+
+impl std::fmt::Debug for LodView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LodView")
+            .field("options", &self.options)
+            .field("meshes", &self.shown.len())
+            .field("triangles", &self.triangles)
+            .field("is_planned", &self.is_planned())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for LodView {
+    fn default() -> LodView {
+        LodView::new(LodOptions::default())
+    }
+}
+
+impl LodView {
+    /// Creates a view that shows nothing yet.
+    ///
+    /// # Panics
+    /// If an option is out of range.
+    pub fn new(options: LodOptions) -> LodView {
+        options.assert_valid();
+        LodView {
+            options,
+            tiling: Tiling::default(),
+            residency: Residency::default(),
+            shown: FxHashMap::default(),
+            has_water: false,
+            groups: Groups::default(),
+            triangles: 0,
+            detail_share: 1.0,
+            chosen_for: None,
+            changed: None,
+            plan_count: 0,
+            planning: None,
+            active_plan: None,
+            fills: FillQueue::default(),
+            next_tiling: None,
+            is_choice_stale: false,
+            has_left_island: false,
+            has_viewers: false,
+            is_choosing_next: false,
+            has_held_near: false,
+            scratch: DenseBox::default(),
+        }
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &LodOptions {
+        &self.options
+    }
+
+    /// Whether a plan is waiting to be published.
+    pub fn is_planned(&self) -> bool {
+        self.active_plan.is_some()
+    }
+
+    /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan.
+    pub fn is_settled(&self) -> bool {
+        let is_chosen = !self.has_viewers || self.chosen_for.is_some();
+        let is_idle =
+            self.active_plan.is_none() && self.planning.is_none() && self.next_tiling.is_none();
+        is_chosen && is_idle && !self.fills.is_waiting()
+    }
+
+    /// Whether all meshes that stopped changing are joined, or simplified if that is on.
+    pub fn is_at_rest(&self) -> bool {
+        self.groups.is_at_rest()
+    }
+
+    /// Returns all that is shown, block by block, as a swap to start from.
+    pub fn redraw(&mut self) -> MeshSwap {
+        self.groups.part_all(&self.shown);
+        let shown = self.shown.iter();
+        let mut added: Vec<ShownMesh> = shown
+            .map(|(&block, mesh)| ShownMesh { block, mip: block.mip, mesh: mesh.clone() })
+            .collect();
+        added.sort_unstable_by_key(|shown| shown.block);
+        MeshSwap { removed: Vec::new(), added }
+    }
+
+    /// Joins the meshes of a few blocks that stopped changing. Call it once a frame if fewer,
+    /// larger meshes are better.
+    pub fn join(&mut self) -> MeshSwap {
+        let tiling = &self.tiling;
+        self.groups.join(&self.shown, |parent| tiling.shows_children(parent))
+    }
+
+    /// Returns at most `most` jobs for meshes that did not change for 60 calls, one per group of up
+    /// to eight blocks. Call it once a frame, in place of [`LodView::join`], if
+    /// [`LodOptions::simplify`] is set; otherwise it returns none.
+    pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
+        let Some(error) = self.options.simplify else { return Vec::new() };
+        let options = SimplifyOptions::within(error);
+        self.groups.plan_simplified(&self.tiling, &self.shown, options, most)
+    }
+
+    /// Draws simplified meshes in place of their sources, if those are still shown. Groups that
+    /// changed meanwhile are simplified again when they are idle.
+    pub fn publish_simplified(&mut self, results: Vec<SimplifiedMeshes>) -> MeshSwap {
+        self.groups.publish_simplified(&self.tiling, &self.shown, results)
+    }
+
+    /// Returns the nearest hit of a ray on the shown `surfaces` within `max_distance`; all in
+    /// voxels. `direction` may have any length. Invalid rays (NaN, infinite, zero direction) never
+    /// hit.
+    pub fn ray(
+        &self,
+        origin: [f64; 3],
+        direction: [f64; 3],
+        max_distance: f64,
+        surfaces: ShownSurfaces,
+    ) -> Option<ShownHit> {
+        if max_distance.is_nan() {
+            return None;
+        }
+        let ray = NormalizedRay::new(origin, direction)?;
+        ray::cast(&self.tiling, &self.shown, &ray, max_distance, surfaces)
+    }
+
+    /// Returns how far vertices have morphed to the next coarser level, by their distance from the
+    /// nearest viewer.
+    pub fn morph(&self) -> MorphRanges {
+        let Selector { detail, hysteresis, near_voxels, .. } = self.selector(&[], false);
+        MorphRanges { detail, hysteresis, near_voxels, top: self.tiling.top() }
+    }
+
+    /// Returns the mesh shown for a block.
+    pub fn mesh(&self, block: MipBlock) -> Option<&Arc<BlockMesh>> {
+        self.shown.get(&block)
+    }
+
+    /// Returns the blocks that have a mesh, sorted.
+    pub fn meshed_blocks(&self) -> Vec<MipBlock> {
+        let mut blocks: Vec<_> = self.shown.keys().copied().collect();
+        blocks.sort_unstable();
+        blocks
+    }
+
+    /// Returns all blocks that are shown, with or without a surface, sorted.
+    pub fn blocks(&self) -> Vec<MipBlock> {
+        let mut blocks: Vec<_> = self.tiling.leaves().collect();
+        blocks.sort_unstable();
+        blocks
+    }
+
+    /// Returns the blocks that should be split but are not yet.
+    pub fn overdue_splits(&self, viewers: &[LodViewer]) -> Vec<MipBlock> {
+        let surfaceless = |block| self.residency.is_known_surfaceless(block);
+        let steps = self.selector(viewers, false).steps(&self.tiling, surfaceless);
+        let split = |step| if let LodStep::Split(block) = step { Some(block) } else { None };
+        steps.into_iter().filter_map(split).collect()
+    }
+
+    /// Returns the number of triangles shown.
+    pub fn triangles(&self) -> usize {
+        self.triangles
+    }
+
+    pub(super) fn selector(&self, viewers: &[LodViewer], looks_ahead: bool) -> Selector {
+        let finite = |viewer: &&LodViewer| {
+            viewer.position_voxels.iter().all(|v| v.is_finite()) && !viewer.distance_voxels.is_nan()
+        };
+        // No farther than the grid reaches.
+        let clamped = |viewer: &LodViewer| LodViewer {
+            distance_voxels: viewer.distance_voxels.clamp(0.0, 2.0 * f64::from(LIMIT)),
+            ..*viewer
+        };
+        Selector {
+            viewers: viewers.iter().filter(finite).map(clamped).collect(),
+            detail: f64::from(self.options.detail) * self.detail_share,
+            hysteresis: self.options.hysteresis.into(),
+            near_voxels: self.options.near_voxels.into(),
+            looks_ahead,
+        }
+    }
+}
