@@ -127,13 +127,7 @@ fn find_faces<const W: usize>(
                 continue;
             }
             let c = y * (nz + 1) + z;
-            let x = or(down(xl), xh);
-            let (yl, yh) = (or(yl, down(yl)), or(yh, down(yh)));
-            let (zl, zh) = (or(zl, down(zl)), or(zh, down(zh)));
-            add(corners, c, or(x, or(yl, zl)));
-            add(corners, c + 1, or(x, or(yl, zh)));
-            add(corners, c + nz + 1, or(x, or(yh, zl)));
-            add(corners, c + nz + 2, or(x, or(yh, zh)));
+            mark_corners(masks, c, nz + 1, corners);
             let yz_bytes = (y << 8 | z << 16) as u32;
             faces.rows.push(FaceRow { cells: r as u32, corners: c as u32, yz_bytes });
             for mask in masks {
@@ -141,6 +135,20 @@ fn find_faces<const W: usize>(
             }
         }
     }
+}
+
+/// Marks the corners of a row's faces. `c` is the corner row at its low side, `step` leads to the
+/// next one in y.
+#[inline(always)]
+fn mark_corners<const W: usize>(masks: [Bits<W>; 6], c: usize, step: usize, corners: &mut [u64]) {
+    let [xl, xh, yl, yh, zl, zh] = masks;
+    let x = or(down(xl), xh);
+    let (yl, yh) = (or(yl, down(yl)), or(yh, down(yh)));
+    let (zl, zh) = (or(zl, down(zl)), or(zh, down(zh)));
+    add(corners, c, or(x, or(yl, zl)));
+    add(corners, c + 1, or(x, or(yl, zh)));
+    add(corners, c + step, or(x, or(yh, zl)));
+    add(corners, c + step + 1, or(x, or(yh, zh)));
 }
 
 /// Removes the faces of `cells` from a row's masks and lists them. `first` is the index of

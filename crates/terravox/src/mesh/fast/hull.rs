@@ -23,7 +23,7 @@ pub(crate) struct HullVertices {
     pub(super) features: HullFeatures,
     /// Corners that have faces.
     pub(super) corners: RankedRows,
-    /// Those that the rules place, in rows as `corners`; empty if there are none.
+    /// Those that the rules place, in rows as `corners`; empty if no bit is set.
     by_rules: Vec<u64>,
     /// Positions and normals of all others.
     pub(super) surface: Surface,

@@ -33,7 +33,7 @@ pub(super) struct PlaneTable {
     /// Normal and distance by rank + 1; then eight for each thin cell; then pairs for vertices
     /// at thin cells.
     pub planes: Vec<[f32; 4]>,
-    /// Rows of thin cells; empty if there are none. The last component of such a cell's plane
+    /// Rows of thin cells; empty if no bit is set. The last component of such a cell's plane
     /// holds, as bits, the number of the first of its eight.
     pub thin: Vec<u64>,
 }

@@ -21,7 +21,7 @@ pub(super) struct WriteQuads<'a, const W: usize> {
     pub faces: &'a FaceRows,
     /// Corners, whose ranks are the vertices' numbers.
     pub corners: &'a RankedRows,
-    /// Special corners; empty if there are none.
+    /// Special corners; empty if no bit is set.
     pub special: &'a [u64],
     pub materials: &'a [u8],
     /// With one more after the last, since vectors read four numbers.

@@ -17,7 +17,7 @@ pub(super) struct FastScratch {
     pub faces: FaceRows,
     /// Corners that own faces touch.
     pub corners: RankedRows,
-    /// Rows of special corners; empty if there are none.
+    /// Rows of special corners; empty if no bit is set.
     pub special: Vec<u64>,
     /// Vertices on features of the hull whose faces are left out.
     pub hull: HullVertices,
