@@ -7,7 +7,7 @@ use rapier3d::prelude::{
     RigidBodyHandle, RigidBodySet, SoftBodySet, Vector,
 };
 use rustc_hash::FxHashMap;
-use terravox::collide::{Block, Collider, Surfaces, Unbuilt};
+use terravox::collide::{BuildPolicy, Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
 use terravox::mesh::PAD;
 use terravox::terrain::{Placement, Terrain};
@@ -78,7 +78,7 @@ pub struct GroundHit {
     /// The voxel whose face was met.
     pub voxel: VoxelPos,
     /// The block that holds it.
-    pub block: Block,
+    pub block: CollisionBlock,
 }
 
 /// What the colliders take at a moment.
@@ -123,13 +123,13 @@ pub struct TerrainColliders {
     options: Options,
     placement: Placement,
     cursor: ChangeCursor,
-    blocks: FxHashMap<Block, Present>,
+    blocks: FxHashMap<CollisionBlock, Present>,
     interests: Interests,
     /// Boxes that the next sync keeps ground ready in, voxels.
     /// In world metres: where voxels lie is known at the next sync.
     wanted: Vec<[[f64; 3]; 2]>,
     /// Blocks of the boxes that the last one did.
-    kept: Vec<Block>,
+    kept: Vec<CollisionBlock>,
     /// Bodies at the last sync.
     body_count: usize,
     scratch: GroundScratch,
@@ -260,7 +260,7 @@ impl TerrainColliders {
     }
 
     /// Handles of all colliders, with their blocks, in no order.
-    pub fn colliders(&self) -> impl Iterator<Item = (Block, ColliderHandle)> {
+    pub fn colliders(&self) -> impl Iterator<Item = (CollisionBlock, ColliderHandle)> {
         self.blocks.iter().flat_map(|(&block, present)| {
             present.colliders.iter().map(move |&(_, _, handle)| (block, handle))
         })
@@ -385,7 +385,8 @@ impl TerrainColliders {
             false => Vec::new(),
         };
         for &handle in moves.asked.iter().chain(&all) {
-            let missing = |block: &Block| self.blocks.get(block).is_some_and(|p| p.missing);
+            let missing =
+                |block: &CollisionBlock| self.blocks.get(block).is_some_and(|p| p.missing);
             let waits = self.interests.decide(handle, missing);
             let Some(body) = bodies.get(handle) else { continue };
             let can = body.is_dynamic() && body.is_enabled();
@@ -440,11 +441,11 @@ impl TerrainColliders {
     }
 
     /// Blocks here that an edit may have changed, sorted.
-    fn changed_blocks(&self, changes: &Changes) -> Vec<Block> {
-        let mut blocks: Vec<Block> = match changes {
+    fn changed_blocks(&self, changes: &Changes) -> Vec<CollisionBlock> {
+        let mut blocks: Vec<CollisionBlock> = match changes {
             Changes::Everything => self.blocks.keys().copied().collect(),
             Changes::Regions(regions) => {
-                let changed = |block: &&Block| {
+                let changed = |block: &&CollisionBlock| {
                     let reached = block.region().grow(PAD);
                     regions.iter().any(|&region| !region.intersect(reached).is_empty())
                 };
@@ -461,7 +462,7 @@ impl TerrainColliders {
     /// Makes the colliders of a block those of its ground now.
     fn refresh(
         &mut self,
-        block: Block,
+        block: CollisionBlock,
         ground: &Collider,
         colliders: &mut ColliderSet,
         islands: &mut IslandManager,
@@ -575,7 +576,7 @@ impl TerrainColliders {
 }
 
 /// What changed: of all, the blocks that are here.
-fn regions_of(changes: Changes, blocks: &[Block]) -> Vec<Region> {
+fn regions_of(changes: Changes, blocks: &[CollisionBlock]) -> Vec<Region> {
     match changes {
         Changes::Everything => blocks.iter().map(|block| block.region()).collect(),
         Changes::Regions(regions) => regions,
@@ -584,12 +585,12 @@ fn regions_of(changes: Changes, blocks: &[Block]) -> Vec<Region> {
 
 /// The grounds of a block, and whether its cells are not held.
 fn grounds_of(
-    block: Block,
+    block: CollisionBlock,
     ground: &Collider,
     placement: Placement,
     scratch: &mut GroundScratch,
 ) -> (Vec<(Coefficients, BlockGround)>, bool) {
-    match ground.block(block, Unbuilt::Build) {
+    match ground.block(block, BuildPolicy::Build) {
         Err(_) => (Vec::new(), true),
         Ok(surfaces) => {
             let solid = surfaces.and_then(|surfaces| surfaces.solid);
@@ -622,7 +623,7 @@ fn insert(
 }
 
 /// The lowest corner of a block, where its colliders are, metres.
-fn corner_m(block: Block, placement: Placement) -> Vector {
+fn corner_m(block: CollisionBlock, placement: Placement) -> Vector {
     let corner = block.min_voxel().to_array().map(f64::from);
     placement.world_from_voxel(corner).map(|v| v as f32).into()
 }

@@ -51,7 +51,8 @@ impl Buried {
             let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
             each_middle(collider.shape(), |middle| {
                 let at = *body.position() * (local * middle);
-                let way = ground.way_out(placement.voxel_from_world(at.to_array().map(f64::from)));
+                let way =
+                    WayOut::find(ground, placement.voxel_from_world(at.to_array().map(f64::from)));
                 if let Some(way) = way
                     && deepest.is_none_or(|deepest| way.distance > deepest.distance)
                 {

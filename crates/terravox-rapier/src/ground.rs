@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terravox::collide::{Block, QuadInfo, QuadTree};
+use terravox::collide::{CollisionBlock, QuadInfo, QuadTree};
 use terravox::geometry::edge_angle;
 use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 
@@ -63,7 +63,7 @@ struct Part(u16);
 /// The parts of one block that share friction and restitution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockGround {
-    block: Block,
+    block: CollisionBlock,
     tree: Arc<QuadTree>,
     parts: Box<[Part]>,
     /// Of all parts, metres.
@@ -121,7 +121,7 @@ impl Part {
 /// `scratch` is memory to be reused.
 pub fn grounds(
     tree: &QuadTree,
-    block: Block,
+    block: CollisionBlock,
     snapshot: &Snapshot,
     voxel_size_m: f32,
     scratch: &mut GroundScratch,
@@ -211,7 +211,7 @@ impl BlockGround {
     }
 
     /// The block.
-    pub fn block(&self) -> Block {
+    pub fn block(&self) -> CollisionBlock {
         self.block
     }
 
@@ -310,7 +310,7 @@ pub(crate) fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
 }
 
 /// The voxel that a quad is a face of.
-fn voxel_of(block: Block, info: &QuadInfo) -> VoxelPos {
+fn voxel_of(block: CollisionBlock, info: &QuadInfo) -> VoxelPos {
     let [x, y, z] = info.cell.map(i32::from);
     block.min_voxel() + VoxelPos::new(x, y, z)
 }
@@ -389,7 +389,7 @@ pub struct GroundScratch {
 /// How thick the ground behind faces is.
 struct Depths<'a> {
     snapshot: &'a Snapshot,
-    block: Block,
+    block: CollisionBlock,
     cells: &'a DenseBox,
     /// Whether all of `cells` was held.
     held: bool,
@@ -402,7 +402,7 @@ const FARTHEST_LOOK: i32 = 4;
 impl Depths<'_> {
     fn new<'a>(
         tree: &QuadTree,
-        block: Block,
+        block: CollisionBlock,
         snapshot: &'a Snapshot,
         scratch: &'a mut GroundScratch,
     ) -> Depths<'a> {

@@ -1,7 +1,7 @@
 //! Which blocks each body is near: a box around it, kept until the body leaves it.
 
 use rapier3d::prelude::{ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
-use terravox::collide::{Block, Collider, Surfaces};
+use terravox::collide::{Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
 use terravox::terrain::Placement;
 use terravox::voxel::Region;
@@ -12,7 +12,7 @@ struct Interest {
     body: RigidBodyHandle,
     /// Where the body may go before it is looked at again, voxels.
     bounds: Aabb,
-    blocks: Vec<Block>,
+    blocks: Vec<CollisionBlock>,
     /// Whether cells in `bounds` are not held.
     unknown: bool,
     /// Whether ground in `bounds` was missing when last decided.
@@ -40,9 +40,9 @@ pub struct Reach {
 #[derive(Clone, Debug, Default)]
 pub struct Moves {
     /// Blocks that a body came near, once for every body.
-    pub near: Vec<Block>,
+    pub near: Vec<CollisionBlock>,
     /// Blocks that a body left.
-    pub left: Vec<Block>,
+    pub left: Vec<CollisionBlock>,
     /// Bodies of which it is to be decided whether ground near them is missing.
     pub asked: Vec<RigidBodyHandle>,
 }
@@ -104,7 +104,11 @@ impl Interests {
 
     /// Whether ground near a body is missing: cells are not held, or a block of it is
     /// `missing`.
-    pub fn decide(&mut self, handle: RigidBodyHandle, missing: impl Fn(&Block) -> bool) -> bool {
+    pub fn decide(
+        &mut self,
+        handle: RigidBodyHandle,
+        missing: impl Fn(&CollisionBlock) -> bool,
+    ) -> bool {
         let slot = self.slots.get_mut(handle.into_raw_parts().0 as usize);
         let interest = slot.and_then(Option::as_mut).filter(|interest| interest.body == handle);
         interest.is_some_and(|interest| {

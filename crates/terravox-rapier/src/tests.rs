@@ -7,7 +7,7 @@ use rapier3d::parry::math::Vector;
 use rapier3d::parry::query::details::NormalConstraints;
 use rapier3d::parry::query::{PointQuery, Ray, RayCast};
 use rapier3d::parry::shape::{CompositeShape, Triangle};
-use terravox::collide::{Block, Collider, LocalRay, QuadTree, Unbuilt};
+use terravox::collide::{BuildPolicy, Collider, CollisionBlock, LocalRay, QuadTree};
 use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid};
 
 use crate::ground::{BlockGround, GroundScratch, grounds};
@@ -43,11 +43,11 @@ fn world(seed: u64) -> Collider {
 }
 
 /// The blocks of a world, their surfaces and their grounds.
-fn all_grounds(collider: &Collider) -> Vec<(Block, &QuadTree, Vec<BlockGround>)> {
+fn all_grounds(collider: &Collider) -> Vec<(CollisionBlock, &QuadTree, Vec<BlockGround>)> {
     let mut scratch = GroundScratch::default();
     let mut all = Vec::new();
     for block in Region::new([-16; 3], [16; 3]).blocks::<3>() {
-        let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { continue };
+        let Ok(Some(surfaces)) = collider.block(block, BuildPolicy::Build) else { continue };
         let Some(tree) = surfaces.solid else { continue };
         let made = grounds(tree, block, collider.snapshot(), 0.5, &mut scratch);
         all.push((block, tree, made.into_iter().map(|made| made.1).collect()));
@@ -199,8 +199,10 @@ fn level_ground_is_one_part_a_quad() {
     let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
     let mut collider = Collider::default();
     collider.update(&grid);
-    let block = Block::new(0, -1, 0);
-    let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { unreachable!("ground") };
+    let block = CollisionBlock::new(0, -1, 0);
+    let Ok(Some(surfaces)) = collider.block(block, BuildPolicy::Build) else {
+        unreachable!("ground")
+    };
     let tree = surfaces.solid.unwrap();
     let made = grounds(tree, block, collider.snapshot(), 1.0, &mut GroundScratch::default());
     assert_eq!((made.len(), made[0].1.part_count(), made[0].1.triangle_count()), (1, 64, 128));

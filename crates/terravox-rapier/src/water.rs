@@ -88,7 +88,7 @@ impl Buoyancy {
             let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
             each_part(collider.shape(), local, voxels, points, &mut |part| {
                 let body = Body { parts: &[part], position, rotation };
-                let under = ground.submersion(&body, scratch).found;
+                let under = scratch.submersion(ground, &body).found;
                 moment += Vector::from(under.centre) * under.volume;
                 sum.volume += under.volume;
                 sum.body_volume += under.body_volume;

@@ -6,6 +6,7 @@ mod scene;
 use rapier3d::prelude::*;
 use scene::{ROCK, Scene, flat, hills, kinds};
 use terravox::collide::Filter;
+use terravox::contacts::WayOut;
 use terravox::voxel::Cell;
 use terravox_rapier::{Options, TerrainColliders};
 
@@ -32,7 +33,7 @@ fn fill(scene: &mut Scene, centre: Vector, radius: f32) {
 fn depth(scene: &mut Scene, at: Vector) -> f64 {
     let collider = scene.terrain.collider();
     let point = at.to_array().map(f64::from);
-    match collider.way_out(point) {
+    match WayOut::find(collider, point) {
         Some(_) => collider.closest_point(point, 99.0, &Filter::SOLID).found.unwrap().distance,
         None => 0.0,
     }

@@ -5,7 +5,7 @@ use glam::Vec3;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
-use terravox::collide::{Block, Hit};
+use terravox::collide::{CollisionBlock, Hit};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use terravox::voxel::{ChunkPos, DenseBox, Snapshot};
 
@@ -93,7 +93,7 @@ impl VertexCache {
         palette: &[Vec3; 256],
         scratch: &mut RemeshScratch,
     ) -> Option<[&SurfaceVertex; 3]> {
-        let Block { x, y, z } = hit.block;
+        let CollisionBlock { x, y, z } = hit.block;
         let chunk = self.chunks.get(&ChunkPos::new(x >> 2, y >> 2, z >> 2))?;
         let local = |v: i32| v & (BLOCKS_PER_EDGE - 1);
         let index = local(x) + BLOCKS_PER_EDGE * (local(z) + BLOCKS_PER_EDGE * local(y));
@@ -110,7 +110,7 @@ impl RemeshScratch {
         &mut self,
         snapshot: &Snapshot,
         palette: &[Vec3; 256],
-        block: Block,
+        block: CollisionBlock,
     ) -> BlockVertices {
         let RemeshScratch { mesher, shores, cells, mesh } = self;
         if shores.read(snapshot, block.region().grow(PAD), 0, cells).is_err() {

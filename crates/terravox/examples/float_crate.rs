@@ -38,14 +38,14 @@ fn main() -> Result<(), NotHeld> {
         for _ in 0..1800 {
             let position = [1.3, height, -0.7];
             let body = Body { parts: &parts, position, rotation: [0.0, 0.0, 0.0, 1.0] };
-            let wet = collider.submersion(&body, &mut scratch).found;
+            let wet = scratch.submersion(&collider, &body).found;
             share = wet.share();
             // Weight, lift, drag; all by the crate's mass.
             let lift = wet.volume / (density * wet.body_volume);
             speed = speed * (1.0 - 4.0 * share * STEP) + 9.81 * (lift - 1.0) * STEP;
             // The ground, should it sink so deep.
             let options = ContactOptions { prediction: 0.2, filter: Filter::SOLID };
-            collider.contacts(&body, &options, &mut contacts);
+            contacts.find(&collider, &body, &options);
             for point in contacts.manifolds.iter().flat_map(|manifold| manifold.points()) {
                 speed = speed.max(-point.distance / STEP);
             }

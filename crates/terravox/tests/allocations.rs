@@ -78,7 +78,7 @@ fn touch_all(
         let (x, z) = (f64::from(step % 20) * 3.1 - 30.0, f64::from(step / 20) * 2.7 - 27.0);
         let position = [x, f64::from(step % 9) - 4.0, z];
         let body = Body { parts: &parts, position, rotation: [0.6, 0.0, 0.8, 0.0] };
-        collider.contacts(&body, &ContactOptions::default(), out);
+        out.find(collider, &body, &ContactOptions::default());
         points += out.manifolds.iter().map(|manifold| manifold.points().len()).sum::<usize>();
         changes.clear();
         tracker.update(collider.broadphase(), 1, Aabb::around(position, [1.0; 3]), changes);
@@ -114,7 +114,7 @@ fn float_all(collider: &Collider, scratch: &mut WaterScratch) -> usize {
         let (x, z) = (f64::from(step % 20) * 3.1 - 30.0, f64::from(step / 20) * 2.7 - 27.0);
         let position = [x, f64::from(step % 5) - 2.0, z];
         let body = Body { parts: &parts, position, rotation: [0.6, 0.0, 0.8, 0.0] };
-        let share = collider.submersion(&body, scratch).found.share();
+        let share = scratch.submersion(collider, &body).found.share();
         wet += usize::from(share > 0.0 && share < 1.0);
     }
     wet

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use terravox::collide::{Filter, Missing};
+use terravox::collide::{Filter, MissingData};
 use terravox::edit::EditOp;
 use terravox::lod::{LodOptions, ShownMesh};
 use terravox::terrain::{
@@ -177,7 +177,7 @@ fn what_a_ray_misses_is_named_until_it_is_held() {
         let hit =
             (0..20).find_map(|_| match terrain.ray([x, 60.0, 7.7], [0.0, -1.0, 0.0], 100.0) {
                 RayOutcome::Hit(hit) => Some(hit),
-                RayOutcome::Unknown(Missing::NotHeld(chunk)) => {
+                RayOutcome::Unknown(MissingData::NotHeld(chunk)) => {
                     assert_ne!(terrain.grid().held(chunk), Held::Mip(0), "{chunk} is held, at {x}");
                     let (region, placement) = (chunk.region(), terrain.placement());
                     let last = placement.voxel_centre(region.max - VoxelPos::splat(1));

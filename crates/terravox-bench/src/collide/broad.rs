@@ -7,7 +7,7 @@ mod huge;
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
-use terravox::collide::{Block, Broadphase, REACH, Surfaces};
+use terravox::collide::{Broadphase, CollisionBlock, REACH, Surfaces};
 use terravox::math::Aabb;
 use terravox::voxel::{Changes, Region};
 
@@ -96,7 +96,7 @@ fn make_masks(report: &mut AreaReport, world: &World) -> f64 {
 }
 
 /// Blocks with a mask or a tag of water.
-fn solid_blocks(broadphase: &Broadphase) -> Vec<Block> {
+fn solid_blocks(broadphase: &Broadphase) -> Vec<CollisionBlock> {
     let mut blocks = Vec::new();
     let all = Aabb::new([-1e9; 3], [1e9; 3]);
     broadphase.blocks_in(&all, Surfaces::Solid, |block, _| blocks.push(block));

@@ -3,7 +3,7 @@
 //! depth of crates, and the cost of a manifold.
 
 use glam::{DVec3, EulerRot, Mat3, Quat, Vec3};
-use terravox::collide::{Block, Collider, ColliderOptions, Filter, Ray};
+use terravox::collide::{Collider, ColliderOptions, CollisionBlock, Filter, Ray};
 use terravox::contacts::{Body, BodyPart, ContactOptions, Contacts, Submersion};
 use terravox::generate::{Hills, fill_sdf};
 use terravox::geometry::Shape;
@@ -301,7 +301,7 @@ fn floating(report: &mut AreaReport) {
 struct TouchingPose {
     position: [f64; 3],
     turn: Quat,
-    block: Block,
+    block: CollisionBlock,
 }
 
 /// Boxes that touch the ground of the generated world.
@@ -363,13 +363,13 @@ fn query_times(
                 // Repeated, so that the clock's own cost does not count.
                 Entrant::new("block", |_| {
                     (0..REPEATED).for_each(|_| {
-                        collider.block_contacts(pose.block, &body(pose), &options, &mut one);
+                        one.find_in_block(collider, pose.block, &body(pose), &options);
                     });
                     one.manifolds.len() as u64
                 }),
                 Entrant::new("all", |_| {
                     (0..REPEATED).for_each(|_| {
-                        collider.contacts(&body(pose), &options, &mut all);
+                        all.find(collider, &body(pose), &options);
                     });
                     all.manifolds.len() as u64
                 }),

@@ -114,7 +114,7 @@ impl Integrator {
         let parts = [body.part];
         let at =
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
-        let wet = collider.submersion(&at, &mut self.water).found;
+        let wet = self.water.submersion(collider, &at).found;
         let lift = Vec3::Y * (GRAVITY * WATER * wet.volume);
         let inertia = body.world_inverse_inertia();
         // Drag that lets it come to rest, by the share that is under.
@@ -131,7 +131,7 @@ impl Integrator {
         let at =
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let options = ContactOptions { prediction, ..ContactOptions::default() };
-        collider.contacts(&at, &options, &mut self.contacts);
+        self.contacts.find(collider, &at, &options);
         &self.contacts.manifolds
     }
 

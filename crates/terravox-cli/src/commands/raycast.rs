@@ -7,7 +7,7 @@ use crate::failure::{CliResult, Failure};
 use crate::report::Report;
 use crate::world::{self, World};
 use serde_json::json;
-use terravox::collide::{Collider, Filter, Hit, MaterialSet, Missing, Ray, Surfaces};
+use terravox::collide::{Collider, Filter, Hit, MaterialSet, MissingData, Ray, Surfaces};
 use terravox::voxel::{BlockPos, Kind, MaterialTable};
 
 pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
@@ -82,13 +82,13 @@ fn add_hit(world: &World, hit: &Hit, report: &mut Report) {
 }
 
 /// Adds the place where the world is not held finely enough.
-fn add_missing(missing: Missing, report: &mut Report) {
+fn add_missing(missing: MissingData, report: &mut Report) {
     let (text, value) = match missing {
-        Missing::NotHeld(chunk) => (
+        MissingData::NotHeld(chunk) => (
             format!("chunk {chunk} along the ray is not held at mip 0; hits in it are missed"),
             json!([chunk.x, chunk.y, chunk.z]),
         ),
-        Missing::NotBuilt(block) => (format!("block {block} is not built"), json!(null)),
+        MissingData::NotBuilt(block) => (format!("block {block} is not built"), json!(null)),
     };
     report.line("not_held", "unknown", text, value);
 }

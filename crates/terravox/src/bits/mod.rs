@@ -26,7 +26,7 @@ pub(crate) use solid::{block_mask, chunk_masks, solid_rows};
 pub const BLOCK_LOG2: u32 = 3;
 
 /// Position of a collision block: a cube of 8³ voxels.
-pub type Block = BlockPos<BLOCK_LOG2>;
+pub type CollisionBlock = BlockPos<BLOCK_LOG2>;
 
 /// A bit for every cell of a block: bit x + 8 z of word y.
 pub type BlockMask = [u64; 8];
@@ -78,10 +78,10 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// All bits of a word for every bit: set where it is.
+/// A word for every bit, all bits set where it is set.
 #[inline(always)]
 pub(crate) fn spread(bits: u32) -> [u32; 32] {
-    // A compare with a constant, since not every machine shifts lanes by themselves.
+    // A compare with a constant, since not every machine has per-lane shifts.
     std::array::from_fn(|z| if bits & 1 << z != 0 { u32::MAX } else { 0 })
 }
 

@@ -1,7 +1,7 @@
-//! Which cells are solid, as bits: a word a slice for an 8³ block, straight from the
-//! packed lines. A line that is not stored is all of one kind and is not looked at.
+//! The solid cells of blocks and chunks as bits, straight from the packed rows of the grid. A
+//! row that is not stored is all of its fill.
 
-use super::{Block, BlockMask, Kinds, slices, spread};
+use super::{BlockMask, CollisionBlock, Kinds, slices, spread};
 use crate::voxel::{ChunkPos, ChunkView, Group, Kind, NotHeld, Snapshot};
 
 /// The cells of a block of one kind.
@@ -12,7 +12,7 @@ const ALL: BlockMask = [u64::MAX; 8];
 ///
 /// # Errors
 /// [`NotHeld`] if its chunk is not held at mip 0.
-pub(crate) fn block_mask(snapshot: &Snapshot, block: Block) -> Result<BlockMask, NotHeld> {
+pub(crate) fn block_mask(snapshot: &Snapshot, block: CollisionBlock) -> Result<BlockMask, NotHeld> {
     let view = snapshot.chunk(block.min_voxel().chunk())?;
     let kinds = Kinds::new(snapshot.materials().kinds());
     if let Some(material) = view.uniform_material() {
@@ -39,11 +39,11 @@ fn block_slice(kinds: Kinds<'_>, group: Group<'_>, bx: usize, bz: usize) -> u64 
     bits
 }
 
-/// All bits of a byte for every one of eight bits: set where it is.
+/// A byte for every one of eight bits, all bits set where it is set.
 #[inline(always)]
 fn spread_8(bits: u32) -> u64 {
     const LOW: u64 = 0x0101_0101_0101_0101;
-    // The bit of every byte that is its own, moved to the lowest.
+    // Each byte keeps its own bit, which then moves to the lowest.
     let own = (u64::from(bits) * LOW) & 0x8040_2010_0804_0201;
     (((own + 0x7f * LOW) >> 7) & LOW) * 255
 }

@@ -1,4 +1,4 @@
-//! Box colliders of a part of the world, kept up to date from its change log.
+//! Box colliders of a part of the world, updated from its change log.
 //!
 //! Source: Hadden, "Voxels, Octrees, and Collision" (2012): the generator, which ran at
 //! the physics step because bodies fell through colliders that were being made. Here an
@@ -18,14 +18,14 @@ use crate::voxel::{Changes, LIMIT, Region, Snapshot, VoxelPos};
 /// Colour of boxes.
 const BOX: [u8; 3] = [120, 220, 160];
 
-/// What an update did.
+/// Statistics of an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoxUpdate {
     /// Boxes added to the sink.
     pub added: usize,
     /// Boxes removed from it, after all were added.
     pub removed: usize,
-    /// Cubes looked at of which some cells are not held at mip 0; those have no boxes.
+    /// Cubes read of which some cells are not held at mip 0; those cells have no boxes.
     pub not_held: usize,
 }
 
@@ -54,9 +54,9 @@ pub struct BoxUpdate {
 pub struct BoxColliders<H> {
     /// Edge of a cube is `1 << log2` voxels.
     log2: u32,
-    /// Where boxes are wanted.
+    /// The regions to cover with boxes.
     cover: Vec<Region>,
-    /// Whether that changed since the last update.
+    /// Whether these changed since the last update.
     cover_is_new: bool,
     /// By position in cubes; those without a box are not listed.
     cubes: FxHashMap<VoxelPos, Cube<H>>,
@@ -87,9 +87,9 @@ struct Scratch {
 }
 
 impl<H> BoxColliders<H> {
-    /// No boxes yet; the first update makes those of the whole world. Boxes stay within
-    /// aligned cubes of `1 << cube_log2` voxels: larger ones give fewer boxes. 5, a cube
-    /// a chunk, is what to begin with.
+    /// Creates colliders without boxes; the first update adds those of the whole world. Boxes stay
+    /// within aligned cubes of `1 << cube_log2` voxels: larger cubes give fewer boxes. Start with
+    /// 5, a cube a chunk.
     ///
     /// # Panics
     /// If `cube_log2` is not 3 to 6.
@@ -105,8 +105,8 @@ impl<H> BoxColliders<H> {
         }
     }
 
-    /// Sets where boxes are wanted, from the next update on: in all cubes that share a
-    /// voxel with one of `regions`, such as those around the bodies that move.
+    /// Sets the cover from the next update on: all cubes that share a voxel with one of `regions`,
+    /// such as those around moving bodies.
     pub fn cover(&mut self, regions: &[Region]) {
         let limits = Region::new([-LIMIT; 3], [LIMIT; 3]);
         let cover: Vec<Region> = regions.iter().map(|region| region.intersect(limits)).collect();
@@ -114,9 +114,9 @@ impl<H> BoxColliders<H> {
         self.cover = cover;
     }
 
-    /// Brings the boxes in `sink` up to `snapshot`, which `changes` led to. Boxes that
-    /// are still right are not touched; the sink is told of all additions before it is
-    /// told of any removal. Call it between two steps of the physics.
+    /// Updates the boxes in `sink` to `snapshot`; `changes` are those since the last update. Boxes
+    /// that did not change keep their colliders, and all additions come before any removal. Call
+    /// it between two steps of the physics.
     pub fn update<S: BoxSink<Handle = H>>(
         &mut self,
         snapshot: &Snapshot,
@@ -218,7 +218,7 @@ impl<H> BoxColliders<H> {
         self.scratch.dirty = dirty;
     }
 
-    /// Makes the boxes of a cube from all of its cells.
+    /// Rebuilds the boxes of a cube from all of its cells.
     fn rebuild<S: BoxSink<Handle = H>>(
         &mut self,
         snapshot: &Snapshot,
@@ -244,7 +244,7 @@ impl<H> BoxColliders<H> {
         }
     }
 
-    /// Removes all boxes. The next update makes them again.
+    /// Removes all boxes. The next update adds them again.
     pub fn clear<S: BoxSink<Handle = H>>(&mut self, sink: &mut S) {
         let mut gone = Vec::new();
         self.cubes.values_mut().for_each(|cube| cube.boxes.clear(&mut gone));
@@ -253,22 +253,22 @@ impl<H> BoxColliders<H> {
         gone.into_iter().for_each(|handle| sink.remove(handle));
     }
 
-    /// The boxes and what the sink calls them, cube by cube in no order.
+    /// The boxes and their handles in the sink, cube by cube in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (Region, &H)> {
         self.cubes.values().flat_map(|cube| cube.boxes.iter())
     }
 
-    /// How many boxes there are.
+    /// Number of boxes.
     pub fn len(&self) -> usize {
         self.cubes.values().map(|cube| cube.boxes.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no boxes.
     pub fn is_empty(&self) -> bool {
         self.cubes.is_empty()
     }
 
-    /// All bytes, but for those that handles point to.
+    /// Total bytes, without what handles point to.
     pub fn bytes(&self) -> usize {
         let entry = size_of::<(VoxelPos, Cube<H>)>() + 1;
         let cubes = self.cubes.values();
@@ -284,8 +284,8 @@ impl<H> BoxColliders<H> {
 }
 
 impl<H> Cube<H> {
-    /// Reads some blocks (bits) of the cube at `bounds` again. The change of its boxes is
-    /// then in `scratch`.
+    /// Rereads some blocks (bits) of the cube at `bounds`, and puts the change of its boxes in
+    /// `scratch`.
     fn edit(
         &mut self,
         snapshot: &Snapshot,

@@ -1,8 +1,8 @@
 //! Few boxes that cover the set bits of an 8³ block exactly.
 //!
-//! Greedy: the lowest cell that is left grows along x, then z, then y, as far as cells
-//! are solid and not yet taken. Growing the leaves of the octree instead, largest first,
-//! makes one or two boxes more in a hundred, and an edit moves more of them.
+//! Greedy: the lowest remaining cell grows along x, then z, then y, as far as cells are solid
+//! and not yet covered. Growing the leaves of the octree instead, largest first, makes 1–2 %
+//! more boxes, and an edit changes more of them.
 
 use crate::bits::BlockMask;
 

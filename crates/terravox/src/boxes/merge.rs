@@ -1,8 +1,8 @@
-//! Boxes of blocks put together to longer ones across the borders of the blocks.
+//! Merges boxes of blocks to longer ones across the borders of the blocks.
 //!
 //! Three passes, along x, z and y. In each, boxes that touch and have the same cross
-//! section across the axis become one; a pass works on what the one before it left. What
-//! comes out depends on the cells only. Every pass keeps its boxes sorted, those of a
+//! section across the axis become one; each pass works on the output of the one before. The
+//! result depends on the cells only. Every pass keeps its boxes sorted, those of a
 //! cross section side by side, so that a change looks at the cross sections in which a
 //! box came or went, and at nothing else.
 
@@ -15,8 +15,8 @@ pub(super) struct LocalBox {
     pub max: [u8; 3],
 }
 
-/// The order of a pass. The last 14 bits of its keys are where a box begins and ends
-/// along its axis, those before say which cross section it has.
+/// A pass and its sort order. The last 14 bits of its keys are the ends of a box along the
+/// axis of the pass, those before are its cross section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
     X,
@@ -59,7 +59,7 @@ impl Pass {
     }
 }
 
-/// Boxes that came and went.
+/// Boxes that were added and removed.
 #[derive(Default)]
 pub(super) struct Change {
     pub added: Vec<LocalBox>,
@@ -76,7 +76,7 @@ impl Change {
         self.keys.iter_mut().for_each(Vec::clear);
     }
 
-    /// Makes what came out of a pass what goes into `pass`.
+    /// Makes the output of a pass the input of `pass`.
     fn hand_on(&mut self, pass: Pass) {
         for (keys, boxes) in self.keys.iter_mut().zip([&mut self.added, &mut self.removed]) {
             keys.clear();
@@ -85,14 +85,14 @@ impl Change {
     }
 }
 
-/// What goes into each of the three passes, in its order.
+/// The inputs of the three passes, sorted.
 #[derive(Clone, Default)]
 pub(super) struct Merge {
     lists: [Vec<u64>; 3],
 }
 
 impl Merge {
-    /// Puts all of `boxes` in the place of what was there; they become the merged ones.
+    /// Replaces all inputs by `boxes`; makes `boxes` the merged ones.
     pub fn rebuild(&mut self, boxes: &mut Vec<LocalBox>) {
         for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
             list.clear();
@@ -103,8 +103,8 @@ impl Merge {
         }
     }
 
-    /// Notes in `change` what the block at `at`, in blocks from the cube's lowest, loses
-    /// and gets if it consists of the boxes that `boxes` hands over.
+    /// Records in `change` what the block at `at`, in blocks from the cube's lowest, loses and
+    /// gains if it consists of the boxes that `boxes` passes.
     pub fn replace_block(
         &self,
         at: [u8; 3],
@@ -122,7 +122,7 @@ impl Merge {
         }
     }
 
-    /// Applies what was noted; `change` then says what that does to the merged boxes.
+    /// Applies the recorded changes; `change` then holds the changes of the merged boxes.
     pub fn apply(&mut self, change: &mut Change) {
         for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
             if pass != Pass::X {
@@ -150,7 +150,7 @@ impl Merge {
         }
     }
 
-    /// The keys of the boxes that went in and lie in a block.
+    /// The keys of the input boxes in a block.
     fn block_keys(&self, [x, y, z]: [u8; 3]) -> impl Iterator<Item = u64> {
         let row = (u64::from(y) << 3 | u64::from(z)) << ROW_SHIFT;
         let list = &self.lists[0];
@@ -190,7 +190,7 @@ fn section_range(list: &[u64], section: u64) -> Range<usize> {
     from..from + run
 }
 
-/// The keys, those that touch and have the same cross section as one.
+/// The keys, with boxes that touch and have the same cross section joined.
 #[inline]
 fn chains(keys: &[u64]) -> impl Iterator<Item = u64> {
     let mut rest = keys;
@@ -210,7 +210,7 @@ fn chains(keys: &[u64]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Hands what is only in one of two sorted sequences to that one's function.
+/// Calls `only_old` and `only_new` for the keys that only one of two sorted sequences has.
 #[inline]
 fn diff(
     mut old: impl Iterator<Item = u64>,
@@ -218,7 +218,7 @@ fn diff(
     mut only_old: impl FnMut(u64),
     mut only_new: impl FnMut(u64),
 ) {
-    // No key is as large as what stands for the end.
+    // Larger than every key.
     const END: u64 = u64::MAX;
     let (mut a, mut b) = (old.next().unwrap_or(END), new.next().unwrap_or(END));
     while a != END || b != END {
@@ -238,7 +238,7 @@ fn diff(
     }
 }
 
-/// Puts `with` in the place of a range of `list`.
+/// Replaces a range of `list` by `with`.
 #[inline]
 fn replace_range(list: &mut Vec<u64>, range: Range<usize>, with: &[u64]) {
     let (old_length, end) = (list.len(), range.start + with.len());

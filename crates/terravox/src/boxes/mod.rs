@@ -1,10 +1,15 @@
 //! Box colliders: the solid cells of a world as few boxes, for engines that want those
 //! rather than triangles, and for blocky worlds.
 //!
-//! [`SolidOctree`] finds the solid volumes of a cube of the world, [`SolidBoxes`] puts
-//! them together to larger boxes, [`BoxSet`] turns any such sequence of boxes into
-//! colliders of a [`BoxSink`] and keeps those that are still right, and [`BoxColliders`]
-//! follows the change log of a grid with all of that, block by block.
+//! - [`BoxColliders`] is the entry: [`BoxColliders::update`] follows the change log of a grid and
+//!   adds and removes the colliders of a [`BoxSink`], which you implement for your engine
+//!   ([`BoxList`] is a sink that only keeps a list).
+//! - [`SolidOctree`] and [`SolidBoxes`] are its steps for a single cube of the world, and
+//!   [`BoxSet`] updates the colliders of any sequence of boxes of your own.
+//!
+//! How data flows. The solid cells of a block are read as bits and covered greedily by boxes
+//! (`greedy`); a [`SolidOctree`] does that for a cube of blocks. Boxes of neighbouring blocks are
+//! merged (`merge`), and the difference to the boxes before goes to the sink (`sink`).
 //!
 //! A cell counts as solid by the kind of its material, whatever its occupancy.
 //!

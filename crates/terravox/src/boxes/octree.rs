@@ -2,8 +2,8 @@
 //! 8³ block, and the same again for which blocks are solid throughout.
 //!
 //! Source: Hadden, "Voxels, Octrees, and Collision" (2012). There the octree is how
-//! cells are stored, and asking for its solid nodes costs a walk of pointers. Here it is
-//! built upward: a node is solid if its eight children are, which is an AND of words.
+//! cells are stored, and finding its solid nodes is a walk of pointers. Here it is built
+//! upward: a node is solid if its eight children are, which is an AND of words.
 
 use crate::bits::{BLOCK_LOG2, BlockMask, block_mask, chunk_masks, for_bits};
 use crate::voxel::{NotHeld, Region, Snapshot, VoxelPos};
@@ -40,18 +40,20 @@ pub struct SolidOctree {
 }
 
 impl SolidOctree {
-    /// Makes this the octree of a cube, whose edge is 8, 16, 32 or 64 voxels and whose
-    /// corner is a multiple of that.
+    /// Reads a cube, whose edge is 8, 16, 32 or 64 voxels and whose corner is a multiple of that.
     ///
     /// # Errors
     /// [`NotHeld`] names the first chunk that is not held at mip 0. The cells of such
-    /// chunks count as not solid; all else is read.
+    /// chunks count as not solid; all others are read.
     ///
     /// # Panics
-    /// If the cube is no such cube, or reaches beyond [`LIMIT`](crate::voxel::LIMIT).
+    /// If the cube is not aligned as above, or reaches beyond [`LIMIT`](crate::voxel::LIMIT).
     pub fn read(&mut self, snapshot: &Snapshot, cube: Region) -> Result<(), NotHeld> {
         let log2 = cube_log2(cube);
-        assert!(log2.is_some() && cube.within_limits(), "{cube} is no aligned cube of 8 to 64");
+        assert!(
+            log2.is_some() && cube.within_limits(),
+            "{cube} is not an aligned cube of 8 to 64 voxels"
+        );
         let mut masks = std::mem::take(&mut self.masks);
         let edge = cube.size()[0] / 8;
         masks.clear();

@@ -1,4 +1,4 @@
-//! Where boxes become colliders, and the list that remembers which did.
+//! Boxes become colliders here, and a list remembers which box has which collider.
 //!
 //! Source: Hadden, "Voxels, Octrees, and Collision" (2012), the generator, which writes
 //! the new boxes over the old colliders by their number in the list. Here a collider
@@ -6,15 +6,15 @@
 
 use crate::voxel::Region;
 
-/// Makes and drops the colliders of boxes: an adapter to a physics engine, or a list.
+/// Adds and removes the colliders of boxes: an adapter to a physics engine, or a list.
 pub trait BoxSink {
-    /// What the sink calls a collider.
+    /// Identifies a collider of the sink.
     type Handle;
 
-    /// Makes a collider over the voxels of `region`, half-open.
+    /// Adds a collider over the voxels of `region`, half-open.
     fn add(&mut self, region: Region) -> Self::Handle;
 
-    /// Drops a collider.
+    /// Removes a collider.
     fn remove(&mut self, handle: Self::Handle);
 }
 
@@ -27,17 +27,17 @@ pub struct BoxList {
 }
 
 impl BoxList {
-    /// The boxes, in no order.
+    /// The boxes, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = Region> + '_ {
         self.slots.iter().copied().filter(|region| !region.is_empty())
     }
 
-    /// How many boxes there are.
+    /// Number of boxes.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no boxes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -75,7 +75,7 @@ impl<H> Default for BoxSet<H> {
     }
 }
 
-/// What boxes are sorted by.
+/// The sort key of boxes.
 #[inline(always)]
 fn order(region: Region) -> [i32; 6] {
     let Region { min, max } = region;
@@ -83,9 +83,9 @@ fn order(region: Region) -> [i32; 6] {
 }
 
 impl<H> BoxSet<H> {
-    /// Makes the colliders those of `regions`: the ones whose box is among them stay as
-    /// they are, the missing ones are added, and then the others are removed. Returns how
-    /// many were added and removed.
+    /// Makes the colliders those of `regions`: colliders whose box is among them stay, missing
+    /// ones are added, and then the others are removed. Returns the numbers of added and removed
+    /// colliders.
     pub fn replace<S: BoxSink<Handle = H>>(
         &mut self,
         regions: impl IntoIterator<Item = Region>,
@@ -99,7 +99,7 @@ impl<H> BoxSet<H> {
         [added, removed]
     }
 
-    /// As [`BoxSet::replace`], but the handles of what is to be removed go to `gone`.
+    /// As [`BoxSet::replace`], but the handles to remove are appended to `gone`.
     pub(super) fn replace_sorted<S: BoxSink<Handle = H>>(
         &mut self,
         regions: &mut [Region],
@@ -122,8 +122,7 @@ impl<H> BoxSet<H> {
         added
     }
 
-    /// Adds and takes away single boxes; the handles of the latter go to `gone`. Those
-    /// must be there.
+    /// Adds and removes single boxes; the handles of the removed ones are appended to `gone`.
     pub(super) fn change<S: BoxSink<Handle = H>>(
         &mut self,
         added: impl Iterator<Item = Region>,
@@ -146,7 +145,7 @@ impl<H> BoxSet<H> {
         self.boxes.binary_search_by_key(&order(region), |(b, _)| order(*b))
     }
 
-    /// The handles of all boxes go to `gone`.
+    /// Removes all boxes and appends their handles to `gone`.
     pub(super) fn clear(&mut self, gone: &mut Vec<H>) {
         gone.extend(self.boxes.drain(..).map(|(_, handle)| handle));
     }
@@ -156,17 +155,17 @@ impl<H> BoxSet<H> {
         self.boxes.iter().map(|(region, handle)| (*region, handle))
     }
 
-    /// Bytes of the list, but for those that handles point to.
+    /// Bytes of the list, without what handles point to.
     pub(super) fn bytes(&self) -> usize {
         self.boxes.capacity() * size_of::<(Region, H)>()
     }
 
-    /// How many there are.
+    /// Number of boxes.
     pub fn len(&self) -> usize {
         self.boxes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no boxes.
     pub fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The solid cells of a cube as few boxes, kept as its blocks change.
+//! The solid cells of a cube as few boxes.
 
 use super::greedy::block_boxes;
 use super::merge::{Change, LocalBox, Merge};
@@ -6,11 +6,11 @@ use super::octree::SolidOctree;
 use crate::bits::BlockMask;
 use crate::voxel::{Region, VoxelPos};
 
-/// Boxes of voxels, half-open, that cover the solid cells of a cube exactly and do not
-/// overlap. The order and the boxes follow from the cells alone.
+/// Boxes of voxels, half-open, that cover the solid cells of a cube exactly and do not overlap.
+/// Boxes and order depend on the cells only.
 ///
-/// The volumes of a [`SolidOctree`] from blocks of 8³ upward, with those below put
-/// together to larger boxes within their block; then all of them across blocks.
+/// Full blocks of 8³ are one box each; the cells of other blocks are merged to boxes within
+/// their block; then all boxes are merged across blocks.
 ///
 /// ```
 /// use terravox::boxes::{SolidBoxes, SolidOctree};
@@ -46,7 +46,7 @@ impl SolidBoxes {
         self.boxes.iter().copied()
     }
 
-    /// How many there are.
+    /// Number of boxes.
     pub fn len(&self) -> usize {
         self.boxes.len()
     }
@@ -81,7 +81,7 @@ pub(super) fn cube_boxes(octree: &SolidOctree, boxes: &mut Vec<LocalBox>) {
     }
 }
 
-/// Notes in `change` what becomes of the boxes of the block at `at` with its solid cells.
+/// Records in `change` how the boxes of the block at `at` change when `mask` are its solid cells.
 pub(super) fn change_block(merge: &Merge, at: [u8; 3], mask: &BlockMask, change: &mut Change) {
     merge.replace_block(at, |each| block_boxes(mask, |b| each(in_cube(at, b))), change);
 }

@@ -1,34 +1,30 @@
-//! The collider of a world: masks of all of it, and surfaces of the blocks that queries
-//! have met.
+//! The collider of a world: it owns what queries read and keeps it up to date.
 //!
-//! Queries take `&self`, from any number of threads. A block is built by the first that
-//! needs it; the others wait for that one block only. [`Collider::update`] is the only
-//! place where blocks are dropped, so what a query looks at stays where it is, without a
-//! lock; the budget of bytes is kept there, and may be exceeded in between.
+//! Queries take `&self`, from any number of threads. A block is built by the first query that
+//! needs it; others wait for that one block only. [`Collider::update`] is the only place where
+//! blocks are dropped, so queries read them without a lock. The budget of bytes is enforced
+//! there too, and may be exceeded in between.
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017).
 
-use super::block::{BuildScratch, QuadTree};
-use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
-use super::counters::Counters;
-use super::edges::{EdgeScratch, edge_angles};
-use super::query::{Filter, Hit, Missing, TriangleId, Unbuilt};
-use super::slots::BlockShape;
-use super::{Block, Surfaces};
-use crate::mesh::{BlockMesh, Mesher, PAD, Shores};
-use crate::voxel::{
-    AIR, ChangeCursor, ChangeLog, Changes, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelGrid,
-    VoxelPos, WATER,
-};
-use glam::Vec3;
-use std::sync::Mutex;
+use super::block::QuadTree;
+use super::broadphase::Broadphase;
+use super::counters::ColliderStats;
+use super::query::{BuildPolicy, Filter, Hit, MissingData, QueryOutcome, Ray, SurfaceTriangle};
+use super::world::CollisionWorld;
+use super::{batch, closest, draw, overlap, rays, sweep};
+use crate::bits::CollisionBlock;
+use crate::geometry::Shape;
+use crate::math::{Aabb, DebugLines};
+use crate::voxel::{ChangeCursor, ChangeLog, Changes, Snapshot, VoxelGrid};
+use glam::DVec3;
 
-/// How a [`Collider`] is made.
+/// Options of a [`Collider`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ColliderOptions {
-    /// Bytes of built blocks that an update leaves. 0 is allowed: every update drops all,
-    /// and queries build what they need.
+    /// Bytes of built blocks that an update leaves. With 0 every update drops all blocks, and
+    /// queries build the ones that they need.
     pub budget_bytes: usize,
 }
 
@@ -39,46 +35,32 @@ impl Default for ColliderOptions {
     }
 }
 
-/// What a collider holds and has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct ColliderStats {
-    /// Blocks that have a surface.
-    pub blocks: usize,
-    /// Blocks that are built.
-    pub built: usize,
-    /// Bytes of the masks of the whole world, and of the slots of blocks.
-    pub mask_bytes: usize,
-    /// Bytes of built blocks.
-    pub built_bytes: usize,
-    /// Blocks built so far.
-    pub builds: u64,
-    /// Times that a query found a block built.
-    pub hits: u64,
-    /// Blocks dropped to keep the budget.
-    pub evictions: u64,
-    /// Blocks dropped because what they showed was edited.
-    pub invalidations: u64,
-    /// Rejected queries: non-finite, of no length, or inverted.
-    pub refused_queries: u64,
-}
-
-/// Returns what rays, boxes and shapes meet. See the [module](super) for its words.
+/// Finds what rays, boxes, points and moving shapes hit. See the [module page](super) for the
+/// words.
+///
+/// ```
+/// use terravox::collide::{Collider, Filter, Ray};
+/// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+///
+/// let mut grid = VoxelGrid::default();
+/// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+/// floor.fill(8);
+/// grid.write(&floor)?;
+/// let mut collider = Collider::default();
+/// collider.update(&grid);
+///
+/// let down = Ray::new([0.5, 10.0, 0.5], [0.0, -1.0, 0.0], 100.0);
+/// let hit = collider.ray(&down, &Filter::SOLID).found.expect("there is a floor");
+/// assert!((hit.distance - 10.0).abs() < 1e-3);
+/// assert_eq!(hit.material, 8);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
 pub struct Collider {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) broadphase: Broadphase,
-    pub(crate) counters: Counters,
+    world: CollisionWorld,
     options: ColliderOptions,
     cursor: ChangeCursor,
     /// Change log for callers that cache blocks.
     followed: ChangeLog,
-    /// Number of the last update: what blocks are marked with when used.
-    epoch: u32,
-    /// Blocks in the order in which they were built; may contain dropped blocks and
-    /// duplicates.
-    built: Mutex<Vec<Block>>,
-    /// Memory for building, one for every thread that ever built at once.
-    scratch: Mutex<Vec<Box<Scratch>>>,
 }
 
 /// The surfaces of a block that is built.
@@ -90,39 +72,8 @@ pub struct BlockSurfaces<'a> {
     pub liquid: Option<&'a QuadTree>,
 }
 
-/// One surface of one block.
-#[derive(Clone, Copy)]
-pub(crate) struct Side<'a> {
-    pub tree: &'a QuadTree,
-    pub block: Block,
-    pub liquid: bool,
-}
-
-impl Side<'_> {
-    /// The voxel whose face a quad is.
-    pub fn voxel(self, quad: u16) -> VoxelPos {
-        let [x, y, z] = self.tree.quad(quad).cell.map(i32::from);
-        self.block.min_voxel() + VoxelPos::new(x, y, z)
-    }
-}
-
-/// The list of built blocks is not cleaned up below this length.
-const LISTED_AT_LEAST: usize = 64;
-
-/// Memory for building a block.
-#[derive(Default)]
-struct Scratch {
-    cells: DenseBox,
-    shores: Shores,
-    mesher: Mesher,
-    mesh: BlockMesh,
-    edges: EdgeScratch,
-    angles: Vec<u16>,
-    tree: BuildScratch,
-}
-
 impl std::fmt::Debug for Collider {
-    /// Says what it holds and has done, in figures.
+    /// Prints the statistics.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Collider").field("stats", &self.stats()).finish_non_exhaustive()
     }
@@ -134,321 +85,210 @@ impl Default for Collider {
     }
 }
 
+/// Keeping up with the grid.
 impl Collider {
-    /// A collider of nothing: it follows a grid from the first update on.
+    /// Creates an empty collider. It follows a grid from its first update on.
     pub fn new(options: ColliderOptions) -> Collider {
         Collider {
-            snapshot: Snapshot::default(),
-            broadphase: Broadphase::new(),
-            counters: Counters::default(),
+            world: CollisionWorld::default(),
             options,
             cursor: ChangeCursor::default(),
             followed: ChangeLog::default(),
-            epoch: 0,
-            built: Mutex::default(),
-            scratch: Mutex::default(),
         }
     }
 
-    /// Follows the grid: masks are brought up to date, built blocks that an edit may have
-    /// changed are dropped, and so are those least recently used beyond the budget.
+    /// Follows the grid: updates the masks, drops built blocks that an edit may have changed,
+    /// and evicts the least recently used ones beyond the budget.
     pub fn update(&mut self, grid: &VoxelGrid) {
         let changes = grid.changes_since(&mut self.cursor);
+        let CollisionWorld { snapshot, broadphase, cache } = &mut self.world;
         if changes != Changes::Regions(Vec::new()) {
-            self.snapshot = grid.snapshot();
-            let mut reached = changes.clone();
-            match &mut reached {
-                Changes::Everything => self.forget_all(),
+            *snapshot = grid.snapshot();
+            match &changes {
+                Changes::Everything => {
+                    *broadphase = Broadphase::new();
+                    cache.forget_all();
+                    self.followed.forget();
+                }
                 Changes::Regions(regions) => {
-                    self.broadphase.add_shores(&self.snapshot, regions);
-                    regions.iter().for_each(|&region| self.invalidate(region));
+                    let mut affected = regions.clone();
+                    broadphase.add_shores(snapshot, &mut affected);
+                    affected.iter().for_each(|&region| cache.invalidate(broadphase, region));
+                    affected.iter().for_each(|&region| self.followed.push(region));
                 }
             }
-            self.log(&reached);
-            self.broadphase.update(&self.snapshot, &changes);
+            broadphase.update(snapshot, &changes);
         }
-        self.keep_budget();
-        self.epoch += 1;
+        cache.keep_budget(broadphase, self.options.budget_bytes);
+        cache.epoch += 1;
     }
 
-    /// What updates have followed since `cursor` was last used: the voxels written, and
-    /// around those near water the voxels to which a shore may carry it. For callers that keep
-    /// what they make of [`Collider::block`]: cells of a region shape the blocks within [`PAD`]
-    /// of it.
+    /// Returns what updates have followed since `cursor` was last used: the voxels written, and
+    /// near water the voxels to which a shore may carry it. For callers that cache what they
+    /// make of [`Collider::block`]: cells of a region shape the blocks within
+    /// [`PAD`](crate::mesh::PAD) of it.
     pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
         self.followed.since(cursor)
     }
 
-    fn log(&mut self, changes: &Changes) {
-        match changes {
-            Changes::Everything => self.followed.forget(),
-            Changes::Regions(regions) => {
-                regions.iter().for_each(|&region| self.followed.push(region));
-            }
-        }
-    }
-
     /// The state of the grid that queries see.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        &self.world.snapshot
     }
 
     /// The masks.
     pub fn broadphase(&self) -> &Broadphase {
-        &self.broadphase
+        &self.world.broadphase
     }
 
-    /// What it holds and has done.
+    /// Sizes and counters.
     pub fn stats(&self) -> ColliderStats {
-        let masks = self.broadphase.stats();
+        let masks = self.world.broadphase.stats();
         ColliderStats {
             blocks: masks.surface_blocks,
             mask_bytes: masks.bytes,
-            ..self.counters.stats()
+            ..self.world.cache.counters.stats()
         }
     }
 
-    /// Blocks that are built, sorted.
-    pub fn built_blocks(&self) -> Vec<Block> {
-        let mut blocks = locked(&self.built).clone();
-        blocks.retain(|&block| self.built_shape(block).is_some());
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
+    /// What queries outside this module read.
+    pub(crate) fn world(&self) -> &CollisionWorld {
+        &self.world
     }
 
     /// Length of the list of built blocks.
     #[cfg(test)]
-    pub(crate) fn listed_blocks(&self) -> usize {
-        locked(&self.built).len()
+    pub(super) fn listed_blocks(&self) -> usize {
+        self.world.cache.listed_blocks()
+    }
+}
+
+/// Queries.
+impl Collider {
+    /// Returns the first surface that a ray hits.
+    pub fn ray(&self, ray: &Ray, filter: &Filter) -> QueryOutcome<Option<Hit>> {
+        rays::first_hit(&self.world, ray, filter)
     }
 
-    /// The surfaces of a block, for callers that cache what they make of them: contacts, the
-    /// shapes of a physics engine. `None` if the block shows no surface.
+    /// Returns whether a ray hits any surface. Cheaper than finding the first hit.
+    pub fn ray_any(&self, ray: &Ray, filter: &Filter) -> QueryOutcome<bool> {
+        rays::any_hit(&self.world, ray, filter)
+    }
+
+    /// Makes `hits` every surface that a ray hits, near ones first; returns the nearest missing
+    /// data. A ray through an edge or vertex may list each triangle there.
+    pub fn ray_all(&self, ray: &Ray, filter: &Filter, hits: &mut Vec<Hit>) -> Option<MissingData> {
+        rays::all_hits(&self.world, ray, filter, hits)
+    }
+
+    /// As [`Collider::ray`] for many rays: makes `outcomes` one for each.
+    pub fn rays(
+        &self,
+        rays: &[Ray],
+        filter: &Filter,
+        outcomes: &mut Vec<QueryOutcome<Option<Hit>>>,
+    ) {
+        batch::run(rays, outcomes, |ray| self.ray(ray, filter));
+    }
+
+    /// As [`Collider::ray_any`] for many rays: makes `outcomes` one for each.
+    pub fn rays_any(&self, rays: &[Ray], filter: &Filter, outcomes: &mut Vec<QueryOutcome<bool>>) {
+        batch::run(rays, outcomes, |ray| self.ray_any(ray, filter));
+    }
+
+    /// Calls `visit` for every triangle whose bounding box meets `aabb` (voxels); returns
+    /// missing data. Invalid boxes (NaN, infinite, inverted) meet nothing.
+    pub fn triangles_in(
+        &self,
+        aabb: &Aabb,
+        filter: &Filter,
+        visit: impl FnMut(&SurfaceTriangle),
+    ) -> Option<MissingData> {
+        overlap::triangles_in(&self.world, aabb, filter, visit)
+    }
+
+    /// Returns the point of a surface that is closest to `point`, within `max_distance` voxels.
+    /// The distance is not signed: it does not tell inside from outside.
+    pub fn closest_point(
+        &self,
+        point: impl Into<[f64; 3]>,
+        max_distance: f64,
+        filter: &Filter,
+    ) -> QueryOutcome<Option<Hit>> {
+        closest::closest_point(&self.world, DVec3::from(point.into()), max_distance, filter)
+    }
+
+    /// As [`Collider::closest_point`] for many points: makes `outcomes` one for each.
+    pub fn closest_points(
+        &self,
+        points: &[[f64; 3]],
+        max_distance: f64,
+        filter: &Filter,
+        outcomes: &mut Vec<QueryOutcome<Option<Hit>>>,
+    ) {
+        batch::run(points, outcomes, |&point| self.closest_point(point, max_distance, filter));
+    }
+
+    /// Returns whether a shape at `at` (voxels) touches a surface. A shape that lies wholly
+    /// inside the ground touches none.
+    pub fn overlaps(
+        &self,
+        shape: &Shape<'_>,
+        at: impl Into<[f64; 3]>,
+        filter: &Filter,
+    ) -> QueryOutcome<bool> {
+        overlap::overlaps(&self.world, shape, DVec3::from(at.into()), filter)
+    }
+
+    /// Returns what a shape first touches when it moves from `from` by `motion` (voxels)
+    /// without turning. The hit's distance is along the motion, its normal points from the
+    /// ground to the shape. A shape that touches at the start hits at distance 0.
+    pub fn cast(
+        &self,
+        shape: &Shape<'_>,
+        from: impl Into<[f64; 3]>,
+        motion: impl Into<[f64; 3]>,
+        filter: &Filter,
+    ) -> QueryOutcome<Option<Hit>> {
+        let (from, motion) = (DVec3::from(from.into()), DVec3::from(motion.into()));
+        sweep::cast(&self.world, shape, from, motion, filter)
+    }
+
+    /// Returns a chunk that is not held at mip 0 and whose cells could shape ground that a box
+    /// meets (voxels, grown by [`REACH`](super::REACH)). `None` if the ground there is known.
+    pub fn unknown_in(&self, aabb: &Aabb) -> Option<MissingData> {
+        self.world.unknown_in(aabb)
+    }
+
+    /// Returns the surfaces of a block, for callers that cache what they make of them, such as
+    /// shapes of a physics engine. `None` if the block has no surface.
     ///
     /// # Errors
-    /// What is missing to tell.
+    /// [`MissingData`] if the block is not held, or not built with [`BuildPolicy::Refuse`].
     pub fn block(
         &self,
-        block: Block,
-        unbuilt: Unbuilt,
-    ) -> Result<Option<BlockSurfaces<'_>>, Missing> {
-        let Some((chunk, _)) = self.broadphase.record(block) else {
-            return match self.broadphase.is_unknown(block.min_voxel().chunk()) {
-                true => Err(Missing::NotHeld(block.min_voxel().chunk())),
-                false => Ok(None),
-            };
-        };
-        let filter = Filter { unbuilt, ..Filter::BOTH };
-        let mut hits = 0;
-        let sides = self.sides(block, chunk, &filter, &mut hits);
-        self.counters.hits(hits);
-        Ok(sides?.map(|sides| {
-            let [solid, liquid] = sides.map(|side| side.map(|side| side.tree));
+        block: CollisionBlock,
+        unbuilt: BuildPolicy,
+    ) -> Result<Option<BlockSurfaces<'_>>, MissingData> {
+        let surfaces = self.world.surfaces_of(block, &Filter { unbuilt, ..Filter::BOTH })?;
+        Ok(surfaces.map(|surfaces| {
+            let [solid, liquid] = surfaces.map(|surface| surface.map(|surface| surface.tree));
             BlockSurfaces { solid, liquid }
         }))
     }
 
-    /// The surfaces of a block with faces that a filter sees; nothing if it shows none.
-    ///
-    /// # Errors
-    /// What is missing to tell.
-    #[inline]
-    pub(crate) fn sides<'a>(
-        &'a self,
-        block: Block,
-        chunk: &'a ChunkBlocks,
-        filter: &Filter,
-        hits: &mut u64,
-    ) -> Result<Option<[Option<Side<'a>>; 2]>, Missing> {
-        let bit = block_bit(block);
-        if !chunk.shows(bit, filter.surfaces) {
-            return Ok(None);
-        }
-        let rank = chunk.place(bit).0;
-        let sees_liquid = filter.surfaces.liquid() && chunk.shows(bit, Surfaces::Liquid);
-        let is_built = |shape: &&BlockShape| {
-            !sees_liquid || shape.missing.is_some() || shape.built_liquid().is_some()
-        };
-        let shape = match chunk.slots.get(rank).filter(is_built) {
-            Some(shape) => {
-                *hits += 1;
-                shape
-            }
-            None if filter.unbuilt == Unbuilt::Refuse => return Err(Missing::NotBuilt(block)),
-            None => self.build_slot(block, chunk, sees_liquid),
-        };
-        shape.touch(self.epoch);
-        if let Some(missing) = shape.missing {
-            return Err(Missing::NotHeld(missing.chunk));
-        }
-        let side = |tree: Option<&'a QuadTree>, liquid: bool| {
-            tree.map(|tree| Side { tree, block, liquid })
-        };
-        let solid = shape.solid.as_ref().filter(|_| filter.surfaces.solid());
-        let liquid = shape.built_liquid().and_then(Option::as_ref).filter(|_| sees_liquid);
-        Ok(Some([side(solid, false), side(liquid, true)]))
+    /// Returns the blocks that are built, sorted.
+    pub fn built_blocks(&self) -> Vec<CollisionBlock> {
+        self.world.cache.built_blocks(&self.world.broadphase)
     }
 
-    #[cold]
-    fn build_slot<'a>(
-        &'a self,
-        block: Block,
-        chunk: &'a ChunkBlocks,
-        sees_liquid: bool,
-    ) -> &'a BlockShape {
-        let (rank, count) = chunk.place(block_bit(block));
-        let shape = chunk.slots.get_or_build(rank, count, || {
-            let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
-            let shape = scratch.build(&self.snapshot, block, sees_liquid);
-            self.counters.built(&shape);
-            locked(&self.built).push(block);
-            locked(&self.scratch).push(scratch);
-            shape
-        });
-        if sees_liquid {
-            shape.build_liquid(|| {
-                let mut scratch = locked(&self.scratch).pop().unwrap_or_default();
-                let tree = scratch.build_liquid(&self.snapshot, block);
-                self.counters.grown(tree.as_ref().map_or(0, QuadTree::heap_bytes));
-                locked(&self.scratch).push(scratch);
-                tree
-            });
-        }
-        shape
+    /// Adds the cubes of all built blocks that meet `within` to `lines`.
+    pub fn built_lines(&self, within: &Aabb, lines: &mut DebugLines) {
+        draw::built_lines(&self.world, within, lines);
     }
 
-    /// The material behind a quad: that of its voxel, or water where that holds some.
-    pub(crate) fn material(&self, side: Side<'_>, quad: u16) -> u8 {
-        self.material_at(side.voxel(quad), side.liquid)
+    /// Adds the boxes of the trees of all built blocks that meet `within` to `lines`.
+    pub fn tree_lines(&self, within: &Aabb, lines: &mut DebugLines) {
+        draw::tree_lines(&self.world, within, lines);
     }
-
-    /// The material behind a face of a voxel, of its liquid surface or its solid one.
-    pub(crate) fn material_at(&self, voxel: VoxelPos, liquid: bool) -> u8 {
-        let material = self.snapshot.cell(voxel).map_or(AIR, |cell| cell.material);
-        let wet = liquid && self.snapshot.materials().kind(material) != Kind::Liquid;
-        if wet { WATER } else { material }
-    }
-
-    /// A hit on a triangle, but for where and how far.
-    pub(crate) fn describe(
-        &self,
-        side: Side<'_>,
-        quad: u16,
-        second: bool,
-        weights: [f32; 3],
-    ) -> Hit {
-        let triangle = side.tree.triangle(quad, second);
-        let [a, b, c] = triangle.corners.map(Vec3::from);
-        Hit {
-            distance: 0.0,
-            point: [0.0; 3],
-            normal: (b - a).cross(c - a).normalize_or_zero().to_array(),
-            liquid: side.liquid,
-            material: self.material(side, quad),
-            voxel: side.voxel(quad),
-            block: side.block,
-            triangle: TriangleId { quad, second, vertices: triangle.vertices },
-            weights,
-        }
-    }
-
-    /// The shape of a block, if it is built.
-    pub(crate) fn built_shape(&self, block: Block) -> Option<&BlockShape> {
-        let (chunk, bit) = self.broadphase.record(block)?;
-        chunk.slots.get(chunk.place(bit).0)
-    }
-
-    /// Drops the built blocks whose surface cells of `region` may have shaped.
-    fn invalidate(&mut self, region: Region) {
-        for block in region.grow(PAD).blocks::<{ super::BLOCK_LOG2 }>() {
-            if let Some(shape) = self.take(block) {
-                self.counters.invalidated(&shape);
-            }
-        }
-    }
-
-    fn take(&mut self, block: Block) -> Option<Box<BlockShape>> {
-        let (chunk, bit) = self.broadphase.record_mut(block)?;
-        let rank = chunk.place(bit).0;
-        chunk.slots.take(rank)
-    }
-
-    /// Drops everything.
-    fn forget_all(&mut self) {
-        self.broadphase = Broadphase::new();
-        self.counters.forget_built();
-        locked(&self.built).clear();
-    }
-
-    /// Drops least recently used blocks until the budget is kept.
-    fn keep_budget(&mut self) {
-        if self.counters.built_bytes() <= self.options.budget_bytes {
-            // Blocks that were edited and built again are listed once for each time.
-            if locked(&self.built).len() > 2 * self.counters.built_blocks() + LISTED_AT_LEAST {
-                let built = self.built_blocks();
-                *locked(&self.built) = built;
-            }
-            return;
-        }
-        let mut built = self.built_blocks();
-        built.sort_by_cached_key(|&block| self.built_shape(block).map(BlockShape::used));
-        // A little below the budget, so that not every update sorts.
-        let target = self.options.budget_bytes / 8 * 7;
-        let mut gone = 0;
-        for &block in &built {
-            if self.counters.built_bytes() <= target {
-                break;
-            }
-            gone += 1;
-            if let Some(shape) = self.take(block) {
-                self.counters.evicted(&shape);
-            }
-        }
-        built.drain(..gone);
-        *locked(&self.built) = built;
-    }
-}
-
-impl Scratch {
-    /// Builds a block from the cells of a snapshot; its liquid surface only if it is seen.
-    fn build(&mut self, snapshot: &Snapshot, block: Block, sees_liquid: bool) -> BlockShape {
-        if let Err(missing) = self.mesh(snapshot, block, sees_liquid) {
-            return BlockShape::new(None, Some(missing));
-        }
-        let shape = BlockShape::new(self.tree(block, false), None);
-        if sees_liquid {
-            shape.build_liquid(|| self.tree(block, true));
-        }
-        shape
-    }
-
-    /// Builds the liquid surface of a block.
-    fn build_liquid(&mut self, snapshot: &Snapshot, block: Block) -> Option<QuadTree> {
-        self.mesh(snapshot, block, true).ok()?;
-        self.tree(block, true)
-    }
-
-    /// Meshes a block. Shores shape its liquid surface alone.
-    fn mesh(&mut self, snapshot: &Snapshot, block: Block, shores: bool) -> Result<(), NotHeld> {
-        snapshot.read(block.region().grow(PAD), 0, &mut self.cells)?;
-        if shores {
-            self.shores.soak(snapshot, 0, &mut self.cells);
-        }
-        self.mesher.mesh(&self.cells, snapshot.materials(), &mut self.mesh);
-        Ok(())
-    }
-
-    /// Builds the tree of a surface of the block that was meshed.
-    fn tree(&mut self, block: Block, liquid: bool) -> Option<QuadTree> {
-        let Scratch { mesh, edges, angles, tree, .. } = self;
-        let surface = if liquid { &mesh.liquid } else { &mesh.solid };
-        edge_angles(surface, block.region(), edges, angles);
-        QuadTree::build(surface, &surface.quad_faces, angles, tree)
-    }
-}
-
-/// Locks, ignoring poisoning: the lists are valid after a panic.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|broken| broken.into_inner())
 }

@@ -1,16 +1,39 @@
-//! What a collider has done, counted without threads getting in each other's way.
+//! Counters of a collider, sharded so that threads do not contend for a cache line.
 
-use super::collider::ColliderStats;
-use super::slots::BlockShape;
+use super::slots::BuiltBlock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Counters that many threads write often are kept so many times.
+/// Copies of the counters that many threads write often.
 const SHARDS: usize = 16;
 
-/// Log2 of the distance of the stacks of two threads, roughly.
-const STACK_LOG2: u32 = 20;
+/// Log2 of the bytes between the stacks of two threads, roughly.
+const STACK_BYTES_LOG2: u32 = 20;
 
-/// Counts of queries, on a cache line of their own.
+/// Sizes and counters of a [`Collider`](super::Collider).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ColliderStats {
+    /// Blocks that have a surface.
+    pub blocks: usize,
+    /// Blocks that are built.
+    pub built: usize,
+    /// Bytes of the masks of the whole world, and of the slots of blocks.
+    pub mask_bytes: usize,
+    /// Bytes of built blocks.
+    pub built_bytes: usize,
+    /// Blocks built so far.
+    pub builds: u64,
+    /// Times that a query found a block built.
+    pub hits: u64,
+    /// Blocks evicted to keep the budget.
+    pub evictions: u64,
+    /// Blocks dropped because an edit changed them.
+    pub invalidations: u64,
+    /// Rejected queries: non-finite, of zero length, or inverted.
+    pub refused_queries: u64,
+}
+
+/// Counters of queries, on a cache line of their own.
 #[derive(Default)]
 #[repr(align(64))]
 struct Shard {
@@ -20,7 +43,7 @@ struct Shard {
 
 /// Counters of a collider.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(super) struct Counters {
     shards: [Shard; SHARDS],
     built: AtomicUsize,
     built_bytes: AtomicUsize,
@@ -30,57 +53,57 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// The shard of this thread. Threads have stacks of their own, so where a local lies
-    /// tells them apart well enough.
+    /// Returns the shard of this thread. Threads have stacks of their own, so the address of a
+    /// local tells them apart well enough.
     #[inline]
     fn shard(&self) -> &Shard {
         let local = 0_u8;
-        &self.shards[(std::ptr::from_ref(&local).addr() >> STACK_LOG2) % SHARDS]
+        &self.shards[(std::ptr::from_ref(&local).addr() >> STACK_BYTES_LOG2) % SHARDS]
     }
 
-    /// A query found so many blocks built.
+    /// Counts blocks that a query found built.
     #[inline]
     pub fn hits(&self, hits: u64) {
         self.shard().hits.fetch_add(hits, Relaxed);
     }
 
-    /// A query was rejected.
+    /// Counts a rejected query.
     #[cold]
     pub fn refused(&self) {
         self.shard().refused.fetch_add(1, Relaxed);
     }
 
-    /// A block was built.
-    pub fn built(&self, shape: &BlockShape) {
+    /// Counts a block that was built.
+    pub fn built(&self, block: &BuiltBlock) {
         self.builds.fetch_add(1, Relaxed);
         self.built.fetch_add(1, Relaxed);
-        self.built_bytes.fetch_add(shape.bytes(), Relaxed);
+        self.built_bytes.fetch_add(block.bytes(), Relaxed);
     }
 
-    /// A built block takes so many bytes more.
+    /// Counts bytes that a built block grew by.
     pub fn grown(&self, bytes: usize) {
         self.built_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// A block was dropped to keep the budget.
-    pub fn evicted(&mut self, shape: &BlockShape) {
+    /// Counts a block that was evicted to keep the budget.
+    pub fn evicted(&mut self, block: &BuiltBlock) {
         self.evictions += 1;
-        self.dropped(shape);
+        self.dropped(block);
     }
 
-    /// A block was dropped because of an edit.
-    pub fn invalidated(&mut self, shape: &BlockShape) {
+    /// Counts a block that an edit invalidated.
+    pub fn invalidated(&mut self, block: &BuiltBlock) {
         self.invalidations += 1;
-        self.dropped(shape);
+        self.dropped(block);
     }
 
-    fn dropped(&mut self, shape: &BlockShape) {
+    fn dropped(&mut self, block: &BuiltBlock) {
         *self.built.get_mut() -= 1;
-        *self.built_bytes.get_mut() -= shape.bytes();
+        *self.built_bytes.get_mut() -= block.bytes();
     }
 
-    /// All blocks were dropped.
-    pub fn forget_built(&mut self) {
+    /// Counts all built blocks as invalidated.
+    pub fn all_invalidated(&mut self) {
         self.invalidations += *self.built.get_mut() as u64;
         (*self.built.get_mut(), *self.built_bytes.get_mut()) = (0, 0);
     }
@@ -95,7 +118,7 @@ impl Counters {
         self.built_bytes.load(Relaxed)
     }
 
-    /// What was counted; the fields about masks are 0.
+    /// Returns the counters; the fields about masks are 0.
     pub fn stats(&self) -> ColliderStats {
         let sum = |of: fn(&Shard) -> &AtomicU64| {
             self.shards.iter().map(|shard| of(shard).load(Relaxed)).sum()

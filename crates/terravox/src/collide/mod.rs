@@ -1,62 +1,57 @@
-//! Where things meet the ground: which blocks a box can touch, and what a ray, a box or
-//! a moving shape meets there.
+//! Collision queries: what rays, boxes, points and moving shapes hit in the ground and in
+//! water.
 //!
-//! Everything is in voxels. Points of the world are f64; inside a block, positions are
-//! f32 from the block's lowest corner.
+//! - [`Collider`] is the entry: [`Collider::update`] follows a grid, then
+//!   [`Collider::ray`], [`Collider::cast`], [`Collider::overlaps`],
+//!   [`Collider::closest_point`] and [`Collider::triangles_in`] query it from any thread.
+//! - [`Filter`] says which surfaces a query sees, and [`QueryOutcome`] is what it returns: the
+//!   result, and whether data was missing.
+//! - [`Broadphase`] tells which blocks a box can touch, from bit masks alone.
+//! - [`QuadTree`] holds one surface of one block, for callers that cache blocks
+//!   ([`Collider::block`]).
+//!
+//! How data flows. An update turns the changes of the grid into masks, a bit for every cell
+//! that owns a face. A query finds candidate blocks by these masks, along a ray (`walk`) or in
+//! a box ([`Broadphase::blocks_in`]). The first query that needs a block meshes it and builds
+//! its [`QuadTree`]s (`cache`, `builder`); later queries find them in their slots. Hits in a
+//! block, f32 from its lowest corner, become a [`Hit`] in the world.
+//!
+//! Everything is in voxels. Positions in the world are f64; inside a block they are f32 from
+//! the block's lowest corner. Contact points of bodies and buoyancy are in
+//! [`contacts`](crate::contacts), shapes in [`geometry`](crate::geometry).
 
 mod batch;
 mod block;
 mod broadphase;
+mod builder;
+mod cache;
+mod closest;
 mod collider;
 mod counters;
 mod draw;
 mod edges;
 #[cfg(test)]
 pub(crate) mod naive;
-mod near;
+mod overlap;
 mod query;
-mod ray;
+mod rays;
 mod slots;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod world;
 
-pub use crate::bits::{BLOCK_LOG2, Block, BlockMask};
-pub use block::{BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree, Triangle};
-pub use broadphase::{BlockMasks, Broadphase, BroadphaseStats, Touch};
-pub(crate) use collider::Side;
-pub use collider::{BlockSurfaces, Collider, ColliderOptions, ColliderStats};
+pub use crate::bits::{BLOCK_LOG2, BlockMask, CollisionBlock};
+pub use block::{BlockTriangle, BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree};
+pub use broadphase::{BlockMasks, BlockOverlap, Broadphase, BroadphaseStats};
+pub use collider::{BlockSurfaces, Collider, ColliderOptions};
+pub use counters::ColliderStats;
 #[doc(hidden)]
 pub use edges::naive as naive_edges;
 pub use edges::{EdgeScratch, edge_angles};
-pub(crate) use near::corner_of;
-pub use query::{Answer, Filter, Found, Hit, MaterialSet, Missing, Ray, TriangleId, Unbuilt};
-
-/// How far the surface of a cell may reach beyond the cell, on each axis, voxels: what
-/// the mesher keeps to.
-pub const REACH: f32 = 0.75;
-
-/// Which surfaces a query sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Surfaces {
-    /// The ground.
-    #[default]
-    Solid,
-    /// Water and other liquids.
-    Liquid,
-    /// Both.
-    Both,
-}
-
-impl Surfaces {
-    /// Whether the ground is seen.
-    pub fn solid(self) -> bool {
-        self != Surfaces::Liquid
-    }
-
-    /// Whether liquids are seen.
-    pub fn liquid(self) -> bool {
-        self != Surfaces::Solid
-    }
-}
+pub use query::{
+    BuildPolicy, Filter, Hit, MaterialSet, MissingData, QueryOutcome, REACH, Ray, SurfaceTriangle,
+    Surfaces, TriangleId,
+};
+pub(crate) use world::{BlockSurface, CollisionWorld, min_corner};

@@ -1,7 +1,7 @@
 //! The slow twin of all queries: every triangle of a world, one after the other, in f64.
 
 use super::query::{Filter, Ray};
-use super::{BLOCK_LOG2, Block};
+use crate::bits::{BLOCK_LOG2, CollisionBlock};
 use crate::math::Aabb;
 use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use crate::voxel::{DenseBox, Kind, Snapshot, VoxelPos};
@@ -11,7 +11,7 @@ use glam::DVec3;
 #[derive(Clone, Copy, Debug)]
 pub struct WorldTriangle {
     pub corners: [DVec3; 3],
-    pub block: Block,
+    pub block: CollisionBlock,
     pub voxel: VoxelPos,
     pub material: u8,
     pub liquid: bool,
@@ -35,7 +35,7 @@ pub fn triangles(snapshot: &Snapshot) -> Vec<WorldTriangle> {
 
 fn add(
     snapshot: &Snapshot,
-    block: Block,
+    block: CollisionBlock,
     surface: &Surface,
     liquid: bool,
     found: &mut Vec<WorldTriangle>,

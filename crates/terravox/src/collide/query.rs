@@ -1,10 +1,38 @@
-//! Queries and their results.
+//! Queries and their results, as plain data.
 
-use super::Block;
-use super::Surfaces;
+use crate::bits::CollisionBlock;
 use crate::voxel::{ChunkPos, VoxelPos};
 
-/// Materials by id: 256 bits.
+/// How far the surface of a cell may reach beyond the cell, on each axis, in voxels. The
+/// mesher keeps to it.
+pub const REACH: f32 = 0.75;
+
+/// Which surfaces a query sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Surfaces {
+    /// The ground.
+    #[default]
+    Solid,
+    /// Water and other liquids.
+    Liquid,
+    /// Both.
+    Both,
+}
+
+impl Surfaces {
+    /// Whether the ground is seen.
+    pub fn solid(self) -> bool {
+        self != Surfaces::Liquid
+    }
+
+    /// Whether liquids are seen.
+    pub fn liquid(self) -> bool {
+        self != Surfaces::Solid
+    }
+}
+
+/// A set of material ids: 256 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MaterialSet([u64; 4]);
@@ -15,24 +43,24 @@ impl MaterialSet {
     /// No material.
     pub const NONE: MaterialSet = MaterialSet([0; 4]);
 
-    /// One material.
+    /// The set of one material.
     pub const fn only(id: u8) -> MaterialSet {
         MaterialSet::NONE.with(id)
     }
 
-    /// With one more.
+    /// Adds a material.
     pub const fn with(mut self, id: u8) -> MaterialSet {
         self.0[(id >> 6) as usize] |= 1 << (id & 63);
         self
     }
 
-    /// With one less.
+    /// Removes a material.
     pub const fn without(mut self, id: u8) -> MaterialSet {
         self.0[(id >> 6) as usize] &= !(1 << (id & 63));
         self
     }
 
-    /// Whether a material is among them.
+    /// Whether the set contains a material.
     pub const fn contains(self, id: u8) -> bool {
         self.0[(id >> 6) as usize] >> (id & 63) & 1 == 1
     }
@@ -44,27 +72,27 @@ impl Default for MaterialSet {
     }
 }
 
-/// What to do about blocks that no query has met yet.
+/// What a query does about blocks that are not built yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Unbuilt {
-    /// Build them, some microseconds each.
+pub enum BuildPolicy {
+    /// Builds them, some microseconds each.
     #[default]
     Build,
-    /// Leave them out, and say so ([`Missing::NotBuilt`]).
+    /// Skips them and reports the first ([`MissingData::NotBuilt`]).
     Refuse,
 }
 
-/// What a query sees.
+/// Which surfaces a query sees, and whether it may build blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Filter {
     /// Ground, liquids or both.
     pub surfaces: Surfaces,
-    /// Of what material: that of the voxel behind the surface.
+    /// Materials of the voxel behind the surface.
     pub materials: MaterialSet,
     /// What to do about blocks that are not built.
-    pub unbuilt: Unbuilt,
+    pub unbuilt: BuildPolicy,
 }
 
 impl Filter {
@@ -75,41 +103,44 @@ impl Filter {
     /// Ground and liquids.
     pub const BOTH: Filter = Filter::of(Surfaces::Both);
 
-    /// All of some surfaces.
+    /// These surfaces of any material; unbuilt blocks are built.
     pub const fn of(surfaces: Surfaces) -> Filter {
-        Filter { surfaces, materials: MaterialSet::ALL, unbuilt: Unbuilt::Build }
+        Filter { surfaces, materials: MaterialSet::ALL, unbuilt: BuildPolicy::Build }
     }
 }
 
-/// What a query could not look at.
+/// Data that a query needed and did not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Missing {
+pub enum MissingData {
     /// A chunk that is not held at mip 0.
     NotHeld(ChunkPos),
-    /// A block that is not built, if the filter refuses to build.
-    NotBuilt(Block),
+    /// A block that is not built, with [`BuildPolicy::Refuse`].
+    NotBuilt(CollisionBlock),
 }
 
-/// A result, and whether it is complete.
+/// The result of a query, and whether it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Answer<T> {
-    /// What was found in what could be looked at.
+pub struct QueryOutcome<T> {
+    /// What the query found in the data that was there.
     pub found: T,
-    /// Something that could not be looked at and may change the result; the nearest, for
-    /// rays.
-    pub missing: Option<Missing>,
+    /// Missing data that may change the result; for rays the nearest. `None` if the result is
+    /// complete.
+    pub missing: Option<MissingData>,
 }
 
-/// A ray. Distances along it are voxels, whatever the length of `direction`.
+/// A ray in voxels. Distances along it are voxels too, whatever the length of `direction`.
+///
+/// Invalid rays (NaN, infinite origin or direction, zero direction, `max_distance` not above
+/// 0) hit nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ray {
-    /// Where it starts, voxels.
+    /// Start, voxels.
     pub origin: [f64; 3],
-    /// Where it goes, of any length but 0.
+    /// Direction, of any length but 0.
     pub direction: [f64; 3],
-    /// Where it ends, voxels from its origin; may be infinite.
+    /// Length in voxels; may be infinite.
     pub max_distance: f64,
 }
 
@@ -124,13 +155,17 @@ impl Ray {
     }
 }
 
-/// Where a surface was met: which face of which voxel.
+/// A hit of a ray, a moving shape or a closest-point query, in voxels: where on which face of
+/// which voxel.
+///
+/// [`RayHit`](crate::RayHit) is what [`Terrain::raycast`](crate::Terrain::raycast) makes of
+/// one: in world metres, with the material's properties, and without the triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hit {
-    /// Voxels from the start of the ray, of the motion, or from the point asked about.
+    /// Voxels from the start of the ray or of the motion, or from the query point.
     pub distance: f64,
-    /// Where, voxels.
+    /// Position, voxels.
     pub point: [f64; 3],
     /// Unit normal of the triangle, out of the ground or liquid. Against the ray where it
     /// comes from outside, along it where it comes from inside.
@@ -142,34 +177,34 @@ pub struct Hit {
     /// The voxel whose face it is.
     pub voxel: VoxelPos,
     /// The block that holds the voxel.
-    pub block: Block,
+    pub block: CollisionBlock,
     /// Which triangle of the block's surface, for callers that hold its mesh.
     pub triangle: TriangleId,
     /// Weights of the triangle's corners at the point, summing to 1.
     pub weights: [f32; 3],
 }
 
-/// A triangle that a box meets.
+/// A triangle of the surface, in voxels of the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
-    /// Its corners, voxels; counter-clockwise from outside.
+pub struct SurfaceTriangle {
+    /// Corners, voxels; counter-clockwise from outside.
     pub corners: [[f64; 3]; 3],
     /// Whether it is of a liquid's surface.
     pub liquid: bool,
     /// The voxel whose face it is part of.
     pub voxel: VoxelPos,
     /// The block that holds the voxel.
-    pub block: Block,
-    /// Which triangle of the block it is.
+    pub block: CollisionBlock,
+    /// Which triangle of the block's surface it is.
     pub triangle: TriangleId,
 }
 
-/// A triangle of the surface of a block: the numbers of its corners as the mesher gives
+/// Identifies a triangle of a block's surface. Vertices have the numbers that the mesher gives
 /// them for that block of 8³ voxels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TriangleId {
-    /// Number of the quad in the collider's order.
+    /// Number of the quad in its [`QuadTree`](super::QuadTree).
     pub quad: u16,
     /// Whether it is the second triangle of the quad.
     pub second: bool,

@@ -1,5 +1,5 @@
-//! Where the built blocks of a chunk lie: a slot for every block with a surface, by rank,
-//! filled by the first query that needs it.
+//! The built blocks of a chunk: a slot for every block with a surface, by rank, filled by
+//! the first query that needs it.
 
 use super::block::QuadTree;
 use crate::voxel::NotHeld;
@@ -7,35 +7,35 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What queries meet in one block.
-pub(crate) struct BlockShape {
+/// The surfaces of one block, as far as they are built.
+pub(crate) struct BuiltBlock {
     pub solid: Option<QuadTree>,
-    /// Built when a query asks for it: near water it takes many times as long as the solid one.
+    /// Built when a query needs it: near water it takes many times as long as the solid one.
     liquid: OnceLock<Option<QuadTree>>,
-    /// The chunk that was needed and is not held at mip 0; there are no surfaces then.
+    /// A chunk that the block needs and that is not held at mip 0; there are no surfaces then.
     pub missing: Option<NotHeld>,
     /// Epoch of the last use.
     used: AtomicU32,
 }
 
-/// The slots of a chunk, none before the first block is built. Chunks are equal whatever is
-/// built of them.
+/// The slots of a chunk, allocated when its first block is built. All slots compare equal, so
+/// that chunks compare by their masks.
 #[derive(Default)]
-pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BlockShape>>]>>);
+pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BuiltBlock>>]>>);
 
-impl BlockShape {
-    /// The liquid surface is not built yet.
-    pub fn new(solid: Option<QuadTree>, missing: Option<NotHeld>) -> BlockShape {
-        BlockShape { solid, liquid: OnceLock::new(), missing, used: AtomicU32::new(0) }
+impl BuiltBlock {
+    /// Creates a block without its liquid surface.
+    pub fn new(solid: Option<QuadTree>, missing: Option<NotHeld>) -> BuiltBlock {
+        BuiltBlock { solid, liquid: OnceLock::new(), missing, used: AtomicU32::new(0) }
     }
 
-    /// Bytes of the block, the surfaces that are built included.
+    /// Bytes of the block and of the surfaces that are built.
     pub fn bytes(&self) -> usize {
         let trees = [Some(&self.solid), self.built_liquid()].into_iter().flatten().flatten();
-        size_of::<BlockShape>() + trees.map(QuadTree::heap_bytes).sum::<usize>()
+        size_of::<BuiltBlock>() + trees.map(QuadTree::heap_bytes).sum::<usize>()
     }
 
-    /// The liquid surface, if it is built.
+    /// Returns the liquid surface, if it is built.
     #[inline]
     pub fn built_liquid(&self) -> Option<&Option<QuadTree>> {
         self.liquid.get()
@@ -46,8 +46,7 @@ impl BlockShape {
         self.liquid.get_or_init(build);
     }
 
-    /// Notes that the block is in use. Mostly a load, so that threads that share a block
-    /// share its cache line.
+    /// Marks the block as used. Mostly a load, so that threads share its cache line.
     #[inline]
     pub fn touch(&self, epoch: u32) {
         if self.used.load(Ordering::Relaxed) != epoch {
@@ -55,7 +54,7 @@ impl BlockShape {
         }
     }
 
-    /// The last epoch it was touched in.
+    /// Epoch of the last use.
     pub fn used(&self) -> u32 {
         self.used.load(Ordering::Relaxed)
     }
@@ -80,7 +79,7 @@ impl fmt::Debug for Slots {
 impl Slots {
     /// Returns the block of rank `rank`, if it is built.
     #[inline]
-    pub fn get(&self, rank: usize) -> Option<&BlockShape> {
+    pub fn get(&self, rank: usize) -> Option<&BuiltBlock> {
         self.0.get()?[rank].get().map(|shape| &**shape)
     }
 
@@ -90,26 +89,25 @@ impl Slots {
         &self,
         rank: usize,
         count: usize,
-        build: impl FnOnce() -> BlockShape,
-    ) -> &BlockShape {
+        build: impl FnOnce() -> BuiltBlock,
+    ) -> &BuiltBlock {
         let slots = self.0.get_or_init(|| (0..count).map(|_| OnceLock::new()).collect());
         slots[rank].get_or_init(|| Box::new(build()))
     }
 
     /// Empties the slot of rank `rank`; returns what was in it.
-    pub fn take(&mut self, rank: usize) -> Option<Box<BlockShape>> {
+    pub fn take(&mut self, rank: usize) -> Option<Box<BuiltBlock>> {
         self.0.get_mut()?[rank].take()
     }
 
-    /// The slots of a chunk whose blocks with a surface were those of `old` (a bit a
-    /// block) and are now those of `new`. What was built of a block that lost its surface
-    /// is dropped.
+    /// Moves the slots of a chunk whose blocks with a surface were `old` (a bit a block) and
+    /// are now `new`. Built blocks that lost their surface are dropped.
     pub fn carry(mut self, old: u64, new: u64) -> Slots {
         let Some(slots) = self.0.get_mut() else { return Slots::default() };
         if old == new {
             return self;
         }
-        let mut carried: Box<[OnceLock<Box<BlockShape>>]> =
+        let mut carried: Box<[OnceLock<Box<BuiltBlock>>]> =
             (0..new.count_ones()).map(|_| OnceLock::new()).collect();
         let mut rest = old & new;
         while rest != 0 {
@@ -121,9 +119,9 @@ impl Slots {
         Slots(OnceLock::from(carried))
     }
 
-    /// Bytes of the slots themselves.
+    /// Bytes of the slots, without the blocks in them.
     pub fn bytes(&self) -> usize {
-        self.0.get().map_or(0, |slots| slots.len() * size_of::<OnceLock<Box<BlockShape>>>())
+        self.0.get().map_or(0, |slots| slots.len() * size_of::<OnceLock<Box<BuiltBlock>>>())
     }
 }
 
@@ -131,8 +129,8 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn shape(used: u32) -> BlockShape {
-        let shape = BlockShape::new(None, None);
+    fn shape(used: u32) -> BuiltBlock {
+        let shape = BuiltBlock::new(None, None);
         shape.touch(used);
         shape
     }
@@ -146,7 +144,7 @@ mod tests {
         }
         let new = 0b1100_0111;
         let slots = slots.carry(old, new);
-        let built = (0..5).map(|rank| slots.get(rank).map(BlockShape::used));
+        let built = (0..5).map(|rank| slots.get(rank).map(BuiltBlock::used));
         assert_eq!(built.collect::<Vec<_>>(), [None, None, Some(2), None, Some(7)]);
     }
 

@@ -359,8 +359,8 @@ fn queries_that_are_none_answer_nothing_and_are_counted() {
     ];
     let mut hits = vec![];
     for ray in &rays {
-        assert_eq!(collider.ray(ray, &Filter::BOTH), Answer::default());
-        assert_eq!(collider.ray_any(ray, &Filter::BOTH), Answer::default());
+        assert_eq!(collider.ray(ray, &Filter::BOTH), QueryOutcome::default());
+        assert_eq!(collider.ray_any(ray, &Filter::BOTH), QueryOutcome::default());
         assert_eq!(collider.ray_all(ray, &Filter::BOTH, &mut hits), None);
         assert!(hits.is_empty());
     }
@@ -373,13 +373,13 @@ fn queries_that_are_none_answer_nothing_and_are_counted() {
         collider.triangles_in(aabb, &Filter::BOTH, |_| panic!("{aabb:?} is no box"));
     }
     let ball = Shape::Sphere { radius: 1.0 };
-    assert_eq!(collider.closest_point([nan; 3], 5.0, &Filter::BOTH), Answer::default());
-    assert_eq!(collider.closest_point([0.0; 3], -5.0, &Filter::BOTH), Answer::default());
-    assert_eq!(collider.overlaps(&ball, [inf; 3], &Filter::BOTH), Answer::default());
+    assert_eq!(collider.closest_point([nan; 3], 5.0, &Filter::BOTH), QueryOutcome::default());
+    assert_eq!(collider.closest_point([0.0; 3], -5.0, &Filter::BOTH), QueryOutcome::default());
+    assert_eq!(collider.overlaps(&ball, [inf; 3], &Filter::BOTH), QueryOutcome::default());
     let no_ball = Shape::Sphere { radius: f32::NAN };
-    assert_eq!(collider.overlaps(&no_ball, [0.0; 3], &Filter::BOTH), Answer::default());
-    assert_eq!(collider.cast(&ball, [0.0; 3], [0.0; 3], &Filter::BOTH), Answer::default());
-    assert_eq!(collider.cast(&ball, [0.0; 3], [nan; 3], &Filter::BOTH), Answer::default());
+    assert_eq!(collider.overlaps(&no_ball, [0.0; 3], &Filter::BOTH), QueryOutcome::default());
+    assert_eq!(collider.cast(&ball, [0.0; 3], [0.0; 3], &Filter::BOTH), QueryOutcome::default());
+    assert_eq!(collider.cast(&ball, [0.0; 3], [nan; 3], &Filter::BOTH), QueryOutcome::default());
     assert_eq!(collider.stats().refused_queries, 8 * 3 + 3 + 6);
 }
 
@@ -389,7 +389,7 @@ fn a_ray_without_end_meets_what_there_is() {
     let down = Ray::new([0.5, 1e6, 0.5], [0.0, -1.0, 0.0], f64::INFINITY);
     assert!(collider.ray(&down, &Filter::SOLID).found.is_some_and(|hit| hit.distance > 9.9e5));
     let up = Ray::new([0.5, 100.0, 0.5], [0.0, 1.0, 0.0], f64::INFINITY);
-    assert_eq!(collider.ray(&up, &Filter::SOLID), Answer::default());
+    assert_eq!(collider.ray(&up, &Filter::SOLID), QueryOutcome::default());
 }
 
 #[test]
@@ -436,9 +436,9 @@ fn what_is_not_held_is_said_to_be_so() {
     assert!(inside.found.is_some() && inside.missing.is_none());
     let outside = collider.ray(&down(200.0), &Filter::SOLID);
     assert_eq!(outside.found, None);
-    assert_eq!(outside.missing, Some(Missing::NotHeld(ChunkPos::new(6, 0, 0))));
+    assert_eq!(outside.missing, Some(MissingData::NotHeld(ChunkPos::new(6, 0, 0))));
     let leaves = collider.ray(&Ray::new([0.0, 20.0, 5.0], [1.0, 0.0, 0.0], 500.0), &Filter::SOLID);
-    assert_eq!(leaves.missing, Some(Missing::NotHeld(ChunkPos::new(2, 0, 0))));
+    assert_eq!(leaves.missing, Some(MissingData::NotHeld(ChunkPos::new(2, 0, 0))));
     let boxed = Aabb::around([64.0, 20.0, 0.0], [1.0; 3]);
     assert!(collider.triangles_in(&boxed, &Filter::SOLID, |_| ()).is_some());
     let boxed = Aabb::around([30.0, 20.0, 0.0], [1.0; 3]);
@@ -448,10 +448,10 @@ fn what_is_not_held_is_said_to_be_so() {
 #[test]
 fn a_filter_can_refuse_to_build() {
     let collider = collider_of(&world(3));
-    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::SOLID };
+    let refusing = Filter { unbuilt: BuildPolicy::Refuse, ..Filter::SOLID };
     let down = Ray::new([0.5, 30.0, 0.5], [0.0, -1.0, 0.0], 60.0);
     let refused = collider.ray(&down, &refusing);
-    assert!(refused.found.is_none() && matches!(refused.missing, Some(Missing::NotBuilt(_))));
+    assert!(refused.found.is_none() && matches!(refused.missing, Some(MissingData::NotBuilt(_))));
     assert_eq!(collider.stats().builds, 0);
     let built = collider.ray(&down, &Filter::SOLID);
     assert!(built.found.is_some() && collider.stats().builds > 0);

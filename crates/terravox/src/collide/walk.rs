@@ -1,61 +1,59 @@
-//! The blocks that a ray can meet something in, near ones first.
+//! The blocks along a ray, near ones first.
 //!
-//! A block's surface may reach [`REACH`] beyond it, so a ray meets every block whose
-//! grown cube it passes. Pages are taken layer by layer along the axis on which the ray is
-//! fastest; inside them parts of 4³ chunks, chunks and blocks in the order of their
-//! coordinates along the ray, from words that say which of them there are. A page that is
-//! not there costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
+//! A block's surface may reach [`REACH`] beyond it, so a ray visits every block whose grown
+//! cube it passes. Pages are visited layer by layer along the axis on which the ray is
+//! fastest; inside them groups of 4³ chunks, chunks and blocks in the order of their
+//! coordinates along the ray, from words with a bit for each that has a surface. A page that
+//! does not exist costs one look-up, a chunk one bit, the empty blocks of a chunk one word.
 
 use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_of_bit};
-use super::{BLOCK_LOG2, Block, REACH, Surfaces};
+use super::query::{REACH, Surfaces};
+use crate::bits::{BLOCK_LOG2, CollisionBlock};
 use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, Unlisted};
 use glam::{DVec3, IVec3};
 use std::cell::Cell;
 
-/// By how much cubes are grown: the reach, and a hair for rounding.
+/// How much cubes grow, voxels: the reach, and a margin for rounding.
 const GROWTH: f64 = REACH as f64 + 1e-4;
 
-/// Stands for one over a direction of 0: times any distance it is beyond every ray, and
-/// times none it is none.
+/// Stands for one over a direction of 0: times a distance above 0 it is beyond every ray, and
+/// times 0 it is 0.
 const STEEPEST: f64 = 1e280;
 
-/// Layers of pages up to which a ray looks each up; one that passes more asks the pages
-/// that there are.
-const MOST_PAGE_LAYERS: i32 = 4096;
+/// Most layers of pages that a ray looks up one by one; a ray through more sorts the pages
+/// that exist.
+const MAX_PAGE_LAYERS: i32 = 4096;
 
 const CHUNK_LOG2: u32 = 5;
-const PART_LOG2: u32 = 7;
+const CHUNK_GROUP_LOG2: u32 = 7;
 const PAGE_LOG2: u32 = 8;
 
-/// A ray, prepared.
+/// A valid ray, prepared for walking.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(super) struct RayPath {
     pub origin: DVec3,
     /// Unit.
     pub direction: DVec3,
     inverse: DVec3,
-    /// By axis: 1 where it runs down.
+    /// By axis: 1 where its coordinate decreases, else 0.
     down: [u32; 3],
     /// The axis on which it is fastest.
     main: usize,
-    /// Voxels to its end.
+    /// Length in voxels; may be infinite.
     pub length: f64,
 }
 
-/// A stretch of a ray, voxels from its origin.
+/// An interval of a ray, voxels from its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Span {
+pub(super) struct RaySpan {
     pub enter: f64,
     pub leave: f64,
 }
 
-/// A cube of `1 << log2` voxels, in cubes of that size.
-type Cube = IVec3;
-
-impl Path {
-    /// The ray from `origin` along `direction` (of any length) over `length` voxels;
-    /// `None` if that is no ray.
-    pub fn new(origin: [f64; 3], direction: [f64; 3], length: f64) -> Option<Path> {
+impl RayPath {
+    /// The ray from `origin` along `direction` (of any length) over `length` voxels; `None` if
+    /// it is invalid (NaN, infinite, zero direction).
+    pub fn new(origin: [f64; 3], direction: [f64; 3], length: f64) -> Option<RayPath> {
         let (origin, direction) = (DVec3::from(origin), DVec3::from(direction));
         // A direction may be very short or long; its largest part is brought to 1 first.
         let largest = direction.abs().max_element();
@@ -69,16 +67,16 @@ impl Path {
         let size = direction.abs();
         let main = (0..3).fold(0, |most, axis| if size[axis] > size[most] { axis } else { most });
         let down = inverse.to_array().map(|v| u32::from(v < 0.0));
-        Some(Path { origin, direction, inverse, down, main, length })
+        Some(RayPath { origin, direction, inverse, down, main, length })
     }
 
     pub fn at(&self, t: f64) -> DVec3 {
         self.origin + self.direction * t
     }
 
-    /// The part of `span` inside the box from `low` to `high`, voxels, grown.
+    /// The part of `span` inside the box from `low` to `high` (voxels), grown.
     #[inline]
-    fn clip(&self, low: DVec3, high: DVec3, span: Span) -> Option<Span> {
+    fn clip(&self, low: DVec3, high: DVec3, span: RaySpan) -> Option<RaySpan> {
         let a = (low - GROWTH - self.origin) * self.inverse;
         let b = (high + GROWTH - self.origin) * self.inverse;
         let mut span = span;
@@ -89,93 +87,24 @@ impl Path {
         (span.enter <= span.leave).then_some(span)
     }
 
+    /// The part of `span` inside a grown cube of `1 << log2` voxels; `cube` counts such cubes.
     #[inline]
-    fn clip_cube(&self, cube: Cube, log2: u32, span: Span) -> Option<Span> {
+    fn clip_cube(&self, cube: IVec3, log2: u32, span: RaySpan) -> Option<RaySpan> {
         let edge = f64::from(1 << log2);
         let low = cube.as_dvec3() * edge;
         self.clip(low, low + edge, span)
     }
 
-    /// Calls `visit` for cubes of `1 << log2` voxels of the group of N³ that lies at `group`,
-    /// in groups: those that `word` has a bit for (x + N z + N² y) and whose grown cubes the
-    /// ray is in during `span`, until one starts beyond `limit`. Their order is that of their
-    /// coordinates along the ray, so none comes before one that hides it.
-    #[inline]
-    fn cubes<const N: u32>(
-        &self,
-        word: u64,
-        group: Cube,
-        log2: u32,
-        span: Span,
-        limit: &Cell<f64>,
-        mut visit: impl FnMut(u32, Span),
-    ) {
-        if word == 0 {
-            return;
-        }
-        let edge = f64::from(1 << log2);
-        let low = group.as_dvec3() * (edge * f64::from(N));
-        let high = low + edge * f64::from(N);
-        let down = |axis: usize| self.down[axis] != 0;
-        let near = |axis: usize| {
-            let side = if down(axis) { high[axis] + GROWTH } else { low[axis] - GROWTH };
-            (side - self.origin[axis]) * self.inverse[axis]
-        };
-        let near = [near(0), near(1), near(2)];
-        let step = (self.inverse * edge).abs();
-        let width = (self.inverse * (edge + 2.0 * GROWTH)).abs();
-        // Cube i along the ray's way on an axis, by its coordinate, and when the ray is in it.
-        let inside = |axis: usize, i: u32, span: Span| {
-            let enter = near[axis] + f64::from(i) * step[axis];
-            let leave = enter + width[axis];
-            Span { enter: larger(enter, span.enter), leave: smaller(leave, span.leave) }
-        };
-        let place = |axis: usize, i: u32| i ^ (self.down[axis] * (N - 1));
-        let meets = |span: Span| span.enter <= smaller(span.leave, limit.get());
-        for i in 0..N {
-            let y = place(1, i);
-            let layer = word >> (N * N * y) & ((1 << (N * N)) - 1);
-            if layer == 0 {
-                continue;
-            }
-            let span = inside(1, i, span);
-            if !meets(span) {
-                continue;
-            }
-            for i in 0..N {
-                let z = place(2, i);
-                let row = layer >> (N * z) & ((1 << N) - 1);
-                if row == 0 {
-                    continue;
-                }
-                let span = inside(2, i, span);
-                if !meets(span) {
-                    continue;
-                }
-                for i in 0..N {
-                    let x = place(0, i);
-                    if row >> x & 1 == 0 {
-                        continue;
-                    }
-                    let span = inside(0, i, span);
-                    if meets(span) {
-                        visit(x + N * (z + N * y), span);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Calls `visit` for the cubes of `1 << log2` voxels from `first` to `last` that the
-    /// ray may meet in `span`, layer by layer, until one starts beyond `limit`.
+    /// Calls `visit` for the cubes of `1 << log2` voxels from `first` to `last` that the ray may
+    /// pass in `span`, layer by layer, until one starts beyond `limit`.
     #[inline]
     fn layers(
         &self,
         log2: u32,
-        [first, last]: [Cube; 2],
-        span: Span,
+        [first, last]: [IVec3; 2],
+        span: RaySpan,
         limit: &Cell<f64>,
-        mut visit: impl FnMut(Cube),
+        mut visit: impl FnMut(IVec3),
     ) {
         let (main, scale) = (self.main, 1.0 / f64::from(1 << log2));
         let [u, v] = [(main + 1) % 3, (main + 2) % 3];
@@ -206,7 +135,7 @@ impl Path {
                 (range(u, ends[0][u], ends[1][u]), range(v, ends[0][v], ends[1][v]));
             for j in v_range.0..=v_range.1 {
                 for i in u_range.0..=u_range.1 {
-                    let mut cube = Cube::ZERO;
+                    let mut cube = IVec3::ZERO;
                     (cube[main], cube[u], cube[v]) = (layer, i, j);
                     visit(cube);
                 }
@@ -215,40 +144,150 @@ impl Path {
     }
 }
 
-/// Where a cube of a group of N³ lies in it, by its bit: x + N z + N² y.
+/// The cubes of `1 << log2` voxels of a group of N³, and when a ray is in each layer of them.
+struct CubeGroup<'p, const N: u32> {
+    path: &'p RayPath,
+    /// By axis: when the ray enters its first layer.
+    near: [f64; 3],
+    /// By axis: between the entries of two layers.
+    step: DVec3,
+    /// By axis: how long the ray is in a grown layer.
+    width: DVec3,
+}
+
+impl<'p, const N: u32> CubeGroup<'p, N> {
+    /// The group at `group`, in groups.
+    #[inline(always)]
+    fn new(path: &'p RayPath, group: IVec3, log2: u32) -> CubeGroup<'p, N> {
+        let edge = f64::from(1 << log2);
+        let low = group.as_dvec3() * (edge * f64::from(N));
+        let high = low + edge * f64::from(N);
+        let near = |axis: usize| {
+            let is_down = path.down[axis] != 0;
+            let side = if is_down { high[axis] + GROWTH } else { low[axis] - GROWTH };
+            (side - path.origin[axis]) * path.inverse[axis]
+        };
+        CubeGroup {
+            path,
+            near: [near(0), near(1), near(2)],
+            step: (path.inverse * edge).abs(),
+            width: (path.inverse * (edge + 2.0 * GROWTH)).abs(),
+        }
+    }
+
+    /// The coordinate of the `i`-th layer along the ray.
+    #[inline(always)]
+    fn coordinate(&self, axis: usize, i: u32) -> u32 {
+        i ^ (self.path.down[axis] * (N - 1))
+    }
+
+    /// The part of `span` in which the ray is in the `i`-th layer.
+    #[inline(always)]
+    fn inside(&self, axis: usize, i: u32, span: RaySpan) -> RaySpan {
+        let enter = self.near[axis] + f64::from(i) * self.step[axis];
+        let leave = enter + self.width[axis];
+        RaySpan { enter: larger(enter, span.enter), leave: smaller(leave, span.leave) }
+    }
+
+    /// Calls `visit` for the cubes that `word` has a bit for (x + N z + N² y) and whose grown
+    /// cubes the ray is in during `span`, until one starts beyond `limit`. Their order is that
+    /// of their coordinates along the ray, so none comes before one that hides it.
+    #[inline(always)]
+    fn walk(
+        &self,
+        word: u64,
+        span: RaySpan,
+        limit: &Cell<f64>,
+        mut visit: impl FnMut(u32, RaySpan),
+    ) {
+        let is_reached = |span: RaySpan| span.enter <= smaller(span.leave, limit.get());
+        for i in 0..N {
+            let y = self.coordinate(1, i);
+            let layer = word >> (N * N * y) & ((1 << (N * N)) - 1);
+            if layer == 0 {
+                continue;
+            }
+            let span = self.inside(1, i, span);
+            if !is_reached(span) {
+                continue;
+            }
+            for i in 0..N {
+                let z = self.coordinate(2, i);
+                let row = layer >> (N * z) & ((1 << N) - 1);
+                if row == 0 {
+                    continue;
+                }
+                let span = self.inside(2, i, span);
+                if !is_reached(span) {
+                    continue;
+                }
+                for i in 0..N {
+                    let x = self.coordinate(0, i);
+                    if row >> x & 1 == 0 {
+                        continue;
+                    }
+                    let span = self.inside(0, i, span);
+                    if is_reached(span) {
+                        visit(x + N * (z + N * y), span);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl RayPath {
+    /// As [`CubeGroup::walk`], for the group at `group`, in groups.
+    #[inline]
+    fn cubes<const N: u32>(
+        &self,
+        word: u64,
+        group: IVec3,
+        log2: u32,
+        span: RaySpan,
+        limit: &Cell<f64>,
+        visit: impl FnMut(u32, RaySpan),
+    ) {
+        if word != 0 {
+            CubeGroup::<N>::new(self, group, log2).walk(word, span, limit, visit);
+        }
+    }
+}
+
+/// The cube of a bit in its group of N³: x + N z + N² y.
 #[inline]
-fn cube_of_bit<const N: u32>(bit: u32) -> Cube {
+fn cube_of_bit<const N: u32>(bit: u32) -> IVec3 {
     IVec3::new((bit % N) as i32, (bit / (N * N)) as i32, (bit / N % N) as i32)
 }
 
-/// What a walk meets.
-pub(super) trait Visit<'a> {
-    /// A block with a surface whose grown cube the ray is in during `span`. Returns up to
-    /// where the walk should go on: it ends with the blocks that start beyond.
-    fn block(&mut self, block: Block, chunk: &'a ChunkBlocks, span: Span) -> f64;
-    /// A chunk that is not held at mip 0, from `t` on.
+/// Visits what a ray passes.
+pub(super) trait RayVisitor<'a> {
+    /// Visits a block with a surface, whose grown cube the ray is in during `span`. Returns the
+    /// distance at which the walk may end: blocks that start beyond are not visited.
+    fn block(&mut self, block: CollisionBlock, chunk: &'a ChunkBlocks, span: RaySpan) -> f64;
+    /// Visits a chunk that is not held at mip 0, entered at `t`.
     fn unknown(&mut self, chunk: ChunkPos, t: f64);
 }
 
-/// Walks a ray through the blocks with some surfaces.
+/// Walks a ray through the blocks that have faces of `surfaces`.
 pub(super) fn walk<'a>(
-    path: &Path,
+    path: &RayPath,
     broadphase: &'a Broadphase,
     snapshot: &Snapshot,
     surfaces: Surfaces,
-    visit: &mut impl Visit<'a>,
+    visit: &mut impl RayVisitor<'a>,
 ) {
-    let whole = Span { enter: 0.0, leave: path.length };
+    let whole = RaySpan { enter: 0.0, leave: path.length };
     let unlisted_unknown = snapshot.unlisted() == Unlisted::Unknown;
     let Region { min, max } = broadphase.page_bounds();
     let [first, last] = [min, max].map(|p| IVec3::from(p.to_array()));
     let edge = f64::from(1 << PAGE_LOG2);
-    let known = match min.x < max.x {
+    let listed = match min.x < max.x {
         true => path.clip(first.as_dvec3() * edge, last.as_dvec3() * edge, whole),
         false => None,
     };
     let outside = |t: f64| chunk_of(path.at(t));
-    let Some(span) = known else {
+    let Some(span) = listed else {
         if unlisted_unknown {
             visit.unknown(outside(0.0), 0.0);
         }
@@ -258,11 +297,11 @@ pub(super) fn walk<'a>(
         visit.unknown(outside(0.0), 0.0);
     }
     let limit = Cell::new(path.length);
-    let mut walk = Walk { path, broadphase, surfaces, unlisted_unknown, limit: &limit, visit };
+    let mut walk = RayWalk { path, broadphase, surfaces, unlisted_unknown, limit: &limit, visit };
     let bounds = [first, last - 1];
     let layers = f64::abs(path.direction[path.main]) * (span.leave - span.enter) / edge;
-    match layers > f64::from(MOST_PAGE_LAYERS) {
-        true => walk.far(span),
+    match layers > f64::from(MAX_PAGE_LAYERS) {
+        true => walk.existing_pages(span),
         false => path.layers(PAGE_LOG2, bounds, span, &limit, |page| walk.page(page, span)),
     }
     if unlisted_unknown && span.leave < limit.get() {
@@ -270,8 +309,8 @@ pub(super) fn walk<'a>(
     }
 }
 
-struct Walk<'w, 'a, V> {
-    path: &'w Path,
+struct RayWalk<'w, 'a, V> {
+    path: &'w RayPath,
     broadphase: &'a Broadphase,
     surfaces: Surfaces,
     unlisted_unknown: bool,
@@ -279,8 +318,8 @@ struct Walk<'w, 'a, V> {
     visit: &'w mut V,
 }
 
-impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
-    fn page(&mut self, cube: Cube, span: Span) {
+impl<'a, V: RayVisitor<'a>> RayWalk<'_, 'a, V> {
+    fn page(&mut self, cube: IVec3, span: RaySpan) {
         let Some(page) = self.broadphase.page(PagePos::new(cube.x, cube.y, cube.z)) else {
             if self.unlisted_unknown
                 && let Some(span) = self.path.clip_cube(cube, PAGE_LOG2, span)
@@ -293,17 +332,24 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
             return;
         };
         let (path, limit) = (self.path, self.limit);
-        path.cubes::<2>(page.parts(), cube, PART_LOG2, span, limit, |part, span| {
-            let cube = 2 * cube + cube_of_bit::<2>(part);
-            path.cubes::<4>(page.part(part), cube, CHUNK_LOG2, span, limit, |chunk, span| {
-                self.chunk(page, 4 * cube + cube_of_bit::<4>(chunk), span);
-            });
+        path.cubes::<2>(page.chunk_groups(), cube, CHUNK_GROUP_LOG2, span, limit, |group, span| {
+            let cube = 2 * cube + cube_of_bit::<2>(group);
+            path.cubes::<4>(
+                page.chunk_group(group),
+                cube,
+                CHUNK_LOG2,
+                span,
+                limit,
+                |chunk, span| {
+                    self.chunk(page, 4 * cube + cube_of_bit::<4>(chunk), span);
+                },
+            );
         });
     }
 
-    // Apart from the loops above it: they need the registers.
+    // Not inlined into the loops above: they need the registers.
     #[inline(never)]
-    fn chunk(&mut self, page: &'a PageBlocks, cube: Cube, span: Span) {
+    fn chunk(&mut self, page: &'a PageBlocks, cube: IVec3, span: RaySpan) {
         let position = ChunkPos::new(cube.x, cube.y, cube.z);
         let Some(chunk) = page.chunk(position) else {
             if page.is_unknown(position) {
@@ -319,14 +365,14 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
         });
     }
 
-    /// Visits the pages that there are, in the order in which the ray enters them: for
-    /// rays that pass more empty space than there are pages.
-    fn far(&mut self, span: Span) {
-        let mut last = (f64::NEG_INFINITY, Cube::MIN);
-        let key = |(t, cube): (f64, Cube)| (t, cube.to_array());
+    /// Visits the pages that exist, in the order in which the ray enters them: for rays that
+    /// pass more empty space than there are pages.
+    fn existing_pages(&mut self, span: RaySpan) {
+        let mut last = (f64::NEG_INFINITY, IVec3::MIN);
+        let key = |(t, cube): (f64, IVec3)| (t, cube.to_array());
         loop {
             let entered = self.broadphase.pages().filter_map(|page| {
-                let cube = Cube::new(page.x, page.y, page.z);
+                let cube = IVec3::new(page.x, page.y, page.z);
                 let inside = self.path.clip_cube(cube, PAGE_LOG2, span)?;
                 Some((inside.enter, cube)).filter(|&next| key(next) > key(last))
             });
@@ -344,8 +390,7 @@ impl<'a, V: Visit<'a>> Walk<'_, 'a, V> {
     }
 }
 
-/// The larger of two numbers in one instruction, which `f64::max` is not: it has to mind
-/// NaN.
+/// The larger of two numbers, in one instruction: `f64::max` takes more, for NaN.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
@@ -357,16 +402,16 @@ fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// Rounded down. A conversion and a compare: without SSE 4.1 `f64::floor` is a call. What
-/// an i32 cannot hold is the nearest that it can.
+/// Rounds down, clamped to i32. A conversion and a compare: without SSE 4.1 `f64::floor` is a
+/// call.
 #[inline]
-pub(super) fn floor(v: f64) -> i32 {
+fn floor(v: f64) -> i32 {
     let near = v as i32;
     near.saturating_sub(i32::from(v < f64::from(near)))
 }
 
 /// The chunk that holds a point.
-pub(super) fn chunk_of(point: DVec3) -> ChunkPos {
+fn chunk_of(point: DVec3) -> ChunkPos {
     let [x, y, z] = point.to_array().map(|v| floor(v) >> CHUNK_LOG2);
     ChunkPos::new(x, y, z)
 }
@@ -376,8 +421,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The cubes of a group that `word` names and the path meets, each asked alone.
-    fn naive<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32, span: Span) -> u64 {
+    /// The cubes of a group that `word` names and the path passes, each tested alone.
+    fn naive<const N: u32>(
+        path: &RayPath,
+        word: u64,
+        group: IVec3,
+        log2: u32,
+        span: RaySpan,
+    ) -> u64 {
         let meets = |bit: u32| {
             let cube = group * N as i32 + cube_of_bit::<N>(bit);
             path.clip_cube(cube, log2, span).is_some()
@@ -385,8 +436,8 @@ mod tests {
         (0..N * N * N).filter(|&bit| word >> bit & 1 != 0 && meets(bit)).fold(0, |a, b| a | 1 << b)
     }
 
-    fn agree<const N: u32>(path: &Path, word: u64, group: Cube, log2: u32) {
-        let span = Span { enter: 0.0, leave: path.length };
+    fn agree<const N: u32>(path: &RayPath, word: u64, group: IVec3, log2: u32) {
+        let span = RaySpan { enter: 0.0, leave: path.length };
         let (mut met, mut order) = (0_u64, Vec::new());
         path.cubes::<N>(word, group, log2, span, &Cell::new(path.length), |bit, span| {
             assert!(met >> bit & 1 == 0 && span.enter <= span.leave);
@@ -413,7 +464,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_name_the_cubes_that_each_alone_is_met(
+        fn cubes_of_a_word_are_those_that_pass_alone(
             origin in proptest::array::uniform3(-90.0..90.0f64),
             direction in proptest::array::uniform3(direction()),
             on_borders in any::<bool>(),
@@ -422,9 +473,9 @@ mod tests {
             group in proptest::array::uniform3(-2..2i32),
         ) {
             let origin = if on_borders { origin.map(|v| (v / 8.0).round() * 8.0) } else { origin };
-            if let Some(path) = Path::new(origin, direction, length) {
-                agree::<4>(&path, word, Cube::from(group), BLOCK_LOG2);
-                agree::<2>(&path, word & 255, Cube::from(group), BLOCK_LOG2);
+            if let Some(path) = RayPath::new(origin, direction, length) {
+                agree::<4>(&path, word, IVec3::from(group), BLOCK_LOG2);
+                agree::<2>(&path, word & 255, IVec3::from(group), BLOCK_LOG2);
             }
         }
     }

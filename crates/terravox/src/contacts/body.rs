@@ -1,4 +1,4 @@
-//! What is asked about: shapes that move as one.
+//! Bodies: shapes that move as one.
 
 use glam::{Quat, Vec3};
 
@@ -9,7 +9,7 @@ use crate::geometry::{Shape, ShapeCore};
 pub struct BodyPart<'a> {
     /// The shape.
     pub shape: Shape<'a>,
-    /// Where the shape's origin lies in the body, voxels.
+    /// Position of the shape's origin in the body, voxels.
     pub offset: [f32; 3],
     /// Quaternion x, y, z, w of unit length: body from shape.
     pub rotation: [f32; 4],
@@ -22,7 +22,7 @@ impl<'a> BodyPart<'a> {
     }
 }
 
-/// Shapes that move as one, where they are.
+/// A compound of shapes that move as one, and its pose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Body<'a> {
     /// One or more shapes; they may overlap.
@@ -33,16 +33,16 @@ pub struct Body<'a> {
     pub rotation: [f32; 4],
 }
 
-/// A part of a body, where it is.
+/// A part of a body, posed in the world.
 pub(super) struct PartPose<'a> {
-    /// About its own origin, along the world's axes.
+    /// The shape about its own origin, along the world's axes.
     pub core: ShapeCore<'a>,
-    /// Its origin, from the body's position.
+    /// The shape's origin, relative to the body's position.
     pub at: Vec3,
 }
 
-/// A part of a body that is turned by `turn`; `points` holds a hull's points, turned.
-/// `None` if its shape is not valid.
+/// Poses a part of a body that is rotated by `turn`. `points` is memory for the rotated points
+/// of a hull. `None` if the part is invalid.
 pub(super) fn pose<'a>(
     part: &BodyPart<'_>,
     turn: Quat,

@@ -6,11 +6,11 @@ use glam::Vec3;
 
 use crate::geometry::Polygon;
 
-/// How far outside a side still counts as over the triangle, as a share of its length:
-/// neighbouring triangles rather share a point than both miss it.
+/// How far outside of a side still counts as over the triangle, as a share of its length, so
+/// that a point between two triangles is over both rather than none.
 const SLACK: f32 = 1e-4;
 
-/// What of `polygon` lies over the triangle, seen along `direction`, which points out of
+/// Returns the part of `polygon` over the triangle, seen along `direction`, which points out of
 /// the triangle's front.
 pub(super) fn over(polygon: &Polygon, triangle: &[Vec3; 3], direction: Vec3) -> Polygon {
     let mut part = *polygon;

@@ -1,6 +1,6 @@
-//! Which way a triangle may push: along its normal, and at each of its sides as far
-//! towards the neighbour's normal as the side's angle allows. So what slides over an
-//! inner edge feels none, and what lies on a ridge finds hold.
+//! The directions in which a triangle may push: along its normal, and at each of its sides as
+//! far towards the neighbour's normal as the side's angle allows. So a body that slides over an
+//! inner edge gets no bump, and one that lies on a ridge is held.
 //!
 //! After the contact rule of Jolt's active edges, with the angles of
 //! [`edge_angles`](crate::collide::edge_angles) as measured for this project.
@@ -19,23 +19,23 @@ const FLAT: f32 = 0.999_981_3;
 /// Cosine below which the quad is folded, not convex: 150°.
 const FOLD: f32 = -0.866_025_4;
 
-/// What a triangle knows of its sides.
-pub(super) struct Sides<'a> {
+/// The directions in which a triangle may push, by the angles of its sides.
+pub(super) struct PushCone<'a> {
     pub tree: &'a QuadTree,
     pub quad: u16,
-    /// The quad's second triangle.
+    /// Whether it is the quad's second triangle.
     pub second: bool,
     /// Four bits a side of the quad.
     pub angles: u16,
-    /// Corners about any origin, along `axes`.
+    /// Corners relative to any origin, along `axes`.
     pub triangle: [Vec3; 3],
     /// Unit.
     pub normal: Vec3,
-    /// World from these.
+    /// Rotation from these axes to the world's.
     pub axes: Mat3,
 }
 
-impl Sides<'_> {
+impl PushCone<'_> {
     /// Whether no side is convex: the triangle may push along its normal only.
     pub fn is_flat(&self) -> bool {
         let (own, diagonal) = if self.second { (0xff00, 0) } else { (0x00ff, 2) };
@@ -82,7 +82,7 @@ impl Sides<'_> {
         [angle.cos, angle.sin]
     }
 
-    /// As [`Sides::angle`], exactly, from the quad's other triangle.
+    /// As [`PushCone::angle`], exactly, from the quad's other triangle.
     fn diagonal(&self, side: usize) -> [f32; 2] {
         let other = self.tree.triangle(self.quad, !self.second);
         let [a, b, c] = other.corners.map(Vec3::from);

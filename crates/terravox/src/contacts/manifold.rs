@@ -1,39 +1,42 @@
-//! Where a body touches the ground: every triangle near it is asked for a direction and
+//! Where a body touches the ground: every triangle near it is probed for a direction and
 //! points, and these are reduced to manifolds. See the [module](super) for the rule.
 
 use super::body::{Body, PartPose, pose};
-use super::probe::{Found, Probe, Touched};
+use super::probe::{Probe, ProbeResults, ProbedTriangle};
 use super::reduce::manifolds;
-use crate::collide::{Block, Collider, Filter, Missing, Side, TriangleId, corner_of};
+use super::way_out::WayOut;
+use crate::collide::{
+    BlockSurface, Collider, CollisionBlock, CollisionWorld, Filter, MissingData, TriangleId,
+    min_corner,
+};
 use crate::math::Aabb;
 use crate::voxel::VoxelPos;
-use glam::{DVec3, Quat, Vec3};
+use glam::{DVec3, Mat3, Quat, Vec3};
 
-/// How contacts are looked for.
+/// Options of [`Contacts::find`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ContactOptions {
-    /// How far apart things still give contacts, voxels: what a body may move in a step,
-    /// within reason.
+    /// Largest distance that still makes a contact, voxels: about what a body moves in a step.
     pub prediction: f32,
-    /// What is seen.
+    /// Which surfaces are seen.
     pub filter: Filter,
 }
 
 impl Default for ContactOptions {
-    /// The ground, 0.05 voxels.
+    /// The ground, within 0.05 voxels.
     fn default() -> ContactOptions {
         ContactOptions { prediction: 0.05, filter: Filter::SOLID }
     }
 }
 
-/// A point where a body meets the ground.
+/// A point where a body touches the ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ContactPoint {
-    /// On the ground, voxels. The body's point is `distance * normal` from it.
+    /// Position on the ground, voxels. The body's point is `distance * normal` from it.
     pub point: [f64; 3],
-    /// The same about the body's position, voxels.
+    /// The same relative to the body's position, voxels.
     pub offset: [f32; 3],
     /// Unit, from the ground to the body.
     pub normal: [f32; 3],
@@ -46,19 +49,19 @@ pub struct ContactPoint {
     /// The voxel whose face is touched.
     pub voxel: VoxelPos,
     /// The block that holds the voxel.
-    pub block: Block,
-    /// Which triangle of the block's surface. Of no meaning where a body is so deep inside
-    /// that it meets no triangle.
+    pub block: CollisionBlock,
+    /// Which triangle of the block's surface. Meaningless if the manifold is
+    /// [`inside`](Manifold::inside).
     pub triangle: TriangleId,
 }
 
-/// Up to four points of one part whose normals are alike, the deepest first; those of most
-/// area where there were more.
+/// Up to four points of one part with similar normals, the deepest first; of more points those
+/// that span the largest area.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Manifold {
     points: [ContactPoint; 4],
     count: u8,
-    /// Whether the part is so deep inside the ground that only the cells tell the way out.
+    /// Whether the part is so deep inside of the ground that it meets no triangle.
     pub inside: bool,
 }
 
@@ -69,165 +72,218 @@ impl Manifold {
     }
 }
 
-/// What a body touches, and the memory to find it. Keep one per thread and reuse it.
+/// The contacts of a body, and the memory to find them. Keep one per thread and reuse it.
+///
+/// ```
+/// use terravox::collide::Collider;
+/// use terravox::contacts::{Body, BodyPart, ContactOptions, Contacts};
+/// use terravox::geometry::Shape;
+/// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+///
+/// let mut grid = VoxelGrid::default();
+/// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+/// floor.fill(8);
+/// grid.write(&floor)?;
+/// let mut collider = Collider::default();
+/// collider.update(&grid);
+///
+/// let ball = [BodyPart::new(Shape::Sphere { radius: 0.5 })];
+/// let body = Body { parts: &ball, position: [0.3, 0.48, 0.3], rotation: [0.0, 0.0, 0.0, 1.0] };
+/// let mut contacts = Contacts::default();
+/// contacts.find(&collider, &body, &ContactOptions::default());
+/// let point = contacts.manifolds[0].points()[0];
+/// assert!((point.distance + 0.02).abs() < 1e-3 && point.normal[1] > 0.999);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Contacts {
     /// The manifolds, the deepest of each part first.
     pub manifolds: Vec<Manifold>,
-    found: Found,
-    /// The surfaces that were visited, and whether they are liquid.
-    places: Vec<(Block, bool)>,
-    /// Points of a hull, turned.
+    results: ProbeResults,
+    /// The surfaces that were probed.
+    surfaces: Vec<SurfaceId>,
+    /// Rotated points of a hull.
     points: Vec<[f32; 3]>,
 }
 
-impl Collider {
-    /// Makes `out` what a body touches. Returns what could not be looked at. A body that is
-    /// invalid (non-finite, or with an invalid shape) touches nothing.
-    pub fn contacts(
-        &self,
+/// A surface of a block.
+#[derive(Clone, Copy, Debug)]
+struct SurfaceId {
+    block: CollisionBlock,
+    liquid: bool,
+}
+
+/// What to search for one part of a body.
+#[derive(Clone, Copy)]
+struct PartQuery<'a> {
+    world: &'a CollisionWorld,
+    options: &'a ContactOptions,
+    /// The only block to search, if not all.
+    only: Option<CollisionBlock>,
+    /// Position of the body.
+    position: DVec3,
+    /// Number of the part.
+    part: u16,
+}
+
+impl Contacts {
+    /// Finds the contacts of a body and puts them in [`Contacts::manifolds`]. Returns missing
+    /// data. An invalid body (non-finite, or with an invalid shape) has no contacts.
+    pub fn find(
+        &mut self,
+        collider: &Collider,
         body: &Body<'_>,
         options: &ContactOptions,
-        out: &mut Contacts,
-    ) -> Option<Missing> {
-        self.contacts_of(body, options, None, out)
+    ) -> Option<MissingData> {
+        self.find_in(collider, None, body, options)
     }
 
-    /// As [`Collider::contacts`], with the triangles of one block only. What lies wholly
-    /// inside the ground touches none of these.
-    pub fn block_contacts(
-        &self,
-        block: Block,
+    /// As [`Contacts::find`], with the triangles of one block only. A body that lies wholly
+    /// inside of the ground has no contacts then.
+    pub fn find_in_block(
+        &mut self,
+        collider: &Collider,
+        block: CollisionBlock,
         body: &Body<'_>,
         options: &ContactOptions,
-        out: &mut Contacts,
-    ) -> Option<Missing> {
-        self.contacts_of(body, options, Some(block), out)
+    ) -> Option<MissingData> {
+        self.find_in(collider, Some(block), body, options)
     }
 
-    fn contacts_of(
-        &self,
+    fn find_in(
+        &mut self,
+        collider: &Collider,
+        only: Option<CollisionBlock>,
         body: &Body<'_>,
         options: &ContactOptions,
-        only: Option<Block>,
-        out: &mut Contacts,
-    ) -> Option<Missing> {
-        out.manifolds.clear();
+    ) -> Option<MissingData> {
+        self.manifolds.clear();
+        let world = collider.world();
         let turn = Quat::from_array(body.rotation);
         let position = DVec3::from(body.position);
         let valid = (turn.length_squared() - 1.0).abs() <= 1e-3
             && position.is_finite()
             && options.prediction >= 0.0
             && options.prediction.is_finite();
-        let mut points = std::mem::take(&mut out.points);
+        let mut points = std::mem::take(&mut self.points);
         let (mut refused, mut missing) = (!valid, None);
         for (number, part) in body.parts.iter().enumerate().filter(|_| valid) {
-            let number = number as u16;
             match pose(part, turn.normalize(), &mut points) {
                 Some(pose) => {
-                    let seen = self.part_contacts(&pose, position, options, only, number, out);
-                    missing = missing.or(seen);
+                    let part = number as u16;
+                    let query = PartQuery { world, options, only, position, part };
+                    let missing_here = self.find_part(collider, &query, &pose);
+                    missing = missing.or(missing_here);
                 }
                 None => refused = true,
             }
         }
-        out.points = points;
+        self.points = points;
         if refused {
-            self.counters.refused();
+            world.count_refused();
         }
         missing
     }
 
-    /// The manifolds of one part.
-    fn part_contacts(
-        &self,
+    /// Adds the manifolds of one part.
+    fn find_part(
+        &mut self,
+        collider: &Collider,
+        query: &PartQuery<'_>,
         pose: &PartPose<'_>,
-        position: DVec3,
-        options: &ContactOptions,
-        only: Option<Block>,
-        number: u16,
-        out: &mut Contacts,
-    ) -> Option<Missing> {
-        let Contacts { manifolds: out, found, places, .. } = out;
-        places.clear();
+    ) -> Option<MissingData> {
+        let PartQuery { options, only, position, part, .. } = *query;
         let origin = position + pose.at.as_dvec3();
-        let mut probe = Probe::new(&pose.core, options.prediction, found);
-        let (min, max) = pose.core.bounds();
-        let wide = |v: [f32; 3]| (origin + Vec3::from(v).as_dvec3()).to_array();
-        let aabb = Aabb { min: wide(min), max: wide(max) }.grow(options.prediction.into());
-        let filter = &options.filter;
-        let mut visit = |side: Side<'_>| {
-            let shift = probe.back * (corner_of(side.block) - origin).as_vec3();
-            let place = places.len() as u32;
-            places.push((side.block, side.liquid));
-            self.side_triangles(side, &aabb, filter, |triangle| {
-                probe.touch(side, place, triangle, shift);
-            });
-        };
-        let missing = match only {
-            None => self.each_side(&aabb, filter, visit),
-            Some(block) => self.sides_of(block, filter, &mut visit),
-        };
-        probe.take_behind();
-        if only.is_none() {
-            probe.take_refused();
-        }
-        let axes = probe.axes;
-        let none = found.candidates.is_empty();
-        let touched = &found.touched;
-        manifolds(&mut found.candidates, |points| {
+        let (missing, axes) = self.probe_part(query, pose, origin);
+        let Contacts { manifolds: out, results, surfaces, .. } = self;
+        let is_free = results.candidates.is_empty();
+        let triangles = &results.triangles;
+        manifolds(&mut results.candidates, |points| {
             out.push(Manifold::default());
             let Some(manifold) = out.last_mut() else { return };
             manifold.count = points.len() as u8;
             for (to, from) in manifold.points.iter_mut().zip(points) {
-                let Touched { side, cell: [x, y, z], id } = touched[from.triangle as usize];
-                let (block, liquid) = places[side as usize];
+                let ProbedTriangle { surface, cell: [x, y, z], id } =
+                    triangles[from.triangle as usize];
+                let SurfaceId { block, liquid } = surfaces[surface as usize];
                 let point = axes * from.point;
                 to.point = (origin + point.as_dvec3()).to_array();
                 to.offset = (pose.at + point).to_array();
                 to.normal = (axes * from.normal).to_array();
-                (to.distance, to.part) = (from.distance, number);
+                (to.distance, to.part) = (from.distance, part);
                 (to.block, to.triangle) = (block, id);
                 to.voxel = block.min_voxel() + VoxelPos::new(x.into(), y.into(), z.into());
-                to.material = self.material_at(to.voxel, liquid);
+                to.material = query.world.material_at(to.voxel, liquid);
             }
         });
-        let may_be_inside = none && only.is_none() && options.filter.surfaces.solid();
+        let may_be_inside = is_free && only.is_none() && options.filter.surfaces.solid();
         if may_be_inside {
             let middle = origin + pose.core.middle().as_dvec3();
-            let way = self.way_out(middle.to_array());
-            out.extend(way.map(|way| way.manifold(pose, position, number)));
+            let way = WayOut::find(collider, middle.to_array());
+            out.extend(way.map(|way| way_out_manifold(&way, pose, position, part)));
         }
         missing
     }
 
-    /// The surfaces of one block.
-    fn sides_of<'a>(
-        &'a self,
-        block: Block,
-        filter: &Filter,
-        visit: &mut impl FnMut(Side<'a>),
-    ) -> Option<Missing> {
-        let Some((chunk, _)) = self.broadphase.record(block) else {
-            let chunk = block.min_voxel().chunk();
-            return self.broadphase.is_unknown(chunk).then_some(Missing::NotHeld(chunk));
+    /// Probes the triangles near a part whose origin is at `origin`. Returns missing data, and
+    /// the axes of the results.
+    fn probe_part(
+        &mut self,
+        query: &PartQuery<'_>,
+        pose: &PartPose<'_>,
+        origin: DVec3,
+    ) -> (Option<MissingData>, Mat3) {
+        let PartQuery { world, options, only, .. } = *query;
+        let Contacts { results, surfaces, .. } = self;
+        surfaces.clear();
+        let mut probe = Probe::new(&pose.core, options.prediction, results);
+        let (min, max) = pose.core.bounds();
+        let wide = |v: [f32; 3]| (origin + Vec3::from(v).as_dvec3()).to_array();
+        let aabb = Aabb { min: wide(min), max: wide(max) }.grow(options.prediction.into());
+        let filter = &options.filter;
+        let mut visit = |surface: BlockSurface<'_>| {
+            let shift = probe.back * (min_corner(surface.block) - origin).as_vec3();
+            let number = surfaces.len() as u32;
+            surfaces.push(SurfaceId { block: surface.block, liquid: surface.liquid });
+            world.triangles_of(surface, &aabb, filter, |triangle| {
+                probe.probe(surface, number, triangle, shift);
+            });
         };
-        let mut hits = 0;
-        let sides = self.sides(block, chunk, filter, &mut hits);
-        self.counters.hits(hits);
-        match sides {
-            Ok(sides) => sides.into_iter().flatten().flatten().for_each(visit),
-            Err(missing) => return Some(missing),
+        let missing = match only {
+            None => world.surfaces_in(&aabb, filter, visit),
+            Some(block) => match world.surfaces_of(block, filter) {
+                Ok(found) => {
+                    found.into_iter().flatten().flatten().for_each(&mut visit);
+                    None
+                }
+                Err(missing) => Some(missing),
+            },
+        };
+        probe.accept_backfaces();
+        if only.is_none() {
+            probe.accept_nearest_rejected();
         }
-        None
+        (missing, probe.axes)
     }
 }
 
-impl Manifold {
-    /// Of one point.
-    pub(super) fn single(point: ContactPoint, inside: bool) -> Manifold {
-        let mut manifold = Manifold { count: 1, inside, ..Manifold::default() };
-        manifold.points[0] = point;
-        manifold
-    }
+/// The manifold of a part that is pushed along a way out until all of it is outside.
+fn way_out_manifold(way: &WayOut, pose: &PartPose<'_>, position: DVec3, part: u16) -> Manifold {
+    let direction = Vec3::from(way.direction);
+    let middle = pose.at + pose.core.middle();
+    let behind = pose.core.reach(-direction) + direction.dot(pose.core.middle());
+    let offset = middle + direction * way.distance;
+    let mut manifold = Manifold { count: 1, inside: true, ..Manifold::default() };
+    manifold.points[0] = ContactPoint {
+        point: (position + offset.as_dvec3()).to_array(),
+        offset: offset.to_array(),
+        normal: direction.to_array(),
+        distance: -(way.distance + behind),
+        part,
+        material: way.material,
+        voxel: way.voxel,
+        block: way.voxel.block(),
+        triangle: Default::default(),
+    };
+    manifold
 }

@@ -1,25 +1,33 @@
-//! Contacts: who is near the ground, and where exactly they touch.
+//! Contacts: which blocks a body is near, where exactly it touches the ground, and how much of
+//! it is under water.
 //!
-//! A [`ContactTracker`] keeps for each object the blocks that it may touch, from the bit
-//! masks alone: at most one solid and one liquid contact per object and block. For those
-//! [`Collider::contacts`](crate::collide::Collider::contacts) answers [`Manifold`]s: up to four
-//! points with a direction each.
+//! - [`ContactTracker`] keeps the blocks that moving objects may touch, from the bit masks
+//!   alone, and says which contacts began and ended: at most one solid and one liquid contact
+//!   per object and block.
+//! - [`Contacts::find`] finds where a [`Body`] touches the ground: [`Manifold`]s of up to four
+//!   points with a direction each.
+//! - [`WayOut::find`] is the shortest way out for a point inside of the ground.
+//! - [`WaterScratch::submersion`] is the volume under water, for buoyancy and drag.
 //!
-//! **Nothing is felt at inner edges, and no hold is lost at convex ones.** Each triangle
-//! is asked along which direction it meets the shape. Its normal is the answer if the
-//! shape's deepest part lies over it. Else the shortest way out is, moved into the cone
-//! that the angles at the triangle's sides allow. The shape's face, edge or point that
-//! looks that way is then cut to what lies over the triangle, and what is left gives the
-//! points: what is over another triangle is that one's.
+//! How data flows. The parts of a body become shapes in the world (`body`). The surfaces near
+//! a part come from the [`Collider`](crate::collide::Collider); each triangle is tested for a
+//! direction and points (`probe`, `cone`, `clip`), and the points of all triangles are reduced
+//! to manifolds (`reduce`).
 //!
-//! **The ground has one side.** A shape whose middle is in the ground is pushed out along
-//! the normals of the triangles above it; one so deep that it meets none, towards
-//! the nearest surface.
+//! **No contact at inner edges, and none missing at convex ones.** Each triangle has a
+//! direction along which it touches the shape. That is its normal if the deepest part of the
+//! shape lies over it; else the shortest way out, clamped to the cone that the angles at the
+//! triangle's sides allow. The face, edge or point of the shape that faces this direction is
+//! clipped to the part over the triangle, and what is left gives the points: what lies over
+//! another triangle belongs to that one.
+//!
+//! **The ground is one-sided.** A shape whose middle is in the ground is pushed out along the
+//! normals of the triangles above it; one so deep that it meets no triangle, towards the
+//! nearest surface.
 
 mod body;
 mod clip;
 mod cone;
-mod inside;
 mod manifold;
 #[cfg(test)]
 mod naive;
@@ -29,9 +37,10 @@ mod reduce;
 mod tests;
 mod tracker;
 mod water;
+mod way_out;
 
 pub use body::{Body, BodyPart};
-pub use inside::WayOut;
 pub use manifold::{ContactOptions, ContactPoint, Contacts, Manifold};
 pub use tracker::{BlockContact, ContactChanges, ContactTracker};
 pub use water::{Submersion, WaterScratch};
+pub use way_out::WayOut;

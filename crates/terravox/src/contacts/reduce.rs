@@ -6,16 +6,16 @@
 use glam::Vec3;
 
 /// Cosine of the largest angle between normals of one manifold: 20°.
-const ALIKE: f32 = 0.94;
+const SAME_MANIFOLD_COS: f32 = 0.94;
 
-/// Points nearer than this, squared, are one, voxels².
-const SAME: f32 = 1e-6;
+/// Points nearer than this, squared, count as one, voxels².
+const SAME_POINT: f32 = 1e-6;
 
-/// Points that differ in depth by less are as deep, voxels.
-const LEVEL: f32 = 1e-3;
+/// Points that differ by less in depth count as equally deep, voxels.
+const SAME_DEPTH: f32 = 1e-3;
 
-/// A direction along which few things lie.
-const ASKEW: Vec3 = Vec3::new(0.73, 0.31, 0.61);
+/// A direction that is unlikely to be perpendicular to an edge, to break ties.
+const TIE_BREAK: Vec3 = Vec3::new(0.73, 0.31, 0.61);
 
 /// A point where a shape meets a triangle, about the body's position.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,12 +30,12 @@ pub(super) struct Candidate {
     pub triangle: u32,
 }
 
-/// Calls for each manifold's points: those of `all`, which is emptied.
+/// Calls `visit` with the points of each manifold made of `all`, which is emptied.
 pub(super) fn manifolds(all: &mut Vec<Candidate>, mut visit: impl FnMut(&[Candidate])) {
     while let Some(deepest) = deepest(all) {
         let seed = all[deepest];
-        let alike = |c: &Candidate| c.normal.dot(seed.normal) >= ALIKE;
-        // Those of this manifold to the end.
+        let alike = |c: &Candidate| c.normal.dot(seed.normal) >= SAME_MANIFOLD_COS;
+        // Points of this manifold move to the end.
         let mut rest = all.len();
         let mut at = 0;
         while at < rest {
@@ -52,29 +52,29 @@ pub(super) fn manifolds(all: &mut Vec<Candidate>, mut visit: impl FnMut(&[Candid
     }
 }
 
-/// Of the points that are about as deep as any, one that lies farthest out: it is a corner
-/// of what they span.
+/// Of the points that are about as deep as the deepest, the one that lies farthest out: a
+/// corner of the area that they span.
 fn deepest(all: &[Candidate]) -> Option<usize> {
     let least = all.iter().fold(f32::INFINITY, |least, c| least.min(c.distance));
     let mut best: Option<(f32, usize)> = None;
     for (at, candidate) in all.iter().enumerate() {
-        let along = candidate.point.dot(ASKEW);
-        if candidate.distance <= least + LEVEL && best.is_none_or(|(most, _)| along > most) {
+        let along = candidate.point.dot(TIE_BREAK);
+        if candidate.distance <= least + SAME_DEPTH && best.is_none_or(|(most, _)| along > most) {
             best = Some((along, at));
         }
     }
     best.map(|(_, at)| at)
 }
 
-/// Up to four of the points, `seed`, the deepest, first.
+/// Up to four of the points; the first is `seed`, the deepest.
 pub(super) fn four(points: &[Candidate], seed: Candidate) -> ([Candidate; 4], usize) {
     let mut kept = [seed; 4];
-    // The greatest of a measure, if it is above 0.
+    // The candidate with the greatest measure, if that is above 0.
     let most = |measure: &dyn Fn(Vec3) -> f32| {
         let mut best: Option<(f32, &Candidate)> = None;
         for candidate in points {
             let value = measure(candidate.point);
-            if value > best.map_or(SAME, |(most, _)| most) {
+            if value > best.map_or(SAME_POINT, |(most, _)| most) {
                 best = Some((value, candidate));
             }
         }
@@ -89,7 +89,7 @@ pub(super) fn four(points: &[Candidate], seed: Candidate) -> ([Candidate; 4], us
     let Some(third) = most(&|p| across.dot(p - a).abs() / length * 1e-2) else { return (kept, 2) };
     kept[2] = third;
     let c = third.point;
-    // What a fourth adds lies beyond one of the triangle's sides.
+    // A fourth point adds area beyond one of the triangle's sides.
     let turn = (b - a).cross(c - a).dot(seed.normal).signum();
     let beyond =
         |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
@@ -160,7 +160,7 @@ mod tests {
                 }
             }
             let least = all.iter().map(|c| c.distance).fold(0.0, f32::min);
-            prop_assert!(kept[0].distance <= least + LEVEL);
+            prop_assert!(kept[0].distance <= least + SAME_DEPTH);
             prop_assert!(area(&kept[..count]) >= 0.5 * best, "{} of {best}", area(&kept[..count]));
         }
     }

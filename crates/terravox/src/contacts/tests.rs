@@ -4,7 +4,7 @@
 use super::naive;
 use super::*;
 use crate::collide::naive::{WorldTriangle, triangles};
-use crate::collide::{Collider, Missing, Surfaces};
+use crate::collide::{Collider, MissingData, Surfaces};
 use crate::geometry::Shape;
 use crate::math::Aabb;
 use crate::voxel::{
@@ -75,7 +75,7 @@ fn contacts(collider: &Collider, shape: Shape<'_>, at: [f64; 3], turn: Quat) -> 
     let mut out = Contacts::default();
     let parts = [BodyPart::new(shape)];
     let body = Body { parts: &parts, position: at, rotation: turn.to_array() };
-    let missing = collider.contacts(&body, &ContactOptions::default(), &mut out);
+    let missing = out.find(collider, &body, &ContactOptions::default());
     assert_eq!(missing, None);
     out.manifolds
 }
@@ -240,7 +240,7 @@ fn the_way_out_is_as_far_as_brute_force_says_and_leads_out() {
         let at = |k: f64, wide: f64| (f64::from(step) * k).fract() * wide - 0.5 * wide;
         let from = DVec3::new(at(0.618, 16.0), at(0.414, 8.0), at(0.732, 16.0));
         let (_, distance) = naive::nearest(&all, from);
-        let Some(way) = collider.way_out(from.to_array()) else {
+        let Some(way) = WayOut::find(&collider, from.to_array()) else {
             // Beside the surface what is a cell and what is ground may differ.
             assert!(!is_in_ground(&all, from) || distance < 0.9, "{from} {distance}");
             continue;
@@ -249,7 +249,7 @@ fn the_way_out_is_as_far_as_brute_force_says_and_leads_out() {
         assert!(is_in_ground(&all, from), "{from}");
         assert!((f64::from(way.distance) - distance).abs() < 1e-4, "{from}");
         let out = from + Vec3::from(way.direction).as_dvec3() * (distance + 1e-3);
-        assert!(collider.way_out(out.to_array()).is_none(), "{from}");
+        assert!(WayOut::find(&collider, out.to_array()).is_none(), "{from}");
     }
     assert!(inside > 100, "{inside}");
 }
@@ -285,7 +285,7 @@ fn parts_of_a_body_touch_where_they_are() {
     parts[1].offset = [0.0, -0.2, -2.0];
     let body = Body { parts: &parts, position: [0.3, 0.49, 0.1], rotation: turned.to_array() };
     let mut out = Contacts::default();
-    floor.contacts(&body, &ContactOptions::default(), &mut out);
+    out.find(&floor, &body, &ContactOptions::default());
     let [ball, capsule] = &out.manifolds[..] else { panic!("{:?}", out.manifolds) };
     assert_eq!((ball.points()[0].part, capsule.points()[0].part), (0, 1));
     let offset = Vec3::from(ball.points()[0].offset);
@@ -312,17 +312,17 @@ fn what_is_no_body_touches_nothing_and_is_counted() {
     ];
     let before = floor.stats().refused_queries;
     for body in &bad {
-        floor.contacts(body, &ContactOptions::default(), &mut out);
+        out.find(&floor, body, &ContactOptions::default());
         assert!(out.manifolds.is_empty());
     }
     let options = ContactOptions { prediction: f32::NAN, ..ContactOptions::default() };
-    floor.contacts(&good, &options, &mut out);
+    out.find(&floor, &good, &options);
     assert!(out.manifolds.is_empty());
     assert_eq!(floor.stats().refused_queries - before, 6);
-    floor.contacts(&Body { parts: &[], ..good }, &ContactOptions::default(), &mut out);
+    out.find(&floor, &Body { parts: &[], ..good }, &ContactOptions::default());
     assert!(out.manifolds.is_empty());
     // Far beyond the world.
-    floor.contacts(&Body { position: [1e300; 3], ..good }, &ContactOptions::default(), &mut out);
+    out.find(&floor, &Body { position: [1e300; 3], ..good }, &ContactOptions::default());
     assert!(out.manifolds.is_empty());
 }
 
@@ -337,8 +337,8 @@ fn chunks_that_are_not_held_are_named() {
     collider.update(&grid);
     let parts = [BodyPart::new(BALL)];
     let body = Body { parts: &parts, position: [31.9, 16.0, 16.0], rotation: UPRIGHT };
-    let missing = collider.contacts(&body, &ContactOptions::default(), &mut Contacts::default());
-    assert_eq!(missing, Some(Missing::NotHeld(ChunkPos::new(1, 0, 0))));
+    let missing = Contacts::default().find(&collider, &body, &ContactOptions::default());
+    assert_eq!(missing, Some(MissingData::NotHeld(ChunkPos::new(1, 0, 0))));
 }
 
 #[test]
@@ -350,8 +350,8 @@ fn the_contacts_of_a_block_are_those_of_its_triangles() {
     let mut out = Contacts::default();
     let mut area = 0.0;
     for (x, z) in [(-1, -1), (-1, 0), (0, -1), (0, 0)] {
-        let block = crate::collide::Block::new(x, -1, z);
-        floor.block_contacts(block, &body, &ContactOptions::default(), &mut out);
+        let block = crate::collide::CollisionBlock::new(x, -1, z);
+        out.find_in_block(&floor, block, &body, &ContactOptions::default());
         let [one] = &out.manifolds[..] else { panic!("{:?}", out.manifolds) };
         assert!(one.points().iter().all(|p| p.block == block && p.normal == [0.0, 1.0, 0.0]));
         let (min, max) =
@@ -425,7 +425,7 @@ proptest! {
             let parts = [BodyPart::new(CRATE)];
             let body = Body { parts: &parts, position: [x, y, z], rotation: turn.to_array() };
             // Memory that was used before leaves no trace.
-            other.contacts(&body, &ContactOptions::default(), &mut out);
+            out.find(&other, &body, &ContactOptions::default());
             prop_assert_eq!(&first, &out.manifolds);
         }
     }

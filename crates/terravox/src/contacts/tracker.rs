@@ -1,11 +1,11 @@
-//! Which objects may touch which blocks, as they move and as the ground is edited: at most
-//! one solid and one liquid contact per object and block, from the bit masks alone.
+//! Which objects may touch which blocks, as objects move and the ground is edited: at most one
+//! solid and one liquid contact per object and block, from the bit masks alone.
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017), "Bit broadphase: overlap test".
 
 use rustc_hash::FxHashMap;
 
-use crate::collide::{Block, Broadphase, REACH, Surfaces, Touch};
+use crate::collide::{BlockOverlap, Broadphase, CollisionBlock, REACH, Surfaces};
 use crate::math::Aabb;
 use crate::mesh::PAD;
 use crate::voxel::{Changes, Region};
@@ -16,35 +16,42 @@ pub struct BlockContact {
     /// The caller's number of the object.
     pub object: u64,
     /// The block.
-    pub block: Block,
+    pub block: CollisionBlock,
     /// Whether it is the block's water rather than its ground.
     pub liquid: bool,
 }
 
-/// What an update began and ended. The caller owns it, and clears it when it has done
-/// what follows; updates only add.
+/// The contacts that updates began and ended. Updates only append; the caller clears it when it
+/// has handled them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContactChanges {
-    /// Contacts that were not there before.
+    /// New contacts.
     pub began: Vec<BlockContact>,
-    /// Contacts that are there no more.
+    /// Contacts that ended.
     pub ended: Vec<BlockContact>,
 }
 
 impl ContactChanges {
-    /// Drops the contents and keeps the memory.
+    /// Removes all contacts and keeps the memory.
     pub fn clear(&mut self) {
         self.began.clear();
         self.ended.clear();
     }
 }
 
-/// An object.
+/// A surface of a block that an object may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TouchedSurface {
+    block: CollisionBlock,
+    liquid: bool,
+}
+
+/// An object that is tracked.
 #[derive(Clone, Debug)]
-struct Tracked {
+struct TrackedObject {
     aabb: Aabb,
     /// Sorted.
-    touched: Vec<(Block, bool)>,
+    touched: Vec<TouchedSurface>,
 }
 
 /// Keeps the contacts of objects with blocks.
@@ -72,15 +79,15 @@ struct Tracked {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ContactTracker {
-    objects: FxHashMap<u64, Tracked>,
-    /// What an object touches now.
-    now: Vec<(Block, bool)>,
-    /// Objects that are looked at again.
-    again: Vec<u64>,
+    objects: FxHashMap<u64, TrackedObject>,
+    /// Scratch: what an object touches now.
+    now: Vec<TouchedSurface>,
+    /// Scratch: objects near edits.
+    affected: Vec<u64>,
 }
 
 impl ContactTracker {
-    /// One without objects.
+    /// Creates a tracker without objects.
     pub fn new() -> ContactTracker {
         ContactTracker::default()
     }
@@ -95,9 +102,8 @@ impl ContactTracker {
         self.objects.is_empty()
     }
 
-    /// Moves an object, or adds one: `aabb` holds all that it fills until the next update,
-    /// its motion included, voxels. A box that has NaN or infinity, or is inside out,
-    /// touches nothing.
+    /// Moves an object, or adds it: `aabb` (voxels) contains it until the next update, its
+    /// motion included. Invalid boxes (NaN, infinite, inverted) touch nothing.
     pub fn update(
         &mut self,
         masks: &Broadphase,
@@ -105,13 +111,15 @@ impl ContactTracker {
         aabb: Aabb,
         changes: &mut ContactChanges,
     ) {
-        let tracked =
-            self.objects.entry(object).or_insert_with(|| Tracked { aabb, touched: Vec::new() });
+        let tracked = self
+            .objects
+            .entry(object)
+            .or_insert_with(|| TrackedObject { aabb, touched: Vec::new() });
         tracked.aabb = aabb;
         self.now.clear();
-        masks.blocks_in(&aabb, Surfaces::Both, |block, Touch { solid, liquid }| {
-            self.now.extend(solid.then_some((block, false)));
-            self.now.extend(liquid.then_some((block, true)));
+        masks.blocks_in(&aabb, Surfaces::Both, |block, BlockOverlap { solid, liquid }| {
+            self.now.extend(solid.then_some(TouchedSurface { block, liquid: false }));
+            self.now.extend(liquid.then_some(TouchedSurface { block, liquid: true }));
         });
         self.now.sort_unstable();
         if self.now != tracked.touched {
@@ -127,9 +135,8 @@ impl ContactTracker {
         }
     }
 
-    /// Looks again at the objects that an edit may concern, once the masks are up to date:
-    /// those whose boxes meet what is shown otherwise now. Makes `woken` their numbers,
-    /// sorted: they may rest on what is there no more, or lie in what is new.
+    /// Updates the objects near edits, once the masks are up to date. Makes `woken` their
+    /// numbers, sorted: they may rest on ground that is gone, or lie in new ground.
     pub fn edited(
         &mut self,
         masks: &Broadphase,
@@ -137,56 +144,61 @@ impl ContactTracker {
         changes: &mut ContactChanges,
         woken: &mut Vec<u64>,
     ) {
-        let mut again = std::mem::take(&mut self.again);
-        again.clear();
+        let mut affected = std::mem::take(&mut self.affected);
+        affected.clear();
         match edits {
-            Changes::Everything => again.extend(self.objects.keys()),
+            Changes::Everything => affected.extend(self.objects.keys()),
             Changes::Regions(regions) => {
                 for (&object, tracked) in &self.objects {
                     if regions.iter().any(|&region| concerns(region, &tracked.aabb)) {
-                        again.push(object);
+                        affected.push(object);
                     }
                 }
             }
         }
-        again.sort_unstable();
-        for &object in &again {
+        affected.sort_unstable();
+        for &object in &affected {
             if let Some(aabb) = self.objects.get(&object).map(|tracked| tracked.aabb) {
                 self.update(masks, object, aabb, changes);
             }
         }
         woken.clear();
-        woken.extend_from_slice(&again);
-        self.again = again;
+        woken.extend_from_slice(&affected);
+        self.affected = affected;
     }
 
     /// The contacts of an object, sorted by block.
     pub fn contacts_of(&self, object: u64) -> impl Iterator<Item = BlockContact> + '_ {
         let touched = self.objects.get(&object).map_or(&[][..], |tracked| &tracked.touched);
-        touched.iter().map(move |&(block, liquid)| BlockContact { object, block, liquid })
+        touched.iter().map(move |&TouchedSurface { block, liquid }| BlockContact {
+            object,
+            block,
+            liquid,
+        })
     }
 
-    /// All contacts, in no order of objects.
+    /// All contacts, objects in arbitrary order.
     pub fn contacts(&self) -> impl Iterator<Item = BlockContact> + '_ {
         self.objects.keys().flat_map(|&object| self.contacts_of(object))
     }
 }
 
-/// Whether an edit of a region may change what is in a box.
+/// Whether an edit of a region may change the surface in a box.
 fn concerns(region: Region, aabb: &Aabb) -> bool {
-    // Cells shape the surface up to so far away, and it reaches beyond its cells.
+    // Cells shape the surface up to `PAD` away, and it reaches beyond its cells.
     let reach = f64::from(PAD) + f64::from(REACH);
     !region.is_empty() && Aabb::of_region(region).grow(reach).meets(*aabb)
 }
 
-/// Adds what two sorted lists differ by.
+/// Appends the difference of two sorted lists.
 fn difference(
     object: u64,
-    before: &[(Block, bool)],
-    now: &[(Block, bool)],
+    before: &[TouchedSurface],
+    now: &[TouchedSurface],
     changes: &mut ContactChanges,
 ) {
-    let contact = |&(block, liquid): &(Block, bool)| BlockContact { object, block, liquid };
+    let contact =
+        |&TouchedSurface { block, liquid }: &TouchedSurface| BlockContact { object, block, liquid };
     let (mut i, mut k) = (0, 0);
     while i < before.len() || k < now.len() {
         match (before.get(i), now.get(k)) {

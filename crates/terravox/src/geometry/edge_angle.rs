@@ -1,5 +1,5 @@
-//! Angles in four bits: 0 for what is flat or concave, else the least of fifteen angles
-//! that is not less.
+//! Angles of edges in four bits: 0 for flat or concave, else the angle rounded up to one of
+//! fifteen.
 
 use glam::{BVec4A, Vec4};
 
@@ -18,8 +18,8 @@ pub(crate) const FOLD: f64 = 150.0;
 /// Cosine of the least angle that is a fold.
 const FOLD_COS: f32 = -0.866_025_4;
 
-/// Cosines of the angles from which on a code is at least 1, 2, and so on. Somewhat
-/// larger than they are, so that what cosines are rounded by cannot shorten an angle.
+/// Cosines of the angles from which on a code is at least 1, 2, and so on. Slightly too large,
+/// so that rounding of cosines cannot shorten an angle.
 const WHOLE: [f32; 15] = [
     0.99998134,
     0.99939185,
@@ -38,7 +38,7 @@ const WHOLE: [f32; 15] = [
     -0.57357544,
 ];
 
-/// The same of half these angles.
+/// The same for half of these angles.
 const HALF: [f32; 15] = [
     0.99999535, 0.9998487, 0.99939185, 0.9981358, 0.9953972, 0.99026906, 0.9816282, 0.96814865,
     0.9483247, 0.9205058, 0.8829486, 0.82903856, 0.75471056, 0.6427886, 0.4617496,
@@ -64,7 +64,7 @@ const TURNS: [[f32; 2]; 16] = [
     [-1.0, 0.0],
 ];
 
-/// What a code stands for.
+/// The decoded angle of an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EdgeAngle {
     /// The angle.
@@ -75,7 +75,16 @@ pub struct EdgeAngle {
     pub sin: f32,
 }
 
-/// What side `side`, 0 to 3, of a quad with these `codes` has been given.
+/// Decodes the angle at side `side`, 0 to 3, of a quad from its codes, as in
+/// [`QuadInfo::angles`](crate::collide::QuadInfo::angles).
+///
+/// ```
+/// use terravox::geometry::edge_angle;
+///
+/// let ridge = edge_angle(0x0090, 1);
+/// assert_eq!(ridge.radians, 46.0_f32.to_radians());
+/// assert_eq!(edge_angle(0x0090, 0).radians, 0.0);
+/// ```
 pub fn edge_angle(codes: u16, side: usize) -> EdgeAngle {
     let code = usize::from(codes >> (4 * side) & 15);
     let [cos, sin] = TURNS[code];
@@ -90,18 +99,18 @@ pub(crate) fn codes_of(cos: Vec4, outward: Vec4) -> u16 {
     packed(cos, convex, &WHOLE)
 }
 
-/// Codes of twice four angles, given as [`codes_of`] wants them, and the greatest where
-/// `all` says so. None is a fold.
+/// Codes of twice four angles, with the arguments of [`codes_of`], and the greatest where `all`.
+/// Folds do not occur.
 #[inline(always)]
 pub(crate) fn codes_of_halves(cos: Vec4, outward: Vec4, all: BVec4A) -> u16 {
     let cos = Vec4::select(all, Vec4::ZERO, cos);
     packed(cos, outward.cmpgt(Vec4::ZERO) | all, &HALF)
 }
 
-/// How many of the limits each cosine is below, where it counts.
+/// Number of limits that each cosine is below, where `counts`.
 #[inline(always)]
 fn packed(cos: Vec4, counts: BVec4A, limits: &[f32; 15]) -> u16 {
-    // What does not count is flat.
+    // Others are flat.
     let cos = Vec4::select(counts, cos, Vec4::ONE);
     if !cos.cmplt(Vec4::splat(limits[0])).any() {
         return 0;

@@ -1,7 +1,7 @@
 //! Rays in world metres.
 
 use super::{Placement, Terrain};
-use crate::collide::{Answer, Filter, Hit, Missing, Ray};
+use crate::collide::{Filter, Hit, MissingData, QueryOutcome, Ray};
 use crate::lod::ShownSurfaces;
 use crate::voxel::VoxelPos;
 
@@ -37,7 +37,7 @@ pub enum RayOutcome {
     /// The ray reaches ground that is not held at mip 0 before it hits anything, so nobody
     /// can tell: [`Terrain::update`] with a viewer near by brings it, and so does
     /// [`Terrain::hold`]. [`Terrain::ray_shown`] uses what is shown there meanwhile.
-    Unknown(Missing),
+    Unknown(MissingData),
 }
 
 impl RayOutcome {
@@ -103,7 +103,7 @@ impl Terrain {
         filter: &Filter,
     ) -> RayOutcome {
         let ray = self.voxel_ray(origin_m.into(), direction.into(), max_distance_m);
-        let Answer { found, missing } = self.collider.ray(&ray, filter);
+        let QueryOutcome { found, missing } = self.collider.ray(&ray, filter);
         match (found, missing) {
             // What is missing lies before the hit.
             (_, Some(missing)) => RayOutcome::Unknown(missing),

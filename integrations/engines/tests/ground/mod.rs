@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terravox::collide::{Block, Unbuilt};
+use terravox::collide::{CollisionBlock, BuildPolicy};
 use terravox::terrain::{Terrain, TerrainOptions};
 use terravox::voxel::Region;
 use terravox_rapier::{BlockGround, GroundScratch, grounds};
@@ -21,7 +21,7 @@ pub fn blocks() -> Vec<([f32; 3], Arc<BlockGround>)> {
     let mut scratch = GroundScratch::default();
     let mut all = Vec::new();
     for block in Region::new([-24; 3], [24; 3]).blocks::<3>() {
-        let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { continue };
+        let Ok(Some(surfaces)) = collider.block(block, BuildPolicy::Build) else { continue };
         let Some(tree) = surfaces.solid else { continue };
         let corner = corner(block);
         let made = grounds(tree, block, collider.snapshot(), 1.0, &mut scratch);
@@ -30,6 +30,6 @@ pub fn blocks() -> Vec<([f32; 3], Arc<BlockGround>)> {
     all
 }
 
-fn corner(block: Block) -> [f32; 3] {
+fn corner(block: CollisionBlock) -> [f32; 3] {
     block.min_voxel().to_array().map(|v| v as f32)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use terravox::collide::{Block, Broadphase};
+use terravox::collide::{Broadphase, CollisionBlock};
 use terravox::math::Aabb;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, Kind};
@@ -26,11 +26,11 @@ struct NearbyTriangles<'a> {
     mesher: Mesher,
     mesh: BlockMesh,
     cells: DenseBox,
-    by_block: HashMap<Block, Vec<Aabb>>,
+    by_block: HashMap<CollisionBlock, Vec<Aabb>>,
 }
 
 impl NearbyTriangles<'_> {
-    fn add(&mut self, block: Block) {
+    fn add(&mut self, block: CollisionBlock) {
         if self.by_block.contains_key(&block) {
             return;
         }
@@ -40,7 +40,7 @@ impl NearbyTriangles<'_> {
     }
 }
 
-fn triangle_bounds(surface: &Surface, block: Block) -> Vec<Aabb> {
+fn triangle_bounds(surface: &Surface, block: CollisionBlock) -> Vec<Aabb> {
     let origin = block.min_voxel().to_array().map(f64::from);
     let point = |v: u32| {
         let p = surface.positions[v as usize];
@@ -60,14 +60,18 @@ pub fn near_surfaces(world: &World, broadphase: &Broadphase) -> Vec<Aabb> {
         let near = blocks[rng.below(blocks.len() as u32) as usize];
         // Blocks beside a surface count as often as those that hold it.
         let step = |v: i32, rng: &mut Rng| v + rng.below(3) as i32 - 1;
-        let at = Block::new(step(near.x, &mut rng), step(near.y, &mut rng), step(near.z, &mut rng));
+        let at = CollisionBlock::new(
+            step(near.x, &mut rng),
+            step(near.y, &mut rng),
+            step(near.z, &mut rng),
+        );
         add_boxes_in(world, at, &mut rng, &mut boxes);
     }
     boxes
 }
 
 /// Appends boxes with their centre in one block.
-fn add_boxes_in(world: &World, block: Block, rng: &mut Rng, boxes: &mut Vec<Aabb>) {
+fn add_boxes_in(world: &World, block: CollisionBlock, rng: &mut Rng, boxes: &mut Vec<Aabb>) {
     let mut triangles = NearbyTriangles {
         world,
         mesher: Mesher::new(),

@@ -2,7 +2,7 @@
 //! as bullets, bodies half in it, and sleepers whose ground is dug away.
 
 use rapier3d::prelude::*;
-use terravox::collide::{Block, Filter};
+use terravox::collide::{CollisionBlock, Filter};
 use terravox::geometry::Shape;
 use terravox::voxel::{Cell, DenseBox, Region};
 
@@ -41,7 +41,7 @@ fn support(report: &mut AreaReport) {
         let (min, max) = ([-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]);
         let mut scene = PhysicsScene::ours(min, max, inside);
         let region = Region::new([-56, -24, -56], [56, 24, 56]);
-        let blocks: Vec<Block> = region.blocks::<3>().collect();
+        let blocks: Vec<CollisionBlock> = region.blocks::<3>().collect();
         let points = convex_edges(scene.collider(), &blocks);
         let (border, within): (Vec<_>, Vec<_>) = points.into_iter().partition(|point| point.1);
         let mut numbers = Lcg(11);

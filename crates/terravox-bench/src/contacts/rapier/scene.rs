@@ -1,7 +1,7 @@
 //! A Rapier world with terrain in it, either as ours or as one mesh of parry.
 
 use rapier3d::prelude::*;
-use terravox::collide::{Block, Collider, Unbuilt};
+use terravox::collide::{BuildPolicy, Collider, CollisionBlock};
 use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::Unlisted;
 use terravox_rapier::{SyncReport, TerrainColliders};
@@ -106,10 +106,10 @@ fn merged(terrain: &mut Terrain) -> ColliderBuilder {
 }
 
 /// Points of convex edges, metres, with whether they are at a block's border.
-pub fn convex_edges(collider: &Collider, blocks: &[Block]) -> Vec<([f32; 3], bool)> {
+pub fn convex_edges(collider: &Collider, blocks: &[CollisionBlock]) -> Vec<([f32; 3], bool)> {
     let mut points = Vec::new();
     for &block in blocks {
-        let Ok(Some(surfaces)) = collider.block(block, Unbuilt::Build) else { continue };
+        let Ok(Some(surfaces)) = collider.block(block, BuildPolicy::Build) else { continue };
         let Some(tree) = surfaces.solid else { continue };
         let corner = block.min_voxel().to_array().map(|v| v as f32);
         for quad in 0..tree.quad_count() as u16 {

@@ -1,45 +1,45 @@
-//! The point of a surface that is closest to a point.
-//!
-//! Boxes by their distance, nearest first.
+//! The point of a surface that is closest to a point: boxes by their distance, nearest first.
 
 use glam::Vec3;
 
 use crate::geometry::on_triangle;
 
-use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, Leaves, MIDDLE, Mesh, STEPS, cells_of};
+use super::leaf::{FLAT, LEAF, Leaf, Leaves, MAX_POSITION, MIDDLE, STEPS, cells_of};
+use super::mesh::{BlockTriangle, CompactMesh};
 use super::node::{BYTE, Node, UNUSED, WIDTH};
-use super::walk::{Waiting, nearest_first, waiting};
-use super::{QuadTree, Triangle};
+use super::walk::{QueuedChild, nearest_first, queued};
 
 /// The point of a surface that is closest to a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalPoint {
-    /// How far, cells.
+    /// Distance, cells.
     pub distance: f32,
     /// The point, cells from the block's lowest corner.
     pub point: [f32; 3],
-    /// The triangle that it is on.
-    pub triangle: Triangle,
+    /// The triangle that contains the point.
+    pub triangle: BlockTriangle,
 }
 
-impl QuadTree {
-    /// The point of the surface that is closest to `point`, if one is as close as
-    /// `max_distance`, cells (infinity is allowed).
-    pub fn closest_point(&self, point: [f32; 3], max_distance: f32) -> Option<LocalPoint> {
-        if !point.iter().all(|v| v.is_finite()) || max_distance.is_nan() || max_distance < 0.0 {
-            return None;
-        }
-        let point = Vec3::from(point);
-        match &self.mesh.leaves {
-            Leaves::Narrow(leaves) => walk(&self.nodes, &self.mesh, leaves, point, max_distance),
-            Leaves::Wide(leaves) => walk(&self.nodes, &self.mesh, leaves, point, max_distance),
-        }
+/// The point of the surface that is closest to `point`, within `max_distance`, cells.
+pub(super) fn closest_point(
+    nodes: &[Node],
+    mesh: &CompactMesh,
+    point: [f32; 3],
+    max_distance: f32,
+) -> Option<LocalPoint> {
+    if !point.iter().all(|v| v.is_finite()) || max_distance.is_nan() || max_distance < 0.0 {
+        return None;
+    }
+    let point = Vec3::from(point);
+    match &mesh.leaves {
+        Leaves::Narrow(leaves) => walk(nodes, mesh, leaves, point, max_distance),
+        Leaves::Wide(leaves) => walk(nodes, mesh, leaves, point, max_distance),
     }
 }
 
 fn walk<V: Copy + Into<usize> + Into<u16>>(
     nodes: &[Node],
-    mesh: &Mesh,
+    mesh: &CompactMesh,
     leaves: &[Leaf<V>],
     point: Vec3,
     max_distance: f32,
@@ -74,25 +74,25 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
 }
 
 /// A node's boxes within `limit` by their squared distances, and a mask of them.
-fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([Waiting; WIDTH], u32) {
-    let end = f32::from(FARTHEST);
+fn near_boxes(node: &Node, point: Vec3, limit: f32) -> ([QueuedChild; WIDTH], u32) {
+    let end = f32::from(MAX_POSITION);
     let mut squared = [0.0; WIDTH];
     for axis in 0..3 {
         let at = point[axis] - MIDDLE;
         for (lane, squared) in squared.iter_mut().enumerate() {
             let [low, high] = [0, 1]
                 .map(|side| (f32::from(node.sides[side][axis][lane]) * BYTE - end) * (1.0 / STEPS));
-            // A little nearer than it is, lest rounding leave out the closest.
+            // Slightly too near, so that rounding never excludes the closest.
             let off = (low - at).max(at + high).max(0.0) * (1.0 - 1e-6);
             *squared += off * off;
         }
     }
-    let (mut met, mut mask) = ([0; WIDTH], 0);
+    let (mut children, mut mask) = ([0; WIDTH], 0);
     for lane in 0..WIDTH {
         if node.sides[0][0][lane] != UNUSED && squared[lane] <= limit {
-            met[lane] = waiting(squared[lane], node.children[lane]);
+            children[lane] = queued(squared[lane], node.children[lane]);
             mask |= 1 << lane;
         }
     }
-    (met, mask)
+    (children, mask)
 }

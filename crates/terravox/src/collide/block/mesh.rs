@@ -1,61 +1,13 @@
-//! The compact mesh of a block: positions of 16 bits, vertex numbers of 8 bits where
-//! they suffice, and one word a quad.
-//!
-//! A position is a signed multiple of 1/4096 of a cell from the middle of an 8³ block:
-//! exact for what the mesher writes, and the same grid in every block, so that
-//! neighbours fit. The word of a quad holds its cell (bits 0–8: x, z, y), the direction
-//! of its face (9–11), the angles at its four sides (12–27), and for each of its
-//! triangles whether it is flat, without area (28, 29), and whether it is reversed
-//! (30, 31).
+//! The compact mesh of a block: positions of 16 bits, vertex numbers of 8 bits where they
+//! suffice, and one word a quad.
 
+use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, REVERSED};
 use super::machine;
-
-/// Steps of a position in a cell.
-pub(super) const STEPS: f32 = 4096.0;
-
-/// The middle of a block, cells: where positions are 0.
-pub(super) const MIDDLE: f32 = 4.0;
-
-/// Farthest that a position lies from the middle: ¾ of a cell beyond the block.
-pub(super) const FARTHEST: i16 = 19456;
-
-/// Quads in a leaf.
-pub(super) const LEAF: usize = 4;
-
-/// First bit of the direction in a quad's word.
-pub(super) const DIRECTION: u32 = 9;
-/// First bit of the angles.
-pub(super) const ANGLES: u32 = 12;
-/// First bit of the two that say whether a triangle has no area.
-pub(super) const FLAT: u32 = 28;
-/// First bit of the two that say whether a triangle is reversed.
-pub(super) const REVERSED: u32 = 30;
-
-/// A word of no quad: both triangles without area. Fills up the last leaf.
-pub(super) const NO_QUAD: u32 = 3 << FLAT;
-
-/// Four quads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Leaf<V> {
-    /// Vertex numbers by corner, then by quad. Triangles are corners 0, 1, 2 and 0, 2, 3.
-    pub corners: [[V; LEAF]; 4],
-    /// Words by quad.
-    pub words: [u32; LEAF],
-}
-
-/// Leaves, by the size of their vertex numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Leaves {
-    /// For up to 256 vertices.
-    Narrow(Box<[Leaf<u8>]>),
-    /// For up to 65,536.
-    Wide(Box<[Leaf<u16>]>),
-}
 
 /// Vertices and quads.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mesh {
-    /// As the mesher numbered them, and one more: vectors read four numbers.
+pub(super) struct CompactMesh {
+    /// In the mesher's order, and one more: vector code reads four numbers.
     pub positions: Box<[[i16; 3]]>,
     /// All full but the last.
     pub leaves: Leaves,
@@ -66,50 +18,37 @@ pub(super) struct Mesh {
 /// A triangle of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Triangle {
+pub struct BlockTriangle {
     /// Cells from the block's lowest corner; counter-clockwise seen from outside.
     pub corners: [[f32; 3]; 3],
     /// Numbers of the corners as the mesher numbered them.
     pub vertices: [u16; 3],
-    /// Its quad.
+    /// Number of its quad.
     pub quad: u16,
     /// Whether it is the quad's second triangle: of corners 0, 2, 3 instead of 0, 1, 2.
     pub second: bool,
 }
 
-/// What is known of a quad.
+/// A quad of a block's surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuadInfo {
     /// The cell that it belongs to, from the block's lowest corner.
     pub cell: [u8; 3],
     /// Direction of its face: 0 to 5 for −x, +x, −y, +y, −z, +z.
     pub direction: u8,
-    /// What its sides were given as angles, four bits each: side `k` lies between corners
+    /// Codes of the angles at its sides, four bits each ([`edge_angle`](crate::geometry::edge_angle)
+    /// decodes them): side `k` lies between corners
     /// `k` and `k + 1`.
     pub angles: u16,
     /// Numbers of its corners as the mesher numbered them, from an end of its diagonal.
     pub vertices: [u16; 4],
-    /// By triangle: it has no area, and no query finds it.
+    /// By triangle: whether it has no area; no query finds it then.
     pub flat: [bool; 2],
-    /// By triangle: it points against the normals of its vertices.
+    /// By triangle: whether it points against the normals of its vertices.
     pub reversed: [bool; 2],
 }
 
-/// A position in cells from the block's lowest corner. Exact.
-#[inline(always)]
-pub(super) fn cells_of(position: [i16; 3]) -> [f32; 3] {
-    position.map(|p| MIDDLE + f32::from(p) * (1.0 / STEPS))
-}
-
-/// The position of a coordinate, cells. Exact for what the mesher writes; what is
-/// farther out is moved to the farthest.
-#[inline(always)]
-pub(super) fn step_of(cells: f32) -> i16 {
-    let end = f32::from(FARTHEST);
-    ((cells - MIDDLE) * STEPS).max(-end).min(end) as i16
-}
-
-impl Mesh {
+impl CompactMesh {
     /// Bytes on the heap.
     pub fn bytes(&self) -> usize {
         let leaves = match &self.leaves {
@@ -145,7 +84,7 @@ impl Mesh {
         }
     }
 
-    /// What is known of a quad.
+    /// Decodes a quad.
     pub fn info(&self, quad: u16) -> QuadInfo {
         let vertices = self.vertices(quad);
         let word = self.word(usize::from(quad));
@@ -162,7 +101,7 @@ impl Mesh {
     }
 
     /// A triangle of a quad.
-    pub fn triangle(&self, quad: u16, second: bool) -> Triangle {
+    pub fn triangle(&self, quad: u16, second: bool) -> BlockTriangle {
         assert!(quad < self.quads, "no quad {quad} of {}", self.quads);
         match &self.leaves {
             Leaves::Narrow(leaves) => {
@@ -181,7 +120,7 @@ impl Mesh {
         leaf: &Leaf<V>,
         quad: u16,
         second: bool,
-    ) -> Triangle {
+    ) -> BlockTriangle {
         let lane = usize::from(quad) % LEAF;
         let middle = 1 + usize::from(second);
         let vertices = [
@@ -192,13 +131,6 @@ impl Mesh {
         let [a, b, c] = vertices;
         let corners =
             machine::corners(&self.positions, [usize::from(a), usize::from(b), usize::from(c)]);
-        Triangle { corners, vertices, quad, second }
-    }
-}
-
-impl<V: Copy + Into<u16>> Leaf<V> {
-    /// Vertices of a quad of this leaf.
-    pub fn vertices(&self, quad: u16) -> [u16; 4] {
-        self.corners.map(|corner| corner[usize::from(quad) % LEAF].into())
+        BlockTriangle { corners, vertices, quad, second }
     }
 }

@@ -1,27 +1,27 @@
-//! A node: four boxes of bytes and what is in them.
+//! A node: four boxes of bytes, and a child in each.
 //!
 //! A byte counts steps of about 1/27 of a cell inward from the low end of the reach of
 //! a block for a box's low sides, and from the high end for its high sides. So both are
 //! rounded down, and a box never loses what it holds.
 
-use super::mesh::{FARTHEST, MIDDLE, STEPS};
+use super::leaf::{MAX_POSITION, MIDDLE, STEPS};
 
 /// Children of a node.
 pub(super) const WIDTH: usize = 4;
 
-/// Bytes are positions times this, shifted down by 16: all of 0..=2·19456 fits.
+/// Bytes are positions times this, shifted right by 16: all of 0..=2·19456 fits.
 pub(super) const SCALE: u32 = 429;
 
-/// Steps of positions in a byte's step.
+/// Steps of positions per step of a byte.
 pub(super) const BYTE: f32 = 65536.0 / SCALE as f32;
 
-/// A byte of a box that is not used; those of others are less.
+/// A byte of an unused box; bytes of used ones are less.
 pub(super) const UNUSED: u8 = 255;
 
 /// Set in a child that is a leaf.
 const IS_LEAF: u16 = 1 << 15;
 
-/// Four boxes; what is not used is turned inside out.
+/// Four boxes; unused ones are inverted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(super) struct Node {
@@ -60,11 +60,11 @@ impl Child {
 /// The byte of a low side at `position`, or of a high side at its mirror image.
 #[inline(always)]
 pub(super) fn byte_of(position: i16) -> u8 {
-    (((i32::from(position) + i32::from(FARTHEST)) as u32 * SCALE) >> 16) as u8
+    (((i32::from(position) + i32::from(MAX_POSITION)) as u32 * SCALE) >> 16) as u8
 }
 
 impl Node {
-    /// No child.
+    /// A node without children.
     pub const EMPTY: Node = Node { sides: [[[UNUSED; WIDTH]; 3]; 2], children: [0; WIDTH] };
 
     /// Sets a child. `low` is the lowest corner of its box, `low_of_negated` that of its
@@ -86,7 +86,7 @@ impl Node {
     /// The box of a child, cells from the block's lowest corner.
     pub fn bounds(&self, lane: usize) -> Option<([f32; 3], [f32; 3])> {
         let [low, high] = self.sides.map(|side| {
-            side.map(|axis| (f32::from(axis[lane]) * BYTE - f32::from(FARTHEST)) / STEPS)
+            side.map(|axis| (f32::from(axis[lane]) * BYTE - f32::from(MAX_POSITION)) / STEPS)
         });
         let (min, max) = (low.map(|v| MIDDLE + v), high.map(|v| MIDDLE - v));
         (min[0] <= max[0]).then_some((min, max))

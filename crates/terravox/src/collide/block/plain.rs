@@ -1,21 +1,21 @@
-//! Tests of four boxes or quads at once, in plain arrays: for architectures without a
-//! `simd.rs`, and its twin.
+//! Tests of four boxes or quads at once, portable: the twin of `simd`, and what other
+//! architectures run.
 
-use super::boxes::BoxQuery;
-use super::build::{Corner, Item, SURELY_AREA};
-use super::mesh::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
+use super::box_query::BoxQuery;
+use super::leaf::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
+use super::local_ray::{EDGE_SLACK, LocalRay, TriangleRay, cross};
 use super::node::{Node, WIDTH};
-use super::ray::{Aim, EDGE_SLACK, LocalRay, cross};
-use super::walk::{Waiting, waiting};
+use super::vertex::{BuildVertex, MIN_CERTAIN_AREA, QuadBounds};
+use super::walk::{QueuedChild, queued};
 
-/// The boxes of a node that the ray meets at `t_min..=t_max`, and a mask of them.
+/// The boxes of a node that the ray hits at `t_min..=t_max`, and a mask of them.
 pub(super) fn near_boxes(
     node: &Node,
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([Waiting; WIDTH], u32) {
-    let (mut met, mut mask) = ([0; WIDTH], 0);
+) -> ([QueuedChild; WIDTH], u32) {
+    let (mut children, mut mask) = ([0; WIDTH], 0);
     for lane in 0..WIDTH {
         let (mut near, mut far) = (t_min, t_max);
         for axis in 0..3 {
@@ -25,36 +25,36 @@ pub(super) fn near_boxes(
             far = far.min(ray.ends[1][axis] - inward(1 - side));
         }
         if near <= far {
-            met[lane] = waiting(near, node.children[lane]);
+            children[lane] = queued(near, node.children[lane]);
             mask |= 1 << lane;
         }
     }
-    (met, mask)
+    (children, mask)
 }
 
-/// The triangles of a leaf that the ray's line meets: first ones in bits 0 to 3, second
+/// The triangles of a leaf that the ray's line hits: first ones in bits 0 to 3, second
 /// ones in bits 4 to 7.
-pub(super) fn met_triangles<V: Copy + Into<usize>>(
+pub(super) fn hit_triangles<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    aim: &Aim,
+    ray: &TriangleRay,
 ) -> u32 {
     let mut mask = 0;
     for quad in 0..LEAF {
         let [a, b, c, d] =
-            leaf.corners.map(|corner| aim.seen(positions[corner[quad].into()].map(f32::from)));
+            leaf.corners.map(|corner| ray.project(positions[corner[quad].into()].map(f32::from)));
         let diagonal = cross(a, c);
         let first = [cross(a, b), cross(b, c), -diagonal];
         let second = [diagonal, cross(c, d), cross(d, a)];
         let flat = leaf.words[quad] >> FLAT;
-        mask |= u32::from(flat & 1 == 0 && is_met(first)) << quad;
-        mask |= u32::from(flat & 2 == 0 && is_met(second)) << (quad + LEAF);
+        mask |= u32::from(flat & 1 == 0 && is_hit(first)) << quad;
+        mask |= u32::from(flat & 2 == 0 && is_hit(second)) << (quad + LEAF);
     }
     mask
 }
 
 /// Whether the products of a triangle's edges agree in sign.
-fn is_met([a, b, c]: [f32; 3]) -> bool {
+fn is_hit([a, b, c]: [f32; 3]) -> bool {
     let area = (a + b) + c;
     let slack = area.abs() * EDGE_SLACK;
     let (least, most) = (a.min(b).min(c), a.max(b).max(c));
@@ -97,43 +97,48 @@ fn meets([a, b, c]: [[i16; 3]; 3], query: &BoxQuery) -> bool {
     })
 }
 
-/// The box of some items, as an item, and the sums of their doubled middles.
-pub(super) fn measure(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+/// The bounds of some quads, and the sums of their doubled middles.
+pub(super) fn measure(quads: &[QuadBounds]) -> ([i16; 8], [i32; 4]) {
     let mut bounds = [i16::MAX; 8];
     let mut sums = [0; 4];
-    for item in items {
+    for quad in quads {
         for lane in 0..8 {
-            bounds[lane] = bounds[lane].min(item.0[lane]);
+            bounds[lane] = bounds[lane].min(quad.0[lane]);
         }
         for axis in 0..4 {
-            sums[axis] += item.middle(axis);
+            sums[axis] += quad.middle(axis);
         }
     }
     (bounds, sums)
 }
 
-/// A vertex in the forms that quads need.
-pub(super) fn corner(position: [f32; 3], normal: [f32; 3]) -> Corner {
+/// Converts a vertex.
+pub(super) fn vertex(position: [f32; 3], normal: [f32; 3]) -> BuildVertex {
     let [x, y, z] = position.map(step_of);
     let [nx, ny, nz] = normal;
-    Corner {
+    BuildVertex {
         bounds: [x, y, z, 0, -x, -y, -z, 0],
         steps: [f32::from(x), f32::from(y), f32::from(z), 0.0],
         normal: [nz, nx, ny, 0.0],
     }
 }
 
-/// The box of a quad, as an item; and in bits of its word which triangles are reversed,
-/// and which are small enough to have no area.
-pub(super) fn quad(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+/// The bounds of a quad; and in bits of its word which triangles are reversed, and which may
+/// have no area.
+pub(super) fn quad_bounds(
+    a: &BuildVertex,
+    b: &BuildVertex,
+    c: &BuildVertex,
+    d: &BuildVertex,
+) -> ([i16; 8], u32) {
     let least =
         |lane: usize| a.bounds[lane].min(b.bounds[lane]).min(c.bounds[lane].min(d.bounds[lane]));
     let flags = flags(a, b, c) | flags(a, c, d) << 1;
     (std::array::from_fn(least), flags)
 }
 
-/// Those of the first triangle of a quad.
-fn flags(a: &Corner, b: &Corner, c: &Corner) -> u32 {
+/// The bits of one triangle, at the place of the first of a quad.
+fn flags(a: &BuildVertex, b: &BuildVertex, c: &BuildVertex) -> u32 {
     let u: [f32; 3] = std::array::from_fn(|i| b.steps[i] - a.steps[i]);
     let v: [f32; 3] = std::array::from_fn(|i| c.steps[i] - a.steps[i]);
     let (mut along, mut size) = (0.0, 0.0);
@@ -142,7 +147,7 @@ fn flags(a: &Corner, b: &Corner, c: &Corner) -> u32 {
         along += across * ((a.normal[i] + c.normal[i]) + b.normal[i]);
         size += across.abs();
     }
-    u32::from(along < 0.0) << REVERSED | u32::from(size < SURELY_AREA) << FLAT
+    u32::from(along < 0.0) << REVERSED | u32::from(size < MIN_CERTAIN_AREA) << FLAT
 }
 
 /// Three vertices in cells.

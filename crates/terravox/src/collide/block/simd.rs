@@ -1,17 +1,17 @@
-//! Tests of four boxes or quads at once, in SSE2, which every x86-64 has. The twin in
-//! `plain.rs` gives the same answers.
+//! Tests of four boxes or quads at once with SSE2, which every x86-64 has. The results are those
+//! of the twin in `plain`.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
 use glam::Vec4;
 
-use super::boxes::BoxQuery;
-use super::build::{Corner, Item, SURELY_AREA};
-use super::mesh::{FARTHEST, FLAT, LEAF, Leaf, MIDDLE, REVERSED, STEPS};
+use super::box_query::BoxQuery;
+use super::leaf::{FLAT, LEAF, Leaf, MAX_POSITION, MIDDLE, REVERSED, STEPS};
+use super::local_ray::{EDGE_SLACK, LocalRay, TriangleRay};
 use super::node::{Node, WIDTH};
-use super::ray::{Aim, EDGE_SLACK, LocalRay};
-use super::walk::Waiting;
+use super::vertex::{BuildVertex, MIN_CERTAIN_AREA, QuadBounds};
+use super::walk::QueuedChild;
 
 /// See `plain::near_boxes`.
 #[inline(always)]
@@ -20,20 +20,20 @@ pub(super) fn near_boxes(
     ray: &LocalRay,
     t_min: f32,
     t_max: f32,
-) -> ([Waiting; WIDTH], u32) {
+) -> ([QueuedChild; WIDTH], u32) {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { near_boxes_sse2(node, ray, t_min, t_max) }
 }
 
-/// See `plain::met_triangles`.
+/// See `plain::hit_triangles`.
 #[inline(always)]
-pub(super) fn met_triangles<V: Copy + Into<usize>>(
+pub(super) fn hit_triangles<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    aim: &Aim,
+    ray: &TriangleRay,
 ) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { met_triangles_sse2(leaf, positions, aim) }
+    unsafe { hit_triangles_sse2(leaf, positions, ray) }
 }
 
 /// See `plain::boxes_in`.
@@ -54,18 +54,23 @@ pub(super) fn triangles_in<V: Copy + Into<usize>>(
     unsafe { triangles_in_sse2(leaf, positions, query) }
 }
 
-/// See `plain::corner`.
+/// See `plain::vertex`.
 #[inline(always)]
-pub(super) fn corner(position: [f32; 3], normal: [f32; 3]) -> Corner {
+pub(super) fn vertex(position: [f32; 3], normal: [f32; 3]) -> BuildVertex {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { corner_sse2(position, normal) }
+    unsafe { vertex_sse2(position, normal) }
 }
 
-/// See `plain::quad`.
+/// See `plain::quad_bounds`.
 #[inline(always)]
-pub(super) fn quad(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+pub(super) fn quad_bounds(
+    a: &BuildVertex,
+    b: &BuildVertex,
+    c: &BuildVertex,
+    d: &BuildVertex,
+) -> ([i16; 8], u32) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { quad_sse2(a, b, c, d) }
+    unsafe { quad_bounds_sse2(a, b, c, d) }
 }
 
 /// See `plain::corners`.
@@ -77,21 +82,21 @@ pub(super) fn corners(positions: &[[i16; 3]], vertices: [usize; 3]) -> [[f32; 3]
 
 /// See `plain::measure`.
 #[inline(always)]
-pub(super) fn measure(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+pub(super) fn measure(quads: &[QuadBounds]) -> ([i16; 8], [i32; 4]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { measure_sse2(items) }
+    unsafe { measure_sse2(quads) }
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn corner_sse2([x, y, z]: [f32; 3], [nx, ny, nz]: [f32; 3]) -> Corner {
+fn vertex_sse2([x, y, z]: [f32; 3], [nx, ny, nz]: [f32; 3]) -> BuildVertex {
     let from_middle = _mm_sub_ps(_mm_set_ps(MIDDLE, z, y, x), _mm_set1_ps(MIDDLE));
-    let end = _mm_set1_ps(f32::from(FARTHEST));
+    let end = _mm_set1_ps(f32::from(MAX_POSITION));
     let steps = _mm_mul_ps(from_middle, _mm_set1_ps(STEPS));
     let steps = _mm_min_ps(_mm_max_ps(steps, _mm_sub_ps(_mm_setzero_ps(), end)), end);
     let whole = _mm_cvttps_epi32(steps);
     let negated = _mm_sub_epi32(_mm_setzero_si128(), whole);
-    Corner {
+    BuildVertex {
         bounds: halves(_mm_packs_epi32(whole, negated)),
         steps: lanes(_mm_cvtepi32_ps(whole)),
         normal: [nz, nx, ny, 0.0],
@@ -100,7 +105,12 @@ fn corner_sse2([x, y, z]: [f32; 3], [nx, ny, nz]: [f32; 3]) -> Corner {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn quad_sse2(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) {
+fn quad_bounds_sse2(
+    a: &BuildVertex,
+    b: &BuildVertex,
+    c: &BuildVertex,
+    d: &BuildVertex,
+) -> ([i16; 8], u32) {
     let [a_box, b_box, c_box, d_box] =
         [load(&a.bounds), load(&b.bounds), load(&c.bounds), load(&d.bounds)];
     let least = _mm_min_epi16(_mm_min_epi16(a_box, b_box), _mm_min_epi16(c_box, d_box));
@@ -117,7 +127,7 @@ fn quad_sse2(a: &Corner, b: &Corner, c: &Corner, d: &Corner) -> ([i16; 8], u32) 
     let sign = _mm_set1_ps(-0.0);
     let size = sums(_mm_andnot_ps(sign, first), _mm_andnot_ps(sign, second));
     let reversed = _mm_movemask_ps(_mm_cmplt_ps(along, _mm_setzero_ps())) as u32 & 3;
-    let small = _mm_movemask_ps(_mm_cmplt_ps(size, _mm_set1_ps(SURELY_AREA))) as u32 & 3;
+    let small = _mm_movemask_ps(_mm_cmplt_ps(size, _mm_set1_ps(MIN_CERTAIN_AREA))) as u32 & 3;
     (halves(least), reversed << REVERSED | small << FLAT)
 }
 
@@ -180,14 +190,14 @@ fn cells(positions: &[[i16; 3]], vertex: usize) -> [f32; 3] {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn measure_sse2(items: &[Item]) -> ([i16; 8], [i32; 4]) {
+fn measure_sse2(quads: &[QuadBounds]) -> ([i16; 8], [i32; 4]) {
     let mut least = _mm_set1_epi16(i16::MAX);
     let mut sums = _mm_setzero_si128();
     let signs = _mm_set1_epi32(0xffff_0001_u32 as i32);
-    for item in items {
-        let item = load(&item.0);
-        least = _mm_min_epi16(least, item);
-        let pairs = _mm_unpacklo_epi16(item, _mm_unpackhi_epi64(item, item));
+    for quad in quads {
+        let quad = load(&quad.0);
+        least = _mm_min_epi16(least, quad);
+        let pairs = _mm_unpacklo_epi16(quad, _mm_unpackhi_epi64(quad, quad));
         sums = _mm_add_epi32(sums, _mm_madd_epi16(pairs, signs));
     }
     let mut total = [0; 4];
@@ -198,7 +208,12 @@ fn measure_sse2(items: &[Item]) -> ([i16; 8], [i32; 4]) {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([Waiting; WIDTH], u32) {
+fn near_boxes_sse2(
+    node: &Node,
+    ray: &LocalRay,
+    t_min: f32,
+    t_max: f32,
+) -> ([QueuedChild; WIDTH], u32) {
     let (low, high) = sides_of(node);
     // By axis four bytes that say whether the high side is the near one.
     let is_near = _mm_srai_epi32(_mm_castps_si128(ray.direction.into()), 31);
@@ -214,21 +229,21 @@ fn near_boxes_sse2(node: &Node, ray: &LocalRay, t_min: f32, t_max: f32) -> ([Wai
     let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(x), far_x), _mm_set1_ps(t_max));
     let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(y), far_y), far);
     let far = _mm_min_ps(_mm_sub_ps(_mm_set1_ps(z), far_z), far);
-    let met = _mm_cmple_ps(near, far);
-    let near = _mm_castps_si128(_mm_and_ps(near, met));
+    let hit = _mm_cmple_ps(near, far);
+    let near = _mm_castps_si128(_mm_and_ps(near, hit));
     let [a, b, c, d] = node.children;
     let low = u64::from(a) | u64::from(b) << 16;
     let packed = _mm_cvtsi64_si128((low | u64::from(c) << 32 | u64::from(d) << 48) as i64);
     let children = _mm_unpacklo_epi16(packed, _mm_setzero_si128());
-    let children = _mm_and_si128(children, _mm_castps_si128(met));
-    let mut waiting = [0; WIDTH];
-    // SAFETY: `waiting` has room for 32 bytes.
+    let children = _mm_and_si128(children, _mm_castps_si128(hit));
+    let mut queued = [0; WIDTH];
+    // SAFETY: `queued` has room for 32 bytes.
     unsafe {
-        let to: *mut __m128i = waiting.as_mut_ptr().cast();
+        let to: *mut __m128i = queued.as_mut_ptr().cast();
         _mm_storeu_si128(to, _mm_unpacklo_epi32(children, near));
         _mm_storeu_si128(to.add(1), _mm_unpackhi_epi32(children, near));
     }
-    (waiting, _mm_movemask_ps(met) as u32)
+    (queued, _mm_movemask_ps(hit) as u32)
 }
 
 /// The low and the high sides of a node's boxes, by axis; the last four bytes are others.
@@ -268,19 +283,19 @@ fn lanes(of: __m128) -> [f32; WIDTH] {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn met_triangles_sse2<V: Copy + Into<usize>>(
+fn hit_triangles_sse2<V: Copy + Into<usize>>(
     leaf: &Leaf<V>,
     positions: &[[i16; 3]],
-    aim: &Aim,
+    ray: &TriangleRay,
 ) -> u32 {
-    let a = seen(corner_of(leaf.corners[0], positions), aim);
-    let b = seen(corner_of(leaf.corners[1], positions), aim);
-    let c = seen(corner_of(leaf.corners[2], positions), aim);
-    let d = seen(corner_of(leaf.corners[3], positions), aim);
+    let a = project(corner_of(leaf.corners[0], positions), ray);
+    let b = project(corner_of(leaf.corners[1], positions), ray);
+    let c = project(corner_of(leaf.corners[2], positions), ray);
+    let d = project(corner_of(leaf.corners[3], positions), ray);
     let diagonal = cross(a, c);
     let undiagonal = _mm_xor_ps(diagonal, _mm_set1_ps(-0.0));
-    let first = is_met(cross(a, b), cross(b, c), undiagonal);
-    let second = is_met(diagonal, cross(c, d), cross(d, a));
+    let first = is_hit(cross(a, b), cross(b, c), undiagonal);
+    let second = is_hit(diagonal, cross(c, d), cross(d, a));
     let words = words_of(leaf);
     let first_flat = _mm_castsi128_ps(_mm_slli_epi32(words, 31 - FLAT as i32));
     let second_flat = _mm_castsi128_ps(_mm_slli_epi32(words, 30 - FLAT as i32));
@@ -316,14 +331,14 @@ fn position(positions: &[[i16; 3]], vertex: usize) -> __m128i {
     _mm_cvtsi64_si128((low | high) as i64)
 }
 
-/// Where vertices are seen along a ray.
+/// Projects vertices along a ray.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn seen([xy, z]: [__m128i; 2], aim: &Aim) -> [__m128; 2] {
+fn project([xy, z]: [__m128i; 2], ray: &TriangleRay) -> [__m128; 2] {
     let x = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(xy, xy), 16));
     let y = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(xy, xy), 16));
     let z = _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(z, z), 16));
-    [view([x, y, z], aim.views[0]), view([x, y, z], aim.views[1])]
+    [view([x, y, z], ray.views[0]), view([x, y, z], ray.views[1])]
 }
 
 #[inline]
@@ -344,7 +359,7 @@ fn cross(a: [__m128; 2], b: [__m128; 2]) -> __m128 {
 /// Whether the products of triangles' edges agree in sign.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn is_met(a: __m128, b: __m128, c: __m128) -> __m128 {
+fn is_hit(a: __m128, b: __m128, c: __m128) -> __m128 {
     let area = _mm_add_ps(_mm_add_ps(a, b), c);
     let sign = _mm_set1_ps(-0.0);
     let slack = _mm_mul_ps(_mm_andnot_ps(sign, area), _mm_set1_ps(EDGE_SLACK));

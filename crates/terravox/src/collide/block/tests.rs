@@ -3,7 +3,7 @@
 use glam::{DVec3, Vec3};
 use proptest::prelude::*;
 
-use super::mesh::{FARTHEST, Leaves, cells_of, step_of};
+use super::leaf::{Leaves, MAX_POSITION, cells_of, step_of};
 use super::node::{Child, UNUSED, WIDTH};
 use super::surfaces::*;
 use super::walk::MAX_DEPTH;
@@ -194,16 +194,16 @@ proptest! {
         let surface = surface_from(kind, seed);
         let mut corners = Vec::new();
         for (&position, &normal) in surface.positions.iter().zip(&surface.normals) {
-            let [plain, fast] = [plain::corner(position, normal), machine::corner(position, normal)];
+            let [plain, fast] = [plain::vertex(position, normal), machine::vertex(position, normal)];
             prop_assert_eq!(plain, fast);
             corners.push(plain);
         }
         let mut items = Vec::new();
         for quad in 0..surface.quad_count() {
             let [[a, b, c], [_, _, d]] = surface.quad(quad).map(|t| t.map(|v| &corners[v as usize]));
-            let (plain, fast) = (plain::quad(a, b, c, d), machine::quad(a, b, c, d));
+            let (plain, fast) = (plain::quad_bounds(a, b, c, d), machine::quad_bounds(a, b, c, d));
             prop_assert_eq!(plain, fast);
-            items.push(build::Item(plain.0));
+            items.push(vertex::QuadBounds(plain.0));
             prop_assert_eq!(plain::measure(&items), machine::measure(&items));
         }
     }
@@ -215,9 +215,9 @@ proptest! {
         let mut numbers = Numbers::new(seed);
         let (origin, direction) = ray_through(&surface, &mut numbers);
         let ray = LocalRay::new(origin.into(), direction.into());
-        let aim = ray::Aim::new(&ray);
+        let triangle_ray = local_ray::TriangleRay::new(&ray);
         let middle = numbers.point(0.0, 8.0);
-        let query = boxes::BoxQuery::new((middle - 1.0).into(), (middle + 1.0).into());
+        let query = box_query::BoxQuery::new((middle - 1.0).into(), (middle + 1.0).into());
         for node in &tree.nodes {
             let (plain, fast) = (plain::near_boxes(node, &ray, 0.0, 9.0), machine::near_boxes(node, &ray, 0.0, 9.0));
             prop_assert_eq!(plain, fast);
@@ -231,7 +231,7 @@ proptest! {
         macro_rules! compare {
             ($leaves:expr) => {
                 for leaf in $leaves.iter() {
-                    prop_assert_eq!(plain::met_triangles(leaf, positions, &aim), machine::met_triangles(leaf, positions, &aim));
+                    prop_assert_eq!(plain::hit_triangles(leaf, positions, &triangle_ray), machine::hit_triangles(leaf, positions, &triangle_ray));
                     if let Some(query) = &query {
                         prop_assert_eq!(plain::triangles_in(leaf, positions, query), machine::triangles_in(leaf, positions, query));
                     }
@@ -284,8 +284,8 @@ fn positions_of_the_mesher_are_exact() {
     for p in [-0.75f32, 0.0, 1.0 / 4096.0, 3.999_755_9, 8.0, 8.75] {
         assert_eq!(cells_of([step_of(p); 3]), [p; 3]);
     }
-    assert_eq!(step_of(f32::NAN), -FARTHEST);
-    assert_eq!((step_of(f32::INFINITY), step_of(-1e9)), (FARTHEST, -FARTHEST));
+    assert_eq!(step_of(f32::NAN), -MAX_POSITION);
+    assert_eq!((step_of(f32::INFINITY), step_of(-1e9)), (MAX_POSITION, -MAX_POSITION));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The walk over a tree, nearest first.
 //!
-//! Children are sorted and stacked without branches that depend on how many are met, or in
-//! which order.
+//! Children are sorted and stacked without branches on how many are hit or in which order: such
+//! branches are unpredictable.
 
-use super::mesh::Leaf;
+use super::leaf::Leaf;
 use super::node::{Child, Node, WIDTH};
 
 /// Deepest tree, in nodes. Down to [`HALVED_FROM`] a child has at most 2/3 of its node's
@@ -15,33 +15,33 @@ pub(super) const MAX_DEPTH: usize = 10;
 /// Nodes from this depth on are split in halves, however their quads lie.
 pub(super) const HALVED_FROM: usize = 4;
 
-/// Most that a walk ever leaves to be visited: a node leaves three more than it takes.
+/// Largest number of queued children: a node adds three more than it takes.
 pub(super) const STACK: usize = 3 * MAX_DEPTH + 1;
 
-/// A child that waits: how near as bits of an f32, and below that the packed child. 0 is
-/// none.
-pub(super) type Waiting = u64;
+/// A queued child: its distance as bits of an f32, and below that the packed child. 0 is
+/// empty.
+pub(super) type QueuedChild = u64;
 
-/// Children met by kinds of masks, four bits each.
+/// Numbers of bits of the 16 masks, four bits each.
 const COUNTS: u64 = 0x4332_3221_3221_2110;
 
-/// How near a child is, and which it is.
+/// Packs a child and its distance.
 #[inline(always)]
-pub(super) fn waiting(near: f32, child: u16) -> Waiting {
+pub(super) fn queued(near: f32, child: u16) -> QueuedChild {
     u64::from(near.to_bits()) << 32 | u64::from(child)
 }
 
-/// Visits the nodes and leaves that `near` lets through, nearest first, until nothing is
-/// left nearer than what `at_leaf` returns. `near` returns the children of a node that it
-/// lets through, 0 for others, and a mask of them; `root` is what it answered of the first
-/// node: callers ask it before all else, since most walks end there. What is nearer than 0 comes last.
+/// Visits the nodes and leaves that `near` selects, nearest first, until none is nearer than the
+/// limit that `at_leaf` returns. `near` returns the selected children of a node, 0 for others,
+/// and a mask of them. `root` is its result for the root: callers compute it first, since most
+/// walks end there. Negative distances come last.
 #[inline(always)]
 pub(super) fn nearest_first<V>(
     nodes: &[Node],
     leaves: &[Leaf<V>],
-    root: ([Waiting; WIDTH], u32),
+    root: ([QueuedChild; WIDTH], u32),
     mut limit: f32,
-    near: impl Fn(&Node, f32) -> ([Waiting; WIDTH], u32),
+    near: impl Fn(&Node, f32) -> ([QueuedChild; WIDTH], u32),
     mut at_leaf: impl FnMut(usize, &Leaf<V>, f32) -> f32,
 ) {
     let mut stack = [0; STACK];
@@ -55,9 +55,9 @@ pub(super) fn nearest_first<V>(
         }
         match Child::unpack(next as u16) {
             Child::Node(number) => {
-                let (met, mask) = near(&nodes[number], limit);
+                let (children, mask) = near(&nodes[number], limit);
                 // Four are written where up to four are added.
-                stack[count..count + WIDTH].copy_from_slice(&farthest_first(met));
+                stack[count..count + WIDTH].copy_from_slice(&farthest_first(children));
                 count += count_of(mask);
             }
             Child::Leaf(number) => limit = at_leaf(number, &leaves[number], limit),
@@ -65,7 +65,7 @@ pub(super) fn nearest_first<V>(
     }
 }
 
-/// How many children a mask has.
+/// Number of bits of a mask.
 #[inline(always)]
 fn count_of(mask: u32) -> usize {
     (COUNTS >> (4 * (mask & 15)) & 15) as usize
@@ -73,7 +73,7 @@ fn count_of(mask: u32) -> usize {
 
 /// Sorted, largest first.
 #[inline(always)]
-fn farthest_first([a, b, c, d]: [Waiting; WIDTH]) -> [Waiting; WIDTH] {
+fn farthest_first([a, b, c, d]: [QueuedChild; WIDTH]) -> [QueuedChild; WIDTH] {
     let (a, b) = (a.max(b), a.min(b));
     let (c, d) = (c.max(d), c.min(d));
     let (a, c) = (a.max(c), a.min(c));

@@ -1,59 +1,55 @@
 //! Masks as lines: set cells as boxes, runs along X as one, and tags as whole blocks.
 
-use crate::bits::{Block, BlockMask, for_bits};
-use crate::collide::Surfaces;
+use crate::bits::{BlockMask, CollisionBlock, for_bits};
+use crate::collide::query::Surfaces;
 use crate::math::{Aabb, DebugLines};
 use crate::voxel::{Region, VoxelPos};
 
-use super::query::Cells;
-use super::{Broadphase, block_of_bit};
+use super::chunk::block_of_bit;
+use super::pages::Pages;
+use super::query::{CellRange, each_chunk};
 
-/// Of cells that own a solid face.
+/// Colour of cells that own a solid face.
 const SOLID: [u8; 3] = [230, 120, 40];
-/// Of cells with water.
+/// Colour of cells with water.
 const WET: [u8; 3] = [60, 140, 230];
-/// Of blocks that are all solid.
+/// Colour of blocks that are all solid.
 const ALL_SOLID: [u8; 3] = [120, 90, 60];
-/// Of blocks and chunks that are all liquid.
+/// Colour of blocks and chunks that are all liquid.
 const ALL_LIQUID: [u8; 3] = [30, 70, 130];
 
-impl Broadphase {
-    /// Adds what is known of the blocks that `within` (voxels) meets: runs of cells with
-    /// a solid face, runs of cells with water, and the blocks and chunks that are all
-    /// one. Whole blocks are drawn, those at the border too.
-    pub fn lines(&self, within: &Aabb, out: &mut DebugLines) {
-        let Some(cells) = Cells::reached(within) else { return };
-        self.each_chunk(&cells, Surfaces::Both, |chunk, record| {
-            let Some(record) = record else {
-                return out.aabb(Aabb::of_region(chunk.region()), ALL_LIQUID);
-            };
-            let words = record.words;
-            let any = words.solid | words.wet | words.all_solid | words.all_liquid;
-            for_bits(any, |bit| {
-                let block = block_of_bit(chunk, bit);
-                let region = block.region();
-                if !Aabb::of_region(region).meets(*within) {
-                    return;
+/// Adds the masks and tags of the blocks that `within` (voxels) meets.
+pub(super) fn mask_lines(pages: &Pages, within: &Aabb, lines: &mut DebugLines) {
+    let Some(cells) = CellRange::reached(within) else { return };
+    each_chunk(pages, &cells, Surfaces::Both, |chunk, record| {
+        let Some(record) = record else {
+            return lines.aabb(Aabb::of_region(chunk.region()), ALL_LIQUID);
+        };
+        let words = record.words;
+        let any = words.solid | words.wet | words.all_solid | words.all_liquid;
+        for_bits(any, |bit| {
+            let block = block_of_bit(chunk, bit);
+            let region = block.region();
+            if !Aabb::of_region(region).meets(*within) {
+                return;
+            }
+            let masks = record.block(bit);
+            for (tag, colour) in [(masks.all_solid, ALL_SOLID), (masks.all_liquid, ALL_LIQUID)] {
+                if tag {
+                    lines.aabb(Aabb::of_region(region), colour);
                 }
-                let masks = record.block(bit);
-                for (tag, colour) in [(masks.all_solid, ALL_SOLID), (masks.all_liquid, ALL_LIQUID)]
-                {
-                    if tag {
-                        out.aabb(Aabb::of_region(region), colour);
-                    }
+            }
+            for (mask, colour) in [(masks.solid, SOLID), (masks.wet, WET)] {
+                if let Some(mask) = mask {
+                    runs(block, mask, |run| lines.aabb(Aabb::of_region(run), colour));
                 }
-                for (mask, colour) in [(masks.solid, SOLID), (masks.wet, WET)] {
-                    if let Some(mask) = mask {
-                        runs(block, mask, |run| out.aabb(Aabb::of_region(run), colour));
-                    }
-                }
-            });
+            }
         });
-    }
+    });
 }
 
-/// Calls for each run of set cells along X.
-fn runs(block: Block, mask: &BlockMask, mut each: impl FnMut(Region)) {
+/// Calls `each` for each run of set cells along X.
+fn runs(block: CollisionBlock, mask: &BlockMask, mut each: impl FnMut(Region)) {
     for (y, slice) in mask.iter().enumerate() {
         for z in 0..8 {
             let mut row = (slice >> (8 * z) & 255) as u32;

@@ -1,8 +1,8 @@
 //! Masks of the blocks of a chunk from its rows of bits: shifts and ANDs, 32 cells at a
 //! time, then rows turned into slices.
 //!
-//! Source: "Voxel Terrain: Physics" (Roblox, 2017), the bit broadphase. Ours marks the
-//! cells that own a face instead of all that a face may reach, and grows the query.
+//! Source: "Voxel Terrain: Physics" (Roblox, 2017), the bit broadphase. Here the cells that
+//! own a face are marked instead of all that a face may reach, and the query grows.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use crate::mesh::{Shores, shore_depends_on};
 use crate::voxel::{ChunkPos, Snapshot};
 
 use super::chunk::BlockWords;
-use super::rows::{Around, Plane, Rows};
+use super::rows::{CellBits, ChunkNeighbours, ChunkRows};
 
 /// Bits of one layer of blocks, 8 cells high.
 const LAYER: u64 = 0xffff;
 
-/// Makes masks. Holds scratch memory: keep one per thread.
+/// Makes masks. Scratch memory: keep one per thread.
 pub(super) struct MaskMaker {
-    rows: Rows,
-    /// Wet cells, if some solid one holds water or may carry some.
+    rows: ChunkRows,
+    /// Wet cells: liquid ones, and solid ones that hold water or may carry some.
     wet: [[u32; 32]; 32],
     /// Finds water near chunks.
     pub shores: Shores,
-    /// What the last chunk has, of the layers that were asked for.
+    /// Words of the last chunk, for the layers that were made.
     pub words: BlockWords,
     /// By block, x fastest, then z, then y; of those with a solid mask.
     pub solid: [BlockMask; 64],
@@ -34,7 +34,7 @@ pub(super) struct MaskMaker {
 impl MaskMaker {
     pub fn new() -> Box<MaskMaker> {
         Box::new(MaskMaker {
-            rows: Rows::EMPTY,
+            rows: ChunkRows::EMPTY,
             wet: [[0; 32]; 32],
             shores: Shores::default(),
             words: BlockWords::default(),
@@ -43,26 +43,26 @@ impl MaskMaker {
         })
     }
 
-    /// Whether there is water so near to a chunk that a shore may carry it there. May say yes
-    /// though there is none.
+    /// Whether water is near enough to a chunk for a shore to carry it there. Conservative: may
+    /// be true where none is.
     pub fn is_near_water(&mut self, snapshot: &Snapshot, chunk: ChunkPos) -> bool {
         !self.shores.is_dry(snapshot, 0, shore_depends_on(chunk.region(), 0))
     }
 
     /// Makes the masks of some layers of blocks (0 to 4) of a chunk. Near water, all solid cells
-    /// with air above count as wet: which of them a shore carries water over is found only when
-    /// a mesh or a body asks, since it takes a hundred times as long.
+    /// with air above count as wet: finding the ones that a shore carries water over takes a
+    /// hundred times as long, so it is left to meshes and bodies that need it.
     pub fn make(
         &mut self,
         snapshot: &Snapshot,
-        around: &Around<'_>,
+        neighbours: &ChunkNeighbours<'_>,
         layers: Range<usize>,
         is_near_water: bool,
     ) {
         let kinds = Kinds::new(snapshot.materials().kinds());
         self.words = BlockWords::default();
-        let water = around.own().water();
-        if let Some(material) = around.one_material() {
+        let water = neighbours.own().water();
+        if let Some(material) = neighbours.one_material() {
             let all = layers.map(|layer| LAYER << (16 * layer)).sum();
             match kinds.of(material) {
                 [1, _] => self.words.all_solid = all,
@@ -72,7 +72,7 @@ impl MaskMaker {
             return;
         }
         let ys = 8 * layers.start..8 * layers.end;
-        self.rows.read(kinds, around, ys.clone());
+        self.rows.read(kinds, neighbours, ys.clone());
         for layer in layers {
             self.solid_layer(layer);
             self.liquid_layer(layer, water, is_near_water);
@@ -155,7 +155,7 @@ impl MaskMaker {
 
 /// Solid cells of a slice that have air above.
 #[inline(always)]
-fn under_air(rows: &Rows, y: usize) -> [u32; 32] {
+fn under_air(rows: &ChunkRows, y: usize) -> [u32; 32] {
     let own = rows.solid.own(y);
     let (solid, liquid) = (rows.solid.window(y + 2, 1), rows.liquid.window(y + 2, 1));
     std::array::from_fn(|z| own[z] & !(solid[z] | liquid[z]))
@@ -163,7 +163,7 @@ fn under_air(rows: &Rows, y: usize) -> [u32; 32] {
 
 /// Cells of a slice that are set and have a face neighbour that is not.
 #[inline(always)]
-fn exposed(plane: &Plane, y: usize) -> [u32; 32] {
+fn exposed(plane: &CellBits, y: usize) -> [u32; 32] {
     let own = plane.own(y);
     let (before, after) = (plane.window(y + 1, 0), plane.window(y + 1, 2));
     let (below, above) = (plane.window(y, 1), plane.window(y + 2, 1));
@@ -176,9 +176,9 @@ fn exposed(plane: &Plane, y: usize) -> [u32; 32] {
 
 /// Wet cells of a slice that have air beside them.
 #[inline(always)]
-fn open(rows: &Rows, wet: &[u32; 32], y: usize) -> [u32; 32] {
-    let Rows { solid, liquid } = rows;
-    // Rows of what is no air, then as above.
+fn open(rows: &ChunkRows, wet: &[u32; 32], y: usize) -> [u32; 32] {
+    let ChunkRows { solid, liquid } = rows;
+    // Rows of cells that are not air, then as above.
     let filled = |slice: usize, z: usize| {
         let (s, l) = (solid.window(slice, z), liquid.window(slice, z));
         std::array::from_fn::<u32, 32, _>(|z| s[z] | l[z])

@@ -1,14 +1,14 @@
-//! The bit broadphase: for every 8³ block of the world a bit a cell, so that a box is
-//! told from rows of bits which blocks it can touch, and most boxes in the air are told
-//! that they touch none.
+//! The bit broadphase: a bit a cell for every 8³ block of the world, so that words of bits
+//! tell which blocks a box can touch. Most boxes in the air touch none.
+//!
+//! - [`Broadphase::update`] makes the masks from the packed rows of the grid (`rows`,
+//!   `masks`), never from a mesh, and stores them by page and chunk (`pages`, `page`, `chunk`).
+//! - [`Broadphase::blocks_in`] looks boxes up in them (`query`).
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017). There every cell that a surface may
-//! reach has a bit, so masks are dilated by a cell. Here a bit says that the cell owns a
-//! face, and the query box grows by what the mesher keeps to ([`REACH`](super::REACH)):
-//! fewer bits are set, a block's mask tells of that block's triangles only, and nothing
-//! is missed.
-//!
-//! Made from the packed rows of the grid, never from a mesh.
+//! reach has a bit, so masks are dilated by a cell. Here a bit says that the cell owns a face,
+//! and the query box grows by [`REACH`](super::REACH): fewer bits are set, a block's mask
+//! covers that block's triangles only, and no triangle is missed.
 
 mod chunk;
 mod draw;
@@ -28,47 +28,23 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-use crate::bits::{Block, BlockMask};
-use crate::math::Aabb;
+use crate::bits::CollisionBlock;
+use crate::math::{Aabb, DebugLines};
 use crate::mesh::shore_depends_on;
 use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
 
-use super::Surfaces;
-use chunk::Remade;
-pub(crate) use chunk::{BlockWords, ChunkBlocks, block_bit, block_of_bit};
+use crate::collide::query::Surfaces;
+pub use chunk::BlockMasks;
+use chunk::BlockWords;
+use chunk::ChunkUpdate;
+pub(crate) use chunk::{ChunkBlocks, block_bit, block_of_bit};
 use masks::MaskMaker;
-pub(crate) use page::{PageBlocks, chunk_of_bit};
+pub(crate) use page::PageBlocks;
 use pages::Pages;
-use rows::Around;
+pub use query::BlockOverlap;
+use rows::ChunkNeighbours;
 
-/// What of a block a box may touch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Touch {
-    /// Solid faces.
-    pub solid: bool,
-    /// Water: liquid cells, solid cells that hold water, and their surface.
-    pub liquid: bool,
-}
-
-/// What the broadphase knows of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockMasks<'a> {
-    /// Solid cells that have a face neighbour that is not solid.
-    pub solid: Option<&'a BlockMask>,
-    /// Liquid cells, solid cells that hold water, and near water solid cells with air above, over
-    /// which a shore may carry it; none if all cells are liquid.
-    pub wet: Option<&'a BlockMask>,
-    /// Whether all cells are solid.
-    pub all_solid: bool,
-    /// Whether all cells are liquid.
-    pub all_liquid: bool,
-    /// Whether a cell of those has air beside it.
-    pub shows_liquid: bool,
-    /// Whether the cells are not held at mip 0; then nothing else is said.
-    pub unknown: bool,
-}
-
-/// What a broadphase holds.
+/// Sizes of a [`Broadphase`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BroadphaseStats {
     /// Pages of 8³ chunks.
@@ -83,7 +59,7 @@ pub struct BroadphaseStats {
     pub masks: usize,
     /// Blocks tagged as all solid or all liquid.
     pub tagged_blocks: usize,
-    /// All bytes.
+    /// Total bytes.
     pub bytes: usize,
 }
 
@@ -113,26 +89,26 @@ pub struct Broadphase {
     unlisted: Unlisted,
     /// Whether some chunk may be unknown.
     has_unknown: bool,
-    /// What the masks were last brought up to.
-    seen: Snapshot,
-    /// Where masks are made.
+    /// The state that the masks show.
+    shown: Snapshot,
+    /// Memory for making masks.
     scratch: Option<Box<MaskMaker>>,
 }
 
 impl Broadphase {
-    /// The masks of an empty world.
+    /// Creates the masks of an empty world.
     pub fn new() -> Broadphase {
         Broadphase::default()
     }
 
-    /// Brings the masks up to `snapshot`, which `changes` led to.
+    /// Updates the masks to `snapshot`; `changes` are those since the last update.
     pub fn update(&mut self, snapshot: &Snapshot, changes: &Changes) {
         let mut maker = self.scratch.take().unwrap_or_else(MaskMaker::new);
         match changes {
             Changes::Everything => self.rebuild(snapshot, &mut maker),
             Changes::Regions(regions) => self.update_regions(snapshot, regions, &mut maker),
         }
-        self.seen = snapshot.clone();
+        self.shown = snapshot.clone();
         self.scratch = Some(maker);
     }
 
@@ -141,7 +117,7 @@ impl Broadphase {
         let mut leaves_water = true;
         for &region in regions {
             add_layers(region, &mut dirty);
-            if maker.shores.leaves_water(&self.seen, snapshot, region) {
+            if maker.shores.leaves_water(&self.shown, snapshot, region) {
                 continue;
             }
             leaves_water = false;
@@ -157,10 +133,10 @@ impl Broadphase {
                 self.pages.remove(page);
             }
         }
-        self.sum_up();
+        self.refresh_totals();
     }
 
-    /// Adds the chunks for which water that was written in a region is near now, or was.
+    /// Marks the chunks as dirty that came near water, or no longer are, by writes in a region.
     fn add_near_water(
         &self,
         snapshot: &Snapshot,
@@ -168,7 +144,7 @@ impl Broadphase {
         maker: &mut MaskMaker,
         dirty: &mut FxHashMap<ChunkPos, u8>,
     ) {
-        // Water is found in cubes of 8³ at most.
+        // Water is searched in cubes of 8³ at most.
         let reached = shore_depends_on(region, 0).grow(8);
         let around = shore_depends_on(reached.coarser(5).finer(5), 0);
         let (wet, steps) = maker.shores.wet_cubes(snapshot, 0, around);
@@ -184,8 +160,8 @@ impl Broadphase {
         }
     }
 
-    /// Adds to `regions`, which were written, those in which shores may carry other water
-    /// than before. Call this before the masks are brought up to date.
+    /// Adds to the written `regions` those into which shores may carry water differently than
+    /// before. Call this before the masks are updated.
     pub(crate) fn add_shores(&mut self, snapshot: &Snapshot, regions: &mut Vec<Region>) {
         let mut maker = self.scratch.take().unwrap_or_else(MaskMaker::new);
         for at in 0..regions.len() {
@@ -197,7 +173,7 @@ impl Broadphase {
         self.scratch = Some(maker);
     }
 
-    /// Whether there is water near a region that was written, or was by the masks.
+    /// Whether there is water near a written region, or was when the masks were made.
     fn has_shore(&self, snapshot: &Snapshot, region: Region, maker: &mut MaskMaker) -> bool {
         if region.is_empty() {
             return false;
@@ -208,8 +184,8 @@ impl Broadphase {
         was_wet || !maker.shores.is_dry(snapshot, 0, reached)
     }
 
-    /// What follows from all pages.
-    fn sum_up(&mut self) {
+    /// Updates what depends on all pages.
+    fn refresh_totals(&mut self) {
         self.pages.tabulate();
         self.has_unknown = self.unlisted == Unlisted::Unknown
             || self.pages.iter().any(|(_, page)| page.unknown != [0; 8]);
@@ -230,10 +206,10 @@ impl Broadphase {
                 self.pages.get_or_insert(position, || page);
             }
         }
-        self.sum_up();
+        self.refresh_totals();
     }
 
-    /// Makes the layers (bits) of a chunk anew; `leaves_water` if water is where it was.
+    /// Remakes layers (bits) of a chunk. `leaves_water` says that no water changed.
     fn update_chunk(
         &mut self,
         snapshot: &Snapshot,
@@ -247,25 +223,25 @@ impl Broadphase {
             return;
         }
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
-        // What was unknown has nothing to keep.
+        // An unknown chunk has nothing to keep.
         let kept = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
         // A chunk of one material is not known to be near water, even if it is.
         let is_near = leaves_water && kept == Some(true);
         page.update(chunk, remake(snapshot, chunk, layers, kept, is_near, maker));
     }
 
-    /// The page at `page`; none if all of it is as unlisted chunks are.
+    /// The page at `page`; `None` if all of it is as unlisted chunks are.
     #[inline]
     pub(crate) fn page(&self, page: PagePos) -> Option<&PageBlocks> {
         self.pages.get(page)
     }
 
-    /// Positions of all pages, in no order.
+    /// Positions of all pages, in arbitrary order.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PagePos> {
         self.pages.iter().map(|(at, _)| at)
     }
 
-    /// What lies around all pages, in pages.
+    /// Bounds of all pages, in pages.
     pub(crate) fn page_bounds(&self) -> Region {
         self.pages.bounds()
     }
@@ -276,14 +252,14 @@ impl Broadphase {
     }
 
     /// The record of the chunk of a block that owns faces, and the block's bit.
-    pub(crate) fn record(&self, block: Block) -> Option<(&ChunkBlocks, u32)> {
+    pub(crate) fn record(&self, block: CollisionBlock) -> Option<(&ChunkBlocks, u32)> {
         let (chunk, bit) = (block.min_voxel().chunk(), block_bit(block));
         let record = self.page(page_of(chunk))?.chunk(chunk)?;
         (record.presence() >> bit & 1 != 0).then_some((record, bit))
     }
 
-    /// As [`Broadphase::record`], to be written.
-    pub(crate) fn record_mut(&mut self, block: Block) -> Option<(&mut ChunkBlocks, u32)> {
+    /// As [`Broadphase::record`], mutable.
+    pub(crate) fn record_mut(&mut self, block: CollisionBlock) -> Option<(&mut ChunkBlocks, u32)> {
         let (chunk, bit) = (block.min_voxel().chunk(), block_bit(block));
         let record = self.pages.get_mut(page_of(chunk))?.chunk_mut(chunk)?;
         (record.presence() >> bit & 1 != 0).then_some((record, bit))
@@ -295,8 +271,8 @@ impl Broadphase {
         page.map_or(self.unlisted == Unlisted::Unknown, |page| page.is_unknown(chunk))
     }
 
-    /// What is known of a block.
-    pub fn block(&self, block: Block) -> BlockMasks<'_> {
+    /// Returns the masks and tags of a block.
+    pub fn block(&self, block: CollisionBlock) -> BlockMasks<'_> {
         let chunk = block.min_voxel().chunk();
         let unknown = BlockMasks { unknown: self.is_unknown(chunk), ..BlockMasks::default() };
         let Some(page) = self.page(page_of(chunk)).filter(|_| !unknown.unknown) else {
@@ -312,12 +288,60 @@ impl Broadphase {
         }
     }
 
+    /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels), with
+    /// the surfaces that can: those that own a cell with a solid face, or with water, within
+    /// [`REACH`](crate::collide::REACH) of the box on each axis. Each block once, in arbitrary
+    /// order. No block that has such a triangle in its mesh is left out. Invalid boxes (NaN,
+    /// infinite, inverted) meet nothing.
+    #[inline]
+    pub fn blocks_in(
+        &self,
+        aabb: &Aabb,
+        surfaces: Surfaces,
+        visit: impl FnMut(CollisionBlock, BlockOverlap),
+    ) {
+        query::blocks_in(&self.pages, aabb, surfaces, visit);
+    }
+
+    /// As [`Broadphase::blocks_in`], for the blocks that own faces of `surfaces` only, with
+    /// their chunks' records.
+    #[inline]
+    pub(crate) fn records_in<'a>(
+        &'a self,
+        aabb: &Aabb,
+        surfaces: Surfaces,
+        mut visit: impl FnMut(CollisionBlock, &'a ChunkBlocks),
+    ) {
+        self.blocks_in(aabb, surfaces, |block, overlap| {
+            if let Some((record, bit)) = self.record(block)
+                && ((overlap.solid && record.shows(bit, Surfaces::Solid))
+                    || (overlap.liquid && record.shows(bit, Surfaces::Liquid)))
+            {
+                visit(block, record);
+            }
+        });
+    }
+
+    /// Whether a box may touch any face of `surfaces`.
+    pub(crate) fn meets(&self, aabb: &Aabb, surfaces: Surfaces) -> bool {
+        let mut any = false;
+        self.records_in(aabb, surfaces, |_, _| any = true);
+        any
+    }
+
+    /// Adds the masks of the blocks that `within` (voxels) meets to `lines`: runs of cells with
+    /// a solid face, runs of cells with water, and the blocks and chunks that are all solid or
+    /// all liquid. Blocks are drawn whole.
+    pub fn lines(&self, within: &Aabb, lines: &mut DebugLines) {
+        draw::mask_lines(&self.pages, within, lines);
+    }
+
     /// Bytes of all masks, tags and tables.
     pub fn bytes(&self) -> usize {
         self.pages.bytes()
     }
 
-    /// What is held.
+    /// Returns the sizes.
     pub fn stats(&self) -> BroadphaseStats {
         let mut stats = BroadphaseStats { pages: self.pages.len(), ..BroadphaseStats::default() };
         let count = |word: u64| word.count_ones() as usize;
@@ -338,8 +362,8 @@ impl Broadphase {
     }
 }
 
-/// Whether one of the cubes that have water, of a mip, is near a chunk, as
-/// [`MaskMaker::is_near_water`] says it.
+/// Whether one of the wet cubes of a mip is near a chunk, in the sense of
+/// [`MaskMaker::is_near_water`].
 fn near_any(chunk: ChunkPos, wet: &[VoxelPos], mip: u8) -> bool {
     let near = shore_depends_on(chunk.region(), 0).coarser(mip.into());
     wet.iter().any(|&cube| near.contains(cube))
@@ -348,8 +372,8 @@ fn near_any(chunk: ChunkPos, wet: &[VoxelPos], mip: u8) -> bool {
 /// Bits of the four layers of blocks of a chunk.
 const ALL_LAYERS: u8 = 15;
 
-/// Adds the layers of chunks whose masks a write of `region` may change: a mask depends
-/// on cells that share a face with its own.
+/// Marks the layers of chunks whose masks a write of `region` may change: a mask depends on
+/// cells that share a face with its own.
 fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
     if region.is_empty() {
         return;
@@ -363,9 +387,9 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
     }
 }
 
-/// Makes some layers (bits) of a chunk anew, all of them unless what is kept was made as near
-/// to water, or as far from it; none if the chunk is unknown. `is_near` if it is known to be
-/// near water, unless it is of one material.
+/// Remakes layers (bits) of a chunk; `None` if it is unknown. `kept` says whether the layers
+/// that stay were made as near water; if that has changed, or there are none, all layers are
+/// remade. `is_near` says that the chunk is near water unless it is of one material.
 fn remake<'a>(
     snapshot: &Snapshot,
     chunk: ChunkPos,
@@ -373,14 +397,14 @@ fn remake<'a>(
     kept: Option<bool>,
     is_near: bool,
     maker: &'a mut MaskMaker,
-) -> Option<Remade<'a>> {
-    let around = Around::new(snapshot, chunk)?;
+) -> Option<ChunkUpdate<'a>> {
+    let neighbours = ChunkNeighbours::new(snapshot, chunk)?;
     let is_near_water =
-        around.one_material().is_none() && (is_near || maker.is_near_water(snapshot, chunk));
+        neighbours.one_material().is_none() && (is_near || maker.is_near_water(snapshot, chunk));
     let layers = if kept == Some(is_near_water) { layers } else { ALL_LAYERS };
     let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
     let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();
-    maker.make(snapshot, &around, range, is_near_water);
+    maker.make(snapshot, &neighbours, range, is_near_water);
     let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
-    Some(Remade { blocks, words: *words, solid, wet, is_near_water })
+    Some(ChunkUpdate { blocks, words: *words, solid, wet, is_near_water })
 }

@@ -1,12 +1,12 @@
 //! The slow twin: masks cell by cell, and boxes against every cell of them.
 
-use crate::bits::{Block, BlockMask};
+use crate::bits::{BlockMask, CollisionBlock};
 use crate::collide::{REACH, Surfaces};
 use crate::math::Aabb;
 use crate::mesh::{carried_slowly, shore_depends_on};
 use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
-use super::Touch;
+use super::BlockOverlap;
 
 /// What a block is, as [`BlockMasks`](super::BlockMasks) says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ fn neighbours(at: VoxelPos) -> impl Iterator<Item = VoxelPos> {
 }
 
 /// Masks of a block, by visiting its cells.
-pub(super) fn block(snapshot: &Snapshot, block: Block) -> NaiveBlock {
+pub(super) fn block(snapshot: &Snapshot, block: CollisionBlock) -> NaiveBlock {
     let mut out = NaiveBlock::default();
     if snapshot.chunk(block.min_voxel().chunk()).is_err() {
         return NaiveBlock { unknown: true, ..out };
@@ -65,7 +65,12 @@ pub(super) fn block(snapshot: &Snapshot, block: Block) -> NaiveBlock {
 
 /// Panics unless the wet cells of a block are those that are wet, and near water some solid
 /// ones with air above.
-pub(super) fn assert_wet(snapshot: &Snapshot, block: Block, fast: &NaiveBlock, slow: &NaiveBlock) {
+pub(super) fn assert_wet(
+    snapshot: &Snapshot,
+    block: CollisionBlock,
+    fast: &NaiveBlock,
+    slow: &NaiveBlock,
+) {
     let (marked, wet) = (fast.wet.unwrap_or_default(), slow.wet.unwrap_or_default());
     let mut shows = slow.shows_liquid;
     for at in block.region().voxels() {
@@ -86,9 +91,14 @@ pub(super) fn assert_wet(snapshot: &Snapshot, block: Block, fast: &NaiveBlock, s
 }
 
 /// What of a block a box may touch, by comparing it with every cell of the masks.
-pub(super) fn touch(of: &NaiveBlock, block: Block, aabb: &Aabb, surfaces: Surfaces) -> Touch {
+pub(super) fn touch(
+    of: &NaiveBlock,
+    block: CollisionBlock,
+    aabb: &Aabb,
+    surfaces: Surfaces,
+) -> BlockOverlap {
     if !aabb.is_valid() {
-        return Touch::default();
+        return BlockOverlap::default();
     }
     let meets = |mask: &BlockMask| {
         block.region().voxels().any(|at| {
@@ -98,7 +108,7 @@ pub(super) fn touch(of: &NaiveBlock, block: Block, aabb: &Aabb, surfaces: Surfac
         })
     };
     let wet = if of.all_liquid { Some([u64::MAX; 8]) } else { of.wet };
-    Touch {
+    BlockOverlap {
         solid: surfaces.solid() && of.solid.is_some_and(|mask| meets(&mask)),
         liquid: surfaces.liquid() && wet.is_some_and(|mask| meets(&mask)),
     }

@@ -1,8 +1,8 @@
-//! What the broadphase keeps of a page: bits over its 8³ chunks, and their records.
+//! A page of the broadphase: bits over its 8³ chunks, and their records.
 
 use crate::voxel::{ChunkPos, PAGE_EDGE, PagePos, Snapshot, Unlisted};
 
-use super::chunk::{BlockWords, ChunkBlocks, Remade};
+use super::chunk::{BlockWords, ChunkBlocks, ChunkUpdate};
 
 /// Bits over the chunks of a page: bit x + 8 z of word y.
 pub(crate) type ChunkBits = [u64; 8];
@@ -19,16 +19,16 @@ pub(crate) struct PageBlocks {
     pub all_solid: ChunkBits,
     /// Chunks that are all liquid and own no face.
     pub all_liquid: ChunkBits,
-    /// Chunks that are not held at mip 0, or unlisted in a world where that is unknown.
+    /// Chunks that are not held at mip 0, or unlisted in a world where those are unknown.
     pub unknown: ChunkBits,
     /// Chunks with a record whose masks were made as near water.
     near_water: ChunkBits,
-    /// Chunks that a ray must look at, for each of the 2³ parts of 4³ chunks, x + 2 z +
-    /// 4 y: those with faces, and unknown ones. A bit a chunk, x + 4 z + 16 y.
-    parts: [u64; 8],
-    /// By chunk, x + 8 z + 64 y: where its record is.
+    /// Chunks that a ray must visit, by group of 4³ chunks, x + 2 z + 4 y: those with faces,
+    /// and unknown ones. A bit a chunk, x + 4 z + 16 y.
+    groups: [u64; 8],
+    /// By chunk, x + 8 z + 64 y: index of its record.
     index: [u16; 512],
-    /// In no order.
+    /// In arbitrary order.
     records: Vec<ChunkBlocks>,
 }
 
@@ -50,7 +50,7 @@ fn set(bits: &mut ChunkBits, (word, bit): (usize, u32), value: bool) {
     bits[word] = bits[word] & !(1 << bit) | u64::from(value) << bit;
 }
 
-/// A word of `unknown` of a page of which nothing is listed.
+/// A word of `unknown` of a page without listed chunks.
 fn unknown_word(unlisted: Unlisted) -> u64 {
     match unlisted {
         Unlisted::Air => 0,
@@ -59,7 +59,7 @@ fn unknown_word(unlisted: Unlisted) -> u64 {
 }
 
 impl PageBlocks {
-    /// A page before any of its chunks is looked at.
+    /// A page without listed chunks.
     pub(super) fn new(snapshot: &Snapshot) -> PageBlocks {
         let unknown = unknown_word(snapshot.unlisted());
         PageBlocks {
@@ -68,30 +68,29 @@ impl PageBlocks {
             all_liquid: [0; 8],
             unknown: [unknown; 8],
             near_water: [0; 8],
-            parts: [unknown; 8],
+            groups: [unknown; 8],
             index: [NONE; 512],
             records: Vec::new(),
         }
     }
 
-    /// The record of a chunk; none if it has no surface and is all of one kind.
+    /// The record of a chunk; `None` if it has no surface and is all of one kind.
     #[inline(always)]
     pub fn chunk(&self, chunk: ChunkPos) -> Option<&ChunkBlocks> {
         let (word, bit) = place(chunk);
         self.record(word, bit)
     }
 
-    /// The parts of the page with something that a ray must look at: a bit each,
-    /// x + 2 z + 4 y.
+    /// The groups of 4³ chunks with a chunk that a ray must visit: a bit each, x + 2 z + 4 y.
     #[inline]
-    pub fn parts(&self) -> u64 {
-        (0..8).fold(0, |bits, part| bits | u64::from(self.parts[part] != 0) << part)
+    pub fn chunk_groups(&self) -> u64 {
+        (0..8).fold(0, |bits, group| bits | u64::from(self.groups[group] != 0) << group)
     }
 
-    /// The chunks of a part that a ray must look at: a bit each, x + 4 z + 16 y.
+    /// The chunks of a group that a ray must visit: a bit each, x + 4 z + 16 y.
     #[inline]
-    pub fn part(&self, part: u32) -> u64 {
-        self.parts[part as usize & 7]
+    pub fn chunk_group(&self, group: u32) -> u64 {
+        self.groups[group as usize & 7]
     }
 
     /// As [`PageBlocks::chunk`], by word and bit.
@@ -100,13 +99,13 @@ impl PageBlocks {
         self.records.get(usize::from(self.index[64 * word + bit as usize]))
     }
 
-    /// As [`PageBlocks::chunk`], to be written.
+    /// As [`PageBlocks::chunk`], mutable.
     pub fn chunk_mut(&mut self, chunk: ChunkPos) -> Option<&mut ChunkBlocks> {
         let (word, bit) = place(chunk);
         self.records.get_mut(usize::from(self.index[64 * word + bit as usize]))
     }
 
-    /// The records, in no order.
+    /// The records, in arbitrary order.
     pub fn records(&self) -> &[ChunkBlocks] {
         &self.records
     }
@@ -137,15 +136,15 @@ impl PageBlocks {
         self.near_water[word] >> bit & 1 != 0
     }
 
-    /// Sets the blocks of a chunk that were made anew; `None` makes it unknown.
-    pub(super) fn update(&mut self, chunk: ChunkPos, remade: Option<Remade<'_>>) {
+    /// Applies an update of a chunk; `None` makes it unknown.
+    pub(super) fn update(&mut self, chunk: ChunkPos, update: Option<ChunkUpdate<'_>>) {
         let at = place(chunk);
         let words = self.words(chunk);
         let old = self.take_record(at);
-        set(&mut self.unknown, at, remade.is_none());
-        set(&mut self.near_water, at, remade.as_ref().is_some_and(|remade| remade.is_near_water));
+        set(&mut self.unknown, at, update.is_none());
+        set(&mut self.near_water, at, update.as_ref().is_some_and(|update| update.is_near_water));
         let record =
-            remade.map(|remade| old.unwrap_or_else(|| ChunkBlocks::simple(words)).updated(&remade));
+            update.map(|update| old.unwrap_or_else(|| ChunkBlocks::simple(words)).updated(&update));
         let words = record.as_ref().map_or_else(BlockWords::default, |record| record.words);
         let stored = words.need_record();
         set(&mut self.stored, at, stored);
@@ -153,10 +152,10 @@ impl PageBlocks {
         set(&mut self.all_liquid, at, !stored && words.all_liquid != 0);
         let local = |v: i32| (v & (PAGE_EDGE - 1)) as u32;
         let [x, y, z] = [chunk.x, chunk.y, chunk.z].map(local);
-        let part = (x >> 2) + 2 * (z >> 2) + 4 * (y >> 2);
+        let group = (x >> 2) + 2 * (z >> 2) + 4 * (y >> 2);
         let bit = (x & 3) + 4 * (z & 3) + 16 * (y & 3);
-        let seen = record.is_none() || words.presence() != 0;
-        set(&mut self.parts, (part as usize, bit), seen);
+        let is_visited = record.is_none() || words.presence() != 0;
+        set(&mut self.groups, (group as usize, bit), is_visited);
         if let Some(record) = record.filter(|_| stored) {
             self.index[64 * at.0 + at.1 as usize] = self.records.len() as u16;
             self.records.push(record);
@@ -179,14 +178,14 @@ impl PageBlocks {
         Some(record)
     }
 
-    /// Whether all of it is as unlisted chunks are: air, or unknown.
+    /// Whether all chunks are as unlisted ones are: air, or unknown.
     pub(super) fn is_all(&self, unlisted: Unlisted) -> bool {
         let kept = [&self.stored, &self.all_solid, &self.all_liquid];
         self.unknown == [unknown_word(unlisted); 8]
             && kept.into_iter().flatten().all(|&word| word == 0)
     }
 
-    /// Gives back room that is not used.
+    /// Frees unused memory.
     pub(super) fn shrink(&mut self) {
         self.records.shrink_to_fit();
     }

@@ -1,14 +1,14 @@
-//! The pages of a broadphase by position: a table of those in their bounds where these are
-//! small, as most worlds' are, and a hash table for worlds that are spread out.
+//! The pages of a broadphase by position: a table over their bounds where these are small, as
+//! in most worlds, and a hash table for worlds that are spread out.
 
 use super::page::PageBlocks;
 use crate::voxel::{PagePos, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
-/// Most pages in the bounds of a world that has a table: 64 KB of it.
-const MOST_IN_TABLE: u64 = 1 << 14;
+/// Most entries of the table, 64 KB; worlds with larger bounds use the hash table.
+const MAX_TABLE_LENGTH: u64 = 1 << 14;
 
-/// In the table: no page.
+/// Entry of the table without a page.
 const NONE: u32 = u32::MAX;
 
 /// Pages by position.
@@ -16,19 +16,19 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Pages {
     list: Vec<(PagePos, Box<PageBlocks>)>,
     index: FxHashMap<PagePos, u32>,
-    /// Around all pages, in pages.
+    /// Bounds of all pages, in pages.
     bounds: Region,
-    /// For every page in `bounds` its place in `list`, x fastest, then z, then y; empty if
+    /// For every page in `bounds` its index in `list`, x fastest, then z, then y; empty if
     /// there are too many.
     table: Box<[u32]>,
     /// Edges of `bounds`, if there is a table.
     edges: [u32; 3],
-    /// Whether pages came or went since the table was made.
+    /// Whether pages were added or removed since the table was made.
     stale: bool,
 }
 
 impl Pages {
-    /// The page at `page`; pages that came or went since [`Pages::tabulate`] may be missed.
+    /// The page at `page`; misses pages added since [`Pages::tabulate`].
     #[inline(always)]
     pub fn get(&self, page: PagePos) -> Option<&PageBlocks> {
         let min = self.bounds.min;
@@ -48,12 +48,12 @@ impl Pages {
         self.index.get(&page).map(|&place| &*self.list[place as usize].1)
     }
 
-    /// The page at `page`, to be written; found before [`Pages::tabulate`] too.
+    /// As [`Pages::get`], mutable; finds pages added since [`Pages::tabulate`] too.
     pub fn get_mut(&mut self, page: PagePos) -> Option<&mut PageBlocks> {
         self.index.get(&page).map(|&place| &mut *self.list[place as usize].1)
     }
 
-    /// The page at `page`, made by `make` if there is none.
+    /// The page at `page`; `make` creates it if it does not exist.
     pub fn get_or_insert(
         &mut self,
         page: PagePos,
@@ -71,7 +71,7 @@ impl Pages {
         &mut self.list[place].1
     }
 
-    /// Drops the page at `page`, if there is one.
+    /// Removes the page at `page`, if it exists.
     pub fn remove(&mut self, page: PagePos) {
         let Some(place) = self.index.remove(&page) else { return };
         self.stale = true;
@@ -81,12 +81,12 @@ impl Pages {
         }
     }
 
-    /// Drops all pages.
+    /// Removes all pages.
     pub fn clear(&mut self) {
         *self = Pages::default();
     }
 
-    /// Brings bounds and table up to date if pages came or went.
+    /// Updates bounds and table after pages were added or removed.
     pub fn tabulate(&mut self) {
         if !std::mem::take(&mut self.stale) {
             return;
@@ -95,7 +95,7 @@ impl Pages {
         let positions = self.list.iter().map(|entry| entry.0);
         self.bounds = positions.fold(Region::default(), |all, page| all.union(one(page)));
         (self.table, self.edges) = (Box::default(), [0; 3]);
-        if self.bounds.volume() > MOST_IN_TABLE {
+        if self.bounds.volume() > MAX_TABLE_LENGTH {
             return;
         }
         self.table = vec![NONE; self.bounds.volume() as usize].into();
@@ -108,7 +108,7 @@ impl Pages {
         }
     }
 
-    /// Around all pages, in pages.
+    /// Bounds of all pages, in pages.
     pub fn bounds(&self) -> Region {
         self.bounds
     }
@@ -118,7 +118,7 @@ impl Pages {
         self.list.len()
     }
 
-    /// All pages with their positions, in no order.
+    /// All pages with their positions, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (PagePos, &PageBlocks)> {
         self.list.iter().map(|(at, page)| (*at, &**page))
     }

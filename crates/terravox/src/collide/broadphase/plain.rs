@@ -5,9 +5,9 @@ use crate::collide::REACH;
 use crate::math::Aabb;
 use crate::voxel::LIMIT;
 
-/// The lowest and highest cells whose faces may touch a box: it grows by the reach and
-/// is rounded outwards, so that a box that ends where a face lies touches it. None if it
-/// is no box, or lies where no cells are.
+/// The lowest and highest cells whose faces may touch a box. The box grows by the reach and is
+/// rounded outwards, so that a box that ends where a face lies touches it. `None` if the box is
+/// invalid or lies outside of the limits of the world.
 #[allow(dead_code)]
 pub(super) fn reached(aabb: &Aabb) -> Option<([i32; 3], [i32; 3])> {
     const FAR: f64 = (LIMIT + 1) as f64;

@@ -1,14 +1,14 @@
 //! Which blocks a box can touch.
 //!
-//! The box grows by [`REACH`] and becomes a range of cells. Ranges turn into bits by
-//! table, a vertical and a horizontal strip to each slice: of the chunks of a page, the
-//! blocks of a chunk, and the cells of a block. So what is empty is passed over by the
-//! word, and a slice of 64 cells is one AND.
+//! The box grows by [`REACH`](crate::collide::REACH) and becomes a range of cells. Tables turn
+//! ranges into bits, a vertical and a horizontal strip for each slice: of the chunks of a page,
+//! the blocks of a chunk, and the cells of a block. So empty space is skipped by the word, and a
+//! slice of 64 cells is one AND.
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017), "Bit broadphase: queries".
 
-use crate::bits::{BLOCK_LOG2, Block, BlockMask, for_bits};
-use crate::collide::Surfaces;
+use crate::bits::{BLOCK_LOG2, BlockMask, CollisionBlock, for_bits};
+use crate::collide::query::Surfaces;
 use crate::math::Aabb;
 use crate::voxel::{ChunkPos, PagePos, page_of};
 
@@ -16,11 +16,23 @@ use crate::voxel::{ChunkPos, PagePos, page_of};
 use super::plain as fast;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::simd as fast;
-use super::{Broadphase, ChunkBlocks, PageBlocks, Touch, block_of_bit, chunk_of_bit};
 
-/// Cells from `min` to `max`, both inside.
+use super::chunk::{ChunkBlocks, block_of_bit};
+use super::page::{PageBlocks, chunk_of_bit};
+use super::pages::Pages;
+
+/// Which surfaces of a block a box may touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockOverlap {
+    /// The ground: solid faces.
+    pub solid: bool,
+    /// Water: liquid cells, solid cells that hold water, and their surface.
+    pub liquid: bool,
+}
+
+/// Cells from `min` to `max`, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cells {
+pub(super) struct CellRange {
     pub min: [i32; 3],
     pub max: [i32; 3],
 }
@@ -51,7 +63,7 @@ const fn strips(step: usize) -> [[u64; 8]; 8] {
     table
 }
 
-/// Slices from the first to the second index: all bits, the others none.
+/// All bits of the slices from the first to the second index, none of the others.
 static SLICES: [[BlockMask; 8]; 8] = {
     let mut table = [[[0; 8]; 8]; 8];
     let mut at = 0;
@@ -100,17 +112,17 @@ fn any(mask: &BlockMask, columns: u64, slices: &BlockMask) -> bool {
     any & columns != 0
 }
 
-impl Cells {
-    /// The cells whose faces may touch a box; none if it is no box, or lies where no
-    /// cells are.
+impl CellRange {
+    /// The cells whose faces may touch a box; `None` if the box is invalid or lies outside of
+    /// the limits of the world.
     #[inline(always)]
-    pub fn reached(aabb: &Aabb) -> Option<Cells> {
+    pub fn reached(aabb: &Aabb) -> Option<CellRange> {
         let (min, max) = fast::reached(aabb)?;
-        Some(Cells { min, max })
+        Some(CellRange { min, max })
     }
 
-    /// The part in the cube of `1 << LOG2` cells at `at`, in cells of `1 << shift` from
-    /// its lowest; none if it is empty.
+    /// The range clamped to the cube of `1 << log2` cells at `at`, in cells of `1 << shift` from
+    /// its lowest.
     #[inline(always)]
     fn within(&self, at: [i32; 3], log2: u32, shift: u32) -> [[usize; 3]; 2] {
         let last = (1 << log2) - 1;
@@ -122,152 +134,132 @@ impl Cells {
     }
 }
 
-impl Broadphase {
-    /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels),
-    /// with what of it: those that own a cell with a solid face, or with water, within
-    /// [`REACH`](crate::collide::REACH) of the box on each axis. In no order; each block
-    /// once. No block is left out that has such a triangle in its mesh. A box that has NaN
-    /// or infinity, or is inside out, meets nothing.
-    #[inline]
-    pub fn blocks_in(&self, aabb: &Aabb, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
-        let Some(cells) = Cells::reached(aabb) else { return };
-        let [first, last] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> BLOCK_LOG2));
-        let wide = [0, 1, 2].map(|axis| (last[axis] - first[axis]) >> 1);
-        if wide[0] | wide[1] | wide[2] == 0 {
-            let corner = Corner::new(&cells, first, last);
-            let apart = [0, 1, 2].map(|axis| (first[axis] ^ last[axis]) >> 2);
-            return match apart[0] | apart[1] | apart[2] {
-                0 => self.few_blocks_of_one(&corner, surfaces, visit),
-                _ => self.few_blocks(&corner, surfaces, visit),
-            };
+/// Calls `visit` for every block that can have a triangle that meets `aabb`, with its surfaces
+/// that can.
+#[inline]
+pub(super) fn blocks_in(
+    pages: &Pages,
+    aabb: &Aabb,
+    surfaces: Surfaces,
+    mut visit: impl FnMut(CollisionBlock, BlockOverlap),
+) {
+    let Some(cells) = CellRange::reached(aabb) else { return };
+    let [first, last] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> BLOCK_LOG2));
+    let wide = [0, 1, 2].map(|axis| (last[axis] - first[axis]) >> 1);
+    if wide[0] | wide[1] | wide[2] == 0 {
+        let pairs = BlockPairs::new(&cells, first, last);
+        let apart = [0, 1, 2].map(|axis| (first[axis] ^ last[axis]) >> 2);
+        return match apart[0] | apart[1] | apart[2] {
+            0 => few_blocks_of_one(pages, &pairs, surfaces, visit),
+            _ => few_blocks(pages, &pairs, surfaces, visit),
+        };
+    }
+    each_chunk(pages, &cells, surfaces, |chunk, record| match record {
+        Some(record) => blocks_of_chunk(record, chunk, &cells, surfaces, &mut visit),
+        None => {
+            let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
+            let overlap = BlockOverlap { solid: false, liquid: true };
+            for_bits(blocks_between(min, max), |bit| visit(block_of_bit(chunk, bit), overlap));
         }
-        self.each_chunk(&cells, surfaces, |chunk, record| match record {
-            Some(record) => record.blocks_in(chunk, &cells, surfaces, &mut visit),
-            None => {
-                let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
-                let touch = Touch { solid: false, liquid: true };
-                for_bits(blocks_between(min, max), |bit| visit(block_of_bit(chunk, bit), touch));
-            }
-        });
-    }
+    });
+}
 
-    /// As [`Broadphase::blocks_in`], for the blocks that own faces of `surfaces` only, with
-    /// their chunks' records.
-    #[inline]
-    pub(crate) fn records_in<'a>(
-        &'a self,
-        aabb: &Aabb,
-        surfaces: Surfaces,
-        mut visit: impl FnMut(Block, &'a ChunkBlocks),
-    ) {
-        self.blocks_in(aabb, surfaces, |block, touch| {
-            if let Some((record, bit)) = self.record(block)
-                && ((touch.solid && record.shows(bit, Surfaces::Solid))
-                    || (touch.liquid && record.shows(bit, Surfaces::Liquid)))
-            {
-                visit(block, record);
-            }
-        });
+/// As [`blocks_in`], for at most two blocks along each axis, all of one chunk: three of four
+/// small boxes.
+#[inline(always)]
+fn few_blocks_of_one(
+    pages: &Pages,
+    pairs: &BlockPairs,
+    surfaces: Surfaces,
+    mut visit: impl FnMut(CollisionBlock, BlockOverlap),
+) {
+    let [x, y, z] = pairs.first.map(|v| v >> 2);
+    let chunk = ChunkPos::new(x, y, z);
+    if let Some(page) = pages.get(page_of(chunk)) {
+        let [from, to] = [pairs.first, pairs.last].map(|at| at.map(|v| (v & 3) as usize));
+        few_blocks_of_chunk(page, chunk, pairs, blocks_between(from, to), surfaces, &mut visit);
     }
+}
 
-    /// Whether a box may touch any face of `surfaces`.
-    pub(crate) fn meets(&self, aabb: &Aabb, surfaces: Surfaces) -> bool {
-        let mut any = false;
-        self.records_in(aabb, surfaces, |_, _| any = true);
-        any
-    }
-
-    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis, all of one
-    /// chunk: three of four small boxes.
-    #[inline(always)]
-    fn few_blocks_of_one(
-        &self,
-        corner: &Corner,
-        surfaces: Surfaces,
-        mut visit: impl FnMut(Block, Touch),
-    ) {
-        let [x, y, z] = corner.first.map(|v| v >> 2);
-        let chunk = ChunkPos::new(x, y, z);
-        if let Some(page) = self.page(page_of(chunk)) {
-            let [from, to] = [corner.first, corner.last].map(|at| at.map(|v| (v & 3) as usize));
-            page.few_blocks(chunk, corner, blocks_between(from, to), surfaces, &mut visit);
-        }
-    }
-
-    /// As [`Broadphase::blocks_in`], for at most two blocks along each axis.
-    #[cold]
-    fn few_blocks(&self, corner: &Corner, surfaces: Surfaces, mut visit: impl FnMut(Block, Touch)) {
-        let [first, last] = [corner.first, corner.last].map(|block| block.map(|v| v >> 2));
-        for y in first[1]..=last[1] {
-            for z in first[2]..=last[2] {
-                for x in first[0]..=last[0] {
-                    let chunk = ChunkPos::new(x, y, z);
-                    if let Some(page) = self.page(page_of(chunk)) {
-                        let at = [x << 2, y << 2, z << 2];
-                        let from = [0, 1, 2].map(|a| (corner.first[a] - at[a]).max(0) as usize);
-                        let to = [0, 1, 2].map(|a| (corner.last[a] - at[a]).min(3) as usize);
-                        let between = blocks_between(from, to);
-                        page.few_blocks(chunk, corner, between, surfaces, &mut visit);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Calls for every chunk among `cells` that has a record, and for those that are all
-    /// liquid where liquids are asked for.
-    #[inline(always)]
-    pub(super) fn each_chunk<'a>(
-        &'a self,
-        cells: &Cells,
-        surfaces: Surfaces,
-        mut visit: impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
-    ) {
-        let [from, to] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> 8));
-        if from == to {
-            let [x, y, z] = from;
-            let position = PagePos::new(x, y, z);
-            if let Some(page) = self.page(position) {
-                page.each_chunk(position, cells, surfaces, &mut visit);
-            }
-            return;
-        }
-        self.each_page(from, to, |position, page| {
-            page.each_chunk(position, cells, surfaces, &mut visit);
-        });
-    }
-
-    /// Calls for every page between two, by position or, where fewer, all there are.
-    fn each_page<'a>(
-        &'a self,
-        from: [i32; 3],
-        to: [i32; 3],
-        mut visit: impl FnMut(PagePos, &'a PageBlocks),
-    ) {
-        let edges = [0, 1, 2].map(|axis| (to[axis] - from[axis]) as u64 + 1);
-        let count = edges[0].saturating_mul(edges[1]).saturating_mul(edges[2]);
-        if count > self.pages.len() as u64 {
-            for (at, page) in self.pages.iter() {
-                let position = [at.x, at.y, at.z];
-                if (0..3).all(|axis| from[axis] <= position[axis] && position[axis] <= to[axis]) {
-                    visit(at, page);
-                }
-            }
-            return;
-        }
-        for y in from[1]..=to[1] {
-            for (x, z) in (from[2]..=to[2]).flat_map(|z| (from[0]..=to[0]).map(move |x| (x, z))) {
-                let position = PagePos::new(x, y, z);
-                if let Some(page) = self.page(position) {
-                    visit(position, page);
+/// As [`blocks_in`], for at most two blocks along each axis.
+#[cold]
+fn few_blocks(
+    pages: &Pages,
+    pairs: &BlockPairs,
+    surfaces: Surfaces,
+    mut visit: impl FnMut(CollisionBlock, BlockOverlap),
+) {
+    let [first, last] = [pairs.first, pairs.last].map(|block| block.map(|v| v >> 2));
+    for y in first[1]..=last[1] {
+        for z in first[2]..=last[2] {
+            for x in first[0]..=last[0] {
+                let chunk = ChunkPos::new(x, y, z);
+                if let Some(page) = pages.get(page_of(chunk)) {
+                    let at = [x << 2, y << 2, z << 2];
+                    let from = [0, 1, 2].map(|a| (pairs.first[a] - at[a]).max(0) as usize);
+                    let to = [0, 1, 2].map(|a| (pairs.last[a] - at[a]).min(3) as usize);
+                    let between = blocks_between(from, to);
+                    few_blocks_of_chunk(page, chunk, pairs, between, surfaces, &mut visit);
                 }
             }
         }
     }
 }
 
-/// Cells of at most two blocks along each axis, around the corner between those.
-struct Corner {
+/// Calls `visit` for every chunk among `cells` that has a record and, if `surfaces` has
+/// liquids, for those that are all liquid, with `None`.
+#[inline(always)]
+pub(super) fn each_chunk<'a>(
+    pages: &'a Pages,
+    cells: &CellRange,
+    surfaces: Surfaces,
+    mut visit: impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
+) {
+    let [from, to] = [cells.min, cells.max].map(|corner| corner.map(|v| v >> 8));
+    if from == to {
+        let [x, y, z] = from;
+        let position = PagePos::new(x, y, z);
+        if let Some(page) = pages.get(position) {
+            chunks_of_page(page, position, cells, surfaces, &mut visit);
+        }
+        return;
+    }
+    each_page(pages, from, to, |position, page| {
+        chunks_of_page(page, position, cells, surfaces, &mut visit);
+    });
+}
+
+/// Calls `visit` for every page from `from` to `to`: looked up one by one, or all pages
+/// filtered if those are fewer.
+fn each_page<'a>(
+    pages: &'a Pages,
+    from: [i32; 3],
+    to: [i32; 3],
+    mut visit: impl FnMut(PagePos, &'a PageBlocks),
+) {
+    let edges = [0, 1, 2].map(|axis| (to[axis] - from[axis]) as u64 + 1);
+    let count = edges[0].saturating_mul(edges[1]).saturating_mul(edges[2]);
+    if count > pages.len() as u64 {
+        for (at, page) in pages.iter() {
+            let position = [at.x, at.y, at.z];
+            if (0..3).all(|axis| from[axis] <= position[axis] && position[axis] <= to[axis]) {
+                visit(at, page);
+            }
+        }
+        return;
+    }
+    for y in from[1]..=to[1] {
+        for (x, z) in (from[2]..=to[2]).flat_map(|z| (from[0]..=to[0]).map(move |x| (x, z))) {
+            let position = PagePos::new(x, y, z);
+            if let Some(page) = pages.get(position) {
+                visit(position, page);
+            }
+        }
+    }
+}
+
+/// Cells of at most two blocks along each axis, with the strips of both.
+struct BlockPairs {
     /// Block coordinates.
     first: [i32; 3],
     last: [i32; 3],
@@ -277,9 +269,9 @@ struct Corner {
     slices: [&'static BlockMask; 2],
 }
 
-impl Corner {
+impl BlockPairs {
     #[inline(always)]
-    fn new(cells: &Cells, first: [i32; 3], last: [i32; 3]) -> Corner {
+    fn new(cells: &CellRange, first: [i32; 3], last: [i32; 3]) -> BlockPairs {
         let ends = |axis: usize| {
             let [from, to] = [cells.min, cells.max].map(|corner| (corner[axis] & 7) as usize);
             [from, if first[axis] == last[axis] { to } else { 7 }, to]
@@ -288,7 +280,7 @@ impl Corner {
             [table[from][to], table[0][end]]
         };
         let [from, to, end] = ends(1);
-        Corner {
+        BlockPairs {
             first,
             last,
             columns: [two(&COLUMNS, ends(0)), two(&ROWS, ends(2))],
@@ -297,108 +289,109 @@ impl Corner {
     }
 }
 
-impl PageBlocks {
-    /// The blocks of one chunk among a few.
-    #[inline(always)]
-    fn few_blocks(
-        &self,
-        chunk: ChunkPos,
-        corner: &Corner,
-        between: u64,
-        surfaces: Surfaces,
-        visit: &mut impl FnMut(Block, Touch),
-    ) {
-        let Some(record) = self.chunk(chunk) else {
-            if surfaces.liquid() && self.words(chunk).all_liquid != 0 {
-                let touch = Touch { solid: false, liquid: true };
-                for_bits(between, |bit| visit(block_of_bit(chunk, bit), touch));
-            }
-            return;
-        };
-        record.asked(surfaces, between, |bit, tests| {
-            // The first or the second along each axis: they differ in the last bit.
-            let second = |bit: u32, axis: usize| ((bit ^ corner.first[axis] as u32) & 1) as usize;
-            let columns =
-                corner.columns[0][second(bit, 0)] & corner.columns[1][second(bit >> 2, 2)];
-            let touch = tests.run(columns, corner.slices[second(bit >> 4, 1)]);
-            if touch.solid || touch.liquid {
-                visit(block_of_bit(chunk, bit), touch);
-            }
-        });
-    }
-
-    #[inline(always)]
-    fn each_chunk<'a>(
-        &'a self,
-        page: PagePos,
-        cells: &Cells,
-        surfaces: Surfaces,
-        visit: &mut impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
-    ) {
-        let [min, max] = cells.within([page.x, page.y, page.z], 8, 5);
-        let slice = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
-        for y in min[1]..=max[1] {
-            let liquid = if surfaces.liquid() { self.all_liquid[y] } else { 0 };
-            for_bits((self.stored[y] | liquid) & slice, |bit| {
-                visit(chunk_of_bit(page, y, bit), self.record(y, bit));
-            });
+/// Visits the touched blocks of one chunk among a few blocks.
+#[inline(always)]
+fn few_blocks_of_chunk(
+    page: &PageBlocks,
+    chunk: ChunkPos,
+    pairs: &BlockPairs,
+    between: u64,
+    surfaces: Surfaces,
+    visit: &mut impl FnMut(CollisionBlock, BlockOverlap),
+) {
+    let Some(record) = page.chunk(chunk) else {
+        if surfaces.liquid() && page.words(chunk).all_liquid != 0 {
+            let overlap = BlockOverlap { solid: false, liquid: true };
+            for_bits(between, |bit| visit(block_of_bit(chunk, bit), overlap));
         }
+        return;
+    };
+    each_test(record, surfaces, between, |bit, test| {
+        // The first or the second along each axis: they differ in the last bit.
+        let second = |bit: u32, axis: usize| ((bit ^ pairs.first[axis] as u32) & 1) as usize;
+        let columns = pairs.columns[0][second(bit, 0)] & pairs.columns[1][second(bit >> 2, 2)];
+        let overlap = test.run(columns, pairs.slices[second(bit >> 4, 1)]);
+        if overlap.solid || overlap.liquid {
+            visit(block_of_bit(chunk, bit), overlap);
+        }
+    });
+}
+
+/// Calls `visit` for the chunks of a page among `cells`, as [`each_chunk`].
+#[inline(always)]
+fn chunks_of_page<'a>(
+    page: &'a PageBlocks,
+    position: PagePos,
+    cells: &CellRange,
+    surfaces: Surfaces,
+    visit: &mut impl FnMut(ChunkPos, Option<&'a ChunkBlocks>),
+) {
+    let [min, max] = cells.within([position.x, position.y, position.z], 8, 5);
+    let slice = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
+    for y in min[1]..=max[1] {
+        let liquid = if surfaces.liquid() { page.all_liquid[y] } else { 0 };
+        for_bits((page.stored[y] | liquid) & slice, |bit| {
+            visit(chunk_of_bit(position, y, bit), page.record(y, bit));
+        });
     }
 }
 
-/// What of a block is to be compared with a box.
-struct Tests<'a> {
+/// The masks of a block to compare with a box.
+struct BlockTest<'a> {
     solid: Option<&'a BlockMask>,
     wet: Option<&'a BlockMask>,
     all_liquid: bool,
 }
 
-impl Tests<'_> {
+impl BlockTest<'_> {
     #[inline(always)]
-    fn run(&self, columns: u64, slices: &BlockMask) -> Touch {
+    fn run(&self, columns: u64, slices: &BlockMask) -> BlockOverlap {
         let meets = |mask: Option<&BlockMask>| mask.is_some_and(|mask| any(mask, columns, slices));
-        Touch { solid: meets(self.solid), liquid: self.all_liquid || meets(self.wet) }
+        BlockOverlap { solid: meets(self.solid), liquid: self.all_liquid || meets(self.wet) }
     }
 }
 
-impl ChunkBlocks {
-    /// Calls for each of the blocks `between` that has something that is asked for.
-    #[inline(always)]
-    fn asked(&self, surfaces: Surfaces, between: u64, mut each: impl FnMut(u32, Tests<'_>)) {
-        let words = &self.words;
-        let solid = if surfaces.solid() { words.solid } else { 0 };
-        let [wet, all_liquid] =
-            if surfaces.liquid() { [words.wet, words.all_liquid] } else { [0; 2] };
-        for_bits((solid | wet | all_liquid) & between, |bit| {
-            let has = |word: u64| word >> bit & 1 != 0;
-            let tests = Tests {
-                solid: has(solid).then(|| self.solid_mask(bit)),
-                wet: has(wet).then(|| self.wet_mask(bit)),
-                all_liquid: has(all_liquid),
-            };
-            each(bit, tests);
-        });
-    }
+/// Calls `visit` for each of the blocks `between` that has masks of `surfaces`.
+#[inline(always)]
+fn each_test(
+    record: &ChunkBlocks,
+    surfaces: Surfaces,
+    between: u64,
+    mut visit: impl FnMut(u32, BlockTest<'_>),
+) {
+    let words = &record.words;
+    let solid = if surfaces.solid() { words.solid } else { 0 };
+    let [wet, all_liquid] = if surfaces.liquid() { [words.wet, words.all_liquid] } else { [0; 2] };
+    for_bits((solid | wet | all_liquid) & between, |bit| {
+        let has = |word: u64| word >> bit & 1 != 0;
+        let test = BlockTest {
+            solid: has(solid).then(|| record.solid_mask(bit)),
+            wet: has(wet).then(|| record.wet_mask(bit)),
+            all_liquid: has(all_liquid),
+        };
+        visit(bit, test);
+    });
+}
 
-    #[inline(always)]
-    fn blocks_in(
-        &self,
-        chunk: ChunkPos,
-        cells: &Cells,
-        surfaces: Surfaces,
-        visit: &mut impl FnMut(Block, Touch),
-    ) {
-        let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
-        self.asked(surfaces, blocks_between(min, max), |bit, tests| {
-            let block = block_of_bit(chunk, bit);
-            let [min, max] = cells.within([block.x, block.y, block.z], BLOCK_LOG2, 0);
-            let columns = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
-            let touch = tests.run(columns, &SLICES[min[1]][max[1]]);
-            if touch.solid || touch.liquid {
-                visit(block, touch);
-            }
-        });
-    }
+/// Visits the touched blocks of a chunk.
+#[inline(always)]
+fn blocks_of_chunk(
+    record: &ChunkBlocks,
+    chunk: ChunkPos,
+    cells: &CellRange,
+    surfaces: Surfaces,
+    visit: &mut impl FnMut(CollisionBlock, BlockOverlap),
+) {
+    let [min, max] = cells.within([chunk.x, chunk.y, chunk.z], 5, BLOCK_LOG2);
+    each_test(record, surfaces, blocks_between(min, max), |bit, test| {
+        let block = block_of_bit(chunk, bit);
+        let [min, max] = cells.within([block.x, block.y, block.z], BLOCK_LOG2, 0);
+        let columns = COLUMNS[min[0]][max[0]] & ROWS[min[2]][max[2]];
+        let overlap = test.run(columns, &SLICES[min[1]][max[1]]);
+        if overlap.solid || overlap.liquid {
+            visit(block, overlap);
+        }
+    });
 }
 
 #[cfg(test)]
@@ -410,7 +403,7 @@ mod tests {
     #[test]
     fn cells_that_are_reached_are_closed_and_exact() {
         let reached = |min: f64, max: f64| {
-            let cells = Cells::reached(&Aabb::new([min; 3], [max; 3]));
+            let cells = CellRange::reached(&Aabb::new([min; 3], [max; 3]));
             cells.map(|cells| (cells.min[0], cells.max[0]))
         };
         // Cell −1 ends at 0 and may reach to ¾; cell 2 may reach down to 1¼.

@@ -1,13 +1,13 @@
-//! The cells of a chunk as rows of bits, a plane for solid and a plane for liquid ones,
-//! with one row of the neighbours around: straight from the packed lines, where a line
-//! that is not stored is decided by its fill.
+//! The cells of a chunk as rows of bits, solid and liquid ones apart, with one row of the
+//! neighbours around: straight from the packed rows of the grid, where a row that is not stored
+//! is all of its fill.
 
 use crate::bits::{Kinds, spread};
 use crate::voxel::{AIR, ChunkPos, ChunkView, Group, Snapshot};
 
-/// One bit a cell of a chunk, and of those that share a face with it.
+/// A bit a cell of a chunk, and of the cells around that share a face with it.
 #[derive(Clone)]
-pub(super) struct Plane {
+pub(super) struct CellBits {
     /// By y + 1 and z + 1; bit x. The first and last of both are the neighbours'.
     pub rows: [[u32; 34]; 34],
     /// Neighbours at x −1, by y; bit z.
@@ -16,8 +16,8 @@ pub(super) struct Plane {
     pub high: [u32; 32],
 }
 
-impl Plane {
-    const EMPTY: Plane = Plane { rows: [[0; 34]; 34], low: [0; 32], high: [0; 32] };
+impl CellBits {
+    const EMPTY: CellBits = CellBits { rows: [[0; 34]; 34], low: [0; 32], high: [0; 32] };
 
     /// The chunk's own rows of a slice.
     #[inline(always)]
@@ -39,17 +39,17 @@ impl Plane {
     }
 }
 
-/// A chunk and the six that share a face with it; what is not known is air, so that
-/// what touches it counts as a surface.
-pub(super) struct Around<'a> {
+/// A chunk and the six that share a face with it. Unknown chunks count as air, so that cells
+/// that touch them have a surface.
+pub(super) struct ChunkNeighbours<'a> {
     own: ChunkView<'a>,
     /// Low and high, along x, y, z.
     beside: [[ChunkView<'a>; 2]; 3],
 }
 
-impl<'a> Around<'a> {
+impl<'a> ChunkNeighbours<'a> {
     /// The chunk at `at`; `None` if it is not held at mip 0.
-    pub fn new(snapshot: &'a Snapshot, at: ChunkPos) -> Option<Around<'a>> {
+    pub fn new(snapshot: &'a Snapshot, at: ChunkPos) -> Option<ChunkNeighbours<'a>> {
         let own = snapshot.chunk(at).ok()?;
         let beside = |axis: usize, step: i32| {
             let mut to = [at.x, at.y, at.z];
@@ -58,7 +58,7 @@ impl<'a> Around<'a> {
             view.unwrap_or(ChunkView::uniform(AIR))
         };
         let beside = [0, 1, 2].map(|axis| [beside(axis, -1), beside(axis, 1)]);
-        Some(Around { own, beside })
+        Some(ChunkNeighbours { own, beside })
     }
 
     /// The chunk.
@@ -76,24 +76,29 @@ impl<'a> Around<'a> {
 
 /// Rows of bits of a chunk.
 #[derive(Clone)]
-pub(super) struct Rows {
+pub(super) struct ChunkRows {
     /// Solid cells.
-    pub solid: Plane,
+    pub solid: CellBits,
     /// Liquid cells.
-    pub liquid: Plane,
+    pub liquid: CellBits,
 }
 
-impl Rows {
-    pub const EMPTY: Rows = Rows { solid: Plane::EMPTY, liquid: Plane::EMPTY };
+impl ChunkRows {
+    pub const EMPTY: ChunkRows = ChunkRows { solid: CellBits::EMPTY, liquid: CellBits::EMPTY };
 
     /// Reads the slices `ys` of the chunk (0 to 32), and one more below and above.
-    pub fn read(&mut self, kinds: Kinds<'_>, around: &Around<'_>, ys: std::ops::Range<usize>) {
-        let [[x_low, x_high], [y_low, y_high], [z_low, z_high]] = around.beside;
+    pub fn read(
+        &mut self,
+        kinds: Kinds<'_>,
+        neighbours: &ChunkNeighbours<'_>,
+        ys: std::ops::Range<usize>,
+    ) {
+        let [[x_low, x_high], [y_low, y_high], [z_low, z_high]] = neighbours.beside;
         for slice in ys.start..ys.end + 2 {
             let group = match slice {
                 0 => y_low.slice(31),
                 33 => y_high.slice(0),
-                _ => around.own.slice(slice - 1),
+                _ => neighbours.own.slice(slice - 1),
             };
             self.read_slice(kinds, slice, group);
         }
@@ -124,7 +129,7 @@ impl Rows {
     }
 }
 
-/// Bit per line: whether its fill is solid, and liquid. Means nothing for stored lines.
+/// Bit per row: whether its fill is solid, and liquid. Meaningless for stored rows.
 #[inline(always)]
 fn fills(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 2] {
     // A slice of mip 0 is a whole group.

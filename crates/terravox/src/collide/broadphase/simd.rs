@@ -32,8 +32,8 @@ fn reached_sse2(Aabb { min, max }: &Aabb) -> Option<([i32; 3], [i32; 3])> {
     Some(([x.0, y.0, z.0], [x.1, y.1, z.1]))
 }
 
-/// In the two lowest lanes the lowest cell that a box reaches on an axis, bits turned, and
-/// the highest; and a mask that is set if the box is one.
+/// In the two lowest lanes the lowest cell that a box reaches on an axis, bits inverted, and
+/// the highest; and a mask that is set if the box is valid.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn reached_on_axis(min: f64, max: f64) -> (__m128i, __m128d) {

@@ -167,7 +167,11 @@ fn assert_as_naive(broadphase: &Broadphase, snapshot: &Snapshot, region: Region)
 }
 
 /// All blocks of a broadphase that a box touches, sorted; panics on doubles.
-fn touched(broadphase: &Broadphase, aabb: &Aabb, surfaces: Surfaces) -> BTreeMap<Block, Touch> {
+fn touched(
+    broadphase: &Broadphase,
+    aabb: &Aabb,
+    surfaces: Surfaces,
+) -> BTreeMap<CollisionBlock, BlockOverlap> {
     let mut found = BTreeMap::new();
     broadphase.blocks_in(aabb, surfaces, |block, touch| {
         assert_eq!(found.insert(block, touch), None, "{block} twice");
@@ -286,7 +290,7 @@ proptest! {
 }
 
 /// Exact boxes of the triangles of a block's surface.
-fn triangle_boxes(surface: &Surface, block: Block) -> Vec<Aabb> {
+fn triangle_boxes(surface: &Surface, block: CollisionBlock) -> Vec<Aabb> {
     let origin = block.min_voxel().to_array().map(f64::from);
     let point = |v: u32| {
         let p = surface.positions[v as usize];
@@ -322,7 +326,10 @@ fn filled(region: Region, material: u8) -> VoxelGrid {
 fn an_empty_world_has_nothing_and_answers_any_box() {
     let broadphase = rebuilt(new_grid(false).as_snapshot());
     assert_eq!(touched(&broadphase, &Aabb::around([0.0; 3], [1e300; 3]), Surfaces::Both).len(), 0);
-    assert_eq!(owned(broadphase.block(Block::new(1 << 26, 0, -(1 << 26)))), NaiveBlock::default());
+    assert_eq!(
+        owned(broadphase.block(CollisionBlock::new(1 << 26, 0, -(1 << 26)))),
+        NaiveBlock::default()
+    );
     assert_eq!(broadphase.stats(), BroadphaseStats::default());
 }
 
@@ -330,7 +337,7 @@ fn an_empty_world_has_nothing_and_answers_any_box() {
 fn one_cell_owns_one_bit_and_is_seen_from_its_reach_and_no_farther() {
     let at = VoxelPos::new(-1, 7, 8);
     let broadphase = rebuilt(filled(Region::one(at), 8).as_snapshot());
-    let block = Block::new(-1, 0, 1);
+    let block = CollisionBlock::new(-1, 0, 1);
     assert_eq!(broadphase.block(block).solid, Some(&[0, 0, 0, 0, 0, 0, 0, 1 << 7]));
     assert_eq!(broadphase.stats().masks, 1);
     let point = |p: [f64; 3]| touched(&broadphase, &Aabb::new(p, p), Surfaces::Solid).len();
@@ -345,10 +352,10 @@ fn one_cell_owns_one_bit_and_is_seen_from_its_reach_and_no_farther() {
 fn full_blocks_are_tagged_and_the_inside_of_rock_stores_nothing() {
     let grid = filled(Region::new([-64; 3], [64; 3]), 8);
     let broadphase = rebuilt(grid.as_snapshot());
-    assert!(broadphase.block(Block::new(0, 0, 0)).all_solid);
-    assert_eq!(broadphase.block(Block::new(0, 0, 0)).solid, None);
-    assert!(broadphase.block(Block::new(-8, 0, 0)).all_solid);
-    assert!(broadphase.block(Block::new(-8, 0, 0)).solid.is_some());
+    assert!(broadphase.block(CollisionBlock::new(0, 0, 0)).all_solid);
+    assert_eq!(broadphase.block(CollisionBlock::new(0, 0, 0)).solid, None);
+    assert!(broadphase.block(CollisionBlock::new(-8, 0, 0)).all_solid);
+    assert!(broadphase.block(CollisionBlock::new(-8, 0, 0)).solid.is_some());
     let chunk = |x: i32| {
         broadphase.page(PagePos::new(x >> 3, 0, 0)).map(|page| {
             (
@@ -371,13 +378,13 @@ fn a_lake_needs_no_wet_masks_and_is_found_as_water() {
     assert_eq!(broadphase.stats().masks, 0);
     let inside = Aabb::around([30.0, 31.9, 40.5], [0.1; 3]);
     let found = touched(&broadphase, &inside, Surfaces::Both);
-    assert!(found.values().all(|&touch| touch == Touch { solid: false, liquid: true }));
+    assert!(found.values().all(|&touch| touch == BlockOverlap { solid: false, liquid: true }));
     assert_eq!(found.len(), 4);
     let all = touched(&broadphase, &Aabb::around([0.0; 3], [1e9; 3]), Surfaces::Liquid);
     assert_eq!(all.len(), 16 * 16 * 16);
     assert!(touched(&broadphase, &inside, Surfaces::Solid).is_empty());
-    assert!(broadphase.block(Block::new(0, 11, 0)).shows_liquid);
-    assert!(!broadphase.block(Block::new(0, 10, 0)).shows_liquid);
+    assert!(broadphase.block(CollisionBlock::new(0, 11, 0)).shows_liquid);
+    assert!(!broadphase.block(CollisionBlock::new(0, 10, 0)).shows_liquid);
 }
 
 #[test]
@@ -395,7 +402,7 @@ fn solid_cells_that_hold_water_are_wet_in_blocks_of_rock_too() {
     let found = touched(&broadphase, &Aabb::around([40.5, 45.5, 50.5], [0.2; 3]), Surfaces::Both);
     assert_eq!(
         found.into_iter().collect::<Vec<_>>(),
-        [(at.block(), Touch { solid: false, liquid: true },)]
+        [(at.block(), BlockOverlap { solid: false, liquid: true },)]
     );
 }
 
@@ -408,7 +415,7 @@ fn unknown_neighbours_leave_faces_open_and_unknown_chunks_say_so() {
     assert!(broadphase.is_unknown(ChunkPos::new(99, 0, 0)));
     assert!(!broadphase.is_unknown(ChunkPos::new(0, 0, 0)));
     assert_eq!(broadphase.stats().masks, 64 - 8);
-    assert!(broadphase.block(Block::new(4, 0, 0)).unknown);
+    assert!(broadphase.block(CollisionBlock::new(4, 0, 0)).unknown);
 }
 
 #[test]

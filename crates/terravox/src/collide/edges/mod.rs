@@ -1,31 +1,30 @@
-//! How far the surface turns at each side of a quad: what contacts need so that a body
-//! sliding over an inner edge feels none, and one on a ridge finds hold.
+//! The angle of the surface at each side of a quad. Contacts need it so that a body that slides
+//! over an inner edge gets no bump, and one on a ridge is held.
 //!
 //! For each side the angle to the triangle across, positive where convex, is rounded up
 //! to a code of four bits (0 where flat or concave). After the contact rule of Jolt's
 //! active edges and the signed angles measured for this project.
 //!
-//! **Inside a block** the angle is exact. The two sides of a mesh edge meet in a slot of
-//! that lattice edge, one slot for each way along it: quads wind the same way all over,
-//! so the two pass their edge in opposite ways. Where several sheets touch a corner
+//! **Inside a block** the angle is exact. The two sides of a mesh edge find each other in the
+//! slots of that lattice edge, one for each direction along it: all quads have the same
+//! winding, so the two pass their edge in opposite directions. Where several sheets touch a corner
 //! (rare), sides are paired by their vertices instead.
 //!
-//! **Across the block's border** the other triangle is not there. Twice the angle from
-//! the triangle to the mean of its two vertex normals stands for it, all seen along the
-//! edge (180° where that mean is no help: at more than a right angle to the triangle).
+//! **Across the block's border** the other triangle is unknown. Twice the angle from the
+//! triangle to the mean of its two vertex normals replaces it, all projected along the edge
+//! (180° where that mean is at more than a right angle to the triangle).
 //! Vertices have the same normals in all blocks, so of the two triangles at a border edge
 //! one lies at least half the angle from that mean: **one of the two blocks gives at
-//! least the exact angle** (unless another triangle stands for one of the two, see below).
+//! least the exact angle** (unless another triangle replaces one of the two, see below).
 //! A contact on the edge is found in both. On generated hills and in real caves 12 % of
 //! all sides are on the border; of these 6 and 13 % get less than the exact angle from
 //! their own block, 0.6 and 3.5 % by 5° and more, 1 and 4 % get more than 4° where there
-//! is none. Exact neighbours would need meshes of 10³ cells for blocks of 8³: half as
-//! long again for the mesher, more than all that is done here.
+//! is none. Exact neighbours would need meshes of 10³ cells for blocks of 8³: 50 % more time
+//! for the mesher, more than everything here.
 //!
-//! A triangle without area, or one that folds back (it is at more than a right angle to
-//! the other of its quad, and against its vertices' normals), is looked through: the
-//! other triangle of its quad stands for it. Where both are so, the sides' angles are 0,
-//! and so are those that adjoin.
+//! A triangle without area, or one that folds back (it is at more than a right angle to the
+//! other of its quad, and against its vertices' normals), is replaced by the other triangle of
+//! its quad. Where both are so, the angles at their sides are 0 on both sides of the edges.
 
 #[doc(hidden)]
 pub mod naive;
@@ -41,13 +40,13 @@ use crate::voxel::Region;
 
 use pair::Pairing;
 
-/// Memory of [`edge_angles`]. Keep one per thread and reuse it.
+/// Scratch memory of [`edge_angles`]. Keep one per thread and reuse it.
 #[derive(Debug, Default)]
 pub struct EdgeScratch {
     /// The vertices' positions.
     points: Vec<Vec4>,
-    /// What guides contacts on each triangle: its unit normal, or that of the other one
-    /// of its quad; 0 if both have none.
+    /// The normal that stands for each triangle: its own unit normal, or that of the other one of
+    /// its quad; 0 if both have none.
     guides: Vec<Vec4>,
     pairing: Pairing,
 }
@@ -72,7 +71,7 @@ pub fn edge_angles(
     points.clear();
     points.extend(surface.positions.iter().map(|p| vector(*p)));
     let quads = surface.quad_count();
-    // The last one stands for what is not there.
+    // The last one stands for missing triangles.
     guides.clear();
     guides.resize(2 * quads + 1, Vec4::ZERO);
     let each = guides.as_chunks_mut::<2>().0;
@@ -178,7 +177,7 @@ fn inner_codes(points: &[Vec4], at: [usize; 4], own: [Vec4; 2], across: [Vec4; 4
     codes_of(dots(own, across), outward)
 }
 
-/// Codes of sides whose other triangles are not there, from the guides of a quad's own.
+/// Codes of sides whose other triangles are missing, from the guides of a quad's own.
 fn border_codes(surface: &Surface, points: &[Vec4], at: [usize; 4], own: [Vec4; 2]) -> u16 {
     let own = lanes([own[0], own[0], own[1], own[1]]);
     let edges = sides_of(points, at);

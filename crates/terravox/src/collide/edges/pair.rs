@@ -24,7 +24,7 @@ pub(super) struct Pairing {
     /// The slots of sides by direction of the face, and whether the quad begins at the
     /// second corner of the face.
     faces: [[SideSlots; 2]; 6],
-    /// Sides that have met none.
+    /// Sides without a partner.
     pub open: Vec<u32>,
     /// Open sides by their vertices, the lower first.
     by_vertices: Vec<(u64, u32)>,
@@ -65,7 +65,7 @@ impl Pairing {
 
     /// Pairs the sides of plain quads where both are. Calls for each quad, in order, with
     /// its number, its vertices, the sides across its own (`4 * quads` where there is none)
-    /// and four bits for each side that is open: met none.
+    /// and four bits for each side that is open: without a partner.
     #[inline(always)]
     pub(super) fn plain(
         &mut self,
@@ -86,7 +86,7 @@ impl Pairing {
         for (quad, (indices, face)) in quads {
             let at = corners(indices);
             let slots = self.slots_of(at, *face);
-            // Nobody else looks at these slots.
+            // No other side uses these slots.
             let found = slots.map(|slot| std::mem::replace(&mut self.slots[slot ^ 1], NONE));
             let mut open = 0;
             if found.contains(&NONE) {

@@ -75,9 +75,9 @@ fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
     let solid = rays.iter().filter(|ray| collider.ray(ray, &Filter::SOLID).found.is_some()).count();
     assert!(solid > 0);
     let solid_bytes = collider.stats().built_bytes;
-    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    let refusing = Filter { unbuilt: BuildPolicy::Refuse, ..Filter::BOTH };
     let refused = rays.iter().map(|ray| collider.ray(ray, &refusing).missing);
-    assert!(refused.into_iter().any(|missing| matches!(missing, Some(Missing::NotBuilt(_)))));
+    assert!(refused.into_iter().any(|missing| matches!(missing, Some(MissingData::NotBuilt(_)))));
     let found: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
     assert!(found == expected);
     assert!(collider.stats().built_bytes > solid_bytes);
@@ -98,8 +98,8 @@ fn a_refused_query_names_what_is_not_held_whatever_was_built() {
     let collider = collider_of(&grid);
     let rim = Aabb::around([4.0, 4.0, 4.0], [1.0; 3]);
     let missing = collider.triangles_in(&rim, &Filter::SOLID, |_| ());
-    assert!(matches!(missing, Some(Missing::NotHeld(_))));
-    let refusing = Filter { unbuilt: Unbuilt::Refuse, ..Filter::BOTH };
+    assert!(matches!(missing, Some(MissingData::NotHeld(_))));
+    let refusing = Filter { unbuilt: BuildPolicy::Refuse, ..Filter::BOTH };
     let down = Ray::new([3.5, 20.0, 4.5], [0.0, -1.0, 0.0], 30.0);
-    assert!(matches!(collider.ray(&down, &refusing).missing, Some(Missing::NotHeld(_))));
+    assert!(matches!(collider.ray(&down, &refusing).missing, Some(MissingData::NotHeld(_))));
 }

@@ -1,48 +1,50 @@
-//! A shape cut into upright lines, and what of these is under water.
+//! A shape cut into vertical lines, and the sum of their parts under water.
 
 use glam::Vec3;
 
-use super::Submersion;
+use super::submersion::Submersion;
 use crate::geometry::{ShapeCore, Slice};
 
 /// Fewest and most lines along an axis.
-const LINES: [f32; 2] = [16.0, 64.0];
+const LINE_COUNT_RANGE: [f32; 2] = [16.0, 64.0];
 
-/// Lines in a voxel, between those.
-const LINES_A_VOXEL: f32 = 6.0;
+/// BodyLines per voxel along an axis, within that range.
+const LINES_PER_VOXEL: f32 = 6.0;
 
-/// A shape's upright lines: `width` by `depth` of them over its bounds.
+/// The vertical lines of a shape: rows of `width` lines along x over its bounds.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    /// The first line, and from line to line, along x and z.
+pub(super) struct BodyLines {
+    /// Position of the first line, and the distance of two lines, along x and z.
     start: [f32; 2],
     step: [f32; 2],
     width: usize,
-    /// Lowest and highest point of each, about the shape's origin; none where the highest is
-    /// lower. X fastest.
+    /// Lowest and highest point of each line, relative to the shape's origin; empty where the
+    /// highest is lower. X fastest.
     spans: Vec<[f32; 2]>,
-    /// What a line stands for: its step along x times that along z, put right by the
+    /// Cross section of a line, voxels²: its step along x times that along z, corrected by the
     /// shape's volume where that is known.
     across: f32,
     slice: Slice,
 }
 
-impl Lines {
-    /// Cuts a shape.
+impl BodyLines {
+    /// Cuts a shape into lines.
     pub fn cut(&mut self, core: &ShapeCore<'_>) {
         let (min, max) = core.bounds();
         let size = [max[0] - min[0], max[2] - min[2]];
-        let count = size.map(|size| (LINES_A_VOXEL * size).ceil().clamp(LINES[0], LINES[1]));
+        let count = size.map(|size| {
+            (LINES_PER_VOXEL * size).ceil().clamp(LINE_COUNT_RANGE[0], LINE_COUNT_RANGE[1])
+        });
         self.step = [size[0] / count[0], size[1] / count[1]];
         self.start = [min[0] + 0.5 * self.step[0], min[2] + 0.5 * self.step[1]];
         self.width = count[0] as usize;
         self.spans.clear();
         for row in 0..count[1] as usize {
-            let [_, z] = self.place(row * self.width);
+            let [_, z] = self.position(row * self.width);
             core.slice(z, &mut self.slice);
             for column in 0..self.width {
-                let [x, _] = self.place(column);
-                self.spans.push(core.upright(x, z, &self.slice).unwrap_or([0.0, -1.0]));
+                let [x, _] = self.position(column);
+                self.spans.push(core.vertical_span(x, z, &self.slice).unwrap_or([0.0, -1.0]));
             }
         }
         self.across = self.step[0] * self.step[1];
@@ -52,8 +54,8 @@ impl Lines {
         }
     }
 
-    /// Where a line is, x and z.
-    fn place(&self, line: usize) -> [f32; 2] {
+    /// Position of a line, x and z.
+    fn position(&self, line: usize) -> [f32; 2] {
         let (x, z) = (line % self.width, line / self.width);
         [self.start[0] + x as f32 * self.step[0], self.start[1] + z as f32 * self.step[1]]
     }
@@ -64,17 +66,17 @@ impl Lines {
         lengths.sum::<f32>() * self.across
     }
 
-    /// What is under water. `water` calls its last argument for the wet intervals at x and
-    /// z; all about the shape's origin.
+    /// Sums up what is under water. `water` calls its last argument for the wet intervals at x
+    /// and z; all relative to the shape's origin.
     pub fn sum(&self, water: impl Fn(f32, f32, &mut dyn FnMut(f32, f32))) -> Submersion {
         let across = self.across;
         let (mut volume, mut moment, mut area) = (0.0, Vec3::ZERO, [0.0; 3]);
-        let mut by_x = [[f32::INFINITY, f32::NEG_INFINITY]; LINES[1] as usize];
+        let mut by_x = [[f32::INFINITY, f32::NEG_INFINITY]; LINE_COUNT_RANGE[1] as usize];
         let mut by_z = [f32::INFINITY, f32::NEG_INFINITY];
         for (line, &[low, high]) in self.spans.iter().enumerate() {
             let at = line % self.width;
             if low <= high {
-                let [x, z] = self.place(line);
+                let [x, z] = self.position(line);
                 let mut wet = [f32::INFINITY, f32::NEG_INFINITY];
                 water(x, z, &mut |from, to| {
                     let (from, to) = (from.max(low), to.min(high));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::contacts::BodyPart;
 use crate::geometry::Shape;
-use crate::voxel::{Cell, GridOptions, VoxelGrid, WATER};
+use crate::voxel::{Cell, GridOptions, Region, VoxelGrid, WATER};
 
 const UPRIGHT: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
 
@@ -30,7 +30,7 @@ fn lake(level: f32) -> Collider {
 fn ask(collider: &Collider, shape: Shape<'_>, at: [f64; 3], turn: Quat) -> Submersion {
     let parts = [BodyPart::new(shape)];
     let body = Body { parts: &parts, position: at, rotation: turn.to_array() };
-    let answer = collider.submersion(&body, &mut WaterScratch::default());
+    let answer = WaterScratch::default().submersion(collider, &body);
     assert_eq!(answer.missing, None);
     answer.found
 }
@@ -151,7 +151,7 @@ fn parts_add_up_about_the_body() {
     parts[1].offset = [3.0, 0.0, 0.0];
     parts[0].offset = [0.0, 20.0, 0.0];
     let body = Body { parts: &parts, position: [0.0, -4.0, 0.0], rotation: UPRIGHT };
-    let found = lake.submersion(&body, &mut WaterScratch::default()).found;
+    let found = WaterScratch::default().submersion(&lake, &body).found;
     assert!((found.share() - 0.5).abs() < 1e-4);
     assert!(Vec3::from(found.centre).distance(Vec3::X * 3.0) < 0.01);
 }
@@ -167,10 +167,10 @@ fn what_is_no_body_is_dry() {
         Body { rotation: [0.0; 4], ..good },
         Body { parts: &[], ..good },
     ] {
-        let answer = lake.submersion(&bad, &mut WaterScratch::default());
+        let answer = WaterScratch::default().submersion(&lake, &bad);
         assert_eq!(answer.found, Submersion::default());
     }
     let huge = [BodyPart::new(Shape::Sphere { radius: 500_000.0 })];
     let huge = Body { parts: &huge, ..good };
-    assert_eq!(lake.submersion(&huge, &mut WaterScratch::default()).found.volume, 0.0);
+    assert_eq!(WaterScratch::default().submersion(&lake, &huge).found.volume, 0.0);
 }

@@ -1,15 +1,17 @@
-//! Making a loose kD tree: split at the mean of the primitives' middles along the longest
-//! axis of their box; where that leaves less than a quarter on one side, halve by the
-//! order of the middles instead, found by selection. The planes are where the boxes of the
-//! two parts end and begin. After "Voxel Terrain: Physics" (Roblox, 2017).
+//! Builds a loose kD tree: splits at the mean of the primitives' middles along the longest
+//! axis of their box; where that leaves less than a quarter on one side, halves by the order
+//! of the middles instead, found by selection. The planes are where the boxes of the two parts
+//! end and begin. After "Voxel Terrain: Physics" (Roblox, 2017).
 //!
-//! What is moved about is boxes of 16 bytes: the low corner, and the complement of the
-//! high one, so that the box around two boxes is one lane by lane minimum.
+//! Sorted are boxes of 16 bytes: the low corner, and the complement of the high one, so that
+//! the union of two boxes is one lane-wise minimum.
 
-use super::{KdTree, LEAF, MAX_DEPTH, NARROW, Node, PositionGrid};
-use super::{narrow, words_a_quad};
+use super::KdTree;
+use super::grid::PositionGrid;
+use super::nodes::{LEAF, MAX_DEPTH, NARROW, Node, narrow, wide};
+use super::view::words_a_quad;
 
-/// Why a tree cannot be made.
+/// Why a tree cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KdError {
@@ -18,7 +20,7 @@ pub enum KdError {
         /// Which vertex.
         vertex: usize,
     },
-    /// An index names a vertex that is not there.
+    /// An index is out of range.
     Index {
         /// Which primitive.
         primitive: usize,
@@ -34,7 +36,7 @@ impl std::fmt::Display for KdError {
                 write!(f, "the position of vertex {vertex} is outside the lattice or not finite")
             }
             KdError::Index { primitive } => {
-                write!(f, "primitive {primitive} names a vertex that is not there")
+                write!(f, "primitive {primitive} has a vertex index out of range")
             }
             KdError::TooMany => write!(f, "more vertices or primitives than a tree can hold"),
         }
@@ -43,29 +45,29 @@ impl std::fmt::Display for KdError {
 
 impl std::error::Error for KdError {}
 
-/// A box, and whose it is: low corner, low word of the number, complement of the high
+/// The box of a primitive and the primitive's number: low corner, low word of the number, complement of the high
 /// corner, high word. Coordinates are lattice points less 2¹⁵, so that they are signed.
-type Item = [i16; 8];
+type PrimitiveBox = [i16; 8];
 
-/// A box that every minimum replaces.
-const NOTHING: Item = [i16::MAX; 8];
+/// The identity of the minimum: an empty box.
+const EMPTY: PrimitiveBox = [i16::MAX; 8];
 
-/// Makes trees. Holds scratch memory, so keep one per thread and reuse it.
+/// Builds trees. Scratch memory: keep one per thread and reuse it.
 #[derive(Debug, Default)]
 pub struct KdBuilder {
     /// The vertices as boxes of one point.
-    points: Vec<Item>,
-    items: Vec<Item>,
+    points: Vec<PrimitiveBox>,
+    items: Vec<PrimitiveBox>,
     /// The box around all items.
-    bounds: Item,
-    /// Vertex numbers by primitive as given, halves without area marked.
+    bounds: PrimitiveBox,
+    /// Vertex numbers by primitive, with halves without area marked.
     corners: Vec<[u32; 4]>,
     nodes: Vec<Node>,
     depth: usize,
 }
 
 impl KdBuilder {
-    /// A builder without memory.
+    /// Creates a builder.
     pub fn new() -> KdBuilder {
         KdBuilder::default()
     }
@@ -145,7 +147,7 @@ impl KdBuilder {
         }
         self.items.clear();
         self.items.reserve(count);
-        self.bounds = NOTHING;
+        self.bounds = EMPTY;
         self.corners.clear();
         self.corners.reserve(count);
         for (primitive, quad) in quads.enumerate() {
@@ -212,7 +214,7 @@ impl KdBuilder {
 }
 
 impl KdBuilder {
-    /// Writes the vertex numbers in the order of the leaves, in as many words a quad.
+    /// Writes the vertex numbers in the order of the leaves, `a_quad` words each.
     fn pack_quads(&self, words: &mut [u16], a_quad: usize) {
         let corners = self.items.iter().map(|item| self.corners[number(item)]);
         match a_quad {
@@ -235,16 +237,21 @@ impl KdBuilder {
     }
 }
 
-/// Lists the nodes of some primitives in `bounds`, and brings the primitives into their
-/// order.
-fn split(items: &mut [Item], bounds: Item, nodes: &mut Vec<Node>, level: usize, depth: &mut usize) {
+/// Appends the nodes of some primitives in `bounds`, and sorts the primitives by leaf.
+fn split(
+    items: &mut [PrimitiveBox],
+    bounds: PrimitiveBox,
+    nodes: &mut Vec<Node>,
+    level: usize,
+    depth: &mut usize,
+) {
     split_from(items, 0, bounds, nodes, level, depth);
 }
 
 fn split_from(
-    items: &mut [Item],
+    items: &mut [PrimitiveBox],
     first: usize,
-    bounds: Item,
+    bounds: PrimitiveBox,
     nodes: &mut Vec<Node>,
     level: usize,
     depth: &mut usize,
@@ -267,27 +274,26 @@ fn split_from(
         nodes.push([0; 3]);
     }
     split_from(left_items, first, left_bounds, nodes, level + 1, depth);
-    let way = nodes.len() - at;
+    let offset = nodes.len() - at;
     if is_narrow {
-        nodes[at][2] |= (way as u16) << 2;
+        nodes[at][2] |= (offset as u16) << 2;
     } else {
-        let [low, high] = narrow(way as u32);
+        let [low, high] = narrow(offset as u32);
         nodes[at + 1] = [low, high, 0];
     }
     split_from(right_items, first + left, right_bounds, nodes, level + 1, depth);
 }
 
-/// Brings the primitives of the left part to the front; returns their number, and the box
-/// around each part.
-fn partition(items: &mut [Item], axis: usize) -> (usize, Item, Item) {
+/// Moves the primitives of the left part to the front; returns their number, and the box of each
+/// part.
+fn partition(items: &mut [PrimitiveBox], axis: usize) -> (usize, PrimitiveBox, PrimitiveBox) {
     let count = items.len();
     let sum: i64 = items.iter().map(|item| i64::from(middle(item, axis))).sum();
     // Middles below the mean are those at most this.
     let mean = sum.div_euclid(count as i64) as i32;
-    let (mut left, mut left_bounds, mut right_bounds) = (0, NOTHING, NOTHING);
-    // Swaps always and counts what belongs to the left: a branch would be guessed wrong
-    // half of the time. The boxes grow here too, since in a loop of its own the compiler
-    // takes items apart.
+    let (mut left, mut left_bounds, mut right_bounds) = (0, EMPTY, EMPTY);
+    // Always swaps, and counts the left part: a branch would be mispredicted half of the time.
+    // The boxes grow in this loop too, since in one of its own the compiler splits the lanes.
     for i in 0..count {
         let item = items[i];
         let stays = middle(&item, axis) <= mean;
@@ -306,11 +312,11 @@ fn partition(items: &mut [Item], axis: usize) -> (usize, Item, Item) {
 
 /// Twice the middle of a box along an axis.
 #[inline]
-fn middle(item: &Item, axis: usize) -> i32 {
+fn middle(item: &PrimitiveBox, axis: usize) -> i32 {
     i32::from(item[axis]) + i32::from(!item[axis + 4])
 }
 
-fn longest_axis(bounds: &Item) -> usize {
+fn longest_axis(bounds: &PrimitiveBox) -> usize {
     let extent = |axis: usize| i32::from(!bounds[axis + 4]) - i32::from(bounds[axis]);
     let (x, y, z) = (extent(0), extent(1), extent(2));
     if x >= y && x >= z {
@@ -323,17 +329,17 @@ fn longest_axis(bounds: &Item) -> usize {
 }
 
 #[inline]
-fn least(a: Item, b: Item) -> Item {
+fn least(a: PrimitiveBox, b: PrimitiveBox) -> PrimitiveBox {
     std::array::from_fn(|lane| a[lane].min(b[lane]))
 }
 
-fn union(items: &[Item]) -> Item {
-    items.iter().fold(NOTHING, |all, item| least(all, *item))
+fn union(items: &[PrimitiveBox]) -> PrimitiveBox {
+    items.iter().fold(EMPTY, |all, item| least(all, *item))
 }
 
-/// The primitive that a box belongs to.
-fn number(item: &Item) -> usize {
-    super::wide([item[3] as u16, item[7] as u16]) as usize
+/// The number of a box's primitive.
+fn number(item: &PrimitiveBox) -> usize {
+    wide([item[3] as u16, item[7] as u16]) as usize
 }
 
 /// A coordinate as a lattice point.
@@ -343,10 +349,39 @@ fn unsigned(v: i16) -> u16 {
 
 /// Whether three points are not on one line; exact.
 #[inline]
-fn has_area([a, b, c]: [Item; 3]) -> bool {
-    let from = |p: Item, i: usize| i64::from(p[i]) - i64::from(a[i]);
+fn has_area([a, b, c]: [PrimitiveBox; 3]) -> bool {
+    let from = |p: PrimitiveBox, i: usize| i64::from(p[i]) - i64::from(a[i]);
     let cross = |u: usize, v: usize| from(b, u) * from(c, v) - from(b, v) * from(c, u);
     (cross(0, 1) | cross(1, 2) | cross(2, 0)) != 0
+}
+
+impl KdTree {
+    /// Builds a tree over triangles of `positions`, on a lattice fitted to them. Payloads are
+    /// their numbers. Triangles without area, after rounding, are left out.
+    ///
+    /// # Errors
+    /// If a position is not finite, an index has no vertex, or there are too many.
+    pub fn from_triangles(positions: &[[f32; 3]], indices: &[[u32; 3]]) -> Result<KdTree, KdError> {
+        KdBuilder::new().triangles(positions, indices)
+    }
+
+    /// Builds a tree over quads of `positions` on `grid`; six indices a quad, as the mesher
+    /// writes them: `[a, b, c, a, c, d]`. `payloads` has one a quad. See
+    /// [`KdBuilder::quads`].
+    ///
+    /// # Errors
+    /// If a position is not on the lattice, an index has no vertex, or there are too many.
+    ///
+    /// # Panics
+    /// If `indices` or `payloads` have another length.
+    pub fn from_quads(
+        grid: PositionGrid,
+        positions: &[[f32; 3]],
+        indices: &[u32],
+        payloads: &[u32],
+    ) -> Result<KdTree, KdError> {
+        KdBuilder::new().quads(grid, positions, indices, payloads)
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl PositionGrid {
 
     /// The finest lattice that holds `positions`: its step is less than 1/32767 of the
     /// longest edge of their box, and no finer than f32 tells their coordinates apart.
-    /// What is not finite is passed over.
+    /// Non-finite positions are ignored.
     pub fn fit(positions: &[[f32; 3]]) -> PositionGrid {
         let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for position in positions.iter().filter(|p| p.iter().all(|v| v.is_finite())) {
@@ -54,7 +54,7 @@ impl PositionGrid {
         [0, 1, 2].map(|i| self.origin[i] + self.step * f32::from(point[i]))
     }
 
-    /// The nearest lattice point; none if the position lies outside or is not finite.
+    /// The nearest lattice point; `None` if the position lies outside or is not finite.
     pub fn point(&self, position: [f32; 3]) -> Option<[u16; 3]> {
         let steps = self.steps(position);
         let inside = steps.iter().all(|&v| (-0.5..=STEPS as f32 + 0.5).contains(&v));

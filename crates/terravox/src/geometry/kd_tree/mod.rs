@@ -1,63 +1,37 @@
 //! The loose kD tree: rays and boxes against any triangles, in few bytes.
 //!
-//! A node splits along one axis and keeps two planes: its left part ends at the first,
-//! its right part begins at the second; they may overlap or leave a gap. Nothing is cut,
-//! and a node needs two numbers where a box needs six. From "Voxel Terrain: Physics"
-//! (Roblox, 2017), in the compact form that it names as future work: positions of 16 bits
-//! on a lattice, nodes of 6 bytes, quads as leaf primitives.
+//! Build a [`KdTree`] once, with [`KdTree::from_triangles`] or a [`KdBuilder`]; then query it
+//! with [`KdTree::closest`], [`KdTree::any`], [`KdTree::each`] and [`KdTree::triangles_in`].
 //!
-//! Rounding happens once, in the making. Every query is answered for the rounded
-//! positions: boxes exactly, rays to f32 rounding.
+//! A node splits along one axis and keeps two planes: its left part ends at the first, its
+//! right part begins at the second; they may overlap or leave a gap. No triangle is cut, and a
+//! node needs two numbers where a box needs six. From "Voxel Terrain: Physics" (Roblox, 2017),
+//! in the compact form that it names as future work: positions of 16 bits on a lattice, nodes
+//! of 6 bytes, quads as leaf primitives.
+//!
+//! Positions are rounded once, when the tree is built. Queries are exact for the rounded
+//! positions: boxes to the bit, rays to f32 rounding.
 
 mod boxes;
 mod build;
 mod grid;
 #[cfg(test)]
 mod naive;
+mod nodes;
 mod ray;
 #[cfg(test)]
 mod tests;
+mod view;
 
 pub use build::{KdBuilder, KdError};
 pub use grid::PositionGrid;
 pub use ray::KdHit;
+pub use view::KdTriangle;
 
-/// Most primitives of a leaf.
-const LEAF: usize = 4;
+use ray::{KdRay, Segment, hits};
+use view::{QuadVertices, TreeView, has_half, words_a_quad};
 
-/// Levels below the root, at most. A part has at most three quarters of its parent's
-/// primitives or, by halving, one more than half; so 2³² of them are down to [`LEAF`]
-/// after log(2³⁰) / log(4/3) = 72.3 levels.
-const MAX_DEPTH: usize = 73;
-
-/// Bits of a node's third word that say its axis; a leaf has all set.
-const AXIS: u16 = 3;
-
-/// Longest way from a branch to its right part that the third word can say.
-const NARROW: usize = 0x3fff;
-
-/// A node: 6 bytes, in the order of a walk that takes left first.
-///
-/// - Branch: where the left part ends, where the right one begins, `axis | way << 2`.
-///   The left part follows; the right one is `way` nodes further. Parts that are too
-///   large for 14 bits say 0, and their way is in the slot that follows. So every tree
-///   has nodes of 6 bytes, and only the few above 16,383 primitives pay for two.
-/// - Leaf: first primitive, low word and high word, `3 | (count - 1) << 2`.
-type Node = [u16; 3];
-
-/// A triangle, as queries hand it out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KdTriangle {
-    /// Its corners on the lattice, in the order in which they were given.
-    pub corners: [[f32; 3]; 3],
-    /// Which half of its quad: 0 is the first, second and third corner, 1 is the first,
-    /// third and fourth. Triangles that were given as such are 0.
-    pub half: u8,
-    /// What the primitive was given to carry; by default its number.
-    pub payload: u32,
-}
-
-/// An index over triangles and quads that does not change. See the module's words.
+/// A static index over triangles and quads.
 ///
 /// ```
 /// use terravox::geometry::KdTree;
@@ -82,39 +56,12 @@ pub struct KdTree {
 }
 
 impl KdTree {
-    /// A tree over triangles of `positions`, on a lattice fitted to them. Each carries
-    /// its number. Triangles without area, after rounding, are left out.
-    ///
-    /// # Errors
-    /// If a position is not finite, an index has no vertex, or there are too many.
-    pub fn from_triangles(positions: &[[f32; 3]], indices: &[[u32; 3]]) -> Result<KdTree, KdError> {
-        KdBuilder::new().triangles(positions, indices)
-    }
-
-    /// A tree over quads of `positions` on `grid`; six indices a quad, as the mesher
-    /// writes them: `[a, b, c, a, c, d]`. `payloads` has one a quad. See
-    /// [`KdBuilder::quads`].
-    ///
-    /// # Errors
-    /// If a position is not on the lattice, an index has no vertex, or there are too many.
-    ///
-    /// # Panics
-    /// If `indices` or `payloads` have another length.
-    pub fn from_quads(
-        grid: PositionGrid,
-        positions: &[[f32; 3]],
-        indices: &[u32],
-        payloads: &[u32],
-    ) -> Result<KdTree, KdError> {
-        KdBuilder::new().quads(grid, positions, indices, payloads)
-    }
-
-    /// Whether there is nothing to hit.
+    /// Whether the tree has no primitive.
     pub fn is_empty(&self) -> bool {
         self.quad_count == 0
     }
 
-    /// Number of quads and triangles that were given and not left out.
+    /// Number of quads and triangles, without those left out.
     pub fn primitive_count(&self) -> usize {
         self.quad_count as usize
     }
@@ -129,7 +76,7 @@ impl KdTree {
         self.node_count as usize
     }
 
-    /// All bytes that the tree holds, its own struct included.
+    /// Bytes of the tree, its own struct included.
     pub fn bytes(&self) -> usize {
         size_of::<KdTree>() + size_of_val(&*self.words)
     }
@@ -139,134 +86,121 @@ impl KdTree {
         self.grid
     }
 
-    /// The box of all primitives, lowest and highest corner; none if there are none.
+    /// The box of all primitives, lowest and highest corner; `None` if the tree is empty.
     pub fn bounds(&self) -> Option<[[f32; 3]; 2]> {
         (!self.is_empty()).then(|| self.bounds.map(|point| self.grid.position(point)))
     }
 
     /// Calls `visit` with every triangle.
     pub fn triangles(&self, mut visit: impl FnMut(KdTriangle)) {
-        let parts = self.parts();
-        for quad in 0..parts.payloads.len() {
-            let corners = parts.corners(quad);
+        let view = self.view();
+        for quad in 0..view.payloads.len() {
+            let corners = view.corners(quad);
             for half in (0..2).filter(|&half| has_half(corners, half)) {
-                visit(self.triangle(&parts, quad, corners, half));
+                visit(view.triangle(quad, corners, half));
             }
+        }
+    }
+
+    /// Returns the nearest triangle that the ray from `origin` along `direction` hits, from
+    /// either side, at most `t_max` lengths of `direction` away; `t_max` may be infinite.
+    /// Triangles that the ray lies in are not hit. `None` if an argument is NaN, the origin or
+    /// direction is not finite, the direction is zero or `t_max` negative.
+    pub fn closest(
+        &self,
+        origin: impl Into<[f32; 3]>,
+        direction: impl Into<[f32; 3]>,
+        t_max: f32,
+    ) -> Option<KdHit> {
+        let ray = KdRay { origin: origin.into(), direction: direction.into(), t_max };
+        let segment = self.segment(&ray)?;
+        let view = self.view();
+        let mut best = None;
+        hits(&view, self.depth(), &segment, |hit| {
+            best = Some(hit);
+            hit.length
+        });
+        Some(segment.world_hit(&view, ray.direction, best?))
+    }
+
+    /// Returns whether the ray hits any triangle; see [`KdTree::closest`].
+    pub fn any(
+        &self,
+        origin: impl Into<[f32; 3]>,
+        direction: impl Into<[f32; 3]>,
+        t_max: f32,
+    ) -> bool {
+        let ray = KdRay { origin: origin.into(), direction: direction.into(), t_max };
+        let Some(segment) = self.segment(&ray) else { return false };
+        let mut is_hit = false;
+        hits(&self.view(), self.depth(), &segment, |_| {
+            is_hit = true;
+            f32::NEG_INFINITY
+        });
+        is_hit
+    }
+
+    /// Calls `visit` with every triangle that the ray hits, in arbitrary order; a ray through an
+    /// edge hits both triangles there. See [`KdTree::closest`].
+    pub fn each(
+        &self,
+        origin: impl Into<[f32; 3]>,
+        direction: impl Into<[f32; 3]>,
+        t_max: f32,
+        mut visit: impl FnMut(KdHit),
+    ) {
+        let ray = KdRay { origin: origin.into(), direction: direction.into(), t_max };
+        let Some(segment) = self.segment(&ray) else { return };
+        let view = self.view();
+        hits(&view, self.depth(), &segment, |hit| {
+            visit(segment.world_hit(&view, ray.direction, hit));
+            segment.end
+        });
+    }
+
+    fn segment(&self, ray: &KdRay) -> Option<Segment> {
+        if self.is_empty() { None } else { Segment::new(&self.grid, &self.bounds, ray) }
+    }
+
+    /// Calls `visit` with every triangle whose box meets the closed box from `min` to `max`.
+    /// Invalid boxes (inverted, NaN) meet nothing; infinite ends are allowed.
+    pub fn triangles_in(
+        &self,
+        min: impl Into<[f32; 3]>,
+        max: impl Into<[f32; 3]>,
+        visit: impl FnMut(KdTriangle),
+    ) {
+        let Some([low, high]) = self.grid.points_in(min.into(), max.into()) else { return };
+        let apart = |i: usize| low[i] > self.bounds[1][i] || high[i] < self.bounds[0][i];
+        if self.is_empty() || (0..3).any(apart) {
+            return;
+        }
+        boxes::triangles_in(&self.view(), [low, high], visit);
+    }
+
+    /// Calls `visit(level, min, max)` with the space of every node, as far as planes further up
+    /// bound it: leaves and branches, the root first, level 0.
+    pub fn boxes(&self, visit: impl FnMut(usize, [f32; 3], [f32; 3])) {
+        if !self.is_empty() {
+            boxes::node_boxes(&self.view(), self.bounds, visit);
         }
     }
 
     /// The stored arrays.
-    fn parts(&self) -> Parts<'_> {
+    fn view(&self) -> TreeView<'_> {
         let (nodes, rest) = self.words.split_at(3 * self.node_count as usize);
         let (vertices, rest) = rest.split_at(3 * self.vertex_count as usize);
         let (quads, payloads) = rest.split_at(rest.len() - 2 * self.quad_count as usize);
-        Parts {
+        TreeView {
+            grid: self.grid,
             nodes: nodes.as_chunks().0,
             vertices: vertices.as_chunks().0,
             quads: match words_a_quad(self.vertex_count as usize) {
-                2 => Quads::Bytes(quads.as_chunks().0),
-                4 => Quads::Words(quads.as_chunks().0),
-                _ => Quads::Doubles(quads.as_chunks().0),
+                2 => QuadVertices::Bytes(quads.as_chunks().0),
+                4 => QuadVertices::Words(quads.as_chunks().0),
+                _ => QuadVertices::Doubles(quads.as_chunks().0),
             },
             payloads: payloads.as_chunks().0,
         }
     }
-
-    /// One half of a quad, as it is handed out.
-    fn triangle(&self, parts: &Parts, quad: usize, corners: [u32; 4], half: u8) -> KdTriangle {
-        let position = |corner: u32| self.grid.position(parts.vertices[corner as usize]);
-        let payload = wide(parts.payloads[quad]);
-        KdTriangle { corners: half_of(corners, half).map(position), half, payload }
-    }
-}
-
-/// The arrays of a tree.
-struct Parts<'a> {
-    nodes: &'a [Node],
-    /// Lattice points.
-    vertices: &'a [[u16; 3]],
-    quads: Quads<'a>,
-    /// Low and high word.
-    payloads: &'a [[u16; 2]],
-}
-
-/// Four vertex numbers a quad. As many bits as the number of vertices needs.
-enum Quads<'a> {
-    Bytes(&'a [[u16; 2]]),
-    Words(&'a [[u16; 4]]),
-    Doubles(&'a [[u16; 8]]),
-}
-
-impl Parts<'_> {
-    /// Vertex numbers of a quad. A half that was left out has its middle corner equal to
-    /// one of the two others: the second to the first, or the fourth to the third.
-    #[inline]
-    fn corners(&self, quad: usize) -> [u32; 4] {
-        match self.quads {
-            Quads::Bytes(quads) => {
-                let [ab, cd] = quads[quad].map(u16::to_le_bytes);
-                [ab[0], ab[1], cd[0], cd[1]].map(u32::from)
-            }
-            Quads::Words(quads) => quads[quad].map(u32::from),
-            Quads::Doubles(quads) => {
-                let q = quads[quad];
-                [0, 2, 4, 6].map(|i| wide([q[i], q[i + 1]]))
-            }
-        }
-    }
-}
-
-/// Words that the vertex numbers of a quad need.
-fn words_a_quad(vertices: usize) -> usize {
-    match vertices {
-        0..=0x100 => 2,
-        0x101..=0x1_0000 => 4,
-        _ => 8,
-    }
-}
-
-/// A number of 32 bits from its low and high word.
-fn wide([low, high]: [u16; 2]) -> u32 {
-    u32::from(low) | u32::from(high) << 16
-}
-
-/// The low and the high word of a number.
-fn narrow(value: u32) -> [u16; 2] {
-    [value as u16, (value >> 16) as u16]
-}
-
-/// Whether a quad has its first or second triangle.
-fn has_half([a, b, c, d]: [u32; 4], half: u8) -> bool {
-    if half == 0 { a != b } else { c != d }
-}
-
-/// Vertices of the first or the second triangle.
-fn half_of([a, b, c, d]: [u32; 4], half: u8) -> [u32; 3] {
-    if half == 0 { [a, b, c] } else { [a, c, d] }
-}
-
-/// A node, taken apart.
-enum Step {
-    /// Ends of the left part and begin of the right, the axis, and where they are.
-    Branch { ends: u16, begins: u16, axis: usize, left: usize, right: usize },
-    /// First primitive and their number.
-    Leaf { first: usize, count: usize },
-}
-
-/// What stands at a node.
-#[inline]
-fn step(nodes: &[Node], at: usize) -> Step {
-    let [first, second, third] = nodes[at];
-    let axis = third & AXIS;
-    let rest = usize::from(third >> 2);
-    if axis == AXIS {
-        return Step::Leaf { first: wide([first, second]) as usize, count: rest + 1 };
-    }
-    let (left, right) = if rest != 0 {
-        (at + 1, at + rest)
-    } else {
-        let [low, high, _] = nodes[at + 1];
-        (at + 2, at + wide([low, high]) as usize)
-    };
-    Step::Branch { ends: first, begins: second, axis: axis as usize, left, right }
 }

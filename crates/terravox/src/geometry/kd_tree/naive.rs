@@ -1,6 +1,8 @@
 //! The slow twin: every triangle, in f64, with what is known about how far to trust it.
 
-use super::KdTriangle;
+use glam::DVec3;
+
+use super::view::KdTriangle;
 
 /// Where a ray meets a triangle's plane, and how far inside the triangle that is.
 pub(super) struct Meeting {
@@ -12,46 +14,28 @@ pub(super) struct Meeting {
     pub slant: f64,
 }
 
-type Vector = [f64; 3];
-
-fn minus(a: Vector, b: Vector) -> Vector {
-    [0, 1, 2].map(|i| a[i] - b[i])
-}
-
-fn dot(a: Vector, b: Vector) -> f64 {
-    (0..3).map(|i| a[i] * b[i]).sum()
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-fn length(a: Vector) -> f64 {
-    dot(a, a).sqrt()
-}
-
 /// Where the ray meets the plane of `triangle`; none if it is parallel to it.
 pub(super) fn meet(
     origin: [f32; 3],
     direction: [f32; 3],
     triangle: &KdTriangle,
 ) -> Option<Meeting> {
-    let (origin, direction) = (origin.map(f64::from), direction.map(f64::from));
-    let corners = triangle.corners.map(|corner| corner.map(f64::from));
-    let normal = cross(minus(corners[1], corners[0]), minus(corners[2], corners[0]));
-    let normal = normal.map(|v| v / length(normal));
-    let along = dot(direction, normal);
+    let [origin, direction] = [origin, direction].map(|v| DVec3::from(v.map(f64::from)));
+    let corners = triangle.corners.map(|corner| DVec3::from(corner.map(f64::from)));
+    let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]);
+    let normal = normal / normal.length();
+    let along = direction.dot(normal);
     if along == 0.0 {
         return None;
     }
-    let t = dot(minus(corners[0], origin), normal) / along;
-    let point = [0, 1, 2].map(|i| origin[i] + direction[i] * t);
+    let t = (corners[0] - origin).dot(normal) / along;
+    let point = origin + direction * t;
     let inside = (0..3).map(|i| {
-        let edge = minus(corners[(i + 1) % 3], corners[i]);
-        dot(cross(edge, minus(point, corners[i])), normal) / length(edge)
+        let edge = corners[(i + 1) % 3] - corners[i];
+        edge.cross(point - corners[i]).dot(normal) / edge.length()
     });
     let inside = inside.fold(f64::INFINITY, f64::min);
-    Some(Meeting { t, inside, slant: along.abs() / length(direction) })
+    Some(Meeting { t, inside, slant: along.abs() / direction.length() })
 }
 
 /// Whether the triangle's box meets a closed box.

@@ -1,9 +1,9 @@
 //! Rays through a loose kD tree, after "Voxel Terrain: Physics" (Roblox, 2017): the ray is
-//! a segment that every plane shortens, the nearer part is visited first, and what begins
-//! behind the best hit is dropped.
+//! a segment that every plane shortens, the nearer part is visited first, and parts that begin
+//! behind the best hit are skipped.
 //!
 //! Lengths are steps of the lattice along the axis on which the ray moves fastest; there
-//! the direction is ±1 and no length can overflow. The segment starts where the ray meets
+//! the direction is ±1 and no length can overflow. The segment starts where the ray enters
 //! the box of the tree, found in f64, so that f32 suffices from there on. Segments are
 //! widened by a quarter of a step at each plane, more than rounding can move anything.
 //!
@@ -11,28 +11,30 @@
 //! Woop, Benthin, Wald 2013): side tests of an edge that two triangles share differ in
 //! sign only, so that no ray passes between them.
 
-use super::{KdTree, KdTriangle, LEAF, MAX_DEPTH, Parts, Step, has_half, step};
+use super::grid::PositionGrid;
+use super::nodes::{LEAF, MAX_DEPTH, NodeKind, decode};
+use super::view::{KdTriangle, TreeView, has_half};
 
-/// How much a segment reaches beyond a plane, steps.
+/// How far a segment reaches beyond a plane, steps.
 const WIDEN: f32 = 0.25;
 
-/// Inverse slope along an axis on which a ray does not move: finite, so that nothing is
-/// NaN, and so large that any way off a plane is far beyond every end. Before clipping
-/// ends are up to 10⁹⁰ steps away, after it 10⁵.
+/// Inverse slope along an axis on which a ray does not move: finite, so that no product is NaN,
+/// and so large that any distance from a plane is far beyond every end. Before clipping ends
+/// are up to 10⁹⁰ steps away, after it 10⁵.
 const PARALLEL: f64 = 1e200;
 const PARALLEL_INSIDE: f64 = 1e18;
 
 /// Levels for which the small stack suffices: trees of up to a few hundred primitives.
 const SHALLOW: usize = 20;
 
-/// Where a ray meets a triangle.
+/// Where a ray hits a triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KdHit {
     /// Distance from the origin, in lengths of the direction.
     pub t: f32,
-    /// What was hit.
+    /// The triangle.
     pub triangle: KdTriangle,
-    /// Whether the ray met the side from which the corners are counter-clockwise.
+    /// Whether the ray hit the side from which the corners are counter-clockwise.
     pub front: bool,
 }
 
@@ -53,106 +55,67 @@ fn area_vector([a, b, c]: [[f32; 3]; 3]) -> [f64; 3] {
     [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx]
 }
 
-impl KdTree {
-    /// The nearest triangle that the ray from `origin` along `direction` meets, from
-    /// either side, at most `t_max` lengths of `direction` away; `t_max` may be infinite.
-    /// Triangles that the ray lies in are not met. None if an argument is NaN, the origin
-    /// or direction is not finite, the direction is zero or `t_max` negative.
-    pub fn closest(
-        &self,
-        origin: impl Into<[f32; 3]>,
-        direction: impl Into<[f32; 3]>,
-        t_max: f32,
-    ) -> Option<KdHit> {
-        let (origin, direction) = (origin.into(), direction.into());
-        let segment = self.segment(origin, direction, t_max)?;
-        let parts = self.parts();
-        let mut best = None;
-        self.walk(&parts, &segment, |quad, half, length| {
-            best = Some((quad, half, length));
-            length
-        });
-        let (quad, half, length) = best?;
-        Some(self.hit(&parts, &segment, direction, quad, half, length))
-    }
+/// A ray inside the box of a tree, in steps.
+pub(super) struct Segment {
+    /// Start. The fourth lane lets the compiler drop bounds checks: indices are below four.
+    origin: [f32; 4],
+    /// Inverse of the slopes.
+    inverse: [f32; 4],
+    /// Change along each axis for a step along the major one.
+    slope: [f32; 3],
+    /// Axis along which it moves fastest; the slope there is ±1.
+    major: usize,
+    /// Its length, along the major axis.
+    pub end: f32,
+    /// Length between the ray's origin and the start.
+    before: f64,
+    /// What a length of one step is in lengths of the caller's direction.
+    t_a_step: f64,
+}
 
-    /// Whether the ray meets any triangle; see [`KdTree::closest`].
-    pub fn any(
-        &self,
-        origin: impl Into<[f32; 3]>,
-        direction: impl Into<[f32; 3]>,
-        t_max: f32,
-    ) -> bool {
-        let Some(segment) = self.segment(origin.into(), direction.into(), t_max) else {
-            return false;
-        };
-        let mut found = false;
-        self.walk(&self.parts(), &segment, |_, _, _| {
-            found = true;
-            f32::NEG_INFINITY
-        });
-        found
-    }
+/// A ray in units of the positions.
+#[derive(Clone, Copy)]
+pub(super) struct KdRay {
+    pub origin: [f32; 3],
+    pub direction: [f32; 3],
+    /// End, in lengths of `direction`.
+    pub t_max: f32,
+}
 
-    /// Calls `visit` with every triangle that the ray meets, in no order; one that passes
-    /// through an edge meets both sides of it. See [`KdTree::closest`].
-    pub fn each(
-        &self,
-        origin: impl Into<[f32; 3]>,
-        direction: impl Into<[f32; 3]>,
-        t_max: f32,
-        mut visit: impl FnMut(KdHit),
-    ) {
-        let (origin, direction) = (origin.into(), direction.into());
-        let Some(segment) = self.segment(origin, direction, t_max) else { return };
-        let parts = self.parts();
-        self.walk(&parts, &segment, |quad, half, length| {
-            visit(self.hit(&parts, &segment, direction, quad, half, length));
-            segment.end
-        });
-    }
+/// A triangle that a segment hits: half of a quad, and the length at which.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentHit {
+    quad: usize,
+    half: u8,
+    pub length: f32,
+}
 
-    /// A hit in the units of the caller.
-    fn hit(
-        &self,
-        parts: &Parts,
-        segment: &Segment,
-        direction: [f32; 3],
-        quad: usize,
-        half: u8,
-        length: f32,
-    ) -> KdHit {
-        let triangle = self.triangle(parts, quad, parts.corners(quad), half);
-        let normal = area_vector(triangle.corners);
-        let along: f64 = (0..3).map(|i| normal[i] * f64::from(direction[i])).sum();
-        let t = (segment.before + f64::from(length)) * segment.t_a_step;
-        KdHit { t: t as f32, triangle, front: along < 0.0 }
-    }
-
-    /// The part of a ray that lies in the tree's box.
-    fn segment(&self, origin: [f32; 3], direction: [f32; 3], t_max: f32) -> Option<Segment> {
+impl Segment {
+    /// The part of a ray inside `bounds`; `None` if there is none or the ray is invalid.
+    pub fn new(grid: &PositionGrid, bounds: &[[u16; 3]; 2], ray: &KdRay) -> Option<Segment> {
+        let KdRay { origin, direction, t_max } = *ray;
         let finite = |v: [f32; 3]| v.iter().all(|v| v.is_finite());
         let is_ray = finite(origin) && finite(direction) && t_max >= 0.0;
-        if self.is_empty() || !is_ray {
+        if !is_ray {
             return None;
         }
         let direction = direction.map(f64::from);
-        let steps_a_unit = 1.0 / f64::from(self.grid.step);
+        let steps_a_unit = 1.0 / f64::from(grid.step);
         let major = major_axis(direction);
         let fastest = direction[major].abs();
         if fastest == 0.0 {
             return None;
         }
         let origin: [f64; 3] = std::array::from_fn(|i| {
-            (f64::from(origin[i]) - f64::from(self.grid.origin[i])) * steps_a_unit
+            (f64::from(origin[i]) - f64::from(grid.origin[i])) * steps_a_unit
         });
         let slope = direction.map(|v| v / fastest);
         let inverse = slope.map(|v| if v.abs() > 1.0 / PARALLEL { 1.0 / v } else { PARALLEL });
-        // A step around the box, so that what lies on its sides is not met at once.
+        // Grown by a step, so that triangles on the sides of the box are not at the very start.
         let (mut enter, mut leave) = (0f64, f64::from(t_max) * fastest * steps_a_unit);
         for i in 0..3 {
-            let low = (f64::from(self.bounds[0][i]) - 1.0 - origin[i]) * inverse[i];
-            let high = (f64::from(self.bounds[1][i]) + 1.0 - origin[i]) * inverse[i];
+            let low = (f64::from(bounds[0][i]) - 1.0 - origin[i]) * inverse[i];
+            let high = (f64::from(bounds[1][i]) + 1.0 - origin[i]) * inverse[i];
             enter = enter.max(low.min(high));
             leave = leave.min(low.max(high));
         }
@@ -172,33 +135,29 @@ impl KdTree {
         })
     }
 
-    /// Calls `met(quad, half, length)` with triangles that the segment meets; it answers
-    /// where the segment ends from now on.
-    fn walk(&self, parts: &Parts, segment: &Segment, met: impl FnMut(usize, u8, f32) -> f32) {
-        if self.depth() <= SHALLOW {
-            walk::<SHALLOW>(parts, segment, met);
-        } else {
-            walk::<MAX_DEPTH>(parts, segment, met);
-        }
+    /// The hit in units of the positions, of the ray along `direction`.
+    pub fn world_hit(&self, view: &TreeView<'_>, direction: [f32; 3], hit: SegmentHit) -> KdHit {
+        let triangle = view.triangle(hit.quad, view.corners(hit.quad), hit.half);
+        let normal = area_vector(triangle.corners);
+        let along: f64 = (0..3).map(|i| normal[i] * f64::from(direction[i])).sum();
+        let t = (self.before + f64::from(hit.length)) * self.t_a_step;
+        KdHit { t: t as f32, triangle, front: along < 0.0 }
     }
 }
 
-/// A ray inside the box of a tree, in steps.
-struct Segment {
-    /// Where it starts. The fourth lane is for the compiler: indices below four.
-    origin: [f32; 4],
-    /// Inverse of the slopes.
-    inverse: [f32; 4],
-    /// Change along each axis for a step along the major one.
-    slope: [f32; 3],
-    /// Axis along which it moves fastest; the slope there is ±1.
-    major: usize,
-    /// Its length, along the major axis.
-    end: f32,
-    /// Length between the ray's origin and the start.
-    before: f64,
-    /// What a length of one step is in lengths of the caller's direction.
-    t_a_step: f64,
+/// Calls `visit` with triangles that the segment hits; it returns the new end of the segment.
+/// `depth` is that of the tree.
+pub(super) fn hits(
+    view: &TreeView<'_>,
+    depth: usize,
+    segment: &Segment,
+    visit: impl FnMut(SegmentHit) -> f32,
+) {
+    if depth <= SHALLOW {
+        walk::<SHALLOW>(view, segment, visit);
+    } else {
+        walk::<MAX_DEPTH>(view, segment, visit);
+    }
 }
 
 fn major_axis(direction: [f64; 3]) -> usize {
@@ -212,30 +171,30 @@ fn major_axis(direction: [f64; 3]) -> usize {
     }
 }
 
-/// A part of the tree to be visited later, and the part of the segment in it.
+/// A node to visit later, and the part of the segment in it.
 #[derive(Clone, Copy, Default)]
-struct Later {
+struct DeferredNode {
     node: u32,
     from: f32,
     to: f32,
 }
 
 fn walk<const STACK: usize>(
-    parts: &Parts,
+    view: &TreeView<'_>,
     segment: &Segment,
-    mut met: impl FnMut(usize, u8, f32) -> f32,
+    mut visit: impl FnMut(SegmentHit) -> f32,
 ) {
-    let mut stack = [Later::default(); STACK];
+    let mut stack = [DeferredNode::default(); STACK];
     let (mut top, mut at) = (0, 0);
     let (mut from, mut to, mut end) = (0f32, segment.end, segment.end);
     loop {
-        match step(parts.nodes, at) {
-            Step::Leaf { first, count } => {
+        match decode(view.nodes, at) {
+            NodeKind::Leaf { first, count } => {
                 for quad in first..first + count.min(LEAF) {
-                    end = meet(parts, segment, quad, end, &mut met);
+                    end = test_quad(view, segment, quad, end, &mut visit);
                 }
             }
-            Step::Branch { ends, begins, axis, left, right } => {
+            NodeKind::Branch { ends, begins, axis, left, right } => {
                 let (origin, inverse) = (segment.origin[axis], segment.inverse[axis]);
                 let ends = (f32::from(ends) + WIDEN - origin) * inverse;
                 let begins = (f32::from(begins) - WIDEN - origin) * inverse;
@@ -246,7 +205,7 @@ fn walk<const STACK: usize>(
                 };
                 let (in_near, in_far) = (leaves >= from, enters <= to);
                 if in_near && in_far {
-                    stack[top] = Later { node: far as u32, from: enters.max(from), to };
+                    stack[top] = DeferredNode { node: far as u32, from: enters.max(from), to };
                     top += 1;
                 }
                 if in_near {
@@ -264,26 +223,26 @@ fn walk<const STACK: usize>(
                 return;
             }
             top -= 1;
-            let later = stack[top];
-            if later.from <= end {
-                (at, from, to) = (later.node as usize, later.from, later.to.min(end));
+            let deferred = stack[top];
+            if deferred.from <= end {
+                (at, from, to) = (deferred.node as usize, deferred.from, deferred.to.min(end));
                 break;
             }
         }
     }
 }
 
-/// Tests both halves of a quad, and returns where the segment ends then.
+/// Tests both halves of a quad; returns the new end of the segment.
 #[inline]
-fn meet(
-    parts: &Parts,
+fn test_quad(
+    view: &TreeView<'_>,
     segment: &Segment,
     quad: usize,
     mut end: f32,
-    met: &mut impl FnMut(usize, u8, f32) -> f32,
+    visit: &mut impl FnMut(SegmentHit) -> f32,
 ) -> f32 {
-    let corners = parts.corners(quad);
-    let points = corners.map(|corner| parts.vertices[corner as usize]);
+    let corners = view.corners(quad);
+    let points = corners.map(|corner| view.vertices[corner as usize]);
     let (axis, other, third) = (segment.major, (segment.major + 1) % 3, (segment.major + 2) % 3);
     let from = |i: usize, axis: usize| f32::from(points[i][axis]) - segment.origin[axis];
     // Along the ray, and across it.
@@ -306,7 +265,7 @@ fn meet(
         let [a, b, c] = corner.map(|i| s[i]);
         let length = (u * a + v * b + w * c) / sum;
         if length >= 0.0 && length <= end {
-            end = met(quad, half, length);
+            end = visit(SegmentHit { quad, half, length });
         }
     }
     end

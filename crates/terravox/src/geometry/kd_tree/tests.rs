@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::naive;
+use super::nodes::{LEAF, MAX_DEPTH, NARROW, NodeKind, decode};
 use super::*;
 
 /// A small generator, so that a failing case is one number.
@@ -184,21 +185,21 @@ fn check_nodes(tree: &KdTree) {
     if tree.is_empty() {
         return assert_eq!(tree.node_count(), 0);
     }
-    let parts = tree.parts();
+    let view = tree.view();
     let (mut open, mut next, mut depth) = (vec![(0, 0, tree.bounds)], 0, 0);
     while let Some((at, level, bounds)) = open.pop() {
         depth = depth.max(level);
-        match step(parts.nodes, at) {
-            Step::Leaf { first, count } => {
+        match decode(view.nodes, at) {
+            NodeKind::Leaf { first, count } => {
                 assert_eq!(first, next);
                 next += count;
                 assert!((1..=LEAF).contains(&count));
-                for corner in (first..next).flat_map(|quad| parts.corners(quad)) {
-                    let point = parts.vertices[corner as usize];
+                for corner in (first..next).flat_map(|quad| view.corners(quad)) {
+                    let point = view.vertices[corner as usize];
                     assert!((0..3).all(|i| (bounds[0][i]..=bounds[1][i]).contains(&point[i])));
                 }
             }
-            Step::Branch { ends, begins, axis, left, right } => {
+            NodeKind::Branch { ends, begins, axis, left, right } => {
                 let (mut low, mut high) = (bounds, bounds);
                 (low[1][axis], high[0][axis]) = (ends, begins);
                 open.extend([(right, level + 1, high), (left, level + 1, low)]);
@@ -214,13 +215,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn soups_are_answered_as_by_the_twin(seed: u64, count in 1usize..120, size in 0.01f32..15.0) {
+    fn soups_agree_with_the_twin(seed: u64, count in 1usize..120, size in 0.01f32..15.0) {
         let (positions, indices) = soup(seed, count, size);
         check_tree(&KdTree::from_triangles(&positions, &indices).unwrap(), seed, 60);
     }
 
     #[test]
-    fn blocks_are_answered_as_by_the_twin(seed: u64, smooth: bool) {
+    fn blocks_agree_with_the_twin(seed: u64, smooth: bool) {
         check_tree(&block_tree(seed, smooth), seed, 60);
     }
 
@@ -235,12 +236,12 @@ proptest! {
         }
         let fan: Vec<_> = (0..8).map(|i| [0, 1 + i, 1 + (i + 1) % 8]).collect();
         let tree = KdTree::from_triangles(&positions, &fan).unwrap();
-        let centre = tree.parts().vertices[0];
+        let centre = tree.view().vertices[0];
         let centre = tree.grid().position(centre);
         for _ in 0..64 {
             let origin = random_point(&mut state, -1.0, 1.0);
             let origin = [origin[0], 40.0, origin[2]];
-            let spoke = tree.grid().position(tree.parts().vertices[1 + (random(&mut state) * 8.0) as usize]);
+            let spoke = tree.grid().position(tree.view().vertices[1 + (random(&mut state) * 8.0) as usize]);
             let share = if random(&mut state) < 0.2 { 0.0 } else { random(&mut state) * 0.9 };
             let target = [0, 1, 2].map(|i| centre[i] + (spoke[i] - centre[i]) * share);
             let direction = [0, 1, 2].map(|i| target[i] - origin[i]);
@@ -254,7 +255,7 @@ fn a_tree_of_many_triangles_has_wide_nodes_and_the_same_answers() {
     let (positions, indices) = soup(5, 60_000, 0.3);
     let tree = KdTree::from_triangles(&positions, &indices).unwrap();
     check_nodes(&tree);
-    assert!(tree.parts().nodes.len() > NARROW);
+    assert!(tree.view().nodes.len() > NARROW);
     let triangles = all(&tree);
     for (origin, direction) in rays(5, &tree, 12) {
         check_ray(&tree, &triangles, origin, direction, f32::INFINITY);
@@ -263,7 +264,7 @@ fn a_tree_of_many_triangles_has_wide_nodes_and_the_same_answers() {
 }
 
 #[test]
-fn nothing_and_what_has_no_area_make_an_empty_tree() {
+fn triangles_without_area_make_an_empty_tree() {
     let line = [[0.0; 3], [1.0; 3], [2.0; 3]];
     for indices in [&[][..], &[[0, 1, 2]], &[[1, 1, 2], [0, 0, 0]]] {
         let tree = KdTree::from_triangles(&line, indices).unwrap();
@@ -277,7 +278,7 @@ fn nothing_and_what_has_no_area_make_an_empty_tree() {
 }
 
 #[test]
-fn what_makes_no_tree_is_told() {
+fn invalid_input_is_rejected() {
     let positions = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, f32::NAN, 0.0]];
     assert_eq!(KdTree::from_triangles(&positions, &[]), Err(KdError::Position { vertex: 2 }));
     let outside = [[0.0; 3], [15.5, 0.0, 0.0]];
@@ -343,7 +344,7 @@ fn rays_from_very_far_hit_as_well() {
 }
 
 #[test]
-fn queries_that_are_none_find_nothing() {
+fn invalid_queries_find_nothing() {
     let tree = square([0, 1, 2, 0, 2, 3]);
     let (above, down) = ([0.25, 3.0, 0.75], [0.0, -1.0, 0.0]);
     assert!(tree.any(above, down, 9.0));

@@ -57,11 +57,15 @@ pub(super) fn overlaps(half: Vec3, triangle: &[Vec3; 3]) -> bool {
     true
 }
 
-/// The way to move the box so that it only touches: how far, and the unit vector. If they
-/// are apart, an axis that says so, from the triangle to the box, and how far along it.
-pub(super) fn part(half: Vec3, triangle: &[Vec3; 3]) -> Result<(f32, Vec3), (f32, Vec3)> {
-    // Depth times the axis' length, the squares of that length and of the depth: no root
-    // till the end.
+/// If they overlap, the shortest way to move the box until it only touches: distance and unit
+/// vector. If they are apart, `Err` with the distance along a separating axis, and that axis,
+/// from the triangle to the box.
+pub(super) fn separating_axis(
+    half: Vec3,
+    triangle: &[Vec3; 3],
+) -> Result<(f32, Vec3), (f32, Vec3)> {
+    // Depth times the axis' length, the axis, and the squares of that length and of the depth: no
+    // root until the end.
     let mut best = (f32::INFINITY, Vec3::Y, 1.0, f32::INFINITY);
     let mut offer = |axis: Vec3, squared_length: f32| {
         let reach = half.dot(axis.abs());
@@ -78,7 +82,7 @@ pub(super) fn part(half: Vec3, triangle: &[Vec3; 3]) -> Result<(f32, Vec3), (f32
         }
         Ok(())
     };
-    // The normal first: where two ways are as short, contacts want that one.
+    // The normal first: of equally short ways contacts need that one.
     if let Some(normal) = normal_of(triangle) {
         offer(normal, normal.length_squared())?;
     }

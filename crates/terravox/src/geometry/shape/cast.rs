@@ -5,10 +5,10 @@
 
 use glam::Vec3;
 
-use super::Near;
+use super::separation::LocalSeparation;
 
-/// Most steps; a shape that only grazes takes most.
-const MOST_STEPS: usize = 48;
+/// Most steps; grazing shapes take the most.
+const MAX_STEPS: usize = 48;
 
 /// The part of `0..=t_max` in which the bounds of the shape, moved by `t * motion`, are
 /// within `slack` of the triangle's: its start and its length. Motions may be of any
@@ -35,54 +35,53 @@ pub(super) fn window(
         start = start.max(one.min(other));
         end = end.min(one.max(other));
     }
-    // Nothing moves, and nothing bounds the time: only its start is left.
+    // Without motion the time is unbounded: only its start counts.
     let still = motion == Vec3::ZERO;
-    // So slow that it takes longer than f32 can tell.
+    // So slow that the time exceeds f32.
     let end = end.min(f32::MAX);
     (start <= end).then_some((start, if still { 0.0 } else { end - start }))
 }
 
-/// What overlaps at the start hits there, but not if it only touches and leaves: the
-/// signed distance is convex too, so then it never comes back.
-pub(super) fn start(motion: Vec3, touching: f32, near: Near) -> Option<Near> {
+/// A shape that overlaps at the start hits there, unless it only touches and leaves: the signed
+/// distance is convex too, so it never comes back.
+pub(super) fn start(motion: Vec3, touching: f32, near: LocalSeparation) -> Option<LocalSeparation> {
     let leaves = near.distance >= -touching && near.normal.dot(motion) > 0.0;
     (!leaves).then_some(near)
 }
 
 /// First `t` from 0 to 1 at which the shape, moved by `t * motion`, is within `touching`
-/// of the triangle, and what is known of them there; `near` says what is known of them
-/// after a motion, a guess of the normal given.
+/// of the triangle, and their separation there; `near` returns their separation after a motion,
+/// with a guess of the normal.
 pub(super) fn advance(
     motion: Vec3,
     touching: f32,
-    near: impl Fn(Vec3, Option<Vec3>) -> Near,
-) -> Option<(f32, Near)> {
+    near: impl Fn(Vec3, Option<Vec3>) -> LocalSeparation,
+) -> Option<(f32, LocalSeparation)> {
     let (mut t, mut last) = (0.0, near(Vec3::ZERO, None));
     if last.distance <= 0.0 {
         return start(motion, touching, last).map(|last| (t, last));
     }
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let closing = -last.normal.dot(motion);
-        // What does not come nearer now never will.
+        // A shape that does not approach now never will.
         if closing <= 0.0 {
             return None;
         }
         if last.distance <= touching {
             return Some((t, last));
         }
-        // Half way into what counts as touching: the direction from one thing to another
-        // is noise when they touch.
+        // Half way into the touching distance: the direction between touching things is noise.
         t += (last.distance - 0.5 * touching) / closing;
         if t.is_nan() || t > 1.0 {
             return None;
         }
         let next = near(motion * t, Some(last.normal));
         if next.distance <= 0.0 {
-            // Rounding took it too far; the last direction is the one it came by.
-            return Some((t, Near { distance: 0.0, ..last }));
+            // Rounding took it too far; the last direction still holds.
+            return Some((t, LocalSeparation { distance: 0.0, ..last }));
         }
         last = next;
     }
-    // So slow that it is as good as there.
+    // Converges slowly: near enough.
     Some((t, last))
 }

@@ -5,11 +5,11 @@
 
 use glam::Vec3;
 
-/// A triangle whose height is less than this share of its longest side counts as its
-/// sides alone, squared: f32 no longer tells which way it faces.
+/// A triangle whose height is less than this share of its longest side, squared, counts as its
+/// sides alone: f32 no longer resolves its normal.
 const FLAT: f32 = 1e-9;
 
-/// The normal of a triangle, not of unit length; `None` if it has no area to speak of.
+/// The normal of a triangle, not of unit length; `None` if it has no area, or almost none.
 pub(super) fn normal_of([a, b, c]: &[Vec3; 3]) -> Option<Vec3> {
     let (ab, ac, bc) = (b - a, c - a, c - b);
     let normal = ab.cross(ac);

@@ -1,35 +1,36 @@
-//! The shortest way to part a convex core and a triangle that overlap: expanding
+//! The shortest way to separate a convex core and a triangle that overlap: expanding
 //! polytope, van den Bergen, "Proximity queries and penetration depth computation on 3D
-//! game objects" (2001). Every direction looked at gives a way that surely parts them,
-//! and the shortest of these is the answer, so that running out of room or of precision
-//! costs length, never truth.
+//! game objects" (2001). Every direction tried gives a way that surely separates them, and the
+//! shortest of these is the result, so that running out of room or precision makes it longer,
+//! never wrong.
 
 use glam::Vec3;
 
 use super::gjk::farthest;
 use super::simplex::Simplex;
 
-const MOST_CORNERS: usize = 48;
-const MOST_FACES: usize = 96;
-const MOST_EDGES: usize = 64;
+const MAX_CORNERS: usize = 48;
+const MAX_FACES: usize = 96;
+const MAX_EDGES: usize = 64;
 
-/// The answer may be longer than the shortest way by this share of the size of things.
-const CLOSE_ENOUGH: f32 = 1e-5;
+/// The result may be longer than the shortest way by this share of the size of things.
+const TOLERANCE: f32 = 1e-5;
 
+/// A face of the polytope.
 #[derive(Clone, Copy, Default)]
-struct Face {
+struct PolytopeFace {
     corners: [u8; 3],
     /// Outwards, unit.
     normal: Vec3,
-    /// Of the origin below the face.
+    /// Depth of the origin below the face.
     height: f32,
 }
 
 /// A convex polytope about the origin, inside the difference of the two.
 struct Polytope {
-    corners: [Vec3; MOST_CORNERS],
+    corners: [Vec3; MAX_CORNERS],
     corner_count: usize,
-    faces: [Face; MOST_FACES],
+    faces: [PolytopeFace; MAX_FACES],
     face_count: usize,
 }
 
@@ -39,31 +40,31 @@ impl Polytope {
     fn add_face(&mut self, corners: [u8; 3]) -> bool {
         let [a, b, c] = corners.map(|i| self.corners[usize::from(i)]);
         let Some(normal) = (b - a).cross(c - a).try_normalize() else { return false };
-        if self.face_count == MOST_FACES {
+        if self.face_count == MAX_FACES {
             return false;
         }
-        self.faces[self.face_count] = Face { corners, normal, height: normal.dot(a) };
+        self.faces[self.face_count] = PolytopeFace { corners, normal, height: normal.dot(a) };
         self.face_count += 1;
         true
     }
 
-    fn lowest(&self) -> Option<Face> {
+    fn lowest(&self) -> Option<PolytopeFace> {
         let faces = &self.faces[..self.face_count];
         faces.iter().copied().min_by(|a, b| a.height.total_cmp(&b.height))
     }
 
-    /// Takes in a corner outside: the faces that see it go, new ones close the hole.
+    /// Adds a corner outside: removes the faces that see it, and closes the hole with new ones.
     fn add_corner(&mut self, corner: Vec3, slack: f32) -> bool {
-        if self.corner_count == MOST_CORNERS {
+        if self.corner_count == MAX_CORNERS {
             return false;
         }
         let apex = self.corner_count as u8;
         self.corners[self.corner_count] = corner;
         self.corner_count += 1;
-        let (mut rim, mut rim_count) = ([[0_u8; 2]; MOST_EDGES], 0);
+        let (mut rim, mut rim_count) = ([[0_u8; 2]; MAX_EDGES], 0);
         let mut i = 0;
         while i < self.face_count {
-            let Face { corners: [a, b, c], normal, height } = self.faces[i];
+            let PolytopeFace { corners: [a, b, c], normal, height } = self.faces[i];
             if normal.dot(corner) <= height + slack {
                 i += 1;
                 continue;
@@ -75,7 +76,7 @@ impl Polytope {
                 if let Some(twin) = rim[..rim_count].iter().position(|&e| e == [to, from]) {
                     rim_count -= 1;
                     rim[twin] = rim[rim_count];
-                } else if rim_count < MOST_EDGES {
+                } else if rim_count < MAX_EDGES {
                     rim[rim_count] = [from, to];
                     rim_count += 1;
                 } else {
@@ -87,15 +88,15 @@ impl Polytope {
     }
 }
 
-/// How far the difference of core and triangle reaches along each direction asked for,
-/// and the direction along which it reaches least.
-struct Reach<'a, S> {
+/// The support function of the difference of core and triangle, which remembers the direction
+/// of least reach.
+struct DepthSearch<'a, S> {
     support: S,
     triangle: &'a [Vec3; 3],
     least: (f32, Vec3),
 }
 
-impl<S: Fn(Vec3) -> Vec3> Reach<'_, S> {
+impl<S: Fn(Vec3) -> Vec3> DepthSearch<'_, S> {
     fn farthest(&mut self, direction: Vec3) -> Vec3 {
         let corner = (self.support)(direction) - farthest(self.triangle, -direction);
         let reach = corner.dot(direction);
@@ -109,38 +110,38 @@ impl<S: Fn(Vec3) -> Vec3> Reach<'_, S> {
 /// How to move the core so that it only touches the triangle: how far, and the unit
 /// vector; how far is a little below 0 if they do not quite touch. `simplex` holds what
 /// GJK found last.
-pub(super) fn part(
+pub(super) fn penetration(
     support: impl Fn(Vec3) -> Vec3,
     triangle: &[Vec3; 3],
     simplex: &Simplex,
 ) -> (f32, Vec3) {
-    let mut reach = Reach { support, triangle, least: (f32::INFINITY, Vec3::Y) };
+    let mut search = DepthSearch { support, triangle, least: (f32::INFINITY, Vec3::Y) };
     let mut size = 0.0_f32;
     for axis in [Vec3::X, Vec3::Y, Vec3::Z] {
-        size = size.max(reach.farthest(axis).dot(axis)).max(-reach.farthest(-axis).dot(axis));
+        size = size.max(search.farthest(axis).dot(axis)).max(-search.farthest(-axis).dot(axis));
     }
     if let Some(normal) = super::closest::normal_of(triangle) {
         let normal = normal.normalize();
-        reach.farthest(normal);
-        reach.farthest(-normal);
+        search.farthest(normal);
+        search.farthest(-normal);
     }
-    if let Some(mut polytope) = tetrahedron(&mut reach, simplex, size) {
+    if let Some(mut polytope) = tetrahedron(&mut search, simplex, size) {
         while let Some(face) = polytope.lowest() {
-            let corner = reach.farthest(face.normal);
+            let corner = search.farthest(face.normal);
             let further = corner.dot(face.normal) - face.height;
-            let done = reach.least.0 - face.height <= CLOSE_ENOUGH * size
-                || further <= CLOSE_ENOUGH * size;
+            let done =
+                search.least.0 - face.height <= TOLERANCE * size || further <= TOLERANCE * size;
             if done || !polytope.add_corner(corner, 1e-7 * size) {
                 break;
             }
         }
     }
-    (reach.least.0, -reach.least.1)
+    (search.least.0, -search.least.1)
 }
 
 /// Four corners of the difference that span a volume, faces outwards.
 fn tetrahedron<S: Fn(Vec3) -> Vec3>(
-    reach: &mut Reach<S>,
+    search: &mut DepthSearch<S>,
     simplex: &Simplex,
     size: f32,
 ) -> Option<Polytope> {
@@ -158,9 +159,9 @@ fn tetrahedron<S: Fn(Vec3) -> Vec3>(
         count = 2;
     }
     if count < 2 {
-        (corners[0], count) = (reach.farthest(Vec3::X), 1);
+        (corners[0], count) = (search.farthest(Vec3::X), 1);
         let axes = [Vec3::NEG_X, Vec3::Y, Vec3::NEG_Y, Vec3::Z, Vec3::NEG_Z];
-        corners[1] = axes.into_iter().map(|axis| reach.farthest(axis)).max_by(|a, b| {
+        corners[1] = axes.into_iter().map(|axis| search.farthest(axis)).max_by(|a, b| {
             a.distance_squared(corners[0]).total_cmp(&b.distance_squared(corners[0]))
         })?;
         count += 1;
@@ -170,12 +171,12 @@ fn tetrahedron<S: Fn(Vec3) -> Vec3>(
         let one = along.any_orthogonal_vector().try_normalize()?;
         let other = along.cross(one).try_normalize()?;
         let away = |p: Vec3| along.cross(p - corners[0]).length_squared();
-        let round = [one, other, -one, -other].map(|axis| reach.farthest(axis));
+        let round = [one, other, -one, -other].map(|axis| search.farthest(axis));
         corners[2] = round.into_iter().max_by(|a, b| away(*a).total_cmp(&away(*b)))?;
     }
     if count < 4 {
         let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).try_normalize()?;
-        let ends = [reach.farthest(normal), reach.farthest(-normal)];
+        let ends = [search.farthest(normal), search.farthest(-normal)];
         let height = ends.map(|end| normal.dot(end - corners[0]).abs());
         corners[3] = if height[0] >= height[1] { ends[0] } else { ends[1] };
     }
@@ -186,9 +187,9 @@ fn tetrahedron<S: Fn(Vec3) -> Vec3>(
         return None;
     }
     let mut polytope = Polytope {
-        corners: [Vec3::ZERO; MOST_CORNERS],
+        corners: [Vec3::ZERO; MAX_CORNERS],
         corner_count: 4,
-        faces: [Face::default(); MOST_FACES],
+        faces: [PolytopeFace::default(); MAX_FACES],
         face_count: 0,
     };
     polytope.corners[..4].copy_from_slice(&corners);

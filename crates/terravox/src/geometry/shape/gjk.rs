@@ -2,25 +2,25 @@
 //! procedure for computing the distance between complex objects in three-dimensional
 //! space" (1988), with the bounds and the ways to end of van den Bergen, "A fast and
 //! robust GJK implementation for collision detection of convex objects" (1999). Every
-//! turn must come nearer, and the turns are capped, so that it always ends.
+//! iteration must come nearer, and their number is capped, so that it always ends.
 
 use glam::Vec3;
 
-use super::simplex::{Corner, Simplex};
+use super::simplex::{Simplex, SupportPoint};
 
-/// Most turns; five are usual.
-const MOST_TURNS: usize = 40;
+/// Most iterations; five are usual.
+const MAX_ITERATIONS: usize = 40;
 
-/// Share of the distance that the answer may be off by.
+/// Relative error of the distance.
 const RELATIVE: f32 = 1e-5;
 
-/// Share of the size of things that rounding may cost.
+/// Rounding error, as a share of the size of things.
 const ROUNDING: f32 = 3e-7;
 
 /// Share of the size of things below which two things touch.
 const TOUCHING: f32 = 5e-7;
 
-/// What is known of a core and a triangle.
+/// The result for a core and a triangle.
 pub(super) enum Gjk {
     /// They are apart.
     Apart {
@@ -31,7 +31,7 @@ pub(super) enum Gjk {
         /// Nearest points of the core and of the triangle.
         points: (Vec3, Vec3),
     },
-    /// Their distance is more than what was asked for.
+    /// They are farther apart than the limit.
     Beyond,
     /// They touch or overlap; the corners found last.
     Overlapping(Simplex),
@@ -45,8 +45,8 @@ pub(super) fn farthest(triangle: &[Vec3; 3], direction: Vec3) -> Vec3 {
 }
 
 /// Distance of the core with this support mapping and a triangle, in the core's frame.
-/// `towards` is a guess of the vector from the triangle to the core. Cores farther than
-/// `within` are told as soon as that is known.
+/// `towards` is a guess of the vector from the triangle to the core. Returns [`Gjk::Beyond`] as
+/// soon as the distance is known to exceed `within`.
 pub(super) fn gjk(
     support: impl Fn(Vec3) -> Vec3,
     triangle: &[Vec3; 3],
@@ -59,9 +59,9 @@ pub(super) fn gjk(
         v = Vec3::Y;
     }
     let mut size = 0.0_f32;
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MAX_ITERATIONS {
         let (on_shape, on_triangle) = (support(-v), farthest(triangle, v));
-        let corner = Corner { on_shape, on_triangle, between: on_shape - on_triangle };
+        let corner = SupportPoint { on_shape, on_triangle, between: on_shape - on_triangle };
         size = size.max(corner.between.abs().max_element());
         let (length, along) = (v.length(), v.dot(corner.between));
         if along / length - ROUNDING * size > within {

@@ -1,41 +1,53 @@
-//! Shapes against triangles: whether they meet, how far apart they are or how deep in
-//! each other, and when a moving one first touches.
+//! Shapes against triangles: whether they overlap, how far apart or how deep in each other they
+//! are, and when a moving one first touches.
 //!
-//! A shape is a core (a point, a segment, a box, the hull of points) and a radius about
-//! it. Everything is f32 in voxels, about any origin that is near, such as a block's
-//! corner; a query first moves the triangle into the shape's frame, where numbers are
-//! small. Triangles have two sides here. One without an area counts as its three sides,
-//! so that a triangle may be a segment or a point.
+//! A shape is a core (a point, a segment, a box, the hull of points) and a radius around it.
+//! Everything is f32 in voxels, relative to any near origin, such as a block's corner; a query
+//! first moves the triangle into the shape's frame, where numbers are small. Triangles are
+//! two-sided. A triangle without area counts as its three sides, so it may be a segment or a
+//! point.
+//!
+//! Spheres (`sphere`) and capsules (`segment`) have closed forms, boxes use separating axes
+//! (`boxes`), hulls GJK and EPA (`gjk`, `depth`); `nearest` selects between them, and `cast`
+//! advances moving shapes by their distance.
 
 mod boxes;
 mod cast;
 mod closest;
+mod core;
 mod depth;
 mod feature;
 mod gjk;
 #[cfg(test)]
 mod naive;
+mod nearest;
 mod segment;
+mod separation;
 mod simplex;
 mod slice;
 mod sphere;
 #[cfg(test)]
 mod tests;
-mod upright;
+mod vertical;
 
 use glam::{Mat3, Quat, Vec3};
 
 pub use closest::closest_on_triangle;
 pub(crate) use closest::on_triangle;
+use feature::ContactAxis;
 pub(crate) use feature::Polygon;
-use gjk::{Gjk, gjk};
 pub(crate) use slice::Slice;
 
-/// Queries with coordinates beyond this, voxels, are rejected.
-const FARTHEST: f32 = (1 << 20) as f32;
+use self::core::{Core, farthest_of};
+use gjk::{Gjk, gjk};
+use nearest::into_box;
+use separation::LocalSeparation;
 
-/// How close counts as touching in a cast, as a share of the size of things.
-const TOUCHING: f32 = 1e-5;
+/// Queries with coordinates beyond this, voxels, are rejected.
+const MAX_COORDINATE: f32 = (1 << 20) as f32;
+
+/// Distance that counts as touching in a cast, as a share of the size of things.
+const TOUCHING_DISTANCE: f32 = 1e-5;
 
 /// A shape about its own origin, voxels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +57,7 @@ pub enum Shape<'a> {
         /// Above 0.
         radius: f32,
     },
-    /// What is within `radius` of the segment from `a` to `b`; these may be the same.
+    /// All points within `radius` of the segment from `a` to `b`; these may be the same.
     Capsule {
         /// One end of the segment.
         a: [f32; 3],
@@ -54,16 +66,16 @@ pub enum Shape<'a> {
         /// Above 0.
         radius: f32,
     },
-    /// A turned box.
+    /// A box with a rotation.
     Box {
         /// Half of its size along its own axes, above 0.
         half: [f32; 3],
         /// Quaternion x, y, z, w of unit length: world from box.
         rotation: [f32; 4],
     },
-    /// The hull of points: two or more that are not one.
+    /// The convex hull of two or more points that are not all the same.
     Convex {
-        /// In any order; those inside the hull only cost time.
+        /// In any order; points inside of the hull only cost time.
         points: &'a [[f32; 3]],
     },
 }
@@ -73,12 +85,12 @@ pub enum Shape<'a> {
 /// `on_shape - on_triangle` is `distance * normal`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Separation {
-    /// Distance of the surfaces. Not above 0 if they touch; then `-distance` is how far
-    /// the shape must move along `normal` to only touch, and no other way is shorter.
+    /// Distance of the surfaces, not above 0 if they touch or overlap. Then moving the shape by
+    /// `-distance` along `normal` is the shortest way until they only touch.
     pub distance: f32,
     /// The shape's nearest, or deepest, point.
     pub on_shape: [f32; 3],
-    /// The triangle's.
+    /// The triangle's nearest, or deepest, point.
     pub on_triangle: [f32; 3],
     /// Unit vector from the triangle to the shape.
     pub normal: [f32; 3],
@@ -87,24 +99,27 @@ pub struct Separation {
 /// Where a moving shape first touches a triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CastHit {
-    /// When: the shape has moved by `t * motion`. 0 if it starts touching.
+    /// Time: the shape has moved by `t * motion`. 0 if it touches at the start.
     pub t: f32,
-    /// The point of the triangle that is touched.
+    /// The touched point of the triangle.
     pub point: [f32; 3],
     /// Unit vector from the triangle to the shape.
     pub normal: [f32; 3],
 }
 
-/// What is within a radius of the shape.
-#[derive(Clone, Copy, Debug)]
-enum Core<'a> {
-    Point,
-    Segment([Vec3; 2]),
-    Box { half: Vec3, axes: Mat3 },
-    Points(&'a [[f32; 3]]),
-}
-
-/// A valid [`Shape`], made ready for queries; cheap to make and to copy.
+/// A valid [`Shape`], prepared for queries; cheap to make and to copy.
+///
+/// ```
+/// use terravox::geometry::{Shape, ShapeCore};
+///
+/// let ball = ShapeCore::new(&Shape::Sphere { radius: 1.0 }).expect("the radius is above 0");
+/// let floor = [[-9.0, 0.0, -9.0], [0.0, 0.0, 9.0], [9.0, 0.0, -9.0]];
+/// assert!(!ball.overlaps([0.0, 1.5, 0.0], &floor));
+/// let separation = ball.separation([0.0, 1.5, 0.0], &floor, 10.0).expect("within 10 voxels");
+/// assert_eq!(separation.distance, 0.5);
+/// let hit = ball.cast([0.0, 3.0, 0.0], [0.0, -1.0, 0.0], &floor, 10.0).expect("it falls on it");
+/// assert_eq!(hit.t, 2.0);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ShapeCore<'a> {
     core: Core<'a>,
@@ -113,69 +128,27 @@ pub struct ShapeCore<'a> {
     max: Vec3,
 }
 
-/// [`Separation`] in the shape's frame.
-#[derive(Clone, Copy, Debug)]
-struct Near {
-    distance: f32,
-    on_shape: Vec3,
-    on_triangle: Vec3,
-    normal: Vec3,
-}
-
-impl Near {
-    /// Of a core, with a radius put about it.
-    fn rounded(self, radius: f32) -> Near {
-        let on_shape = self.on_shape - self.normal * radius;
-        Near { distance: self.distance - radius, on_shape, ..self }
-    }
-
-    fn turned(self, axes: Mat3) -> Near {
-        Near {
-            distance: self.distance,
-            on_shape: axes * self.on_shape,
-            on_triangle: axes * self.on_triangle,
-            normal: axes * self.normal,
-        }
-    }
-}
-
-/// Distance of two points below which their direction is rounding.
-fn noise(triangle: &[Vec3; 3]) -> f32 {
-    let [a, b, c] = triangle.map(Vec3::abs);
-    1e-6 * a.max(b).max(c).max_element() + f32::MIN_POSITIVE
-}
-
-/// A unit vector perpendicular to `a` and `b`; to the longer one if they are parallel as
-/// far as f32 can tell.
-fn any_normal(a: Vec3, b: Vec3) -> Vec3 {
-    let longer = if a.length_squared() >= b.length_squared() { a } else { b };
-    let across = a.cross(b);
-    let is_clear = across.length_squared() > 1e-8 * a.length_squared() * b.length_squared();
-    let across = if is_clear { across } else { longer.normalize_or_zero().any_orthogonal_vector() };
-    across.normalize_or(Vec3::Y)
-}
-
-/// Whether all numbers are finite and none is beyond [`FARTHEST`].
+/// Whether all numbers are finite and none is beyond [`MAX_COORDINATE`].
 fn is_usable(points: &[Vec3]) -> bool {
-    points.iter().all(|p| p.abs().cmple(Vec3::splat(FARTHEST)).all())
+    points.iter().all(|p| p.abs().cmple(Vec3::splat(MAX_COORDINATE)).all())
 }
 
 impl<'a> Shape<'a> {
-    /// Whether it can be asked about: all numbers finite and below 2²⁰, radii and half
-    /// sizes above 0, a rotation of unit length, and points that are not all one.
+    /// Returns whether all numbers are finite and below 2²⁰, radii and half sizes above 0, the
+    /// rotation of unit length, and the points not all the same. Queries reject other shapes.
     pub fn is_valid(&self) -> bool {
         ShapeCore::new(self).is_some()
     }
 
-    /// Lowest and highest corner of the box around it, about its origin, voxels; `None` if
-    /// it is not valid.
+    /// Returns the lowest and highest corner of the shape's box, about its origin, voxels; `None`
+    /// if the shape is invalid.
     pub fn bounds(&self) -> Option<([f32; 3], [f32; 3])> {
         ShapeCore::new(self).map(|core| core.bounds())
     }
 }
 
 impl<'a> ShapeCore<'a> {
-    /// Makes a shape ready; `None` if it is not valid ([`Shape::is_valid`]).
+    /// Prepares a shape; `None` if it is invalid ([`Shape::is_valid`]).
     pub fn new(shape: &Shape<'a>) -> Option<ShapeCore<'a>> {
         let (core, radius, min, max) = match *shape {
             Shape::Sphere { radius } => (Core::Point, radius, Vec3::ZERO, Vec3::ZERO),
@@ -230,7 +203,7 @@ impl<'a> ShapeCore<'a> {
         (self.min.to_array(), self.max.to_array())
     }
 
-    /// Whether the shape at `at` and the triangle share a point; touching counts.
+    /// Returns whether the shape at `at` and the triangle share a point; touching counts.
     pub fn overlaps(&self, at: [f32; 3], triangle: &[[f32; 3]; 3]) -> bool {
         let Some(triangle) = frame(at, triangle) else { return false };
         if self.gap(&triangle).max_element() > 0.0 {
@@ -250,33 +223,37 @@ impl<'a> ShapeCore<'a> {
         }
     }
 
-    /// How far the shape at `at` and the triangle are apart, or how deep in each other;
-    /// `None` if more than `within` apart, for which infinity is allowed.
+    /// Returns how far apart the shape at `at` and the triangle are, or how deep in each other;
+    /// `None` if more than `within` apart. `within` may be infinite.
     pub fn separation(
         &self,
         at: [f32; 3],
         triangle: &[[f32; 3]; 3],
         within: f32,
     ) -> Option<Separation> {
-        let triangle = frame(at, triangle)?;
-        let gap = self.gap(&triangle).max(Vec3::ZERO);
-        if gap.length_squared() > within * within {
-            return None;
-        }
-        let near = self.near(&triangle, within, None)?;
-        (near.distance <= within).then(|| Separation {
-            distance: near.distance,
-            on_shape: (near.on_shape + Vec3::from(at)).to_array(),
-            on_triangle: (near.on_triangle + Vec3::from(at)).to_array(),
-            normal: near.normal.to_array(),
+        let local = self.separation_within(&frame(at, triangle)?, within)?;
+        Some(Separation {
+            distance: local.distance,
+            on_shape: (local.on_shape + Vec3::from(at)).to_array(),
+            on_triangle: (local.on_triangle + Vec3::from(at)).to_array(),
+            normal: local.normal.to_array(),
         })
     }
 
-    /// First `t` from 0 to `t_max` at which the shape, put at `at` and moved by
-    /// `t * motion`, touches the triangle: exactly for spheres, for the others when it is
-    /// within 1/100,000 of the size of the two. A motion of any length will do, and
-    /// `t_max` may be infinite. A shape that touches and moves away does not hit, unless
-    /// it already overlaps.
+    /// As [`ShapeCore::separation`], in the shape's frame.
+    fn separation_within(&self, triangle: &[Vec3; 3], within: f32) -> Option<LocalSeparation> {
+        let gap = self.gap(triangle).max(Vec3::ZERO);
+        if gap.length_squared() > within * within {
+            return None;
+        }
+        let local = self.separation_in_frame(triangle, within, None)?;
+        (local.distance <= within).then_some(local)
+    }
+
+    /// Returns the first `t` from 0 to `t_max` at which the shape, moved from `at` by `t * motion`,
+    /// touches the triangle: exactly for spheres, for others to 1/100,000 of the size of the two.
+    /// The motion may have any length, and `t_max` may be infinite. A shape that touches and moves
+    /// away does not hit, unless it already overlaps.
     pub fn cast(
         &self,
         at: [f32; 3],
@@ -299,33 +276,33 @@ impl<'a> ShapeCore<'a> {
         Some(CastHit { t, point: point.to_array(), normal: normal.to_array() })
     }
 
-    /// First `t` from 0 to 1, the point of the triangle, and the normal; `motion` is not
-    /// much longer than the things are large.
+    /// First `t` from 0 to 1, the point of the triangle, and the normal. `motion` is not much
+    /// longer than the size of things.
     fn first_touch(&self, motion: Vec3, triangle: &[Vec3; 3]) -> Option<(f32, Vec3, Vec3)> {
-        let touching = TOUCHING * self.size(triangle);
+        let touching = TOUCHING_DISTANCE * self.size(triangle);
         let moved = |by: Vec3| triangle.map(|corner| corner - by);
         if let Core::Point = self.core {
-            let near = self.near(triangle, f32::INFINITY, None)?;
+            let near = self.separation_in_frame(triangle, f32::INFINITY, None)?;
             if near.distance <= 0.0 {
                 return cast::start(motion, touching, near)
                     .map(|near| (0.0, near.on_triangle, near.normal));
             }
             return sphere::cast(self.radius, motion, triangle);
         }
-        let apart = Near {
+        let apart = LocalSeparation {
             distance: f32::NAN,
             on_shape: Vec3::NAN,
             on_triangle: Vec3::NAN,
             normal: Vec3::NAN,
         };
         let near = |by: Vec3, guess: Option<Vec3>| {
-            self.near(&moved(by), f32::INFINITY, guess).unwrap_or(apart)
+            self.separation_in_frame(&moved(by), f32::INFINITY, guess).unwrap_or(apart)
         };
         let (t, near) = cast::advance(motion, touching, near)?;
         Some((t, near.on_triangle + motion * t, near.normal))
     }
 
-    /// Largest number that shape and triangle are made of.
+    /// Largest coordinate of shape and triangle.
     fn size(&self, triangle: &[Vec3; 3]) -> f32 {
         let own = self.max.abs().max(self.min.abs()).max_element();
         triangle.iter().fold(own, |size, corner| size.max(corner.abs().max_element()))
@@ -336,20 +313,93 @@ impl<'a> ShapeCore<'a> {
         (a.min(b).min(c) - self.max).max(self.min - a.max(b).max(c))
     }
 
-    /// Shape and triangle in the shape's frame; `None` if surely more than `within` apart.
-    /// A guess of the normal makes it faster, if they are apart.
-    fn near(&self, triangle: &[Vec3; 3], within: f32, guess: Option<Vec3>) -> Option<Near> {
-        let near = match self.core {
-            Core::Point => sphere::near(triangle),
-            Core::Segment(ends) => segment::near(&ends, triangle),
+    /// See [`nearest::separation`].
+    fn separation_in_frame(
+        &self,
+        triangle: &[Vec3; 3],
+        within: f32,
+        guess: Option<Vec3>,
+    ) -> Option<LocalSeparation> {
+        nearest::separation(&self.core, self.radius, triangle, within, guess)
+    }
+}
+
+/// What contacts need. Except for [`ShapeCore::reach`] these are for
+/// [aligned](ShapeCore::aligned) shapes.
+impl ShapeCore<'_> {
+    /// The shape along its own axes, and these axes in the world: a box loses its rotation, other
+    /// shapes stay as they are.
+    pub(crate) fn aligned(&self) -> (Self, Mat3) {
+        match self.core {
             Core::Box { half, axes } => {
-                let guess = guess.map(|guess| axes.transpose() * guess);
-                let near = near_box(half, &into_box(axes, triangle), within, guess);
-                return near.map(|near| near.turned(axes));
+                let core = Core::Box { half, axes: Mat3::IDENTITY };
+                (ShapeCore { core, radius: self.radius, min: -half, max: half }, axes)
             }
-            Core::Points(points) => return near_points(points, triangle, within, guess),
-        };
-        Some(near.rounded(self.radius))
+            _ => (*self, Mat3::IDENTITY),
+        }
+    }
+
+    /// The radius around the core.
+    #[inline(always)]
+    pub(crate) fn radius(&self) -> f32 {
+        self.radius
+    }
+
+    /// A point inside, about the shape's origin.
+    pub(crate) fn middle(&self) -> Vec3 {
+        feature::middle(&self.core)
+    }
+
+    /// How far the shape reaches along a unit vector from its origin.
+    #[inline]
+    pub(crate) fn reach(&self, direction: Vec3) -> f32 {
+        feature::reach(&self.core, direction) + self.radius
+    }
+
+    /// How far the shape reaches along a vector of this squared length, times that length.
+    #[inline(always)]
+    pub(crate) fn aligned_reach(&self, direction: Vec3, squared_length: f32) -> f32 {
+        feature::aligned_reach(&self.core, self.radius, direction, squared_length)
+    }
+
+    /// Whether a triangle about the shape's origin is more than `within` beside a box. False for
+    /// other shapes, which the boxes of the tree separate already.
+    #[inline(always)]
+    pub(crate) fn is_beside(&self, triangle: &[Vec3; 3], within: f32) -> bool {
+        feature::is_beside(&self.core, triangle, within)
+    }
+
+    /// The points of the core that face `direction`, about the shape's origin.
+    #[inline]
+    pub(crate) fn feature(&self, direction: Vec3) -> Polygon {
+        feature::feature(&self.core, self.max - self.min, direction)
+    }
+
+    /// The axis that separates the shape from a triangle, or the shortest way out; `None` if
+    /// surely more than `within` apart. For boxes that are apart it is an axis of their faces and
+    /// edges, not always the best one.
+    pub(crate) fn contact_axis(&self, triangle: &[Vec3; 3], within: f32) -> Option<ContactAxis> {
+        feature::contact_axis(&self.core, self.radius, triangle, within, || {
+            if is_usable(triangle) { self.separation_within(triangle, within) } else { None }
+        })
+    }
+
+    /// The volume; `None` for hulls, whose faces are not known.
+    pub(crate) fn volume(&self) -> Option<f32> {
+        vertical::volume(&self.core, self.radius)
+    }
+
+    /// Makes `slice` the slice at `z`, for [`ShapeCore::vertical_span`].
+    pub(crate) fn slice(&self, z: f32, slice: &mut Slice) {
+        if let Core::Points(points) = self.core {
+            slice.cut(points, z);
+        }
+    }
+
+    /// Lowest and highest point of the vertical line at (x, z) inside of the shape, about its
+    /// origin; `None` if it misses. `slice` is the one at `z`.
+    pub(crate) fn vertical_span(&self, x: f32, z: f32, slice: &Slice) -> Option<[f32; 2]> {
+        vertical::span(&self.core, self.radius, x, z, slice)
     }
 }
 
@@ -357,86 +407,4 @@ impl<'a> ShapeCore<'a> {
 fn frame(at: [f32; 3], triangle: &[[f32; 3]; 3]) -> Option<[Vec3; 3]> {
     let triangle = triangle.map(|corner| Vec3::from(corner) - Vec3::from(at));
     is_usable(&triangle).then_some(triangle)
-}
-
-/// The triangle along a box's own axes.
-fn into_box(axes: Mat3, triangle: &[Vec3; 3]) -> [Vec3; 3] {
-    let back = axes.transpose();
-    triangle.map(|corner| back * corner)
-}
-
-/// The point that is farthest along `direction`.
-fn farthest_of(points: &[[f32; 3]], direction: Vec3) -> Vec3 {
-    let (mut most, mut best) = (f32::NEG_INFINITY, 0);
-    for (i, point) in points.iter().enumerate() {
-        let along = point[0] * direction.x + point[1] * direction.y + point[2] * direction.z;
-        // Chosen without a branch: which point it is cannot be foreseen.
-        let better = along > most;
-        most = if better { along } else { most };
-        best = if better { i } else { best };
-    }
-    points.get(best).map_or(Vec3::ZERO, |&point| Vec3::from(point))
-}
-
-/// A box along the axes about the origin, and a triangle.
-fn near_box(half: Vec3, triangle: &[Vec3; 3], within: f32, guess: Option<Vec3>) -> Option<Near> {
-    let support = |d: Vec3| half.copysign(d);
-    if let Some(guess) = guess
-        && let Gjk::Apart { distance, normal, points } = gjk(support, triangle, guess, within)
-    {
-        return Some(Near { distance, on_shape: points.0, on_triangle: points.1, normal });
-    }
-    let (apart, towards) = match boxes::part(half, triangle) {
-        Ok((depth, normal)) => return Some(parted(support, triangle, depth, normal, half)),
-        Err((distance, _)) if distance > within => return None,
-        Err(apart) => apart,
-    };
-    match gjk(support, triangle, towards, within) {
-        Gjk::Apart { distance, normal, points } => {
-            Some(Near { distance, on_shape: points.0, on_triangle: points.1, normal })
-        }
-        Gjk::Beyond => None,
-        // They touch; the axis tells what is left between them.
-        Gjk::Overlapping(_) => Some(parted(support, triangle, -apart, towards, half)),
-    }
-}
-
-/// The hull of points, and a triangle.
-fn near_points(
-    points: &[[f32; 3]],
-    triangle: &[Vec3; 3],
-    within: f32,
-    guess: Option<Vec3>,
-) -> Option<Near> {
-    let support = |d| farthest_of(points, d);
-    let towards = guess.unwrap_or(-(triangle[0] + triangle[1] + triangle[2]));
-    match gjk(support, triangle, towards, within) {
-        Gjk::Apart { distance, normal, points } => {
-            Some(Near { distance, on_shape: points.0, on_triangle: points.1, normal })
-        }
-        Gjk::Beyond => None,
-        Gjk::Overlapping(simplex) => {
-            let (depth, normal) = depth::part(support, triangle, &simplex);
-            Some(parted(support, triangle, depth, normal, Vec3::ONE))
-        }
-    }
-}
-
-/// What is known of two that overlap and part by `depth` along `normal`: the points where
-/// they touch last are read off once they are apart.
-fn parted(
-    support: impl Fn(Vec3) -> Vec3,
-    triangle: &[Vec3; 3],
-    depth: f32,
-    normal: Vec3,
-    size: Vec3,
-) -> Near {
-    let by = depth + 0.25 * size.max_element();
-    let away = triangle.map(|corner| corner - normal * by);
-    let found = gjk(&support, &away, normal, f32::INFINITY);
-    let on_triangle = match found {
-        Gjk::Apart { points, .. } => points.1 + normal * by,
-        Gjk::Beyond | Gjk::Overlapping(_) => support(-normal) + normal * depth,
-    };
-    Near { distance: -depth, on_shape: on_triangle - normal * depth, on_triangle, normal }
 }

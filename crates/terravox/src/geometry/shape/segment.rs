@@ -7,24 +7,24 @@
 use glam::Vec3;
 
 use super::closest::{foot, is_over, normal_of, on_segment, on_sides};
-use super::{Near, any_normal, noise};
+use super::separation::{LocalSeparation, any_normal, noise_distance};
 
 /// Squared sine below which two sides count as parallel: their ends then hold the
 /// nearest points.
 const PARALLEL: f32 = 1e-10;
 
 /// The nearest points found so far.
-struct Best {
+struct ClosestPair {
     on_segment: Vec3,
     on_triangle: Vec3,
     squared: f32,
 }
 
-impl Best {
+impl ClosestPair {
     fn offer(&mut self, on_segment: Vec3, on_triangle: Vec3) {
         let squared = on_segment.distance_squared(on_triangle);
         if squared < self.squared {
-            *self = Best { on_segment, on_triangle, squared };
+            *self = ClosestPair { on_segment, on_triangle, squared };
         }
     }
 }
@@ -55,8 +55,9 @@ fn pierces(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Vec3) -> bool {
 
 /// Nearest points of the segment between `ends` and the triangle: on the one, on the
 /// other. `None` if the segment pierces the triangle.
-fn nearest(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Option<Best> {
-    let mut best = Best { on_segment: ends[0], on_triangle: triangle[0], squared: f32::INFINITY };
+fn nearest(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Option<ClosestPair> {
+    let mut best =
+        ClosestPair { on_segment: ends[0], on_triangle: triangle[0], squared: f32::INFINITY };
     if let Some(normal) = normal {
         if pierces(ends, triangle, normal) {
             return None;
@@ -85,23 +86,23 @@ pub(super) fn squared_distance(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> f32 {
     nearest(ends, triangle, normal_of(triangle)).map_or(0.0, |best| best.squared)
 }
 
-/// The segment between `ends` and the triangle: apart, or how to part them.
-pub(super) fn near(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> Near {
+/// Separates the segment between `ends` and the triangle.
+pub(super) fn separation(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> LocalSeparation {
     let normal = normal_of(triangle);
     if let Some(best) = nearest(ends, triangle, normal) {
         let distance = best.squared.sqrt();
-        if distance > noise(triangle) {
+        if distance > noise_distance(triangle) {
             let normal = (best.on_segment - best.on_triangle) / distance;
             let (on_shape, on_triangle) = (best.on_segment, best.on_triangle);
-            return Near { distance, on_shape, on_triangle, normal };
+            return LocalSeparation { distance, on_shape, on_triangle, normal };
         }
     }
-    part(ends, triangle, normal)
+    penetration(ends, triangle, normal)
 }
 
 /// The shortest way to move a segment out of a triangle that it crosses or touches: along
 /// the normal or along what is perpendicular to the segment and a side.
-fn part(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Near {
+fn penetration(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> LocalSeparation {
     let along = ends[1] - ends[0];
     let mut best: Option<(f32, Vec3)> = None;
     let mut offer = |axis: Vec3| {
@@ -128,11 +129,11 @@ fn part(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Near {
     }
     let flat = || (0.0, any_normal(along, triangle[1] - triangle[0]));
     let (depth, axis) = best.unwrap_or_else(flat);
-    // Where they touch is read off once they are apart.
+    // The touching points are found once they are apart.
     let apart = depth + 0.5 * along.length() + 1.0;
     let moved = ends.map(|end| end + axis * apart);
     let near = nearest(&moved, triangle, normal);
     let on_triangle = near.map_or(triangle[0], |best| best.on_triangle);
     let on_shape = on_triangle - axis * depth;
-    Near { distance: -depth, on_shape, on_triangle, normal: axis }
+    LocalSeparation { distance: -depth, on_shape, on_triangle, normal: axis }
 }

@@ -12,9 +12,9 @@ use super::closest::{is_over, normal_of};
 /// squared, below which a tetrahedron is flat.
 const FLAT: f32 = 1e-11;
 
-/// A corner: a point of the shape, one of the triangle, and their difference.
+/// A point of the shape, one of the triangle, and their difference: a corner of a simplex.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Corner {
+pub(super) struct SupportPoint {
     pub on_shape: Vec3,
     pub on_triangle: Vec3,
     pub between: Vec3,
@@ -23,14 +23,14 @@ pub(super) struct Corner {
 /// Up to four corners, and the weights of the point nearest to the origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Simplex {
-    pub corners: [Corner; 4],
+    pub corners: [SupportPoint; 4],
     pub weights: [f32; 4],
     pub count: usize,
 }
 
 /// Nearest point of a face, side or corner of the simplex.
 #[derive(Clone, Copy)]
-struct Part {
+struct ClosestFeature {
     at: Vec3,
     squared: f32,
     corners: [usize; 3],
@@ -38,13 +38,13 @@ struct Part {
     count: usize,
 }
 
-impl Part {
-    fn of_corner(i: usize, at: Vec3) -> Part {
+impl ClosestFeature {
+    fn of_corner(i: usize, at: Vec3) -> ClosestFeature {
         let squared = at.length_squared();
-        Part { at, squared, corners: [i, 0, 0], weights: [1.0, 0.0, 0.0], count: 1 }
+        ClosestFeature { at, squared, corners: [i, 0, 0], weights: [1.0, 0.0, 0.0], count: 1 }
     }
 
-    fn nearer(self, other: Part) -> Part {
+    fn nearer(self, other: ClosestFeature) -> ClosestFeature {
         if other.squared < self.squared { other } else { self }
     }
 }
@@ -52,13 +52,13 @@ impl Part {
 impl Simplex {
     /// Adds a corner. There is room for it after every [`Simplex::reduce`] that found a
     /// nearest point.
-    pub fn push(&mut self, corner: Corner) {
+    pub fn push(&mut self, corner: SupportPoint) {
         self.corners[self.count] = corner;
         self.count += 1;
     }
 
     /// Whether the corner is one of these.
-    pub fn has(&self, corner: &Corner) -> bool {
+    pub fn has(&self, corner: &SupportPoint) -> bool {
         self.corners[..self.count].iter().any(|own| own.between == corner.between)
     }
 
@@ -66,7 +66,7 @@ impl Simplex {
     /// origin is inside a tetrahedron.
     pub fn reduce(&mut self) -> Option<Vec3> {
         let part = match self.count {
-            1 => Part::of_corner(0, self.at(0)),
+            1 => ClosestFeature::of_corner(0, self.at(0)),
             2 => self.side(0, 1),
             3 => self.face(0, 1, 2),
             _ => self.tetrahedron()?,
@@ -94,23 +94,23 @@ impl Simplex {
         self.corners[i].between
     }
 
-    fn side(&self, i: usize, j: usize) -> Part {
+    fn side(&self, i: usize, j: usize) -> ClosestFeature {
         let (a, b) = (self.at(i), self.at(j));
         let ab = b - a;
         let (along, length) = (-a.dot(ab), ab.length_squared());
         if along <= 0.0 || length <= 0.0 {
-            return Part::of_corner(i, a);
+            return ClosestFeature::of_corner(i, a);
         }
         if along >= length {
-            return Part::of_corner(j, b);
+            return ClosestFeature::of_corner(j, b);
         }
         let share = along / length;
         let at = a + ab * share;
         let weights = [1.0 - share, share, 0.0];
-        Part { at, squared: at.length_squared(), corners: [i, j, 0], weights, count: 2 }
+        ClosestFeature { at, squared: at.length_squared(), corners: [i, j, 0], weights, count: 2 }
     }
 
-    fn face(&self, i: usize, j: usize, k: usize) -> Part {
+    fn face(&self, i: usize, j: usize, k: usize) -> ClosestFeature {
         let points = [self.at(i), self.at(j), self.at(k)];
         if let Some(normal) = normal_of(&points)
             && is_over(Vec3::ZERO, &points, normal)
@@ -123,15 +123,15 @@ impl Simplex {
             if total > 0.0 {
                 let weights = weight.map(|w| w / total);
                 let squared = at.length_squared();
-                return Part { at, squared, corners: [i, j, k], weights, count: 3 };
+                return ClosestFeature { at, squared, corners: [i, j, k], weights, count: 3 };
             }
         }
         self.side(i, j).nearer(self.side(j, k)).nearer(self.side(k, i))
     }
 
-    fn tetrahedron(&self) -> Option<Part> {
+    fn tetrahedron(&self) -> Option<ClosestFeature> {
         const FACES: [[usize; 4]; 4] = [[1, 2, 3, 0], [2, 0, 3, 1], [0, 1, 3, 2], [0, 2, 1, 3]];
-        let mut best: Option<Part> = None;
+        let mut best: Option<ClosestFeature> = None;
         for [i, j, k, apex] in FACES {
             let a = self.at(i);
             let normal = (self.at(j) - a).cross(self.at(k) - a);

@@ -1,8 +1,8 @@
-//! An upright slice of a hull, square to z: a convex polygon, of which every upright line
-//! is known at once.
+//! A vertical slice of a hull, perpendicular to z: a convex polygon that gives the interval of
+//! every vertical line in it.
 //!
-//! The slice's corners lie where lines between two of the hull's points pass through it, so
-//! it is the hull of all such places. Source: Andrew, "Another efficient algorithm for
+//! The corners of a slice lie where lines between two of the hull's points pass through it, so
+//! it is the hull of all such points. Source: Andrew, "Another efficient algorithm for
 //! convex hulls in two dimensions" (1979): the lower and the upper chain from points sorted
 //! by x.
 
@@ -35,13 +35,13 @@ impl Slice {
     }
 
     /// Lowest and highest point of the line at `x`; `None` if it misses.
-    pub fn upright(&self, x: f32) -> Option<[f32; 2]> {
+    pub fn vertical_span(&self, x: f32) -> Option<[f32; 2]> {
         let (low, high) = (at(&self.low, x)?, at(&self.high, x)?);
         (low < high).then_some([low, high])
     }
 }
 
-/// Goes on with a chain that turns to one side only: left, or right for a side of −1.
+/// Appends to a chain that turns to one side only: left, or right for a side of −1.
 fn add(chain: &mut Vec<[f32; 2]>, place: [f32; 2], side: f32) {
     while let [.., a, b] = chain[..] {
         let turn = (b[0] - a[0]) * (place[1] - a[1]) - (b[1] - a[1]) * (place[0] - a[0]);

@@ -6,30 +6,30 @@
 use glam::Vec3;
 
 use super::closest::{foot, is_over, normal_of, on_sides, on_triangle};
-use super::{Near, any_normal, noise};
+use super::separation::{LocalSeparation, any_normal, noise_distance};
 
 /// Whether the sphere and the triangle share a point.
 pub(super) fn overlaps(radius: f32, triangle: &[Vec3; 3]) -> bool {
     on_triangle(Vec3::ZERO, triangle).length_squared() <= radius * radius
 }
 
-/// The centre and the triangle: apart, or how to part them.
-pub(super) fn near(triangle: &[Vec3; 3]) -> Near {
+/// Separates the centre and the triangle.
+pub(super) fn separation(triangle: &[Vec3; 3]) -> LocalSeparation {
     let normal = normal_of(triangle);
     let over = normal.and_then(|normal| foot(Vec3::ZERO, triangle, normal));
     let on_triangle = over.unwrap_or_else(|| on_sides(Vec3::ZERO, triangle));
     let distance = on_triangle.length();
     let normal = match (over, normal) {
-        // The foot's own direction is noise where it is near.
+        // The direction to a near foot is noise.
         (Some(_), Some(normal)) => {
             let unit = normal.normalize();
             if unit.dot(triangle[0]) > 0.0 { -unit } else { unit }
         }
-        _ if distance > noise(triangle) => -on_triangle / distance,
+        _ if distance > noise_distance(triangle) => -on_triangle / distance,
         (_, Some(normal)) => normal.normalize(),
         _ => any_normal(triangle[1] - triangle[0], triangle[2] - triangle[0]),
     };
-    Near { distance, on_shape: Vec3::ZERO, on_triangle, normal }
+    LocalSeparation { distance, on_shape: Vec3::ZERO, on_triangle, normal }
 }
 
 /// Least `t` at which a point that starts at `-from` and moves by `t * motion` comes
@@ -42,7 +42,7 @@ fn enters(from: Vec3, motion: Vec3, along: Vec3, radius: f32) -> Option<f32> {
     if closing <= 0.0 || outside < 0.0 {
         return None;
     }
-    // Distance of the line, rather than the discriminant, which cancels far away.
+    // The distance of the line rather than the discriminant, which cancels far away.
     let passing = from - motion * (closing / speed);
     let inside = radius * radius - passing.length_squared();
     (inside >= 0.0).then(|| outside / (closing + (inside * speed).sqrt()))

@@ -435,3 +435,81 @@ fn things_of_very_different_sizes_stop_each_other() {
         assert!(hit.is_some_and(|hit| (hit.t - 0.299).abs() < 1e-4), "{shape:?} {hit:?}");
     }
 }
+
+#[test]
+fn a_box_shows_the_face_that_faces_most() {
+    let shape = Shape::Box { half: [1.0, 2.0, 3.0], rotation: [0.0, 0.0, 0.0, 1.0] };
+    let core = ShapeCore::new(&shape).unwrap();
+    let face = core.feature(Vec3::new(0.2, -0.9, 0.1));
+    assert_eq!(face.points().len(), 4);
+    assert!(face.points().iter().all(|p| p.y == -2.0 && p.x.abs() == 1.0 && p.z.abs() == 3.0));
+    let around: Vec<_> =
+        (0..4).map(|i| face.points()[i].distance(face.points()[(i + 1) % 4])).collect();
+    assert!(around.iter().all(|&d| d == 2.0 || d == 6.0), "in order: {around:?}");
+}
+
+#[test]
+fn a_hull_shows_its_lowest_points_in_order() {
+    let mut points = Vec::new();
+    for i in 0..6 {
+        let (sin, cos) = (i as f32 * 3.0).sin_cos();
+        points.push([cos, -1.0, sin]);
+        points.push([0.8 * cos, 1.0, 0.8 * sin]);
+    }
+    let core = ShapeCore::new(&Shape::Convex { points: &points }).unwrap();
+    let face = core.feature(-Vec3::Y);
+    assert_eq!(face.points().len(), 6);
+    let turns = (0..6).map(|i| {
+        let [a, b, c] = [i, i + 1, i + 2].map(|k| face.points()[k % 6]);
+        (b - a).cross(c - b).y.signum()
+    });
+    let turns: Vec<_> = turns.collect();
+    assert!(turns.iter().all(|&turn| turn == turns[0]), "{turns:?}");
+}
+
+#[test]
+fn reach_is_that_of_the_farthest_point() {
+    let capsule = Shape::Capsule { a: [0.0, -1.0, 0.0], b: [0.0, 1.0, 0.0], radius: 0.25 };
+    let core = ShapeCore::new(&capsule).unwrap();
+    assert_eq!(core.reach(-Vec3::Y), 1.25);
+    assert_eq!(core.reach(Vec3::X), 0.25);
+    assert_eq!(core.middle(), Vec3::ZERO);
+}
+
+proptest! {
+    #[test]
+    fn lines_are_inside_where_sampling_says(
+        turn in [-1.0..1.0f32, -1.0..1.0f32, -1.0..1.0f32, 0.2..1.0f32],
+        x in -1.5..1.5f32, z in -1.5..1.5f32, kind in 0..5u8,
+        points in prop::collection::vec(prop::array::uniform3(-1.2..1.2f32), 4..24),
+    ) {
+        let turn = glam::Quat::from_array(turn).normalize();
+        let corners: Vec<[f32; 3]> = (0..8)
+            .map(|i| {
+                let sign = |bit: u32| if i >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                (turn * Vec3::new(sign(0), 0.5 * sign(1), 0.7 * sign(2))).to_array()
+            })
+            .collect();
+        let end = (turn * Vec3::X).to_array();
+        let shape = match kind {
+            0 => Shape::Sphere { radius: 1.1 },
+            1 => Shape::Capsule { a: end, b: end.map(|v| -0.5 * v), radius: 0.4 },
+            2 => Shape::Box { half: [1.0, 0.5, 0.7], rotation: turn.to_array() },
+            3 => Shape::Convex { points: &corners },
+            _ => Shape::Convex { points: &points },
+        };
+        let core = ShapeCore::new(&shape).unwrap();
+        let mut slice = Slice::default();
+        core.slice(z, &mut slice);
+        let span = core.vertical_span(x, z, &slice);
+        for step in -40..40 {
+            let y = step as f32 * 0.05;
+            let point = [[x, y, z]; 3];
+            let near = core.separation([0.0; 3], &point, f32::INFINITY).unwrap().distance;
+            if near.abs() > 2e-3 {
+                let inside = span.is_some_and(|[low, high]| low < y && y < high);
+                prop_assert_eq!(inside, near < 0.0, "{} at {} of {:?}", near, y, span);
+            }
+        }
+    }
+}
