@@ -11,7 +11,7 @@ use crate::mesh::{CORNERS, SIDE, Surface};
 
 use super::emit::write;
 use super::node::side;
-use super::polygon::{ContourDraft, ContourStats, Detail, Polygon};
+use super::polygon::{ContourDraft, ContourPolygon, ContourStats, Detail};
 use super::qef::Qef;
 use super::tree::{Leaf, NONE, NodePlace, Octree};
 use super::uniform;
@@ -236,7 +236,7 @@ impl<S: Fn(NodePlace) -> bool> Traversal<'_, S> {
         let material = self.material(place, if low_in { low } else { low | bit });
         let corners = around.map(|place| self.number(place, level));
         let axis = axis as u8;
-        self.found.polygons.push(Polygon { corners, axis, up: low_in, level, at, material });
+        self.found.polygons.push(ContourPolygon { corners, axis, up: low_in, level, at, material });
     }
 
     fn material(&self, place: NodePlace, corner: u8) -> u8 {

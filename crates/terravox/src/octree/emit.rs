@@ -6,7 +6,7 @@
 
 use crate::mesh::{MaterialBlend, Surface, blend, unit_normal};
 
-use super::polygon::{ContourDraft, ContourStats, Polygon};
+use super::polygon::{ContourDraft, ContourPolygon, ContourStats};
 use super::sheets::{EdgeVertex, separate};
 use super::tree::{NodePlace, Octree};
 
@@ -78,12 +78,12 @@ fn push_vertex(octree: &Octree, place: NodePlace, materials: Option<[u8; 8]>, ou
 
 /// Returns the diagonals along which a quad may be cut: bit 0 from its first corner, bit 1 from its
 /// second.
-fn diagonals(polygon: &Polygon, places: &[NodePlace]) -> u8 {
+fn diagonals(polygon: &ContourPolygon, places: &[NodePlace]) -> u8 {
     let smallest = |k: usize| places[polygon.corners[k] as usize].level == polygon.level;
     u8::from(smallest(0) || smallest(2)) | u8::from(smallest(1) || smallest(3)) << 1
 }
 
-fn push_polygon(polygon: &Polygon, diagonals: u8, out: &mut Surface) {
+fn push_polygon(polygon: &ContourPolygon, diagonals: u8, out: &mut Surface) {
     let (ring, count) = polygon.ring();
     let [a, b, c, d] = ring;
     if count == 3 {
@@ -102,13 +102,13 @@ fn push_polygon(polygon: &Polygon, diagonals: u8, out: &mut Surface) {
 }
 
 /// Appends a triangle with corners in the order of the polygon's.
-fn push_triangle(polygon: &Polygon, [a, b, c]: [u32; 3], out: &mut Surface) {
+fn push_triangle(polygon: &ContourPolygon, [a, b, c]: [u32; 3], out: &mut Surface) {
     out.indices.extend(if polygon.up { [a, b, c] } else { [a, c, b] });
     out.loose_materials.push(polygon.material);
 }
 
 /// Appends a polygon with vertices between its corners, as a fan around its centre.
-fn push_fan(polygon: &Polygon, middles: &[EdgeVertex], out: &mut Surface) {
+fn push_fan(polygon: &ContourPolygon, middles: &[EdgeVertex], out: &mut Surface) {
     let (ring, count) = polygon.ring();
     let mut around = Vec::with_capacity(8);
     for k in 0..count {

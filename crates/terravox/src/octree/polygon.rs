@@ -45,7 +45,7 @@ pub(super) struct ContourDraft {
     pub places: Vec<NodePlace>,
     /// By vertex: whether the sheets of its node do not follow from its corners.
     pub rough: Vec<bool>,
-    pub polygons: Vec<Polygon>,
+    pub polygons: Vec<ContourPolygon>,
     /// Min corners of nodes of one size; see [`uniform`](super::uniform).
     pub corners: Vec<u32>,
     pub spare: Vec<u32>,
@@ -63,7 +63,7 @@ impl ContourDraft {
 
 /// An edge that the surface crosses, and the nodes around it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Polygon {
+pub(super) struct ContourPolygon {
     /// Vertices around the edge, counter-clockwise seen from its high end. A node with two sides at
     /// the edge occurs twice in a row.
     pub corners: [u32; 4],
@@ -79,7 +79,7 @@ pub(super) struct Polygon {
     pub material: u8,
 }
 
-impl Polygon {
+impl ContourPolygon {
     /// Returns its vertices without repeats, and their number.
     pub fn ring(&self) -> ([u32; 4], usize) {
         let mut ring = [0; 4];

@@ -10,7 +10,7 @@
 
 use crate::mesh::{Surface, unit_normal};
 
-use super::polygon::{ContourDraft, Polygon};
+use super::polygon::{ContourDraft, ContourPolygon};
 use super::tree::{NodePlace, Octree};
 
 /// A vertex in the middle of an edge of a polygon.
@@ -80,7 +80,7 @@ pub(super) fn separate(
 fn sheets_of(
     node: &[[u32; 2]],
     places: &[NodePlace],
-    polygons: &[Polygon],
+    polygons: &[ContourPolygon],
     ambiguous: &mut Vec<AmbiguousFace>,
 ) -> Vec<usize> {
     let vertex = node[0][0];
@@ -135,7 +135,7 @@ fn number(sheets: &mut [usize]) {
 fn paired<'a>(
     nodes: [NodePlace; 2],
     face: &[FaceCrossing],
-    polygon: impl Fn(&FaceCrossing) -> &'a Polygon,
+    polygon: impl Fn(&FaceCrossing) -> &'a ContourPolygon,
 ) -> Vec<[FaceCrossing; 2]> {
     let rim = FaceRim::between(nodes);
     let mut around: Vec<(i32, bool, FaceCrossing)> = face
@@ -175,7 +175,7 @@ impl FaceRim {
     }
 
     /// Returns the position of a polygon's edge around the rim, and whether the solid ends there.
-    fn place(&self, polygon: &Polygon) -> (i32, bool) {
+    fn place(&self, polygon: &ContourPolygon) -> (i32, bool) {
         let (u, v) = ((self.axis + 1) % 3, (self.axis + 2) % 3);
         let middle = polygon.middle();
         let (du, dv, h) = (middle[u] - self.centre[u], middle[v] - self.centre[v], self.edge);
@@ -200,7 +200,7 @@ fn place_sheet(
     node: u32,
     sheet: usize,
     of: &[u32],
-    polygons: &[Polygon],
+    polygons: &[ContourPolygon],
     out: &mut Surface,
 ) -> u32 {
     let (mut sum, mut normal) = ([0i64; 3], [0.0; 3]);
@@ -233,7 +233,7 @@ fn place_sheet(
 fn middles(
     ambiguous: Vec<AmbiguousFace>,
     moves: &[(u32, u32, u32)],
-    polygons: &[Polygon],
+    polygons: &[ContourPolygon],
     out: &mut Surface,
 ) -> Vec<EdgeVertex> {
     let mut middles = Vec::new();

@@ -7,7 +7,7 @@
 use crate::mesh::{CORNERS, SIDE};
 
 use super::node::side;
-use super::polygon::{ContourDraft, Polygon};
+use super::polygon::{ContourDraft, ContourPolygon};
 use super::tree::{NodePlace, Octree};
 
 /// Most nodes along an edge for which the table is used.
@@ -117,7 +117,14 @@ fn polygons(octree: &Octree, level: u8, along: u8, found: &mut ContourDraft) {
             let solid = if up { 0 } else { SIDE[axis] };
             let material = materials.map_or(node.material, |m| m[usize::from(solid)]);
             let at = at.map(|a| (a << level) as i32);
-            polygons.push(Polygon { corners: around, axis: axis as u8, up, level, at, material });
+            polygons.push(ContourPolygon {
+                corners: around,
+                axis: axis as u8,
+                up,
+                level,
+                at,
+                material,
+            });
         }
     }
 }

@@ -9,9 +9,9 @@ pub(super) const LANES: usize = 8;
 
 /// One value per particle. Unused lanes of the last block hold arbitrary values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Column(pub Vec<[f32; LANES]>);
+pub(super) struct ParticleColumn(pub Vec<[f32; LANES]>);
 
-impl Column {
+impl ParticleColumn {
     #[inline(always)]
     pub fn get(&self, at: usize) -> f32 {
         self.0[at / LANES][at % LANES]
@@ -36,7 +36,7 @@ impl Column {
     }
 }
 
-fn vector([x, y, z]: &[Column; 3], at: usize) -> Vec3 {
+fn vector([x, y, z]: &[ParticleColumn; 3], at: usize) -> Vec3 {
     Vec3::new(x.get(at), y.get(at), z.get(at))
 }
 
@@ -45,16 +45,16 @@ fn vector([x, y, z]: &[Column; 3], at: usize) -> Vec3 {
 pub(super) struct ParticleColumns {
     pub count: usize,
     /// In world metres.
-    pub position: [Column; 3],
+    pub position: [ParticleColumn; 3],
     /// In metres per second.
-    pub velocity: [Column; 3],
+    pub velocity: [ParticleColumn; 3],
     /// By slot: normals and offsets.
-    pub planes: Vec<[Column; 4]>,
+    pub planes: Vec<[ParticleColumn; 4]>,
     /// When the particle dies, on the effect's clock.
-    pub ends: Option<Column>,
+    pub ends: Option<ParticleColumn>,
     /// When the particle looks up a plane again, on the effect's clock. Empty without planes, as
     /// are the columns below.
-    pub look_up_times: Column,
+    pub look_up_times: ParticleColumn,
     /// Until when the particle's own ray covers its path, on the effect's clock.
     pub known_until: Vec<f32>,
     /// A bit per slot: whether its plane belongs to something that moves.
@@ -71,7 +71,7 @@ impl ParticleColumns {
         ParticleColumns {
             planes,
             plane_points,
-            ends: has_lifetime.then(Column::default),
+            ends: has_lifetime.then(ParticleColumn::default),
             ..ParticleColumns::default()
         }
     }

@@ -1,7 +1,7 @@
 //! An effect: particles of one kind, updated together.
 
 use super::cache::PlaneCache;
-use super::columns::{Column, LANES, ParticleColumns};
+use super::columns::{LANES, ParticleColumn, ParticleColumns};
 use super::emitter::Emitter;
 use super::options::{EffectOptions, EffectStats, PlaneSource};
 use super::plane::{CollisionPlane, ParticleHit, ParticleRay};
@@ -137,7 +137,7 @@ impl Effect {
         self.values(&self.columns.velocity)
     }
 
-    fn values<'a>(&self, columns: &'a [Column; 3]) -> [&'a [f32]; 3] {
+    fn values<'a>(&self, columns: &'a [ParticleColumn; 3]) -> [&'a [f32]; 3] {
         [0, 1, 2].map(|i| &columns[i].0.as_flattened()[..self.columns.count])
     }
 

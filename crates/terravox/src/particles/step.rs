@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::math::lanes::{F32x8, InstructionSet, Simd, SimdJob};
 
 use super::FAR_M;
-use super::columns::{Column, LANES, ParticleColumns};
+use super::columns::{LANES, ParticleColumn, ParticleColumns};
 use super::plane::CollisionPlane;
 
 /// Parameters of a step, the same for all particles.
@@ -143,7 +143,7 @@ fn bounce<S: Simd>(
     s: S,
     state: &mut LaneState<S::F>,
     step: &StepParams,
-    planes: &[[Column; 4]],
+    planes: &[[ParticleColumn; 4]],
     block: usize,
 ) {
     if let Some(CollisionPlane { normal: [x, y, z], offset_m }) = step.fixed {
