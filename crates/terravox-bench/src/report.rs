@@ -330,7 +330,7 @@ mod tests {
         report.compare("bandwidth", "GB/s", Better::More, 2.0, ("broad", 3.0));
         report.compare("bandwidth", "GB/s", Better::More, 2.0, ("narrow", 1.0));
         let text = report.text();
-        let wins = text.split("where a peer wins\n").nth(1).unwrap();
+        let wins = text.split("a peer is better at\n").nth(1).unwrap();
         assert_eq!(
             wins,
             "  time: quick 1.50 ns, ours 2 ns\n  bandwidth: broad 3 GB/s, ours 2 GB/s\n"

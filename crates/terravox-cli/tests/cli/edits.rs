@@ -68,7 +68,7 @@ fn what_is_wrong_is_one_line_and_changes_nothing() {
         (vec!["dig ball 0,10,0"], vec!["dig ball", "r= is missing"]),
         (vec!["dig ball 0,10,0 r=8", "fill Cheese ball 0,0,0 r=2"], vec!["Cheese", "there are"]),
         (vec!["dig ball 0,10,0 r=8", "dig ball 0,0,0 r=-2"], vec!["radius"]),
-        (vec!["dig ball 0,0,0 r=99999"], vec!["more than"]),
+        (vec!["dig ball 0,0,0 r=99999"], vec!["may touch"]),
         (vec!["dig ball 1e12,0,0 r=9"], vec!["centre"]),
         (vec!["copy 0,0,0 600,600,600 to=0,0,0"], vec!["one copy"]),
         (vec!["--undo", "1"], vec!["w.tvx", "0 operations"]),
