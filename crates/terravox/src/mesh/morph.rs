@@ -15,7 +15,7 @@ const ROUNDING: f32 = 1.5 * 256.0;
 /// Where the vertices of a surface lie one level up; empty unless the mesher was asked for it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MorphTargets {
-    /// By vertex: as [`Surface::positions`].
+    /// By vertex: as [`Surface::positions`](super::Surface::positions).
     pub positions: Vec<[f32; 3]>,
     /// By vertex: unit normal.
     pub normals: Vec<[f32; 3]>,

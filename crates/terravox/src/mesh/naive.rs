@@ -1,7 +1,7 @@
 //! The slow twin of the mesher, for tests and benchmarks alone: visits every cell and corner.
 //!
-//! Shares with the mesher the [`rules`](super::rules) that define a surface, and no code that
-//! finds, numbers or writes anything. It also defines the order of the output. Vertices: for each
+//! Shares with the mesher the rules that define a surface, and no code that finds, numbers or
+//! writes anything. It also defines the order of the output. Vertices: for each
 //! corner that a face of the block touches (x fastest, then z, then y) its first used sheet; then
 //! all other used sheets in the same order; then what split edges and faces add. Quads: by cell
 //! row (z, then y), direction (−x, +x, −y, +y, −z, +z) and x, those with a special corner after
