@@ -9,7 +9,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("voxel", &[]),
     ("math", &["voxel"]),
     ("codec", &["voxel"]),
-    ("generate", &["voxel"]),
+    ("generate", &["voxel", "math"]),
     ("edit", &["voxel", "math", "codec", "generate"]),
     ("mesh", &["voxel", "math"]),
     ("geometry", &[]),
@@ -17,7 +17,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("collide", &["voxel", "math", "mesh", "geometry", "bits"]),
     ("contacts", &["voxel", "math", "mesh", "geometry", "collide"]),
     ("boxes", &["voxel", "math", "bits"]),
-    ("octree", &["voxel", "mesh"]),
+    ("octree", &["voxel", "math", "mesh"]),
     ("simplify", &["voxel", "mesh"]),
     ("lod", &["voxel", "math", "mesh", "octree", "simplify"]),
     ("particles", &["math"]),
@@ -107,4 +107,77 @@ fn named_modules_are_found_in_every_form() {
                 use crate::{codec::rle, generate};\npub(in crate::terrain) fn f() {}";
     let names: Vec<_> = named_modules(text).into_iter().collect();
     assert_eq!(names, ["codec", "generate", "mesh", "terrain", "voxel"]);
+}
+
+/// The picture of `docs/design.md`: the first fenced block, above its module box and in it.
+fn picture() -> (String, Vec<String>) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/design.md");
+    let page = fs::read_to_string(page).expect("the design is a file");
+    let block = page.split("```").nth(1).expect("it has a picture");
+    let (crates, modules) = block.split_once("\n+-").expect("the picture has a box of modules");
+    // Each row of the box is `| modules | remark |`.
+    let rows = modules.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next());
+    (crates.to_owned(), rows.map(str::to_owned).collect())
+}
+
+#[test]
+fn the_picture_in_the_design_shows_the_modules_and_their_arrows_run_down() {
+    let (_, rows) = picture();
+    let shown: Vec<(&str, usize)> = rows
+        .iter()
+        .enumerate()
+        .flat_map(|(row, names)| names.split_whitespace().map(move |name| (name, row)))
+        .collect();
+    let mut names: Vec<&str> = shown.iter().map(|&(name, _)| name).collect();
+    let mut listed: Vec<&str> = MAY_NAME.iter().map(|&(name, _)| name).collect();
+    names.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(names, listed, "the picture shows each module of the list once");
+    let row_of = |name: &str| shown.iter().find(|(shown, _)| *shown == name).map(|&(_, row)| row);
+    for (name, allowed) in MAY_NAME {
+        for other in *allowed {
+            assert!(row_of(other) > row_of(name), "{other} is drawn below {name}, which names it");
+        }
+    }
+}
+
+#[test]
+fn the_picture_in_the_design_shows_the_crates_and_their_arrows_run_down() {
+    let (text, _) = picture();
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+    let row_of = |name: &str| {
+        let mut rows = text.lines();
+        rows.position(|row| row.split(|c| !is_name(c)).any(|word| word == name))
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for entry in fs::read_dir(folder).expect("the folder of crates is readable") {
+        let path = entry.expect("the folder of crates is readable").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Ok(manifest) = fs::read_to_string(path.join("Cargo.toml")) else { continue };
+        if name == "terravox" {
+            continue;
+        }
+        assert!(row_of(&name).is_some(), "the picture does not show {name}");
+        let names = manifest.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+        for other in names.filter(|other| other.starts_with("terravox-") && *other != name) {
+            assert!(row_of(other) > row_of(&name), "{other} is not drawn below {name}");
+        }
+    }
+}
+
+#[test]
+fn the_modules_in_the_design_name_what_the_list_allows() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/design.md");
+    let page = fs::read_to_string(page).expect("the design is a file");
+    for (name, allowed) in MAY_NAME {
+        let head = format!("- **`{name}`** → ");
+        let (_, text) = page.split_once(&head).unwrap_or_else(|| panic!("no line has {head:?}"));
+        let text = text.split('.').next().unwrap_or_default();
+        let names = text.split([',', ' ', '\n']).filter(|name| !name.is_empty());
+        let mut names: Vec<&str> = names.filter(|&name| name != "nothing").collect();
+        let mut allowed = allowed.to_vec();
+        names.sort_unstable();
+        allowed.sort_unstable();
+        assert_eq!(names, allowed, "what {name} may name");
+    }
 }
