@@ -158,8 +158,8 @@ impl Ray {
 /// A hit of a ray, a moving shape or a closest-point query, in voxels: where on which face of
 /// which voxel.
 ///
-/// [`RayHit`](crate::RayHit) is what [`Terrain::raycast`](crate::Terrain::raycast) makes of
-/// one: in world metres, with the material's properties, and without the triangle.
+/// Not to be confused with [`RayHit`](crate::RayHit), which [`Terrain::ray`](crate::Terrain::ray)
+/// makes of it: in world metres, and without the triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hit {

@@ -5,7 +5,8 @@ use crate::collide::{Filter, Hit, MissingData, QueryOutcome, Ray};
 use crate::lod::ShownSurfaces;
 use crate::voxel::VoxelPos;
 
-/// Where a ray in world metres hits a surface.
+/// Where a ray in world metres hits a surface. Hits of the collider itself, in voxels, are
+/// [`collide::Hit`](crate::collide::Hit).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RayHit {

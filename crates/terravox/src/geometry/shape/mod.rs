@@ -116,9 +116,9 @@ pub struct CastHit {
 /// let floor = [[-9.0, 0.0, -9.0], [0.0, 0.0, 9.0], [9.0, 0.0, -9.0]];
 /// assert!(!ball.overlaps([0.0, 1.5, 0.0], &floor));
 /// let separation = ball.separation([0.0, 1.5, 0.0], &floor, 10.0).expect("within 10 voxels");
-/// assert_eq!(separation.distance, 0.5);
+/// assert!((separation.distance - 0.5).abs() < 1e-4);
 /// let hit = ball.cast([0.0, 3.0, 0.0], [0.0, -1.0, 0.0], &floor, 10.0).expect("it falls on it");
-/// assert_eq!(hit.t, 2.0);
+/// assert!((hit.t - 2.0).abs() < 1e-4);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ShapeCore<'a> {
