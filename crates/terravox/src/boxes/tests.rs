@@ -374,7 +374,7 @@ impl Followed {
 }
 
 #[test]
-fn nothing_is_told_when_nothing_changed() {
+fn the_sink_is_not_called_when_nothing_changed() {
     let steps = filled(Region::new([-40; 3], [40, 0, 40]), Ground::Steps(4), 9);
     let mut followed = Followed::new(&steps);
     assert!(followed.list.len() > 100);

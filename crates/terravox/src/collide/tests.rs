@@ -343,7 +343,7 @@ fn rays_along_edges_and_in_the_plane_of_a_floor_do_not_slip_through() {
 }
 
 #[test]
-fn queries_that_are_none_answer_nothing_and_are_counted() {
+fn invalid_queries_find_nothing_and_are_counted() {
     let grid = world(1);
     let collider = collider_of(&grid);
     let (down, nan, inf) = ([0.0, -1.0, 0.0], f64::NAN, f64::INFINITY);
@@ -393,7 +393,7 @@ fn a_ray_without_end_meets_what_there_is() {
 }
 
 #[test]
-fn worlds_at_the_ends_of_the_range_are_met() {
+fn worlds_at_the_limits_are_hit() {
     let mut grid = VoxelGrid::default();
     for [x, y, z] in [[LIMIT - 8; 3], [-LIMIT; 3], [LIMIT - 8, -LIMIT, 0]] {
         floor(&mut grid, [x, y, z], [x + 8, y + 8, z + 8]);
@@ -464,7 +464,7 @@ fn rays_down() -> Vec<Ray> {
 }
 
 #[test]
-fn eight_threads_get_the_same_answers_and_build_no_block_twice() {
+fn eight_threads_get_the_same_results_and_build_no_block_twice() {
     let grid = world(5);
     let rays: Vec<Ray> = (0..400)
         .map(|i| {
@@ -495,7 +495,7 @@ fn eight_threads_get_the_same_answers_and_build_no_block_twice() {
 }
 
 #[test]
-fn batches_answer_as_single_queries_do() {
+fn batches_return_the_results_of_single_queries() {
     let collider = collider_of(&world(6));
     let rays: Vec<Ray> = (0..300)
         .map(|i| {
@@ -515,7 +515,7 @@ fn batches_answer_as_single_queries_do() {
 }
 
 #[test]
-fn those_who_keep_blocks_are_told_what_updates_followed() {
+fn changes_for_block_caches_are_those_that_updates_followed() {
     let mut grid = VoxelGrid::default();
     let mut collider = Collider::default();
     let mut cursor = ChangeCursor::default();

@@ -182,7 +182,7 @@ fn a_body_on_a_ridge_or_a_border_is_held() {
 }
 
 #[test]
-fn a_body_in_the_ground_is_told_the_way_up() {
+fn a_body_in_the_ground_is_pushed_up() {
     let floor = floor();
     for (shape, half) in [(BALL, 0.5), (CRATE, 0.5), (LYING, 0.3)] {
         for depth in [0.05, 0.1, 0.3, 0.6, 0.9, 1.5, 2.5, 3.0] {
@@ -453,7 +453,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn a_tracker_knows_what_asking_anew_answers(
+    fn a_tracker_agrees_with_new_queries(
         moves in proptest::collection::vec((0..6u64, [-14.0..14.0f64, -8.0..8.0f64, -14.0..14.0f64], 0.1..6.0f64, 0..12u8), 60),
     ) {
         let (mut collider, mut grid) = hills(3);
@@ -504,7 +504,7 @@ proptest! {
 }
 
 #[test]
-fn a_tracker_takes_boxes_that_are_none() {
+fn a_tracker_accepts_invalid_boxes() {
     let floor = floor();
     let (mut tracker, mut changes) = (ContactTracker::new(), ContactChanges::default());
     tracker.update(floor.broadphase(), 1, Aabb::around([0.0; 3], [1.0; 3]), &mut changes);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn angles_are_rounded_up_and_flat_concave_and_folded_ones_are_none() {
+    fn angles_are_rounded_up_and_flat_concave_and_folded_ones_are_0() {
         let at = |degrees: f64| {
             let (sin, cos) = degrees.to_radians().sin_cos();
             let one = codes_of(Vec4::splat(cos as f32), Vec4::splat(sin as f32));

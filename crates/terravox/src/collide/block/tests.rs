@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn vectors_prepare_as_plain_arrays(kind in 0..6usize, seed: u64) {
+    fn vector_preparation_agrees_with_the_plain_one(kind in 0..6usize, seed: u64) {
         let surface = surface_from(kind, seed);
         let mut corners = Vec::new();
         for (&position, &normal) in surface.positions.iter().zip(&surface.normals) {
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn vectors_answer_as_plain_arrays(kind in 0..6usize, seed: u64) {
+    fn vector_tests_agree_with_plain_ones(kind in 0..6usize, seed: u64) {
         let surface = surface_from(kind, seed);
         let Some(tree) = tree_of(&surface) else { return Ok(()) };
         let mut numbers = Numbers::new(seed);
@@ -296,7 +296,7 @@ fn an_empty_surface_has_no_tree() {
 }
 
 #[test]
-fn one_quad_answers() {
+fn one_quad_is_found() {
     let square = vec![[1.0, 2.0, 1.0], [1.0, 2.0, 3.0], [3.0, 2.0, 3.0], [3.0, 2.0, 1.0]];
     let tree = tree(&surface_of(square, &[[0, 1, 2, 3]]));
     assert_eq!((tree.quad_count(), tree.triangle_count()), (1, 2));
@@ -384,7 +384,7 @@ fn quads_at_ever_smaller_distances_stay_within_the_depth() {
 }
 
 #[test]
-fn rays_that_are_none_hit_nothing() {
+fn invalid_rays_hit_nothing() {
     let tree = tree(&flat_floor());
     let down = [0.0, -1.0, 0.0];
     for (origin, direction) in [
@@ -409,7 +409,7 @@ fn rays_that_are_none_hit_nothing() {
 }
 
 #[test]
-fn boxes_and_points_that_are_none_find_nothing() {
+fn invalid_boxes_and_points_find_nothing() {
     let tree = tree(&flat_floor());
     let mut count = 0;
     let (low, high, nan) = ([0.0; 3], [8.0; 3], [0.0, f32::NAN, 0.0]);

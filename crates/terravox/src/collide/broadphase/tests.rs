@@ -323,7 +323,7 @@ fn filled(region: Region, material: u8) -> VoxelGrid {
 }
 
 #[test]
-fn an_empty_world_has_nothing_and_answers_any_box() {
+fn an_empty_world_has_no_blocks_in_any_box() {
     let broadphase = rebuilt(new_grid(false).as_snapshot());
     assert_eq!(touched(&broadphase, &Aabb::around([0.0; 3], [1e300; 3]), Surfaces::Both).len(), 0);
     assert_eq!(
@@ -464,7 +464,7 @@ fn the_ends_of_the_world_are_in_reach() {
 }
 
 #[test]
-fn boxes_that_are_none_meet_nothing() {
+fn invalid_boxes_meet_nothing() {
     let broadphase = rebuilt(filled(Region::new([-9; 3], [9; 3]), 8).as_snapshot());
     for (axis, bad) in
         (0..3).flat_map(|a| [f64::NAN, f64::INFINITY, -f64::INFINITY].map(|v| (a, v)))

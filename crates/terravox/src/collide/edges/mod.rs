@@ -18,9 +18,9 @@
 //! least the exact angle** (unless another triangle replaces one of the two, see below).
 //! A contact on the edge is found in both. On generated hills and in real caves 12 % of
 //! all sides are on the border; of these 6 and 13 % get less than the exact angle from
-//! their own block, 0.6 and 3.5 % by 5° and more, 1 and 4 % get more than 4° where there
-//! is none. Exact neighbours would need meshes of 10³ cells for blocks of 8³: 50 % more time
-//! for the mesher, more than everything here.
+//! their own block, 0.6 and 3.5 % by 5° and more, 1 and 4 % get more than 4° where the
+//! exact angle is 0. Exact neighbours would need meshes of 10³ cells for blocks of 8³: 50 % more
+//! time for the mesher, more than everything here.
 //!
 //! A triangle without area, or one that folds back (it is at more than a right angle to the
 //! other of its quad, and against its vertices' normals), is replaced by the other triangle of

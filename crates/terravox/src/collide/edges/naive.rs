@@ -11,7 +11,7 @@ use super::{LEAST_AREA, corners};
 /// What is across a quad's side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Side {
-    /// Angle to the triangle there, positive if convex, radians; none where the surface
+    /// Angle to the triangle there, positive if convex, radians; `None` where the surface
     /// ends or where a triangle has no direction.
     pub angle: Option<f64>,
     /// Whether that triangle is of the same block.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_budget_is_kept_at_updates_and_none_at_all_still_answers() {
+fn updates_keep_the_budget_and_queries_work_without_one() {
     let grid = world(4);
     let rays = rays_down();
     let all = collider_of(&grid);

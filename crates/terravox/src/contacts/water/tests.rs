@@ -30,9 +30,9 @@ fn lake(level: f32) -> Collider {
 fn ask(collider: &Collider, shape: Shape<'_>, at: [f64; 3], turn: Quat) -> Submersion {
     let parts = [BodyPart::new(shape)];
     let body = Body { parts: &parts, position: at, rotation: turn.to_array() };
-    let answer = WaterScratch::default().submersion(collider, &body);
-    assert_eq!(answer.missing, None);
-    answer.found
+    let outcome = WaterScratch::default().submersion(collider, &body);
+    assert_eq!(outcome.missing, None);
+    outcome.found
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn what_is_no_body_is_dry() {
         Body { rotation: [0.0; 4], ..good },
         Body { parts: &[], ..good },
     ] {
-        let answer = WaterScratch::default().submersion(&lake, &bad);
-        assert_eq!(answer.found, Submersion::default());
+        let outcome = WaterScratch::default().submersion(&lake, &bad);
+        assert_eq!(outcome.found, Submersion::default());
     }
     let huge = [BodyPart::new(Shape::Sphere { radius: 500_000.0 })];
     let huge = Body { parts: &huge, ..good };

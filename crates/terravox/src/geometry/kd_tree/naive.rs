@@ -14,7 +14,7 @@ pub(super) struct Meeting {
     pub slant: f64,
 }
 
-/// Where the ray meets the plane of `triangle`; none if it is parallel to it.
+/// Where the ray meets the plane of `triangle`; `None` if it is parallel to it.
 pub(super) fn meet(
     origin: [f32; 3],
     direction: [f32; 3],

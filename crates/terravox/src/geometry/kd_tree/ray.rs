@@ -91,7 +91,7 @@ pub(super) struct SegmentHit {
 }
 
 impl Segment {
-    /// The part of a ray inside `bounds`; `None` if there is none or the ray is invalid.
+    /// The part of a ray inside `bounds`; `None` if it misses them or is invalid.
     pub fn new(grid: &PositionGrid, bounds: &[[u16; 3]; 2], ray: &KdRay) -> Option<Segment> {
         let KdRay { origin, direction, t_max } = *ray;
         let finite = |v: [f32; 3]| v.iter().all(|v| v.is_finite());

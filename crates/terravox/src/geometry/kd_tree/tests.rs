@@ -113,8 +113,8 @@ fn rays(seed: u64, tree: &KdTree, count: usize) -> Vec<([f32; 3], [f32; 3])> {
     (0..count).map(ray).collect()
 }
 
-/// Whether the tree's answers to a ray are those of the twin, as far as rounding allows:
-/// what is met is where the twin says, and nothing is missed that the twin is sure of.
+/// Checks that the hits of a ray are those of the twin up to rounding: every hit is where the
+/// twin says, and no hit is missing that the twin is sure of.
 fn check_ray(
     tree: &KdTree,
     triangles: &[KdTriangle],
@@ -251,7 +251,7 @@ proptest! {
 }
 
 #[test]
-fn a_tree_of_many_triangles_has_wide_nodes_and_the_same_answers() {
+fn a_tree_of_many_triangles_has_wide_nodes_and_the_same_results() {
     let (positions, indices) = soup(5, 60_000, 0.3);
     let tree = KdTree::from_triangles(&positions, &indices).unwrap();
     check_nodes(&tree);
@@ -336,7 +336,7 @@ fn rays_from_very_far_hit_as_well() {
         let hit = tree.closest([0.25, far, 0.75], [0.0, -1.0, 0.0], f32::INFINITY).unwrap();
         assert_eq!(hit.t, far);
     }
-    // Beyond what f64 can follow, an answer of some sort.
+    // Beyond the range of f64 any result will do.
     tree.any([0.25, 3e38, 0.75], [0.0, -1.0, 0.0], f32::INFINITY);
     let hit = tree.closest([0.25, 1e-3, 0.75], [0.0, -1e-40, 0.0], f32::INFINITY).unwrap();
     assert!((hit.t / 1e37 - 1.0).abs() < 1e-4);

@@ -1,6 +1,6 @@
 //! The slow, obviously right twins, in f64. The difference of two polytopes is the hull of
 //! the differences of their corners, and every face of a hull is among the triangles of
-//! its points; so trying all of these answers everything: distance, depth, first touch.
+//! its points; so trying all of these gives everything: distance, depth, first touch.
 
 use glam::DVec3;
 

@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn queries_of_any_numbers_answer(
+    fn queries_of_any_numbers_terminate(
         bits in prop::collection::vec(any::<u32>(), 24), kind in 0..4_usize,
     ) {
         let number = |i: usize| f32::from_bits(bits[i]);
@@ -221,7 +221,7 @@ const HULL: Shape = Shape::Convex { points: &POINTS };
 const KINDS: [Shape; 4] = [BALL, PILL, CUBE, HULL];
 
 #[test]
-fn a_shape_that_is_none_is_told() {
+fn invalid_shapes_are_rejected() {
     let nan = f32::NAN;
     let none = [
         Shape::Sphere { radius: 0.0 },
@@ -371,7 +371,7 @@ fn a_core_on_the_triangle_is_parted_all_the_same() {
 }
 
 #[test]
-fn numbers_that_are_none_are_not_answered() {
+fn non_finite_numbers_find_nothing() {
     for shape in KINDS {
         let core = core_of(&shape);
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30] {
