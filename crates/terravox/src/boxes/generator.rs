@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::merge::{Change, LocalBox, Merge};
+use super::merge::{BoxChange, BoxMerger, LocalBox};
 use super::octree::{MAX_LOG2, SolidOctree, bits};
 use super::sink::{BoxSet, BoxSink};
 use super::solid::{change_block, cube_boxes, region};
@@ -59,29 +59,29 @@ pub struct BoxColliders<H> {
     /// Whether these changed since the last update.
     cover_is_new: bool,
     /// By position in cubes; those without a box are not listed.
-    cubes: FxHashMap<VoxelPos, Cube<H>>,
-    scratch: Scratch,
+    cubes: FxHashMap<VoxelPos, CubeBoxes<H>>,
+    scratch: UpdateScratch,
 }
 
 /// One cube.
-struct Cube<H> {
-    merge: Merge,
+struct CubeBoxes<H> {
+    merge: BoxMerger,
     boxes: BoxSet<H>,
 }
 
-impl<H> Default for Cube<H> {
+impl<H> Default for CubeBoxes<H> {
     fn default() -> Self {
-        Cube { merge: Merge::default(), boxes: BoxSet::default() }
+        CubeBoxes { merge: BoxMerger::default(), boxes: BoxSet::default() }
     }
 }
 
 /// Memory of an update.
 #[derive(Default)]
-struct Scratch {
+struct UpdateScratch {
     octree: SolidOctree,
     local: Vec<LocalBox>,
     regions: Vec<Region>,
-    change: Change,
+    change: BoxChange,
     /// The blocks of cubes that edits reached, by position in cubes.
     dirty: Vec<(VoxelPos, BlockMask)>,
 }
@@ -101,7 +101,7 @@ impl<H> BoxColliders<H> {
             cover: vec![Region::new([-LIMIT; 3], [LIMIT; 3])],
             cover_is_new: true,
             cubes: FxHashMap::default(),
-            scratch: Scratch::default(),
+            scratch: UpdateScratch::default(),
         }
     }
 
@@ -228,7 +228,7 @@ impl<H> BoxColliders<H> {
         done: &mut BoxUpdate,
     ) {
         let bounds = Region::one(at).finer(self.log2);
-        let Scratch { octree, local, regions, .. } = &mut self.scratch;
+        let UpdateScratch { octree, local, regions, .. } = &mut self.scratch;
         done.not_held += usize::from(octree.read(snapshot, bounds).is_err());
         cube_boxes(octree, local);
         if local.is_empty() && !self.cubes.contains_key(&at) {
@@ -270,7 +270,7 @@ impl<H> BoxColliders<H> {
 
     /// Total bytes, without what handles point to.
     pub fn bytes(&self) -> usize {
-        let entry = size_of::<(VoxelPos, Cube<H>)>() + 1;
+        let entry = size_of::<(VoxelPos, CubeBoxes<H>)>() + 1;
         let cubes = self.cubes.values();
         let inner = cubes.map(|cube| cube.merge.bytes() + cube.boxes.bytes());
         self.cubes.capacity() * 8 / 7 * entry + inner.sum::<usize>()
@@ -283,7 +283,7 @@ impl<H> BoxColliders<H> {
     }
 }
 
-impl<H> Cube<H> {
+impl<H> CubeBoxes<H> {
     /// Rereads some blocks (bits) of the cube at `bounds`, and puts the change of its boxes in
     /// `scratch`.
     fn edit(
@@ -291,7 +291,7 @@ impl<H> Cube<H> {
         snapshot: &Snapshot,
         bounds: Region,
         blocks: &BlockMask,
-        scratch: &mut Scratch,
+        scratch: &mut UpdateScratch,
         done: &mut BoxUpdate,
     ) {
         let change = &mut scratch.change;
@@ -311,12 +311,12 @@ impl<H> Cube<H> {
     fn publish<S: BoxSink<Handle = H>>(
         &mut self,
         min: VoxelPos,
-        scratch: &Scratch,
+        scratch: &UpdateScratch,
         sink: &mut S,
         gone: &mut Vec<H>,
         done: &mut BoxUpdate,
     ) {
-        let Change { added, removed, .. } = &scratch.change;
+        let BoxChange { added, removed, .. } = &scratch.change;
         done.added += added.len();
         let world = |&b: &LocalBox| region(min, b);
         self.boxes.change(added.iter().map(world), removed.iter().map(world), sink, gone);

@@ -61,7 +61,7 @@ impl Pass {
 
 /// Boxes that were added and removed.
 #[derive(Default)]
-pub(super) struct Change {
+pub(super) struct BoxChange {
     pub added: Vec<LocalBox>,
     pub removed: Vec<LocalBox>,
     /// The same on their way through the passes, as keys.
@@ -69,7 +69,7 @@ pub(super) struct Change {
     section: Vec<u64>,
 }
 
-impl Change {
+impl BoxChange {
     pub fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
@@ -87,11 +87,11 @@ impl Change {
 
 /// The inputs of the three passes, sorted.
 #[derive(Clone, Default)]
-pub(super) struct Merge {
+pub(super) struct BoxMerger {
     lists: [Vec<u64>; 3],
 }
 
-impl Merge {
+impl BoxMerger {
     /// Replaces all inputs by `boxes`; makes `boxes` the merged ones.
     pub fn rebuild(&mut self, boxes: &mut Vec<LocalBox>) {
         for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
@@ -109,7 +109,7 @@ impl Merge {
         &self,
         at: [u8; 3],
         boxes: impl FnOnce(&mut dyn FnMut(LocalBox)),
-        change: &mut Change,
+        change: &mut BoxChange,
     ) {
         let [added, removed] = &mut change.keys;
         let first = added.len();
@@ -123,13 +123,13 @@ impl Merge {
     }
 
     /// Applies the recorded changes; `change` then holds the changes of the merged boxes.
-    pub fn apply(&mut self, change: &mut Change) {
+    pub fn apply(&mut self, change: &mut BoxChange) {
         for (pass, list) in PASSES.into_iter().zip(&mut self.lists) {
             if pass != Pass::X {
                 change.hand_on(pass);
             }
             change.keys.iter_mut().for_each(|keys| keys.sort_unstable());
-            let Change { added, removed, keys: [came, went], section } = change;
+            let BoxChange { added, removed, keys: [came, went], section } = change;
             let (mut came, mut went) = (&came[..], &went[..]);
             while let Some(at) = first_section(came, went) {
                 let came = take_section(&mut came, at);

@@ -1,7 +1,7 @@
 //! The solid cells of a cube as few boxes.
 
 use super::greedy::block_boxes;
-use super::merge::{Change, LocalBox, Merge};
+use super::merge::{BoxChange, BoxMerger, LocalBox};
 use super::octree::SolidOctree;
 use crate::bits::BlockMask;
 use crate::voxel::{Region, VoxelPos};
@@ -36,7 +36,7 @@ impl SolidBoxes {
     pub fn of(octree: &SolidOctree) -> SolidBoxes {
         let mut boxes = Vec::new();
         cube_boxes(octree, &mut boxes);
-        Merge::default().rebuild(&mut boxes);
+        BoxMerger::default().rebuild(&mut boxes);
         let min = octree.cube().min;
         SolidBoxes { boxes: boxes.into_iter().map(|b| region(min, b)).collect() }
     }
@@ -82,6 +82,11 @@ pub(super) fn cube_boxes(octree: &SolidOctree, boxes: &mut Vec<LocalBox>) {
 }
 
 /// Records in `change` how the boxes of the block at `at` change when `mask` are its solid cells.
-pub(super) fn change_block(merge: &Merge, at: [u8; 3], mask: &BlockMask, change: &mut Change) {
+pub(super) fn change_block(
+    merge: &BoxMerger,
+    at: [u8; 3],
+    mask: &BlockMask,
+    change: &mut BoxChange,
+) {
     merge.replace_block(at, |each| block_boxes(mask, |b| each(in_cube(at, b))), change);
 }

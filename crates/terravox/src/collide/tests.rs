@@ -502,16 +502,16 @@ fn batches_return_the_results_of_single_queries() {
             Ray::new([f64::from(i % 20) - 10.0, 20.0, f64::from(i / 20)], [0.1, -1.0, 0.2], 50.0)
         })
         .collect();
-    let mut answers = Vec::new();
-    collider.rays(&rays, &Filter::BOTH, &mut answers);
-    assert!(answers.iter().zip(&rays).all(|(a, ray)| *a == collider.ray(ray, &Filter::BOTH)));
+    let mut outcomes = Vec::new();
+    collider.rays(&rays, &Filter::BOTH, &mut outcomes);
+    assert!(outcomes.iter().zip(&rays).all(|(a, ray)| *a == collider.ray(ray, &Filter::BOTH)));
     let mut any = Vec::new();
     collider.rays_any(&rays, &Filter::BOTH, &mut any);
-    assert!(any.iter().zip(&answers).all(|(any, hit)| any.found == hit.found.is_some()));
+    assert!(any.iter().zip(&outcomes).all(|(any, hit)| any.found == hit.found.is_some()));
     let points: Vec<_> = rays.iter().map(|ray| ray.origin).collect();
-    collider.closest_points(&points, 30.0, &Filter::SOLID, &mut answers);
+    collider.closest_points(&points, 30.0, &Filter::SOLID, &mut outcomes);
     let single = |p: &[f64; 3]| collider.closest_point(*p, 30.0, &Filter::SOLID);
-    assert!(answers.iter().zip(&points).all(|(answer, p)| *answer == single(p)));
+    assert!(outcomes.iter().zip(&points).all(|(answer, p)| *answer == single(p)));
 }
 
 #[test]

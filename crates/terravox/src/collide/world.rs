@@ -60,7 +60,7 @@ impl CollisionWorld {
         self.cache.counters.refused();
     }
 
-    /// Returns the surfaces of a block that a filter sees; `None` if there are none. Adds to
+    /// Returns the surfaces of a block that a filter sees; `None` if it sees none. Adds to
     /// `hits` if the block was already built.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 
 use glam::Vec3;
 
-use crate::geometry::Polygon;
+use crate::geometry::FeaturePolygon;
 
 /// How far outside of a side still counts as over the triangle, as a share of its length, so
 /// that a point between two triangles is over both rather than none.
@@ -12,7 +12,11 @@ const SLACK: f32 = 1e-4;
 
 /// Returns the part of `polygon` over the triangle, seen along `direction`, which points out of
 /// the triangle's front.
-pub(super) fn over(polygon: &Polygon, triangle: &[Vec3; 3], direction: Vec3) -> Polygon {
+pub(super) fn over(
+    polygon: &FeaturePolygon,
+    triangle: &[Vec3; 3],
+    direction: Vec3,
+) -> FeaturePolygon {
     let mut part = *polygon;
     for side in 0..3 {
         let (from, to) = (triangle[side], triangle[(side + 1) % 3]);
@@ -22,7 +26,7 @@ pub(super) fn over(polygon: &Polygon, triangle: &[Vec3; 3], direction: Vec3) -> 
         let heights = |p: &Vec3| inward.dot(*p - from) - least;
         let outside = part.points().iter().filter(|p| heights(p) < 0.0).count();
         if outside == part.points().len() {
-            return Polygon::EMPTY;
+            return FeaturePolygon::EMPTY;
         }
         if outside > 0 {
             part = cut(&part, heights);
@@ -32,8 +36,8 @@ pub(super) fn over(polygon: &Polygon, triangle: &[Vec3; 3], direction: Vec3) -> 
 }
 
 /// The part of a polygon where `height`, which is linear, is not negative.
-fn cut(polygon: &Polygon, height: impl Fn(&Vec3) -> f32) -> Polygon {
-    let mut part = Polygon::EMPTY;
+fn cut(polygon: &FeaturePolygon, height: impl Fn(&Vec3) -> f32) -> FeaturePolygon {
+    let mut part = FeaturePolygon::EMPTY;
     let points = polygon.points();
     let Some(mut previous) = points.last().copied() else { return part };
     let mut was = height(&previous);
@@ -55,8 +59,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn polygon(points: &[Vec3]) -> Polygon {
-        let mut polygon = Polygon::EMPTY;
+    fn polygon(points: &[Vec3]) -> FeaturePolygon {
+        let mut polygon = FeaturePolygon::EMPTY;
         points.iter().for_each(|&point| polygon.push(point));
         polygon
     }

@@ -5,7 +5,7 @@ use super::clip::over;
 use super::cone::PushCone;
 use super::reduce::Candidate;
 use crate::collide::{BlockSurface, BlockTriangle, TriangleId};
-use crate::geometry::{Polygon, Separation, ShapeCore};
+use crate::geometry::{FeaturePolygon, Separation, ShapeCore};
 use glam::{Mat3, Vec3};
 
 /// The shape's deepest part lies over a triangle if what lies over it is at most this much less
@@ -172,7 +172,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         &mut self,
         mut candidate: Candidate,
         cone: &PushCone<'_>,
-        part: &Polygon,
+        part: &FeaturePolygon,
     ) -> bool {
         let (corners, normal) = (cone.triangle, cone.normal);
         let before = self.results.candidates.len();
@@ -203,7 +203,13 @@ impl<'a, 'b> Probe<'a, 'b> {
 
     /// Adds the points of `part` that are near enough along the candidate's normal.
     #[inline]
-    fn add(&mut self, mut candidate: Candidate, part: &Polygon, corners: &[Vec3; 3], face: Vec3) {
+    fn add(
+        &mut self,
+        mut candidate: Candidate,
+        part: &FeaturePolygon,
+        corners: &[Vec3; 3],
+        face: Vec3,
+    ) {
         let direction = candidate.normal;
         let scale = 1.0 / face.dot(direction);
         for &p in part.points() {
@@ -221,11 +227,11 @@ impl<'a, 'b> Probe<'a, 'b> {
     fn add_backface(
         &mut self,
         mut candidate: Candidate,
-        part: &Polygon,
+        part: &FeaturePolygon,
         corners: &[Vec3; 3],
         above: f32,
     ) {
-        let mut middle = Polygon::EMPTY;
+        let mut middle = FeaturePolygon::EMPTY;
         middle.push(self.middle);
         let is_over = !over(&middle, corners, candidate.normal).points().is_empty();
         let depth = if is_over { -above } else { f32::INFINITY };

@@ -22,4 +22,4 @@ pub(crate) use edge_angle::{FLAT, FOLD};
 pub(crate) use edge_angle::{codes_of, codes_of_halves};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use shape::{CastHit, Separation, Shape, ShapeCore, closest_on_triangle};
-pub(crate) use shape::{Polygon, Slice, on_triangle};
+pub(crate) use shape::{FeaturePolygon, Slice, on_triangle};

@@ -388,7 +388,7 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
 }
 
 /// Remakes layers (bits) of a chunk; `None` if it is unknown. `kept` says whether the layers
-/// that stay were made as near water; if that has changed, or there are none, all layers are
+/// that stay were made as near water; if that has changed, or no layer stays, all layers are
 /// remade. `is_near` says that the chunk is near water unless it is of one material.
 fn remake<'a>(
     snapshot: &Snapshot,

@@ -38,7 +38,7 @@ use crate::geometry::{codes_of, codes_of_halves};
 use crate::mesh::Surface;
 use crate::voxel::Region;
 
-use pair::Pairing;
+use pair::{Pairing, corners};
 
 /// Scratch memory of [`edge_angles`]. Keep one per thread and reuse it.
 #[derive(Debug, Default)]
@@ -114,12 +114,6 @@ fn others(surface: &Surface, scratch: &mut EdgeScratch, out: &mut [u16]) {
         let codes = border_codes(surface, points, quad_at(side), own);
         out[side / 4] |= codes & 15 << (4 * (side % 4));
     }
-}
-
-/// The vertices around a quad, from the indices of its triangles.
-#[inline(always)]
-fn corners(i: &[u32]) -> [usize; 4] {
-    [i[0], i[1], i[2], i[5]].map(|v| v as usize)
 }
 
 /// The guides of a quad's triangles.

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::mesh::{Surface, VertexKey};
 
-use super::{LEAST_AREA, corners};
+use super::LEAST_AREA;
+use super::pair::corners;
 
 /// What is across a quad's side.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,6 @@
 use crate::mesh::{Direction, Surface, face_corners};
 use crate::voxel::Region;
 
-use super::corners;
-
 /// No side in a slot.
 const NONE: u32 = u32::MAX;
 
@@ -64,7 +62,7 @@ impl Pairing {
     }
 
     /// Pairs the sides of plain quads where both are. Calls for each quad, in order, with
-    /// its number, its vertices, the sides across its own (`4 * quads` where there is none)
+    /// its number, its vertices, the sides across its own (`4 * quads` for missing ones)
     /// and four bits for each side that is open: without a partner.
     #[inline(always)]
     pub(super) fn plain(
@@ -136,4 +134,10 @@ impl Pairing {
             }
         }
     }
+}
+
+/// The vertices around a quad, from the indices of its triangles.
+#[inline(always)]
+pub(super) fn corners(i: &[u32]) -> [usize; 4] {
+    [i[0], i[1], i[2], i[5]].map(|v| v as usize)
 }

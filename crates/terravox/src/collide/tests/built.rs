@@ -13,8 +13,9 @@ fn updates_keep_the_budget_and_queries_work_without_one() {
         for _ in 0..3 {
             collider.update(&grid);
             assert!(collider.stats().built_bytes <= budget_bytes);
-            let answers: Vec<_> = rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
-            assert!(answers == expected);
+            let outcomes: Vec<_> =
+                rays.iter().map(|ray| collider.ray(ray, &Filter::BOTH)).collect();
+            assert!(outcomes == expected);
         }
         let stats = collider.stats();
         assert_eq!(stats.evictions > 0, budget_bytes < usize::MAX);

@@ -8,7 +8,7 @@
 
 use super::KdTree;
 use super::grid::PositionGrid;
-use super::nodes::{LEAF, MAX_DEPTH, NARROW, Node, narrow, wide};
+use super::nodes::{KdNode, LEAF, MAX_DEPTH, NARROW, narrow, wide};
 use super::view::words_a_quad;
 
 /// Why a tree cannot be built.
@@ -62,7 +62,7 @@ pub struct KdBuilder {
     bounds: PrimitiveBox,
     /// Vertex numbers by primitive, with halves without area marked.
     corners: Vec<[u32; 4]>,
-    nodes: Vec<Node>,
+    nodes: Vec<KdNode>,
     depth: usize,
 }
 
@@ -241,7 +241,7 @@ impl KdBuilder {
 fn split(
     items: &mut [PrimitiveBox],
     bounds: PrimitiveBox,
-    nodes: &mut Vec<Node>,
+    nodes: &mut Vec<KdNode>,
     level: usize,
     depth: &mut usize,
 ) {
@@ -252,7 +252,7 @@ fn split_from(
     items: &mut [PrimitiveBox],
     first: usize,
     bounds: PrimitiveBox,
-    nodes: &mut Vec<Node>,
+    nodes: &mut Vec<KdNode>,
     level: usize,
     depth: &mut usize,
 ) {

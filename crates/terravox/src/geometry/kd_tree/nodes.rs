@@ -21,7 +21,7 @@ pub(super) const NARROW: usize = 0x3fff;
 ///   bits are stored as 0, and the value is in the slot that follows. So nodes have 6 bytes, and
 ///   only the few above 16,383 primitives take two slots.
 /// - Leaf: first primitive, low word and high word, `3 | (count - 1) << 2`.
-pub(super) type Node = [u16; 3];
+pub(super) type KdNode = [u16; 3];
 
 /// A number of 32 bits from its low and high word.
 pub(super) fn wide([low, high]: [u16; 2]) -> u32 {
@@ -43,7 +43,7 @@ pub(super) enum NodeKind {
 
 /// Decodes the node at an index.
 #[inline]
-pub(super) fn decode(nodes: &[Node], at: usize) -> NodeKind {
+pub(super) fn decode(nodes: &[KdNode], at: usize) -> NodeKind {
     let [first, second, third] = nodes[at];
     let axis = third & AXIS;
     let rest = usize::from(third >> 2);

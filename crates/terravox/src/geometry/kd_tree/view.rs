@@ -1,7 +1,7 @@
 //! The arrays of a tree, as queries read them.
 
 use super::grid::PositionGrid;
-use super::nodes::{Node, wide};
+use super::nodes::{KdNode, wide};
 
 /// A triangle of a tree, as queries return it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct KdTriangle {
 /// The arrays of a tree.
 pub(super) struct TreeView<'a> {
     pub grid: PositionGrid,
-    pub nodes: &'a [Node],
+    pub nodes: &'a [KdNode],
     /// Lattice points.
     pub vertices: &'a [[u16; 3]],
     pub quads: QuadVertices<'a>,

@@ -21,14 +21,14 @@ const HULL_SLACK: f32 = 0.1;
 
 /// A convex polygon in space, or two points, or one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Polygon {
+pub(crate) struct FeaturePolygon {
     points: [Vec3; MAX_POINTS],
     count: u32,
 }
 
-impl Polygon {
+impl FeaturePolygon {
     /// The polygon without points.
-    pub const EMPTY: Polygon = Polygon { points: [Vec3::ZERO; MAX_POINTS], count: 0 };
+    pub const EMPTY: FeaturePolygon = FeaturePolygon { points: [Vec3::ZERO; MAX_POINTS], count: 0 };
 
     /// Its points, in order around it.
     #[inline(always)]
@@ -100,8 +100,8 @@ pub(super) fn is_beside(core: &Core<'_>, [a, b, c]: &[Vec3; 3], within: f32) -> 
 /// The points of an aligned core of `size` that face `direction`: of a box the face that does
 /// most, of a hull the points nearly as far as its farthest one.
 #[inline]
-pub(super) fn feature(core: &Core<'_>, size: Vec3, direction: Vec3) -> Polygon {
-    let mut polygon = Polygon::EMPTY;
+pub(super) fn feature(core: &Core<'_>, size: Vec3, direction: Vec3) -> FeaturePolygon {
+    let mut polygon = FeaturePolygon::EMPTY;
     match *core {
         Core::Point => polygon.push(Vec3::ZERO),
         Core::Segment(ends) => ends.into_iter().for_each(|end| polygon.push(end)),
@@ -156,7 +156,7 @@ pub(super) fn contact_axis(
 
 /// The face of a box that most faces `direction`, in order around it.
 #[inline(always)]
-fn box_face(half: Vec3, direction: Vec3, polygon: &mut Polygon) {
+fn box_face(half: Vec3, direction: Vec3, polygon: &mut FeaturePolygon) {
     let size = direction.abs();
     let outer = half.copysign(direction);
     let [x, y, z] = half.to_array();
@@ -178,7 +178,7 @@ fn box_face(half: Vec3, direction: Vec3, polygon: &mut Polygon) {
 
 /// The points of a hull that are nearly as far along `direction` as any, the farthest
 /// six, ordered around their middle.
-fn hull_feature(points: &[[f32; 3]], direction: Vec3, size: Vec3, polygon: &mut Polygon) {
+fn hull_feature(points: &[[f32; 3]], direction: Vec3, size: Vec3, polygon: &mut FeaturePolygon) {
     let most = farthest_of(points, direction).dot(direction);
     let least = most - HULL_SLACK * size.max_element();
     let mut found = [(Vec3::ZERO, f32::INFINITY); MAX_HULL_POINTS];

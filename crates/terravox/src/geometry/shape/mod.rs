@@ -35,7 +35,7 @@ use glam::{Mat3, Quat, Vec3};
 pub use closest::closest_on_triangle;
 pub(crate) use closest::on_triangle;
 use feature::ContactAxis;
-pub(crate) use feature::Polygon;
+pub(crate) use feature::FeaturePolygon;
 pub(crate) use slice::Slice;
 
 use self::core::{Core, farthest_of};
@@ -371,7 +371,7 @@ impl ShapeCore<'_> {
 
     /// The points of the core that face `direction`, about the shape's origin.
     #[inline]
-    pub(crate) fn feature(&self, direction: Vec3) -> Polygon {
+    pub(crate) fn feature(&self, direction: Vec3) -> FeaturePolygon {
         feature::feature(&self.core, self.max - self.min, direction)
     }
 
