@@ -1,159 +1,57 @@
-//! Terrain in a Rapier world: colliders where bodies are, nowhere else.
-
-use std::sync::Arc;
+//! Terrain in a Rapier world: colliders near bodies, nowhere else.
 
 use rapier3d::prelude::{
-    ColliderBuilder, ColliderHandle, ColliderSet, InteractionGroups, IslandManager, RigidBody,
-    RigidBodyHandle, RigidBodySet, SoftBodySet, Vector,
+    ColliderHandle, ColliderSet, IslandManager, RigidBody, RigidBodyHandle, RigidBodySet, Vector,
 };
 use rustc_hash::FxHashMap;
-use terravox::collide::{BuildPolicy, Collider, CollisionBlock, Surfaces};
+use terravox::collide::{Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
 use terravox::mesh::PAD;
 use terravox::terrain::{Placement, Terrain};
-use terravox::voxel::{ChangeCursor, Changes, Region, VoxelPos};
+use terravox::voxel::{ChangeCursor, Changes, Region};
 
-use crate::freeing::Buried;
-use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
-use crate::interest::{Interests, Moves, Reach, bounds_m, needed};
-use crate::parry_0_31::{GroundShape, ShapeBytes};
-use crate::waiting::Waiting;
+use crate::blocks::{BlockTable, GroundSource, corner_m, remove};
+use crate::freeing::BuriedBody;
+use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, needed};
+use crate::options::{ColliderOptions, ColliderStats, GroundHit, RapierSets, SyncReport};
+use crate::parry_0_31::GroundShape;
+use crate::waiting::WaitingBodies;
 
-/// How [`TerrainColliders`] are kept.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Seconds of a body's motion for which ground ahead of it is kept ready: at least one
-    /// step.
-    pub ahead_s: f32,
-    /// Voxels around a body in which ground is kept ready. More means fewer looks.
-    pub around_voxels: f32,
-    /// What the ground collides with.
-    pub collision_groups: InteractionGroups,
-    /// How far a sync moves a body whose middle is in the ground towards the air, voxels; 0
-    /// leaves bodies where they are.
-    pub freed_voxels: f32,
-    /// Whether dynamic bodies stay where they are while ground that they may touch is not
-    /// held; else they fall through it.
-    pub wait_for_ground: bool,
-}
-
-impl Default for Options {
-    /// Two steps of 1/60 s and one voxel around; collides with all; frees by a fifth of a
-    /// voxel; bodies wait for ground.
-    fn default() -> Options {
-        Options {
-            ahead_s: 1.0 / 30.0,
-            around_voxels: 1.0,
-            collision_groups: InteractionGroups::all(),
-            freed_voxels: 0.2,
-            wait_for_ground: true,
-        }
-    }
-}
-
-/// What a [`TerrainColliders::sync`] did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SyncReport {
-    /// Colliders added.
-    pub added: usize,
-    /// Colliders removed.
-    pub removed: usize,
-    /// Colliders whose shape an edit changed.
-    pub changed: usize,
-    /// Sleeping bodies woken because ground near them changed.
-    pub woken: usize,
-    /// Bodies whose middle was in the ground and that were moved towards the air.
-    pub freed: usize,
-    /// Blocks near bodies that cannot be built: their cells are not held.
-    pub missing: usize,
-    /// Bodies that wait until the ground near them is held, sorted.
-    pub waiting: Vec<RigidBodyHandle>,
-}
-
-/// Where a body, ray or shape met the ground.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroundHit {
-    /// Id of the material.
-    pub material: u8,
-    /// The voxel whose face was met.
-    pub voxel: VoxelPos,
-    /// The block that holds it.
-    pub block: CollisionBlock,
-}
-
-/// What the colliders take at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Blocks that a body is near.
-    pub blocks: usize,
-    /// Their colliders.
-    pub colliders: usize,
-    /// Colliders of which a body has come so near that parry's tree was built.
-    pub touched: usize,
-    /// Triangles of those.
-    pub touched_triangles: usize,
-    /// Bytes of those.
-    pub touched_bytes: ShapeBytes,
-}
-
-/// The ground of one block in the world.
-#[derive(Clone, Debug, Default)]
-struct Present {
-    /// Bodies that are near.
-    users: u32,
-    colliders: Vec<(Coefficients, Arc<BlockGround>, ColliderHandle)>,
-    /// Whether its cells were not held.
-    missing: bool,
-}
-
-/// The sets of a Rapier world that terrain is put into.
-pub struct Sets<'a> {
-    /// Bodies.
-    pub bodies: &'a mut RigidBodySet,
-    /// Colliders.
-    pub colliders: &'a mut ColliderSet,
-    /// Islands.
-    pub islands: &'a mut IslandManager,
-}
-
-/// Colliders of a terrain in one Rapier world, near its bodies. See the
-/// [crate](crate) for how to use it.
+/// Colliders of a terrain in one Rapier world, near its bodies. See the [crate](crate) for how to
+/// use it.
 #[derive(Default)]
 pub struct TerrainColliders {
-    options: Options,
+    options: ColliderOptions,
     placement: Placement,
     cursor: ChangeCursor,
-    blocks: FxHashMap<CollisionBlock, Present>,
+    blocks: BlockTable,
     interests: Interests,
-    /// Boxes that the next sync keeps ground ready in, voxels.
-    /// In world metres: where voxels lie is known at the next sync.
-    wanted: Vec<[[f64; 3]; 2]>,
-    /// Blocks of the boxes that the last one did.
-    kept: Vec<CollisionBlock>,
+    /// Boxes in which the next sync keeps ground ready, in world metres: the placement may change
+    /// until then.
+    requested: Vec<[[f64; 3]; 2]>,
+    /// Blocks of the boxes of the last sync.
+    requested_blocks: Vec<CollisionBlock>,
     /// Bodies at the last sync.
     body_count: usize,
-    scratch: GroundScratch,
-    /// Bodies in the ground, of this sync.
-    buried: Vec<Buried>,
-    /// How many syncs in a row they were.
+    /// Bodies whose centre is in the ground in this sync.
+    buried: Vec<BuriedBody>,
+    /// Consecutive syncs in which they were.
     tries: FxHashMap<RigidBodyHandle, u32>,
-    waiting: Waiting,
-    /// Whether a block began or ceased to be missing in this sync.
-    missing_changed: bool,
-    /// Which bodies this sync asks whether they are in the ground.
+    waiting: WaitingBodies,
+    /// Selects the bodies that this sync checks for being in the ground.
     turn: u32,
 }
 
-/// A body is asked whether it is in the ground at one sync in so many, and at those of edits.
-const FREE_TURNS: u32 = 4;
+/// A body is checked for being in the ground once in this many syncs, and after edits.
+const BURIAL_CHECK_SYNCS: u32 = 4;
 
-/// Up to this many bodies all are looked at, beyond only those that are awake, but for
-/// syncs at which their number changed.
-const ALL_BODIES: usize = 1024;
+/// Up to this many bodies all are checked in a sync; beyond that only those that are awake, except
+/// in syncs after their number changed.
+const MAX_SCANNED_BODIES: usize = 1024;
 
 impl TerrainColliders {
-    /// None so far.
-    pub fn new(options: Options) -> TerrainColliders {
+    /// No colliders yet.
+    pub fn new(options: ColliderOptions) -> TerrainColliders {
         TerrainColliders { options, ..TerrainColliders::default() }
     }
 
@@ -166,80 +64,75 @@ impl TerrainColliders {
         islands: &mut IslandManager,
     ) -> SyncReport {
         let placement = terrain.placement();
-        let sets = Sets { bodies, colliders, islands };
+        let sets = RapierSets { bodies, colliders, islands };
         self.sync_with(terrain.collider(), placement, sets)
     }
 
-    /// As [`TerrainColliders::sync`], from a collider that was brought up to date.
+    /// [`TerrainColliders::sync`] with an up-to-date collider instead of a [`Terrain`].
     pub fn sync_with(
         &mut self,
         ground: &Collider,
         placement: Placement,
-        sets: Sets<'_>,
+        mut sets: RapierSets<'_>,
     ) -> SyncReport {
-        let Sets { bodies, colliders, islands } = sets;
+        let sets = &mut sets;
         let mut report = SyncReport::default();
-        let origin_moved = self.place(placement, bodies, colliders, islands);
-        self.waiting.follow(bodies, origin_moved);
-        let mut moves = Moves::default();
+        let origin_moved = self.set_placement(placement, sets);
+        self.waiting.follow(sets.bodies, origin_moved);
+        let mut block_changes = BlockChanges::default();
         let changes = ground.changes_since(&mut self.cursor);
         let edited = !matches!(&changes, Changes::Regions(regions) if regions.is_empty());
-        self.look_at_bodies(ground, edited, bodies, colliders, islands, &mut moves);
-        self.look_at_wanted(ground, &mut moves);
-        self.ask_again(ground, &changes, &mut moves);
-        let changed = self.changed_blocks(&changes);
+        self.visit_bodies(ground, edited, sets, &mut block_changes);
+        self.visit_requested(ground, &mut block_changes);
+        self.query_changed(ground, &changes, &mut block_changes);
+        let source =
+            GroundSource { ground, placement, collision_groups: self.options.collision_groups };
+        let changed = self.blocks.changed_by(&changes);
         for &block in &changed {
-            self.refresh(block, ground, colliders, islands, bodies, &mut report);
+            self.blocks.rebuild(block, source, sets, &mut report);
         }
-        self.apply(&moves, ground, colliders, islands, bodies, &mut report);
-        self.decide_who_waits(&moves, bodies, colliders);
+        self.blocks.apply(&block_changes, source, sets, &mut report);
+        self.hold_or_release(&block_changes, sets);
         let regions = regions_of(changes, &changed);
-        self.wake(&regions, ground, bodies, colliders, islands, &mut report);
-        self.free(bodies, &mut report);
-        report.missing = self.blocks.values().filter(|present| present.missing).count();
+        self.wake(&regions, ground, sets, &mut report);
+        self.free(sets.bodies, &mut report);
+        report.missing = self.blocks.missing_count();
         report.waiting.extend(self.waiting.handles());
         report
     }
 
-    /// Follows the terrain's placement: where only the origin moved, colliders are moved as
-    /// they are. Returns whether it did.
-    fn place(
-        &mut self,
-        placement: Placement,
-        bodies: &mut RigidBodySet,
-        colliders: &mut ColliderSet,
-        islands: &mut IslandManager,
-    ) -> bool {
+    /// Follows the terrain's placement: if only the origin moved, colliders are moved, not rebuilt.
+    /// Returns whether the origin moved.
+    fn set_placement(&mut self, placement: Placement, sets: &mut RapierSets<'_>) -> bool {
         let old = std::mem::replace(&mut self.placement, placement);
         if old == placement {
             return false;
         }
         if old.voxel_size_m != placement.voxel_size_m {
-            self.clear(colliders, islands, bodies);
+            self.clear(sets.colliders, sets.islands, sets.bodies);
             return false;
         }
         for (block, handle) in self.colliders() {
-            if let Some(collider) = colliders.get_mut(handle) {
+            if let Some(collider) = sets.colliders.get_mut(handle) {
                 collider.set_translation(corner_m(block, placement));
-                // Rapier recycles contacts whose bodies hardly moved against each other, with
-                // points on the ground in world space. Only a new shape makes it look again.
+                // Rapier reuses contacts of bodies that hardly moved relative to each other, with
+                // points on the ground in world space. Only a new shape makes it compute them again.
                 collider.set_shape(collider.shared_shape().clone());
             }
         }
         true
     }
 
-    /// Has ground ready in a box of the world, metres, from the next sync to the one after it: for
-    /// rays, shape casts and characters where no body is. Call it before every sync for as long
-    /// as you need it.
-    pub fn want(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
-        self.wanted.push([min_m.into(), max_m.into()]);
+    /// Keeps ground ready in a box of the world, metres, from the next sync to the one after it: for
+    /// rays, shape casts and characters where no body is. Call it before every sync for as long as
+    /// you need it.
+    pub fn keep_ready(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
+        self.requested.push([min_m.into(), max_m.into()]);
     }
 
-    /// Returns what was hit, from the collider of a hit and its part: `subshape` of a ray hit,
-    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. `None` if the collider is
-    /// not ground, or the voxel is no longer held. Call it before the next edit: the material is
-    /// that of the cells now.
+    /// Returns the ground at a hit, from its collider and part: `subshape` of a ray hit, `subshape1`
+    /// or `subshape2` of a shape cast or a contact manifold. `None` if the collider is not ground, or
+    /// the voxel is no longer held. Call it before the next edit: the material is the current one.
     pub fn surface(
         &self,
         ground: &Collider,
@@ -253,74 +146,59 @@ impl TerrainColliders {
         Some(GroundHit { material, voxel, block: shape.ground().block() })
     }
 
-    /// Whether a body waits for ground that has not come. Rapier counts it as sleeping meanwhile,
-    /// which says nothing about whether it rests.
+    /// Whether a body waits for ground that is not held yet. Meanwhile Rapier counts it as sleeping,
+    /// even if it is not at rest.
     pub fn is_waiting(&self, body: RigidBodyHandle) -> bool {
         self.waiting.contains(body)
     }
 
-    /// Handles of all colliders, with their blocks, in no order.
+    /// Handles of all colliders with their blocks, unsorted.
     pub fn colliders(&self) -> impl Iterator<Item = (CollisionBlock, ColliderHandle)> {
-        self.blocks.iter().flat_map(|(&block, present)| {
-            present.colliders.iter().map(move |&(_, _, handle)| (block, handle))
-        })
+        self.blocks.colliders()
     }
 
-    /// What the colliders take now.
-    pub fn holdings(&self, colliders: &ColliderSet) -> Holdings {
-        let mut all = Holdings { blocks: self.blocks.len(), ..Holdings::default() };
-        for (_, handle) in self.colliders() {
-            let shape = colliders.get(handle).and_then(|c| c.shape().as_shape::<GroundShape>());
-            let Some(shape) = shape else { continue };
-            all.colliders += 1;
-            let bytes = shape.bytes();
-            if bytes.bvh + bytes.mesh > 0 {
-                all.touched += 1;
-                all.touched_triangles += shape.ground().triangle_count();
-                all.touched_bytes.ground += bytes.ground;
-                all.touched_bytes.bvh += bytes.bvh;
-                all.touched_bytes.mesh += bytes.mesh;
-            }
-        }
-        all
+    /// Counts and memory of the current colliders.
+    pub fn stats(&self, colliders: &ColliderSet) -> ColliderStats {
+        self.blocks.stats(colliders)
     }
 
-    /// Removes every collider, lets waiting bodies go and forgets all bodies. Call it before
-    /// a `TerrainColliders` is dropped whose world lives on.
+    /// Removes every collider, releases waiting bodies and forgets all bodies. Call it before
+    /// dropping a `TerrainColliders` whose world lives on.
     pub fn clear(
         &mut self,
         colliders: &mut ColliderSet,
         islands: &mut IslandManager,
         bodies: &mut RigidBodySet,
     ) {
+        let sets = &mut RapierSets { bodies, colliders, islands };
         for (_, handle) in self.colliders().collect::<Vec<_>>() {
-            remove(handle, colliders, islands, bodies);
+            remove(handle, sets);
         }
-        self.waiting.release_all(bodies);
-        // What sleeps is not looked at, and would be left without ground at the next sync.
+        self.waiting.release_all(sets.bodies);
+        // Syncs skip sleeping bodies, which would then be left without ground.
         for body in self.interests.bodies().collect::<Vec<_>>() {
-            if bodies.contains(body) {
-                islands.wake_up(bodies, body, true);
+            if sets.bodies.contains(body) {
+                sets.islands.wake_up(sets.bodies, body, true);
             }
         }
         self.blocks.clear();
         self.interests.clear();
-        self.kept.clear();
-        self.wanted.clear();
+        self.requested_blocks.clear();
+        self.requested.clear();
         self.tries.clear();
         self.body_count = usize::MAX;
     }
 
-    fn look_at_bodies(
+    /// Finds the blocks near bodies that moved, and bodies that are in the ground.
+    fn visit_bodies(
         &mut self,
         ground: &Collider,
         edited: bool,
-        bodies: &RigidBodySet,
-        colliders: &ColliderSet,
-        islands: &IslandManager,
-        moves: &mut Moves,
+        sets: &RapierSets<'_>,
+        changes: &mut BlockChanges,
     ) {
-        let reach = Reach {
+        let (bodies, colliders) = (&*sets.bodies, &*sets.colliders);
+        let lookahead = Lookahead {
             ahead_s: self.options.ahead_s,
             around_voxels: f64::from(self.options.around_voxels),
         };
@@ -328,72 +206,66 @@ impl TerrainColliders {
             (self.placement, &mut self.interests, &mut self.buried);
         let (options, tries, waiting) = (&self.options, &self.tries, &self.waiting);
         buried.clear();
-        self.turn = (self.turn + 1) % FREE_TURNS;
+        self.turn = (self.turn + 1) % BURIAL_CHECK_SYNCS;
         let turn = self.turn;
-        let mut look = |handle, body: &RigidBody| {
+        let mut visit = |handle, body: &RigidBody| {
             if body.is_fixed() || !body.is_enabled() || waiting.contains(handle) {
                 return;
             }
             if body.is_sleeping() {
-                // What wakes it in the step to come must not drop it.
-                moves.asked.extend(interests.is_incomplete(handle).then_some(handle));
+                // It may wake in the coming step, and must not fall then.
+                changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
                 return;
             }
             let velocities = [body.linvel(), body.angvel()];
-            if let Some(needed) = needed(body, velocities, colliders, reach, placement) {
-                interests.look(handle, needed, reach, ground, moves);
-                let its_turn = handle.into_raw_parts().0 % FREE_TURNS == turn;
-                if its_turn || edited || tries.contains_key(&handle) {
-                    let look = Buried::look(handle, body, colliders, ground, options, placement);
-                    buried.extend(look);
+            if let Some(needed) = needed(body, velocities, colliders, lookahead, placement) {
+                interests.visit(handle, needed, lookahead, ground, changes);
+                let is_its_turn = handle.into_raw_parts().0 % BURIAL_CHECK_SYNCS == turn;
+                if is_its_turn || edited || tries.contains_key(&handle) {
+                    let found =
+                        BuriedBody::find(handle, body, colliders, ground, options, placement);
+                    buried.extend(found);
                 }
             }
         };
-        if bodies.len() <= ALL_BODIES || bodies.len() != self.body_count {
-            bodies.iter().for_each(|(handle, body)| look(handle, body));
+        if bodies.len() <= MAX_SCANNED_BODIES || bodies.len() != self.body_count {
+            bodies.iter().for_each(|(handle, body)| visit(handle, body));
         } else {
-            for handle in islands.active_bodies() {
+            for handle in sets.islands.active_bodies() {
                 if let Some(body) = bodies.get(handle) {
-                    look(handle, body);
+                    visit(handle, body);
                 }
             }
         }
         self.body_count = bodies.len();
-        // Of bodies that wait only those with which the game did something.
+        // Of waiting bodies only those that the game changed.
         for &handle in &waiting.changed {
             let Some(body) = bodies.get(handle) else { continue };
             let velocities = waiting.velocities(handle, body);
-            if let Some(needed) = needed(body, velocities, colliders, reach, placement) {
-                interests.look(handle, needed, reach, ground, moves);
+            if let Some(needed) = needed(body, velocities, colliders, lookahead, placement) {
+                interests.visit(handle, needed, lookahead, ground, changes);
             }
         }
-        self.interests.drop_gone(bodies, moves);
+        self.interests.remove_dead(bodies, changes);
     }
 
-    /// Lets bodies wait whose ground is missing, and lets those go whose ground is there.
-    fn decide_who_waits(
-        &mut self,
-        moves: &Moves,
-        bodies: &mut RigidBodySet,
-        colliders: &ColliderSet,
-    ) {
+    /// Holds bodies whose ground is missing in place, and releases those whose ground is available.
+    fn hold_or_release(&mut self, changes: &BlockChanges, sets: &mut RapierSets<'_>) {
         if !self.options.wait_for_ground {
             return;
         }
-        let all: Vec<_> = match std::mem::take(&mut self.missing_changed) {
+        let all: Vec<_> = match self.blocks.take_missing_changed() {
             true => self.interests.bodies().collect(),
             false => Vec::new(),
         };
-        for &handle in moves.asked.iter().chain(&all) {
-            let missing =
-                |block: &CollisionBlock| self.blocks.get(block).is_some_and(|p| p.missing);
-            let waits = self.interests.decide(handle, missing);
-            let Some(body) = bodies.get(handle) else { continue };
-            let can = body.is_dynamic() && body.is_enabled();
-            if waits && can && touches_ground(body, colliders, &self.options) {
-                self.waiting.hold(handle, bodies);
+        for &handle in changes.undecided.iter().chain(&all) {
+            let waits = self.interests.decide(handle, |block| self.blocks.is_missing(block));
+            let Some(body) = sets.bodies.get(handle) else { continue };
+            let can_wait = body.is_dynamic() && body.is_enabled();
+            if waits && can_wait && collides_with_ground(body, sets.colliders, &self.options) {
+                self.waiting.hold(handle, sets.bodies);
             } else {
-                self.waiting.release(handle, bodies);
+                self.waiting.release(handle, sets.bodies);
             }
         }
     }
@@ -413,89 +285,36 @@ impl TerrainColliders {
         report.freed = self.buried.len();
     }
 
-    fn look_at_wanted(&mut self, ground: &Collider, moves: &mut Moves) {
-        moves.left.append(&mut self.kept);
-        for corners in self.wanted.drain(..) {
+    /// Finds the blocks in the boxes of [`TerrainColliders::keep_ready`].
+    fn visit_requested(&mut self, ground: &Collider, changes: &mut BlockChanges) {
+        changes.left.append(&mut self.requested_blocks);
+        for corners in self.requested.drain(..) {
             let [min, max] = corners.map(|corner| self.placement.voxel_from_world(corner));
             let aabb = Aabb { min, max };
             ground.broadphase().blocks_in(&aabb, Surfaces::Solid, |block, touch| {
                 if touch.solid {
-                    self.kept.push(block);
+                    self.requested_blocks.push(block);
                 }
             });
         }
-        moves.near.extend_from_slice(&self.kept);
+        changes.entered.extend_from_slice(&self.requested_blocks);
     }
 
-    /// Asks again what bodies are near where ground changed.
-    fn ask_again(&mut self, ground: &Collider, changes: &Changes, moves: &mut Moves) {
+    /// Finds the blocks near bodies again where ground changed.
+    fn query_changed(
+        &mut self,
+        ground: &Collider,
+        changes: &Changes,
+        block_changes: &mut BlockChanges,
+    ) {
         match changes {
-            Changes::Everything => self.interests.ask_again(None, ground, moves),
+            Changes::Everything => self.interests.query_again(None, ground, block_changes),
             Changes::Regions(regions) => {
                 for region in regions {
                     let region = Some(region.grow(PAD));
-                    self.interests.ask_again(region, ground, moves);
+                    self.interests.query_again(region, ground, block_changes);
                 }
             }
-        }
-    }
-
-    /// Blocks here that an edit may have changed, sorted.
-    fn changed_blocks(&self, changes: &Changes) -> Vec<CollisionBlock> {
-        let mut blocks: Vec<CollisionBlock> = match changes {
-            Changes::Everything => self.blocks.keys().copied().collect(),
-            Changes::Regions(regions) => {
-                let changed = |block: &&CollisionBlock| {
-                    let reached = block.region().grow(PAD);
-                    regions.iter().any(|&region| !region.intersect(reached).is_empty())
-                };
-                match regions.is_empty() {
-                    true => Vec::new(),
-                    false => self.blocks.keys().filter(changed).copied().collect(),
-                }
-            }
-        };
-        blocks.sort_unstable();
-        blocks
-    }
-
-    /// Makes the colliders of a block those of its ground now.
-    fn refresh(
-        &mut self,
-        block: CollisionBlock,
-        ground: &Collider,
-        colliders: &mut ColliderSet,
-        islands: &mut IslandManager,
-        bodies: &mut RigidBodySet,
-        report: &mut SyncReport,
-    ) {
-        let Some(present) = self.blocks.get_mut(&block) else { return };
-        let (new, missing) = grounds_of(block, ground, self.placement, &mut self.scratch);
-        self.missing_changed |= present.missing != missing;
-        present.missing = missing;
-        for (_, _, handle) in present.colliders.drain(new.len().min(present.colliders.len())..) {
-            remove(handle, colliders, islands, bodies);
-            report.removed += 1;
-        }
-        for (at, (coefficients, ground)) in new.into_iter().enumerate() {
-            let Some(old) = present.colliders.get_mut(at) else {
-                let new = insert(coefficients, ground, &self.options, self.placement, colliders);
-                present.colliders.extend(new);
-                report.added += 1;
-                continue;
-            };
-            if *old.1 == ground && old.0 == coefficients {
-                continue;
-            }
-            let ground = Arc::new(ground);
-            let shape = GroundShape::new(ground.clone());
-            if let (Some(collider), Some(shape)) = (colliders.get_mut(old.2), shape) {
-                collider.set_shape(shape.shared());
-                collider.set_friction(coefficients.friction);
-                collider.set_restitution(coefficients.restitution);
-                report.changed += 1;
-            }
-            (old.0, old.1) = (coefficients, ground);
         }
     }
 
@@ -504,11 +323,10 @@ impl TerrainColliders {
         &mut self,
         regions: &[Region],
         ground: &Collider,
-        bodies: &mut RigidBodySet,
-        colliders: &ColliderSet,
-        islands: &mut IslandManager,
+        sets: &mut RapierSets<'_>,
         report: &mut SyncReport,
     ) {
+        let RapierSets { bodies, colliders, islands } = sets;
         for region in regions {
             let reached = region.grow(PAD);
             for handle in self.interests.near(reached).collect::<Vec<_>>() {
@@ -520,7 +338,7 @@ impl TerrainColliders {
                 };
                 let rests = body.is_sleeping() && !self.waiting.contains(handle);
                 if rests && bounds_m(body, colliders).is_some_and(touches) {
-                    let look = Buried::look(
+                    let found = BuriedBody::find(
                         handle,
                         body,
                         colliders,
@@ -528,54 +346,16 @@ impl TerrainColliders {
                         &self.options,
                         self.placement,
                     );
-                    self.buried.extend(look);
+                    self.buried.extend(found);
                     islands.wake_up(bodies, handle, true);
                     report.woken += 1;
                 }
             }
         }
     }
-
-    /// Adds what bodies came near and removes what none is near any more.
-    fn apply(
-        &mut self,
-        moves: &Moves,
-        ground: &Collider,
-        colliders: &mut ColliderSet,
-        islands: &mut IslandManager,
-        bodies: &mut RigidBodySet,
-        report: &mut SyncReport,
-    ) {
-        for &block in &moves.near {
-            let present = self.blocks.entry(block).or_default();
-            present.users += 1;
-            if present.users == 1 && present.colliders.is_empty() {
-                self.refresh(block, ground, colliders, islands, bodies, report);
-            }
-        }
-        let mut idle = Vec::new();
-        for &block in &moves.left {
-            if let Some(present) = self.blocks.get_mut(&block) {
-                present.users -= 1;
-                if present.users == 0 {
-                    idle.push(block);
-                }
-            }
-        }
-        for block in idle {
-            if self.blocks.get(&block).is_some_and(|present| present.users == 0)
-                && let Some(present) = self.blocks.remove(&block)
-            {
-                for (_, _, handle) in present.colliders {
-                    remove(handle, colliders, islands, bodies);
-                    report.removed += 1;
-                }
-            }
-        }
-    }
 }
 
-/// What changed: of all, the blocks that are here.
+/// The changed regions; the blocks of the table if everything changed.
 fn regions_of(changes: Changes, blocks: &[CollisionBlock]) -> Vec<Region> {
     match changes {
         Changes::Everything => blocks.iter().map(|block| block.region()).collect(),
@@ -583,66 +363,14 @@ fn regions_of(changes: Changes, blocks: &[CollisionBlock]) -> Vec<Region> {
     }
 }
 
-/// The grounds of a block, and whether its cells are not held.
-fn grounds_of(
-    block: CollisionBlock,
-    ground: &Collider,
-    placement: Placement,
-    scratch: &mut GroundScratch,
-) -> (Vec<(Coefficients, BlockGround)>, bool) {
-    match ground.block(block, BuildPolicy::Build) {
-        Err(_) => (Vec::new(), true),
-        Ok(surfaces) => {
-            let solid = surfaces.and_then(|surfaces| surfaces.solid);
-            let made = solid.map(|tree| {
-                grounds(tree, block, ground.snapshot(), placement.voxel_size_m as f32, scratch)
-            });
-            let mut made = made.unwrap_or_default();
-            // There is no shape of nothing.
-            made.retain(|(_, ground)| ground.part_count() > 0);
-            (made, false)
-        }
-    }
-}
-
-fn insert(
-    coefficients: Coefficients,
-    ground: BlockGround,
-    options: &Options,
-    placement: Placement,
-    colliders: &mut ColliderSet,
-) -> Option<(Coefficients, Arc<BlockGround>, ColliderHandle)> {
-    let corner = corner_m(ground.block(), placement);
-    let ground = Arc::new(ground);
-    let collider = ColliderBuilder::new(GroundShape::new(ground.clone())?.shared())
-        .translation(corner)
-        .friction(coefficients.friction)
-        .restitution(coefficients.restitution)
-        .collision_groups(options.collision_groups);
-    Some((coefficients, ground, colliders.insert(collider)))
-}
-
-/// The lowest corner of a block, where its colliders are, metres.
-fn corner_m(block: CollisionBlock, placement: Placement) -> Vector {
-    let corner = block.min_voxel().to_array().map(f64::from);
-    placement.world_from_voxel(corner).map(|v| v as f32).into()
-}
-
-/// Whether a body has a collider that ground stops.
-pub fn touches_ground(body: &RigidBody, colliders: &ColliderSet, options: &Options) -> bool {
+/// Whether a body has a collider that collides with ground.
+fn collides_with_ground(
+    body: &RigidBody,
+    colliders: &ColliderSet,
+    options: &ColliderOptions,
+) -> bool {
     body.colliders().iter().filter_map(|&handle| colliders.get(handle)).any(|collider| {
-        let meets = collider.collision_groups().test(options.collision_groups);
-        meets && collider.is_enabled() && !collider.is_sensor()
+        let collides = collider.collision_groups().test(options.collision_groups);
+        collides && collider.is_enabled() && !collider.is_sensor()
     })
-}
-
-/// Removes ground.
-fn remove(
-    handle: ColliderHandle,
-    colliders: &mut ColliderSet,
-    islands: &mut IslandManager,
-    bodies: &mut RigidBodySet,
-) {
-    // Ground is part of no soft body, and of no body that could wake.
-    colliders.remove(handle, islands, bodies, &mut SoftBodySet::new(), false);
 }

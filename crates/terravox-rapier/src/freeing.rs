@@ -1,7 +1,6 @@
-//! Out of the ground: bodies whose middle is in it, because a fill buried them or because
-//! two sides of a thin wall push against each other, are moved along the shortest way out,
-//! a little at each step. Contacts hold no body that is in the ground deeper than they
-//! reach, and what is left inside once the middle is out, they push out themselves.
+//! Moves bodies whose centre is in the ground, because a fill buried them or the two sides of a thin
+//! wall push against each other, along the shortest way out, a little at each step. Contacts do not
+//! push out bodies deeper than their depth; once the centre is out, they do the rest.
 
 use rapier3d::prelude::{
     ColliderSet, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Shape, TypedShape, Vector,
@@ -10,33 +9,33 @@ use terravox::collide::Collider;
 use terravox::contacts::WayOut;
 use terravox::terrain::Placement;
 
-use crate::colliders::Options;
+use crate::options::ColliderOptions;
 
-/// After so many moves in a row a body is moved by the most.
-const MOST_TRIES: u32 = 60;
+/// After this many consecutive moves a body moves by the largest distance.
+const MAX_TRIES: u32 = 60;
 
-/// By how many more steps at once then.
-const MOST_STEPS: f32 = 4.0;
+/// Additional steps in one move then.
+const MAX_EXTRA_STEPS: f32 = 4.0;
 
-/// A body in the ground.
+/// A body whose centre is in the ground.
 #[derive(Clone, Copy, Debug)]
-pub struct Buried {
+pub struct BuriedBody {
     pub body: RigidBodyHandle,
-    /// Unit, and metres: that of the part that is deepest.
+    /// Unit vector out of the ground, for the deepest part.
     direction: Vector,
     distance_m: f32,
 }
 
-impl Buried {
-    /// Whether a body is in the ground, and the way out.
-    pub fn look(
+impl BuriedBody {
+    /// The way out for a body whose centre is in the ground; `None` for all others.
+    pub fn find(
         handle: RigidBodyHandle,
         body: &RigidBody,
         colliders: &ColliderSet,
         ground: &Collider,
-        options: &Options,
+        options: &ColliderOptions,
         placement: Placement,
-    ) -> Option<Buried> {
+    ) -> Option<BuriedBody> {
         if !body.is_dynamic() || options.freed_voxels <= 0.0 {
             return None;
         }
@@ -47,7 +46,7 @@ impl Buried {
             if collider.is_sensor() || !collider.is_enabled() || !meets {
                 continue;
             }
-            // A collider follows its body only in the next step.
+            // A collider's own position is updated only in the next step.
             let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
             each_middle(collider.shape(), |middle| {
                 let at = *body.position() * (local * middle);
@@ -62,25 +61,24 @@ impl Buried {
         }
         let WayOut { direction, distance, .. } = deepest?;
         let distance_m = distance * placement.voxel_size_m as f32;
-        Some(Buried { body: handle, direction: direction.into(), distance_m })
+        Some(BuriedBody { body: handle, direction: direction.into(), distance_m })
     }
 
-    /// Moves it out by `step_m` metres, or less if that is all it takes; what it moves
-    /// farther in by stops. What is still inside after `tries` such moves, held by walls
-    /// around it, is moved by more and past the surface.
+    /// Moves it out by up to `step_m` metres and removes its inward velocity. The move grows with
+    /// `tries`, the number of earlier ones, and then passes the surface, for bodies between walls.
     pub fn move_out(&self, bodies: &mut RigidBodySet, step_m: f32, tries: u32) {
         let Some(body) = bodies.get_mut(self.body) else { return };
-        let more = tries.min(MOST_TRIES) as f32 / MOST_TRIES as f32;
-        let most_m = step_m * (1.0 + more * MOST_STEPS);
-        let by = self.direction * (self.distance_m + more * step_m * MOST_STEPS).min(most_m);
+        let more = tries.min(MAX_TRIES) as f32 / MAX_TRIES as f32;
+        let most_m = step_m * (1.0 + more * MAX_EXTRA_STEPS);
+        let by = self.direction * (self.distance_m + more * step_m * MAX_EXTRA_STEPS).min(most_m);
         let inward = body.linvel().dot(self.direction).min(0.0);
         body.set_translation(body.translation() + by, true);
         body.set_linvel(body.linvel() - self.direction * inward, true);
     }
 }
 
-/// Calls for a point well inside each convex part of a shape. What is not convex (a mesh
-/// that moves) has none.
+/// Calls `visit` with a point well inside each convex part of a shape. Shapes that are not convex
+/// (moving meshes) have none.
 fn each_middle(shape: &dyn Shape, mut visit: impl FnMut(Vector)) {
     match shape.as_compound() {
         Some(compound) => {
@@ -100,7 +98,7 @@ fn middle_of(shape: &dyn Shape) -> Option<Vector> {
         points.iter().fold(Vector::ZERO, |sum, &p| sum + p) / points.len().max(1) as f32
     };
     match shape.as_typed_shape() {
-        // The middle of its box may be outside.
+        // The centre of its bounding box may be outside.
         TypedShape::ConvexPolyhedron(hull) => Some(mean(hull.points())),
         TypedShape::RoundConvexPolyhedron(hull) => Some(mean(hull.inner_shape.points())),
         TypedShape::HalfSpace(_) => None,

@@ -1,13 +1,12 @@
-//! What a physics engine gets of one block: its quads as convex parts, apart by friction
-//! and restitution, and how deep each part's ground is.
+//! The ground of one block for a physics engine: its quads as convex parts, grouped by friction and
+//! restitution, with the depth of the ground below each part.
 //!
-//! A quad whose two triangles lie in one plane is one part of four corners, else each
-//! triangle is one: fewer parts, fewer contacts. Triangles without area are looked
-//! through, and so is one that folds back over the other of its quad.
+//! A quad whose two triangles are coplanar is one part of four corners, otherwise each triangle is
+//! one: fewer parts mean fewer contacts. Degenerate triangles are skipped, and so is one that folds
+//! back over the other of its quad.
 //!
-//! **Depth.** A body whose middle is below the surface is still pushed out by the face
-//! that it is under, down to half the way to the face on the other side: so the two faces
-//! of a thin plate never claim the same point.
+//! **Depth.** A body whose centre is below the surface is still pushed out by the face above it, down
+//! to half the distance to the opposite face, so that no point belongs to both faces of a thin plate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,30 +15,30 @@ use terravox::collide::{CollisionBlock, QuadInfo, QuadTree};
 use terravox::geometry::edge_angle;
 use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 
-/// Depths that a part can have, voxels.
-const DEPTHS: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.25];
+/// Depths of parts, voxels.
+const DEPTHS_VOXELS: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.25];
 
-/// Where cells below a face are looked at, voxels below it, and the depth if the first
-/// that is not solid is there: somewhat less than half, since surfaces are not where
-/// cells end.
-const LOOKS: [(f32, u16); 4] = [(0.6, 1), (1.2, 3), (1.8, 5), (2.4, 6)];
+/// Distances below a face at which cells are probed, voxels, and the depth index if the first cell
+/// that is not solid is there. The depth is somewhat less than half the distance, since surfaces do
+/// not coincide with cell faces.
+const THICKNESS_PROBES: [(f32, u16); 4] = [(0.6, 1), (1.2, 3), (1.8, 5), (2.4, 6)];
 
-/// Depth of a face that has solid cells at all these places.
-const THICK: u16 = 7;
+/// Depth index of a face with solid cells at all probes.
+const THICK_DEPTH_INDEX: u16 = 7;
 
-/// Least depth of a part whose ground is thick, voxels: the other side is 1.8 below or more.
-const THICK_DEPTH: f32 = 0.75;
+/// Least depth of a part with thick ground, voxels: the opposite side is at least 1.8 below.
+const THICK_DEPTH_VOXELS: f32 = 0.75;
 
-/// Cosine of the angle up to which the triangles of a quad are one part: 0.1°.
+/// Cosine of the largest angle between the triangles of a one-part quad: 0.1°.
 const PLANE_COS: f32 = 0.999_998_5;
 
-/// Cosine from which on a diagonal is a fold in a surface that is broken there: 150°.
+/// Cosine below which a diagonal is a fold in a broken surface: 150°.
 const FOLD_COS: f32 = -0.866;
 
-/// Cosine down to which a diagonal is flat: 0.35°.
+/// Cosine above which a diagonal is flat: 0.35°.
 const FLAT_COS: f32 = 0.999_981_3;
 
-/// Friction and restitution, Coulomb's and Newton's.
+/// Coefficients of friction (Coulomb) and restitution (Newton).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients {
     /// Friction.
@@ -48,25 +47,25 @@ pub struct Coefficients {
     pub restitution: f32,
 }
 
-/// Which corners of a quad a part has.
+/// The corners of a quad that belong to a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Corners {
+enum PartCorners {
     First,
     Second,
     All,
 }
 
-/// A quad (bits 5 on), its depth (2 to 4) and its corners (0, 1).
+/// A quad (bits 5 to 15), its depth index (2 to 4) and its corners (0, 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part(u16);
+struct GroundPart(u16);
 
 /// The parts of one block that share friction and restitution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockGround {
     block: CollisionBlock,
     tree: Arc<QuadTree>,
-    parts: Box<[Part]>,
-    /// Of all parts, metres.
+    parts: Box<[GroundPart]>,
+    /// Bounds of all parts, metres.
     bounds: Bounds,
     voxel_size_m: f32,
 }
@@ -74,33 +73,32 @@ pub struct BlockGround {
 /// Lowest and highest corner of a box.
 pub type Bounds = [[f32; 3]; 2];
 
-/// How much of its depth a part's box holds: a body that is deeper and so small that it
-/// reaches no higher is not looked for.
-const BOXED: f32 = 0.6;
+/// Fraction of its depth that the bounds of a part include. Smaller bodies that are entirely deeper
+/// are ignored.
+const BOXED_DEPTH_SHARE: f32 = 0.6;
 
-/// A convex part, as a shape needs it. Lengths are metres from the block's lowest corner.
+/// A convex part, for a shape of any parry. Lengths are metres from the block's lowest corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlainFacet {
     /// Corners, counter-clockwise seen from outside; the last is repeated if there are
     /// three.
     pub corners: [[f32; 3]; 4],
-    /// How many corners it has.
+    /// Number of corners, 3 or 4.
     pub count: usize,
-    /// Unit, out of the ground.
+    /// Unit normal, out of the ground.
     pub normal: [f32; 3],
-    /// Cosine and sine of how far the ground turns away at the side from corner `k` to
-    /// the next; 1 and 0 where it does not.
+    /// Cosine and sine of the angle by which the ground turns away at the side from corner `k` to the
+    /// next; 1 and 0 where it does not.
     pub turns: [[f32; 2]; 4],
-    /// How deep below it the ground is its own, metres.
+    /// Depth of the ground that belongs to it, metres.
     pub depth: f32,
-    /// Whether the other side of the ground is so far below that what is deep in must have
-    /// come through this one.
-    pub thick: bool,
+    /// Whether the opposite side is so far below that a deep body must have entered through this one.
+    pub is_thick: bool,
 }
 
-impl Part {
-    fn new(quad: u16, depth: u16, corners: Corners) -> Part {
-        Part(quad << 5 | depth << 2 | corners as u16)
+impl GroundPart {
+    fn new(quad: u16, depth: u16, corners: PartCorners) -> GroundPart {
+        GroundPart(quad << 5 | depth << 2 | corners as u16)
     }
 
     fn quad(self) -> u16 {
@@ -108,17 +106,16 @@ impl Part {
     }
 
     fn depth(self) -> f32 {
-        DEPTHS[usize::from(self.0 >> 2 & 7)]
+        DEPTHS_VOXELS[usize::from(self.0 >> 2 & 7)]
     }
 
-    fn corners(self) -> Corners {
-        [Corners::First, Corners::Second, Corners::All][usize::from(self.0 & 3)]
+    fn corners(self) -> PartCorners {
+        [PartCorners::First, PartCorners::Second, PartCorners::All][usize::from(self.0 & 3)]
     }
 }
 
-/// The grounds of a block: one for every pair of friction and restitution in it.
-///
-/// `scratch` is memory to be reused.
+/// The grounds of a block: one for every pair of friction and restitution in it. `scratch` is a
+/// reusable buffer.
 pub fn grounds(
     tree: &QuadTree,
     block: CollisionBlock,
@@ -126,9 +123,9 @@ pub fn grounds(
     voxel_size_m: f32,
     scratch: &mut GroundScratch,
 ) -> Vec<(Coefficients, BlockGround)> {
-    let depths = Depths::new(tree, block, snapshot, scratch);
-    let mut lists: BTreeMap<[u32; 2], (Vec<Part>, Bounds)> = BTreeMap::new();
-    // No 8³ block has more quads: half of its cells, six faces each.
+    let depths = DepthProbe::new(tree, block, snapshot, scratch);
+    let mut lists: BTreeMap<[u32; 2], (Vec<GroundPart>, Bounds)> = BTreeMap::new();
+    // An 8³ block has at most that many quads: half of its cells, six faces each.
     for quad in 0..tree.quad_count().min(1 << 11) as u16 {
         let info = tree.quad(quad);
         let coefficients = coefficients(snapshot, depths.material(voxel_of(block, &info)));
@@ -137,25 +134,26 @@ pub fn grounds(
         let normals = normals_of(quad_corners);
         let (list, bounds) = lists.entry(key).or_insert((Vec::new(), NO_BOUNDS));
         for corners in corners_of(quad_corners, &info).into_iter().flatten() {
-            let normal = normals[usize::from(corners == Corners::Second)];
+            let normal = normals[usize::from(corners == PartCorners::Second)];
             let depth = depths.of(tree, quad_corners, &info, normal);
-            let part = Part::new(quad, depth, corners);
+            let part = GroundPart::new(quad, depth, corners);
             list.push(part);
             *bounds = merged(*bounds, part_bounds(part, quad_corners, normal));
         }
     }
     let tree = Arc::new(tree.clone());
-    let ground = |([friction, restitution], (parts, bounds)): ([u32; 2], (Vec<Part>, Bounds))| {
-        let [friction, restitution] = [friction, restitution].map(f32::from_bits);
-        let bounds = bounds.map(|corner| corner.map(|v| v * voxel_size_m));
-        let parts = parts.into();
-        let ground = BlockGround { block, tree: tree.clone(), parts, bounds, voxel_size_m };
-        (Coefficients { friction, restitution }, ground)
-    };
+    let ground =
+        |([friction, restitution], (parts, bounds)): ([u32; 2], (Vec<GroundPart>, Bounds))| {
+            let [friction, restitution] = [friction, restitution].map(f32::from_bits);
+            let bounds = bounds.map(|corner| corner.map(|v| v * voxel_size_m));
+            let parts = parts.into();
+            let ground = BlockGround { block, tree: tree.clone(), parts, bounds, voxel_size_m };
+            (Coefficients { friction, restitution }, ground)
+        };
     lists.into_iter().filter(|list| !list.1.0.is_empty()).map(ground).collect()
 }
 
-/// Bounds of nothing.
+/// Empty bounds.
 const NO_BOUNDS: Bounds = [[f32::INFINITY; 3], [f32::NEG_INFINITY; 3]];
 
 /// The smallest box that holds both.
@@ -163,15 +161,15 @@ fn merged(a: Bounds, b: Bounds) -> Bounds {
     [[0, 1, 2].map(|i| a[0][i].min(b[0][i])), [0, 1, 2].map(|i| a[1][i].max(b[1][i]))]
 }
 
-/// The box of a part and of the ground right below it, voxels.
-fn part_bounds(part: Part, [a, b, c, d]: [[f32; 3]; 4], normal: [f32; 3]) -> Bounds {
+/// Bounds of a part and of the ground right below it, voxels.
+fn part_bounds(part: GroundPart, [a, b, c, d]: [[f32; 3]; 4], normal: [f32; 3]) -> Bounds {
     let corners = match part.corners() {
-        Corners::First => [a, b, c, c],
-        Corners::Second => [a, c, d, d],
-        Corners::All => [a, b, c, d],
+        PartCorners::First => [a, b, c, c],
+        PartCorners::Second => [a, c, d, d],
+        PartCorners::All => [a, b, c, d],
     };
     let flat = corners.into_iter().fold(NO_BOUNDS, |all, corner| merged(all, [corner; 2]));
-    let below = normal.map(|v| -v * part.depth() * BOXED);
+    let below = normal.map(|v| -v * part.depth() * BOXED_DEPTH_SHARE);
     [0, 1].map(|end| {
         [0, 1, 2]
             .map(|i| flat[end][i] + if end == 0 { below[i].min(0.0) } else { below[i].max(0.0) })
@@ -179,7 +177,7 @@ fn part_bounds(part: Part, [a, b, c, d]: [[f32; 3]; 4], normal: [f32; 3]) -> Bou
 }
 
 impl BlockGround {
-    /// How many parts it has.
+    /// Number of parts.
     pub fn part_count(&self) -> usize {
         self.parts.len()
     }
@@ -189,24 +187,24 @@ impl BlockGround {
         &self.tree
     }
 
-    /// Metres a voxel.
+    /// Metres per voxel.
     pub fn voxel_size_m(&self) -> f32 {
         self.voxel_size_m
     }
 
-    /// The box of all of it, metres from the block's lowest corner.
+    /// Bounds of all parts, metres from the block's lowest corner.
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
 
-    /// The box in which a part is looked for, metres from the block's lowest corner.
+    /// Bounds of a part, metres from the block's lowest corner.
     ///
     /// # Panics
     /// If there is no such part.
     pub fn part_bounds(&self, part: u32) -> Bounds {
         let part = self.parts[part as usize];
         let corners = quad_corners(&self.tree, part.quad());
-        let normal = normals_of(corners)[usize::from(part.corners() == Corners::Second)];
+        let normal = normals_of(corners)[usize::from(part.corners() == PartCorners::Second)];
         part_bounds(part, corners, normal).map(|corner| corner.map(|v| v * self.voxel_size_m))
     }
 
@@ -215,38 +213,38 @@ impl BlockGround {
         self.block
     }
 
-    /// The voxel whose face a part is.
+    /// The voxel that a part is a face of; `None` if there is no such part.
     pub fn voxel(&self, part: u32) -> Option<VoxelPos> {
         let part = self.parts.get(part as usize)?;
         Some(voxel_of(self.block, &self.tree.quad(part.quad())))
     }
 
-    /// The part that a triangle belongs to, if it is of this ground.
+    /// The part that a triangle belongs to; `None` if it is not in this ground.
     pub fn part_of(&self, quad: u16, second: bool) -> Option<u32> {
         let from = self.parts.partition_point(|part| part.quad() < quad);
         let own = self.parts[from..].iter().take(2).take_while(|part| part.quad() == quad);
-        let wanted = if second { Corners::Second } else { Corners::First };
-        let place = own
+        let wanted = if second { PartCorners::Second } else { PartCorners::First };
+        let index = own
             .into_iter()
-            .position(|part| part.corners() == Corners::All || part.corners() == wanted);
-        place.map(|place| (from + place) as u32)
+            .position(|part| part.corners() == PartCorners::All || part.corners() == wanted);
+        index.map(|index| (from + index) as u32)
     }
 
-    /// Triangles with area.
+    /// Number of triangles that are not degenerate.
     pub fn triangle_count(&self) -> usize {
-        let triangles = |part: &Part| if part.corners() == Corners::All { 2 } else { 1 };
+        let triangles = |part: &GroundPart| if part.corners() == PartCorners::All { 2 } else { 1 };
         self.parts.iter().map(triangles).sum()
     }
 
-    /// Its triangles as a plain mesh: vertices, metres from the block's lowest corner, some
-    /// of which no triangle may use, and their numbers by triangle.
+    /// Its triangles as an indexed mesh: vertices, metres from the block's lowest corner, some of
+    /// which may be unused, and three indices per triangle.
     pub fn mesh(&self) -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
         let (mut vertices, mut indices) = (Vec::new(), Vec::with_capacity(2 * self.parts.len()));
         for part in &self.parts {
             let halves: &[bool] = match part.corners() {
-                Corners::First => &[false],
-                Corners::Second => &[true],
-                Corners::All => &[false, true],
+                PartCorners::First => &[false],
+                PartCorners::Second => &[true],
+                PartCorners::All => &[false, true],
             };
             for &second in halves {
                 let triangle = self.tree.triangle(part.quad(), second);
@@ -261,7 +259,7 @@ impl BlockGround {
         (vertices, indices)
     }
 
-    /// Bytes on the heap; a tree that several grounds share counts for each.
+    /// Bytes on the heap; a tree shared by several grounds counts for each.
     pub fn bytes(&self) -> usize {
         self.tree.bytes() + size_of_val(&*self.parts)
     }
@@ -280,29 +278,29 @@ impl BlockGround {
         };
         let [a, b, c, d] = corners.map(|corner| corner.map(|v| v * self.voxel_size_m));
         let (corners, count, normal, turns) = match part.corners() {
-            Corners::First => {
+            PartCorners::First => {
                 let normals = normals_of(corners);
                 let turns = [side(0), side(1), diagonal(&info, corners, normals, 0), [1.0, 0.0]];
                 ([a, b, c, c], 3, normals[0], turns)
             }
-            Corners::Second => {
+            PartCorners::Second => {
                 let normals = normals_of(corners);
                 let turns = [diagonal(&info, corners, normals, 1), side(2), side(3), [1.0, 0.0]];
                 ([a, c, d, d], 3, normals[1], turns)
             }
-            Corners::All => {
-                // That of both triangles, as large as they are.
+            PartCorners::All => {
+                // The average of both triangles, weighted by area.
                 let normal = normalized(cross(sub(c, a), sub(d, b)));
                 ([a, b, c, d], 4, normal, [0, 1, 2, 3].map(side))
             }
         };
         let depth = part.depth() * self.voxel_size_m;
-        let thick = part.depth() >= THICK_DEPTH;
-        PlainFacet { corners, count, normal, turns, depth, thick }
+        let is_thick = part.depth() >= THICK_DEPTH_VOXELS;
+        PlainFacet { corners, count, normal, turns, depth, is_thick }
     }
 }
 
-/// Friction and restitution of a material; 0.5 and 0 of one that is not listed.
+/// Friction and restitution of a material; 0.5 and 0 if it is not listed.
 pub(crate) fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
     let known = snapshot.materials().get(material);
     let (friction, restitution) = known.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
@@ -315,14 +313,14 @@ fn voxel_of(block: CollisionBlock, info: &QuadInfo) -> VoxelPos {
     block.min_voxel() + VoxelPos::new(x, y, z)
 }
 
-/// The parts of a quad: at most one in each place.
-fn corners_of(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<Corners>; 2] {
+/// The parts of a quad.
+fn corners_of(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<PartCorners>; 2] {
     let both_back = info.reversed[0] && info.reversed[1];
     let usable = [0, 1].map(|i| !info.flat[i] && (both_back || !info.reversed[i]));
     if usable == [true, true] && is_one_plane(corners) {
-        return [Some(Corners::All), None];
+        return [Some(PartCorners::All), None];
     }
-    [usable[0].then_some(Corners::First), usable[1].then_some(Corners::Second)]
+    [usable[0].then_some(PartCorners::First), usable[1].then_some(PartCorners::Second)]
 }
 
 /// Corners of a quad, voxels.
@@ -342,7 +340,7 @@ fn is_one_plane(corners: [[f32; 3]; 4]) -> bool {
     convex && dot(first, second) >= PLANE_COS
 }
 
-/// Unit normals of a quad's triangles; that of the other where one has no area.
+/// Unit normals of a quad's triangles; a degenerate one has that of the other.
 fn normals_of([a, b, c, d]: [[f32; 3]; 4]) -> [[f32; 3]; 2] {
     let across = sub(c, a);
     let [first, second] = [cross(sub(b, a), across), cross(across, sub(d, a))];
@@ -353,7 +351,7 @@ fn normals_of([a, b, c, d]: [[f32; 3]; 4]) -> [[f32; 3]; 2] {
     }
 }
 
-/// How far the ground turns at the diagonal, seen from triangle `own`.
+/// Cosine and sine of the angle by which the ground turns at the diagonal, from triangle `own`.
 fn diagonal(
     info: &QuadInfo,
     corners: [[f32; 3]; 4],
@@ -361,7 +359,7 @@ fn diagonal(
     own: usize,
 ) -> [f32; 2] {
     if info.flat[1 - own] || (info.reversed[1 - own] && !info.reversed[own]) {
-        // The other is looked through: what lies behind it counts.
+        // The other triangle is skipped: the surface behind it counts.
         let sides = if own == 0 { [2, 3] } else { [0, 1] };
         let turns = sides.map(|k| edge_angle(info.angles, k));
         let turn = if turns[0].cos < turns[1].cos { turns[0] } else { turns[1] };
@@ -373,39 +371,39 @@ fn diagonal(
     if dot(normals[1], out) <= 0.0 || !(FOLD_COS..=FLAT_COS).contains(&cos) {
         return [1.0, 0.0];
     }
-    // Never less than it is.
+    // Rounded so that the angle is never too small.
     let cos = (cos - 1e-4).max(-1.0);
     [cos, (1.0 - cos * cos).max(0.0).sqrt()]
 }
 
-/// Memory of [`grounds`]. Keep one and reuse it.
+/// Buffers of [`grounds`]. Keep one and reuse it.
 #[derive(Debug, Default)]
 pub struct GroundScratch {
     cells: DenseBox,
-    /// By cell and direction: number of the quad, plus one.
+    /// Number of the quad plus one, by cell and direction.
     quads: Vec<u16>,
 }
 
-/// How thick the ground behind faces is.
-struct Depths<'a> {
+/// Measures the thickness of the ground behind faces.
+struct DepthProbe<'a> {
     snapshot: &'a Snapshot,
     block: CollisionBlock,
     cells: &'a DenseBox,
-    /// Whether all of `cells` was held.
-    held: bool,
+    /// Whether all of `cells` is held.
+    is_held: bool,
     quads: &'a [u16],
 }
 
-/// How far from the block the last look may be, voxels.
-const FARTHEST_LOOK: i32 = 4;
+/// Largest distance of a probe from the block.
+const PROBE_PADDING_VOXELS: i32 = 4;
 
-impl Depths<'_> {
+impl DepthProbe<'_> {
     fn new<'a>(
         tree: &QuadTree,
         block: CollisionBlock,
         snapshot: &'a Snapshot,
         scratch: &'a mut GroundScratch,
-    ) -> Depths<'a> {
+    ) -> DepthProbe<'a> {
         let GroundScratch { cells, quads } = scratch;
         quads.clear();
         quads.resize(512 * 6, 0);
@@ -413,18 +411,18 @@ impl Depths<'_> {
             let info = tree.quad(quad);
             quads[slot(info.cell, info.direction)] = quad + 1;
         }
-        let held = snapshot.read(block.region().grow(FARTHEST_LOOK), 0, cells).is_ok();
-        Depths { snapshot, block, cells, held, quads }
+        let is_held = snapshot.read(block.region().grow(PROBE_PADDING_VOXELS), 0, cells).is_ok();
+        DepthProbe { snapshot, block, cells, is_held, quads }
     }
 
     fn material(&self, voxel: VoxelPos) -> u8 {
-        match self.held {
+        match self.is_held {
             true => self.cells.cell(voxel).material,
             false => self.snapshot.cell(voxel).map_or(AIR, |cell| cell.material),
         }
     }
 
-    /// The depth of a part of a quad: index of [`DEPTHS`].
+    /// The depth of a part of a quad, as an index into [`DEPTHS_VOXELS`].
     fn of(
         &self,
         tree: &QuadTree,
@@ -433,26 +431,26 @@ impl Depths<'_> {
         normal: [f32; 3],
     ) -> u16 {
         let middle = [0, 1, 2].map(|i| corners.iter().map(|corner| corner[i]).sum::<f32>() / 4.0);
-        let first = LOOKS.iter().find(|look| !self.is_solid(middle, normal, look.0));
-        let depth = first.map_or(THICK, |look| look.1);
+        let first = THICKNESS_PROBES.iter().find(|look| !self.is_solid(middle, normal, look.0));
+        let depth = first.map_or(THICK_DEPTH_INDEX, |look| look.1);
         let other = self.quads[slot(info.cell, info.direction ^ 1)];
         if other == 0 {
             return depth;
         }
-        // A plate: half the way to its other face.
+        // A thin plate: half the distance to its opposite face.
         let [a, b, c, d] = quad_corners(tree, other - 1);
         let way = sub(middle, [0, 1, 2].map(|i| (a[i] + b[i] + c[i] + d[i]) / 4.0));
         let half = dot(way, normal) / 2.0;
-        depth.min((DEPTHS.partition_point(|&depth| depth <= half) as u16).saturating_sub(1))
+        depth.min((DEPTHS_VOXELS.partition_point(|&depth| depth <= half) as u16).saturating_sub(1))
     }
 
     fn is_solid(&self, middle: [f32; 3], normal: [f32; 3], below: f32) -> bool {
         let [x, y, z] = [0, 1, 2].map(|i| (middle[i] - normal[i] * below).floor() as i32);
         let voxel = self.block.min_voxel() + VoxelPos::new(x, y, z);
         let solid = |material| self.snapshot.materials().kind(material) == Kind::Solid;
-        match self.held {
+        match self.is_held {
             true => solid(self.cells.cell(voxel).material),
-            // What is not held may be anything.
+            // Cells that are not held count as solid.
             false => self.snapshot.cell(voxel).map_or(true, |cell| solid(cell.material)),
         }
     }

@@ -1,4 +1,4 @@
-//! Which blocks each body is near: a box around it, kept until the body leaves it.
+//! The blocks near each body: those in a box around it that stays until the body leaves it.
 
 use rapier3d::prelude::{ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
@@ -6,63 +6,64 @@ use terravox::math::Aabb;
 use terravox::terrain::Placement;
 use terravox::voxel::Region;
 
-/// The blocks that one body is near.
+/// The blocks near one body.
 #[derive(Clone, Debug)]
 struct Interest {
     body: RigidBodyHandle,
-    /// Where the body may go before it is looked at again, voxels.
+    /// Box in which the body may move without a new query, voxels.
     bounds: Aabb,
     blocks: Vec<CollisionBlock>,
     /// Whether cells in `bounds` are not held.
     unknown: bool,
-    /// Whether ground in `bounds` was missing when last decided.
+    /// Whether ground in `bounds` was missing at the last [`Interests::decide`].
     incomplete: bool,
 }
 
-/// The blocks that bodies are near, by the slot of the body in its set.
+/// The blocks near bodies, by the slot of the body in its set.
 #[derive(Clone, Debug, Default)]
 pub struct Interests {
     slots: Vec<Option<Interest>>,
-    /// The next slot to be asked whether its body still lives.
+    /// The slot that [`Interests::remove_dead`] checked last.
     next: usize,
 }
 
-/// How far around bodies ground is kept ready.
+/// The distance around bodies in which ground is kept ready.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
+pub struct Lookahead {
     /// Seconds of motion ahead.
     pub ahead_s: f32,
     /// Voxels to each side.
     pub around_voxels: f64,
 }
 
-/// Changes of which bodies are near which blocks.
+/// Changes to the blocks near bodies.
 #[derive(Clone, Debug, Default)]
-pub struct Moves {
-    /// Blocks that a body came near, once for every body.
-    pub near: Vec<CollisionBlock>,
-    /// Blocks that a body left.
+pub struct BlockChanges {
+    /// Blocks that a body came near, once per body.
+    pub entered: Vec<CollisionBlock>,
+    /// Blocks that a body left, once per body.
     pub left: Vec<CollisionBlock>,
-    /// Bodies of which it is to be decided whether ground near them is missing.
-    pub asked: Vec<RigidBodyHandle>,
+    /// Bodies for which [`Interests::decide`] must check whether ground is missing.
+    pub undecided: Vec<RigidBodyHandle>,
 }
 
-/// Ground is kept ready so far ahead of a body at most, along each axis: one that is faster has
-/// left the world for good, and must not have all of it built.
+/// Most distance ahead of a body for which ground is kept ready, along each axis. A body that is
+/// faster has left the world for good and must not cause all of it to be built.
 const MAX_AHEAD_VOXELS: f64 = 256.0;
 
-/// Slots asked in turn whether their bodies live: one in so many at each look.
-const TURNS: usize = 16;
+/// [`Interests::remove_dead`] visits all slots in this many calls.
+const REMOVAL_SYNCS: usize = 16;
 
 impl Interests {
-    /// Looks at a body. Nothing happens while it stays in its box and its ground is there.
-    pub fn look(
+    /// Updates the blocks near a body. Does nothing while it stays in its box and its ground is
+    /// available.
+    pub fn visit(
         &mut self,
         handle: RigidBodyHandle,
         needed: Aabb,
-        reach: Reach,
+        lookahead: Lookahead,
         ground: &Collider,
-        moves: &mut Moves,
+        changes: &mut BlockChanges,
     ) {
         let slot = handle.into_raw_parts().0 as usize;
         if self.slots.len() <= slot {
@@ -73,11 +74,11 @@ impl Interests {
             && holds(&old.bounds, &needed)
         {
             if old.incomplete {
-                moves.asked.push(handle);
+                changes.undecided.push(handle);
             }
             return;
         }
-        let bounds = needed.grow(reach.around_voxels);
+        let bounds = needed.grow(lookahead.around_voxels);
         let mut interest = Interest {
             body: handle,
             bounds,
@@ -85,25 +86,29 @@ impl Interests {
             unknown: false,
             incomplete: false,
         };
-        interest.ask(ground, moves);
+        interest.query(ground, changes);
         if let Some(old) = old.replace(interest) {
-            moves.left.extend(old.blocks);
+            changes.left.extend(old.blocks);
         }
     }
 
-    /// Asks again for all whose box a region meets, or for all.
-    pub fn ask_again(&mut self, region: Option<Region>, ground: &Collider, moves: &mut Moves) {
+    /// Queries the blocks again for all bodies whose box intersects `region`, or for all bodies.
+    pub fn query_again(
+        &mut self,
+        region: Option<Region>,
+        ground: &Collider,
+        changes: &mut BlockChanges,
+    ) {
         let region = region.map(Aabb::of_region);
         for interest in self.slots.iter_mut().flatten() {
             if region.is_none_or(|region| region.meets(interest.bounds)) {
-                moves.left.append(&mut interest.blocks);
-                interest.ask(ground, moves);
+                changes.left.append(&mut interest.blocks);
+                interest.query(ground, changes);
             }
         }
     }
 
-    /// Whether ground near a body is missing: cells are not held, or a block of it is
-    /// `missing`.
+    /// Whether ground near a body is missing: cells are not held, or a block is `missing`.
     pub fn decide(
         &mut self,
         handle: RigidBodyHandle,
@@ -117,46 +122,46 @@ impl Interests {
         })
     }
 
-    /// Whether ground near a body was missing when last decided.
+    /// Whether ground near a body was missing at the last [`Interests::decide`].
     pub fn is_incomplete(&self, handle: RigidBodyHandle) -> bool {
         let slot = self.slots.get(handle.into_raw_parts().0 as usize);
         let interest = slot.and_then(Option::as_ref).filter(|interest| interest.body == handle);
         interest.is_some_and(|interest| interest.incomplete)
     }
 
-    /// All bodies that were looked at.
+    /// All known bodies.
     pub fn bodies(&self) -> impl Iterator<Item = RigidBodyHandle> {
         self.slots.iter().flatten().map(|interest| interest.body)
     }
 
-    /// Bodies that may touch a region.
+    /// Bodies that may touch `region`.
     pub fn near(&self, region: Region) -> impl Iterator<Item = RigidBodyHandle> {
         let region = Aabb::of_region(region);
         let interests = self.slots.iter().flatten();
         interests.filter(move |interest| region.meets(interest.bounds)).map(|near| near.body)
     }
 
-    /// Drops bodies that are gone, some at each call.
-    pub fn drop_gone(&mut self, bodies: &RigidBodySet, moves: &mut Moves) {
-        for _ in 0..self.slots.len().div_ceil(TURNS) {
+    /// Removes bodies that no longer exist, a part of them at each call.
+    pub fn remove_dead(&mut self, bodies: &RigidBodySet, changes: &mut BlockChanges) {
+        for _ in 0..self.slots.len().div_ceil(REMOVAL_SYNCS) {
             self.next = if self.next + 1 < self.slots.len() { self.next + 1 } else { 0 };
             let slot = &mut self.slots[self.next];
             if slot.as_ref().is_some_and(|interest| !bodies.contains(interest.body))
                 && let Some(gone) = slot.take()
             {
-                moves.left.extend(gone.blocks);
+                changes.left.extend(gone.blocks);
             }
         }
     }
 
-    /// Forgets all.
+    /// Removes all bodies.
     pub fn clear(&mut self) {
         self.slots.clear();
     }
 }
 
 impl Interest {
-    fn ask(&mut self, ground: &Collider, moves: &mut Moves) {
+    fn query(&mut self, ground: &Collider, changes: &mut BlockChanges) {
         self.unknown = ground.unknown_in(&self.bounds).is_some();
         self.blocks.clear();
         ground.broadphase().blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
@@ -164,8 +169,8 @@ impl Interest {
                 self.blocks.push(block);
             }
         });
-        moves.near.extend_from_slice(&self.blocks);
-        moves.asked.push(self.body);
+        changes.entered.extend_from_slice(&self.blocks);
+        changes.undecided.push(self.body);
     }
 }
 
@@ -173,12 +178,12 @@ fn holds(outer: &Aabb, inner: &Aabb) -> bool {
     (0..3).all(|i| outer.min[i] <= inner.min[i] && inner.max[i] <= outer.max[i])
 }
 
-/// The box of a body where it is, metres; none if it has no collider that counts.
+/// The bounds of a body at its position, metres; `None` if it has no enabled collider.
 pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]> {
     let mut bounds: Option<[Vector; 2]> = None;
     for &handle in body.colliders() {
         let Some(collider) = colliders.get(handle).filter(|c| c.is_enabled()) else { continue };
-        // A collider follows its body only in the next step.
+        // A collider's own position is updated only in the next step.
         let position = match collider.position_wrt_parent() {
             Some(local) => *body.position() * *local,
             None => *body.position(),
@@ -192,22 +197,22 @@ pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]
     bounds
 }
 
-/// The box that a body may reach at its velocities, linear and angular, voxels; none if it
-/// has no collider or a non-finite position.
+/// The bounds that a body may reach at its velocities, linear and angular, voxels; `None` if it has
+/// no collider or its position is non-finite.
 pub fn needed(
     body: &RigidBody,
     [linvel, angvel]: [Vector; 2],
     colliders: &ColliderSet,
-    reach: Reach,
+    lookahead: Lookahead,
     placement: Placement,
 ) -> Option<Aabb> {
     let [low, high] = bounds_m(body, colliders)?;
     let most = (MAX_AHEAD_VOXELS * placement.voxel_size_m) as f32;
-    let way = (linvel * reach.ahead_s).clamp(Vector::splat(-most), Vector::splat(most));
-    // Turning, it stays within the ball around its box.
+    let way = (linvel * lookahead.ahead_s).clamp(Vector::splat(-most), Vector::splat(most));
+    // While it rotates it stays within the bounding sphere of its box.
     let half = (high - low) * 0.5;
     let turned = (half.length() - half.min_element()).max(0.0);
-    let turned = turned * (angvel.length() * reach.ahead_s).min(1.0);
+    let turned = turned * (angvel.length() * lookahead.ahead_s).min(1.0);
     let low = low + way.min(Vector::ZERO) - Vector::splat(turned);
     let high = high + way.max(Vector::ZERO) + Vector::splat(turned);
     let [min, max] = [low, high].map(|v| placement.voxel_from_world(v.to_array().map(f64::from)));

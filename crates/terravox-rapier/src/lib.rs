@@ -1,5 +1,5 @@
-//! Terravox terrain as colliders of Rapier: built where bodies are, changed in the step of
-//! an edit, without bumps at edges or block borders.
+//! Terravox terrain as colliders of Rapier: built around moving bodies, updated in the step of an
+//! edit, without bumps at edges or block borders.
 //!
 //! ```
 //! use rapier3d::prelude::*;
@@ -26,7 +26,7 @@
 //! assert_eq!(surface.unwrap().material, 8);
 //! ```
 //!
-//! What happens under these lines is told in `docs/rapier.md`. Engines that pin another
+//! `docs/rapier.md` explains what a sync does. Engines that pin another
 //! parry (bevy_rapier3d, avian3d) use [`grounds`] and the `GroundShape` of their parry's
 //! module.
 //!
@@ -40,7 +40,7 @@
 //! - `parry_0_27`: shapes for parry 0.27, which avian3d 0.7 uses.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The shapes are compiled once for every parry.
+// The shapes are compiled once per version of parry.
 #![allow(clippy::duplicate_mod)]
 
 #[cfg(all(doctest, feature = "rapier"))]
@@ -52,6 +52,8 @@ mod page {}
 mod readme {}
 
 #[cfg(feature = "rapier")]
+mod blocks;
+#[cfg(feature = "rapier")]
 mod colliders;
 #[cfg(feature = "rapier")]
 mod freeing;
@@ -60,6 +62,8 @@ mod ground;
 mod interest;
 #[cfg(feature = "rapier")]
 mod loose;
+#[cfg(feature = "rapier")]
+mod options;
 #[cfg(feature = "parry_0_27")]
 pub mod parry_0_27;
 #[cfg(feature = "parry_0_30")]
@@ -73,14 +77,16 @@ mod waiting;
 #[cfg(feature = "rapier")]
 mod water;
 
-/// The Rapier that this crate speaks to, for the types of its sets.
+/// The Rapier that this crate is built for, for the types of its sets.
 #[cfg(feature = "rapier")]
 pub use rapier3d;
 
 #[cfg(feature = "rapier")]
-pub use colliders::{GroundHit, Holdings, Options, Sets, SyncReport, TerrainColliders};
+pub use colliders::TerrainColliders;
 pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};
 #[cfg(feature = "rapier")]
 pub use loose::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
+#[cfg(feature = "rapier")]
+pub use options::{ColliderOptions, ColliderStats, GroundHit, RapierSets, SyncReport};
 #[cfg(feature = "rapier")]
 pub use water::{Buoyancy, WaterOptions};

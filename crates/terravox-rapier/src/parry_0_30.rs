@@ -1,4 +1,4 @@
-//! Shapes for parry 0.30, that of bevy_rapier3d 0.36.
+//! Shapes for parry 0.30, which bevy_rapier3d 0.36 uses.
 
 use parry_0_30 as parry;
 
@@ -14,15 +14,15 @@ use parry::math::{Real, Vector};
 use parry::query::{PointProjection, RayIntersection};
 use parry::shape::{CompositeShape, FeatureId};
 
-/// What shapes answer as composites.
-type Composite = dyn CompositeShape;
+/// The trait object that `Shape::as_composite_shape` returns.
+type CompositeObject = dyn CompositeShape;
 
 /// A hit as this version tells of it: the part is the feature.
 fn ray_hit(t: Real, normal: Vector, part: u32) -> RayIntersection {
     RayIntersection::new(t, normal, FeatureId::Face(part))
 }
 
-/// A projection as this version tells of it.
+/// A projection in the form of this version.
 fn on_part(projection: PointProjection, _part: u32) -> PointProjection {
     projection
 }

@@ -1,4 +1,4 @@
-//! Shapes for parry 0.31, that of rapier3d 0.36.
+//! Shapes for parry 0.31, which rapier3d 0.36 uses.
 
 use rapier3d::parry;
 
@@ -14,15 +14,15 @@ use parry::math::{Real, Vector};
 use parry::query::{PointProjection, RayIntersection};
 use parry::shape::{CompositeShape, FeatureId};
 
-/// What shapes answer as composites.
-type Composite = dyn CompositeShape + Sync;
+/// The trait object that `Shape::as_composite_shape` returns.
+type CompositeObject = dyn CompositeShape + Sync;
 
-/// A hit as this version tells of it.
+/// A hit in the form of this version.
 fn ray_hit(t: Real, normal: Vector, part: u32) -> RayIntersection {
     RayIntersection::new(t, normal, FeatureId::Face(part)).with_subshape(part)
 }
 
-/// A projection as this version tells of it.
+/// A projection in the form of this version.
 fn on_part(projection: PointProjection, part: u32) -> PointProjection {
     projection.with_subshape(part)
 }

@@ -167,7 +167,7 @@ proptest! {
                         let mut turned = direction;
                         let taken = facet.project_local_normal_mut(&mut turned);
                         let cos = direction.dot(normal);
-                        prop_assert_eq!(taken, cos >= 0.0 || cos < -0.7 && plain.thick);
+                        prop_assert_eq!(taken, cos >= 0.0 || cos < -0.7 && plain.is_thick);
                         prop_assert!(!taken || turned.dot(normal) >= widest - 1e-3);
                         prop_assert!((turned.length() - 1.0).abs() < 1e-3);
                         if cos >= 0.0 {

@@ -1,51 +1,51 @@
-//! Bodies over ground that is not there: they stay where they are until it is.
+//! Holds bodies in place while the ground near them is not held.
 //!
-//! All axes of such a body are locked and its velocities are taken from it, so that it is
-//! still dynamic, has no velocity, and nothing can give it one: what hits it is turned back,
-//! what hangs on it hangs still, and after a while it sleeps. Other ways cost more: a disabled
-//! body is passed through and drops its contacts, one that is made fixed can no longer be told
-//! from one that the game made fixed. A bit that no axis uses marks our lock, so that a lock by
-//! the game in the meantime is noticed and kept.
+//! All axes of such a body are locked and its velocities are zeroed, so that it stays dynamic but
+//! cannot move: other bodies bounce off it, bodies on joints hang still, and after a while it
+//! sleeps. The alternatives are worse: other bodies pass through a disabled body, which loses its
+//! contacts, and a body that we make fixed cannot be distinguished from one that the game made
+//! fixed. A bit that no axis uses marks our lock, so that a lock by the game in the meantime is
+//! detected and kept.
 
 use std::collections::BTreeMap;
 
 use rapier3d::prelude::{LockedAxes, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
 
-/// All axes, and a bit that says who locked them.
-const LOCKED: LockedAxes = LockedAxes::from_bits_retain(0b0111_1111);
+/// All axes, and a bit that marks the lock as ours.
+const LOCKED_AXES: LockedAxes = LockedAxes::from_bits_retain(0b0111_1111);
 
-/// What a waiting body goes on with.
+/// The motion that a waiting body resumes.
 #[derive(Clone, Debug)]
-struct Held {
+struct LockedMotion {
     linvel: Vector,
     angvel: Vector,
     axes: LockedAxes,
-    /// Where it was when last looked at.
+    /// Pose at the last sync.
     pose: Pose,
 }
 
-/// The bodies that wait, in the order of their handles.
+/// The waiting bodies, in the order of their handles.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting {
-    held: BTreeMap<(u32, u32), Held>,
-    /// Those that the game moved, or gave a velocity, since the last sync.
+pub struct WaitingBodies {
+    held: BTreeMap<(u32, u32), LockedMotion>,
+    /// Bodies that the game moved, or whose velocity it set, since the last sync.
     pub changed: Vec<RigidBodyHandle>,
 }
 
-impl Waiting {
+impl WaitingBodies {
     /// Whether a body waits.
     pub fn contains(&self, handle: RigidBodyHandle) -> bool {
         !self.held.is_empty() && self.held.contains_key(&handle.into_raw_parts())
     }
 
-    /// Handles of all, sorted.
+    /// Handles of all waiting bodies, sorted.
     pub fn handles(&self) -> impl Iterator<Item = RigidBodyHandle> {
         self.held
             .keys()
             .map(|&(index, generation)| RigidBodyHandle::from_raw_parts(index, generation))
     }
 
-    /// Velocities, linear and angular, with which a body goes on or would.
+    /// The velocities, linear and angular, of a body, or those that it resumes if it waits.
     pub fn velocities(&self, handle: RigidBodyHandle, body: &RigidBody) -> [Vector; 2] {
         match self.held.get(&handle.into_raw_parts()) {
             Some(held) => [held.linvel, held.angvel],
@@ -53,10 +53,9 @@ impl Waiting {
         }
     }
 
-    /// Follows what the game did with waiting bodies: those that are gone, disabled or no
-    /// longer dynamic wait no more; new velocities and locked axes are theirs to go on with.
-    /// One that was put elsewhere goes on with what velocity it was given, if any, unless all
-    /// of the world was moved (`origin_moved`).
+    /// Follows the game's changes to waiting bodies. Bodies that are removed, disabled or no longer
+    /// dynamic stop waiting; new velocities and locked axes replace the saved ones. A body that the
+    /// game moved loses its saved velocity, unless the whole world was moved (`origin_moved`).
     pub fn follow(&mut self, bodies: &mut RigidBodySet, origin_moved: bool) {
         let changed = &mut self.changed;
         changed.clear();
@@ -64,7 +63,7 @@ impl Waiting {
             let handle = RigidBodyHandle::from_raw_parts(index, generation);
             let Some(body) = bodies.get(handle) else { return false };
             let moved = is_elsewhere(body.position(), &held.pose);
-            let same = body.locked_axes() == LOCKED
+            let same = body.locked_axes() == LOCKED_AXES
                 && body.linvel() == Vector::ZERO
                 && body.angvel() == Vector::ZERO;
             let waits = body.is_dynamic() && body.is_enabled();
@@ -87,20 +86,20 @@ impl Waiting {
             } else if body.is_dynamic() {
                 held.release(body, false);
             } else {
-                // Its velocities are what the game makes them.
+                // The game controls its velocities.
                 body.set_locked_axes(held.axes, false);
             }
             waits
         });
     }
 
-    /// Makes a body wait, if it does not.
+    /// Makes a body wait, if it does not yet.
     pub fn hold(&mut self, handle: RigidBodyHandle, bodies: &mut RigidBodySet) {
         if self.contains(handle) {
             return;
         }
         let Some(body) = bodies.get_mut(handle) else { return };
-        let held = Held {
+        let held = LockedMotion {
             linvel: body.linvel(),
             angvel: body.angvel(),
             axes: body.locked_axes(),
@@ -110,7 +109,7 @@ impl Waiting {
         lock(body);
     }
 
-    /// Lets a body go on, if it waits.
+    /// Resumes a body, if it waits.
     pub fn release(&mut self, handle: RigidBodyHandle, bodies: &mut RigidBodySet) {
         if self.held.is_empty() {
             return;
@@ -121,7 +120,7 @@ impl Waiting {
         }
     }
 
-    /// Lets all go on.
+    /// Resumes all waiting bodies.
     pub fn release_all(&mut self, bodies: &mut RigidBodySet) {
         for handle in self.handles().collect::<Vec<_>>() {
             self.release(handle, bodies);
@@ -129,8 +128,8 @@ impl Waiting {
     }
 }
 
-impl Held {
-    /// Takes over what the game gave a body since it was locked.
+impl LockedMotion {
+    /// Takes over velocities and locked axes that the game set since the body was locked.
     fn adopt(&mut self, body: &RigidBody) {
         let [linvel, angvel] = [body.linvel(), body.angvel()];
         if linvel != Vector::ZERO {
@@ -141,10 +140,10 @@ impl Held {
         }
         let axes = body.locked_axes();
         if axes.bits() & !LockedAxes::all().bits() == 0 {
-            // Set whole.
+            // The game replaced them all.
             self.axes = axes;
         } else {
-            // Some were freed.
+            // The game freed some.
             self.axes &= axes;
         }
     }
@@ -159,7 +158,7 @@ impl Held {
     }
 }
 
-/// Whether two poses differ by more than steps at no velocity round.
+/// Whether two poses differ by more than the rounding of steps at zero velocity.
 fn is_elsewhere(a: &Pose, b: &Pose) -> bool {
     let rounding = 1e-4 + 1e-6 * b.translation.length();
     a.translation.distance(b.translation) > rounding || a.rotation.dot(b.rotation).abs() < 0.99999
@@ -168,5 +167,5 @@ fn is_elsewhere(a: &Pose, b: &Pose) -> bool {
 fn lock(body: &mut RigidBody) {
     body.set_linvel(Vector::ZERO, false);
     body.set_angvel(Vector::ZERO, false);
-    body.set_locked_axes(LOCKED, false);
+    body.set_locked_axes(LOCKED_AXES, false);
 }

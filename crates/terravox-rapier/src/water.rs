@@ -1,9 +1,8 @@
-//! Bodies in water: buoyancy and drag as impulses, from how much of each is under water.
+//! Bodies in water: buoyancy and drag as impulses, from the submerged part of each body.
 //!
-//! Buoyancy is the weight of the water displaced, at the middle of what is under water.
-//! Drag is quadratic in speed along each axis, by the area seen along it, and linear, as
-//! the water beside the body is taken along; both are taken implicitly, so that no step is
-//! too long for them.
+//! Buoyancy is the weight of the displaced water, at the centroid of the submerged volume. Drag is
+//! quadratic in speed along each axis, by the projected area, plus a linear term for the water that
+//! the body drags along; both are integrated implicitly, so that they are stable for any step.
 
 use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{ColliderSet, Pose, RigidBody, RigidBodySet, Shape as ParryShape, Vector};
@@ -12,18 +11,18 @@ use terravox::contacts::{Body, BodyPart, Submersion, WaterScratch};
 use terravox::geometry::Shape;
 use terravox::terrain::Placement;
 
-/// What bodies in water feel.
+/// Forces on bodies in water.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WaterOptions {
-    /// Kilograms per cubic metre. Rapier's default density of bodies is 1: lighter than
-    /// foam, and shot out of any water.
+    /// Density of the water, kg/m³. Rapier's default density of bodies is 1: lighter than foam, so
+    /// that water ejects them.
     pub density: f32,
-    /// As the world's, m/s².
+    /// Gravity of the world, m/s².
     pub gravity: [f32; 3],
     /// Quadratic drag coefficient; about 1 for boxes, 0.5 for balls.
     pub drag: f32,
-    /// Share of the speed of what is under water that is lost in a second, linear and
-    /// turning, by a body as dense as water.
+    /// Fraction of its linear and angular speed that a submerged body as dense as water loses per
+    /// second.
     pub damping: f32,
 }
 
@@ -33,7 +32,7 @@ impl Default for WaterOptions {
     }
 }
 
-/// Memory of buoyancy. Keep one and reuse it.
+/// Applies buoyancy and drag. Keep one: it reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Buoyancy {
     scratch: WaterScratch,
@@ -41,8 +40,8 @@ pub struct Buoyancy {
 }
 
 impl Buoyancy {
-    /// Gives every body that is awake and in water the impulses of a step of `dt` seconds.
-    /// Returns how many were in water.
+    /// Applies the impulses of a step of `dt` seconds to every body that is awake and in water.
+    /// Returns the number of bodies in water.
     pub fn apply(
         &mut self,
         ground: &Collider,
@@ -66,7 +65,7 @@ impl Buoyancy {
         wet
     }
 
-    /// What of a body is under water, voxels.
+    /// The submerged part of a body, in voxels.
     fn under(
         &mut self,
         ground: &Collider,
@@ -102,7 +101,7 @@ impl Buoyancy {
     }
 }
 
-/// Calls for the convex parts of a shape, voxels; shapes that have no volume have none.
+/// Calls `visit` with the convex parts of a shape, in voxels; shapes without volume have none.
 fn each_part(
     shape: &dyn ParryShape,
     at: Pose,
@@ -131,7 +130,7 @@ fn each_part(
             let (radius, half) = (cylinder.radius, cylinder.half_height);
             for k in 0..12 {
                 let (sin, cos) = (k as f32 * std::f32::consts::TAU / 12.0).sin_cos();
-                // As large as the circle.
+                // A 12-gon with the area of the circle.
                 let rim = Vector::new(cos, 0.0, sin) * radius * 1.0235;
                 points.push(scaled(rim + Vector::Y * half));
                 points.push(scaled(rim - Vector::Y * half));
@@ -143,7 +142,7 @@ fn each_part(
                 each_part(part.as_ref(), at * *pose, voxels, points, visit);
             }
         }
-        // Others float as their boxes.
+        // Other shapes float like their bounding boxes.
         _ => {
             let aabb = shape.compute_local_aabb();
             let half = aabb.half_extents();

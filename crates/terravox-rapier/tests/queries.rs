@@ -17,7 +17,7 @@ const SAND: u8 = 6;
 fn ready(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
     let mut scene = Scene::placed(placement, inside_m);
     scene.sync();
-    scene.ground.want([-20.0; 3], [20.0; 3]);
+    scene.ground.keep_ready([-20.0; 3], [20.0; 3]);
     scene.sync();
     scene.world.step();
     scene
@@ -71,7 +71,7 @@ fn hits_name_the_material_and_ground_of_other_friction_is_apart() {
     let sand =
         |_, cell: Cell| if cell.occupancy > 0 { Cell { material: SAND, ..cell } } else { cell };
     scene.terrain.edit_cells([0.0, -1.0, 0.0], [4.0, 0.0, 8.0], sand).unwrap();
-    scene.ground.want([-9.0; 3], [9.0; 3]);
+    scene.ground.keep_ready([-9.0; 3], [9.0; 3]);
     scene.sync();
     scene.world.step();
     let materials = scene.terrain.grid().materials();

@@ -1,13 +1,13 @@
-//! A piece as few convex hulls: taken apart by planes along the axes where that helps most.
+//! Decomposes a piece into few convex hulls by axis-aligned planes.
 //!
-//! The piece begins as one part. The part whose hull is most too large is cut in two, by the
-//! plane after which the boxes about both sides are smallest, until the hulls fit or there
-//! are enough of them. Hulls are those of the mesh's vertices in a part. This is the greedy
-//! frame of approximate convex decomposition (Mamou and Ghorbel, "A simple and efficient
-//! approach for 3D mesh approximate convex decomposition", 2009) with cells to measure by,
-//! which are at hand here: parry's own implementation makes cells of the mesh first.
+//! The piece starts as one part. Repeatedly the part whose hull exceeds its volume most is cut by the
+//! plane that minimizes the bounding boxes of both sides, until the hulls fit or there are enough of
+//! them. Hulls are those of the mesh's vertices in a part. This is the greedy scheme of approximate
+//! convex decomposition (Mamou and Ghorbel, "A simple and efficient approach for 3D mesh approximate
+//! convex decomposition", 2009), measured on the cells that we have anyway: parry's own
+//! implementation voxelizes the mesh first.
 //!
-//! Parts are measured on a grid of at most 64 cells an edge, each of 2ⁿ voxels.
+//! Parts are measured on a grid of at most 64³ cells with an edge of 2ⁿ voxels.
 
 use super::LooseShapeOptions;
 use rapier3d::math::Vector;
@@ -15,59 +15,58 @@ use rapier3d::prelude::{Pose, SharedShape};
 use terravox::bodies::LooseBody;
 use terravox::voxel::{DenseBox, Kind, Region, VoxelPos};
 
-/// Cells along an edge of the grid: a row is a word.
-const EDGE: usize = 64;
+/// Cells along an edge of the grid: a row is one word.
+const GRID_EDGE: usize = 64;
 
-/// How far vertices beside a part belong to it too, voxels: about what the surface may lie
-/// beyond its cells, and so far that there are vertices where two parts meet.
-const MARGIN: f32 = 0.75;
+/// Vertices up to this distance from a part belong to it, too: about as far as the surface may be
+/// from its cells, and enough that there are vertices where two parts meet.
+const MARGIN_VOXELS: f32 = 0.75;
 
-/// Directions in which a hull keeps its outermost point are those to the points of a cube's
-/// surface on so many lines a face: more for the hulls that stay than for those that are
-/// only measured.
-const MEASURED: usize = 3;
-const KEPT: usize = 5;
+/// A hull keeps its extreme points in the directions to a grid of points on a cube's surface, with
+/// this many lines per face: more for final hulls than for those that are only measured.
+const MEASURING_LINES: usize = 3;
+const FINAL_LINES: usize = 5;
 
-/// The piece on a grid of its own.
-struct Cells {
+/// The solid volume of the piece on its own grid.
+struct PieceCells {
     /// Lowest voxel.
     min: VoxelPos,
-    /// Voxels along a cell's edge are 2ⁿ.
+    /// Log2 of the voxels along a cell's edge.
     log2: u32,
-    /// Cells with a solid voxel, by z + 64 y; bit x.
+    /// Bit x: whether the cell has a solid voxel; by z + 64 y.
     rows: Vec<u64>,
-    /// Their volumes, voxels, by x + 64 (z + 64 y).
+    /// Solid volumes of the cells, voxels, by x + 64 (z + 64 y).
     volumes: Vec<f32>,
 }
 
-/// A part of the piece.
-struct Part {
-    /// The box about its cells.
+/// A part of the piece, which becomes one hull.
+struct HullPart {
+    /// Bounds of its cells.
     cells: [[usize; 3]; 2],
     /// Numbers of its vertices.
     vertices: Vec<u32>,
-    /// By how much its hull is larger than its cells, voxels.
+    /// Volume of its hull minus that of its cells, voxels.
     excess: f32,
 }
 
-/// The hulls, metres; a part that has none is its box.
+/// The hulls, metres; a part without a valid hull becomes its box.
 pub(super) fn hulls(
     body: &LooseBody,
     voxel_size_m: f32,
     options: &LooseShapeOptions,
 ) -> Vec<(Pose, SharedShape)> {
-    let cells = Cells::of(body);
+    let cells = PieceCells::of(body);
     let vertices = vertices_of(body);
-    let whole = [[0; 3], [EDGE; 3]];
+    let whole = [[0; 3], [GRID_EDGE; 3]];
     let all = (0..vertices.len() as u32).collect();
-    let mut parts: Vec<Part> = cells.part(whole, all, &vertices).into_iter().collect();
+    let mut parts: Vec<HullPart> = cells.part(whole, all, &vertices).into_iter().collect();
     let volume: f32 = cells.volumes.iter().sum();
     while parts.len() < options.most_parts {
         let excess: f32 = parts.iter().map(|part| part.excess).sum();
         let worst = (0..parts.len()).max_by(|&a, &b| parts[a].excess.total_cmp(&parts[b].excess));
         let Some(worst) = worst.filter(|_| excess > options.concavity * volume) else { break };
         let Some((axis, at)) = cells.plane(parts[worst].cells) else {
-            // A single cell: it is what it is.
+            // A single cell cannot be cut.
             parts[worst].excess = 0.0;
             continue;
         };
@@ -90,12 +89,13 @@ fn vertices_of(body: &LooseBody) -> Vec<Vector> {
     of_mesh.collect()
 }
 
-impl Cells {
-    fn of(body: &LooseBody) -> Cells {
+impl PieceCells {
+    fn of(body: &LooseBody) -> PieceCells {
         let longest = body.bounds.size().into_iter().max().unwrap_or(1);
-        let log2 = longest.div_ceil(EDGE).next_power_of_two().trailing_zeros();
-        let (rows, volumes) = (vec![0; EDGE * EDGE], vec![0.0; EDGE * EDGE * EDGE]);
-        let mut all = Cells { min: body.bounds.min, log2, rows, volumes };
+        let log2 = longest.div_ceil(GRID_EDGE).next_power_of_two().trailing_zeros();
+        let (rows, volumes) =
+            (vec![0; GRID_EDGE * GRID_EDGE], vec![0.0; GRID_EDGE * GRID_EDGE * GRID_EDGE]);
+        let mut all = PieceCells { min: body.bounds.min, log2, rows, volumes };
         let mut cells = DenseBox::default();
         for chunk in body.grid.chunks() {
             let region = chunk.region().intersect(body.bounds);
@@ -113,7 +113,7 @@ impl Cells {
         let rows = (min.y..max.y).flat_map(|y| (min.z..max.z).map(move |z| (y, z)));
         for (number, (y, z)) in rows.enumerate() {
             let at = |v: i32, min: i32| (v - min) as usize >> self.log2;
-            let row = at(z, self.min.z) + EDGE * at(y, self.min.y);
+            let row = at(z, self.min.z) + GRID_EDGE * at(y, self.min.y);
             let here = number * width..(number + 1) * width;
             let materials = cells.materials()[here.clone()].iter();
             for ((x, &material), &fill) in (min.x..).zip(materials).zip(&cells.occupancies()[here])
@@ -121,7 +121,7 @@ impl Cells {
                 if kinds[usize::from(material)] == Kind::Solid {
                     let x = at(x, self.min.x);
                     self.rows[row] |= 1 << x;
-                    self.volumes[x + EDGE * row] += (f32::from(fill) + 1.0) / 256.0;
+                    self.volumes[x + GRID_EDGE * row] += (f32::from(fill) + 1.0) / 256.0;
                 }
             }
         }
@@ -129,21 +129,21 @@ impl Cells {
 
     /// The cells of a row (z, y) within a box.
     fn row(&self, [low, high]: [[usize; 3]; 2], y: usize, z: usize) -> u64 {
-        let mask = (u64::MAX >> (EDGE - (high[0] - low[0]))) << low[0];
-        self.rows[z + EDGE * y] & mask
+        let mask = (u64::MAX >> (GRID_EDGE - (high[0] - low[0]))) << low[0];
+        self.rows[z + GRID_EDGE * y] & mask
     }
 
-    /// By axis and slice of a box: the lowest and highest cell of the slice along the other
-    /// axes, the second one past it; empty slices have none.
-    fn slices(&self, cells: [[usize; 3]; 2]) -> [Vec<Option<Span>>; 3] {
+    /// Bounds of the cells in each slice of a box, by axis and slice; `None` for empty slices.
+    fn slices(&self, cells: [[usize; 3]; 2]) -> [Vec<Option<CellBox>>; 3] {
         let [low, high] = cells;
         let mut slices = [0, 1, 2].map(|axis| vec![None; high[axis] - low[axis]]);
         // Rows as seen along z, and along y.
-        let (mut by_y, mut by_z) = ([0u64; EDGE], [0u64; EDGE]);
+        let (mut by_y, mut by_z) = ([0u64; GRID_EDGE], [0u64; GRID_EDGE]);
         for (y, z) in (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| (y, z))) {
             let bits = self.row(cells, y, z);
             if bits != 0 {
-                let xs = [bits.trailing_zeros() as usize, EDGE - bits.leading_zeros() as usize];
+                let xs =
+                    [bits.trailing_zeros() as usize, GRID_EDGE - bits.leading_zeros() as usize];
                 let span = [[xs[0], y, z], [xs[1], y + 1, z + 1]];
                 grow(&mut slices[1][y - low[1]], span);
                 grow(&mut slices[2][z - low[2]], span);
@@ -152,9 +152,9 @@ impl Cells {
             }
         }
         for x in low[0]..high[0] {
-            let ends = |seen: &[u64; EDGE]| {
+            let ends = |seen: &[u64; GRID_EDGE]| {
                 let set = |i: &usize| seen[*i] >> x & 1 != 0;
-                Some([(0..EDGE).find(set)?, (0..EDGE).rev().find(set)? + 1])
+                Some([(0..GRID_EDGE).find(set)?, (0..GRID_EDGE).rev().find(set)? + 1])
             };
             if let (Some(ys), Some(zs)) = (ends(&by_y), ends(&by_z)) {
                 slices[0][x - low[0]] = Some([[x, ys[0], zs[0]], [x + 1, ys[1], zs[1]]]);
@@ -163,8 +163,8 @@ impl Cells {
         slices
     }
 
-    /// The plane that leaves the smallest boxes on both sides; of equal ones that which is
-    /// nearest to the middle of a long edge.
+    /// The plane, as axis and cell, that minimizes the volume of the boxes on both sides; on ties the
+    /// one nearest to the middle of a long edge.
     fn plane(&self, cells: [[usize; 3]; 2]) -> Option<(usize, usize)> {
         let mut best: Option<([usize; 2], (usize, usize))> = None;
         for (axis, slices) in self.slices(cells).iter().enumerate() {
@@ -177,8 +177,8 @@ impl Cells {
             for i in (1..slices.len()).rev() {
                 slices[i].iter().for_each(|span| grow(&mut above, *span));
                 let volume = volume_of(below[i]) + volume_of(above);
-                // Far from the ends is near the middle.
-                let from_end = EDGE - i.min(slices.len() - i);
+                // Larger distance from the ends is nearer to the middle.
+                let from_end = GRID_EDGE - i.min(slices.len() - i);
                 if best.is_none_or(|best| [volume, from_end] < best.0) {
                     best = Some(([volume, from_end], (axis, cells[0][axis] + i)));
                 }
@@ -187,33 +187,38 @@ impl Cells {
         best.map(|best| best.1)
     }
 
-    /// The part in a box, with those of some vertices that are its own; none if it is empty.
-    fn part(&self, cells: [[usize; 3]; 2], mut own: Vec<u32>, all: &[Vector]) -> Option<Part> {
+    /// The part in a box, with the vertices of `own` that are in it; `None` if it has no cells.
+    fn part(&self, cells: [[usize; 3]; 2], mut own: Vec<u32>, all: &[Vector]) -> Option<HullPart> {
         let [low, high] = cells;
         let mut about = None;
         for (y, z) in (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| (y, z))) {
             let bits = self.row(cells, y, z);
             if bits != 0 {
-                let xs = [bits.trailing_zeros() as usize, EDGE - bits.leading_zeros() as usize];
+                let xs =
+                    [bits.trailing_zeros() as usize, GRID_EDGE - bits.leading_zeros() as usize];
                 grow(&mut about, [[xs[0], y, z], [xs[1], y + 1, z + 1]]);
             }
         }
         let cells = about?;
         let [min, max] = self.corners(cells);
-        let (min, max) = (min - Vector::splat(MARGIN), max + Vector::splat(MARGIN));
+        let (min, max) = (min - Vector::splat(MARGIN_VOXELS), max + Vector::splat(MARGIN_VOXELS));
         own.retain(|&i| {
             let at = all[i as usize];
             at.cmpge(min).all() && at.cmple(max).all()
         });
-        let hull = hull(&own, all, MEASURED).map_or(0.0, |hull| hull.mass_properties(1.0).mass());
-        Some(Part { cells, vertices: own, excess: hull - self.volume(cells) })
+        let hull =
+            hull(&own, all, MEASURING_LINES).map_or(0.0, |hull| hull.mass_properties(1.0).mass());
+        Some(HullPart { cells, vertices: own, excess: hull - self.volume(cells) })
     }
 
     /// Solid volume of a box, voxels.
     fn volume(&self, [low, high]: [[usize; 3]; 2]) -> f32 {
-        let rows = (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| z + EDGE * y));
-        rows.map(|row| self.volumes[EDGE * row + low[0]..EDGE * row + high[0]].iter().sum::<f32>())
-            .sum()
+        let rows =
+            (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| z + GRID_EDGE * y));
+        rows.map(|row| {
+            self.volumes[GRID_EDGE * row + low[0]..GRID_EDGE * row + high[0]].iter().sum::<f32>()
+        })
+        .sum()
     }
 
     /// The corners of a box, voxels.
@@ -223,8 +228,8 @@ impl Cells {
     }
 
     /// The shape of a part, metres.
-    fn shape(&self, part: &Part, all: &[Vector], voxel_size_m: f32) -> (Pose, SharedShape) {
-        let points = outermost(&part.vertices, all, KEPT);
+    fn shape(&self, part: &HullPart, all: &[Vector], voxel_size_m: f32) -> (Pose, SharedShape) {
+        let points = outermost(&part.vertices, all, FINAL_LINES);
         let points: Vec<Vector> = points.iter().map(|&p| p * voxel_size_m).collect();
         match SharedShape::convex_hull(&points) {
             Some(hull) => (Pose::IDENTITY, hull),
@@ -238,10 +243,10 @@ impl Cells {
     }
 }
 
-/// Two corners of a box of cells, the second one past the last.
-type Span = [[usize; 3]; 2];
+/// Two corners of a box of cells, the second exclusive.
+type CellBox = [[usize; 3]; 2];
 
-fn grow(about: &mut Option<Span>, span: Span) {
+fn grow(about: &mut Option<CellBox>, span: CellBox) {
     let old = about.unwrap_or(span);
     *about = Some([
         [0, 1, 2].map(|i| old[0][i].min(span[0][i])),
@@ -249,7 +254,7 @@ fn grow(about: &mut Option<Span>, span: Span) {
     ]);
 }
 
-fn volume_of(span: Option<Span>) -> usize {
+fn volume_of(span: Option<CellBox>) -> usize {
     span.map_or(0, |[low, high]| (0..3).map(|i| high[i] - low[i]).product())
 }
 
@@ -257,8 +262,8 @@ fn hull(own: &[u32], all: &[Vector], lines: usize) -> Option<SharedShape> {
     SharedShape::convex_hull(&outermost(own, all, lines))
 }
 
-/// The vertices that are outermost in some direction: hulls of few points are quick to make
-/// and to meet.
+/// The vertices that are extreme in some direction: hulls of few points are fast to build and to
+/// collide with.
 fn outermost(own: &[u32], all: &[Vector], lines: usize) -> Vec<Vector> {
     let mut kept = Vec::new();
     let step = 2.0 / (lines - 1) as f32;

@@ -1,8 +1,7 @@
-//! Pieces that edits cut loose, as bodies of Rapier: their collision shape, their mass, and
-//! where they lie.
+//! Pieces that edits cut loose, as bodies of Rapier: collision shape, mass and pose.
 //!
-//! A piece of blocky cells becomes its merged boxes, exactly; any other becomes convex hulls
-//! of the vertices of its mesh, so that faces lie where they are seen.
+//! A piece of blocky cells becomes its merged boxes, exactly; any other becomes convex hulls of the
+//! vertices of its mesh, so that collision matches what is drawn.
 
 mod hulls;
 
@@ -18,10 +17,10 @@ use terravox::voxel::{DenseBox, Kind, SurfaceShape};
 
 use crate::ground::{Coefficients, coefficients};
 
-/// How the collision shape of a smooth piece is made.
+/// Options of the collision shape of a smooth piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooseShapeOptions {
-    /// Share of its volume by which all hulls together may be too large.
+    /// Fraction of the piece's volume by which all hulls together may exceed it.
     pub concavity: f32,
     /// Most hulls.
     pub most_parts: usize,
@@ -34,9 +33,9 @@ impl Default for LooseShapeOptions {
     }
 }
 
-/// Body and collider of a piece, where it was when it was cut loose: the body's own lengths
-/// are metres from the lowest corner of its voxel (0, 0, 0). Mass and inertia are those of
-/// its cells; friction and restitution those of the material that it has most of.
+/// Body and collider of a piece, at the position where it was cut loose: the body's local origin is
+/// the lowest corner of its voxel (0, 0, 0), in metres. Mass and inertia are those of its cells;
+/// friction and restitution those of its most frequent material.
 pub fn loose_builders(
     body: &LooseBody,
     placement: Placement,
@@ -44,7 +43,7 @@ pub fn loose_builders(
 ) -> (RigidBodyBuilder, ColliderBuilder) {
     let at = placement.world_from_voxel(body.from.to_array().map(f64::from));
     let voxel_size_m = placement.voxel_size_m as f32;
-    let counts = Counts::of(body);
+    let counts = MaterialCounts::of(body);
     let shape = shape_of(body, voxel_size_m, options, &counts);
     let rigid = RigidBodyBuilder::dynamic()
         .translation(at.map(|v| v as f32).into())
@@ -61,12 +60,12 @@ pub fn loose_shape(
     voxel_size_m: f32,
     options: &LooseShapeOptions,
 ) -> SharedShape {
-    shape_of(body, voxel_size_m, options, &Counts::of(body))
+    shape_of(body, voxel_size_m, options, &MaterialCounts::of(body))
 }
 
-/// Where a body of [`loose_builders`] lies, as
-/// [`Terrain::write_back`](terravox::terrain::Terrain::write_back) takes it: its place in
-/// metres, and its rotation.
+/// The pose of a body of [`loose_builders`], for
+/// [`Terrain::write_back`](terravox::terrain::Terrain::write_back): position in metres and rotation
+/// as a quaternion (x, y, z, w).
 pub fn loose_pose(body: &RigidBody) -> ([f64; 3], [f32; 4]) {
     let pose = body.position();
     (pose.translation.to_array().map(f64::from), pose.rotation.to_array())
@@ -84,16 +83,16 @@ fn mass_of(body: &LooseBody, voxel_size_m: f32) -> MassProperties {
     MassProperties::with_inertia_matrix(centre, mass.mass as f32, inertia)
 }
 
-/// What a piece is made of.
-struct Counts {
-    /// The material of most cells.
+/// Materials of a piece.
+struct MaterialCounts {
+    /// The most frequent material.
     most: u8,
     /// Whether most cells are blocky.
-    blocky: bool,
+    is_blocky: bool,
 }
 
-impl Counts {
-    fn of(body: &LooseBody) -> Counts {
+impl MaterialCounts {
+    fn of(body: &LooseBody) -> MaterialCounts {
         let (mut by_material, mut cells) = ([0u32; 256], DenseBox::default());
         for chunk in body.grid.chunks() {
             // A body holds all of its cells.
@@ -104,11 +103,11 @@ impl Counts {
         let materials = body.grid.materials();
         let solid = (0..=255u8).filter(|&m| materials.kind(m) == Kind::Solid);
         let count = |m: u8| by_material[usize::from(m)];
-        let blocky = |m: &u8| materials.shape(*m) == SurfaceShape::Blocky;
-        let blocky: u32 = solid.clone().filter(blocky).map(count).sum();
-        // Of equal counts the lowest.
+        let is_blocky = |m: &u8| materials.shape(*m) == SurfaceShape::Blocky;
+        let is_blocky: u32 = solid.clone().filter(is_blocky).map(count).sum();
+        // The lowest id on ties.
         let most = solid.rev().max_by_key(|&m| count(m)).unwrap_or(0);
-        Counts { most, blocky: 2 * u64::from(blocky) > body.cells }
+        MaterialCounts { most, is_blocky: 2 * u64::from(is_blocky) > body.cells }
     }
 }
 
@@ -116,14 +115,14 @@ fn shape_of(
     body: &LooseBody,
     voxel_size_m: f32,
     options: &LooseShapeOptions,
-    counts: &Counts,
+    counts: &MaterialCounts,
 ) -> SharedShape {
-    let hulls = if counts.blocky { Vec::new() } else { hulls(body, voxel_size_m, options) };
+    let hulls = if counts.is_blocky { Vec::new() } else { hulls(body, voxel_size_m, options) };
     let parts = if hulls.is_empty() { boxes(body, voxel_size_m) } else { hulls };
     SharedShape::compound(parts)
 }
 
-/// The solid cells as few boxes.
+/// The solid cells as merged boxes.
 fn boxes(body: &LooseBody, voxel_size_m: f32) -> Vec<(Pose, SharedShape)> {
     let mut octree = SolidOctree::default();
     let mut parts = Vec::new();

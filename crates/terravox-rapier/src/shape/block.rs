@@ -1,12 +1,10 @@
-//! The ground of one block as a shape of parry: a composite whose parts are made when
-//! something is near.
+//! The ground of one block as a shape of parry: a composite whose parts are built on demand.
 //!
-//! What is cheap is made at once: the compact tree and the list of parts. Parry's own
-//! tree is made when a body's box meets the block's; its leaves are numbered in the order
-//! of ours. A plain mesh of the same triangles is made when something fast comes by:
-//! continuous collision detection sweeps against meshes exactly, and against shapes of
-//! others slowly and with holes, so that is what it is shown. Rays and points never need
-//! either: they go to the compact tree.
+//! The compact tree and the list of parts are cheap and built at once. Parry's own tree is built when
+//! a body's bounds intersect the block's; its leaves are numbered in the order of ours. An indexed
+//! mesh of the same triangles is built for fast bodies: continuous collision detection sweeps exactly
+//! against meshes, but slowly and with holes against custom shapes. Rays and points need neither:
+//! they use the compact tree.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,14 +21,14 @@ use super::parry::shape::{
 use crate::ground::{BlockGround, Bounds};
 use terravox::collide::{LocalHit, LocalRay};
 
-/// The ground of one block with the same friction and restitution. Metres from the block's
-/// lowest corner. Scale it by nothing but 1.
+/// The ground of one block with the same friction and restitution, in metres from the block's lowest
+/// corner. It cannot be scaled.
 #[derive(Clone)]
 pub struct GroundShape {
     ground: Arc<BlockGround>,
     bounds: Aabb,
     bvh: OnceLock<Bvh>,
-    /// None if parry cannot make one.
+    /// `None` if parry rejects the mesh.
     mesh: OnceLock<Option<TriMesh>>,
 }
 
@@ -39,14 +37,14 @@ pub struct GroundShape {
 pub struct ShapeBytes {
     /// The compact tree and the list of parts.
     pub ground: usize,
-    /// Parry's tree; 0 until a body was near.
+    /// Parry's tree; 0 until a body is near.
     pub bvh: usize,
-    /// The plain mesh; 0 until a fast body was near.
+    /// The indexed mesh; 0 until a fast body is near.
     pub mesh: usize,
 }
 
 impl GroundShape {
-    /// A shape of a ground; none if it has no part.
+    /// The shape of a ground; `None` if it has no part.
     pub fn new(ground: Arc<BlockGround>) -> Option<GroundShape> {
         if ground.part_count() == 0 {
             return None;
@@ -55,17 +53,17 @@ impl GroundShape {
         Some(GroundShape { ground, bounds, bvh: OnceLock::new(), mesh: OnceLock::new() })
     }
 
-    /// As parry shares shapes.
+    /// As a shared shape of parry.
     pub fn shared(self) -> SharedShape {
         SharedShape::new(self)
     }
 
-    /// What it is the shape of.
+    /// The ground.
     pub fn ground(&self) -> &Arc<BlockGround> {
         &self.ground
     }
 
-    /// Bytes that it takes now.
+    /// Current memory.
     pub fn bytes(&self) -> ShapeBytes {
         let mesh = self.mesh.get().and_then(Option::as_ref);
         ShapeBytes {
@@ -99,7 +97,7 @@ impl GroundShape {
         mesh.as_ref()
     }
 
-    /// The nearest triangle of this ground that a ray meets, by parameter of the ray.
+    /// The first triangle of this ground on a ray.
     fn first_hit(&self, ray: &Ray, max_time_of_impact: Real) -> Option<LocalHit> {
         let voxels = 1.0 / self.ground.voxel_size_m();
         let [origin, dir] = [ray.origin, ray.dir].map(|v| (v * voxels).to_array());
@@ -110,7 +108,7 @@ impl GroundShape {
         if self.ground.part_of(hit.quad, hit.second).is_some() {
             return Some(hit);
         }
-        // That was ground of other friction, which has a shape of its own.
+        // The first hit is ground of other friction, which has its own shape.
         tree.each(&ray, hit.t, max_time_of_impact, |hit| {
             let nearer = nearest.is_none_or(|nearest| hit.t < nearest.t);
             if nearer && self.ground.part_of(hit.quad, hit.second).is_some() {
@@ -207,7 +205,7 @@ impl Shape for GroundShape {
         Box::new(self.clone())
     }
 
-    /// None but for a scale of 1: the angles at edges would be others.
+    /// `None` except for a scale of 1, since scaling would change the angles at edges.
     fn scale_dyn(&self, scale: Vector, _: u32) -> Option<Box<dyn Shape>> {
         (scale == Vector::ONE).then(|| self.clone_dyn())
     }
@@ -220,7 +218,7 @@ impl Shape for GroundShape {
         ShapeType::Custom
     }
 
-    /// A plain mesh, for what sweeps against meshes; contacts go by the parts.
+    /// The indexed mesh, for sweeps; contacts use the parts.
     fn as_typed_shape(&self) -> TypedShape<'_> {
         match self.plain_mesh() {
             Some(mesh) => TypedShape::TriMesh(mesh),
@@ -236,7 +234,7 @@ impl Shape for GroundShape {
         std::f32::consts::FRAC_PI_2
     }
 
-    fn as_composite_shape(&self) -> Option<&super::Composite> {
+    fn as_composite_shape(&self) -> Option<&super::CompositeObject> {
         Some(self)
     }
 }

@@ -1,10 +1,10 @@
-//! One convex part of a block's ground: a triangle or flat quad with air above and its
-//! depth of ground below.
+//! One convex part of a block's ground: a triangle or flat quad with air above and ground of some
+//! depth below.
 //!
-//! Contacts on it may only point where no neighbour's would be right: within the angle
-//! by which the ground turns away at the side that the contact leans over. What is below
-//! it, within its depth, is inside, so that what sank in is pushed out. The rule is that of
-//! Jolt's active edges with signed angles in place of one bit, as measured for this project.
+//! Contact normals are limited to the angle by which the ground turns away at the side that they
+//! lean over; beyond it the contact belongs to the neighbour. Points below the part, within its
+//! depth, are inside, so that bodies that sank in are pushed out. The rule is that of Jolt's active
+//! edges with signed angles instead of one bit.
 
 use std::sync::OnceLock;
 
@@ -19,35 +19,34 @@ use super::parry::shape::{
 };
 use crate::ground::PlainFacet;
 
-/// Contacts from behind are taken for deep ones if they are against the normal by this
-/// cosine at least. Not in thin ground: what is there has come through the other side.
-const AGAINST: Real = -0.7;
+/// Contacts from behind count as deep ones if the cosine of their angle to the normal is below this,
+/// except in thin ground, where the body came through the opposite side.
+const DEEP_CONTACT_COS: Real = -0.7;
 
-/// How far a ray may miss, as a share of its length: edges up to 0.35° count as flat, and
-/// two rays from one point along the normals at such an edge leave a gap as wide.
+/// Tolerance for rays, as a fraction of their length: edges up to 0.35° count as flat, and two rays
+/// from one point along the normals at such an edge leave a gap of that width.
 const RAY_SLACK: Real = 0.007;
 
-/// How far a point below may be beyond a flat or concave side, as a share of its depth.
+/// Tolerance for a point below and beyond a flat or concave side, as a fraction of its depth.
 const DEEP_SLACK: Real = 0.35;
 
-/// Where the ground turns away by no more than this (22°), the ground below a part gets
-/// wider with its depth, by as much: what is deep is then nearer to the air above than to
-/// the part's side.
+/// Where the ground turns away by at most this angle (22°), the ground below a part widens by its
+/// depth, so that deep points are nearer to the air above than to the part's side.
 const WIDER_COS: Real = 0.927;
 
 /// A convex part, metres from its block's lowest corner.
 #[derive(Clone, Debug)]
 pub struct Facet {
     corners: [Vector; 4],
-    /// Below the corners, at its depth; made when first asked for.
+    /// Points below the corners, at its depth; computed on first use.
     deep: OnceLock<[Vector; 4]>,
     count: usize,
     normal: Vector,
-    /// Unit, in its plane, out over the side from corner `k` to the next.
+    /// Unit vectors in its plane, outward over the side from corner `k` to the next.
     out: [Vector; 4],
     turns: [[Real; 2]; 4],
     depth: Real,
-    thick: bool,
+    is_thick: bool,
 }
 
 impl Facet {
@@ -60,8 +59,8 @@ impl Facet {
             let side = corners[(k + 1) % plain.count] - corners[k];
             out[k] = side.cross(normal).normalize_or_zero();
         }
-        let PlainFacet { count, turns, depth, thick, .. } = *plain;
-        Facet { corners, deep: OnceLock::new(), count, normal, out, turns, depth, thick }
+        let PlainFacet { count, turns, depth, is_thick, .. } = *plain;
+        Facet { corners, deep: OnceLock::new(), count, normal, out, turns, depth, is_thick }
     }
 
     fn deep(&self) -> &[Vector] {
@@ -85,7 +84,7 @@ impl Facet {
         &self.corners[..self.count]
     }
 
-    /// The box of it and of the ground right below it.
+    /// Bounds of it and of the ground right below it.
     pub fn bounds(&self) -> Aabb {
         let (mut low, mut high) = (self.corners[0], self.corners[0]);
         for &corner in &self.corners()[1..] {
@@ -100,8 +99,8 @@ impl Facet {
         (point - self.corners[0]).dot(self.normal)
     }
 
-    /// Whether a point is over it, beyond no side by more than `slack`, and by more than
-    /// `flat_slack` beyond none where the ground goes on flat or rises.
+    /// Whether a point is over it: beyond no side by more than `slack`, plus `flat_slack` where the
+    /// ground continues flat or rises.
     fn is_over(&self, point: Vector, slack: Real, flat_slack: Real) -> bool {
         (0..self.count).all(|k| {
             let beyond = (point - self.corners[k]).dot(self.out[k]);
@@ -109,7 +108,7 @@ impl Facet {
         })
     }
 
-    /// The point of its sides that is closest.
+    /// The closest point on its sides.
     fn closest_on_sides(&self, point: Vector) -> Vector {
         let mut best = (Real::MAX, self.corners[0]);
         for k in 0..self.count {
@@ -133,7 +132,7 @@ impl NormalConstraints for Facet {
         let cos = direction.dot(self.normal);
         if cos < 0.0 {
             *direction = self.normal;
-            return cos < AGAINST && self.thick;
+            return cos < DEEP_CONTACT_COS && self.is_thick;
         }
         let lean = *direction - self.normal * cos;
         let length = lean.length();
@@ -149,7 +148,7 @@ impl NormalConstraints for Facet {
             }
         }
         let [limit_cos, limit_sin] = self.turns[most.1];
-        // Cosines of small angles are all 1.
+        // Sines are more accurate for small angles.
         let beyond = if limit_cos > 0.5 { length > limit_sin } else { cos < limit_cos };
         if beyond {
             *direction = self.normal * limit_cos + lean * limit_sin;
@@ -176,7 +175,7 @@ impl PointQuery for Facet {
 }
 
 impl RayCast for Facet {
-    /// For contacts that were turned: forgives what two such rays at a flat edge may miss.
+    /// For contacts with a corrected normal; tolerates the gap of such rays at a flat edge.
     fn cast_local_ray_and_get_normal(
         &self,
         ray: &Ray,
