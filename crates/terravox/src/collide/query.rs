@@ -5,7 +5,7 @@ use crate::voxel::{ChunkPos, VoxelPos};
 
 /// How far the surface of a cell may reach beyond the cell, on each axis, in voxels. The
 /// mesher keeps to it.
-pub const REACH: f32 = 0.75;
+pub const REACH: f32 = crate::mesh::SURFACE_REACH;
 
 /// Which surfaces a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use super::brush::HalfSpace;
 use super::error::check_range;
 use super::stamp::{Form, Frame};
 use super::{Brush, EditError};
-use crate::math::{MAX_MESH_EDGE, MeshDistance};
+use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
 
 /// Most cells of the box about a mesh brush: its distances are held at once.
@@ -97,17 +97,17 @@ fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
             }
         }
     }
-    let inside = |p: &[f64; 3]| planes.iter().all(|(n, offset)| dot64(*n, *p) <= offset + 1e-6);
+    let inside = |p: &[f64; 3]| planes.iter().all(|(n, offset)| dot(*n, *p) <= offset + 1e-6);
     corners.retain(inside);
     // What goes on for ever does so along a line in which two planes meet.
     let ways = planes.iter().enumerate().flat_map(|(i, a)| {
         planes[i + 1..].iter().flat_map(move |b| {
-            let way = cross64(a.0, b.0);
+            let way = cross(a.0, b.0);
             [way, way.map(|v| -v)]
         })
     });
-    let mut ways = ways.filter(|way| dot64(*way, *way) > 1e-12);
-    let bounded = ways.all(|way| planes.iter().any(|plane| dot64(plane.0, way) > 1e-9));
+    let mut ways = ways.filter(|way| dot(*way, *way) > 1e-12);
+    let bounded = ways.all(|way| planes.iter().any(|plane| dot(plane.0, way) > 1e-9));
     if corners.is_empty() || !bounded {
         return Err(EditError::Invalid(
             "the planes of a convex brush must bound a shape that is finite and not empty",
@@ -118,7 +118,7 @@ fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
 
 fn unit_planes(planes: &[HalfSpace]) -> Result<Vec<([f64; 3], f64)>, EditError> {
     let unit = |plane: &HalfSpace| {
-        let long = dot64(plane.normal, plane.normal).sqrt();
+        let long = dot(plane.normal, plane.normal).sqrt();
         let fine = long > 1e-9 && long < 1e9 && plane.offset.is_finite();
         fine.then(|| (plane.normal.map(|v| v / long), plane.offset / long))
     };
@@ -127,8 +127,8 @@ fn unit_planes(planes: &[HalfSpace]) -> Result<Vec<([f64; 3], f64)>, EditError> 
 }
 
 fn meeting_point([a, b, c]: [&([f64; 3], f64); 3]) -> Option<[f64; 3]> {
-    let (bc, ca, ab) = (cross64(b.0, c.0), cross64(c.0, a.0), cross64(a.0, b.0));
-    let volume = dot64(a.0, bc);
+    let (bc, ca, ab) = (cross(b.0, c.0), cross(c.0, a.0), cross(a.0, b.0));
+    let volume = dot(a.0, bc);
     let point = [0, 1, 2].map(|i| (a.1 * bc[i] + b.1 * ca[i] + c.1 * ab[i]) / volume);
     (volume.abs() > 1e-9).then_some(point)
 }
@@ -168,7 +168,7 @@ pub(super) fn form(
         Brush::Convex { planes } => {
             let planes = unit_planes(planes)?;
             let offset = |(normal, offset): &([f64; 3], f64)| {
-                (short(normal), (offset - dot64(*normal, origin)) as f32)
+                (short(normal), (offset - dot(*normal, origin)) as f32)
             };
             Form::Convex(planes.iter().map(offset).collect())
         }
@@ -219,12 +219,4 @@ fn ball_radius(radius: f64) -> f64 {
 /// The radius whose ramp of one voxel holds the area of a disc.
 fn round_radius(radius: f64) -> f64 {
     (radius * radius - 1.0 / 12.0).max(0.25 * radius * radius).sqrt()
-}
-
-fn dot64(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross64(p: [f64; 3], q: [f64; 3]) -> [f64; 3] {
-    [p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]]
 }

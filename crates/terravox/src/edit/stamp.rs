@@ -10,7 +10,7 @@
 
 use super::shape::{bounds, form, region_of, volume_and_surface};
 use super::{Brush, EditError, MAX_EDIT_CELLS};
-use crate::math::MeshDistance;
+use crate::math::{MeshDistance, dot, sub};
 use crate::voxel::{Region, VoxelPos};
 use std::ops::Range;
 
@@ -396,14 +396,4 @@ fn heights_share(p: [f32; 3], spacing: f32, width: usize, heights: &[f32], slope
     let long = (1.0 + (dx * dx + dz * dz) / (spacing * spacing)).sqrt();
     let below = ramp((near + (far - near) * w - p[1]) / long, slope);
     edges * below * ramp(p[1], slope)
-}
-
-#[inline(always)]
-fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-#[inline(always)]
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }

@@ -2,6 +2,7 @@
 //! from a wall is a true one.
 
 use super::noise::{Noise3, Noise3Cursor, unit};
+use crate::math::{dot, sub};
 use crate::voxel::Region;
 
 /// Voxels between the lattice points that caves connect.
@@ -40,9 +41,9 @@ impl Capsule {
     /// Distance from the wall, positive outside.
     #[inline]
     fn distance(&self, p: [f64; 3]) -> f64 {
-        let off = minus(p, self.from);
+        let off = sub(p, self.from);
         let t = (dot(off, self.along) / self.square).clamp(0.0, 1.0);
-        let off = minus(off, self.along.map(|v| v * t));
+        let off = sub(off, self.along.map(|v| v * t));
         dot(off, off).sqrt() - self.radius
     }
 
@@ -106,7 +107,7 @@ fn capsules_from(seed: u64, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
         if within && chance < [0.34, 0.22, 0.34][axis] {
             let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
             let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| node(seed, at));
-            let along = minus(to, from);
+            let along = sub(to, from);
             capsules.push(Capsule { from, to, along, square: dot(along, along), radius });
         }
     }
@@ -126,14 +127,4 @@ fn node(seed: u64, at: [i64; 3]) -> [f64; 3] {
 pub(super) fn smooth_min(a: f64, b: f64) -> f64 {
     let alike = (BLEND - (a - b).abs()).max(0.0) / BLEND;
     a.min(b) - alike * alike * BLEND / 4.0
-}
-
-#[inline]
-fn dot(u: [f64; 3], v: [f64; 3]) -> f64 {
-    u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
-}
-
-#[inline]
-fn minus(u: [f64; 3], v: [f64; 3]) -> [f64; 3] {
-    [u[0] - v[0], u[1] - v[1], u[2] - v[2]]
 }

@@ -27,7 +27,6 @@ mod options;
 mod plan;
 mod publish;
 mod ray;
-mod reach;
 mod residency;
 mod selection;
 mod shown_mesh;

@@ -5,9 +5,10 @@
 //! change has no face there that could change, and gets none if the cells on both sides of the
 //! shared face are of one kind.
 
-use super::reach::shore_reach_cells;
 use super::residency::uniform_kind;
-use crate::mesh::{BlockMesh, MAX_MIP_STEPS, PAD, Surface};
+use crate::mesh::{
+    BlockMesh, EDIT_REACH_CELLS, MAX_MIP_STEPS, PAD, Surface, shore_edit_reach_cells,
+};
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
 /// A change of a block, seen by the blocks that touch it.
@@ -43,10 +44,10 @@ impl NeighbourChange {
         let side = side_of(leaf, self.block);
         // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
         // involved, only faces on the shared face change.
-        let carried = shore_reach_cells(leaf.mip);
+        let carried = shore_edit_reach_cells(leaf.mip);
         let (mut reach, shore) = match self.has_new_cells || self.block.mip > leaf.mip {
             // Beside a coarser block vertices depend on its cells, and so does water carried there.
-            true => (PAD + 1, carried.max((PAD + 3) << MAX_MIP_STEPS)),
+            true => (EDIT_REACH_CELLS, carried.max((PAD + 3) << MAX_MIP_STEPS)),
             false => (1, 1),
         };
         // A shore may appear around an edge or a corner.

@@ -5,8 +5,7 @@
 //! at most one mip ("restricted octree"; Von Herzen and Barr, "Accurate Triangulations of
 //! Deformed, Intersecting Surfaces", 1987).
 
-use super::reach::{reach_voxels, shore_reach_voxels};
-use crate::mesh::{MAX_MIP_STEPS, NeighbourMips};
+use crate::mesh::{MAX_MIP_STEPS, NeighbourMips, edit_reach_voxels, shore_edit_reach_voxels};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
@@ -176,7 +175,7 @@ impl Tiling {
     /// depends on cells up to `extra_mips` coarser than its own, and up to `extra_mips - 1` coarser
     /// than those of touching blocks.
     pub fn reached_by(&self, region: Region, extra_mips: u8, visit: &mut impl FnMut(MipBlock)) {
-        self.leaves_within(ChangeReach { region, extra_mips, voxels: reach_voxels }, visit);
+        self.leaves_within(ChangeReach { region, extra_mips, voxels: edit_reach_voxels }, visit);
     }
 
     /// As [`Tiling::reached_by`], including leaves that may depend on `region` through a shore.
@@ -187,8 +186,8 @@ impl Tiling {
         extra_mips: u8,
         visit: &mut impl FnMut(MipBlock, bool),
     ) {
-        let without_shores = ChangeReach { region, extra_mips, voxels: reach_voxels };
-        let reach = ChangeReach { voxels: shore_reach_voxels, ..without_shores };
+        let without_shores = ChangeReach { region, extra_mips, voxels: edit_reach_voxels };
+        let reach = ChangeReach { voxels: shore_edit_reach_voxels, ..without_shores };
         self.leaves_within(reach, &mut |leaf| visit(leaf, self.is_reached(leaf, without_shores)));
     }
 

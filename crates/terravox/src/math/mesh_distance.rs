@@ -11,6 +11,7 @@
 //! Distances are needed near the surface only, so every triangle visits the cells about
 //! itself (closest points after Ericson, "Real-Time Collision Detection", 2005, §5.1.5).
 
+use super::vector::{cross, dot, sub};
 use crate::voxel::Region;
 
 /// Vertices are whole numbers of these parts of a voxel.
@@ -177,18 +178,6 @@ fn sign(squared: &mut [f32], size: [usize; 3], mut crossings: Vec<(usize, i32)>)
             *value = if winding != 0 { distance } else { -distance };
         }
     }
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Boxes, debug lines, distances to meshes, and vectors of eight lanes.
+//! Boxes, debug lines, distances to meshes, vectors of three numbers and of eight lanes.
 
 mod aabb;
 pub(crate) mod lanes;
 mod lines;
 mod mesh_distance;
+mod vector;
 
 pub use aabb::Aabb;
 pub use lines::{DebugLine, DebugLines};
 pub(crate) use mesh_distance::{MAX_MESH_EDGE, MeshDistance};
+pub(crate) use vector::{cross, dot, sub};

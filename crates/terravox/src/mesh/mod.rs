@@ -19,7 +19,7 @@
 //!  fast            blocks among their like            |
 //!    +----------------+-------------------------------+
 //!    |                |
-//!  rules            surface, morph                  shore, shade, packed
+//!  rules            surface, morph                  shore, reach, shade, packed
 //!  what a vertex    what is written                 cells before, renderers after
 //!  and a face are
 //! ```
@@ -33,6 +33,7 @@ mod morph;
 #[doc(hidden)]
 pub mod naive;
 mod packed;
+mod reach;
 mod rules;
 pub mod shade;
 mod shore;
@@ -44,11 +45,15 @@ pub use mixed::{MAX_MIP_STEPS, NeighbourMips, depends_on, morph_depends_on};
 pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
 pub use packed::{PackedIndices, PackedSurface, PackedTarget, PackedVertex, UNPACK_WGSL};
+pub(crate) use reach::{
+    EDIT_REACH_CELLS, SURFACE_REACH, edit_reach_voxels, shore_edit_reach_cells,
+    shore_edit_reach_voxels,
+};
 pub(crate) use rules::blend::{MaterialBlend, OCTANT_BYTES, blend, dominant};
 pub use rules::block::{MAX_EDGE, PAD};
 pub(crate) use rules::corner::{CORNERS, SIDE};
 pub(crate) use rules::face::{Direction, face_corners};
-pub(crate) use rules::place::{dot, solved, unit_normal};
+pub(crate) use rules::place::{solved, unit_normal};
 #[cfg(test)]
 pub(crate) use shore::naive::carried as carried_slowly;
 pub use shore::{Shores, shore_depends_on, shore_reach};

@@ -4,7 +4,8 @@
 //! vertices, so that a flat patch keeps its mean point. Positions are relative to the centre of the
 //! node that the planes belong to, in cells, so that f32 is precise enough.
 
-use crate::mesh::{dot, solved};
+use crate::math::dot;
+use crate::mesh::solved;
 
 /// Regularisation: weight of the mean point.
 const SOFTNESS: f32 = 0.05;

@@ -2,13 +2,10 @@
 
 use super::Terrain;
 use crate::collide::{Filter, Ray};
+use crate::mesh::edit_reach_voxels;
 use crate::particles::{Effect, ParticleHit, ParticleRay, PlaneCache, PlaneCacheOptions};
 use crate::voxel::{ChangeCursor, Changes};
 use glam::Vec3;
-
-/// Voxels from a write to vertices that it may move: a vertex follows from cells as far as
-/// two from its corner, and leaves the corner by less than one.
-const REACH_VOXELS: f64 = 3.0;
 
 /// What effects share.
 #[derive(Default)]
@@ -109,7 +106,8 @@ impl Terrain {
                 };
                 let metres = |region: crate::voxel::Region| {
                     let (min, max) = (region.min.to_array(), region.max.to_array());
-                    (corner(min, -REACH_VOXELS), corner(max, REACH_VOXELS))
+                    let reach = f64::from(edit_reach_voxels(0));
+                    (corner(min, -reach), corner(max, reach))
                 };
                 regions.into_iter().map(metres).collect()
             }

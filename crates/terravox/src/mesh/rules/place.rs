@@ -6,10 +6,10 @@
 //! cells from the corner). Sums are taken over the octants at low x, over those at high x, then
 //! of the two, so that vector code gives the same bits.
 
-use crate::voxel::SurfaceShape;
-
 use super::corner::{CornerSheet, SIDE};
 use super::plane::{CellPlane, larger, smaller};
+use crate::math::dot;
+use crate::voxel::SurfaceShape;
 
 /// Adding and subtracting this rounds a doubled offset to 1/2048, an offset to 1/4096.
 pub(crate) const ROUNDING: f32 = 6144.0;
@@ -202,11 +202,6 @@ fn residual(sums: &PlaneSums, x: [f32; 3]) -> [f32; 3] {
         sums.b[1] - dot([xy, yy, yz], x),
         sums.b[2] - dot([xz, yz, zz], x),
     ]
-}
-
-#[inline]
-pub(crate) fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
-    (a[0] * b[0] + a[1] * b[1]) + a[2] * b[2]
 }
 
 /// Normalises `normal`; if it is zero, `direction`; if that is zero too, returns up.
