@@ -1,18 +1,21 @@
-//! Effects over the ground: the world's cache of collision planes, kept right by edits.
+//! Effects over the ground: the cache of collision planes that they share. Edits drop its stale
+//! planes.
 
-use super::Terrain;
+use super::{Placement, Terrain};
 use crate::collide::{Filter, Ray};
 use crate::mesh::edit_reach_voxels;
 use crate::particles::{Effect, ParticleHit, ParticleRay, PlaneCache, PlaneCacheOptions};
-use crate::voxel::{ChangeCursor, Changes};
+use crate::voxel::{ChangeCursor, Changes, VoxelGrid, VoxelPos};
 use glam::Vec3;
 
-/// What effects share.
+const EVERYWHERE: ([f32; 3], [f32; 3]) = ([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+
+/// What the effects of a world share.
 #[derive(Default)]
 pub(super) struct EffectPlanes {
     cache: PlaneCache,
     cursor: ChangeCursor,
-    /// Where the f32 positions of effects are counted from, world metres.
+    /// The origin of the f32 positions of effects, world metres.
     origin_m: [f64; 3],
 }
 
@@ -21,26 +24,47 @@ impl EffectPlanes {
     pub(super) fn shift(&mut self, by_m: [f64; 3]) {
         self.origin_m = [0, 1, 2].map(|i| self.origin_m[i] + by_m[i]);
     }
+
+    /// Drops the planes of ground that was written since the last call, from the cache and from
+    /// the effects.
+    fn forget_edited(&mut self, grid: &VoxelGrid, placement: Placement, effects: &mut [Effect]) {
+        let reach = f64::from(edit_reach_voxels(0));
+        let corner = |voxel: VoxelPos, by: f64| {
+            let corner = placement.world_from_voxel(voxel.to_array().map(|v| f64::from(v) + by));
+            [0, 1, 2].map(|i| (corner[i] - self.origin_m[i]) as f32)
+        };
+        let stale = match grid.changes_since(&mut self.cursor) {
+            Changes::Everything => vec![EVERYWHERE],
+            Changes::Regions(regions) => regions
+                .into_iter()
+                .map(|region| (corner(region.min, -reach), corner(region.max, reach)))
+                .collect(),
+        };
+        for (min, max) in stale {
+            self.cache.invalidate(min, max);
+            effects.iter_mut().for_each(|effect| effect.invalidate(min, max));
+        }
+    }
 }
 
 impl Terrain {
-    /// Moves the particles of effects by so many seconds, over the ground as it is now. Each
-    /// spends its rays; planes that edits made wrong are forgotten first. All effects of a
-    /// world belong in every call: one that is left out does not hear of edits meanwhile.
+    /// Moves the particles of effects by `seconds`, over the ground as it is now. Planes that
+    /// edits made stale are dropped first, then each effect spends its rays. Pass all effects of a
+    /// world in every call: one that is left out keeps stale planes.
     pub fn update_effects(&mut self, effects: &mut [Effect], seconds: f32) {
         self.update_effects_among(effects, seconds, |_| None);
     }
 
-    /// As [`Terrain::update_effects`], among other things: `others` returns the first of them
-    /// that a ray meets. What moves must say so.
+    /// As [`Terrain::update_effects`], with other obstacles: `others` returns the first hit of a
+    /// ray on them. Hits on what moves must set [`ParticleHit::moving`].
     pub fn update_effects_among(
         &mut self,
         effects: &mut [Effect],
         seconds: f32,
         mut others: impl FnMut(&ParticleRay) -> Option<ParticleHit>,
     ) {
-        self.forget_edited(effects);
         let placement = self.placement;
+        self.effects.forget_edited(&self.grid, placement, effects);
         let collider = &self.collider;
         let base = self.effects.origin_m;
         for effect in effects {
@@ -61,21 +85,23 @@ impl Terrain {
         }
     }
 
-    /// Sets where the f32 positions of effects are counted from, world metres: the origin at
-    /// first. Near the particles, wherever they are, f32 is fine enough. Planes that are
-    /// known are forgotten, and effects that are under way should end first: their particles
-    /// would be elsewhere.
+    /// Sets the origin of the f32 positions of effects, world metres; (0, 0, 0) by default. Set it
+    /// near the particles, where f32 is precise. Cached planes are dropped. Particles in flight
+    /// are not moved, so let their effects end first.
     ///
     /// # Panics
     /// If the origin is not finite.
     pub fn set_effect_origin(&mut self, origin_m: impl Into<[f64; 3]>) {
         let origin_m = origin_m.into();
-        assert!(origin_m.iter().all(|v| v.is_finite()), "effect origin {origin_m:?}: not finite");
+        assert!(
+            origin_m.iter().all(|v| v.is_finite()),
+            "the effect origin is {origin_m:?}; it must be finite"
+        );
         self.effects.origin_m = origin_m;
-        self.effects.cache.invalidate([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+        self.effects.cache.invalidate(EVERYWHERE.0, EVERYWHERE.1);
     }
 
-    /// Where the positions of effects are counted from, world metres.
+    /// The origin of the f32 positions of effects, world metres.
     pub fn effect_origin(&self) -> [f64; 3] {
         self.effects.origin_m
     }
@@ -85,37 +111,12 @@ impl Terrain {
         &self.effects.cache
     }
 
-    /// Makes the cache of planes anew, empty, with other bounds.
+    /// Replaces the cache of planes by an empty one with these options.
     ///
     /// # Panics
     /// If the cells are not positive and finite.
     pub fn set_plane_cache(&mut self, options: PlaneCacheOptions) {
         self.effects.cache = PlaneCache::new(options);
-    }
-
-    fn forget_edited(&mut self, effects: &mut [Effect]) {
-        let EffectPlanes { cache, cursor, origin_m } = &mut self.effects;
-        let everywhere = ([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
-        let boxes = match self.grid.changes_since(cursor) {
-            Changes::Everything => vec![everywhere],
-            Changes::Regions(regions) => {
-                let placement = self.placement;
-                let corner = |voxel: [i32; 3], by: f64| {
-                    let corner = placement.world_from_voxel(voxel.map(|v| f64::from(v) + by));
-                    [0, 1, 2].map(|i| (corner[i] - origin_m[i]) as f32)
-                };
-                let metres = |region: crate::voxel::Region| {
-                    let (min, max) = (region.min.to_array(), region.max.to_array());
-                    let reach = f64::from(edit_reach_voxels(0));
-                    (corner(min, -reach), corner(max, reach))
-                };
-                regions.into_iter().map(metres).collect()
-            }
-        };
-        for (min, max) in boxes {
-            cache.invalidate(min, max);
-            effects.iter_mut().for_each(|effect| effect.invalidate(min, max));
-        }
     }
 }
 

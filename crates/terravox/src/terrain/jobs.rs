@@ -1,7 +1,7 @@
 //! Work as plain data: blocks to fill, to mesh and to simplify, on any thread.
 
 use super::fill_request::filled;
-use super::update::{JOIN_MILLIS, Meter};
+use super::schedule::{JOIN_MILLIS, Meter};
 use super::{Budget, FillRequest, Placement, Terrain, Viewer};
 use crate::lod::{FillTicket, LodViewer};
 use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, SimplifyJob};

@@ -1,7 +1,8 @@
-//! The front door: a world in metres that can be filled, edited and drawn.
+//! The entry point: a world in metres that can be filled, edited, queried and drawn.
 //!
-//! It holds no algorithm; it wires the grid to its views: what is shown near and far, the
-//! collider, the planes of particles, and what can be undone.
+//! [`Terrain`] owns the grid and its views (the meshes shown, the collider, the planes of
+//! particles, the history) and keeps them up to date. It converts metres to voxels; the
+//! algorithms are in the modules below.
 
 mod edits;
 mod effects;
@@ -12,7 +13,9 @@ mod loose;
 mod placement;
 mod rays;
 mod save;
+mod schedule;
 mod shown;
+mod swaps;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
@@ -22,7 +25,8 @@ pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
 pub use save::Unsaved;
-pub use update::{Budget, Clock, Viewer};
+pub use schedule::{Budget, Clock};
+pub use update::Viewer;
 
 use crate::bodies::LooseCutter;
 use crate::collide::{Collider, ColliderOptions};
@@ -34,10 +38,11 @@ use crate::voxel::{
 };
 use effects::EffectPlanes;
 use fill_request::filled;
+use schedule::JobRunner;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use update::JobRunner;
+use swaps::SwapQueue;
 
 /// How a [`Terrain`] is made.
 #[derive(Clone, Debug)]
@@ -109,7 +114,7 @@ pub struct Terrain {
     collider: Collider,
     effects: EffectPlanes,
     runner: JobRunner,
-    swaps: Vec<MeshSwap>,
+    swaps: SwapQueue,
     editor: Editor,
     history: History,
     loose: LooseCutter,
@@ -118,7 +123,7 @@ pub struct Terrain {
     clock: Option<Clock>,
 }
 
-/// Writes to the cells of a [`Terrain`]; its queries see them when this is dropped.
+/// Write access to the cells of a [`Terrain`]; its queries are up to date once this is dropped.
 pub struct GridGuard<'a> {
     terrain: &'a mut Terrain,
 }
@@ -143,7 +148,7 @@ impl Drop for GridGuard<'_> {
 }
 
 impl fmt::Debug for Terrain {
-    /// Says how much there is, not what: a world is large.
+    /// Prints counts, not cells: a world is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terrain")
             .field("placement", &self.placement)
@@ -192,7 +197,7 @@ impl Terrain {
             collider,
             effects: EffectPlanes::default(),
             runner: JobRunner::default(),
-            swaps: Vec::new(),
+            swaps: SwapQueue::default(),
             editor: Editor::default(),
             saved_history: history.stamp().clone(),
             history,
@@ -229,9 +234,12 @@ impl Terrain {
         &self.grid
     }
 
-    /// The cells, to be written in voxels: by tools of your own. When the guard is dropped,
-    /// rays and all other queries see what was written. It is not undone by
-    /// [`Terrain::undo`]; [`Terrain::edit_cells`] is.
+    /// The cells for direct writes, in voxels. Rays and all other queries see what was written
+    /// when the guard is dropped.
+    ///
+    /// Writes here bypass the history and the search for loose pieces: [`Terrain::undo`] does not
+    /// undo them, and [`Terrain::cut_loose`] does not look at them unless [`Terrain::touch`] names
+    /// their region. [`Terrain::edit_cells`] does both.
     ///
     /// ```
     /// use terravox::terrain::{Placement, Terrain};
@@ -253,13 +261,13 @@ impl Terrain {
         self.grid
     }
 
-    /// The collider: for queries in voxels, from any number of threads. It has followed every
-    /// write.
+    /// The collider, for queries in voxels from any number of threads. It is up to date: every
+    /// method that writes cells updates it.
     pub fn collider(&self) -> &Collider {
         &self.collider
     }
 
-    /// Has the collider follow what was written.
+    /// Brings the collider up to date with the grid.
     fn follow_edits(&mut self) {
         self.collider.update(&self.grid);
     }

@@ -1,13 +1,11 @@
 //! A little work every frame: cells for what is to be shown, then its meshes.
 
 use super::fill_request::filled;
-use super::jobs::{Job, JobKind, JobScratch};
+use super::jobs::Job;
+use super::schedule::{Budget, JOIN_MILLIS, JobClass, Meter, at_once, each};
 use super::{FillRequest, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
-use rustc_hash::FxHashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 /// Someone who looks at the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,188 +22,6 @@ impl Viewer {
     /// A viewer who sees eight kilometres far.
     pub fn at(position_m: impl Into<[f64; 3]>) -> Viewer {
         Viewer { position_m: position_m.into(), distance_m: 8192.0 }
-    }
-}
-
-/// How much work one [`Terrain::update`] may do.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Budget {
-    /// Until all is done.
-    Unlimited,
-    /// This many blocks filled or meshed, at least one. The same on every machine, but for
-    /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins
-    /// with those.
-    Blocks(usize),
-    /// This many milliseconds. A job that is predicted to take longer than what is left, from
-    /// the times of earlier ones like it, waits for the next update, which begins with it. A job
-    /// slower than predicted exceeds the budget by the difference, a job longer than the whole
-    /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
-    /// at once. NaN counts as none. Where there is no clock
-    /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
-    /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
-    Millis(f32),
-}
-
-/// Returns milliseconds since any moment; never goes back.
-pub type Clock = fn() -> f64;
-
-/// A budget that is being spent.
-pub(super) struct Meter {
-    budget: Budget,
-    start: Start,
-    spent: usize,
-}
-
-/// Share of a budget of time within which the first job of an update begins however long it may
-/// take.
-const FIRST_JOB_SHARE: f64 = 0.25;
-
-/// How much each value counts for the mean of the last ones, and for their deviation from it.
-const MEAN_SHARE: f64 = 0.125;
-const DEVIATION_SHARE: f64 = 0.25;
-
-/// A job is predicted to take the mean and this many deviations.
-const MOST_DEVIATIONS: f64 = 3.0;
-
-/// Classes of jobs whose times are kept. A world has some hundreds (3 kinds, 9 mips, the heights
-/// near viewers); a viewer who climbs for ever must not fill memory.
-const MAX_JOB_CLASSES: usize = 1024;
-
-/// Swaps that wait to be taken; beyond, they become one.
-const MAX_SWAPS: usize = 256;
-
-/// Time within which a few groups of meshes are joined.
-pub(super) const JOIN_MILLIS: f64 = 0.5;
-
-enum Start {
-    Instant(Instant),
-    Clock(Clock, f64),
-    /// There is no clock, or none is needed.
-    Unknown,
-}
-
-/// Whether the target's standard library has a clock.
-const HAS_INSTANT: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
-
-impl Meter {
-    pub fn new(budget: Budget, clock: Option<Clock>) -> Meter {
-        let start = match clock {
-            _ if !matches!(budget, Budget::Millis(_)) => Start::Unknown,
-            Some(clock) => match clock() {
-                start if start.is_finite() => Start::Clock(clock, start),
-                _ => Start::Unknown,
-            },
-            None if HAS_INSTANT => Start::Instant(Instant::now()),
-            None => Start::Unknown,
-        };
-        Meter { budget, start, spent: 0 }
-    }
-
-    /// Returns milliseconds since the start.
-    fn elapsed(&self) -> f64 {
-        match self.start {
-            Start::Instant(start) => start.elapsed().as_secs_f64() * 1e3,
-            Start::Clock(clock, start) => clock() - start,
-            Start::Unknown => f64::INFINITY,
-        }
-    }
-
-    /// Whether any time is left.
-    pub fn has_time(&self) -> bool {
-        self.has_time_for(0.0)
-    }
-
-    /// Whether there is time to plan, if what follows takes so many milliseconds. Planning may
-    /// always use half of the budget.
-    pub fn may_plan(&self, follow_millis: f64) -> bool {
-        match self.budget {
-            // One job can be chosen only when all is planned.
-            Budget::Millis(_) if matches!(self.start, Start::Unknown) => true,
-            Budget::Millis(most) => self.has_time_for(follow_millis.min(0.5 * f64::from(most))),
-            _ => true,
-        }
-    }
-
-    fn has_time_for(&self, millis: f64) -> bool {
-        match self.budget {
-            Budget::Millis(most) => self.elapsed() + millis < f64::from(most),
-            _ => true,
-        }
-    }
-
-    /// Returns the maximum number of jobs to start now; 0 when the budget is spent.
-    fn left(&self) -> usize {
-        match self.budget {
-            Budget::Unlimited => usize::MAX,
-            Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
-            Budget::Millis(_) if self.spent == 0 || self.has_time() => usize::MAX,
-            Budget::Millis(_) => 0,
-        }
-    }
-
-    /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
-    /// the first and planning left most of the time, so that slow generators get on.
-    pub fn may_begin(&self, millis: f64) -> bool {
-        match self.budget {
-            Budget::Millis(most) => {
-                let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(most);
-                let first = self.spent == 0 && (early || matches!(self.start, Start::Unknown));
-                first || self.has_time_for(millis)
-            }
-            _ => true,
-        }
-    }
-}
-
-/// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
-#[derive(Default)]
-pub(super) struct JobRunner {
-    spares: Spares<JobScratch>,
-    /// By kind, mip and height, since blocks of air, of the surface and of caves differ by orders
-    /// of magnitude.
-    classes: FxHashMap<JobClass, TimeEstimate>,
-    /// Of all jobs of a kind.
-    kinds: FxHashMap<JobKind, TimeEstimate>,
-    /// Of bringing queries up to date with what planning wrote.
-    follow: TimeEstimate,
-    /// Jobs for which the last update had no time: the next one begins with them.
-    deferred: Vec<Job>,
-}
-
-/// What jobs that take about as long as one another have in common: kind, mip, and height in
-/// blocks.
-type JobClass = (JobKind, u8, i32);
-
-/// Milliseconds that something takes, estimated from the last times as TCP does for round trips
-/// (Jacobson, Congestion Avoidance and Control, 1988).
-#[derive(Clone, Copy, Default)]
-struct TimeEstimate(Option<MeanAndDeviation>);
-
-#[derive(Clone, Copy)]
-struct MeanAndDeviation {
-    mean: f64,
-    deviation: f64,
-}
-
-impl TimeEstimate {
-    fn note(&mut self, millis: f64) {
-        // Without a clock, times are infinite.
-        if !millis.is_finite() {
-            return;
-        }
-        let Some(MeanAndDeviation { mean, deviation }) = &mut self.0 else {
-            self.0 = Some(MeanAndDeviation { mean: millis, deviation: 0.5 * millis });
-            return;
-        };
-        let error = millis - *mean;
-        *mean += MEAN_SHARE * error;
-        *deviation += DEVIATION_SHARE * (error.abs() - *deviation);
-    }
-
-    /// Returns the longest that the next one is predicted to take, if there was one.
-    fn longest(&self) -> Option<f64> {
-        self.0.map(|times| times.mean + MOST_DEVIATIONS * times.deviation)
     }
 }
 
@@ -239,7 +55,7 @@ impl Terrain {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.begin_frame();
-        let deferred = std::mem::take(&mut self.runner.deferred);
+        let deferred = self.runner.take_deferred();
         self.run_jobs(deferred, &mut meter, &fill);
         while self.advance(&viewers, &meter) {
             let most = meter.left().min(at_once(budget));
@@ -251,7 +67,7 @@ impl Terrain {
                 break;
             }
             if !meter.may_begin(self.runner.longest_millis(&jobs)) {
-                self.runner.deferred = jobs;
+                self.runner.defer(jobs);
                 break;
             }
             self.run_jobs(jobs, &mut meter, &fill);
@@ -259,7 +75,7 @@ impl Terrain {
         self.rest(&meter);
         let start = meter.elapsed();
         self.follow_edits();
-        self.runner.follow.note(meter.elapsed() - start);
+        self.runner.note_follow(meter.elapsed() - start);
     }
 
     fn run_jobs(
@@ -268,11 +84,11 @@ impl Terrain {
         meter: &mut Meter,
         fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
     ) {
-        meter.spent += jobs.len();
-        let classes: Vec<_> = jobs.iter().map(class_of).collect();
+        meter.spend(jobs.len());
+        let classes: Vec<_> = jobs.iter().map(JobClass::of).collect();
         let done = each(jobs, |job| {
             let start = meter.elapsed();
-            let done = self.runner.spares.lend(|scratch| job.run(scratch, fill));
+            let done = self.runner.scratch.lend(|scratch| job.run(scratch, fill));
             (done, meter.elapsed() - start)
         });
         for (class, (done, millis)) in classes.into_iter().zip(done) {
@@ -287,10 +103,10 @@ impl Terrain {
     /// leaves simplifying to other threads.
     fn rest(&mut self, meter: &Meter) {
         let swap = if self.lod.options().simplify.is_some() {
-            let timed = matches!(meter.budget, Budget::Millis(_));
-            let most = if timed || self.lod.is_planned() { 0 } else { meter.left() };
-            let jobs = self.lod.plan_simplified(most.min(at_once(meter.budget)));
-            let done = each(jobs, |job| self.runner.spares.lend(|scratch| scratch.simplify(job)));
+            let is_idle = !meter.is_timed() && !self.lod.is_planned();
+            let most = if is_idle { meter.left() } else { 0 };
+            let jobs = self.lod.plan_simplified(most.min(at_once(meter.budget())));
+            let done = each(jobs, |job| self.runner.scratch.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
         } else if meter.may_begin(JOIN_MILLIS) {
             self.lod.join()
@@ -306,18 +122,7 @@ impl Terrain {
     }
 
     pub(super) fn show(&mut self, swap: MeshSwap) {
-        match self.swaps.last() {
-            _ if swap.is_empty() => {}
-            // Nobody draws, or not for long: what is replaced meanwhile is not kept.
-            Some(_) if self.swaps.len() >= MAX_SWAPS => {
-                let mut swaps = self.swaps.drain(..);
-                let mut all = swaps.next().unwrap_or_default();
-                swaps.for_each(|next| all.extend(next));
-                all.extend(swap);
-                self.swaps.push(all);
-            }
-            _ => self.swaps.push(swap),
-        }
+        self.swaps.push(swap);
     }
 
     pub(super) fn lod_viewer(&self, viewer: &Viewer) -> LodViewer {
@@ -359,7 +164,7 @@ impl Terrain {
     /// draws need not call this: beyond some, changes are merged, so that what waits is no more
     /// than what is shown.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
-        std::mem::take(&mut self.swaps).into_iter()
+        self.swaps.take().into_iter()
     }
 
     /// Returns the blocks that are shown as a whole but ought to be shown in parts.
@@ -369,91 +174,10 @@ impl Terrain {
     }
 }
 
-fn class_of(job: &Job) -> JobClass {
-    let block = job.block();
-    (job.kind(), block.mip, block.pos.y)
-}
-
-impl JobRunner {
-    /// Returns how many milliseconds jobs that run at once are predicted to take; infinity if
-    /// there was none like one of them.
-    fn longest_millis(&self, jobs: &[Job]) -> f64 {
-        let longest = |job: &Job| {
-            let class = self.classes.get(&class_of(job)).or_else(|| self.kinds.get(&job.kind()));
-            class.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
-        };
-        jobs.iter().map(longest).fold(0.0, f64::max)
-    }
-
-    fn note(&mut self, class: JobClass, millis: f64) {
-        if self.classes.len() >= MAX_JOB_CLASSES {
-            self.classes.clear();
-        }
-        self.classes.entry(class).or_default().note(millis);
-        self.kinds.entry(class.0).or_default().note(millis);
-    }
-
-    /// Returns how many milliseconds queries are predicted to take to follow what planning
-    /// writes.
-    pub fn follow_millis(&self) -> f64 {
-        self.follow.longest().unwrap_or(0.0)
-    }
-
-    /// Drops the jobs that wait for the next update; they are handed out again.
-    pub fn drop_deferred(&mut self) {
-        self.deferred.clear();
-    }
-}
-
-/// Jobs that run before the next look at the clock.
-#[cfg(not(feature = "parallel"))]
-fn at_once(_: Budget) -> usize {
-    1
-}
-
-/// Jobs that run before the next look at the clock.
-#[cfg(feature = "parallel")]
-fn at_once(budget: Budget) -> usize {
-    let threads = rayon::current_num_threads();
-    match budget {
-        Budget::Millis(_) => threads,
-        // Threads that are done early go on.
-        Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
-    }
-}
-
 fn fill_all(
     blocks: Vec<MipBlock>,
     placement: Placement,
     fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
     each(blocks, |block| (block, filled(block, placement, fill)))
-}
-
-/// Returns what `work` makes of each item, in their order.
-#[cfg(not(feature = "parallel"))]
-fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
-    items.into_iter().map(work).collect()
-}
-
-/// Returns what `work` makes of each item, in their order.
-#[cfg(feature = "parallel")]
-fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
-    use rayon::prelude::*;
-    items.into_par_iter().map(work).collect()
-}
-
-/// Memory for jobs, reused: as many as ever ran at a time.
-#[derive(Default)]
-struct Spares<T>(Mutex<Vec<T>>);
-
-impl<T: Default> Spares<T> {
-    /// Works in memory that no other job uses just then.
-    fn lend<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut spare = lock().pop().unwrap_or_default();
-        let done = work(&mut spare);
-        lock().push(spare);
-        done
-    }
 }

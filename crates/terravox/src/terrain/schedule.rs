@@ -1,0 +1,351 @@
+//! What the time of a frame is spent on: budgets, predictions of how long jobs take, and the
+//! jobs for which there was no time.
+
+use super::jobs::{Job, JobKind, JobScratch};
+use rustc_hash::FxHashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// How much work one [`Terrain::update`](super::Terrain::update) may do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Budget {
+    /// Until all is done.
+    Unlimited,
+    /// This many blocks filled or meshed, at least one. The same on every machine, but for
+    /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins
+    /// with those.
+    Blocks(usize),
+    /// This many milliseconds. A job that is predicted to take longer than what is left, from
+    /// the times of earlier ones like it, waits for the next update, which begins with it. A job
+    /// slower than predicted exceeds the budget by the difference, a job longer than the whole
+    /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
+    /// at once. NaN counts as none. Where there is no clock
+    /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
+    /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
+    Millis(f32),
+}
+
+/// Returns milliseconds since any moment; never goes back.
+pub type Clock = fn() -> f64;
+
+/// A budget as it is spent.
+pub(super) struct Meter {
+    budget: Budget,
+    start: Start,
+    spent: usize,
+}
+
+/// Share of a budget of time within which the first job of an update begins however long it may
+/// take.
+const FIRST_JOB_SHARE: f64 = 0.25;
+
+/// How much each value counts for the mean of the last ones, and for their deviation from it.
+const MEAN_SHARE: f64 = 0.125;
+const DEVIATION_SHARE: f64 = 0.25;
+
+/// A job is predicted to take the mean and this many deviations.
+const MOST_DEVIATIONS: f64 = 3.0;
+
+/// Classes of jobs whose times are kept. A world has some hundreds (3 kinds, 9 mips, the heights
+/// near viewers); a viewer who climbs for ever must not fill memory.
+const MAX_JOB_CLASSES: usize = 1024;
+
+/// How long joining a few groups of meshes takes at most, milliseconds.
+pub(super) const JOIN_MILLIS: f64 = 0.5;
+
+enum Start {
+    Instant(Instant),
+    Clock(Clock, f64),
+    /// There is no clock, or none is needed.
+    Unknown,
+}
+
+/// Whether the target's standard library has a clock.
+const HAS_INSTANT: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
+
+impl Meter {
+    pub fn new(budget: Budget, clock: Option<Clock>) -> Meter {
+        let start = match clock {
+            _ if !matches!(budget, Budget::Millis(_)) => Start::Unknown,
+            Some(clock) => match clock() {
+                start if start.is_finite() => Start::Clock(clock, start),
+                _ => Start::Unknown,
+            },
+            None if HAS_INSTANT => Start::Instant(Instant::now()),
+            None => Start::Unknown,
+        };
+        Meter { budget, start, spent: 0 }
+    }
+
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    pub fn is_timed(&self) -> bool {
+        matches!(self.budget, Budget::Millis(_))
+    }
+
+    /// Counts jobs that begin.
+    pub fn spend(&mut self, jobs: usize) {
+        self.spent += jobs;
+    }
+
+    /// Returns milliseconds since the start.
+    pub fn elapsed(&self) -> f64 {
+        match self.start {
+            Start::Instant(start) => start.elapsed().as_secs_f64() * 1e3,
+            Start::Clock(clock, start) => clock() - start,
+            Start::Unknown => f64::INFINITY,
+        }
+    }
+
+    /// Whether there is time to plan, if what follows takes so many milliseconds. Planning may
+    /// always use half of the budget.
+    pub fn may_plan(&self, follow_millis: f64) -> bool {
+        match self.budget {
+            // One job can be chosen only when all is planned.
+            Budget::Millis(_) if matches!(self.start, Start::Unknown) => true,
+            Budget::Millis(most) => self.has_time_for(follow_millis.min(0.5 * f64::from(most))),
+            _ => true,
+        }
+    }
+
+    fn has_time_for(&self, millis: f64) -> bool {
+        match self.budget {
+            Budget::Millis(most) => self.elapsed() + millis < f64::from(most),
+            _ => true,
+        }
+    }
+
+    /// Returns the maximum number of jobs to start now; 0 when the budget is spent.
+    pub fn left(&self) -> usize {
+        match self.budget {
+            Budget::Unlimited => usize::MAX,
+            Budget::Blocks(blocks) => blocks.max(1).saturating_sub(self.spent),
+            Budget::Millis(_) if self.spent == 0 || self.has_time_for(0.0) => usize::MAX,
+            Budget::Millis(_) => 0,
+        }
+    }
+
+    /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
+    /// the first and planning left most of the time, so that slow generators get on.
+    pub fn may_begin(&self, millis: f64) -> bool {
+        match self.budget {
+            Budget::Millis(most) => {
+                let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(most);
+                let first = self.spent == 0 && (early || matches!(self.start, Start::Unknown));
+                first || self.has_time_for(millis)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
+#[derive(Default)]
+pub(super) struct JobRunner {
+    pub scratch: ScratchPool<JobScratch>,
+    /// By kind, mip and height, since blocks of air, of the surface and of caves differ by orders
+    /// of magnitude.
+    classes: FxHashMap<JobClass, TimeEstimate>,
+    /// Of all jobs of a kind.
+    kinds: FxHashMap<JobKind, TimeEstimate>,
+    /// Of bringing queries up to date with what planning wrote.
+    follow: TimeEstimate,
+    /// Jobs for which the last update had no time: the next one begins with them.
+    deferred: Vec<Job>,
+}
+
+/// What jobs have in common that take about as long as one another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct JobClass {
+    kind: JobKind,
+    mip: u8,
+    /// Height of the block, in blocks of its mip.
+    y: i32,
+}
+
+impl JobClass {
+    pub fn of(job: &Job) -> JobClass {
+        let block = job.block();
+        JobClass { kind: job.kind(), mip: block.mip, y: block.pos.y }
+    }
+}
+
+/// Milliseconds that something takes, estimated from the last times as TCP does for round trips
+/// (Jacobson, Congestion Avoidance and Control, 1988).
+#[derive(Clone, Copy, Default)]
+struct TimeEstimate(Option<MeanAndDeviation>);
+
+#[derive(Clone, Copy)]
+struct MeanAndDeviation {
+    mean: f64,
+    deviation: f64,
+}
+
+impl TimeEstimate {
+    fn note(&mut self, millis: f64) {
+        // Without a clock, times are infinite.
+        if !millis.is_finite() {
+            return;
+        }
+        let Some(MeanAndDeviation { mean, deviation }) = &mut self.0 else {
+            self.0 = Some(MeanAndDeviation { mean: millis, deviation: 0.5 * millis });
+            return;
+        };
+        let error = millis - *mean;
+        *mean += MEAN_SHARE * error;
+        *deviation += DEVIATION_SHARE * (error.abs() - *deviation);
+    }
+
+    /// Returns the longest that the next one is predicted to take, if there was one.
+    fn longest(&self) -> Option<f64> {
+        self.0.map(|times| times.mean + MOST_DEVIATIONS * times.deviation)
+    }
+}
+
+impl JobRunner {
+    /// Returns how many milliseconds jobs that run at once are predicted to take; infinity if
+    /// there was none like one of them.
+    pub fn longest_millis(&self, jobs: &[Job]) -> f64 {
+        let longest = |job: &Job| self.longest_of(JobClass::of(job));
+        jobs.iter().map(longest).fold(0.0, f64::max)
+    }
+
+    fn longest_of(&self, class: JobClass) -> f64 {
+        let times = self.classes.get(&class).or_else(|| self.kinds.get(&class.kind));
+        times.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
+    }
+
+    /// Notes how long a job took.
+    pub fn note(&mut self, class: JobClass, millis: f64) {
+        if self.classes.len() >= MAX_JOB_CLASSES {
+            self.classes.clear();
+        }
+        self.classes.entry(class).or_default().note(millis);
+        self.kinds.entry(class.kind).or_default().note(millis);
+    }
+
+    /// Returns how many milliseconds queries are predicted to take to follow what planning
+    /// writes.
+    pub fn follow_millis(&self) -> f64 {
+        self.follow.longest().unwrap_or(0.0)
+    }
+
+    /// Notes how long queries took to follow what planning wrote.
+    pub fn note_follow(&mut self, millis: f64) {
+        self.follow.note(millis);
+    }
+
+    /// Keeps jobs for the next update, which begins with them.
+    pub fn defer(&mut self, jobs: Vec<Job>) {
+        self.deferred = jobs;
+    }
+
+    pub fn take_deferred(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.deferred)
+    }
+
+    /// Drops the jobs that wait for the next update; they are handed out again.
+    pub fn drop_deferred(&mut self) {
+        self.deferred.clear();
+    }
+}
+
+/// Jobs that run before the next look at the clock.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn at_once(_: Budget) -> usize {
+    1
+}
+
+/// Jobs that run before the next look at the clock.
+#[cfg(feature = "parallel")]
+pub(super) fn at_once(budget: Budget) -> usize {
+    let threads = rayon::current_num_threads();
+    match budget {
+        Budget::Millis(_) => threads,
+        // Threads that are done early go on.
+        Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
+    }
+}
+
+/// Returns what `work` makes of each item, in their order.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+    items.into_iter().map(work).collect()
+}
+
+/// Returns what `work` makes of each item, in their order.
+#[cfg(feature = "parallel")]
+pub(super) fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
+    use rayon::prelude::*;
+    items.into_par_iter().map(work).collect()
+}
+
+/// Memory for jobs, reused: as many as ever ran at a time.
+#[derive(Default)]
+pub(super) struct ScratchPool<T>(Mutex<Vec<T>>);
+
+impl<T: Default> ScratchPool<T> {
+    /// Works in memory that no other job uses just then.
+    pub fn lend<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = lock().pop().unwrap_or_default();
+        let done = work(&mut spare);
+        lock().push(spare);
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_follow_the_times_that_were_measured() {
+        let mut times = TimeEstimate::default();
+        assert_eq!(times.longest(), None);
+        times.note(f64::INFINITY);
+        assert_eq!(times.longest(), None, "there is no clock");
+        (0..100).for_each(|_| times.note(4.0));
+        assert!((times.longest().unwrap() - 4.0).abs() < 1e-3, "steady times have no deviation");
+        (0..100).for_each(|i| times.note(if i % 2 == 0 { 2.0 } else { 6.0 }));
+        assert!(times.longest().unwrap() > 6.0, "predictions err on the long side");
+    }
+
+    #[test]
+    fn jobs_of_a_new_class_take_as_long_as_others_of_their_kind() {
+        let mut runner = JobRunner::default();
+        let class = |kind, y| JobClass { kind, mip: 0, y };
+        assert_eq!(runner.longest_of(class(JobKind::Fill, 0)), f64::INFINITY);
+        runner.note(class(JobKind::Fill, 0), 1.0);
+        assert_eq!(runner.longest_of(class(JobKind::Fill, 7)), 2.5);
+        assert_eq!(runner.longest_of(class(JobKind::Mesh, 0)), f64::INFINITY);
+    }
+
+    #[test]
+    fn budgets_of_blocks_end_and_start_at_least_one_job() {
+        let mut meter = Meter::new(Budget::Blocks(0), None);
+        assert_eq!(meter.left(), 1);
+        meter.spend(1);
+        assert_eq!(meter.left(), 0);
+        assert_eq!(Meter::new(Budget::Unlimited, None).left(), usize::MAX);
+    }
+
+    #[test]
+    fn a_budget_of_time_starts_one_job_at_once_and_others_if_they_end_in_time() {
+        let mut meter = Meter::new(Budget::Millis(1000.0), Some(|| 5.0));
+        assert!(meter.may_begin(f64::INFINITY), "the first begins however long it takes");
+        meter.spend(1);
+        assert!(meter.may_begin(999.0) && !meter.may_begin(1001.0));
+        assert!(meter.may_plan(5000.0), "planning may use half of the budget");
+    }
+
+    #[test]
+    fn scratch_is_lent_again() {
+        let pool = ScratchPool::<Vec<u8>>::default();
+        pool.lend(|scratch| scratch.push(1));
+        pool.lend(|scratch| assert_eq!(scratch, &[1]));
+    }
+}
