@@ -2,7 +2,7 @@
 //! row that is not stored is all of its fill.
 
 use super::{BlockMask, CollisionBlock, Kinds, slices, spread};
-use crate::voxel::{ChunkPos, ChunkView, Group, Kind, NotHeld, Snapshot};
+use crate::voxel::{ChunkPos, ChunkView, Kind, NotHeld, RowGroup, Snapshot};
 
 /// The cells of a block of one kind.
 const NONE: BlockMask = [0; 8];
@@ -24,16 +24,16 @@ pub(crate) fn block_mask(snapshot: &Snapshot, block: CollisionBlock) -> Result<B
 
 /// The solid cells of one slice of a block: bit x + 8 z.
 #[inline(always)]
-fn block_slice(kinds: Kinds<'_>, group: Group<'_>, bx: usize, bz: usize) -> u64 {
+fn block_slice(kinds: Kinds<'_>, group: RowGroup<'_>, bx: usize, bz: usize) -> u64 {
     // A slice of mip 0 is a whole group.
     let Some(fill) = group.fill().first_chunk() else { unreachable!() };
-    let mut stored = group.stored() >> (8 * bz) & 255;
+    let mut stored = group.mixed() >> (8 * bz) & 255;
     let fills = kinds.of_32(fill)[0] >> (8 * bz) & 255;
     let mut bits = spread_8(fills & !stored);
     while stored != 0 {
         let z = stored.trailing_zeros() as usize;
         stored &= stored - 1;
-        let [solid, _] = kinds.of_32(&group.stored_line(8 * bz + z).material);
+        let [solid, _] = kinds.of_32(&group.mixed_row(8 * bz + z).material);
         bits |= u64::from(solid >> (8 * bx) & 255) << (8 * z);
     }
     bits
@@ -94,15 +94,15 @@ pub(crate) fn solid_rows(view: ChunkView<'_>, kinds: &[Kind; 256], rows: &mut [u
 
 /// The solid cells of a slice of a chunk, by z; bit x.
 #[inline(always)]
-fn slice_rows(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 32] {
+fn slice_rows(kinds: Kinds<'_>, group: RowGroup<'_>) -> [u32; 32] {
     // A slice of mip 0 is a whole group.
     let Some(fill) = group.fill().first_chunk() else { unreachable!() };
     let mut rows = spread(kinds.of_32(fill)[0]);
-    let mut stored = group.stored();
+    let mut stored = group.mixed();
     while stored != 0 {
         let z = stored.trailing_zeros() as usize;
         stored &= stored - 1;
-        rows[z] = kinds.of_32(&group.stored_line(z).material)[0];
+        rows[z] = kinds.of_32(&group.mixed_row(z).material)[0];
     }
     rows
 }

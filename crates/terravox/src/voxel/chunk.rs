@@ -3,9 +3,9 @@
 use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
 use super::gather::gather_updates;
-use super::lines::{Group, LineUpdates, PackedLines};
 use super::material::Kind;
 use super::mips::{Level, coarsen};
+use super::packed_rows::{PackedRows, RowGroup, RowUpdates};
 use super::position::{Region, VoxelPos};
 
 /// Cells along the edge of a chunk.
@@ -19,17 +19,17 @@ pub(crate) const CHUNK_LEVELS: [Level; 4] = [
     Level { edge: 4, first: 37_376 },
 ];
 
-const LINES: usize = 1024 + 128 + 16 + 2;
-const GROUPS: usize = LINES.div_ceil(32);
-const MIP_0_LINES: usize = 1024;
+const ROWS: usize = 1024 + 128 + 16 + 2;
+const GROUPS: usize = ROWS.div_ceil(32);
+const MIP_0_ROWS: usize = 1024;
 
-pub(crate) type ChunkLines = PackedLines<LINES, GROUPS>;
+pub(crate) type ChunkRows = PackedRows<ROWS, GROUPS>;
 
 /// The stored form of a chunk that is not uniform. Chunks of one material are only a
 /// word in their page.
 #[derive(Clone)]
 pub(crate) struct Chunk {
-    pub lines: ChunkLines,
+    pub rows: ChunkRows,
     /// The finest mip that is held; finer levels are unspecified.
     pub finest: u8,
 }
@@ -37,13 +37,13 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// Full cells of `material`, held at mip `finest` and coarser.
     pub fn uniform(material: u8, finest: u8) -> Chunk {
-        Chunk { lines: ChunkLines::uniform(material), finest }
+        Chunk { rows: ChunkRows::uniform(material), finest }
     }
 
     /// Row (y, z) of mip 0.
     #[inline]
     pub fn row(&self, y: usize, z: usize) -> &Row {
-        self.lines.line(CHUNK_EDGE * y + z)
+        self.rows.row(CHUNK_EDGE * y + z)
     }
 
     /// Writes mip 0 of `region` (absolute, inside the chunk at `origin`) from `source`
@@ -54,19 +54,19 @@ impl Chunk {
         region: Region,
         source: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
         // Mips that were given do not follow from mip 0 as it happens to be.
         let all = self.finest != 0;
-        gather_updates(&self.lines, origin, local, source, kinds, all, updates);
+        gather_updates(&self.rows, origin, local, source, kinds, all, updates);
         self.finest = 0;
         for mip in 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let dirty = local.coarser(mip as u32);
-            coarsen(&self.lines, fine, coarse, dirty, kinds, updates);
+            coarsen(&self.rows, fine, coarse, dirty, kinds, updates);
         }
-        self.lines.replace(updates);
+        self.rows.replace(updates);
     }
 
     /// Sets mip `mip` of the whole chunk from `source` (in cells of that mip; `origin` is
@@ -77,14 +77,14 @@ impl Chunk {
         origin: VoxelPos,
         source: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         let level = CHUNK_LEVELS[usize::from(mip)];
         updates.clear();
-        for line in level.first / ROW_CELLS..(level.first + level.edge.pow(3)) / ROW_CELLS {
+        for index in level.first / ROW_CELLS..(level.first + level.edge.pow(3)) / ROW_CELLS {
             let mut row = Row::uniform(0);
             for x in 0..ROW_CELLS {
-                let at = line * ROW_CELLS + x - level.first;
+                let at = index * ROW_CELLS + x - level.first;
                 let (cx, cz, cy) =
                     (at % level.edge, at / level.edge % level.edge, at / level.edge.pow(2));
                 let pos = origin + VoxelPos::new(cx as i32, cy as i32, cz as i32);
@@ -92,33 +92,33 @@ impl Chunk {
                 if let Some(water) = source.water_at(pos)
                     && kinds[usize::from(row.material[x])] == Kind::Solid
                 {
-                    updates.water.push(((line * ROW_CELLS + x) as u16, water));
+                    updates.water.push(((index * ROW_CELLS + x) as u16, water));
                 }
             }
-            updates.push(line as u16, row);
+            updates.push(index as u16, row);
         }
         updates.water.sort_unstable_by_key(|entry| entry.0);
         for mip in usize::from(mip) + 1..CHUNK_LEVELS.len() {
             let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
             let all = Region::new([0; 3], [coarse.edge as i32; 3]);
-            coarsen(&self.lines, fine, coarse, all, kinds, updates);
+            coarsen(&self.rows, fine, coarse, all, kinds, updates);
         }
-        self.lines.replace(updates);
+        self.rows.replace(updates);
     }
 
     /// Rows of mip 0 that are not full cells of one material.
     pub fn mixed_rows(&self) -> usize {
-        self.lines.stored_lines(MIP_0_LINES / 32)
+        self.rows.mixed_rows(MIP_0_ROWS / 32)
     }
 
     /// Rows in memory: of mip 0, and of the mips above it.
     pub fn stored_rows(&self) -> [usize; 2] {
-        let mip_0 = self.lines.rows_before(MIP_0_LINES / 32);
-        [mip_0, self.lines.rows_before(GROUPS) - mip_0]
+        let mip_0 = self.rows.stored_rows(MIP_0_ROWS / 32);
+        [mip_0, self.rows.stored_rows(GROUPS) - mip_0]
     }
 
-    /// Bytes of line headers that belong to the mips above 0: fill, bits and bases.
-    pub const MIP_HEADER_BYTES: usize = (LINES - MIP_0_LINES) + (GROUPS - MIP_0_LINES / 32) * 6;
+    /// Bytes of row headers that belong to the mips above 0: fill, bits and bases.
+    pub const MIP_HEADER_BYTES: usize = (ROWS - MIP_0_ROWS) + (GROUPS - MIP_0_ROWS / 32) * 6;
 }
 
 impl ChunkView<'static> {
@@ -168,11 +168,11 @@ impl<'a> ChunkView<'a> {
 
     /// The 32 rows of slice `y`, 0..32, as they are packed.
     #[inline]
-    pub(crate) fn slice(self, y: usize) -> Group<'a> {
+    pub(crate) fn slice(self, y: usize) -> RowGroup<'a> {
         debug_assert!(y < CHUNK_EDGE);
         match self.0 {
-            View::Uniform(material) => Group::uniform(material),
-            View::Mixed(chunk) => chunk.lines.group(y),
+            View::Uniform(material) => RowGroup::uniform(material),
+            View::Mixed(chunk) => chunk.rows.group(y),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> ChunkView<'a> {
     pub fn water(self) -> &'a [(u16, u8)] {
         match self.0 {
             View::Uniform(_) => &[],
-            View::Mixed(chunk) => chunk.lines.water_between(0, MIP_0_LINES * ROW_CELLS),
+            View::Mixed(chunk) => chunk.rows.water_between(0, MIP_0_ROWS * ROW_CELLS),
         }
     }
 

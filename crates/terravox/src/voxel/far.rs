@@ -8,10 +8,10 @@
 use super::cell::{AIR, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::{DenseBox, copy_cells};
 use super::gather::gather_updates;
-use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
 use super::mip_block::MipBlock;
 use super::mips::{Level, coarsen_row};
+use super::packed_rows::{PackedRows, RowUpdates};
 use super::page::uniform_source;
 use super::position::{Region, VoxelPos};
 use rustc_hash::FxHashMap;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// The coarsest mip of far blocks: 131,072 voxels an edge.
 pub const MAX_FAR_MIP: u8 = 12;
 
-/// Row (y, z) of a far block is line 32 y + z.
-pub(crate) type FarLines = PackedLines<1024, 32>;
+/// Row (y, z) of a far block has index 32 y + z.
+pub(crate) type FarRows = PackedRows<1024, 32>;
 
 /// The cells of a far block as [`coarsen_row`] sees them.
 const LEVEL: Level = Level { edge: ROW_CELLS, first: 0 };
@@ -35,34 +35,34 @@ pub(crate) enum FarCells {
     /// Full cells of one material.
     Uniform(u8),
     /// Anything else.
-    Mixed(Arc<FarLines>),
+    Mixed(Arc<FarRows>),
 }
 
 impl FarCells {
     /// The cells of a whole block.
-    pub fn new(cells: &DenseBox, kinds: &[Kind; 256], updates: &mut LineUpdates) -> FarCells {
+    pub fn new(cells: &DenseBox, kinds: &[Kind; 256], updates: &mut RowUpdates) -> FarCells {
         let region = cells.region();
         if let Some(material) = uniform_source(cells, region) {
             return FarCells::Uniform(material);
         }
-        let mut lines = FarLines::uniform(AIR);
+        let mut rows = FarRows::uniform(AIR);
         let all = Region::new([0; 3], [MipBlock::EDGE; 3]);
-        gather_updates(&lines, region.min, all, cells, kinds, false, updates);
-        lines.replace(updates);
-        FarCells::of_lines(lines)
+        gather_updates(&rows, region.min, all, cells, kinds, false, updates);
+        rows.replace(updates);
+        FarCells::of_rows(rows)
     }
 
-    fn of_lines(lines: FarLines) -> FarCells {
-        match lines.uniform_material() {
+    fn of_rows(rows: FarRows) -> FarCells {
+        match rows.uniform_material() {
             Some(material) => FarCells::Uniform(material),
-            None => FarCells::Mixed(Arc::new(lines)),
+            None => FarCells::Mixed(Arc::new(rows)),
         }
     }
 
-    fn line(&self, line: usize) -> &Row {
+    fn row(&self, index: usize) -> &Row {
         match self {
             FarCells::Uniform(material) => &UNIFORM_ROWS[usize::from(*material)],
-            FarCells::Mixed(lines) => lines.line(line),
+            FarCells::Mixed(rows) => rows.row(index),
         }
     }
 
@@ -80,17 +80,17 @@ impl FarCells {
         let in_row = (region.min.x - out.region().min.x) as usize;
         for y in local.min.y..local.max.y {
             for z in local.min.z..local.max.z {
-                let row = self.line(ROW_CELLS * y as usize + z as usize);
+                let row = self.row(ROW_CELLS * y as usize + z as usize);
                 let to = out.row_start(origin.y + y, origin.z + z) + in_row;
                 let (material, occupancy) = out.arrays_mut();
                 copy_cells(&mut material[to..to + width], &row.material[x0..x0 + width]);
                 copy_cells(&mut occupancy[to..to + width], &row.occupancy[x0..x0 + width]);
             }
         }
-        let FarCells::Mixed(lines) = self else { return };
+        let FarCells::Mixed(rows) = self else { return };
         let slice = ROW_CELLS * ROW_CELLS;
         let [from, to] = [local.min.y, local.max.y].map(|y| y as usize * slice);
-        for &(cell, held) in lines.water_between(from, to - from) {
+        for &(cell, held) in rows.water_between(from, to - from) {
             let [x, z, y] = [cell & 31, cell >> 5 & 31, cell >> 10].map(i32::from);
             let pos = VoxelPos::new(x, y, z);
             if local.contains(pos) {
@@ -110,9 +110,9 @@ impl FarCells {
         out: &mut DenseBox,
     ) {
         out.resize(region);
-        let lines = match self {
+        let rows = match self {
             FarCells::Uniform(material) => return out.fill(*material),
-            FarCells::Mixed(lines) => lines,
+            FarCells::Mixed(rows) => rows,
         };
         let x0 = (region.min.x - origin.x) as usize;
         let width = region.size()[0];
@@ -125,7 +125,7 @@ impl FarCells {
                 row_water.clear();
                 let at = [y as usize, z as usize];
                 let xs = x0..x0 + width;
-                coarsen_row(lines, LEVEL, at, kinds, &mut row, xs.clone(), &mut row_water);
+                coarsen_row(rows, LEVEL, at, kinds, &mut row, xs.clone(), &mut row_water);
                 material[to..to + width].copy_from_slice(&row.material[xs.clone()]);
                 occupancy[to..to + width].copy_from_slice(&row.occupancy[xs]);
                 water.extend(row_water.iter().map(|w| ((to + usize::from(w.0) - x0) as u32, w.1)));
@@ -142,38 +142,38 @@ impl FarCells {
         origin: VoxelPos,
         part: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) -> Option<FarCells> {
         let region = part.region();
         let local = Region { min: region.min - origin, max: region.max - origin };
         let fresh;
-        let lines = match self {
+        let rows = match self {
             FarCells::Uniform(material) if uniform_source(part, region) == Some(*material) => {
                 return None;
             }
             FarCells::Uniform(material) => {
-                fresh = Arc::new(FarLines::uniform(*material));
+                fresh = Arc::new(FarRows::uniform(*material));
                 &fresh
             }
-            FarCells::Mixed(lines) => lines,
+            FarCells::Mixed(rows) => rows,
         };
-        gather_updates(lines, origin, local, part, kinds, false, updates);
-        if updates.lines.is_empty() {
+        gather_updates(rows, origin, local, part, kinds, false, updates);
+        if updates.indices.is_empty() {
             return None;
         }
-        let mut lines = FarLines::clone(lines);
-        lines.replace(updates);
-        Some(FarCells::of_lines(lines))
+        let mut rows = FarRows::clone(rows);
+        rows.replace(updates);
+        Some(FarCells::of_rows(rows))
     }
 
-    /// Bytes beside the word in the table: lines and reference counts; water.
+    /// Bytes beside the word in the table: rows and reference counts; water.
     fn bytes(&self) -> [usize; 2] {
         match self {
             FarCells::Uniform(_) => [0, 0],
-            FarCells::Mixed(lines) => {
-                let rows = lines.rows_before(usize::MAX) * size_of::<Row>();
+            FarCells::Mixed(rows) => {
+                let stored = rows.stored_rows(usize::MAX) * size_of::<Row>();
                 let counts = 2 * size_of::<usize>();
-                [size_of::<FarLines>() + counts + rows, lines.water_bytes()]
+                [size_of::<FarRows>() + counts + stored, rows.water_bytes()]
             }
         }
     }
@@ -235,7 +235,7 @@ impl FarTable {
         block: MipBlock,
         part: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) -> Option<FarCells> {
         self.get(block)?.with_part(block.cells().min, part, kinds, updates)
     }

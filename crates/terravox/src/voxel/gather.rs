@@ -1,38 +1,38 @@
-//! The lines of a block of 32³ cells as they will be when a part of it is written.
+//! The rows of a block of 32³ cells as they will be when a part of it is written.
 
 use super::cell::{ROW_CELLS, UNIFORM_ROWS};
 use super::dense::DenseBox;
-use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
+use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::{Region, VoxelPos};
 
-/// Makes `updates` the lines that `local` (in cells from `origin`, the block's lowest one)
-/// crosses, with the cells of `source` in it. Line 32 y + z of `lines` is row (y, z).
-/// Lines that are so already are left out, unless `all` are asked for.
-pub(crate) fn gather_updates<const LINES: usize, const GROUPS: usize>(
-    lines: &PackedLines<LINES, GROUPS>,
+/// Makes `updates` the rows that `local` (in cells from `origin`, the block's lowest one)
+/// crosses, with the cells of `source` in it. Row (y, z) of the block has index 32 y + z.
+/// Rows that stay the same are left out, unless `all` is set.
+pub(crate) fn gather_updates<const ROWS: usize, const GROUPS: usize>(
+    rows: &PackedRows<ROWS, GROUPS>,
     origin: VoxelPos,
     local: Region,
     source: &DenseBox,
     kinds: &[Kind; 256],
     all: bool,
-    updates: &mut LineUpdates,
+    updates: &mut RowUpdates,
 ) {
     updates.clear();
     let (x0, x1) = (local.min.x as usize, local.max.x as usize);
     let source_x = (origin.x + local.min.x - source.region().min.x) as usize;
     for y in local.min.y..local.max.y {
         for z in local.min.z..local.max.z {
-            let line = ROW_CELLS * y as usize + z as usize;
+            let index = ROW_CELLS * y as usize + z as usize;
             let from = source.row_start(origin.y + y, origin.z + z) + source_x;
             let cells = from..from + (x1 - x0);
-            let old = lines.line(line);
+            let old = rows.row(index);
             let mut row = if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *old };
             row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
             row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
             row.normalise();
-            let first = line * ROW_CELLS;
-            let held = lines.water_between(first, ROW_CELLS);
+            let first = index * ROW_CELLS;
+            let held = rows.water_between(first, ROW_CELLS);
             let before = updates.water.len();
             if !(held.is_empty() && source.water().is_empty()) {
                 let beside = |w: &&(u16, u8)| !(x0..x1).contains(&(usize::from(w.0) - first));
@@ -45,7 +45,7 @@ pub(crate) fn gather_updates<const LINES: usize, const GROUPS: usize>(
                 updates.water.truncate(before);
                 continue;
             }
-            updates.push(line as u16, row);
+            updates.push(index as u16, row);
         }
     }
 }
@@ -57,7 +57,7 @@ fn gather_water(
     cells: std::ops::Range<usize>,
     to: usize,
     is_solid: impl Fn(usize) -> bool,
-    updates: &mut LineUpdates,
+    updates: &mut RowUpdates,
 ) {
     let from = source.water().partition_point(|w| (w.0 as usize) < cells.start);
     for &(cell, held) in &source.water()[from..] {

@@ -8,9 +8,9 @@ use super::changes::{ChangeCursor, ChangeLog, Changes};
 use super::chunk::ChunkView;
 use super::dense::DenseBox;
 use super::known::Known;
-use super::lines::LineUpdates;
 use super::material::{Kind, MaterialTable};
 use super::mip_block::MipBlock;
+use super::packed_rows::RowUpdates;
 use super::page::{Page, page_of};
 use super::position::{ChunkPos, Region, VoxelPos};
 use super::snapshot::{Memory, NotHeld, Snapshot};
@@ -72,7 +72,7 @@ pub struct VoxelGrid {
     pub(super) state: Snapshot,
     log: ChangeLog,
     pub(super) far_log: ChangeLog<MipBlock>,
-    pub(super) updates: LineUpdates,
+    pub(super) updates: RowUpdates,
     pub(super) writes: WriteLog,
 }
 
@@ -213,7 +213,7 @@ impl VoxelGrid {
     fn edit_pages(
         &mut self,
         region: Region,
-        mut edit: impl FnMut(&mut Page, Region, &[Kind; 256], &mut LineUpdates),
+        mut edit: impl FnMut(&mut Page, Region, &[Kind; 256], &mut RowUpdates),
     ) {
         if region.is_empty() {
             return;

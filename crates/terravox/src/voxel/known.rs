@@ -200,7 +200,7 @@ impl Snapshot {
             let page = self.page(position).filter(|_| region.contains(pos))?;
             page.listed(position).next()?;
             let mips = page.mips();
-            let cell = mips.line(first / ROW_CELLS).cell(first % ROW_CELLS);
+            let cell = mips.row(first / ROW_CELLS).cell(first % ROW_CELLS);
             Some((pos, cell, mips.water_between(first, 1).first().map(|entry| entry.1)))
         })
     }

@@ -5,14 +5,14 @@
 //! all that it covers ("Voxel Terrain: Storage", Roblox, 2017).
 
 use super::cell::{AIR, Cell, ROW_CELLS, Row};
-use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
+use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::Region;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// One mip inside a [`PackedLines`]: `edge`³ cells from cell index `first` on, x fastest,
-/// then z, then y. Rows of cells never cross a line.
+/// One mip inside a [`PackedRows`]: `edge`³ cells from cell index `first` on, x fastest,
+/// then z, then y. The x-runs of a level never cross a row of 32 cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     pub edge: usize,
@@ -26,8 +26,8 @@ impl Level {
         self.first + x + self.edge * (z + self.edge * y)
     }
 
-    /// The lines that hold any cell of `cells` (in cells of the level), ascending.
-    fn lines(self, cells: Region) -> impl Iterator<Item = usize> {
+    /// The rows that hold any cell of `cells` (in cells of the level), ascending.
+    fn row_indices(self, cells: Region) -> impl Iterator<Item = usize> {
         let (min, max) = (cells.min, cells.max);
         let mut next = 0;
         (min.y..max.y).flat_map(move |y| {
@@ -97,23 +97,23 @@ fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
 /// Adds to `updates` the cells `dirty` of the level `coarse`, made from the level `fine`
 /// below it as it will be once `updates` are written. Rows under which nothing is to be
 /// written are left out.
-pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
-    lines: &PackedLines<LINES, GROUPS>,
+pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
+    rows: &PackedRows<ROWS, GROUPS>,
     fine: Level,
     coarse: Level,
     dirty: Region,
     kinds: &[Kind; 256],
-    updates: &mut LineUpdates,
+    updates: &mut RowUpdates,
 ) {
     let mut water = Vec::new();
-    for line in coarse.lines(dirty) {
-        let mut row = *lines.line_after(updates, line);
+    for index in coarse.row_indices(dirty) {
+        let mut row = *rows.row_after(updates, index);
         water.clear();
-        water.extend_from_slice(lines.water_after(updates, line * ROW_CELLS, ROW_CELLS));
+        water.extend_from_slice(rows.water_after(updates, index * ROW_CELLS, ROW_CELLS));
         let mut changed = false;
-        // A line may hold more than one level (2³ and 1³ share one).
-        let from = (line * ROW_CELLS).max(coarse.first);
-        let to = ((line + 1) * ROW_CELLS).min(coarse.first + coarse.edge.pow(3));
+        // A row may hold more than one level (2³ and 1³ share one).
+        let from = (index * ROW_CELLS).max(coarse.first);
+        let to = ((index + 1) * ROW_CELLS).min(coarse.first + coarse.edge.pow(3));
         for start in (from..to).step_by(coarse.edge) {
             let at = start - coarse.first;
             let (z, y) = (at / coarse.edge % coarse.edge, at / coarse.edge / coarse.edge);
@@ -121,7 +121,7 @@ pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
             if !(inside && dirty.min.z <= z as i32 && (z as i32) < dirty.max.z) {
                 continue;
             }
-            let below = Below::new(lines, updates, fine, [y, z]);
+            let below = Below::new(rows, updates, fine, [y, z]);
             if below.is_staged(updates) {
                 let xs = dirty.min.x as usize..dirty.max.x as usize;
                 below.coarsen(kinds, &mut row, start, xs, &mut water);
@@ -130,15 +130,15 @@ pub(crate) fn coarsen<const LINES: usize, const GROUPS: usize>(
         }
         if changed {
             water.sort_unstable_by_key(|entry| entry.0);
-            updates.put(line as u16, row, &water);
+            updates.put(index as u16, row, &water);
         }
     }
 }
 
-/// Writes the cells `xs` of row (y, z) of coarse cells over the level `fine` of `lines`
+/// Writes the cells `xs` of row (y, z) of coarse cells over the level `fine` of `rows`
 /// to `row`, and their water to `water`, which is by cells of that row and had none there.
-pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
-    lines: &PackedLines<LINES, GROUPS>,
+pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
+    rows: &PackedRows<ROWS, GROUPS>,
     fine: Level,
     at: [usize; 2],
     kinds: &[Kind; 256],
@@ -146,7 +146,7 @@ pub(crate) fn coarsen_row<const LINES: usize, const GROUPS: usize>(
     xs: Range<usize>,
     water: &mut Vec<(u16, u8)>,
 ) {
-    Below::new(lines, &LineUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
+    Below::new(rows, &RowUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
 }
 
 /// Coarse cells as they are if each stands for one material and air.
@@ -168,33 +168,33 @@ struct Below<'a> {
 }
 
 impl<'a> Below<'a> {
-    fn new<const LINES: usize, const GROUPS: usize>(
-        lines: &'a PackedLines<LINES, GROUPS>,
-        updates: &'a LineUpdates,
+    fn new<const ROWS: usize, const GROUPS: usize>(
+        rows: &'a PackedRows<ROWS, GROUPS>,
+        updates: &'a RowUpdates,
         fine: Level,
         [y, z]: [usize; 2],
     ) -> Below<'a> {
         let first =
             [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
         let rows = first.map(|first| {
-            let row = lines.line_after(updates, first / ROW_CELLS);
+            let row = rows.row_after(updates, first / ROW_CELLS);
             let at = first % ROW_CELLS;
             [&row.material[at..at + fine.edge], &row.occupancy[at..at + fine.edge]]
         });
-        let wet = match lines.is_dry_after(updates) {
+        let wet = match rows.is_dry_after(updates) {
             true => [&[][..]; 4],
-            false => first.map(|first| lines.water_after(updates, first, fine.edge)),
+            false => first.map(|first| rows.water_after(updates, first, fine.edge)),
         };
         Below { first, rows, wet }
     }
 
     /// Whether any of the rows is to be written.
-    fn is_staged(&self, updates: &LineUpdates) -> bool {
+    fn is_staged(&self, updates: &RowUpdates) -> bool {
         self.first.iter().any(|first| updates.staged(first / ROW_CELLS).is_some())
     }
 
-    /// Writes the cells `xs` of a row of coarse cells, which starts at cell index `start`
-    /// in the line of `row`.
+    /// Writes the cells `xs` of a row of coarse cells, which starts at cell `start` of the
+    /// packed rows, to `row`.
     ///
     /// Where all cells below that are not air are of one material, the coarse cell is of
     /// that material and their mean, whatever kind it is. Such cells are made without a

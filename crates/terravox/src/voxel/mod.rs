@@ -11,12 +11,12 @@ mod far_write;
 mod gather;
 mod grid;
 mod known;
-mod lines;
 mod material;
 mod mip_block;
 mod mips;
 #[cfg(test)]
 mod model_tests;
+mod packed_rows;
 mod page;
 mod position;
 mod read;
@@ -40,5 +40,5 @@ pub use snapshot::{Memory, NotHeld, Snapshot};
 pub use unsaved::{SaveStamp, UnsavedChunks};
 
 pub(crate) use known::append_repeated;
-pub(crate) use lines::Group;
+pub(crate) use packed_rows::RowGroup;
 pub(crate) use page::{PAGE_EDGE, page_of};

@@ -329,7 +329,7 @@ fn a_chunk_held_only_coarsely_keeps_its_cells_when_a_neighbour_is_written() {
             given.set_water(pos, Some(7 + i as u8));
         }
         grid.write_mip(held, &given);
-        // All that share a row, a line or a coarser cell with it; whole, then in part.
+        // Chunks that share a row or a coarser cell with it; whole, then in part.
         for near in Region::new([-2, 1, 4], [1, 4, 7]).voxels() {
             let near = ChunkPos::new(near.x, near.y, near.z);
             if near == far {

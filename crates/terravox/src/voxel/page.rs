@@ -4,9 +4,9 @@
 use super::cell::{AIR, Cell, ROW_CELLS, Row};
 use super::chunk::{CHUNK_LEVELS, Chunk, ChunkView, View};
 use super::dense::DenseBox;
-use super::lines::{LineUpdates, PackedLines};
 use super::material::Kind;
 use super::mips::{Level, coarsen, coarser_cell};
+use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub(crate) const PAGE_LEVELS: [Level; 5] = [
     Level { edge: 1, first: 4680 },
 ];
 
-const LINES: usize = 128 + 16 + 2 + 1;
-pub(crate) type PageLines = PackedLines<LINES, { LINES.div_ceil(32) }>;
+const ROWS: usize = 128 + 16 + 2 + 1;
+pub(crate) type PageRows = PackedRows<ROWS, { ROWS.div_ceil(32) }>;
 
 /// What a chunk slot holds, as decoded from its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ impl SlotWord {
 pub(crate) struct Page {
     slots: [SlotWord; 512],
     octants: [Option<Arc<Octant>>; 8],
-    mips: PageLines,
+    mips: PageRows,
 }
 
 /// Stored chunks of an octant, in no order.
@@ -121,7 +121,7 @@ pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
 
 impl Page {
     pub fn new() -> Page {
-        let mips = PageLines::uniform(AIR);
+        let mips = PageRows::uniform(AIR);
         Page { slots: [SlotWord::UNLISTED; 512], octants: Default::default(), mips }
     }
 
@@ -184,7 +184,7 @@ impl Page {
         chunk: ChunkPos,
         source: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         let region = chunk.region().intersect(source.region());
         let whole = region == chunk.region();
@@ -196,7 +196,7 @@ impl Page {
         }
         let stored = self.expand(chunk, 0);
         stored.write(chunk.min_voxel(), region, source, kinds, updates);
-        if let Some(material) = stored.lines.uniform_material() {
+        if let Some(material) = stored.rows.uniform_material() {
             self.set_slot(chunk, Slot::Uniform(material));
         }
     }
@@ -209,7 +209,7 @@ impl Page {
         mip: u8,
         source: &DenseBox,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         let origin = chunk.min_voxel().coarser(mip.into());
         if mip < FIRST_PAGE_MIP {
@@ -229,7 +229,7 @@ impl Page {
     }
 
     /// Makes a chunk unlisted.
-    pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+    pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut RowUpdates) {
         self.set_slot(chunk, Slot::Unlisted);
         self.refresh_mips(chunk.region(), kinds, updates);
     }
@@ -269,7 +269,7 @@ impl Page {
     }
 
     /// Recomputes the page's mips over a region of it, in voxels.
-    pub fn refresh_mips(&mut self, region: Region, kinds: &[Kind; 256], updates: &mut LineUpdates) {
+    pub fn refresh_mips(&mut self, region: Region, kinds: &[Kind; 256], updates: &mut RowUpdates) {
         let cells = cells_of(region, FIRST_PAGE_MIP);
         let read = |at: VoxelPos| self.coarse_cell(at, kinds);
         self.stage_cells(cells, FIRST_PAGE_MIP, read, kinds, updates);
@@ -289,16 +289,16 @@ impl Page {
         for (i, child) in octet.iter_mut().enumerate() {
             let [x, y, z] = [first[0] + (i & 1), first[1] + (i >> 2), first[2] + (i >> 1 & 1)];
             let cell = CHUNK_LEVELS[3].index(x, y, z);
-            let water = stored.lines.water_between(cell, 1).first();
+            let water = stored.rows.water_between(cell, 1).first();
             *child = (
-                stored.lines.line(cell / ROW_CELLS).cell(cell % ROW_CELLS),
+                stored.rows.row(cell / ROW_CELLS).cell(cell % ROW_CELLS),
                 water.map_or(0, |w| u32::from(w.1) + 1),
             );
         }
         coarser_cell(&octet, kinds)
     }
 
-    /// Makes `updates` the lines of mip `mip` with the cells `cells` of the page as `read`
+    /// Makes `updates` the rows of mip `mip` with the cells `cells` of the page as `read`
     /// answers them.
     fn stage_cells(
         &self,
@@ -306,25 +306,25 @@ impl Page {
         mip: u8,
         read: impl Fn(VoxelPos) -> (Cell, Option<u8>),
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
         updates.clear();
         for pos in cells.voxels() {
-            let index = level.index(pos.x as usize, pos.y as usize, pos.z as usize);
-            let line = (index / ROW_CELLS) as u16;
-            if updates.lines.last() != Some(&line) {
-                updates.push(line, *self.mips.line(line.into()));
-                let old = self.mips.water_between(usize::from(line) * ROW_CELLS, ROW_CELLS);
+            let at = level.index(pos.x as usize, pos.y as usize, pos.z as usize);
+            let index = (at / ROW_CELLS) as u16;
+            if updates.indices.last() != Some(&index) {
+                updates.push(index, *self.mips.row(index.into()));
+                let old = self.mips.water_between(usize::from(index) * ROW_CELLS, ROW_CELLS);
                 updates.water.extend(old);
             }
             let (cell, water) = read(pos);
-            updates.water.retain(|w| usize::from(w.0) != index);
+            updates.water.retain(|w| usize::from(w.0) != at);
             if kinds[usize::from(cell.material)] == Kind::Solid {
-                updates.water.extend(water.map(|water| (index as u16, water)));
+                updates.water.extend(water.map(|water| (at as u16, water)));
             }
-            let row = updates.rows.len() - 1;
-            updates.rows[row].set(index % ROW_CELLS, cell);
+            let last = updates.rows.len() - 1;
+            updates.rows[last].set(at % ROW_CELLS, cell);
         }
         updates.water.sort_unstable_by_key(|entry| entry.0);
     }
@@ -335,7 +335,7 @@ impl Page {
         cells: Region,
         mip: u8,
         kinds: &[Kind; 256],
-        updates: &mut LineUpdates,
+        updates: &mut RowUpdates,
     ) {
         for coarse in mip + 1..=MAX_MIP {
             let dirty = cells.coarser(u32::from(coarse - mip));
@@ -346,7 +346,7 @@ impl Page {
     }
 
     /// The mips 4 to 8.
-    pub fn mips(&self) -> &PageLines {
+    pub fn mips(&self) -> &PageRows {
         &self.mips
     }
 
@@ -355,12 +355,12 @@ impl Page {
         let tables = self.octants.iter().flatten().map(|octant| {
             size_of::<Octant>() + 2 * size_of::<usize>() + octant.capacity() * size_of::<usize>()
         });
-        size_of::<Page>() - size_of::<PageLines>() + tables.sum::<usize>()
+        size_of::<Page>() - size_of::<PageRows>() + tables.sum::<usize>()
     }
 
     /// Bytes of the page's mips without their water.
     pub fn mip_bytes(&self) -> usize {
-        size_of::<PageLines>() + self.mips.rows_before(LINES) * size_of::<Row>()
+        size_of::<PageRows>() + self.mips.stored_rows(ROWS) * size_of::<Row>()
     }
 
     /// Bytes of the water list of the page's mips.

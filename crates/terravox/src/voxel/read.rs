@@ -2,12 +2,12 @@
 //! the sources that it crosses. Sources are chunks up to mip 3 and pages above.
 
 use super::cell::{AIR, ROW_CELLS};
-use super::chunk::{CHUNK_LEVELS, ChunkLines};
+use super::chunk::{CHUNK_LEVELS, ChunkRows};
 use super::dense::DenseBox;
 use super::grid::{Held, Unlisted};
-use super::lines::Group;
 use super::mips::Level;
-use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageLines, Slot, page_of};
+use super::packed_rows::RowGroup;
+use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageRows, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::snapshot::{NotHeld, Snapshot};
 
@@ -15,16 +15,16 @@ use super::snapshot::{NotHeld, Snapshot};
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Uniform(u8),
-    Chunk(&'a ChunkLines),
-    Page(&'a PageLines),
+    Chunk(&'a ChunkRows),
+    Page(&'a PageRows),
 }
 
 /// A source and what it gives to every row of the box.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     source: Source<'a>,
-    /// The lines of the slice at hand; a slice never spans two groups.
-    group: Group<'a>,
+    /// The rows of the slice at hand; a slice never spans two groups.
+    group: RowGroup<'a>,
     /// The source's lowest cell.
     origin: VoxelPos,
     /// First cell in the source, along X.
@@ -37,25 +37,25 @@ const FEW: usize = 4;
 
 impl Piece<'_> {
     fn nothing(origin: VoxelPos) -> Self {
-        let (source, group) = (Source::Uniform(AIR), Group::uniform(AIR));
+        let (source, group) = (Source::Uniform(AIR), RowGroup::uniform(AIR));
         Piece { source, group, origin, x: 0, width: 0 }
     }
 }
 
 impl<'a> Source<'a> {
-    fn group(self, group: usize) -> Group<'a> {
+    fn group(self, group: usize) -> RowGroup<'a> {
         match self {
-            Source::Uniform(material) => Group::uniform(material),
-            Source::Chunk(lines) => lines.group(group),
-            Source::Page(lines) => lines.group(group),
+            Source::Uniform(material) => RowGroup::uniform(material),
+            Source::Chunk(rows) => rows.group(group),
+            Source::Page(rows) => rows.group(group),
         }
     }
 
     fn water_between(self, first: usize, cells: usize) -> &'a [(u16, u8)] {
         match self {
             Source::Uniform(_) => &[],
-            Source::Chunk(lines) => lines.water_between(first, cells),
-            Source::Page(lines) => lines.water_between(first, cells),
+            Source::Chunk(rows) => rows.water_between(first, cells),
+            Source::Page(rows) => rows.water_between(first, cells),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Snapshot {
             Slot::Mixed(_) => {
                 let stored = page.and_then(|page| page.stored(chunk));
                 if let Some(stored) = stored.filter(|stored| stored.finest <= mip) {
-                    return Ok(Source::Chunk(&stored.lines));
+                    return Ok(Source::Chunk(&stored.rows));
                 }
             }
             Slot::Unlisted | Slot::Coarse(_) => {}
@@ -189,7 +189,7 @@ fn read_column(
     occupancy: &mut [u8],
 ) {
     for (material, occupancy) in material.iter_mut().zip(occupancy) {
-        let row = piece.group.line(from / ROW_CELLS % 32);
+        let row = piece.group.row(from / ROW_CELLS % 32);
         let at = from % ROW_CELLS + piece.x;
         (*material, *occupancy) = (row.material[at], row.occupancy[at]);
         from += step;
@@ -201,7 +201,7 @@ fn read_column(
 fn read_row(pieces: &[Piece<'_>], from: usize, material: &mut [u8], occupancy: &mut [u8]) {
     let mut to = 0;
     for piece in pieces {
-        let row = piece.group.line(from / ROW_CELLS % 32);
+        let row = piece.group.row(from / ROW_CELLS % 32);
         let at = from % ROW_CELLS + piece.x;
         copy_cells(&mut material[to..to + piece.width], &row.material[at..at + piece.width]);
         copy_cells(&mut occupancy[to..to + piece.width], &row.occupancy[at..at + piece.width]);

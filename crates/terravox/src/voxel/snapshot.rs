@@ -235,8 +235,8 @@ impl Snapshot {
                 continue;
             }
             [position.x, position.y, position.z].iter().for_each(|v| hash.update(&v.to_le_bytes()));
-            for line in 0..ROW_CELLS * ROW_CELLS {
-                let row = chunk.row(line / ROW_CELLS, line % ROW_CELLS, &mut scratch);
+            for index in 0..ROW_CELLS * ROW_CELLS {
+                let row = chunk.row(index / ROW_CELLS, index % ROW_CELLS, &mut scratch);
                 hash.update(&row.material);
                 hash.update(&row.occupancy);
             }
@@ -272,7 +272,7 @@ impl Snapshot {
                 memory.stored_rows += rows;
                 memory.mip_0 += header + rows * size_of::<Row>();
                 memory.mips += Chunk::MIP_HEADER_BYTES + mip_rows * size_of::<Row>();
-                memory.water += chunk.lines.water_bytes();
+                memory.water += chunk.rows.water_bytes();
             }
         }
         memory

@@ -3,7 +3,7 @@
 //! is all of its fill.
 
 use crate::bits::{Kinds, spread};
-use crate::voxel::{AIR, ChunkPos, ChunkView, Group, Snapshot};
+use crate::voxel::{AIR, ChunkPos, ChunkView, RowGroup, Snapshot};
 
 /// A bit a cell of a chunk, and of the cells around that share a face with it.
 #[derive(Clone)]
@@ -114,24 +114,24 @@ impl ChunkRows {
     }
 
     #[inline(always)]
-    fn read_slice(&mut self, kinds: Kinds<'_>, slice: usize, group: Group<'_>) {
+    fn read_slice(&mut self, kinds: Kinds<'_>, slice: usize, group: RowGroup<'_>) {
         let [solid, liquid] = fills(kinds, group);
         let solid_rows = self.solid.own_mut(slice);
         let liquid_rows = self.liquid.own_mut(slice);
         *solid_rows = spread(solid);
         *liquid_rows = spread(liquid);
-        let mut stored = group.stored();
+        let mut stored = group.mixed();
         while stored != 0 {
             let z = stored.trailing_zeros() as usize;
             stored &= stored - 1;
-            [solid_rows[z], liquid_rows[z]] = kinds.of_32(&group.stored_line(z).material);
+            [solid_rows[z], liquid_rows[z]] = kinds.of_32(&group.mixed_row(z).material);
         }
     }
 }
 
 /// Bit per row: whether its fill is solid, and liquid. Meaningless for stored rows.
 #[inline(always)]
-fn fills(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 2] {
+fn fills(kinds: Kinds<'_>, group: RowGroup<'_>) -> [u32; 2] {
     // A slice of mip 0 is a whole group.
     let Some(fill) = group.fill().first_chunk() else { unreachable!() };
     kinds.of_32(fill)
@@ -139,22 +139,22 @@ fn fills(kinds: Kinds<'_>, group: Group<'_>) -> [u32; 2] {
 
 /// One row of a slice.
 #[inline(always)]
-fn row(kinds: Kinds<'_>, group: Group<'_>, z: usize) -> [u32; 2] {
-    if group.stored() >> z & 1 != 0 {
-        return kinds.of_32(&group.stored_line(z).material);
+fn row(kinds: Kinds<'_>, group: RowGroup<'_>, z: usize) -> [u32; 2] {
+    if group.mixed() >> z & 1 != 0 {
+        return kinds.of_32(&group.mixed_row(z).material);
     }
     kinds.of(group.fill()[z]).map(u32::wrapping_neg)
 }
 
 /// The cells at `x` of a slice, bit z.
 #[inline(always)]
-fn column(kinds: Kinds<'_>, group: Group<'_>, x: usize) -> [u32; 2] {
-    let mut bits = fills(kinds, group).map(|bits| bits & !group.stored());
-    let mut stored = group.stored();
+fn column(kinds: Kinds<'_>, group: RowGroup<'_>, x: usize) -> [u32; 2] {
+    let mut bits = fills(kinds, group).map(|bits| bits & !group.mixed());
+    let mut stored = group.mixed();
     while stored != 0 {
         let z = stored.trailing_zeros() as usize;
         stored &= stored - 1;
-        let [solid, liquid] = kinds.of(group.stored_line(z).material[x]);
+        let [solid, liquid] = kinds.of(group.mixed_row(z).material[x]);
         bits[0] |= solid << z;
         bits[1] |= liquid << z;
     }
