@@ -10,8 +10,8 @@ use crate::write::listing_from_keys;
 use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
 use std::ops::ControlFlow;
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Held, MAX_MIP, MipBlock, NotHeld, PagePos, Region, Unlisted,
-    VoxelGrid,
+    ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos, Region,
+    Unlisted, VoxelGrid,
 };
 
 /// Most bytes of cells that [`Store::load`] puts into memory: 8 GiB.
@@ -182,7 +182,7 @@ impl Store {
                 .map(|p| ChunkPos::new(p.x, p.y, p.z))
                 .find(|&chunk| !listing.contains(chunk));
             if let Some(chunk) = missing {
-                let source = NotHeld { chunk, mip, held: Held::Unknown };
+                let source = NotHeld { chunk, mip, held: ChunkState::Unknown };
                 return Err(StoreError::NotHeld { path: self.path().to_owned(), source });
             }
         }

@@ -11,7 +11,7 @@ use crate::value::ValueCoder;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::borrow::Cow;
 use std::path::Path;
-use terravox::voxel::{AIR, ChunkPos, DenseBox, Held, MipBlock, NotHeld, PagePos, Snapshot};
+use terravox::voxel::{AIR, ChunkPos, ChunkState, DenseBox, MipBlock, NotHeld, PagePos, Snapshot};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
 const BATCH_CHUNKS: usize = 2048;
@@ -92,7 +92,7 @@ impl Store {
         }
         let mut chunks = snapshot.chunks();
         for &chunk in &chunks {
-            if let held @ Held::Mip(1..) = snapshot.held(chunk) {
+            if let held @ ChunkState::Mip(1..) = snapshot.held(chunk) {
                 let source = NotHeld { chunk, mip: 0, held };
                 return Err(StoreError::NotHeld { path: self.path().to_owned(), source });
             }
@@ -230,10 +230,10 @@ impl<'a> TableWriter<'a> {
         let mut touched = Vec::with_capacity(chunks.len());
         for &chunk in chunks {
             let is_stored = match snapshot.held(chunk) {
-                Held::Mip(0) => true,
+                ChunkState::Mip(0) => true,
                 // If it were not stored, it would be generated again.
-                Held::Air => self.generate.is_some(),
-                Held::Mip(_) | Held::Unknown => {
+                ChunkState::Air => self.generate.is_some(),
+                ChunkState::Mip(_) | ChunkState::Unknown => {
                     self.stats.left += 1;
                     continue;
                 }

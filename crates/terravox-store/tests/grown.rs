@@ -6,8 +6,8 @@ use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::terrain::{FillRequest, Unsaved};
 use terravox::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, Known, MAX_MIP, MipBlock, Region, Unlisted, VoxelGrid,
-    VoxelPos,
+    Cell, ChunkPos, DenseBox, GridOptions, Knowledge, MAX_MIP, MipBlock, Region, Unlisted,
+    VoxelGrid, VoxelPos,
 };
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
@@ -171,7 +171,7 @@ fn a_stored_far_block_is_right_by_itself_and_a_missing_one_is_the_generators() {
     let mut far = Game::new();
     far.load(&store, far_of([5, 6, 7, 8]), false);
     for block in far_of([6, 7, 8]) {
-        assert_eq!(far.grid.read_known(block.cells(), block.mip, &mut made), Known::AtMip);
+        assert_eq!(far.grid.read_known(block.cells(), block.mip, &mut made), Knowledge::AtMip);
         assert_eq!(store.block(block, &mut cells).unwrap(), has(&stored, block));
         for page in stored.iter().map(|chunk| MipBlock::from(*chunk).over(3)) {
             let part = page.voxels().coarser(block.mip.into()).intersect(block.cells());

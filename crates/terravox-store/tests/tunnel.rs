@@ -6,7 +6,7 @@ mod scratch;
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{Cell, ChunkPos, Held, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, ChunkState, VoxelPos};
 use terravox_store::Store;
 
 const HILLS: u64 = 11;
@@ -54,7 +54,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     for step in 1..8 {
         update(&mut terrain, f64::from(step) * 100.0);
     }
-    assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)));
+    assert!(edited.iter().all(|&chunk| terrain.grid().held(chunk) == ChunkState::Mip(0)));
 
     let unsaved = terrain.unsaved();
     store.save(&unsaved, |request| fill(&store, request)).unwrap();
@@ -63,7 +63,7 @@ fn ones_own_tunnel_is_there_after_a_long_way_slow() {
     for step in 8..20 {
         update(&mut terrain, f64::from(step) * 100.0);
     }
-    assert!(edited.iter().any(|&chunk| terrain.grid().held(chunk) == Held::Unknown));
+    assert!(edited.iter().any(|&chunk| terrain.grid().held(chunk) == ChunkState::Unknown));
 
     for step in (0..20).rev() {
         update(&mut terrain, f64::from(step) * 100.0);

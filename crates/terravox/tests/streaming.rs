@@ -10,7 +10,7 @@ use terravox::lod::{LodOptions, ShownMesh};
 use terravox::terrain::{
     Budget, FillRequest, JobKind, JobScratch, RayOutcome, Terrain, TerrainOptions, Viewer,
 };
-use terravox::voxel::{ChunkPos, DenseBox, Held, LIMIT, MipBlock, VoxelPos};
+use terravox::voxel::{ChunkPos, ChunkState, DenseBox, LIMIT, MipBlock, VoxelPos};
 
 fn flat(request: &mut FillRequest<'_>) {
     request.fill_height(8, 0.0..=0.0, |_, _| 0.0);
@@ -178,7 +178,11 @@ fn what_a_ray_misses_is_named_until_it_is_held() {
             (0..20).find_map(|_| match terrain.ray([x, 60.0, 7.7], [0.0, -1.0, 0.0], 100.0) {
                 RayOutcome::Hit(hit) => Some(hit),
                 RayOutcome::Unknown(MissingData::NotHeld(chunk)) => {
-                    assert_ne!(terrain.grid().held(chunk), Held::Mip(0), "{chunk} is held, at {x}");
+                    assert_ne!(
+                        terrain.grid().held(chunk),
+                        ChunkState::Mip(0),
+                        "{chunk} is held, at {x}"
+                    );
                     let (region, placement) = (chunk.region(), terrain.placement());
                     let last = placement.voxel_centre(region.max - VoxelPos::splat(1));
                     terrain.hold(placement.voxel_centre(region.min), last, flat).unwrap();

@@ -1,7 +1,7 @@
 //! Bytes of worlds in memory: ours by part, compared with the definition of row packing and
 //! with the peers' layouts.
 
-use terravox::voxel::{AIR, DenseBox, Memory, ROW_CELLS};
+use terravox::voxel::{AIR, DenseBox, GridMemory, ROW_CELLS};
 
 use super::dense::DenseWorld;
 use super::palette::PaletteWorld;
@@ -15,7 +15,7 @@ const ROW_BYTES: usize = 64;
 
 /// Bytes of one world.
 struct Bytes {
-    memory: Memory,
+    memory: GridMemory,
     /// By the definition above.
     defined: usize,
     non_air: usize,
@@ -93,7 +93,7 @@ fn figures(report: &mut AreaReport, all: &[Bytes]) {
 }
 
 fn add_lines(report: &mut AreaReport, lines: &mut Vec<ReportRow>, world: &World, bytes: &Bytes) {
-    let Memory { chunks, uniform_chunks, stored_rows, .. } = bytes.memory;
+    let GridMemory { chunks, uniform_chunks, stored_rows, .. } = bytes.memory;
     let mut line = |what: &str, size: usize, note: String| {
         let line = detail(format!("{}: {what}", world.name), bytes.per_cell(size), "B");
         lines.push(line.beside(bytes.per_cell(bytes.dense)).note(note));

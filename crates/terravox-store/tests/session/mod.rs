@@ -17,7 +17,7 @@ use terravox::terrain::{
     Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Unsaved, Viewer,
 };
 use terravox::voxel::{
-    Cell, DenseBox, GridOptions, Held, MipBlock, Region, Snapshot, VoxelGrid, VoxelPos,
+    Cell, ChunkState, DenseBox, GridOptions, MipBlock, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
@@ -383,7 +383,7 @@ impl Session<'_> {
         let budget = Budget::Blocks(4 << self.numbers.below(3));
         let held = |terrain: &Terrain| {
             let chunks = PLACE.blocks::<5>();
-            chunks.filter(|&chunk| terrain.grid().held(chunk) == Held::Mip(0)).count()
+            chunks.filter(|&chunk| terrain.grid().held(chunk) == ChunkState::Mip(0)).count()
         };
         let before = held(&self.terrain);
         self.terrain.update(&viewers, budget, |request| store.fill(request, generate));
@@ -484,7 +484,7 @@ impl Session<'_> {
     fn compare_memory(&mut self) {
         let (mut ours, mut twins) = (DenseBox::default(), DenseBox::default());
         for chunk in PLACE.blocks::<5>() {
-            if self.terrain.grid().held(chunk) == Held::Mip(0) {
+            if self.terrain.grid().held(chunk) == ChunkState::Mip(0) {
                 self.terrain.grid().read(chunk.region(), 0, &mut ours).unwrap();
                 self.twin.grid().read(chunk.region(), 0, &mut twins).unwrap();
                 self.tally.lost += u64::from(ours != twins);

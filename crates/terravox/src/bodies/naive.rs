@@ -1,7 +1,7 @@
 //! The slow twin: floods the whole grid cell by cell.
 
 use super::Anchors;
-use crate::voxel::{Held, Kind, Region, Snapshot, VoxelPos};
+use crate::voxel::{ChunkState, Kind, Region, Snapshot, VoxelPos};
 use std::collections::{BTreeSet, HashMap};
 
 /// Whether a cell is solid; `None` if it is not held.
@@ -19,7 +19,7 @@ pub fn loose_pieces(
 ) -> Vec<BTreeSet<[i32; 3]>> {
     let mut seen: HashMap<[i32; 3], ()> = HashMap::new();
     let mut pieces = Vec::new();
-    let held = grid.chunks().into_iter().filter(|&chunk| grid.held(chunk) == Held::Mip(0));
+    let held = grid.chunks().into_iter().filter(|&chunk| grid.held(chunk) == ChunkState::Mip(0));
     for start in held.flat_map(|chunk| chunk.region().voxels()) {
         if solid(grid, start) != Some(true) || seen.contains_key(&start.to_array()) {
             continue;

@@ -53,7 +53,7 @@ pub(super) fn decode(
     Ok(offset)
 }
 
-struct Run {
+struct DecodedRun {
     material: u8,
     occupancy: u8,
     water: Option<u8>,
@@ -74,7 +74,7 @@ fn window(rest: &[u8]) -> [u8; WINDOW] {
 }
 
 #[inline]
-fn read_run(window: [u8; WINDOW], escape: bool) -> Run {
+fn read_run(window: [u8; WINDOW], escape: bool) -> DecodedRun {
     let lead = window[0];
     let mut bytes = 1;
     let mut material = lead & 63;
@@ -86,7 +86,7 @@ fn read_run(window: [u8; WINDOW], escape: bool) -> Run {
     let stored = if has_occupancy { window[bytes] } else { 255 };
     let occupancy = if material == AIR { 0 } else { stored };
     bytes += usize::from(has_occupancy);
-    let mut run = Run { material, occupancy, water: None, cells: 1, bytes };
+    let mut run = DecodedRun { material, occupancy, water: None, cells: 1, bytes };
     if lead & HAS_COUNT != 0 {
         let count = window[bytes];
         run.bytes += 1;

@@ -5,7 +5,7 @@ use crate::voxel::{AIR, Cell, Kind};
 
 /// A cell as the format sees it: air without occupancy, water only in solid cells.
 #[derive(Clone, Copy, PartialEq)]
-struct Coded {
+struct CodedRun {
     cell: Cell,
     water: Option<u8>,
 }
@@ -16,8 +16,8 @@ pub(super) fn encode(
     occupancy: &[u8],
     water: &[(u32, u8)],
 ) -> Vec<u8> {
-    let cells: Vec<Coded> = (0..material.len())
-        .map(|i| Coded {
+    let cells: Vec<CodedRun> = (0..material.len())
+        .map(|i| CodedRun {
             cell: Cell::new(material[i], occupancy[i]),
             water: water
                 .iter()
@@ -40,7 +40,7 @@ pub(super) fn encode(
     out
 }
 
-fn write_run(rle: Rle<'_>, Coded { cell, water }: Coded, run: usize, out: &mut Vec<u8>) {
+fn write_run(rle: Rle<'_>, CodedRun { cell, water }: CodedRun, run: usize, out: &mut Vec<u8>) {
     let wide = rle.dialect == Dialect::Wide && cell.material >= ESCAPE;
     let partial = cell.material != AIR && cell.occupancy != 255;
     let counted = water.is_some() || run > 1;

@@ -6,22 +6,22 @@
 
 use super::cellwise::{self, CellScratch, padding};
 use super::clip::put;
-use super::patch::{Patch, PatchScratch, Run, bounds_of, changed_runs, tally};
+use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tally};
 use super::rows::{self, Liquids, RowAction, RowScratch};
-use super::stamp::{Cover, Stamp};
+use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, PastePose, Volume};
 use crate::voxel::{
-    AIR, DenseBox, Held, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
+    AIR, ChunkState, DenseBox, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
-/// Cells of an operation that is done as one box.
+/// Operations of at most this many cells are done as one box.
 pub(super) const ONE_BOX: u64 = 1 << 21;
 
 /// What an edit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Edited {
+pub struct EditSummary {
     /// The smallest region that holds every cell that changed; empty if none did.
     pub region: Region,
     /// What was taken away, by material.
@@ -30,36 +30,36 @@ pub struct Edited {
     pub added: Volume,
 }
 
-/// Applies operations. Holds only buffers, which are used again.
+/// Applies operations. Holds only reusable buffers.
 #[derive(Default)]
 pub struct Editor {
     old: DenseBox,
     new: DenseBox,
     /// The part of `new` that is written.
     part: DenseBox,
-    runs: Vec<Run>,
+    runs: Vec<ChangedRun>,
     rows: RowScratch,
     cells: CellScratch,
     patch: PatchScratch,
 }
 
-/// An operation made ready.
-enum Job<'a> {
+/// A checked operation, ready to apply.
+enum PreparedOp<'a> {
     Brush(&'a BrushOp, Stamp),
     Paste(Clip, &'a PastePose),
 }
 
-/// What is gathered while an operation is applied.
+/// What an operation changed so far.
 #[derive(Default)]
-struct Outcome {
+struct EditProgress {
     region: Region,
     tally: Tally,
     patches: Vec<Patch>,
 }
 
 impl Editor {
-    /// Applies an operation, in voxels. What was there goes to `history`, if there is one,
-    /// as a part of the stroke that is open, else as a stroke of its own.
+    /// Applies an operation, in voxels. `history`, if given, records what was there: in the open
+    /// stroke, else as a stroke of its own.
     ///
     /// # Errors
     /// [`EditError`]; nothing is then changed.
@@ -68,17 +68,17 @@ impl Editor {
         grid: &mut VoxelGrid,
         op: &EditOp,
         history: impl Into<Option<&'h mut History>>,
-    ) -> Result<Edited, EditError> {
+    ) -> Result<EditSummary, EditError> {
         self.apply_by(ONE_BOX, grid, op, history.into())
     }
 
-    /// As [`Editor::apply`], chunk by chunk whatever the size.
+    /// As [`Editor::apply`], chunk by chunk at any size.
     #[cfg(test)]
     pub(super) fn apply_in_pieces(
         &mut self,
         grid: &mut VoxelGrid,
         op: &EditOp,
-    ) -> Result<Edited, EditError> {
+    ) -> Result<EditSummary, EditError> {
         self.apply_by(0, grid, op, None)
     }
 
@@ -89,9 +89,9 @@ impl Editor {
         grid: &mut VoxelGrid,
         op: &EditOp,
         history: Option<&mut History>,
-    ) -> Result<Edited, EditError> {
-        let job = Job::new(op, grid.as_snapshot())?;
-        let (region, padding) = (job.region(), job.padding());
+    ) -> Result<EditSummary, EditError> {
+        let prepared = PreparedOp::new(op, grid.as_snapshot())?;
+        let (region, padding) = (prepared.region(), prepared.padding());
         let needed = region.grow(padding);
         if !needed.within_limits() {
             return Err(EditError::BeyondLimits(region));
@@ -100,38 +100,38 @@ impl Editor {
             return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
         }
         check_held(grid.as_snapshot(), needed)?;
-        let mut outcome = Outcome::default();
+        let mut progress = EditProgress::default();
         let remember = history.is_some();
         if region.volume() <= one_box {
             grid.read(needed, 0, &mut self.old)?;
-            self.change(&job, grid.materials());
-            self.commit(grid, region, remember, &mut outcome)?;
+            self.change(&prepared, grid.materials());
+            self.commit(grid, region, remember, &mut progress)?;
         } else {
             let before = grid.snapshot();
             for chunk in region.blocks::<5>() {
                 let piece = chunk.region().intersect(region);
-                if self.load(&job, &before, piece, padding)? {
-                    self.commit(grid, piece, remember, &mut outcome)?;
+                if self.load(&prepared, &before, piece, padding)? {
+                    self.commit(grid, piece, remember, &mut progress)?;
                 }
             }
         }
         if let Some(history) = history {
-            history.record(outcome.patches);
+            history.record(progress.patches);
         }
-        let Tally { removed, added } = outcome.tally;
-        Ok(Edited { region: outcome.region, removed, added })
+        let Tally { removed, added } = progress.tally;
+        Ok(EditSummary { region: progress.region, removed, added })
     }
 
-    /// Makes `old` and `new` a piece of a large operation, before and after. Returns
-    /// whether they can differ.
+    /// Reads a piece of a large operation into `old` and computes `new`. Returns false if they
+    /// cannot differ.
     fn load(
         &mut self,
-        job: &Job<'_>,
+        prepared: &PreparedOp<'_>,
         before: &Snapshot,
         piece: Region,
         padding: i32,
     ) -> Result<bool, NotHeld> {
-        if let Some((old, new)) = job.uniform(before, piece)? {
+        if let Some((old, new)) = prepared.uniform(before, piece)? {
             if old != new {
                 self.old.reset(piece);
                 self.old.fill(old);
@@ -140,23 +140,23 @@ impl Editor {
             }
             return Ok(old != new);
         }
-        if job.cover(piece) == Cover::None {
+        if prepared.cover(piece) == Coverage::None {
             return Ok(false);
         }
         before.read(piece.grow(padding), 0, &mut self.old)?;
-        self.change(job, before.materials());
+        self.change(prepared, before.materials());
         Ok(true)
     }
 
-    /// Makes `new` what the operation makes of `old`.
-    fn change(&mut self, job: &Job<'_>, materials: &MaterialTable) {
+    /// Computes `new` from `old`.
+    fn change(&mut self, prepared: &PreparedOp<'_>, materials: &MaterialTable) {
         let kinds = materials.kinds();
         copy_box(&self.old, &mut self.new);
-        match job {
-            Job::Paste(clip, place) => {
+        match prepared {
+            PreparedOp::Paste(clip, place) => {
                 put(clip, place.at.into(), place.blend, &mut self.new, kinds);
             }
-            Job::Brush(op, stamp) => {
+            PreparedOp::Brush(op, stamp) => {
                 let action = row_action(op, kinds);
                 match action.and_then(|action| Some((action, Liquids::of(&self.old, kinds)?))) {
                     Some((action, liquids)) => {
@@ -174,18 +174,18 @@ impl Editor {
         grid: &mut VoxelGrid,
         piece: Region,
         remember: bool,
-        outcome: &mut Outcome,
+        progress: &mut EditProgress,
     ) -> Result<(), NotHeld> {
         changed_runs(&self.old, &self.new, piece, &mut self.runs);
         let region = bounds_of(&self.runs, self.old.region());
         if region.is_empty() {
             return Ok(());
         }
-        tally(&self.old, &self.new, &self.runs, &mut outcome.tally);
+        tally(&self.old, &self.new, &self.runs, &mut progress.tally);
         if remember {
-            outcome.patches.push(Patch::of(&self.old, &self.runs, region, &mut self.patch));
+            progress.patches.push(Patch::of(&self.old, &self.runs, region, &mut self.patch));
         }
-        outcome.region = outcome.region.union(region);
+        progress.region = progress.region.union(region);
         if region == self.new.region() {
             return grid.write(&self.new);
         }
@@ -194,25 +194,25 @@ impl Editor {
     }
 }
 
-impl<'a> Job<'a> {
-    fn new(op: &'a EditOp, grid: &Snapshot) -> Result<Job<'a>, EditError> {
-        let paste = |clip: &Clip, place: &'a PastePose| -> Result<Job<'a>, EditError> {
+impl<'a> PreparedOp<'a> {
+    fn new(op: &'a EditOp, grid: &Snapshot) -> Result<PreparedOp<'a>, EditError> {
+        let paste = |clip: &Clip, place: &'a PastePose| -> Result<PreparedOp<'a>, EditError> {
             let clip = clip.placed(place)?;
             let size = clip.cells().region().max;
             let max = [0, 1, 2].map(|i| place.at[i].checked_add(size.to_array()[i]));
             let at = Region::one(place.at.into());
             match max {
-                [Some(_), Some(_), Some(_)] => Ok(Job::Paste(clip, place)),
+                [Some(_), Some(_), Some(_)] => Ok(PreparedOp::Paste(clip, place)),
                 _ => Err(EditError::BeyondLimits(at)),
             }
         };
         match op {
             EditOp::Brush(op) => {
                 op.check(grid.materials())?;
-                // Paint has no half.
+                // Paint is all or nothing.
                 let whole = matches!(op.action, Action::Paint { .. } | Action::Replace { .. });
                 let strength = if whole { 1.0 } else { op.strength };
-                Ok(Job::Brush(op, Stamp::new(&op.brush, op.falloff, strength)?))
+                Ok(PreparedOp::Brush(op, Stamp::new(&op.brush, op.falloff, strength)?))
             }
             EditOp::Copy(op) => paste(&Clip::copy(grid, Region::new(op.from, op.to))?, &op.place),
             EditOp::Paste(op) => paste(&op.clip, &op.place),
@@ -221,8 +221,8 @@ impl<'a> Job<'a> {
 
     fn region(&self) -> Region {
         match self {
-            Job::Brush(_, stamp) => stamp.region,
-            Job::Paste(clip, place) => {
+            PreparedOp::Brush(_, stamp) => stamp.region,
+            PreparedOp::Paste(clip, place) => {
                 let min = VoxelPos::from(place.at);
                 Region { min, max: min + clip.cells().region().max }
             }
@@ -231,26 +231,26 @@ impl<'a> Job<'a> {
 
     fn padding(&self) -> i32 {
         match self {
-            Job::Brush(op, _) => padding(op),
-            Job::Paste(..) => 0,
+            PreparedOp::Brush(op, _) => padding(op),
+            PreparedOp::Paste(..) => 0,
         }
     }
 
-    fn cover(&self, piece: Region) -> Cover {
+    fn cover(&self, piece: Region) -> Coverage {
         match self {
-            Job::Brush(_, stamp) => stamp.cover(piece),
-            Job::Paste(..) => Cover::Some,
+            PreparedOp::Brush(_, stamp) => stamp.cover(piece),
+            PreparedOp::Paste(..) => Coverage::Some,
         }
     }
 
-    /// The material of a whole chunk of one material, and what it becomes, where that is
-    /// known without a look at its cells.
+    /// For a chunk of one material that the brush covers completely: the material before and
+    /// after. `None` if the cells have to be read.
     fn uniform(&self, before: &Snapshot, piece: Region) -> Result<Option<(u8, u8)>, NotHeld> {
-        let Job::Brush(op, stamp) = self else { return Ok(None) };
+        let PreparedOp::Brush(op, stamp) = self else { return Ok(None) };
         let chunk = piece.min.chunk();
         let Some(old) = before.chunk(chunk)?.uniform_material() else { return Ok(None) };
         let solid = |material| before.materials().kind(material) == Kind::Solid;
-        if chunk.region() != piece || !op.mask.is_open() || stamp.cover(piece) != Cover::All {
+        if chunk.region() != piece || !op.mask.is_open() || stamp.cover(piece) != Coverage::All {
             return Ok(None);
         }
         Ok(match op.action {
@@ -263,7 +263,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The action as rows can do it.
+/// The action, if the fast path by rows has it.
 fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
     let solid = |material: u8| kinds[usize::from(material)] == Kind::Solid;
     match op.action {
@@ -275,18 +275,18 @@ fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
     }
 }
 
-/// Refuses regions that are not held at mip 0 in all their chunks.
+/// Returns an error unless all chunks of the region are held at mip 0.
 pub(super) fn check_held(grid: &Snapshot, region: Region) -> Result<(), NotHeld> {
     for chunk in region.blocks::<5>() {
         let held = grid.held(chunk);
-        if matches!(held, Held::Unknown | Held::Mip(1..)) {
+        if matches!(held, ChunkState::Unknown | ChunkState::Mip(1..)) {
             return Err(NotHeld { chunk, mip: 0, held });
         }
     }
     Ok(())
 }
 
-/// Makes `to` the same as `from`, in its own memory.
+/// Copies `from` to `to`, reusing its memory.
 fn copy_box(from: &DenseBox, to: &mut DenseBox) {
     if to.region().size() != from.region().size() {
         to.reset(from.region());
@@ -300,7 +300,7 @@ fn copy_box(from: &DenseBox, to: &mut DenseBox) {
     }
 }
 
-/// Makes `to` the part of `from` in `region`.
+/// Copies the part of `from` in `region` to `to`.
 fn crop(from: &DenseBox, region: Region, to: &mut DenseBox) {
     if to.region().size() != region.size() {
         to.reset(region);

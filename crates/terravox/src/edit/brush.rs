@@ -1,83 +1,83 @@
-//! Shapes that brushes have, as plain data.
+//! The shapes of brushes, as plain data.
 
 use super::EditError;
 use super::error::check_range;
 use std::ops::RangeInclusive;
 
-/// The rotation that turns nothing, as a quaternion.
+/// The identity rotation, as a quaternion.
 pub const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
-/// A shape. Lengths and points are in the unit of the caller that applies the edit: voxels for
-/// [`super::Editor`], metres for `Terrain`. Rotations are quaternions `[x, y, z, w]` of any
-/// length but zero; they turn the shape about its centre.
+/// The shape of a brush. Lengths and points are voxels for [`super::Editor`], world metres for
+/// `Terrain`. Rotations are quaternions `[x, y, z, w]` of any non-zero length, about the centre of
+/// the shape.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Brush {
     /// A ball.
     Ball {
-        /// Its middle.
+        /// Its centre.
         centre: [f64; 3],
         /// Its radius.
         radius: f64,
     },
-    /// A box, turned at will.
+    /// A rotated box.
     Block {
-        /// Its middle.
+        /// Its centre.
         centre: [f64; 3],
-        /// Half of its edges.
+        /// Half the length of its edges.
         half: [f64; 3],
-        /// How it is turned.
+        /// Its rotation.
         #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
         turn: [f64; 4],
     },
-    /// A cylinder, upright before it is turned.
+    /// A cylinder, upright before its rotation.
     Cylinder {
-        /// Its middle.
+        /// Its centre.
         centre: [f64; 3],
         /// Its radius.
         radius: f64,
-        /// Half of its height.
+        /// Half its height.
         half_height: f64,
-        /// How it is turned.
+        /// Its rotation.
         #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
         turn: [f64; 4],
     },
     /// The lower half of a block that is cut from its bottom edge at −z to its top edge at
     /// +z: a ramp that rises with z.
     Wedge {
-        /// Middle of the block.
+        /// Centre of the block.
         centre: [f64; 3],
-        /// Half of the block's edges.
+        /// Half the length of the block's edges.
         half: [f64; 3],
-        /// How it is turned.
+        /// Its rotation.
         #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
         turn: [f64; 4],
     },
-    /// All that is near a line from point to point: two points are a capsule.
+    /// Everything within a distance of a polyline: two points make a capsule.
     Path {
         /// One to 4096 points.
         points: Vec<[f64; 3]>,
-        /// How near.
+        /// That distance.
         radius: f64,
     },
-    /// What is inside all of 4 to 32 planes, which must bound it.
+    /// The intersection of 4 to 32 half-spaces, which must be bounded.
     Convex {
-        /// The planes.
+        /// The half-spaces.
         planes: Vec<HalfSpace>,
     },
     /// The inside of a closed triangle mesh.
     Mesh {
         /// Points.
         vertices: Vec<[f64; 3]>,
-        /// Indices of three vertices each, counterclockwise as seen from outside. Every
-        /// edge is used as often one way as the other.
+        /// Vertex indices, counterclockwise as seen from outside. Each edge must be used as often in
+        /// one direction as in the other.
         triangles: Vec<[u32; 3]>,
     },
     /// Ground below a grid of heights.
     Heights {
-        /// Where the sample of lowest x and z lies, and the level that heights count from,
-        /// which is also the bottom.
+        /// Position of the sample of lowest x and z; its y is the level that heights count from, and
+        /// the bottom of the brush.
         corner: [f64; 3],
         /// Distance between samples.
         spacing: f64,
@@ -88,14 +88,14 @@ pub enum Brush {
     },
 }
 
-/// A plane and the side of it that is inside: `normal · p <= offset`.
+/// The points `p` with `normal · p <= offset`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct HalfSpace {
-    /// Out of the shape, of any length but zero.
+    /// Points out of the shape; of any non-zero length.
     pub normal: [f64; 3],
-    /// How far along the normal the plane lies.
+    /// Offset of the plane along the normal.
     pub offset: f64,
 }
 
@@ -105,8 +105,8 @@ fn no_turn() -> [f64; 4] {
 }
 
 impl Brush {
-    /// The same shape with every point multiplied by `scale`, then moved by `offset`: how
-    /// metres become voxels.
+    /// Returns the shape with every point multiplied by `scale`, then moved by `offset`: from metres
+    /// to voxels.
     #[must_use]
     pub fn scaled(&self, scale: f64, offset: [f64; 3]) -> Brush {
         let at = |p: &[f64; 3]| [0, 1, 2].map(|i| p[i] * scale + offset[i]);
@@ -150,7 +150,7 @@ impl Brush {
         }
     }
 
-    /// Says what is wrong with the numbers of the shape, if anything.
+    /// Returns an error if a number of the shape is invalid.
     pub(super) fn check(&self) -> Result<(), EditError> {
         let point = |name: &'static str, p: &[f64; 3]| {
             let outside = p.iter().find(|v| !(v.abs() <= MAX_LENGTH));
@@ -213,13 +213,14 @@ impl Brush {
     }
 }
 
-/// Longest length and farthest coordinate, voxels: the whole world.
+/// Longest length and farthest coordinate, voxels: the size of the world.
 pub(super) const MAX_LENGTH: f64 = 2_147_483_648.0;
 
 /// Most triangles of a brush.
 const MAX_TRIANGLES: usize = 1 << 20;
 
-/// A mesh must be closed: each edge is walked as often one way as the other.
+/// Returns an error unless the mesh is closed: each edge used as often in one direction as in the
+/// other.
 fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> {
     let is_allowed = (1..=MAX_TRIANGLES).contains(&triangles.len());
     let given = triangles.len() as f64;

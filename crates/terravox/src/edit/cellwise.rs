@@ -1,12 +1,11 @@
-//! Every action, cell by cell: with water, with masks, with a look at the neighbours.
+//! Every action, cell by cell: with water, masks and neighbours.
 //!
-//! Cells are taken apart into arrays of solid and liquid units (256ths), which makes the
-//! rules plain, and put together again at the end. [`super::rows`] does the commonest of
-//! this faster.
+//! Cells are split into arrays of solid and liquid units (256ths), which keeps the rules simple,
+//! and merged again at the end. [`super::rows`] does the most common actions faster.
 //!
 //! Smoothing is a blur and a contrast (after Merriman, Bence, Osher, "Diffusion generated
 //! motion by mean curvature", 1992): the blur ¼ ½ ¼ along each axis, then twice the
-//! distance from one half. Twice is what leaves a flat surface where it is.
+//! distance from one half. The factor of two keeps flat surfaces where they are.
 
 use super::Action;
 use super::op::BrushOp;
@@ -14,20 +13,20 @@ use super::stamp::Stamp;
 use crate::generate::noise_3d;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos, WATER};
 
-/// Buffers that are used again.
+/// Reusable buffers.
 #[derive(Default)]
 pub(super) struct CellScratch {
-    before: Parts,
-    after: Parts,
+    before: SplitCells,
+    after: SplitCells,
     brush: Vec<u16>,
-    /// Cells to look at again, once all others are done.
+    /// Cells to revisit once all others are done.
     film: Vec<usize>,
 }
 
-/// The cells of a box, taken apart.
+/// The cells of a box, split into solid and liquid.
 #[derive(Default)]
-struct Parts {
-    /// Material of the solid part; what it was where there is none.
+struct SplitCells {
+    /// Material of the solid part; where there is none, what it was before.
     material: Vec<u8>,
     /// Solid units.
     solid: Vec<u16>,
@@ -37,7 +36,7 @@ struct Parts {
     wet: Vec<u16>,
 }
 
-impl Parts {
+impl SplitCells {
     fn read(&mut self, cells: &DenseBox, kinds: &[Kind; 256]) {
         let kind = |m: u8| kinds[usize::from(m)];
         let all = || cells.materials().iter().zip(cells.occupancies());
@@ -60,7 +59,7 @@ impl Parts {
         }
     }
 
-    fn copy_from(&mut self, other: &Parts) {
+    fn copy_from(&mut self, other: &SplitCells) {
         self.material.clone_from(&other.material);
         self.solid.clone_from(&other.solid);
         self.liquid.clone_from(&other.liquid);
@@ -78,15 +77,15 @@ impl Parts {
         }
     }
 
-    fn same(&self, other: &Parts, i: usize) -> bool {
+    fn same(&self, other: &SplitCells, i: usize) -> bool {
         let alike = self.solid[i] == other.solid[i] && self.wet[i] == other.wet[i];
         let one = self.material[i] == other.material[i] && self.liquid[i] == other.liquid[i];
-        // What a cell has nothing of may differ.
+        // The material of an empty part does not matter.
         alike && (one || self.cell(i) == other.cell(i))
     }
 }
 
-/// Where a box's cells lie in its arrays.
+/// How the cells of a box are laid out in its arrays.
 #[derive(Clone, Copy)]
 struct Layout {
     region: Region,
@@ -115,19 +114,19 @@ impl Layout {
 /// Faces of a cell.
 const FACES: [[i32; 3]; 6] = [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
 
-/// How many cells beside those that it changes an operation looks at.
+/// How many cells beyond those that it changes an operation reads.
 pub(super) fn padding(op: &BrushOp) -> i32 {
     let slope = i32::from(op.mask.slope.is_some());
     match op.action {
-        // What is at the border must be known as it is after the first pass.
+        // The border must be known as it is after the first pass.
         Action::Dig | Action::Drain | Action::Flatten { .. } => 1 + slope,
         Action::Smooth | Action::Grow { .. } | Action::Erode { .. } | Action::Roughen { .. } => 1,
         _ => slope,
     }
 }
 
-/// Applies the operation to `cells`, a box that reaches [`padding`] cells over what it is
-/// about; those cells may come out wrong.
+/// Applies the operation to `cells`, a box padded by [`padding`] cells; the padding is unspecified
+/// afterwards.
 pub(super) fn apply(
     op: &BrushOp,
     stamp: &Stamp,
@@ -140,7 +139,7 @@ pub(super) fn apply(
     s.after.copy_from(&s.before);
     s.brush.resize(layout.row, 0);
     s.film.clear();
-    let rules = Rules { op, kinds, layout, flat: Flat::of(&op.action) };
+    let rules = Rules { op, kinds, layout, flat: FlattenPlane::of(&op.action) };
     // A blur has no neighbours at the border.
     let margin = i32::from(op.action == Action::Smooth);
     let region = layout.region.grow(-margin).intersect(stamp.region);
@@ -161,16 +160,16 @@ pub(super) fn apply(
 }
 
 /// The plane of a flatten action: a point and a unit normal.
-struct Flat {
+struct FlattenPlane {
     point: [f64; 3],
     normal: [f64; 3],
 }
 
-impl Flat {
-    fn of(action: &Action) -> Option<Flat> {
+impl FlattenPlane {
+    fn of(action: &Action) -> Option<FlattenPlane> {
         let Action::Flatten { point, normal, .. } = action else { return None };
         let long = normal.iter().map(|v| v * v).sum::<f64>().sqrt();
-        Some(Flat { point: *point, normal: normal.map(|v| v / long) })
+        Some(FlattenPlane { point: *point, normal: normal.map(|v| v / long) })
     }
 
     /// Units of the cell below the plane.
@@ -186,7 +185,7 @@ struct Rules<'a> {
     op: &'a BrushOp,
     kinds: &'a [Kind; 256],
     layout: Layout,
-    flat: Option<Flat>,
+    flat: Option<FlattenPlane>,
 }
 
 impl Rules<'_> {
@@ -194,7 +193,7 @@ impl Rules<'_> {
         self.kinds[usize::from(material)]
     }
 
-    fn passes(&self, pos: VoxelPos, before: &Parts) -> bool {
+    fn passes(&self, pos: VoxelPos, before: &SplitCells) -> bool {
         let mask = &self.op.mask;
         let solid_at = |off| self.layout.beside(pos, off).map_or(0, |i| before.solid[i]);
         mask.is_open() || mask.passes(pos, before.cell(self.layout.index(pos)), solid_at)
@@ -205,8 +204,8 @@ impl Rules<'_> {
         &self,
         pos: VoxelPos,
         b: u16,
-        before: &Parts,
-        after: &mut Parts,
+        before: &SplitCells,
+        after: &mut SplitCells,
         film: &mut Vec<usize>,
     ) {
         let i = self.layout.index(pos);
@@ -247,7 +246,7 @@ impl Rules<'_> {
             Action::Smooth => {
                 let (solid, b) = (i32::from(solid), i32::from(b));
                 let towards = self.blurred(i, before) - solid;
-                // To the nearest, halves up.
+                // Round half up.
                 let step = (towards * b + 128).div_euclid(256);
                 self.set_solid(pos, solid + step, before, after);
             }
@@ -261,7 +260,7 @@ impl Rules<'_> {
         }
     }
 
-    fn replace(&self, from: u8, to: u8, i: usize, after: &mut Parts) {
+    fn replace(&self, from: u8, to: u8, i: usize, after: &mut SplitCells) {
         let units = match self.kind(from) {
             Kind::Solid => std::mem::take(&mut after.solid[i]),
             _ => std::mem::take(&mut after.wet[i]),
@@ -282,8 +281,8 @@ impl Rules<'_> {
         pos: VoxelPos,
         b: u16,
         material: Option<u8>,
-        before: &Parts,
-        after: &mut Parts,
+        before: &SplitCells,
+        after: &mut SplitCells,
         film: &mut Vec<usize>,
     ) {
         let i = self.layout.index(pos);
@@ -301,7 +300,7 @@ impl Rules<'_> {
     }
 
     /// Solid units after a blur and a contrast.
-    fn blurred(&self, i: usize, before: &Parts) -> i32 {
+    fn blurred(&self, i: usize, before: &SplitCells) -> i32 {
         let Layout { row, slice, .. } = self.layout;
         let line = |at: usize| {
             let [a, b, c] = [at - 1, at, at + 1].map(|at| i32::from(before.solid[at]));
@@ -314,7 +313,14 @@ impl Rules<'_> {
     }
 
     /// Moves the surface outward by `amount` voxels, weighted by the brush.
-    fn offset(&self, pos: VoxelPos, b: u16, amount: f64, before: &Parts, after: &mut Parts) {
+    fn offset(
+        &self,
+        pos: VoxelPos,
+        b: u16,
+        amount: f64,
+        before: &SplitCells,
+        after: &mut SplitCells,
+    ) {
         let step = (amount * f64::from(b)).round() as i32;
         let i = self.layout.index(pos);
         let solid = i32::from(before.solid[i]);
@@ -334,7 +340,7 @@ impl Rules<'_> {
         self.set_solid(pos, to, before, after);
     }
 
-    fn set_solid(&self, pos: VoxelPos, units: i32, before: &Parts, after: &mut Parts) {
+    fn set_solid(&self, pos: VoxelPos, units: i32, before: &SplitCells, after: &mut SplitCells) {
         let i = self.layout.index(pos);
         let units = units.clamp(0, 256) as u16;
         if units > before.solid[i] {
@@ -348,9 +354,9 @@ impl Rules<'_> {
         }
     }
 
-    /// The solid material of which there is most in the 3³ cells about `pos`, the lowest
-    /// id on a tie; air if there is none.
-    fn near_material(&self, pos: VoxelPos, before: &Parts) -> u8 {
+    /// The most frequent solid material, by volume, in the 3³ cells around `pos`; the lowest id on a
+    /// tie, air if there is none.
+    fn near_material(&self, pos: VoxelPos, before: &SplitCells) -> u8 {
         let mut sums = [(AIR, 0u32); 27];
         let mut used = 0;
         for at in Region::one(pos).grow(1).intersect(self.layout.region).voxels() {
@@ -372,8 +378,8 @@ impl Rules<'_> {
     }
 }
 
-/// Makes a cell solid up to `units`; one that is full holds no water.
-fn grow_to(after: &mut Parts, i: usize, units: u16, material: u8) {
+/// Fills a cell with solid up to `units`; a full one holds no water.
+fn grow_to(after: &mut SplitCells, i: usize, units: u16, material: u8) {
     after.solid[i] = units;
     after.material[i] = material;
     if units == 256 {
@@ -382,7 +388,7 @@ fn grow_to(after: &mut Parts, i: usize, units: u16, material: u8) {
 }
 
 /// Clears what is at or below ½ and has no face neighbour above it, among `film`.
-fn clear_films(liquid: bool, layout: Layout, after: &mut Parts, film: &[usize]) {
+fn clear_films(liquid: bool, layout: Layout, after: &mut SplitCells, film: &[usize]) {
     let units = if liquid { &mut after.wet } else { &mut after.solid };
     let last = units.len();
     for &i in film {
@@ -398,8 +404,8 @@ fn clear_films(liquid: bool, layout: Layout, after: &mut Parts, film: &[usize]) 
     }
 }
 
-/// Puts the cells that changed into the box.
-fn put_back(before: &Parts, after: &Parts, cells: &mut DenseBox, kinds: &[Kind; 256]) {
+/// Writes the cells that changed to the box.
+fn put_back(before: &SplitCells, after: &SplitCells, cells: &mut DenseBox, kinds: &[Kind; 256]) {
     let mut water_changed = false;
     let (material, occupancy) = cells.arrays_mut();
     for i in 0..material.len() {

@@ -1,4 +1,4 @@
-//! Cells that were copied: turned, mirrored, scaled, and put somewhere else.
+//! Copies of cells, which can be rotated, mirrored, scaled and pasted.
 
 use super::EditError;
 use super::error::check_range;
@@ -6,56 +6,56 @@ use super::error::check_range;
 use crate::codec::Rle;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
 
-/// Most cells of a copy, before and after it is scaled.
+/// Maximum number of cells of a copy, before and after scaling.
 pub const MAX_CLIP_CELLS: u64 = 1 << 24;
 
 /// Largest factor of a scaled copy.
 const MAX_SCALE: i32 = 16;
 
-/// Cells without a place.
+/// A copy of a box of cells, independent of its position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clip {
-    /// From (0, 0, 0) on.
+    /// The box starts at (0, 0, 0).
     cells: DenseBox,
 }
 
-/// Where a copy goes, and how it is changed on the way: mirrored, then turned about x, y
+/// Position, orientation and scale of a pasted copy. It is mirrored first, then turned about x, y
 /// and z, then scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PastePose {
-    /// Where the lowest voxel of the copy, as it is then, comes to lie.
+    /// Position of the lowest voxel of the transformed copy.
     pub at: [i32; 3],
     /// Axes along which it is mirrored.
     #[cfg_attr(feature = "serde", serde(default))]
     pub mirror: [bool; 3],
-    /// How it is turned.
+    /// Its rotation.
     #[cfg_attr(feature = "serde", serde(default))]
     pub turn: Turn,
-    /// 2 to 16 is so many times larger, −2 to −16 so many times smaller; 0 and 1 are as
-    /// it is.
+    /// 2 to 16 enlarges by that factor, −2 to −16 shrinks; 0 and 1 keep the size.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scale: i32,
-    /// What happens to what is there.
+    /// How it combines with the cells already there.
     #[cfg_attr(feature = "serde", serde(default))]
     pub blend: Blend,
 }
 
-/// Quarter turns about x, then y, then z, counterclockwise as seen from the axis' end.
+/// Quarter turns about x, then y, then z, counterclockwise as seen from the positive end of the
+/// axis.
 pub type Turn = [u8; 3];
 
-/// What becomes of the cells that a copy is put over.
+/// How a pasted copy combines with the cells already there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Blend {
-    /// They stay where the copy has air.
+    /// The copy wins, except where it has air.
     #[default]
     Over,
-    /// All become those of the copy.
+    /// The copy wins everywhere.
     Replace,
-    /// They stay where they are as full as those of the copy, as when filling.
+    /// The fuller cell wins, as when filling.
     Add,
 }
 
@@ -103,7 +103,7 @@ impl Clip {
         &self.cells
     }
 
-    /// Mirrored, turned and scaled as `place` says.
+    /// Returns the copy mirrored, turned and scaled by `place`.
     ///
     /// # Errors
     /// If it would have more than [`MAX_CLIP_CELLS`] cells, or the scale is above 16.
@@ -136,7 +136,7 @@ impl Clip {
         self.cells.region().size().map(|v| v as i32)
     }
 
-    /// A clip of `size` in which every cell of this one is where `to` says.
+    /// A clip of `size` with every cell moved to where `to` maps it.
     fn moved(&self, size: [i32; 3], to: impl Fn([i32; 3], [i32; 3]) -> [i32; 3]) -> Clip {
         let mut cells = DenseBox::new(Region::new([0; 3], size));
         let mut water = Vec::new();
@@ -165,19 +165,19 @@ impl Clip {
         })
     }
 
-    /// `times` as large. The fill between cells is that between their centres, and is a
-    /// distance, so it grows with the copy.
+    /// Enlarged by `times`. Fill is interpolated between cell centres; it is a distance, so it is
+    /// scaled too.
     fn larger(&self, times: i32) -> Result<Clip, EditError> {
         let region = Region::new([0; 3], self.size().map(|v| v.saturating_mul(times)));
         check_size(region)?;
-        let mut out = Builder::new(region);
+        let mut out = ClipBuilder::new(region);
         for pos in region.voxels() {
-            let near = Part::of(&self.cells, pos.to_array().map(|v| v / times).into());
+            let near = ClipCell::of(&self.cells, pos.to_array().map(|v| v / times).into());
             let (units, material) = self.between(pos, times);
             let grown = (units - 128 * 64).saturating_mul(times) + 128 * 64;
             let solid = ((grown + 32).div_euclid(64)).clamp(0, 256) as u16;
             let material = if near.solid > 0 { near.material } else { material };
-            out.push(Part { solid, material, ..near });
+            out.push(ClipCell { solid, material, ..near });
         }
         Ok(Clip { cells: out.finish() })
     }
@@ -197,7 +197,7 @@ impl Clip {
                 let weight = if up == 1 { share[i] } else { 2 * times - share[i] };
                 ((low[i] + up).clamp(0, size[i] - 1), i64::from(weight))
             });
-            let part = Part::of(&self.cells, VoxelPos::new(x.0, y.0, z.0));
+            let part = ClipCell::of(&self.cells, VoxelPos::new(x.0, y.0, z.0));
             let units = x.1 * y.1 * z.1 * i64::from(part.solid);
             sum += units;
             if units > best.0 {
@@ -208,10 +208,10 @@ impl Clip {
         ((sum * 64 / whole) as i32, best.1)
     }
 
-    /// One `times`-th as large: the mean of the cells.
+    /// Shrunk by `times`, by the mean of the cells.
     fn smaller(&self, times: i32) -> Result<Clip, EditError> {
         let region = Region::new([0; 3], self.size().map(|v| (v + times - 1) / times));
-        let mut out = Builder::new(region);
+        let mut out = ClipBuilder::new(region);
         for pos in region.voxels() {
             let fine = pos.to_array().map(|v| v * times);
             let fine = Region::new(fine, fine.map(|v| v + times)).intersect(self.cells.region());
@@ -219,7 +219,7 @@ impl Clip {
             let mut by_material = [0u32; 256];
             let mut liquid = crate::voxel::WATER;
             for at in fine.voxels() {
-                let part = Part::of(&self.cells, at);
+                let part = ClipCell::of(&self.cells, at);
                 solid += u32::from(part.solid);
                 wet += u32::from(part.wet);
                 by_material[usize::from(part.material)] += u32::from(part.solid);
@@ -230,7 +230,7 @@ impl Clip {
             let most = (0..256usize).max_by_key(|&m| (by_material[m], std::cmp::Reverse(m)));
             let solid = mean(solid);
             let material = if solid > 0 { most.unwrap_or(0) as u8 } else { liquid };
-            out.push(Part { solid, wet: mean(wet), material });
+            out.push(ClipCell { solid, wet: mean(wet), material });
         }
         Ok(Clip { cells: out.finish() })
     }
@@ -243,40 +243,44 @@ fn check_size(region: Region) -> Result<(), EditError> {
     }
 }
 
-/// A cell of a copy. Copies know no kinds: what holds water is solid, other cells are
-/// taken as solid too unless they are of the material that water has.
+/// A cell of a copy. Copies do not know kinds: every cell counts as solid unless its material is
+/// water.
 #[derive(Clone, Copy)]
-struct Part {
+struct ClipCell {
     solid: u16,
     wet: u16,
     material: u8,
 }
 
-impl Part {
-    fn of(cells: &DenseBox, pos: VoxelPos) -> Part {
+impl ClipCell {
+    fn of(cells: &DenseBox, pos: VoxelPos) -> ClipCell {
         let cell = cells.cell(pos);
         let units = cell.units() as u16;
         if cell.material == crate::voxel::WATER {
-            return Part { solid: 0, wet: units, material: cell.material };
+            return ClipCell { solid: 0, wet: units, material: cell.material };
         }
         let held = if cells.water().is_empty() { None } else { cells.water_at(pos) };
-        Part { solid: units, wet: held.map_or(0, |w| u16::from(w) + 1), material: cell.material }
+        ClipCell {
+            solid: units,
+            wet: held.map_or(0, |w| u16::from(w) + 1),
+            material: cell.material,
+        }
     }
 }
 
-/// A box that is filled cell by cell.
-struct Builder {
+/// Builds a box cell by cell.
+struct ClipBuilder {
     cells: DenseBox,
     next: usize,
     water: Vec<(u32, u8)>,
 }
 
-impl Builder {
-    fn new(region: Region) -> Builder {
-        Builder { cells: DenseBox::new(region), next: 0, water: Vec::new() }
+impl ClipBuilder {
+    fn new(region: Region) -> ClipBuilder {
+        ClipBuilder { cells: DenseBox::new(region), next: 0, water: Vec::new() }
     }
 
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, part: ClipCell) {
         let units = if part.solid > 0 { part.solid } else { part.wet };
         let material = if part.solid > 0 { part.material } else { crate::voxel::WATER };
         if units > 0 {
@@ -295,7 +299,7 @@ impl Builder {
     }
 }
 
-/// Puts a placed copy whose lowest voxel is `at` over `cells`.
+/// Pastes a transformed copy into `cells`, its lowest voxel at `at`.
 pub(super) fn put(
     clip: &Clip,
     at: VoxelPos,
@@ -325,7 +329,7 @@ pub(super) fn put(
         };
         if put {
             let solid = kind(new) == Kind::Solid;
-            // What is over in a cell that was under water stays under water.
+            // The rest of a cell that was under water stays under water.
             let lake = blend == Blend::Add && kind(old) == Kind::Liquid && new.units() < 256;
             let old_water = if lake { Some(old.occupancy) } else { None };
             cells.set(pos, new);
@@ -338,7 +342,7 @@ pub(super) fn put(
 
 #[cfg(feature = "serde")]
 mod plain {
-    //! As text: the size, and the run-length code of the cells in hexadecimal.
+    //! Text form: the size, and the run-length code of the cells in hexadecimal.
 
     use super::*;
     use serde::de::Error;
@@ -351,7 +355,7 @@ mod plain {
         runs: String,
     }
 
-    /// Every material may hold water here; the grid knows better.
+    /// Any material may hold water here; writing to the grid clears it where it must not.
     const KINDS: [Kind; 256] = [Kind::Solid; 256];
 
     impl Serialize for Clip {

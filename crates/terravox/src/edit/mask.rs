@@ -1,27 +1,26 @@
-//! Which cells an operation may touch.
+//! Which cells an operation may change.
 
 use super::EditError;
 use crate::voxel::{Cell, VoxelPos};
 
-/// Conditions that a cell must meet, all of them; the default lets every cell pass. They
-/// look at the cells as they were before the operation.
+/// Conditions that a cell must meet to be changed, all of them; the default accepts every cell.
+/// They apply to the cells as they were before the operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditMask {
-    /// The cell's material is one of these; empty for any. Air is 0: without it, a fill
-    /// makes no new ground.
+    /// The cell's material is one of these; empty accepts any. Without air (0) a fill adds no new
+    /// ground.
     pub materials: Vec<u8>,
-    /// The cell's centre lies between these heights; in the unit of the brush.
+    /// The height of the cell's centre is between these two, in the unit of the brush.
     pub heights: Option<[f64; 2]>,
-    /// The surface at the cell faces up, and rises this much a unit of way, from the
-    /// first to the second: 0 is flat, 1 is 45°. Cells that are not at a surface do not
-    /// pass, nor do overhangs.
+    /// The slope of the surface at the cell, rise over run, is between these two: 0 is flat, 1 is
+    /// 45°. Cells away from a surface are rejected, and so are overhangs.
     pub slope: Option<[f64; 2]>,
 }
 
 impl EditMask {
-    /// Whether every cell passes.
+    /// Whether every cell is accepted.
     pub fn is_open(&self) -> bool {
         self.materials.is_empty() && self.heights.is_none() && self.slope.is_none()
     }
@@ -44,7 +43,7 @@ impl EditMask {
         Ok(())
     }
 
-    /// Whether the cell at `pos` passes; `solid_at` returns the solid fill in 256ths of
+    /// Whether the cell at `pos` is accepted; `solid_at` returns the solid fill in 256ths of
     /// cells beside it.
     pub(super) fn passes(
         &self,
@@ -60,7 +59,7 @@ impl EditMask {
     }
 }
 
-/// Whether the fill falls upward, with a slope in the range.
+/// Whether the fill decreases upward, with a slope in the range.
 fn slope_between([low, high]: [f64; 2], solid_at: impl Fn([i32; 3]) -> u16) -> bool {
     let difference = |a: [i32; 3], b: [i32; 3]| f64::from(solid_at(a)) - f64::from(solid_at(b));
     let up = difference([0, -1, 0], [0, 1, 0]);

@@ -1,9 +1,9 @@
 //! Editing: brushes and what they do, copies, and undo.
 //!
 //! An edit is plain data, an [`EditOp`]: it can be kept, sent, replayed and undone, and
-//! gives the same cells wherever it is applied. [`Editor`] applies it to a grid; a
-//! [`History`] remembers what was there. Nothing here is privileged: operations read and
-//! write regions as any tool can (`examples/custom_tool.rs`).
+//! gives the same cells on every machine. [`Editor`] applies it to a grid; a [`History`] records
+//! what was there. Operations use the public API only, as tools of your own can
+//! (`examples/custom_tool.rs`).
 //!
 //! ```
 //! use terravox::edit::{EditOp, Editor, History};
@@ -40,7 +40,7 @@ mod tests;
 mod undo;
 mod volume;
 
-pub use apply::{Edited, Editor};
+pub use apply::{EditSummary, Editor};
 pub use brush::{Brush, HalfSpace, NO_TURN};
 pub use clip::{Blend, Clip, MAX_CLIP_CELLS, PastePose, Turn};
 pub use error::EditError;

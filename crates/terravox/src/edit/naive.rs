@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 
 /// A cell as solid material and units, liquid material and units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Both {
+struct SplitCell {
     ground: u8,
     solid: i32,
     liquid: u8,
     wet: i32,
 }
 
-fn look(grid: &Snapshot, pos: VoxelPos) -> Both {
+fn look(grid: &Snapshot, pos: VoxelPos) -> SplitCell {
     let cell = grid.cell(pos).expect("all is held");
     let water = grid.water(pos).expect("all is held").map_or(0, |w| i32::from(w) + 1);
     let units = cell.units() as i32;
     match grid.materials().kind(cell.material) {
-        Kind::Air => Both { ground: AIR, solid: 0, liquid: WATER, wet: 0 },
-        Kind::Liquid => Both { ground: AIR, solid: 0, liquid: cell.material, wet: units },
-        Kind::Solid => Both { ground: cell.material, solid: units, liquid: WATER, wet: water },
+        Kind::Air => SplitCell { ground: AIR, solid: 0, liquid: WATER, wet: 0 },
+        Kind::Liquid => SplitCell { ground: AIR, solid: 0, liquid: cell.material, wet: units },
+        Kind::Solid => SplitCell { ground: cell.material, solid: units, liquid: WATER, wet: water },
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn apply(grid: &mut VoxelGrid, op: &BrushOp) {
     let strength = if whole { 1.0 } else { op.strength };
     let stamp = Stamp::new(&op.brush, op.falloff, strength).expect("a sound brush");
     let before = grid.snapshot();
-    let mut after: BTreeMap<[i32; 3], Both> = BTreeMap::new();
+    let mut after: BTreeMap<[i32; 3], SplitCell> = BTreeMap::new();
     let mut band = Vec::new();
     for pos in stamp.region.voxels() {
         let b = i32::from(stamp.units_at(pos));
@@ -46,7 +46,7 @@ pub(super) fn apply(grid: &mut VoxelGrid, op: &BrushOp) {
         }
     }
     let drain = op.action == Action::Drain;
-    let amount = |both: &Both| if drain { both.wet } else { both.solid };
+    let amount = |both: &SplitCell| if drain { both.wet } else { both.solid };
     let first_pass = after.clone();
     for pos in band {
         let at = |p: VoxelPos| first_pass.get(&p.to_array()).copied().unwrap_or(look(&before, p));
@@ -64,7 +64,7 @@ pub(super) fn apply(grid: &mut VoxelGrid, op: &BrushOp) {
     }
 }
 
-fn put(grid: &mut VoxelGrid, pos: VoxelPos, both: Both) {
+fn put(grid: &mut VoxelGrid, pos: VoxelPos, both: SplitCell) {
     let mut cells = DenseBox::new(crate::voxel::Region::one(pos));
     let stored = |units: i32| (units - 1) as u8;
     if both.solid > 0 {
@@ -77,17 +77,18 @@ fn put(grid: &mut VoxelGrid, pos: VoxelPos, both: Both) {
 }
 
 /// The cell after the first pass, and whether it is in the band of what is taken away.
-fn changed(grid: &Snapshot, op: &BrushOp, pos: VoxelPos, b: i32) -> (Both, bool) {
+fn changed(grid: &Snapshot, op: &BrushOp, pos: VoxelPos, b: i32) -> (SplitCell, bool) {
     let old = look(grid, pos);
     let kind = |m: u8| grid.materials().kind(m);
-    let dry_if_full = |both: Both| if both.solid == 256 { Both { wet: 0, ..both } } else { both };
+    let dry_if_full =
+        |both: SplitCell| if both.solid == 256 { SplitCell { wet: 0, ..both } } else { both };
     let solid = |units: i32, material: u8| {
-        let new = Both { solid: units, ground: material, ..old };
+        let new = SplitCell { solid: units, ground: material, ..old };
         if units > old.solid { dry_if_full(new) } else { new }
     };
     // The fill becomes `units`; new ground is of what there is most of around it.
     let refilled = |units: i32| match units.clamp(0, 256) {
-        units if units <= old.solid => Both { solid: units, ..old },
+        units if units <= old.solid => SplitCell { solid: units, ..old },
         units if old.solid > 0 => solid(units, old.ground),
         units => match most_around(grid, pos) {
             AIR => old,
@@ -101,13 +102,13 @@ fn changed(grid: &Snapshot, op: &BrushOp, pos: VoxelPos, b: i32) -> (Both, bool)
         Action::Fill { material } | Action::Flood { material } => {
             let liquid = if old.solid > 0 { WATER } else { material };
             let room = old.solid < 256 && b > old.wet;
-            (if room { Both { wet: b, liquid, ..old } } else { old }, false)
+            (if room { SplitCell { wet: b, liquid, ..old } } else { old }, false)
         }
-        Action::Dig => (Both { solid: old.solid.min(256 - b), ..old }, b < 256),
-        Action::Drain => (Both { wet: old.wet.min(256 - b), ..old }, b < 256),
+        Action::Dig => (SplitCell { solid: old.solid.min(256 - b), ..old }, b < 256),
+        Action::Drain => (SplitCell { wet: old.wet.min(256 - b), ..old }, b < 256),
         Action::Paint { material } => {
             let painted = b >= 128 && old.solid > 0;
-            (if painted { Both { ground: material, ..old } } else { old }, false)
+            (if painted { SplitCell { ground: material, ..old } } else { old }, false)
         }
         Action::Replace { from, to } => {
             let own = if old.solid > 0 { old.ground } else { old.liquid };
@@ -124,7 +125,7 @@ fn changed(grid: &Snapshot, op: &BrushOp, pos: VoxelPos, b: i32) -> (Both, bool)
             }
             match kind(to) {
                 Kind::Air => {}
-                Kind::Solid => new = dry_if_full(Both { solid: units, ground: to, ..new }),
+                Kind::Solid => new = dry_if_full(SplitCell { solid: units, ground: to, ..new }),
                 Kind::Liquid => {
                     (new.wet, new.liquid) = (new.wet.max(units), to);
                 }

@@ -5,7 +5,7 @@ use super::error::check_range;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
-/// Most cells that one operation may reach over.
+/// Maximum number of cells in the box of one operation.
 pub const MAX_EDIT_CELLS: u64 = 1 << 30;
 
 /// An edit. Applied to equal grids it gives equal grids, on any machine.
@@ -13,11 +13,11 @@ pub const MAX_EDIT_CELLS: u64 = 1 << 30;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum EditOp {
-    /// A brush does something to the cells that it covers.
+    /// Applies an action to the cells that a brush covers.
     Brush(BrushOp),
-    /// Cells of the world are copied to another place of it.
+    /// Copies cells of the world to another position.
     Copy(CopyOp),
-    /// Cells that the operation brings along are put somewhere: also a raw write.
+    /// Pastes cells that the operation contains; also a raw write.
     Paste(PasteOp),
 }
 
@@ -30,14 +30,14 @@ pub struct BrushOp {
     pub brush: Brush,
     /// What happens to the cells in it.
     pub action: Action,
-    /// Length over which the brush fades inward from its surface: 0 is hard. In the unit
-    /// of the brush.
+    /// Length over which the brush fades in from its surface, in the unit of the brush; 0 is a hard
+    /// edge.
     #[cfg_attr(feature = "serde", serde(default))]
     pub falloff: f64,
-    /// How much of it happens, 0 to 1.
+    /// Scales the effect, 0 to 1.
     #[cfg_attr(feature = "serde", serde(default = "whole"))]
     pub strength: f64,
-    /// Which cells it may touch.
+    /// Which cells it may change.
     #[cfg_attr(feature = "serde", serde(default))]
     pub mask: EditMask,
 }
@@ -53,63 +53,63 @@ fn whole() -> f64 {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Action {
-    /// Solid cells are filled up to `b`; what grows becomes `material`. Water stays in
-    /// what is left of a cell. With a liquid, the same as `flood`.
+    /// Fills cells with solid up to `b`; cells that grow become `material`. Water stays in the rest
+    /// of a cell. With a liquid, the same as `Flood`.
     Fill {
         /// A solid or a liquid.
         material: u8,
     },
-    /// Solid cells are emptied down to `1 − b`, and what is then no more than a film is
-    /// cleared. Water that was in them stays.
+    /// Empties solid cells down to `1 − b` and clears the thin films that are left. Water in them
+    /// stays.
     Dig,
-    /// Solid cells that are half covered become `material`, their fill stays.
+    /// Solid cells that are covered by half or more become `material`; their fill stays.
     Paint {
         /// A solid.
         material: u8,
     },
-    /// As paint, for cells of one material, of any kind; air takes them away.
+    /// As `Paint`, for the cells of one material of any kind; replacing with air removes them.
     Replace {
-        /// What is replaced; not air.
+        /// The material to replace; not air.
         from: u8,
-        /// What it becomes.
+        /// Its replacement.
         to: u8,
     },
-    /// The ground becomes smoother; planes along the axes stay.
+    /// Smooths the ground; planes along the axes stay as they are.
     Smooth,
-    /// The ground becomes what it is below a plane and nothing above.
+    /// Fills the ground up to a plane and removes what is above it.
     Flatten {
         /// A point of the plane; in the unit of the brush.
         point: [f64; 3],
-        /// Up from the plane, of any length but zero.
+        /// Up from the plane; of any non-zero length.
         normal: [f64; 3],
-        /// What fills holes; `None` for what is next to them.
+        /// What fills holes; `None` for the material next to them.
         material: Option<u8>,
     },
-    /// The surface moves outward.
+    /// Moves the surface outward.
     Grow {
         /// How far, up to one voxel; in the unit of the brush.
         amount: f64,
     },
-    /// The surface moves inward.
+    /// Moves the surface inward.
     Erode {
         /// How far, up to one voxel; in the unit of the brush.
         amount: f64,
     },
-    /// The surface moves in and out by noise.
+    /// Moves the surface in and out by noise.
     Roughen {
         /// How far at most, up to one voxel; in the unit of the brush.
         amount: f64,
         /// Size of the bumps; in the unit of the brush.
         size: f64,
-        /// Other bumps for every number.
+        /// Seed of the noise.
         seed: u64,
     },
-    /// Space that is not solid is filled with a liquid, shores too.
+    /// Fills space that is not solid with a liquid, shores included.
     Flood {
         /// A liquid.
         material: u8,
     },
-    /// Liquids are taken away, also those in solid cells.
+    /// Removes liquids, also those in solid cells.
     Drain,
 }
 
@@ -122,18 +122,18 @@ pub struct CopyOp {
     pub from: [i32; 3],
     /// One past the highest voxel that is copied.
     pub to: [i32; 3],
-    /// Where it goes and how.
+    /// Where it is pasted, and how.
     pub place: PastePose,
 }
 
-/// Cells that are brought along.
+/// A paste of cells that the operation contains.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PasteOp {
     /// The cells.
     pub clip: Clip,
-    /// Where they go and how.
+    /// Where they are pasted, and how.
     pub place: PastePose,
 }
 
@@ -144,12 +144,12 @@ impl From<BrushOp> for EditOp {
 }
 
 impl BrushOp {
-    /// The action with a hard brush of full strength, everywhere.
+    /// The action with a hard brush of full strength and no mask.
     pub fn new(brush: Brush, action: Action) -> BrushOp {
         BrushOp { brush, action, falloff: 0.0, strength: 1.0, mask: EditMask::default() }
     }
 
-    /// Says what is wrong with the operation's numbers, if anything.
+    /// Returns an error if a number of the operation is invalid.
     pub(super) fn check(&self, materials: &MaterialTable) -> Result<(), EditError> {
         self.brush.check()?;
         self.mask.check()?;

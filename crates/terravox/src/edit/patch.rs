@@ -24,7 +24,7 @@ const LISTED_ROW: u8 = 0xff;
 
 /// Changed cells that lie side by side in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ChangedRun {
     /// Index of the first in its box.
     pub at: usize,
     pub cells: usize,
@@ -42,7 +42,12 @@ pub(super) struct Patch {
 
 /// Finds the runs of cells that differ between two boxes of one region, in the part
 /// `within` of it.
-pub(super) fn changed_runs(old: &DenseBox, new: &DenseBox, within: Region, runs: &mut Vec<Run>) {
+pub(super) fn changed_runs(
+    old: &DenseBox,
+    new: &DenseBox,
+    within: Region,
+    runs: &mut Vec<ChangedRun>,
+) {
     runs.clear();
     let [width, _, depth] = old.region().size();
     let from = within.min - old.region().min;
@@ -58,7 +63,7 @@ pub(super) fn changed_runs(old: &DenseBox, new: &DenseBox, within: Region, runs:
             let mut at = 0;
             while let Some(start) = next(om, oo, nm, no, at, true) {
                 let end = next(om, oo, nm, no, start, false).unwrap_or(count);
-                runs.push(Run { at: first + start, cells: end - start });
+                runs.push(ChangedRun { at: first + start, cells: end - start });
                 at = end;
             }
             if wet {
@@ -96,7 +101,7 @@ fn add_wet_cells(
     old: &DenseBox,
     new: &DenseBox,
     cells: std::ops::Range<usize>,
-    runs: &mut Vec<Run>,
+    runs: &mut Vec<ChangedRun>,
 ) {
     let row_start = runs.partition_point(|run| run.at < cells.start);
     let [a, b] = [old, new].map(|b| water_between(b, cells.clone()));
@@ -117,7 +122,7 @@ fn add_wet_cells(
     let mut at = 0;
     for part in changed.chunk_by(|p, q| p == q) {
         if part[0] {
-            runs.push(Run { at: cells.start + at, cells: part.len() });
+            runs.push(ChangedRun { at: cells.start + at, cells: part.len() });
         }
         at += part.len();
     }
@@ -131,10 +136,10 @@ fn water_between(cells: &DenseBox, range: std::ops::Range<usize>) -> &[(u32, u8)
 }
 
 /// The smallest region that holds all runs of a box over `whole`.
-pub(super) fn bounds_of(runs: &[Run], whole: Region) -> Region {
+pub(super) fn bounds_of(runs: &[ChangedRun], whole: Region) -> Region {
     let [width, _, depth] = whole.size();
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Region::default() };
-    let row = |run: &Run| run.at / width;
+    let row = |run: &ChangedRun| run.at / width;
     let (mut x0, mut x1, mut z0, mut z1) = (width, 0, depth, 0);
     for run in runs {
         let (x, z) = (run.at % width, row(run) % depth);
@@ -147,7 +152,7 @@ pub(super) fn bounds_of(runs: &[Run], whole: Region) -> Region {
 }
 
 /// Counts what the runs change.
-pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[Run], tally: &mut Tally) {
+pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[ChangedRun], tally: &mut Tally) {
     let mut water = [old.water(), new.water()];
     for run in runs {
         let end = run.at + run.cells;
@@ -212,13 +217,18 @@ pub(super) struct PatchScratch {
     pub water: Vec<(u32, u8)>,
     pub partial: Vec<u8>,
     pub bytes: Vec<u8>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<ChangedRun>,
     pub cells: DenseBox,
 }
 
 impl Patch {
     /// What the runs of `cells` are, in a region that holds them all.
-    pub fn of(cells: &DenseBox, runs: &[Run], region: Region, s: &mut PatchScratch) -> Patch {
+    pub fn of(
+        cells: &DenseBox,
+        runs: &[ChangedRun],
+        region: Region,
+        s: &mut PatchScratch,
+    ) -> Patch {
         s.bytes.clear();
         encode_rows(cells.region(), runs, region, &mut s.bytes);
         let rows = s.bytes.as_slice().into();
@@ -252,7 +262,7 @@ impl Patch {
     }
 
     /// Writes the patch's cells over those of `cells`.
-    fn scatter(&self, cells: &mut DenseBox, runs: &[Run], s: &mut PatchScratch) {
+    fn scatter(&self, cells: &mut DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) {
         let count = runs.iter().map(|run| run.cells).sum();
         s.material.resize(count, 0);
         s.occupancy.resize(count, 0);
@@ -286,7 +296,7 @@ impl Patch {
 }
 
 /// The cells of all runs, coded.
-fn gather(cells: &DenseBox, runs: &[Run], s: &mut PatchScratch) -> Arc<[u8]> {
+fn gather(cells: &DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) -> Arc<[u8]> {
     s.material.clear();
     s.occupancy.clear();
     s.water.clear();
@@ -378,7 +388,7 @@ pub(super) fn decode_cells(
 }
 
 /// Writes which cells of `region` are in runs; runs are of a box over `whole`.
-fn encode_rows(whole: Region, runs: &[Run], region: Region, out: &mut Vec<u8>) {
+fn encode_rows(whole: Region, runs: &[ChangedRun], region: Region, out: &mut Vec<u8>) {
     let [width, _, depth] = whole.size();
     let [_, high, deep] = region.size();
     let off = region.min - whole.min;
@@ -408,7 +418,7 @@ fn encode_rows(whole: Region, runs: &[Run], region: Region, out: &mut Vec<u8>) {
     }
 }
 
-fn list_row(runs: &[Run], first: usize, out: &mut Vec<u8>) {
+fn list_row(runs: &[ChangedRun], first: usize, out: &mut Vec<u8>) {
     out.push(LISTED_ROW);
     put_varint(runs.len() as u64, out);
     let mut at = first;
@@ -424,7 +434,7 @@ fn list_row(runs: &[Run], first: usize, out: &mut Vec<u8>) {
 pub(super) fn decode_rows(
     bytes: &[u8],
     region: Region,
-    mut each: impl FnMut(Run),
+    mut each: impl FnMut(ChangedRun),
 ) -> Result<usize, usize> {
     let [width, high, deep] = region.size();
     let (mut offset, mut last) = (0, (0usize, 0usize));
@@ -445,7 +455,7 @@ pub(super) fn decode_rows(
                     if !fits || cells == 0 || (i > 0 && gap == 0) {
                         return Err(start);
                     }
-                    each(Run { at: row * width + at + gap, cells });
+                    each(ChangedRun { at: row * width + at + gap, cells });
                     first.get_or_insert(at + gap);
                     at += gap + cells;
                 }
@@ -460,7 +470,7 @@ pub(super) fn decode_rows(
                 if from >= to || to > width {
                     return Err(start);
                 }
-                each(Run { at: row * width + from, cells: to - from });
+                each(ChangedRun { at: row * width + from, cells: to - from });
                 last = (from, to);
             }
         }

@@ -68,7 +68,7 @@ fn contains(bytes: &[u8], byte: u8) -> bool {
 }
 
 /// The cells of a row that the brush reaches, and how far it does.
-struct Part<'a> {
+struct RowPart<'a> {
     /// Index of the first in the box.
     first: usize,
     brush: &'a mut [u16],
@@ -103,7 +103,8 @@ pub(super) fn apply(
             let at = first + part.start..first + part.end;
             let (material, occupancy) = cells.arrays_mut();
             let (material, occupancy) = (&mut material[at.clone()], &mut occupancy[at.clone()]);
-            let mut part = Part { first: at.start, brush: &mut s.brush[part], material, occupancy };
+            let mut part =
+                RowPart { first: at.start, brush: &mut s.brush[part], material, occupancy };
             if liquids.are_in(part.material) {
                 part.set_liquids_aside(action, liquids, &mut water);
             }
@@ -111,7 +112,7 @@ pub(super) fn apply(
                 let of_row = std::iter::from_fn(|| before.next_if(|w| (w.0 as usize) < at.end));
                 water.extend(of_row.filter(|w| part.holds(w.0 as usize)));
             }
-            let Part { brush, material, occupancy, .. } = part;
+            let RowPart { brush, material, occupancy, .. } = part;
             match action {
                 RowAction::Fill(with) => fill(with, brush, material, occupancy),
                 RowAction::Dig => dig(brush, material, occupancy, &mut s.band[at]),
@@ -129,7 +130,7 @@ pub(super) fn apply(
     }
 }
 
-impl Part<'_> {
+impl RowPart<'_> {
     /// Sees to it that the row may be changed as if no cell were liquid: the brush spares
     /// liquid cells, or they become air, and what is filled in there holds the liquid.
     fn set_liquids_aside(

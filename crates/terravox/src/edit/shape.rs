@@ -5,7 +5,7 @@
 
 use super::brush::HalfSpace;
 use super::error::check_range;
-use super::stamp::{Form, Frame};
+use super::stamp::{LocalFrame, StampShape};
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
@@ -138,39 +138,39 @@ pub(super) fn form(
     anchor: VoxelPos,
     region: Region,
     falloff: f64,
-) -> Result<Form, EditError> {
+) -> Result<StampShape, EditError> {
     let origin = anchor.to_array().map(f64::from);
     let local = |p: &[f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
     let short = |v: &[f64; 3]| v.map(|v| v as f32);
-    let frame = |centre: &[f64; 3], turn: &[f64; 4]| -> Result<Frame, EditError> {
-        Ok(Frame { centre: local(centre), axes: axes_of(turn)?.map(|axis| short(&axis)) })
+    let frame = |centre: &[f64; 3], turn: &[f64; 4]| -> Result<LocalFrame, EditError> {
+        Ok(LocalFrame { centre: local(centre), axes: axes_of(turn)?.map(|axis| short(&axis)) })
     };
     Ok(match brush {
         Brush::Ball { centre, radius } => {
-            Form::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
+            StampShape::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
         }
         Brush::Block { centre, half, turn } => {
-            Form::Block { frame: frame(centre, turn)?, half: short(half) }
+            StampShape::Block { frame: frame(centre, turn)?, half: short(half) }
         }
         Brush::Cylinder { centre, radius, half_height, turn } => {
             let (radius, half_height) = (round_radius(*radius) as f32, *half_height as f32);
-            Form::Cylinder { frame: frame(centre, turn)?, radius, half_height }
+            StampShape::Cylinder { frame: frame(centre, turn)?, radius, half_height }
         }
         Brush::Wedge { centre, half, turn } => {
             let long = (half[1] * half[1] + half[2] * half[2]).sqrt();
             let up = [half[1] / long, half[2] / long].map(|v| v as f32);
-            Form::Wedge { frame: frame(centre, turn)?, half: short(half), up }
+            StampShape::Wedge { frame: frame(centre, turn)?, half: short(half), up }
         }
         Brush::Path { points, radius } => {
             let radius = round_radius(*radius) as f32;
-            Form::Path { points: points.iter().map(local).collect(), radius }
+            StampShape::Path { points: points.iter().map(local).collect(), radius }
         }
         Brush::Convex { planes } => {
             let planes = unit_planes(planes)?;
             let offset = |(normal, offset): &([f64; 3], f64)| {
                 (short(normal), (offset - dot(*normal, origin)) as f32)
             };
-            Form::Convex(planes.iter().map(offset).collect())
+            StampShape::Convex(planes.iter().map(offset).collect())
         }
         Brush::Mesh { vertices, triangles } => {
             let is_long = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
@@ -180,9 +180,9 @@ pub(super) fn form(
             let is_allowed = falloff <= MAX_MESH_FALLOFF;
             check_range("the falloff of a mesh brush", falloff, is_allowed, "at most 16 voxels")?;
             let reach = 1.0 + falloff as f32;
-            Form::Field(MeshDistance::new(vertices, triangles, region, reach))
+            StampShape::Field(MeshDistance::new(vertices, triangles, region, reach))
         }
-        Brush::Heights { corner, spacing, width, heights } => Form::Heights {
+        Brush::Heights { corner, spacing, width, heights } => StampShape::Heights {
             corner: local(corner),
             spacing: *spacing as f32,
             width: *width as usize,

@@ -23,7 +23,7 @@ pub(super) struct Stamp {
     pub region: Region,
     /// Positions below are relative to this voxel, so that f32 tells them apart.
     anchor: VoxelPos,
-    form: Form,
+    form: StampShape,
     /// Share by depth.
     slope: f32,
     /// Units of a cell that is covered.
@@ -31,22 +31,22 @@ pub(super) struct Stamp {
 }
 
 /// A shape as rows ask it, in f32 from the anchor.
-pub(super) enum Form {
+pub(super) enum StampShape {
     Ball {
         centre: [f32; 3],
         radius: f32,
     },
     Block {
-        frame: Frame,
+        frame: LocalFrame,
         half: [f32; 3],
     },
     Cylinder {
-        frame: Frame,
+        frame: LocalFrame,
         radius: f32,
         half_height: f32,
     },
     Wedge {
-        frame: Frame,
+        frame: LocalFrame,
         half: [f32; 3],
         up: [f32; 2],
     },
@@ -66,7 +66,7 @@ pub(super) enum Form {
 }
 
 /// Local axes and the point that they start from.
-pub(super) struct Frame {
+pub(super) struct LocalFrame {
     pub centre: [f32; 3],
     /// Unit vectors.
     pub axes: [[f32; 3]; 3],
@@ -74,7 +74,7 @@ pub(super) struct Frame {
 
 /// What a brush does to all of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cover {
+pub(super) enum Coverage {
     None,
     Some,
     All,
@@ -119,19 +119,19 @@ impl Stamp {
     }
 
     /// Whether a whole region is covered, or not at all, as far as that is quickly told.
-    pub fn cover(&self, region: Region) -> Cover {
+    pub fn cover(&self, region: Region) -> Coverage {
         let [min, max] = [region.min, region.max].map(|p| p.to_array().map(f64::from));
         let anchor = self.anchor.to_array().map(f64::from);
         let middle = [0, 1, 2].map(|i| ((min[i] + max[i]) / 2.0 - anchor[i]) as f32);
         let edges = [0, 1, 2].map(|i| (max[i] - min[i]) as f32);
         let reach = 0.5 * dot(edges, edges).sqrt() + 1.0;
-        let Some(depth) = self.form.depth(middle) else { return Cover::Some };
+        let Some(depth) = self.form.depth(middle) else { return Coverage::Some };
         if depth + 0.5 + reach <= 0.0 {
-            Cover::None
+            Coverage::None
         } else if (depth - reach) * self.slope >= 1.0 && self.full >= 256.0 {
-            Cover::All
+            Coverage::All
         } else {
-            Cover::Some
+            Coverage::Some
         }
     }
 
@@ -251,12 +251,12 @@ fn slab(half: f32, off: f32, slope: f32) -> f32 {
     if share < 2.0 * half { share } else { 2.0 * half }
 }
 
-impl Form {
+impl StampShape {
     #[inline]
     fn row(&self, [y, z]: [f32; 2], at: VoxelPos, row: &mut Units<'_>) {
         let slope = row.slope;
         match self {
-            Form::Ball { centre, radius } => {
+            StampShape::Ball { centre, radius } => {
                 let (dy, dz) = (y - centre[1], z - centre[2]);
                 let off = dy * dy + dz * dz;
                 let reach = (radius + 0.5) * (radius + 0.5) - off;
@@ -271,24 +271,24 @@ impl Form {
                 let inner = if full > 0.0 && within > 0.0 { within.sqrt() } else { 0.0 };
                 row.full_depths(centre[0], inner, depth);
             }
-            Form::Block { frame, half } => row.each(|x| {
+            StampShape::Block { frame, half } => row.each(|x| {
                 let [a, b, c] = frame.local([x, y, z]);
                 slab(half[0], a, slope) * slab(half[1], b, slope) * slab(half[2], c, slope)
             }),
-            Form::Cylinder { frame, radius, half_height } => row.each(|x| {
+            StampShape::Cylinder { frame, radius, half_height } => row.each(|x| {
                 let [a, b, c] = frame.local([x, y, z]);
                 ramp(radius - (a * a + c * c).sqrt(), slope) * slab(*half_height, b, slope)
             }),
-            Form::Wedge { frame, half, up } => row.each(|x| {
+            StampShape::Wedge { frame, half, up } => row.each(|x| {
                 let [a, b, c] = frame.local([x, y, z]);
                 let share = slab(half[0], a, slope) * slab(half[1], b, slope);
                 share * slab(half[2], c, slope) * ramp(up[0] * c - up[1] * b, slope)
             }),
-            Form::Path { points, radius } => {
+            StampShape::Path { points, radius } => {
                 row.depths(|x| radius - path_distance([x, y, z], points));
             }
-            Form::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
-            Form::Field(field) => {
+            StampShape::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
+            StampShape::Field(field) => {
                 let [sx, _, sz] = field.region.size();
                 let local = at - field.region.min;
                 let first = sx * (local.z as usize + sz * local.y as usize);
@@ -299,7 +299,7 @@ impl Form {
                     *units = whole_units(ramp(depth, slope) * full);
                 }
             }
-            Form::Heights { corner, spacing, width, heights } => row.each(|x| {
+            StampShape::Heights { corner, spacing, width, heights } => row.each(|x| {
                 let p = [x - corner[0], y - corner[1], z - corner[2]];
                 heights_share(p, *spacing, *width, heights, slope)
             }),
@@ -309,9 +309,9 @@ impl Form {
     /// Moves the surface outward by so many voxels, of forms that are weighed.
     fn grow(&mut self, by: f32) {
         match self {
-            Form::Ball { radius, .. } => *radius += by,
-            Form::Block { half, .. } => *half = half.map(|half| half + by),
-            Form::Cylinder { radius, half_height, .. } => {
+            StampShape::Ball { radius, .. } => *radius += by,
+            StampShape::Block { half, .. } => *half = half.map(|half| half + by),
+            StampShape::Cylinder { radius, half_height, .. } => {
                 *radius += by;
                 *half_height += by;
             }
@@ -323,27 +323,29 @@ impl Form {
     fn depth(&self, p: [f32; 3]) -> Option<f32> {
         let least = |a: f32, b: f32| if a < b { a } else { b };
         Some(match self {
-            Form::Ball { centre, radius } => {
+            StampShape::Ball { centre, radius } => {
                 let off = sub(p, *centre);
                 radius - dot(off, off).sqrt()
             }
-            Form::Block { frame, half } => {
+            StampShape::Block { frame, half } => {
                 let off = frame.local(p);
                 let [a, b, c] = [0, 1, 2].map(|i| half[i] - off[i].abs());
                 least(a, least(b, c))
             }
-            Form::Cylinder { frame, radius, half_height } => {
+            StampShape::Cylinder { frame, radius, half_height } => {
                 let [a, b, c] = frame.local(p);
                 least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
             }
-            Form::Path { points, radius } => radius - path_distance(p, points),
-            Form::Convex(planes) => convex_depth(p, planes),
-            Form::Wedge { .. } | Form::Field(_) | Form::Heights { .. } => return None,
+            StampShape::Path { points, radius } => radius - path_distance(p, points),
+            StampShape::Convex(planes) => convex_depth(p, planes),
+            StampShape::Wedge { .. } | StampShape::Field(_) | StampShape::Heights { .. } => {
+                return None;
+            }
         })
     }
 }
 
-impl Frame {
+impl LocalFrame {
     /// A point as seen from the frame.
     #[inline(always)]
     fn local(&self, p: [f32; 3]) -> [f32; 3] {

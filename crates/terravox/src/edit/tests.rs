@@ -17,7 +17,7 @@ fn digest(grid: &VoxelGrid) -> u128 {
 }
 
 /// Applies without a history.
-fn apply(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> Edited {
+fn apply(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> EditSummary {
     Editor::default().apply(grid, &op.into(), None).expect("a sound edit")
 }
 

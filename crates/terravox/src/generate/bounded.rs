@@ -152,17 +152,17 @@ pub(crate) fn fill(
         return super::sdf::fill(cells, frame, distance, material);
     }
     let region = cells.region();
-    let mut fill = Fill { frame, edge: frame.edge(), slope, deep, distance, material };
+    let mut fill = BoundedFill { frame, edge: frame.edge(), slope, deep, distance, material };
     if region.is_empty() {
         return cells.reset(region);
     }
     match fill.decide(region) {
-        Decided::Air => cells.reset(region),
-        Decided::Deep(material) => cells.fill(material),
+        Decision::Air => cells.reset(region),
+        Decision::Deep(material) => cells.fill(material),
         root => {
             cells.reset(region);
             let size = region.size().map(|cells| cells.div_ceil(LEAF as usize));
-            let mut open = Open { size, leaves: vec![false; size.iter().product()] };
+            let mut open = OpenLeaves { size, leaves: vec![false; size.iter().product()] };
             fill.cube(cells, region, root, &mut open);
             fill.columns(cells, &open);
         }
@@ -177,29 +177,29 @@ const LEAF: i32 = 4;
 const STEEP: f64 = 2.5;
 
 /// The leaves whose cells are not decided, x fastest, then z, then y.
-struct Open {
+struct OpenLeaves {
     size: [usize; 3],
     leaves: Vec<bool>,
 }
 
-impl Open {
+impl OpenLeaves {
     fn index(&self, [x, y, z]: [usize; 3]) -> usize {
         x + self.size[0] * (z + self.size[2] * y)
     }
 }
 
 /// What a cube is known to be.
-enum Decided {
+enum Decision {
     Air,
     Full,
     /// Full, and all of it of one material.
     Deep(u8),
     /// Not known; the value in its middle.
-    Open(f64),
+    Undecided(f64),
 }
 
 /// A box that is being filled.
-struct Fill<D, M> {
+struct BoundedFill<D, M> {
     frame: Frame,
     edge: f64,
     slope: Slope,
@@ -208,9 +208,9 @@ struct Fill<D, M> {
     material: M,
 }
 
-impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
+impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
     /// Decides a cube by the value in its middle.
-    fn decide(&mut self, cube: Region) -> Decided {
+    fn decide(&mut self, cube: Region) -> Decision {
         let (first, last) =
             (self.frame.centre(cube.min), self.frame.centre(cube.max - VoxelPos::splat(1)));
         let middle = [0, 1, 2].map(|i| 0.5 * (first[i] + last[i]));
@@ -218,7 +218,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
         let d = (self.distance)(middle);
         let decided = self.decided(d, reach);
         #[cfg(debug_assertions)]
-        if !matches!(decided, Decided::Open(_)) {
+        if !matches!(decided, Decision::Undecided(_)) {
             let corner =
                 |c: usize| [0, 1, 2].map(|i| if c >> i & 1 == 0 { first[i] } else { last[i] });
             self.check(middle, d, [0, 1, 2, 3, 4, 5, 6, 7].map(corner));
@@ -228,15 +228,15 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
 
     /// What cells are whose centres are so near that the distance changes by at most `reach`.
     #[inline]
-    fn decided(&self, d: f64, reach: f64) -> Decided {
+    fn decided(&self, d: f64, reach: f64) -> Decision {
         let half = 0.5 * self.edge;
         if d - reach >= half {
             return match self.deep {
-                Some(deep) if d - reach >= deep.depth => Decided::Deep(deep.material),
-                _ => Decided::Full,
+                Some(deep) if d - reach >= deep.depth => Decision::Deep(deep.material),
+                _ => Decision::Full,
             };
         }
-        if d + reach <= -half { Decided::Air } else { Decided::Open(d) }
+        if d + reach <= -half { Decision::Air } else { Decision::Undecided(d) }
     }
 
     /// Checks the slope between a point and others.
@@ -257,12 +257,18 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
     }
 
     /// Fills what can be decided of a cube, and notes what is left.
-    fn cube(&mut self, cells: &mut DenseBox, cube: Region, decided: Decided, open: &mut Open) {
+    fn cube(
+        &mut self,
+        cells: &mut DenseBox,
+        cube: Region,
+        decided: Decision,
+        open: &mut OpenLeaves,
+    ) {
         let d = match decided {
-            Decided::Air => return,
-            Decided::Full => return self.fill_cube(cells, cube, None),
-            Decided::Deep(material) => return self.fill_cube(cells, cube, Some(material)),
-            Decided::Open(d) => d,
+            Decision::Air => return,
+            Decision::Full => return self.fill_cube(cells, cube, None),
+            Decision::Deep(material) => return self.fill_cube(cells, cube, Some(material)),
+            Decision::Undecided(d) => d,
         };
         let size = cube.size().map(|cells| cells as i32);
         let part = size.map(next_part);
@@ -323,7 +329,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
     }
 
     /// Fills all cells of the leaves that are open.
-    fn columns(&mut self, cells: &mut DenseBox, open: &Open) {
+    fn columns(&mut self, cells: &mut DenseBox, open: &OpenLeaves) {
         let Region { min, max } = cells.region();
         let leaf = |v: i32, min: i32| ((v - min) / LEAF) as usize;
         for z in min.z..max.z {
@@ -400,7 +406,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> Fill<D, M> {
     }
 }
 
-impl Open {
+impl OpenLeaves {
     /// Notes that the leaves of a cube are open.
     fn mark(&mut self, cube: Region, origin: VoxelPos) {
         let [min, max] = [cube.min - origin, cube.max - origin].map(VoxelPos::to_array);

@@ -73,7 +73,7 @@ pub fn fill_height(
     heights: impl RangeBounds<f64>,
     height: impl FnMut(f64, f64) -> f64,
 ) {
-    let ground = Ground { frame: Frame::voxels(mip), range: range(&heights), deep: None };
+    let ground = HeightFill { frame: Frame::voxels(mip), range: range(&heights), deep: None };
     ground.fill_one(cells, material, height);
 }
 
@@ -108,7 +108,7 @@ pub fn fill_height_with<M: Fn(f64, f64) -> u8>(
     height: impl FnMut(f64, f64) -> f64,
     material: impl FnMut(GroundColumn) -> M,
 ) {
-    let ground = Ground { frame: Frame::voxels(mip), range: range(&heights), deep };
+    let ground = HeightFill { frame: Frame::voxels(mip), range: range(&heights), deep };
     ground.fill(cells, height, material);
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn range(heights: &impl RangeBounds<f64>) -> [f64; 2] {
 
 /// What is known of a ground before a height is asked.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground {
+pub(crate) struct HeightFill {
     pub frame: Frame,
     /// What no height leaves.
     pub range: [f64; 2],
@@ -131,14 +131,14 @@ pub(crate) struct Ground {
 }
 
 /// What a whole box is known to be.
-enum Whole {
+enum UniformFill {
     Air,
     /// Full cells, all deep.
     Deep(u8),
 }
 
 /// The columns of a box, x fastest, then z.
-struct Columns {
+struct ColumnHeights {
     height: Vec<f64>,
     upright: Vec<f64>,
     /// Cells whose centre is not lower are air, those whose centre is not higher are full.
@@ -156,7 +156,7 @@ struct RowColumns<'a> {
     mixed: [f64; 2],
 }
 
-impl Ground {
+impl HeightFill {
     /// Fills a box with one material.
     pub fn fill_one(
         mut self,
@@ -183,8 +183,8 @@ impl Ground {
             #[cfg(debug_assertions)]
             self.sample(region, &mut height);
             return match whole {
-                Whole::Air => cells.reset(region),
-                Whole::Deep(material) => cells.fill(material),
+                UniformFill::Air => cells.reset(region),
+                UniformFill::Deep(material) => cells.fill(material),
             };
         }
         let columns = self.columns(region, &mut height);
@@ -192,16 +192,16 @@ impl Ground {
     }
 
     /// Whether all of a region is air or deep by the range alone.
-    fn whole(&self, region: Region) -> Option<Whole> {
+    fn whole(&self, region: Region) -> Option<UniformFill> {
         let [low, high] = self.range;
         let half = 0.5 * self.frame.edge();
         let lowest = self.frame.centre_on(1, region.min.y);
         let highest = self.frame.centre_on(1, region.max.y - 1);
         if lowest >= high + half {
-            return Some(Whole::Air);
+            return Some(UniformFill::Air);
         }
         let deep = self.deep.filter(|deep| low - highest >= deep.depth)?;
-        (highest <= low - half).then_some(Whole::Deep(deep.material))
+        (highest <= low - half).then_some(UniformFill::Deep(deep.material))
     }
 
     /// One height, checked.
@@ -230,7 +230,7 @@ impl Ground {
     }
 
     /// Asks for the heights of the columns of a region, and of those beside it for the slopes.
-    fn columns(&self, region: Region, height: &mut impl FnMut(f64, f64) -> f64) -> Columns {
+    fn columns(&self, region: Region, height: &mut impl FnMut(f64, f64) -> f64) -> ColumnHeights {
         let [width, _, depth] = region.size();
         let edge = self.frame.edge();
         let wide = width + 2;
@@ -247,7 +247,7 @@ impl Ground {
             }
         }
         let count = width * depth;
-        let mut columns = Columns {
+        let mut columns = ColumnHeights {
             height: Vec::with_capacity(count),
             upright: Vec::with_capacity(count),
             limits: Vec::with_capacity(count),
@@ -265,7 +265,7 @@ impl Ground {
     fn fill_cells<M: Fn(f64, f64) -> u8>(
         &self,
         cells: &mut DenseBox,
-        columns: &Columns,
+        columns: &ColumnHeights,
         mut material: impl FnMut(GroundColumn) -> M,
     ) {
         let region = cells.region();
@@ -301,7 +301,7 @@ impl Ground {
         }
     }
 
-    fn column(&self, region: Region, columns: &Columns, i: usize) -> GroundColumn {
+    fn column(&self, region: Region, columns: &ColumnHeights, i: usize) -> GroundColumn {
         let [width, ..] = region.size();
         GroundColumn {
             x: self.frame.centre_on(0, region.min.x + (i % width) as i32),
@@ -334,7 +334,7 @@ impl Ground {
     }
 }
 
-impl Columns {
+impl ColumnHeights {
     fn push(&mut self, height: f64, beside: [f64; 4], edge: f64) {
         let slope_x = (beside[1] - beside[0]) / (2.0 * edge);
         let slope_z = (beside[3] - beside[2]) / (2.0 * edge);

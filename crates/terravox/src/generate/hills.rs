@@ -64,7 +64,7 @@ struct Column {
 }
 
 /// What a whole box is known to be.
-enum Whole {
+enum UniformFill {
     Air,
     /// Full cells below all strata but the last, and below the caves.
     Deep,
@@ -190,12 +190,12 @@ impl Hills {
     /// Whether all of a region, in cells of `edge` voxels, is air or deep below the ground,
     /// if its columns have heights in `heights` and are no steeper than `upright`. `None` if
     /// that does not tell.
-    fn whole(region: Region, edge: f64, heights: [f64; 2], upright: f64) -> Option<Whole> {
+    fn whole(region: Region, edge: f64, heights: [f64; 2], upright: f64) -> Option<UniformFill> {
         let lowest = (f64::from(region.min.y) + 0.5) * edge;
         let highest = (f64::from(region.max.y) - 0.5) * edge;
         let above = (lowest - heights[1]) * upright;
         if above > 0.5 * edge && lowest > SEA_LEVEL + 0.5 * edge {
-            return Some(Whole::Air);
+            return Some(UniformFill::Air);
         }
         // A full cell lies half an edge inside; where cave and ground are alike it may be one
         // voxel less. Below 4.5 voxels there is rock, whose last layer is folded.
@@ -204,18 +204,18 @@ impl Hills {
         let deep = below > (0.5 * edge + 1.0).max(4.5)
             && highest < LAST_LAYER - fold
             && highest < caves::LOWEST - 0.5 * edge - 1.0;
-        deep.then_some(Whole::Deep)
+        deep.then_some(UniformFill::Deep)
     }
 
     /// [`Hills::whole`] without looking at any column.
-    fn whole_by_bounds(region: Region, edge: f64) -> Option<Whole> {
+    fn whole_by_bounds(region: Region, edge: f64) -> Option<UniformFill> {
         let heights = [Hills::HEIGHTS.start, Hills::HEIGHTS.end].map(f64::from);
         let slope = (heights[1] - heights[0]) / (2.0 * edge);
         Hills::whole(region, edge, heights, 1.0 / (1.0 + 2.0 * slope * slope).sqrt())
     }
 
     /// [`Hills::whole`] for the columns of the region.
-    fn whole_by_columns(region: Region, edge: f64, columns: &[Column]) -> Option<Whole> {
+    fn whole_by_columns(region: Region, edge: f64, columns: &[Column]) -> Option<UniformFill> {
         let fold = |start: f64, value: fn(&Column) -> f64, pick: fn(f64, f64) -> f64| {
             columns.iter().map(value).fold(start, pick)
         };
@@ -237,8 +237,8 @@ impl Hills {
             Hills::whole_by_columns(region, edge, &columns)
         });
         match whole {
-            Some(Whole::Air) => cells.reset(region),
-            Some(Whole::Deep) => cells.fill(BASALT),
+            Some(UniformFill::Air) => cells.reset(region),
+            Some(UniformFill::Deep) => cells.fill(BASALT),
             None => {
                 self.dress(&mut columns, region, edge);
                 self.fill_cells(cells, mip, &columns);
@@ -256,7 +256,7 @@ impl Hills {
         };
         cells.reset(region);
         let walls = Noise3::new(self.seed ^ 7).cursor();
-        let mut fill = Fill { columns, edge, walls, water: Vec::new() };
+        let mut fill = HillsFill { columns, edge, walls, water: Vec::new() };
         let mut near = Vec::new();
         for cube in region.blocks::<2>().map(|cube| cube.region().intersect(region)) {
             let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
@@ -273,7 +273,7 @@ impl Hills {
 }
 
 /// A box that is being filled.
-struct Fill<'a> {
+struct HillsFill<'a> {
     columns: &'a [Column],
     /// Of a cell, in voxels.
     edge: f64,
@@ -282,7 +282,7 @@ struct Fill<'a> {
     water: Vec<(u32, u8)>,
 }
 
-impl Fill<'_> {
+impl HillsFill<'_> {
     /// How deep below the ground, or how little, the middles of a cube's cells lie at least.
     fn depth(&self, region: Region, cube: Region) -> f64 {
         let [width, ..] = region.size();
@@ -432,7 +432,7 @@ mod tests {
             let mut column = hills.columns(Region::one(pos), edge);
             hills.dress(&mut column, Region::one(pos), edge);
             let walls = Noise3::new(hills.seed ^ 7).cursor();
-            let mut fill = Fill { columns: &column, edge, walls, water: Vec::new() };
+            let mut fill = HillsFill { columns: &column, edge, walls, water: Vec::new() };
             let (cell, water) = fill.cell(cell_centre(pos, edge), &column[0], &caves);
             cells.set(pos, cell);
             cells.set_water(pos, water);
@@ -458,9 +458,9 @@ mod tests {
         for mip in 3..13u8 {
             let edge = f64::from(1u32 << mip);
             let air = Region::new([0, (320 >> mip) + 1, 0], [32, 99, 32]);
-            assert!(matches!(Hills::whole_by_bounds(air, edge), Some(Whole::Air)));
+            assert!(matches!(Hills::whole_by_bounds(air, edge), Some(UniformFill::Air)));
             let deep = Region::new([0, -99, 0], [32, (-200 >> mip) - 1, 32]);
-            assert!(matches!(Hills::whole_by_bounds(deep, edge), Some(Whole::Deep)));
+            assert!(matches!(Hills::whole_by_bounds(deep, edge), Some(UniformFill::Deep)));
             let ground = Region::new([0, -1, 0], [32, 1, 32]);
             assert!(Hills::whole_by_bounds(ground, edge).is_none());
         }

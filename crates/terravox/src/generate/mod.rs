@@ -37,7 +37,7 @@ pub use sdf::{RowPoints, fill_sdf};
 pub(crate) mod placed {
     pub(crate) use super::bounded::fill as fill_bounded;
     pub(crate) use super::frame::Frame;
-    pub(crate) use super::height::{Ground, range};
+    pub(crate) use super::height::{HeightFill, range};
     pub(crate) use super::sdf::{ROW, fill, fill_rows};
     pub(crate) use super::water::fill_air_below;
 }

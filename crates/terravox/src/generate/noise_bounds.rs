@@ -23,7 +23,7 @@ impl Noise2 {
     /// ±[`Noise2::MAX`].
     pub fn bounds(&self, min: [f64; 2], max: [f64; 2]) -> [f64; 2] {
         let all = [-Noise2::MAX, Noise2::MAX];
-        let Some(parts) = Parts::new(min, max) else { return all };
+        let Some(parts) = LatticeCells::new(min, max) else { return all };
         let [min, max] = [min, max];
         let by_parts = parts.fold(|[x, z]| {
             let gradients = gradients_2d(self.seed(), [x as i64, z as i64]);
@@ -47,7 +47,7 @@ impl Noise3 {
     /// [`Noise2::bounds`].
     pub fn bounds(&self, min: [f64; 3], max: [f64; 3]) -> [f64; 2] {
         let all = [-Noise3::MAX, Noise3::MAX];
-        let Some(parts) = Parts::new(min, max) else { return all };
+        let Some(parts) = LatticeCells::new(min, max) else { return all };
         let by_parts = parts.fold(|cube| {
             let gradients = gradients_3d(self.seed(), cube.map(|v| v as i64));
             let [xs, ys, zs] = [0, 1, 2].map(|axis| within(cube[axis], min[axis], max[axis]));
@@ -70,19 +70,19 @@ impl Noise3 {
 }
 
 /// The squares or cubes of the lattice that a box touches.
-struct Parts<const N: usize> {
+struct LatticeCells<const N: usize> {
     first: [f64; N],
     counts: [usize; N],
 }
 
-impl<const N: usize> Parts<N> {
+impl<const N: usize> LatticeCells<N> {
     /// `None` if they are too many, or the box is inside out or NaN.
-    fn new(min: [f64; N], max: [f64; N]) -> Option<Parts<N>> {
+    fn new(min: [f64; N], max: [f64; N]) -> Option<LatticeCells<N>> {
         let first = min.map(f64::floor);
         let counts = std::array::from_fn(|i| max[i].floor() - first[i] + 1.0);
         let few =
             counts.iter().all(|&count| count >= 1.0) && counts.iter().product::<f64>() <= MAX_PARTS;
-        few.then(|| Parts { first, counts: counts.map(|count| count as usize) })
+        few.then(|| LatticeCells { first, counts: counts.map(|count| count as usize) })
     }
 
     /// The least and the most of all parts.

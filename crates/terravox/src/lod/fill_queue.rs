@@ -7,7 +7,7 @@
 use super::residency::chunk_of;
 use super::selection::{Selector, distance_squared};
 use super::ticket::{Receipt, Ticket};
-use crate::voxel::{Held, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
+use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Arrivals after which it is worth planning again.
@@ -73,7 +73,7 @@ impl FillQueue {
         }
         let mut near: Vec<(f64, MipBlock)> = chunks_near(selector)
             .into_iter()
-            .filter(|(_, block)| grid.held(chunk_of(*block)) != Held::Mip(0))
+            .filter(|(_, block)| grid.held(chunk_of(*block)) != ChunkState::Mip(0))
             .collect();
         // For a chunk near two viewers the nearer counts.
         near.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));

@@ -9,7 +9,7 @@ use super::selection::Selector;
 use super::tiling::{Tiling, neighbours};
 use crate::mesh::PAD;
 use crate::voxel::{
-    ChangeCursor, Changes, ChunkPos, DenseBox, Held, Kind, MaterialTable, MipBlock, Region,
+    ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, Kind, MaterialTable, MipBlock, Region,
     Snapshot, Unlisted, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -119,7 +119,7 @@ impl Residency {
     pub fn put(&mut self, grid: &mut VoxelGrid, block: MipBlock, cells: &DenseBox) {
         if block.mip > 0 {
             grid.write_far(block, cells);
-        } else if grid.held(chunk_of(block)) != Held::Mip(0) {
+        } else if grid.held(chunk_of(block)) != ChunkState::Mip(0) {
             grid.load(cells);
         }
     }
@@ -215,7 +215,7 @@ pub(super) fn chunk_of(block: MipBlock) -> ChunkPos {
 
 fn is_known(grid: &Snapshot, block: MipBlock) -> bool {
     match block.mip {
-        0 => grid.held(chunk_of(block)) == Held::Mip(0),
+        0 => grid.held(chunk_of(block)) == ChunkState::Mip(0),
         _ => grid.has_far(block),
     }
 }

@@ -1,7 +1,7 @@
 //! Edits in world metres, and undoing them.
 
 use super::{Placement, Terrain, TerrainError};
-use crate::edit::{EditOp, Edited, History};
+use crate::edit::{EditOp, EditSummary, History};
 use crate::voxel::Region;
 
 impl Placement {
@@ -35,7 +35,7 @@ impl Terrain {
     ///
     /// # Errors
     /// [`TerrainError`]; nothing is then changed.
-    pub fn edit(&mut self, op: &EditOp) -> Result<Edited, TerrainError> {
+    pub fn edit(&mut self, op: &EditOp) -> Result<EditSummary, TerrainError> {
         let op = self.placement.op_in_voxels(op);
         let edited = self.editor.apply(&mut self.grid, &op, &mut self.history);
         let edited = edited.map_err(self.in_metres())?;

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 
 use super::Placement;
-use crate::generate::placed::{self, Frame, Ground, ROW};
+use crate::generate::placed::{self, Frame, HeightFill, ROW};
 use crate::generate::{Deep, GroundColumn, RowPoints, Slope};
 use crate::voxel::{DenseBox, MipBlock};
 
@@ -371,8 +371,8 @@ impl FillRequest<'_> {
         Frame::placed(self.block.mip, voxel_size_m, origin_m)
     }
 
-    fn ground(&self, heights_m: &impl RangeBounds<f64>, deep: Option<Deep>) -> Ground {
-        Ground { frame: self.frame(), range: placed::range(heights_m), deep }
+    fn ground(&self, heights_m: &impl RangeBounds<f64>, deep: Option<Deep>) -> HeightFill {
+        HeightFill { frame: self.frame(), range: placed::range(heights_m), deep }
     }
 }
 

@@ -6,7 +6,7 @@
 /// Material id of air. Air never has occupancy.
 pub const AIR: u8 = 0;
 
-/// Material id of water, and what the water channel of a solid cell holds.
+/// Material id of water, and of the liquid in the water channel of solid cells.
 pub const WATER: u8 = 1;
 
 /// Cells in a row, along X.
@@ -14,8 +14,7 @@ pub const ROW_CELLS: usize = 32;
 
 /// One cell: material id and stored occupancy.
 ///
-/// `occupancy` is the stored byte `v`, meaning a fill of `(v + 1) / 256`; it is 0
-/// (and means nothing) for air.
+/// `occupancy` is the stored byte `v`, a fill of `(v + 1) / 256`; always 0 for air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cell {
@@ -26,7 +25,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Empty space.
+    /// Air.
     pub const AIR: Cell = Cell { material: AIR, occupancy: 0 };
 
     /// A cell with air's occupancy cleared.
@@ -117,7 +116,7 @@ impl Row {
     }
 }
 
-/// A uniform row of every material, for readers of rows that are not stored.
+/// A uniform row of every material, for rows that are not stored.
 pub(crate) static UNIFORM_ROWS: [Row; 256] = {
     let mut rows = [Row::uniform(0); 256];
     let mut material = 0;

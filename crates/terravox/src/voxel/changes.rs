@@ -1,7 +1,7 @@
 //! The change log: what was written, pulled by views.
 //!
-//! A ring of the last 65,536 writes. Each view keeps a cursor; one that fell behind is
-//! told to rebuild everything.
+//! A ring of the last 65,536 writes. Each view keeps a cursor; a view that fell behind has to
+//! rebuild everything.
 
 use super::mip_block::MipBlock;
 use super::position::Region;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Writes that the log remembers.
 pub const CHANGE_LOG_LENGTH: usize = 65_536;
 
-/// What was written, by default regions, one a write call, each with a serial number.
+/// What was written: by default one region per write, each with a serial number.
 #[derive(Debug)]
 pub(crate) struct ChangeLog<T = Region> {
     /// Tells logs apart: a cursor of another one rebuilds.
@@ -29,8 +29,8 @@ impl<T> Default for ChangeLog<T> {
     }
 }
 
-/// How far a view has read the change log. A new cursor has read nothing, and one of another
-/// grid nothing of this, so that their first result is [`Changes::Everything`].
+/// How far a view has read the change log. The first result of a new cursor, or of one that
+/// belongs to another grid, is [`Changes::Everything`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCursor {
     /// The log that was read; 0 for a new cursor.
@@ -51,10 +51,10 @@ pub enum Changes {
 /// What changed of the far blocks since a cursor was last used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FarChanges {
-    /// More than the log remembers, or the cursor is new: look at every far block.
+    /// More than the log remembers, or the cursor is new: check every far block.
     Everything,
-    /// The blocks that were written, changed by finer cells or forgotten, oldest first; one
-    /// that changed twice comes twice.
+    /// The blocks that were written, changed by finer cells or forgotten, oldest first; a block that
+    /// changed twice is listed twice.
     Blocks(Vec<MipBlock>),
 }
 
@@ -79,7 +79,7 @@ impl<T: Clone> ChangeLog<T> {
         self.entries.push_back(entry);
     }
 
-    /// Makes every cursor rebuild: for changes that are no region.
+    /// Makes every view rebuild, for changes without a region.
     pub fn forget(&mut self) {
         self.first += self.entries.len() as u64 + 1;
         self.entries.clear();
@@ -144,7 +144,7 @@ mod tests {
         let mut cursor = ChangeCursor::default();
         full.since(&mut cursor);
         assert_eq!(ChangeLog::default().since(&mut cursor), Changes::Everything);
-        // Be it as long, or longer.
+        // Also if the other log is as long, or longer.
         let mut other = ChangeLog::default();
         (0..12).for_each(|x| other.push(region(x)));
         full.since(&mut cursor);

@@ -4,7 +4,7 @@ use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
 use super::gather::gather_updates;
 use super::material::Kind;
-use super::mips::{Level, coarsen};
+use super::mips::{MipLevel, coarsen};
 use super::packed_rows::{PackedRows, RowGroup, RowUpdates};
 use super::position::{Region, VoxelPos};
 
@@ -12,11 +12,11 @@ use super::position::{Region, VoxelPos};
 pub(crate) const CHUNK_EDGE: usize = 32;
 
 /// Mips 0 to 3.
-pub(crate) const CHUNK_LEVELS: [Level; 4] = [
-    Level { edge: 32, first: 0 },
-    Level { edge: 16, first: 32_768 },
-    Level { edge: 8, first: 36_864 },
-    Level { edge: 4, first: 37_376 },
+pub(crate) const CHUNK_LEVELS: [MipLevel; 4] = [
+    MipLevel { edge: 32, first: 0 },
+    MipLevel { edge: 16, first: 32_768 },
+    MipLevel { edge: 8, first: 36_864 },
+    MipLevel { edge: 4, first: 37_376 },
 ];
 
 const ROWS: usize = 1024 + 128 + 16 + 2;
@@ -47,7 +47,7 @@ impl Chunk {
     }
 
     /// Writes mip 0 of `region` (absolute, inside the chunk at `origin`) from `source`
-    /// and brings the mips up to date. From then on mip 0 is held.
+    /// and updates the mips. Mip 0 is held from then on.
     pub fn write(
         &mut self,
         origin: VoxelPos,
@@ -57,7 +57,7 @@ impl Chunk {
         updates: &mut RowUpdates,
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
-        // Mips that were given do not follow from mip 0 as it happens to be.
+        // Mips of a coarse chunk were given; mip 0 is unspecified until now, so all are computed anew.
         let all = self.finest != 0;
         gather_updates(&self.rows, origin, local, source, kinds, all, updates);
         self.finest = 0;
@@ -124,16 +124,16 @@ impl Chunk {
 impl ChunkView<'static> {
     /// A chunk of full cells of `material`.
     pub(crate) fn uniform(material: u8) -> ChunkView<'static> {
-        ChunkView(View::Uniform(material))
+        ChunkView(ChunkCells::Uniform(material))
     }
 }
 
 /// A chunk for reading, at mip 0.
 #[derive(Clone, Copy)]
-pub struct ChunkView<'a>(pub(crate) View<'a>);
+pub struct ChunkView<'a>(pub(crate) ChunkCells<'a>);
 
 #[derive(Clone, Copy)]
-pub(crate) enum View<'a> {
+pub(crate) enum ChunkCells<'a> {
     Uniform(u8),
     Mixed(&'a Chunk),
 }
@@ -151,8 +151,8 @@ impl<'a> ChunkView<'a> {
     {
         assert!(y < CHUNK_EDGE && z < CHUNK_EDGE, "row ({y}, {z}) of a chunk of 32");
         match self.0 {
-            View::Uniform(material) => &UNIFORM_ROWS[usize::from(material)],
-            View::Mixed(chunk) => chunk.row(y, z),
+            ChunkCells::Uniform(material) => &UNIFORM_ROWS[usize::from(material)],
+            ChunkCells::Mixed(chunk) => chunk.row(y, z),
         }
     }
 
@@ -161,8 +161,8 @@ impl<'a> ChunkView<'a> {
     pub fn cell(self, x: usize, y: usize, z: usize) -> Cell {
         assert!(x < CHUNK_EDGE && y < CHUNK_EDGE && z < CHUNK_EDGE);
         match self.0 {
-            View::Uniform(material) => Cell::full(material),
-            View::Mixed(chunk) => chunk.row(y, z).cell(x),
+            ChunkCells::Uniform(material) => Cell::full(material),
+            ChunkCells::Mixed(chunk) => chunk.row(y, z).cell(x),
         }
     }
 
@@ -171,32 +171,32 @@ impl<'a> ChunkView<'a> {
     pub(crate) fn slice(self, y: usize) -> RowGroup<'a> {
         debug_assert!(y < CHUNK_EDGE);
         match self.0 {
-            View::Uniform(material) => RowGroup::uniform(material),
-            View::Mixed(chunk) => chunk.rows.group(y),
+            ChunkCells::Uniform(material) => RowGroup::uniform(material),
+            ChunkCells::Mixed(chunk) => chunk.rows.group(y),
         }
     }
 
     /// The material, if the chunk is full cells of one and holds no water in them.
     pub fn uniform_material(self) -> Option<u8> {
         match self.0 {
-            View::Uniform(material) => Some(material),
-            View::Mixed(_) => None,
+            ChunkCells::Uniform(material) => Some(material),
+            ChunkCells::Mixed(_) => None,
         }
     }
 
     /// Water that solid cells hold: (x + 32 z + 1024 y, stored water), ascending.
     pub fn water(self) -> &'a [(u16, u8)] {
         match self.0 {
-            View::Uniform(_) => &[],
-            View::Mixed(chunk) => chunk.rows.water_between(0, MIP_0_ROWS * ROW_CELLS),
+            ChunkCells::Uniform(_) => &[],
+            ChunkCells::Mixed(chunk) => chunk.rows.water_between(0, MIP_0_ROWS * ROW_CELLS),
         }
     }
 
     /// Rows that are not full cells of one material, of 1024.
     pub fn mixed_rows(self) -> usize {
         match self.0 {
-            View::Uniform(_) => 0,
-            View::Mixed(chunk) => chunk.mixed_rows(),
+            ChunkCells::Uniform(_) => 0,
+            ChunkCells::Mixed(chunk) => chunk.mixed_rows(),
         }
     }
 }

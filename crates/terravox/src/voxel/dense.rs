@@ -7,7 +7,7 @@
 use super::cell::{AIR, Cell, full_occupancy, normal_occupancy};
 use super::position::{Region, VoxelPos};
 
-/// Most cells a [`DenseBox`] may have.
+/// Maximum number of cells of a [`DenseBox`].
 pub const MAX_BOX_CELLS: u64 = 1 << 30;
 
 /// Cells of a region at one mip, dense. Reusable: [`DenseBox::reset`] keeps its memory.
@@ -58,7 +58,7 @@ impl DenseBox {
         self.region = Region { min, max: min + VoxelPos::new(x as i32, y as i32, z as i32) };
     }
 
-    /// Where the box lies.
+    /// The region of the box.
     pub fn region(&self) -> Region {
         self.region
     }
@@ -83,8 +83,8 @@ impl DenseBox {
         &self.occupancy
     }
 
-    /// Materials and occupancies, to be written. Air's occupancy is ignored by all readers
-    /// that matter: writing the box to the grid clears it.
+    /// Materials and occupancies, mutable. The occupancy of air need not be cleared: writing the box
+    /// to the grid does.
     pub fn arrays_mut(&mut self) -> (&mut [u8], &mut [u8]) {
         (&mut self.material, &mut self.occupancy)
     }
@@ -134,7 +134,7 @@ impl DenseBox {
         Cell { material: self.material[i], occupancy: self.occupancy[i] }
     }
 
-    /// Puts `cell` at `pos`; the water that a solid cell there may hold stays.
+    /// Sets the cell at `pos`; its entry in the water list stays.
     ///
     /// # Panics
     /// If `pos` is outside.
@@ -180,7 +180,7 @@ impl DenseBox {
         }
     }
 
-    /// Clears the water of the cells of which `keep` says no.
+    /// Clears the water of cells for which `keep` returns false.
     pub(crate) fn retain_water(&mut self, keep: impl Fn(VoxelPos) -> bool) {
         let mut water = std::mem::take(&mut self.water);
         water.retain(|entry| keep(self.position(entry.0)));
@@ -209,7 +209,7 @@ impl DenseBox {
         self.water = water;
     }
 
-    /// Where the cell with an index in the arrays lies.
+    /// The position of the cell at an index of the arrays.
     pub(crate) fn position(&self, index: u32) -> VoxelPos {
         let ([sx, _, sz], i) = (self.region.size(), index as usize);
         let [x, z, y] = [i % sx, i / sx % sz, i / sx / sz].map(|v| v as i32);
@@ -224,8 +224,8 @@ impl DenseBox {
     }
 }
 
-/// `to.copy_from_slice(from)`, for parts of rows: those at the sides of a box are so short that
-/// the call costs more than the copy.
+/// `to.copy_from_slice(from)` for parts of rows: at the sides of a box they are so short that a
+/// call to `memcpy` costs more than the copy.
 #[inline]
 pub(crate) fn copy_cells(to: &mut [u8], from: &[u8]) {
     if to.len() > 4 {

@@ -1,16 +1,16 @@
-//! Far blocks: what is known of 32³ cells of a coarse mip, without a chunk beneath them.
+//! Far blocks: 32³ cells of a coarse mip, kept without the chunks beneath them.
 //!
-//! Pages list chunks; a view of many kilometres shows blocks whose chunks nobody has. So a
-//! grid keeps, beside its pages, a sparse table of such blocks at any mip from 1 on. A
-//! block is one material or row-packed. The table shares groups of 4³ blocks, so that a
-//! write after a snapshot copies a few hundred pointers and the group that it touches.
+//! A view of many kilometres shows blocks whose chunks are not in memory. So a grid keeps, besides
+//! its pages, a sparse table of such blocks at any mip from 1 on. A block is one material or
+//! row-packed. The table shares groups of 4³ blocks, so that a write after a snapshot copies a few
+//! hundred pointers and the group that it touches.
 
 use super::cell::{AIR, ROW_CELLS, Row, UNIFORM_ROWS};
 use super::dense::{DenseBox, copy_cells};
 use super::gather::gather_updates;
 use super::material::Kind;
 use super::mip_block::MipBlock;
-use super::mips::{Level, coarsen_row};
+use super::mips::{MipLevel, coarsen_row};
 use super::packed_rows::{PackedRows, RowUpdates};
 use super::page::uniform_source;
 use super::position::{Region, VoxelPos};
@@ -24,7 +24,7 @@ pub const MAX_FAR_MIP: u8 = 12;
 pub(crate) type FarRows = PackedRows<1024, 32>;
 
 /// The cells of a far block as [`coarsen_row`] sees them.
-const LEVEL: Level = Level { edge: ROW_CELLS, first: 0 };
+const LEVEL: MipLevel = MipLevel { edge: ROW_CELLS, first: 0 };
 
 /// Blocks along the edge of a group, as a power of two.
 const GROUP_LOG2: u32 = 2;
@@ -34,7 +34,7 @@ const GROUP_LOG2: u32 = 2;
 pub(crate) enum FarCells {
     /// Full cells of one material.
     Uniform(u8),
-    /// Anything else.
+    /// Cells of several materials or fills.
     Mixed(Arc<FarRows>),
 }
 
@@ -166,7 +166,7 @@ impl FarCells {
         Some(FarCells::of_rows(rows))
     }
 
-    /// Bytes beside the word in the table: rows and reference counts; water.
+    /// Bytes besides the word in the table: rows and reference counts; water.
     fn bytes(&self) -> [usize; 2] {
         match self {
             FarCells::Uniform(_) => [0, 0],
@@ -192,7 +192,7 @@ pub(crate) struct FarTable {
     groups: FxHashMap<MipBlock, Arc<FarGroup>>,
 }
 
-/// The group of a block, and its place in there.
+/// The group of a block, and the index of the block in it.
 fn place(block: MipBlock) -> (MipBlock, usize) {
     let local = |v: i32| (v & 3) as usize;
     let MipBlock { mip, pos } = block;
@@ -240,7 +240,7 @@ impl FarTable {
         self.get(block)?.with_part(block.cells().min, part, kinds, updates)
     }
 
-    /// All blocks, in no order.
+    /// All blocks, unsorted.
     pub fn blocks(&self) -> impl Iterator<Item = MipBlock> {
         self.groups.iter().flat_map(|(key, group)| {
             let first = key.pos.finer(GROUP_LOG2);

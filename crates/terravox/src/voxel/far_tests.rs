@@ -38,8 +38,8 @@ fn chunks_under(pos: VoxelPos, mip: u8) -> impl Iterator<Item = ChunkPos> {
 /// The mip that a chunk is held at, if it is listed.
 fn held(grid: &Snapshot, chunk: ChunkPos) -> Option<u8> {
     match grid.held(chunk) {
-        Held::Mip(mip) => Some(mip),
-        Held::Air | Held::Unknown => None,
+        ChunkState::Mip(mip) => Some(mip),
+        ChunkState::Air | ChunkState::Unknown => None,
     }
 }
 
@@ -75,12 +75,12 @@ impl Naive {
     }
 
     /// A cell as well as it is known, by the words of [`Snapshot::read_known`].
-    fn known_cell(&self, grid: &Snapshot, pos: VoxelPos, mip: u8) -> (Held3, Known) {
+    fn known_cell(&self, grid: &Snapshot, pos: VoxelPos, mip: u8) -> (Held3, Knowledge) {
         if !Region::one(pos).finer(mip.into()).within_limits() {
-            return ((Cell::AIR, None), Known::AtMip);
+            return ((Cell::AIR, None), Knowledge::AtMip);
         }
         if let Some(cell) = self.cell(pos, mip) {
-            return (cell, Known::AtMip);
+            return (cell, Knowledge::AtMip);
         }
         let mut chunks = chunks_under(pos, mip);
         let air = grid.unlisted() == Unlisted::Air;
@@ -90,19 +90,19 @@ impl Naive {
             _ => chunks.all(|chunk| grid.is_listed(chunk)),
         };
         if of_grid {
-            return (grid_cell(grid, pos, mip), Known::AtMip);
+            return (grid_cell(grid, pos, mip), Knowledge::AtMip);
         }
         for coarser in mip + 1..=MAX_FAR_MIP {
             let over = pos.coarser(u32::from(coarser - mip));
             if let Some(cell) = self.cell(over, coarser) {
-                return (cell, Known::Coarser);
+                return (cell, Knowledge::Coarser);
             }
             let chunk = chunks_under(over, coarser.min(5)).next().unwrap();
             if coarser <= 5 && held(grid, chunk) == Some(coarser) {
-                return (grid_cell(grid, over, coarser), Known::Coarser);
+                return (grid_cell(grid, over, coarser), Knowledge::Coarser);
             }
         }
-        ((Cell::AIR, None), if air { Known::AtMip } else { Known::Unknown })
+        ((Cell::AIR, None), if air { Knowledge::AtMip } else { Knowledge::Unknown })
     }
 }
 
@@ -237,7 +237,7 @@ fn assert_settled(grid: &Snapshot, naive: &Naive) -> Result<(), TestCaseError> {
     prop_assert_eq!(grid.far_blocks(), blocks);
     let mut cells = DenseBox::default();
     for (&block, expected) in &naive.0 {
-        prop_assert_eq!(grid.read_known(block.cells(), block.mip, &mut cells), Known::AtMip);
+        prop_assert_eq!(grid.read_known(block.cells(), block.mip, &mut cells), Knowledge::AtMip);
         prop_assert!(&cells == expected, "{}", block);
         let uniform = Cell::full(cells.materials()[0]);
         let same = |pos| at(&cells, pos) == (uniform, None);
@@ -285,7 +285,7 @@ proptest! {
             let min = corner.coarser(mip.into()) + offset.into();
             let region = Region { min, max: min + size.into() };
             let known = grid.read_known(region, mip, &mut cells);
-            let mut worst = Known::AtMip;
+            let mut worst = Knowledge::AtMip;
             for pos in region.voxels() {
                 let (expected, known) = naive.known_cell(grid.as_snapshot(), pos, mip);
                 prop_assert_eq!(at(&cells, pos), expected, "mip {} at {}", mip, pos);
@@ -316,7 +316,7 @@ fn mips_above_the_page_come_from_pages_where_unlisted_is_air() {
             put(&mut coarser, pos, coarser_cell(&octet, grid.materials().kinds()));
         }
         let mut read = DenseBox::default();
-        assert_eq!(grid.read_known(coarser.region(), mip, &mut read), Known::AtMip);
+        assert_eq!(grid.read_known(coarser.region(), mip, &mut read), Knowledge::AtMip);
         assert!(read.materials().iter().any(|&material| material != AIR));
         assert_eq!(read, coarser);
         cells = coarser;
@@ -339,7 +339,7 @@ fn far_blocks_are_counted_and_forgotten_whole() {
     assert!(memory.far > 2 * 65_536 && memory.total() == memory.far + memory.water);
     assert!(!grid.is_empty());
     blocks.iter().for_each(|&block| grid.forget_far(block));
-    assert_eq!(Memory { far: 0, ..grid.memory() }, empty);
+    assert_eq!(GridMemory { far: 0, ..grid.memory() }, empty);
     assert!(grid.is_empty());
 }
 
@@ -357,6 +357,6 @@ fn an_edit_reaches_every_far_block_over_it() {
     for mip in 1..=MAX_FAR_MIP {
         let pos = VoxelPos::splat(5).coarser(mip.into());
         let known = grid.read_known(Region::one(pos), mip, &mut cells);
-        assert_eq!((known, cells.cell(pos)), (Known::AtMip, Cell::new(9, 0)), "mip {mip}");
+        assert_eq!((known, cells.cell(pos)), (Knowledge::AtMip, Cell::new(9, 0)), "mip {mip}");
     }
 }

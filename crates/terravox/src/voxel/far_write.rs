@@ -1,9 +1,9 @@
-//! Writing far blocks, and keeping them right: each follows from what is known finer.
+//! Writing far blocks, and updating them from finer data.
 //!
 //! A cell of a far block stands for 2×2×2 of the mip below, by the rule of `mips.rs`. Up to
 //! mip 5 it lies within one chunk: if that is held at the block's mip or finer, its mips
-//! have the cell. Else it follows from the far block of the mip below, where that is there.
-//! Else it is what was written. A change is carried upward as far as cells differ.
+//! have the cell. Else it follows from the far block of the mip below, if there is one. Else it
+//! is what was written. A change is propagated to coarser mips until no cell differs.
 
 use super::changes::{ChangeCursor, FarChanges};
 use super::dense::DenseBox;
@@ -17,9 +17,9 @@ use super::snapshot::Snapshot;
 const CHUNK_MIP: u8 = 5;
 
 impl VoxelGrid {
-    /// Sets what is known of a block of a mip from 1 on: a generator's estimate, or the truth
-    /// of a store. Parts that are known finer, by chunks or far blocks, keep what follows from
-    /// that; coarser far blocks above follow.
+    /// Sets the cells of a far block, of mip 1 or coarser, from a generator's estimate or from a
+    /// store. Parts for which finer chunks or far blocks are held keep what follows from those;
+    /// coarser far blocks above are updated.
     ///
     /// # Panics
     /// If the mip is not 1 to [`MAX_FAR_MIP`], `cells` are not those of the block, or it
@@ -45,7 +45,7 @@ impl VoxelGrid {
         self.raise(block.voxels(), mip + 1, false);
     }
 
-    /// Drops a far block. Coarser ones keep what they show of it.
+    /// Drops a far block. Coarser ones keep the cells that follow from it.
     pub fn forget_far(&mut self, block: MipBlock) {
         if self.state.has_far(block) {
             self.state.tables.far_mut().remove(block);
@@ -59,25 +59,24 @@ impl VoxelGrid {
         self.far_log.blocks_since(cursor)
     }
 
-    /// Brings the far blocks over chunks up to date that were written in `region`, in voxels,
-    /// and are held at mip `mip` or finer.
+    /// Updates the far blocks over `region`, in voxels, after chunks there were written, which are
+    /// held at mip `mip` or finer.
     pub(super) fn raise_chunks(&mut self, region: Region, mip: u8) {
         if !self.state.far().is_empty() {
             self.raise(region, mip.max(1), true);
         }
     }
 
-    /// Brings the far blocks over a chunk up to date that is listed no more and was held at mip
-    /// `held`.
+    /// Updates the far blocks over a chunk that became unlisted and was held at mip `held`.
     pub(super) fn raise_forgotten(&mut self, chunk: ChunkPos, held: u8) {
-        // A far block that knows finer stood back behind the chunk.
+        // The chunk hid finer far blocks.
         if held > 1 && !self.state.far().is_empty() {
             self.raise(chunk.region(), held, false);
         }
     }
 
-    /// Brings the far blocks of mip `first` and coarser over `region`, in voxels, up to date.
-    /// `of_chunks`: every chunk there is held at that mip.
+    /// Updates the far blocks of mip `first` and coarser over `region`, in voxels. `of_chunks`:
+    /// every chunk there is held at that mip.
     fn raise(&mut self, region: Region, first: u8, of_chunks: bool) {
         let kinds = *self.state.materials().kinds();
         let mut part = DenseBox::default();
@@ -112,14 +111,13 @@ impl VoxelGrid {
 }
 
 impl Snapshot {
-    /// Whether a far block lies over anything that it must follow.
+    /// Whether finer chunks or far blocks are held beneath a far block.
     fn knows_finer(&self, block: MipBlock) -> bool {
         let children = block.mip > 1 && block.children().iter().any(|&child| self.has_far(child));
         children || (block.mip <= CHUNK_MIP && self.listed_in(block.voxels()).next().is_some())
     }
 
-    /// Replaces cells of `out`, which lies in the block, by those that follow from what is
-    /// known finer.
+    /// Replaces the cells of `out`, which lies in the block, by those that follow from finer data.
     fn take_over_finer(&self, block: MipBlock, out: &mut DenseBox) {
         let region = out.region();
         let mut part = DenseBox::default();

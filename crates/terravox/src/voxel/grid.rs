@@ -1,4 +1,4 @@
-//! The grid: unbounded, sparse, pages of chunks. The data of a world; all else is a view.
+//! The grid: the data of a world, as sparse, unbounded pages of chunks. Everything else is a view.
 //!
 //! Readers never wait for the writer: a [`Snapshot`] shares the page table, and a write
 //! copies the table once after a snapshot, then the page and the chunks that it touches.
@@ -7,18 +7,18 @@ use super::cell::Cell;
 use super::changes::{ChangeCursor, ChangeLog, Changes};
 use super::chunk::ChunkView;
 use super::dense::DenseBox;
-use super::known::Known;
+use super::known::Knowledge;
 use super::material::{Kind, MaterialTable};
 use super::mip_block::MipBlock;
 use super::packed_rows::RowUpdates;
 use super::page::{Page, page_of};
 use super::position::{ChunkPos, Region, VoxelPos};
-use super::snapshot::{Memory, NotHeld, Snapshot};
+use super::snapshot::{GridMemory, NotHeld, Snapshot};
 use super::tables::Tables;
 use super::unsaved::WriteLog;
 use std::sync::Arc;
 
-/// What a chunk position is that was never written.
+/// What chunk positions are that were never written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unlisted {
@@ -32,16 +32,16 @@ pub enum Unlisted {
 /// What a chunk position holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Held {
+pub enum ChunkState {
     /// Not listed, in a world where that means air.
     Air,
     /// Held at this mip and all coarser ones; at mip 0 it can be edited.
     Mip(u8),
-    /// Not listed, in a world where that means that nobody knows.
+    /// Not listed, in a world where that means unknown.
     Unknown,
 }
 
-/// How a grid is made.
+/// Options of a new [`VoxelGrid`].
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct GridOptions {
@@ -53,7 +53,7 @@ pub struct GridOptions {
 
 /// An editable, sparse, unbounded grid of cells with mips.
 ///
-/// It reads as its [`Snapshot`] does.
+/// It has the reading methods of [`Snapshot`].
 ///
 /// ```
 /// use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
@@ -88,19 +88,19 @@ impl VoxelGrid {
         VoxelGrid { state: snapshot.clone(), ..VoxelGrid::default() }
     }
 
-    /// The state as it is now, cheap, for readers on any thread.
+    /// Returns a snapshot of the current state, for readers on any thread. Costs a few reference
+    /// counts.
     pub fn snapshot(&self) -> Snapshot {
         self.state.clone()
     }
 
-    /// The state as it is now, for functions that read a snapshot.
+    /// The current state, for functions that read a snapshot.
     #[inline]
     pub fn as_snapshot(&self) -> &Snapshot {
         &self.state
     }
 
-    /// Writes all cells of a box at mip 0 and brings the mips up to date. Chunks that it
-    /// touches become listed, and [unsaved](VoxelGrid::unsaved). Air loses its occupancy; water
+    /// Writes all cells of a box at mip 0 and updates the mips. Chunks that it touches become listed, and [unsaved](VoxelGrid::unsaved). Air loses its occupancy; water
     /// stays only in solid cells.
     ///
     /// # Errors
@@ -117,11 +117,11 @@ impl VoxelGrid {
                 continue;
             }
             let held = self.state.held(chunk);
-            if matches!(held, Held::Unknown | Held::Mip(1..)) {
+            if matches!(held, ChunkState::Unknown | ChunkState::Mip(1..)) {
                 return Err(NotHeld { chunk, mip: 0, held });
             }
         }
-        // A chunk that becomes listed is known as a whole.
+        // A chunk that becomes listed is known completely.
         let fresh = !self.state.far().is_empty()
             && region.blocks::<5>().any(|chunk| self.state.finest_mip(chunk) != Some(0));
         self.writes.mark(region);
@@ -130,16 +130,19 @@ impl VoxelGrid {
         Ok(())
     }
 
-    /// Writes whole chunks that came from a store or a generator, and can come from there
-    /// again: they do not become unsaved. Chunks with unsaved changes keep what they have;
-    /// returns how many did.
+    /// Writes whole chunks from a store or a generator. They do not become unsaved, since they can
+    /// be loaded again. Chunks with unsaved changes keep their cells; returns how many did.
     ///
     /// # Panics
     /// If the box does not consist of whole chunks, or reaches beyond
     /// [`LIMIT`](super::LIMIT).
     pub fn load(&mut self, cells: &DenseBox) -> usize {
         let region = cells.region();
-        assert_eq!(region, region.coarser(5).finer(5), "whole chunks are loaded");
+        assert_eq!(
+            region,
+            region.coarser(5).finer(5),
+            "VoxelGrid::load takes whole chunks; {region} is not whole"
+        );
         assert!(region.within_limits(), "a load of {region} is beyond the limits of the grid");
         let kept = self.writes.unsaved_in(region);
         if kept.len() as u64 == region.coarser(5).volume() {
@@ -151,7 +154,7 @@ impl VoxelGrid {
         kept.len()
     }
 
-    /// Writes cells at mip 0, but for those of chunks that keep what they have.
+    /// Writes cells at mip 0, except those of the chunks `kept`.
     fn write_chunks(&mut self, cells: &DenseBox, kept: &[ChunkPos]) {
         self.edit_pages(cells.region(), |page, part, kinds, updates| {
             for chunk in part.blocks::<5>().filter(|chunk| !kept.contains(chunk)) {
@@ -161,9 +164,9 @@ impl VoxelGrid {
         });
     }
 
-    /// Sets what is known of whole chunks at mip `mip` only, in cells of that mip. Chunks
-    /// that are held at a finer mip keep what they have. It is no edit: coarse knowledge is
-    /// not [unsaved](VoxelGrid::unsaved).
+    /// Writes whole chunks at mip `mip` only, in cells of that mip. Chunks that are held at a finer
+    /// mip keep their cells. This is not an edit: chunks do not become
+    /// [unsaved](VoxelGrid::unsaved).
     ///
     /// # Panics
     /// If `mip` is not 1 to 5, or the box does not consist of whole chunks, or reaches
@@ -172,7 +175,10 @@ impl VoxelGrid {
         assert!((1..=5).contains(&mip), "chunks are held at mips 0 to 5, not {mip}");
         let region = cells.region().finer(mip.into());
         let chunks = region.coarser(5).finer(5);
-        assert_eq!(chunks, region, "a mip is written in whole chunks");
+        assert_eq!(
+            chunks, region,
+            "VoxelGrid::write_mip takes whole chunks; {region} is not whole"
+        );
         assert!(region.within_limits(), "a write of {region} is beyond the limits of the grid");
         self.writes.mark_clean();
         self.edit_pages(region, |page, part, kinds, updates| {
@@ -185,7 +191,8 @@ impl VoxelGrid {
         self.raise_chunks(region, mip);
     }
 
-    /// Makes a chunk unlisted; returns whether it is. Far blocks keep what they show of it.
+    /// Makes a chunk unlisted; returns whether it is unlisted now. Far blocks keep the cells that
+    /// follow from it.
     ///
     /// In a world where unlisted means unknown, the chunk leaves memory; one with
     /// [unsaved](VoxelGrid::unsaved) changes stays, and `false` is returned. In a world where
@@ -200,7 +207,7 @@ impl VoxelGrid {
         self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);
         });
-        // A viewer who goes on and on leaves no empty pages behind.
+        // Long journeys must not leave empty pages behind.
         let (pages, page) = (self.state.tables.pages_mut(), page_of(chunk));
         if pages.get(&page).is_some_and(|page| page.is_unlisted()) {
             pages.remove(&page);
@@ -234,27 +241,30 @@ impl VoxelGrid {
     /// If a material changes its kind while the grid holds data: the mips depend on it.
     pub fn set_materials(&mut self, materials: MaterialTable) {
         let same = self.state.materials().kinds() == materials.kinds();
-        assert!(same || self.state.is_empty(), "a material's kind never changes under data");
+        assert!(
+            same || self.state.is_empty(),
+            "a material changes its kind, which only an empty grid allows"
+        );
         self.state.tables.set_materials(materials);
         self.writes.mark_materials();
         self.log.forget();
         self.far_log.forget();
     }
 
-    /// What was written since `cursor` was last used, and moves it to now.
+    /// Returns what was written since `cursor` was last used, and advances it.
     pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
         self.log.since(cursor)
     }
 }
 
 impl std::fmt::Debug for VoxelGrid {
-    /// Says how much it holds, not what: a world is large.
+    /// Prints counts, not cells: a world is large.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("VoxelGrid").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
-/// Methods of [`Snapshot`] that a grid has as well.
+/// Forwards methods of [`Snapshot`].
 macro_rules! read_as_snapshot {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         impl VoxelGrid {
@@ -274,17 +284,17 @@ read_as_snapshot! {
     fn unlisted() -> Unlisted;
     fn is_empty() -> bool;
     fn is_listed(chunk: ChunkPos) -> bool;
-    fn held(chunk: ChunkPos) -> Held;
+    fn held(chunk: ChunkPos) -> ChunkState;
     fn chunks() -> Vec<ChunkPos>;
     fn bounds() -> Region;
     fn chunk(chunk: ChunkPos) -> Result<ChunkView<'_>, NotHeld>;
     fn cell(pos: VoxelPos) -> Result<Cell, NotHeld>;
     fn water(pos: VoxelPos) -> Result<Option<u8>, NotHeld>;
     fn read(region: Region, mip: u8, out: &mut DenseBox) -> Result<(), NotHeld>;
-    fn read_known(region: Region, mip: u8, out: &mut DenseBox) -> Known;
+    fn read_known(region: Region, mip: u8, out: &mut DenseBox) -> Knowledge;
     fn has_far(block: MipBlock) -> bool;
     fn far_material(block: MipBlock) -> Option<u8>;
     fn far_blocks() -> Vec<MipBlock>;
     fn digest() -> Result<u128, NotHeld>;
-    fn memory() -> Memory;
+    fn memory() -> GridMemory;
 }

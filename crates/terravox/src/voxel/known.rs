@@ -1,4 +1,4 @@
-//! Reading cells as well as they are known: at the mip that is asked for, or else coarser.
+//! Reading the best cells available: at the requested mip, or else coarser.
 
 use super::cell::{Cell, ROW_CELLS};
 use super::dense::DenseBox;
@@ -12,13 +12,13 @@ use super::snapshot::Snapshot;
 
 /// How well cells are known, best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Known {
-    /// At the mip that was asked for.
+pub enum Knowledge {
+    /// At the requested mip.
     #[default]
     AtMip,
-    /// Somewhere coarser only: there each cell is like the coarse one that covers it.
+    /// Coarser only in places: cells there repeat the coarse cell that covers them.
     Coarser,
-    /// Somewhere not at all: there cells are air.
+    /// Unknown in places: cells there are air.
     Unknown,
 }
 
@@ -29,25 +29,25 @@ struct Scratch {
 }
 
 impl Snapshot {
-    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip, as well as they
-    /// are known; returns the worst of any cell.
+    /// Reads the cells of `region` at mip `mip` into `out`, in cells of that mip, as well as they
+    /// are known. Returns how well the worst one is.
     ///
-    /// A cell is that of the far block of that mip. Where there is none, that of the chunks
-    /// beneath, if they are held at the mip or finer (above mip 5: all of them; if unlisted
-    /// means air, any). Else that of the finest coarser far block, or of a chunk held at a
-    /// coarser mip, whichever is finer. Else air: known, if unlisted means air, and beyond
+    /// A cell comes from the far block of that mip; else from the chunks beneath, if they are held at
+    /// the mip or finer (above mip 5: all of them, or any if unlisted means air); else from the
+    /// finest coarser far block or coarser chunk, whichever is finer; else it is air, which is known
+    /// if unlisted means air, and beyond
     /// [`LIMIT`](super::LIMIT).
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`].
-    pub fn read_known(&self, region: Region, mip: u8, out: &mut DenseBox) -> Known {
+    pub fn read_known(&self, region: Region, mip: u8, out: &mut DenseBox) -> Knowledge {
         assert!(mip <= MAX_FAR_MIP, "mip {mip}; the coarsest is {MAX_FAR_MIP}");
         if self.only_chunks_count(region, mip) && self.read(region, mip, out).is_ok() {
-            return Known::AtMip;
+            return Knowledge::AtMip;
         }
         out.reset(region);
         let mut scratch = Scratch::default();
-        let mut known = Known::AtMip;
+        let mut known = Knowledge::AtMip;
         for pos in region.coarser(5).voxels() {
             let block = MipBlock { mip, pos };
             let part = region.intersect(block.cells());
@@ -57,7 +57,7 @@ impl Snapshot {
         known
     }
 
-    /// Whether far blocks have no say in a region whose chunks are all held.
+    /// Whether chunks alone decide the cells of a region, if all of them are held.
     fn only_chunks_count(&self, region: Region, mip: u8) -> bool {
         if mip > MAX_MIP {
             return false;
@@ -75,21 +75,21 @@ impl Snapshot {
         part: Region,
         scratch: &mut Scratch,
         out: &mut DenseBox,
-    ) -> Known {
+    ) -> Knowledge {
         if !block.within_limits() {
-            return Known::AtMip; // nothing is ever there
+            return Knowledge::AtMip; // nothing is ever there
         }
         if let Some(far) = self.far().get(block) {
             far.append_to(block.cells().min, part, out);
-            return Known::AtMip;
+            return Knowledge::AtMip;
         }
-        // What shows where nothing else is known.
+        // For cells that no chunk has.
         let coarser = (block.mip + 1..=MAX_FAR_MIP).map(|mip| block.over(mip));
         let coarser = coarser.into_iter().find_map(|over| Some((over, self.far().get(over)?)));
         let rest = match (coarser, self.unlisted()) {
-            (Some(_), _) => Known::Coarser,
-            (None, Unlisted::Air) => Known::AtMip,
-            (None, Unlisted::Unknown) => Known::Unknown,
+            (Some(_), _) => Knowledge::Coarser,
+            (None, Unlisted::Air) => Knowledge::AtMip,
+            (None, Unlisted::Unknown) => Knowledge::Unknown,
         };
         if let Some((over, far)) = coarser {
             let shift = u32::from(over.mip - block.mip);
@@ -103,9 +103,9 @@ impl Snapshot {
             mip => (self.read_above_pages(part, mip, out), 0),
         };
         match part.volume() - at_mip - at_coarser {
-            0 if at_coarser == 0 => Known::AtMip,
-            0 => Known::Coarser,
-            _ if at_coarser > 0 => rest.max(Known::Coarser),
+            0 if at_coarser == 0 => Knowledge::AtMip,
+            0 => Knowledge::Coarser,
+            _ if at_coarser > 0 => rest.max(Knowledge::Coarser),
             _ => rest,
         }
     }
@@ -183,7 +183,7 @@ impl Snapshot {
             });
             cells = coarser.collect();
         }
-        // Written where the box has no water yet.
+        // The box has no water there yet.
         for &(pos, cell, water) in &cells {
             out.set(pos, cell);
             let index = out.index(pos) as u32;
@@ -205,7 +205,7 @@ impl Snapshot {
         })
     }
 
-    /// The listed chunks that meet `region`, in voxels, and the finest mip held of each.
+    /// The listed chunks that intersect `region`, in voxels, and the finest mip held of each.
     pub(super) fn listed_in(&self, region: Region) -> impl Iterator<Item = (ChunkPos, u8)> {
         let chunks = region.coarser(5);
         let pages = chunks.coarser(PAGE_EDGE.trailing_zeros()).voxels();

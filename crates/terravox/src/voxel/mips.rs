@@ -14,12 +14,12 @@ use std::ops::Range;
 /// One mip inside a [`PackedRows`]: `edge`³ cells from cell index `first` on, x fastest,
 /// then z, then y. The x-runs of a level never cross a row of 32 cells.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
+pub(crate) struct MipLevel {
     pub edge: usize,
     pub first: usize,
 }
 
-impl Level {
+impl MipLevel {
     /// Index of a cell, in cells of the level.
     #[inline]
     pub fn index(self, x: usize, y: usize, z: usize) -> usize {
@@ -99,8 +99,8 @@ fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
 /// written are left out.
 pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
     rows: &PackedRows<ROWS, GROUPS>,
-    fine: Level,
-    coarse: Level,
+    fine: MipLevel,
+    coarse: MipLevel,
     dirty: Region,
     kinds: &[Kind; 256],
     updates: &mut RowUpdates,
@@ -121,7 +121,7 @@ pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
             if !(inside && dirty.min.z <= z as i32 && (z as i32) < dirty.max.z) {
                 continue;
             }
-            let below = Below::new(rows, updates, fine, [y, z]);
+            let below = FineRows::new(rows, updates, fine, [y, z]);
             if below.is_staged(updates) {
                 let xs = dirty.min.x as usize..dirty.max.x as usize;
                 below.coarsen(kinds, &mut row, start, xs, &mut water);
@@ -139,18 +139,18 @@ pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
 /// to `row`, and their water to `water`, which is by cells of that row and had none there.
 pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
     rows: &PackedRows<ROWS, GROUPS>,
-    fine: Level,
+    fine: MipLevel,
     at: [usize; 2],
     kinds: &[Kind; 256],
     row: &mut Row,
     xs: Range<usize>,
     water: &mut Vec<(u16, u8)>,
 ) {
-    Below::new(rows, &RowUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
+    FineRows::new(rows, &RowUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
 }
 
 /// Coarse cells as they are if each stands for one material and air.
-struct Means {
+struct UniformMeans {
     material: [u8; 16],
     occupancy: [u8; 16],
     /// Whether it does.
@@ -158,7 +158,7 @@ struct Means {
 }
 
 /// The four rows of fine cells under one row of coarse ones.
-struct Below<'a> {
+struct FineRows<'a> {
     /// Index of the first cell of each.
     first: [usize; 4],
     /// Materials and occupancies of each.
@@ -167,25 +167,25 @@ struct Below<'a> {
     wet: [&'a [(u16, u8)]; 4],
 }
 
-impl<'a> Below<'a> {
+impl<'a> FineRows<'a> {
     fn new<const ROWS: usize, const GROUPS: usize>(
-        rows: &'a PackedRows<ROWS, GROUPS>,
+        packed: &'a PackedRows<ROWS, GROUPS>,
         updates: &'a RowUpdates,
-        fine: Level,
+        fine: MipLevel,
         [y, z]: [usize; 2],
-    ) -> Below<'a> {
+    ) -> FineRows<'a> {
         let first =
             [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
         let rows = first.map(|first| {
-            let row = rows.row_after(updates, first / ROW_CELLS);
+            let row = packed.row_after(updates, first / ROW_CELLS);
             let at = first % ROW_CELLS;
             [&row.material[at..at + fine.edge], &row.occupancy[at..at + fine.edge]]
         });
-        let wet = match rows.is_dry_after(updates) {
+        let wet = match packed.is_dry_after(updates) {
             true => [&[][..]; 4],
-            false => first.map(|first| rows.water_after(updates, first, fine.edge)),
+            false => first.map(|first| packed.water_after(updates, first, fine.edge)),
         };
-        Below { first, rows, wet }
+        FineRows { first, rows, wet }
     }
 
     /// Whether any of the rows is to be written.
@@ -212,7 +212,7 @@ impl<'a> Below<'a> {
         if !(dry && water.is_empty()) {
             water.retain(|held| !(start + xs.start..start + xs.end).contains(&held.0.into()));
         }
-        let Means { material, occupancy, sure } = self.means();
+        let UniformMeans { material, occupancy, sure } = self.means();
         let (to, from) = (x0 + xs.start..x0 + xs.end, xs.clone());
         row.material[to.clone()].copy_from_slice(&material[from.clone()]);
         row.occupancy[to].copy_from_slice(&occupancy[from.clone()]);
@@ -228,7 +228,7 @@ impl<'a> Below<'a> {
     }
 
     /// What the coarse cells are where all cells below that are not air are of one material.
-    fn means(&self) -> Means {
+    fn means(&self) -> UniformMeans {
         let (mut sum, mut high, mut low) = ([0u16; 32], [0u8; 32], [255u8; 32]);
         for [material, occupancy] in self.rows {
             let sums = sum.iter_mut().zip(&mut high).zip(&mut low);
@@ -239,7 +239,7 @@ impl<'a> Below<'a> {
                 *low = m.wrapping_sub(1).min(*low);
             }
         }
-        let mut means = Means { material: [AIR; 16], occupancy: [0; 16], sure: [true; 16] };
+        let mut means = UniformMeans { material: [AIR; 16], occupancy: [0; 16], sure: [true; 16] };
         for x in 0..16 {
             let [a, b] = [2 * x, 2 * x + 1];
             let (most, least) = (high[a].max(high[b]), low[a].min(low[b]).wrapping_add(1));

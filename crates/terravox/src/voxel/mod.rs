@@ -30,13 +30,13 @@ pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes, FarChanges};
 pub use chunk::ChunkView;
 pub use dense::{DenseBox, MAX_BOX_CELLS};
 pub use far::MAX_FAR_MIP;
-pub use grid::{GridOptions, Held, Unlisted, VoxelGrid};
-pub use known::Known;
+pub use grid::{ChunkState, GridOptions, Unlisted, VoxelGrid};
+pub use known::Knowledge;
 pub use material::{Kind, Material, MaterialTable, MaterialTableError, SurfaceShape};
 pub use mip_block::MipBlock;
 pub use page::MAX_MIP;
 pub use position::{BlockPos, ChunkPos, LIMIT, PagePos, Region, VoxelPos};
-pub use snapshot::{Memory, NotHeld, Snapshot};
+pub use snapshot::{GridMemory, NotHeld, Snapshot};
 pub use unsaved::{SaveStamp, UnsavedChunks};
 
 pub(crate) use known::append_repeated;

@@ -192,7 +192,7 @@ proptest! {
             fresh.write(&cells).unwrap();
         }
         prop_assert_eq!(fresh.digest().unwrap(), grid.digest().unwrap());
-        let exact = |m: Memory| (m.stored_rows, m.mip_0, m.mips, m.uniform_chunks);
+        let exact = |m: GridMemory| (m.stored_rows, m.mip_0, m.mips, m.uniform_chunks);
         prop_assert_eq!(exact(fresh.memory()), exact(grid.memory()));
         for (pos, (cell, water)) in model {
             prop_assert_eq!(grid.cell(pos).unwrap(), cell);
@@ -239,7 +239,7 @@ fn unknown_chunks_are_refused_until_they_are_held() {
     let chunk = ChunkPos::new(-1, 2, 0);
     let mut cells = DenseBox::new(Region::one(chunk.min_voxel()));
     let error = grid.write(&cells).unwrap_err();
-    assert_eq!(error, NotHeld { chunk, mip: 0, held: Held::Unknown });
+    assert_eq!(error, NotHeld { chunk, mip: 0, held: ChunkState::Unknown });
     assert_eq!(error.to_string(), "chunk (-1, 2, 0) is not held; mip 0 of it is needed");
     assert!(grid.cell(chunk.min_voxel()).is_err());
     assert!(grid.chunks().is_empty(), "a refused write lists nothing");
@@ -247,18 +247,18 @@ fn unknown_chunks_are_refused_until_they_are_held() {
     let mut whole = DenseBox::new(chunk.region());
     whole.fill(4);
     grid.write(&whole).unwrap();
-    assert_eq!(grid.held(chunk), Held::Mip(0));
+    assert_eq!(grid.held(chunk), ChunkState::Mip(0));
     grid.write(&cells).unwrap();
     assert_eq!(grid.cell(chunk.min_voxel()), Ok(Cell::AIR));
     for mip in 0..=5 {
         grid.read(chunk.region().coarser(mip), mip as u8, &mut cells).unwrap();
     }
     let page = Region::one(VoxelPos::new(-1, 0, 0));
-    assert_eq!(grid.read(page, 8, &mut cells).unwrap_err().held, Held::Unknown);
+    assert_eq!(grid.read(page, 8, &mut cells).unwrap_err().held, ChunkState::Unknown);
     assert!(!grid.forget(chunk), "it has unsaved changes");
     grid.mark_saved(&grid.unsaved());
     assert!(grid.forget(chunk));
-    assert_eq!(grid.held(chunk), Held::Unknown);
+    assert_eq!(grid.held(chunk), ChunkState::Unknown);
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn a_chunk_held_coarsely_answers_coarse_reads_only() {
         cells.set(lowest, Cell::new(9, held));
         cells.set_water(lowest, Some(70));
         grid.write_mip(held, &cells);
-        assert_eq!(grid.held(chunk), Held::Mip(held));
+        assert_eq!(grid.held(chunk), ChunkState::Mip(held));
         for mip in 0..held {
             let error = grid.read(chunk.region().coarser(mip.into()), mip, &mut out).unwrap_err();
-            assert_eq!(error, NotHeld { chunk, mip, held: Held::Mip(held) });
+            assert_eq!(error, NotHeld { chunk, mip, held: ChunkState::Mip(held) });
         }
         for mip in held..=5 {
             grid.read(chunk.region().coarser(mip.into()), mip, &mut out).unwrap();
@@ -313,7 +313,7 @@ fn a_chunk_held_coarsely_answers_coarse_reads_only() {
     let mut coarse = DenseBox::new(chunk.region().coarser(2));
     coarse.fill(3);
     grid.write_mip(2, &coarse);
-    assert_eq!(grid.held(chunk), Held::Mip(0), "finer data stays");
+    assert_eq!(grid.held(chunk), ChunkState::Mip(0), "finer data stays");
     assert_eq!(grid.cell(chunk.min_voxel()), Ok(Cell::full(2)));
 }
 

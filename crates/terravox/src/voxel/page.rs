@@ -2,10 +2,10 @@
 //! (16³ cells of mip 4 down to one cell of mip 8).
 
 use super::cell::{AIR, Cell, ROW_CELLS, Row};
-use super::chunk::{CHUNK_LEVELS, Chunk, ChunkView, View};
+use super::chunk::{CHUNK_LEVELS, Chunk, ChunkCells, ChunkView};
 use super::dense::DenseBox;
 use super::material::Kind;
-use super::mips::{Level, coarsen, coarser_cell};
+use super::mips::{MipLevel, coarsen, coarser_cell};
 use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub const MAX_MIP: u8 = 8;
 pub(crate) const FIRST_PAGE_MIP: u8 = 4;
 
 /// Mips 4 to 8.
-pub(crate) const PAGE_LEVELS: [Level; 5] = [
-    Level { edge: 16, first: 0 },
-    Level { edge: 8, first: 4096 },
-    Level { edge: 4, first: 4608 },
-    Level { edge: 2, first: 4672 },
-    Level { edge: 1, first: 4680 },
+pub(crate) const PAGE_LEVELS: [MipLevel; 5] = [
+    MipLevel { edge: 16, first: 0 },
+    MipLevel { edge: 8, first: 4096 },
+    MipLevel { edge: 4, first: 4608 },
+    MipLevel { edge: 2, first: 4672 },
+    MipLevel { edge: 1, first: 4680 },
 ];
 
 const ROWS: usize = 128 + 16 + 2 + 1;
@@ -159,10 +159,10 @@ impl Page {
     #[inline]
     pub fn view(&self, chunk: ChunkPos) -> Option<ChunkView<'_>> {
         match self.slot(chunk) {
-            Slot::Uniform(material) => Some(ChunkView(View::Uniform(material))),
+            Slot::Uniform(material) => Some(ChunkView(ChunkCells::Uniform(material))),
             _ => {
                 let stored = self.stored(chunk).filter(|stored| stored.finest == 0)?;
-                Some(ChunkView(View::Mixed(stored)))
+                Some(ChunkView(ChunkCells::Mixed(stored)))
             }
         }
     }

@@ -4,8 +4,8 @@
 use super::cell::{AIR, ROW_CELLS};
 use super::chunk::{CHUNK_LEVELS, ChunkRows};
 use super::dense::DenseBox;
-use super::grid::{Held, Unlisted};
-use super::mips::Level;
+use super::grid::{ChunkState, Unlisted};
+use super::mips::MipLevel;
 use super::packed_rows::RowGroup;
 use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageRows, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
@@ -13,7 +13,7 @@ use super::snapshot::{NotHeld, Snapshot};
 
 /// Where a part of a row comes from.
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum RowSource<'a> {
     Uniform(u8),
     Chunk(&'a ChunkRows),
     Page(&'a PageRows),
@@ -21,8 +21,8 @@ enum Source<'a> {
 
 /// A source and what it gives to every row of the box.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
-    source: Source<'a>,
+struct RowPiece<'a> {
+    source: RowSource<'a>,
     /// The rows of the slice at hand; a slice never spans two groups.
     group: RowGroup<'a>,
     /// The source's lowest cell.
@@ -35,27 +35,27 @@ struct Piece<'a> {
 /// So many pieces of a row side by side need no allocation.
 const FEW: usize = 4;
 
-impl Piece<'_> {
+impl RowPiece<'_> {
     fn nothing(origin: VoxelPos) -> Self {
-        let (source, group) = (Source::Uniform(AIR), RowGroup::uniform(AIR));
-        Piece { source, group, origin, x: 0, width: 0 }
+        let (source, group) = (RowSource::Uniform(AIR), RowGroup::uniform(AIR));
+        RowPiece { source, group, origin, x: 0, width: 0 }
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> RowSource<'a> {
     fn group(self, group: usize) -> RowGroup<'a> {
         match self {
-            Source::Uniform(material) => RowGroup::uniform(material),
-            Source::Chunk(rows) => rows.group(group),
-            Source::Page(rows) => rows.group(group),
+            RowSource::Uniform(material) => RowGroup::uniform(material),
+            RowSource::Chunk(rows) => rows.group(group),
+            RowSource::Page(rows) => rows.group(group),
         }
     }
 
     fn water_between(self, first: usize, cells: usize) -> &'a [(u16, u8)] {
         match self {
-            Source::Uniform(_) => &[],
-            Source::Chunk(rows) => rows.water_between(first, cells),
-            Source::Page(rows) => rows.water_between(first, cells),
+            RowSource::Uniform(_) => &[],
+            RowSource::Chunk(rows) => rows.water_between(first, cells),
+            RowSource::Page(rows) => rows.water_between(first, cells),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Snapshot {
             false => PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)],
         };
         let sources = region.coarser(level.edge.trailing_zeros());
-        let (count, nothing) = (sources.size()[0], Piece::nothing(region.min));
+        let (count, nothing) = (sources.size()[0], RowPiece::nothing(region.min));
         // What is asked often is small, and must not allocate.
         let (mut few, mut many) = ([nothing; FEW], Vec::new());
         let pieces = if count <= FEW {
@@ -102,7 +102,7 @@ impl Snapshot {
                     let from = region.min.x.max(origin.x);
                     let width = (region.max.x.min(origin.x + edge) - from) as usize;
                     let (group, x) = (source.group(0), (from - origin.x) as usize);
-                    *piece = Piece { source, group, origin, x, width };
+                    *piece = RowPiece { source, group, origin, x, width };
                 }
                 read_rows(level, pieces, out);
                 pieces.iter().for_each(|piece| read_water(level, piece, out));
@@ -113,28 +113,33 @@ impl Snapshot {
         Ok(())
     }
 
-    fn chunk_source(&self, chunk: ChunkPos, mip: u8) -> Result<Source<'_>, NotHeld> {
+    fn chunk_source(&self, chunk: ChunkPos, mip: u8) -> Result<RowSource<'_>, NotHeld> {
         let page = self.page(page_of(chunk));
         match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
-            Slot::Uniform(material) => return Ok(Source::Uniform(material)),
+            Slot::Uniform(material) => return Ok(RowSource::Uniform(material)),
             Slot::Mixed(_) => {
                 let stored = page.and_then(|page| page.stored(chunk));
                 if let Some(stored) = stored.filter(|stored| stored.finest <= mip) {
-                    return Ok(Source::Chunk(&stored.rows));
+                    return Ok(RowSource::Chunk(&stored.rows));
                 }
             }
             Slot::Unlisted | Slot::Coarse(_) => {}
         }
         match self.held(chunk) {
-            Held::Air => Ok(Source::Uniform(AIR)),
+            ChunkState::Air => Ok(RowSource::Uniform(AIR)),
             held => Err(NotHeld { chunk, mip, held }),
         }
     }
 
-    fn page_source(&self, page: PagePos, region: Region, mip: u8) -> Result<Source<'_>, NotHeld> {
+    fn page_source(
+        &self,
+        page: PagePos,
+        region: Region,
+        mip: u8,
+    ) -> Result<RowSource<'_>, NotHeld> {
         let found = self.page(page);
         if found.is_none() && self.unlisted() == Unlisted::Air {
-            return Ok(Source::Uniform(AIR));
+            return Ok(RowSource::Uniform(AIR));
         }
         let part = region.intersect(page.region().coarser(mip.into()));
         // Chunks are no smaller than a cell up to mip 5.
@@ -144,17 +149,17 @@ impl Snapshot {
         };
         for chunk in covered.voxels().map(|p| ChunkPos::new(p.x, p.y, p.z)) {
             match self.held(chunk) {
-                Held::Air => {}
-                Held::Mip(held) if held <= mip => {}
+                ChunkState::Air => {}
+                ChunkState::Mip(held) if held <= mip => {}
                 held => return Err(NotHeld { chunk, mip, held }),
             }
         }
-        Ok(found.map_or(Source::Uniform(AIR), |page| Source::Page(page.mips())))
+        Ok(found.map_or(RowSource::Uniform(AIR), |page| RowSource::Page(page.mips())))
     }
 }
 
 /// Writes the rows of `out` that cross `pieces`, which lie side by side along X.
-fn read_rows(level: Level, pieces: &mut [Piece<'_>], out: &mut DenseBox) {
+fn read_rows(level: MipLevel, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
     let (region, origin) = (out.region(), pieces[0].origin);
     let edge = level.edge as i32;
     let [width, ..] = region.size();
@@ -183,7 +188,7 @@ fn read_rows(level: Level, pieces: &mut [Piece<'_>], out: &mut DenseBox) {
 /// Writes rows of one cell, the first of which is cell `from` of the source but for the
 /// place along X; so many cells lie between them.
 fn read_column(
-    piece: &Piece<'_>,
+    piece: &RowPiece<'_>,
     (mut from, step): (usize, usize),
     material: &mut [u8],
     occupancy: &mut [u8],
@@ -198,7 +203,7 @@ fn read_column(
 
 /// Writes one row; `from` is the index of the first cell of the row in each source.
 #[inline]
-fn read_row(pieces: &[Piece<'_>], from: usize, material: &mut [u8], occupancy: &mut [u8]) {
+fn read_row(pieces: &[RowPiece<'_>], from: usize, material: &mut [u8], occupancy: &mut [u8]) {
     let mut to = 0;
     for piece in pieces {
         let row = piece.group.row(from / ROW_CELLS % 32);
@@ -226,7 +231,7 @@ fn copy_cells(to: &mut [u8], from: &[u8]) {
 }
 
 /// Appends the water that a piece has for `out`, not in order.
-fn read_water(level: Level, piece: &Piece<'_>, out: &mut DenseBox) {
+fn read_water(level: MipLevel, piece: &RowPiece<'_>, out: &mut DenseBox) {
     let (region, origin) = (out.region(), piece.origin);
     let edge = level.edge as i32;
     let log2 = level.edge.trailing_zeros();

@@ -3,7 +3,7 @@
 use super::cell::{Cell, ROW_CELLS, Row};
 use super::chunk::{Chunk, ChunkView};
 use super::far::{FarCells, FarTable};
-use super::grid::{Held, Unlisted};
+use super::grid::{ChunkState, Unlisted};
 use super::material::{Kind, MaterialTable, SurfaceShape};
 use super::mip_block::MipBlock;
 use super::page::{Page, Slot, page_of};
@@ -28,14 +28,14 @@ pub struct NotHeld {
     /// The mip that is needed.
     pub mip: u8,
     /// What is there.
-    pub held: Held,
+    pub held: ChunkState,
 }
 
 impl fmt::Display for NotHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NotHeld { chunk, mip, held } = self;
         match held {
-            Held::Mip(held) => {
+            ChunkState::Mip(held) => {
                 write!(f, "chunk {chunk} is held at mip {held}; mip {mip} of it is needed")
             }
             _ => write!(f, "chunk {chunk} is not held; mip {mip} of it is needed"),
@@ -49,7 +49,7 @@ impl std::error::Error for NotHeld {}
 /// reference counts add, without what the allocator adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Memory {
+pub struct GridMemory {
     /// Listed chunks.
     pub chunks: usize,
     /// Those of them that are one material.
@@ -76,7 +76,7 @@ pub struct Memory {
     pub far: usize,
 }
 
-impl Memory {
+impl GridMemory {
     /// All bytes.
     pub fn total(&self) -> usize {
         self.mip_0 + self.mips + self.pages_bytes + self.hash + self.water + self.far
@@ -176,11 +176,11 @@ impl Snapshot {
     }
 
     /// What a chunk position holds; air beyond [`LIMIT`](super::LIMIT), where nothing ever is.
-    pub fn held(&self, chunk: ChunkPos) -> Held {
+    pub fn held(&self, chunk: ChunkPos) -> ChunkState {
         match self.finest_mip(chunk) {
-            Some(mip) => Held::Mip(mip),
-            None if self.unlisted() == Unlisted::Air || !chunk.within_limits() => Held::Air,
-            None => Held::Unknown,
+            Some(mip) => ChunkState::Mip(mip),
+            None if self.unlisted() == Unlisted::Air || !chunk.within_limits() => ChunkState::Air,
+            None => ChunkState::Unknown,
         }
     }
 
@@ -194,7 +194,7 @@ impl Snapshot {
         match page.and_then(|page| page.view(chunk)) {
             Some(view) => Ok(view),
             None => match self.held(chunk) {
-                Held::Air => Ok(ChunkView(super::chunk::View::Uniform(super::AIR))),
+                ChunkState::Air => Ok(ChunkView(super::chunk::ChunkCells::Uniform(super::AIR))),
                 held => Err(NotHeld { chunk, mip: 0, held }),
             },
         }
@@ -251,10 +251,10 @@ impl Snapshot {
     }
 
     /// Where the bytes are.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> GridMemory {
         const COUNTS: usize = 2 * size_of::<usize>();
         let entry = size_of::<(PagePos, Arc<Page>)>() + 1;
-        let mut memory = Memory { pages: self.tables.pages().len(), ..Memory::default() };
+        let mut memory = GridMemory { pages: self.tables.pages().len(), ..GridMemory::default() };
         memory.hash = self.tables.pages().capacity() * 8 / 7 * entry;
         [memory.far_blocks, memory.far, memory.water] = self.tables.far().memory();
         for (&position, page) in self.tables.pages().iter() {

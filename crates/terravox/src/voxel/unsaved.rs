@@ -6,7 +6,7 @@
 //! thread, and marked afterwards by version: a chunk that was written again meanwhile stays
 //! unsaved, and so does everything if the write failed.
 
-use super::grid::{Held, VoxelGrid};
+use super::grid::{ChunkState, VoxelGrid};
 use super::position::{ChunkPos, Region};
 use super::snapshot::Snapshot;
 use rustc_hash::FxHashMap;
@@ -214,7 +214,7 @@ impl VoxelGrid {
     /// Whether a chunk in `region`, in voxels, became saved after `version` and left memory
     /// since: only the store has what was edited there.
     pub(crate) fn left_since(&self, region: Region, version: u64) -> bool {
-        self.any_saved_since(region, version, |chunk| self.held(chunk) != Held::Mip(0))
+        self.any_saved_since(region, version, |chunk| self.held(chunk) != ChunkState::Mip(0))
     }
 
     fn any_saved_since(

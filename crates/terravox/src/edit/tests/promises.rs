@@ -21,7 +21,7 @@ proptest! {
         apply(&mut grid, op.clone());
         let once = digest(&grid);
         let again = apply(&mut grid, op);
-        prop_assert_eq!(again, Edited::default());
+        prop_assert_eq!(again, EditSummary::default());
         prop_assert_eq!(digest(&grid), once);
     }
 
@@ -168,9 +168,9 @@ fn masks_keep_what_they_name_and_slopes_are_those_of_the_ground() {
     let grass = apply(&mut grid, paint(flat));
     assert_eq!((grass.region.min.y, grass.region.max.y), (-1, 0), "the surface, nothing below");
     let steep = EditMask { slope: Some([0.5, 9.0]), ..EditMask::default() };
-    assert_eq!(apply(&mut grid, paint(steep)), Edited::default());
+    assert_eq!(apply(&mut grid, paint(steep)), EditSummary::default());
     let only = EditMask { materials: vec![7], ..EditMask::default() };
-    assert_eq!(apply(&mut grid, paint(only)), Edited::default());
+    assert_eq!(apply(&mut grid, paint(only)), EditSummary::default());
 }
 
 #[test]

@@ -90,9 +90,9 @@ proptest! {
         cells.reset(region);
         cells.fill(77);
         let material = |column| move |y, depth| dress(column, y, depth);
-        Ground { frame, range, deep }.fill(&mut cells, height, material);
+        HeightFill { frame, range, deep }.fill(&mut cells, height, material);
         prop_assert!(cells == naive(region, frame, height, dress));
-        Ground { frame, range, deep: None }.fill_one(&mut cells, 5, height);
+        HeightFill { frame, range, deep: None }.fill_one(&mut cells, 5, height);
         prop_assert!(cells == naive(region, frame, height, |_, _, _| 5));
     }
 }

@@ -22,7 +22,8 @@
 //! So the result depends on cells of one mip alone, and not on the box that is read.
 
 use crate::voxel::{
-    DenseBox, Kind, Known, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos, WATER,
+    DenseBox, Kind, Knowledge, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos,
+    WATER,
 };
 
 /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
@@ -219,7 +220,7 @@ impl Shores {
     fn read_wide(&mut self, snapshot: &Snapshot, mip: u8, steps: u8, region: Region) -> bool {
         let coarse = region.coarser(steps.into());
         let known = snapshot.read_known(coarse, mip + steps, &mut self.wide);
-        known == Known::AtMip || mip == 0
+        known == Knowledge::AtMip || mip == 0
     }
 
     /// Returns the cells of `wide` that are liquid or hold water, unsorted.
