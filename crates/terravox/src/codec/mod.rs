@@ -11,8 +11,8 @@
 //! [water]     if count is 0: stored water that this solid cell holds
 //! ```
 //!
-//! There is no length and no checksum: coded runs end where the array ends, and who
-//! stores them adds what else is needed.
+//! There is no length and no checksum: coded runs end where the array ends, and containers add
+//! what else they need.
 //!
 //! Source: Roblox' "Voxel Terrain: Storage" (2017), "Disk format". Count 0 is the
 //! extension that the article reserved, with the meaning it has in real terrain
@@ -26,7 +26,7 @@ mod naive;
 use crate::voxel::{DenseBox, Kind};
 use std::fmt;
 
-/// Most cells that one run covers.
+/// Maximum number of cells of a run.
 pub const MAX_RUN: usize = 256;
 
 /// Material in the lead byte after which, in the wide dialect, the material follows.
@@ -79,9 +79,9 @@ impl<'a> Rle<'a> {
     /// Appends the runs of `material` and `occupancy`, with the `water` held by solid
     /// cells as (cell index, stored water) by ascending index, to `out`.
     ///
-    /// The bytes are canonical: of all that decode to these cells they are the ones a
-    /// greedy coder writes, so equal cells give equal bytes. Occupancy of air and water
-    /// listed for a cell that is not solid mean nothing and are left out. At most 3
+    /// The bytes are canonical: of all that decode to these cells they are the ones that a
+    /// greedy coder writes, so equal cells give equal bytes. Occupancy of air, and
+    /// water listed for a cell that is not solid, are ignored. At most 3
     /// bytes a cell and 2 more for a cell with water are appended.
     ///
     /// # Panics
@@ -131,10 +131,10 @@ impl<'a> Rle<'a> {
     }
 }
 
-/// Why bytes are not the runs of a box, and where.
+/// Why bytes are not valid runs of a box, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Offset in the decoded bytes of the run (its lead byte) that is wrong.
+    /// Offset of the invalid run (its lead byte).
     pub offset: usize,
     /// Index of the cell at which that run starts.
     pub cell: usize,
@@ -170,7 +170,7 @@ impl fmt::Display for DecodeError {
         write!(f, "run at byte {}, cell {}: ", self.offset, self.cell)?;
         match self.kind {
             DecodeErrorKind::Truncated { missing } => {
-                write!(f, "the data end while {missing} cells are missing")
+                write!(f, "the data ends while {missing} cells are missing")
             }
             DecodeErrorKind::RunTooLong { run, left } => {
                 write!(f, "a run of {run} cells where only {left} are left")

@@ -1,9 +1,8 @@
-//! Which cells a write changes, and what they were: the unit of undo.
+//! Patches, the unit of undo: which cells a write changed, and what they were.
 //!
-//! A patch keeps the cells that changed, run-length coded as everywhere ("Voxel Terrain:
-//! Storage", Roblox, 2017, which packs the box before each operation so), and beside them
-//! which cells of the box these are. That makes patches smaller than boxes, and leaves
-//! alone what others have in the same box.
+//! A patch keeps the cells that changed, run-length coded ("Voxel Terrain: Storage", Roblox, 2017,
+//! which packs the box before each operation this way), and which cells of the box they are. That
+//! makes patches smaller than boxes, and leaves other changes in the same box alone.
 //!
 //! Which cells: a byte a row where the row has one run of changed cells that begins and
 //! ends within 7 cells of where the last such row's does (brushes are round, so it nearly
@@ -14,7 +13,8 @@ use crate::codec::{Dialect, Rle};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
 use std::sync::Arc;
 
-/// The coder of patches. Whatever has water is solid to it; the grid knows better.
+/// The coder of patches. It takes every cell with water as solid; writing to the grid clears water
+/// where it must not be.
 const RLE: Rle<'static> = Rle { kinds: &[Kind::Solid; 256], dialect: Dialect::Wide };
 
 /// A row without a changed cell.
@@ -30,7 +30,7 @@ pub(super) struct ChangedRun {
     pub cells: usize,
 }
 
-/// Cells as they are to be, where they are not. The bytes are shared with copies.
+/// Cells to swap with those of the grid. The bytes are shared with copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
     pub region: Region,
@@ -73,7 +73,7 @@ pub(super) fn changed_runs(
     }
 }
 
-/// The first cell from `from` on that differs, or that does not.
+/// The first cell from `from` on that differs, or the first that is equal.
 #[inline]
 fn next(om: &[u8], oo: &[u8], nm: &[u8], no: &[u8], from: usize, differs: bool) -> Option<usize> {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -85,7 +85,7 @@ fn next(om: &[u8], oo: &[u8], nm: &[u8], no: &[u8], from: usize, differs: bool) 
     let mut at = from;
     while at + 8 <= om.len() {
         let xor = (word(om, at) ^ word(nm, at)) | (word(oo, at) ^ word(no, at));
-        // The lowest byte that is not zero, or that is.
+        // The lowest byte that is not zero, or the lowest zero byte.
         let found = if differs { xor } else { xor.wrapping_sub(LOW) & !xor & (LOW << 7) };
         if found != 0 {
             return Some(at + (found.trailing_zeros() / 8) as usize);
@@ -95,8 +95,7 @@ fn next(om: &[u8], oo: &[u8], nm: &[u8], no: &[u8], from: usize, differs: bool) 
     (at..om.len()).find(|&i| (om[i] != nm[i] || oo[i] != no[i]) == differs)
 }
 
-/// Adds the cells of a row that differ in their water only, and puts the row's runs in
-/// order again.
+/// Adds the cells of a row that differ in their water only, and sorts the row's runs.
 fn add_wet_cells(
     old: &DenseBox,
     new: &DenseBox,
@@ -151,7 +150,7 @@ pub(super) fn bounds_of(runs: &[ChangedRun], whole: Region) -> Region {
     Region { min: corner(x0, row(first) / depth, z0), max: corner(x1, row(last) / depth + 1, z1) }
 }
 
-/// Counts what the runs change.
+/// Adds the volumes that the runs change to `tally`.
 pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[ChangedRun], tally: &mut Tally) {
     let mut water = [old.water(), new.water()];
     for run in runs {
@@ -173,7 +172,7 @@ pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[ChangedRun], tally: 
     }
 }
 
-/// Leaves out the entries of the cells before `cell`.
+/// Skips the entries of the cells before `cell`.
 fn skip(water: &mut &[(u32, u8)], cell: usize) {
     while water.first().is_some_and(|entry| (entry.0 as usize) < cell) {
         *water = &water[1..];
@@ -185,7 +184,7 @@ fn first_held(water: [&[(u32, u8)]; 2]) -> Option<usize> {
     water.into_iter().filter_map(|list| list.first()).map(|entry| entry.0 as usize).min()
 }
 
-/// Counts cells of which none holds water.
+/// Counts cells without water.
 fn tally_cells(old: &DenseBox, new: &DenseBox, cells: std::ops::Range<usize>, tally: &mut Tally) {
     let arrays = |b| -> [&[u8]; 2] {
         let b: &DenseBox = b;
@@ -194,8 +193,8 @@ fn tally_cells(old: &DenseBox, new: &DenseBox, cells: std::ops::Range<usize>, ta
     tally.row(arrays(old), arrays(new));
 }
 
-/// Counts a cell of which one state holds water: water that only moves between a solid
-/// cell and a liquid one is not counted.
+/// Counts a cell that holds water before or after. Water that only moves between a solid cell
+/// and a liquid one is not counted.
 fn wet_cell(old: (Cell, Option<u8>), new: (Cell, Option<u8>), tally: &mut Tally) {
     let water = |(cell, held): (Cell, Option<u8>)| match held {
         Some(held) => u64::from(held) + 1,
@@ -209,7 +208,7 @@ fn wet_cell(old: (Cell, Option<u8>), new: (Cell, Option<u8>), tally: &mut Tally)
     tally.added.add(WATER, water(new).saturating_sub(water(old)));
 }
 
-/// Buffers that are used again.
+/// Reusable buffers.
 #[derive(Default)]
 pub(super) struct PatchScratch {
     pub material: Vec<u8>,
@@ -235,12 +234,12 @@ impl Patch {
         Patch { region, rows, cells: gather(cells, runs, s) }
     }
 
-    /// Bytes that the patch takes.
+    /// Size of the patch in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Patch>() + self.rows.len() + self.cells.len()
     }
 
-    /// Puts the patch's cells into the grid and makes it a patch of what was there.
+    /// Swaps the cells of the patch with those of the grid.
     ///
     /// # Errors
     /// If a chunk is not held at mip 0; nothing is then changed.
@@ -250,7 +249,7 @@ impl Patch {
         let read = grid.read(self.region, 0, &mut cells);
         if read.is_ok() {
             runs.clear();
-            // Rows were checked when they were made.
+            // Rows were checked when they were encoded or read.
             let _ = decode_rows(&self.rows, self.region, |run| runs.push(run));
             let there = gather(&cells, &runs, s);
             self.scatter(&mut cells, &runs, s);
@@ -266,7 +265,7 @@ impl Patch {
         let count = runs.iter().map(|run| run.cells).sum();
         s.material.resize(count, 0);
         s.occupancy.resize(count, 0);
-        // Cells were checked when they were made.
+        // Cells were checked when they were encoded or read.
         let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
         let (material, occupancy) = cells.arrays_mut();
         let mut from = 0;
@@ -315,12 +314,12 @@ fn gather(cells: &DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) -> Arc<[u
     s.bytes.as_slice().into()
 }
 
-/// What stands for any occupancy but 255 in the runs.
+/// In the runs, stands for any occupancy below 255.
 const PARTIAL: u8 = 0;
 
-/// Writes cells: the occupancies of those that are neither full nor air one after the
-/// other, and runs in which one value stands for all of them. At a surface nearly every
-/// cell has an occupancy of its own, which would be a run of its own. `partial` is a buffer.
+/// Writes cells: the occupancies of partial ones in sequence, and runs in which one value stands
+/// for all of those. At a surface nearly every cell has an occupancy of its own, which would
+/// otherwise be a run of its own. `partial` is a buffer.
 fn encode_cells(
     material: &[u8],
     occupancy: &mut [u8],
@@ -347,7 +346,7 @@ fn encode_cells(
     RLE.encode(material, occupancy, water, out);
 }
 
-/// Whether eight bytes, or the fewer at the end, are all `value`.
+/// Whether eight bytes, or fewer at the end, all equal `value`.
 #[inline(always)]
 fn all_are(bytes: &[u8], value: u8) -> bool {
     match bytes.try_into() {
@@ -430,7 +429,7 @@ fn list_row(runs: &[ChangedRun], first: usize, out: &mut Vec<u8>) {
 }
 
 /// Calls `each` with the runs of a box over `region`, in order. Returns how many bytes it
-/// read, or the offset of the byte that makes no sense.
+/// read, or the offset of the first invalid byte.
 pub(super) fn decode_rows(
     bytes: &[u8],
     region: Region,

@@ -1,13 +1,12 @@
-//! Fill, dig and paint without a mask: whole rows, without a branch a cell.
+//! Fill, dig and paint without a mask: whole rows, without a branch per cell.
 //!
-//! What is here gives what [`super::cellwise`] gives, which tests compare; it only does
-//! so faster. Liquid is set aside before a row is changed, so that the rows know solid
-//! cells and air alone. Units are 256ths of a cell.
+//! The fast path of [`super::cellwise`]; tests compare the two. Liquid is set aside before a row is
+//! changed, so that rows handle solid cells and air only. Units are 256ths of a cell.
 
 use super::stamp::Stamp;
 use crate::voxel::{AIR, DenseBox, Kind, Region, WATER};
 
-/// What a fast row can do.
+/// The actions of the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowAction {
     Fill(u8),
@@ -15,18 +14,18 @@ pub(super) enum RowAction {
     Paint(u8),
 }
 
-/// Buffers that are used again.
+/// Reusable buffers.
 #[derive(Default)]
 pub(super) struct RowScratch {
     /// Units of the brush in one row.
     brush: Vec<u16>,
-    /// 255 where a cell is in the band of the brush, by cell.
+    /// By cell: 255 in the band of the brush, else 0.
     band: Vec<u8>,
-    /// Occupancies after the first pass, of which only the highest bit counts.
+    /// Occupancies after the first pass; only the highest bit matters.
     above: Vec<u8>,
 }
 
-/// More materials that are liquid than this, and the rows are slower than the cells.
+/// With more liquid materials than this, rows are slower than cells.
 const MAX_LIQUIDS: usize = 4;
 
 /// The liquid materials of a box.
@@ -37,7 +36,7 @@ pub(super) struct Liquids {
 }
 
 impl Liquids {
-    /// Those among `cells`; `None` if too many materials are liquid for rows.
+    /// The liquids among `cells`; `None` if there are too many for the fast path.
     pub fn of(cells: &DenseBox, kinds: &[Kind; 256]) -> Option<Liquids> {
         let mut found = Liquids::default();
         let liquid = |id: &u8| kinds[usize::from(*id)] == Kind::Liquid;
@@ -67,7 +66,7 @@ fn contains(bytes: &[u8], byte: u8) -> bool {
     bytes.chunks(256).any(found)
 }
 
-/// The cells of a row that the brush reaches, and how far it does.
+/// The cells of a row that the brush covers, and by how much.
 struct RowPart<'a> {
     /// Index of the first in the box.
     first: usize,
@@ -93,7 +92,7 @@ pub(super) fn apply(
     s.brush.resize(width, 0);
     s.band.clear();
     s.band.resize(if action == RowAction::Dig { cells.len() } else { 0 }, 0);
-    // What solid cells hold: before, and after.
+    // Water of solid cells, before and after.
     let before = std::mem::take(cells.water_mut());
     let (mut before, mut water) = (before.iter().copied().peekable(), Vec::new());
     for y in region.min.y..region.max.y {
@@ -131,7 +130,7 @@ pub(super) fn apply(
 }
 
 impl RowPart<'_> {
-    /// Sees to it that the row may be changed as if no cell were liquid: the brush spares
+    /// Prepares the row so that it can be changed as if no cell were liquid: the brush spares
     /// liquid cells, or they become air, and what is filled in there holds the liquid.
     fn set_liquids_aside(
         &mut self,
@@ -154,14 +153,14 @@ impl RowPart<'_> {
         }
     }
 
-    /// Whether a cell of the box still holds its water after a fill: not if that fills it up.
+    /// Whether a cell still holds its water after a fill; full cells hold none.
     fn holds(&self, cell: usize) -> bool {
         let Some(x) = cell.checked_sub(self.first) else { return true };
         self.brush[x] < 256 || units(self.material[x], self.occupancy[x]) == 256
     }
 }
 
-/// Makes what is held by cells that were dug away liquid.
+/// Turns the water of cells that were dug away into liquid cells.
 fn free_water(cells: &mut DenseBox, water: &mut Vec<(u32, u8)>) {
     let (material, occupancy) = cells.arrays_mut();
     water.retain(|&(cell, held)| {

@@ -1,8 +1,7 @@
 //! A history as bytes, for files; `docs/format.md` has every byte.
 //!
-//! Version byte, checksum, then the strokes. Reading is total: whatever the bytes are, it
-//! answers a history or an error with an offset, and holds no more than the bytes and one
-//! patch decoded.
+//! Version byte, checksum, then the strokes. Reading is total: for any bytes it returns a history
+//! or an error with an offset, and needs memory for the bytes and one decoded patch only.
 
 use super::apply::ONE_BOX;
 use super::patch::{Patch, decode_cells, decode_rows, get_varint, put_varint};
@@ -12,18 +11,18 @@ use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version that is written, and the only one there is.
+/// The version that is written, and the only one that is read.
 const VERSION: u8 = 1;
 
 /// Version and checksum.
 const HEADER: usize = 9;
 
-/// Why bytes are no history, and where.
+/// Why bytes are not a valid history, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryError {
-    /// Offset of what is wrong.
+    /// Offset of the invalid data.
     pub offset: usize,
-    /// What is wrong.
+    /// What is wrong with it.
     pub kind: HistoryErrorKind,
 }
 
@@ -33,17 +32,17 @@ pub struct HistoryError {
 pub enum HistoryErrorKind {
     /// The bytes end early.
     Truncated,
-    /// A version that this program does not know.
+    /// An unsupported version.
     Version(u8),
     /// The checksum is not that of the bytes.
     Checksum,
     /// A region that is empty, too large, or beyond the limits of the grid.
     Region,
-    /// The list of changed cells makes no sense.
+    /// The list of changed cells is invalid.
     Rows,
-    /// The changed cells make no sense.
+    /// The changed cells are invalid.
     Cells,
-    /// Bytes are left over.
+    /// There are bytes after the end.
     TooLong,
 }
 
@@ -51,14 +50,19 @@ impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "undo history, byte {}: ", self.offset)?;
         match self.kind {
-            HistoryErrorKind::Truncated => f.write_str("the data end early"),
+            HistoryErrorKind::Truncated => f.write_str("the data ends early"),
             HistoryErrorKind::Version(version) => {
-                write!(f, "version {version} is not known; this program knows {VERSION}")
+                write!(
+                    f,
+                    "version {version} is not supported; this program reads version {VERSION}"
+                )
             }
             HistoryErrorKind::Checksum => f.write_str("the checksum is wrong"),
-            HistoryErrorKind::Region => f.write_str("a region that no edit can have"),
-            HistoryErrorKind::Rows => f.write_str("rows that do not fit their region"),
-            HistoryErrorKind::Cells => f.write_str("cells that do not fit their rows"),
+            HistoryErrorKind::Region => {
+                f.write_str("a region is empty, too large or beyond the limits of the grid")
+            }
+            HistoryErrorKind::Rows => f.write_str("the rows do not fit their region"),
+            HistoryErrorKind::Cells => f.write_str("the cells do not fit their rows"),
             HistoryErrorKind::TooLong => f.write_str("more bytes than strokes"),
         }
     }
@@ -67,8 +71,8 @@ impl fmt::Display for HistoryError {
 impl std::error::Error for HistoryError {}
 
 impl HistoryCopy {
-    /// All strokes as bytes, at most about `max_bytes`: where they are more, the oldest are
-    /// left out, then those that would be redone last.
+    /// All strokes as bytes, at most about `max_bytes`: the oldest strokes are dropped first, then
+    /// those that would be redone last.
     pub fn to_bytes(&self, max_bytes: usize) -> Vec<u8> {
         let room = max_bytes.saturating_sub(HEADER + 20);
         let count = self.done.len() + self.undone.len();
@@ -96,7 +100,7 @@ impl HistoryCopy {
         out
     }
 
-    /// All strokes, the one that is the first to be undone or redone first.
+    /// All strokes, in the order in which they would be undone or redone.
     fn undone_then_done(&self) -> impl Iterator<Item = &Stroke> {
         let (done, undone): (Vec<_>, Vec<_>) =
             (self.done.iter().collect(), self.undone.iter().collect());
@@ -110,7 +114,8 @@ impl History {
         self.copy().to_bytes(usize::MAX)
     }
 
-    /// The history that [`History::to_bytes`] wrote, less what does not fit in `budget`.
+    /// Reads the history that [`History::to_bytes`] wrote, without the strokes that do not fit in
+    /// `budget` bytes.
     ///
     /// # Errors
     /// [`HistoryError`].
@@ -139,7 +144,7 @@ impl History {
 
 fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
     for v in patch.region.min.to_array() {
-        // Small numbers of either sign are short.
+        // Zigzag: small numbers of either sign are short.
         put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
     }
     patch.region.size().iter().for_each(|&edge| put_varint(edge as u64, out));

@@ -1,7 +1,7 @@
-//! From a brush, in f64, to its box and the form that rows ask.
+//! From a brush, in f64, to its bounds and the shape that stamps evaluate by rows.
 //!
 //! A ramp of one voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or
-//! √(r² + 1/12) (cylinder), so a form's radius is that much smaller than the brush's.
+//! √(r² + 1/12) (cylinder), so the radius of a stamp is that much smaller than the brush's.
 
 use super::brush::HalfSpace;
 use super::error::check_range;
@@ -10,13 +10,13 @@ use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
 
-/// Most cells of the box about a mesh brush: its distances are held at once.
+/// Maximum cells of the box around a mesh brush, whose distances are all in memory.
 const MAX_FIELD_CELLS: u64 = 1 << 26;
 
 /// Longest falloff of a mesh brush, voxels.
 const MAX_MESH_FALLOFF: f64 = 16.0;
 
-/// The box about a brush, voxels. Cells whose centres are half a voxel or more from it
+/// The bounds of a brush, voxels. Cells whose centres are half a voxel or more from it
 /// are not covered.
 pub(super) fn bounds(brush: &Brush) -> Result<[[f64; 3]; 2], EditError> {
     let around = |centre: &[f64; 3], reach: [f64; 3]| {
@@ -53,7 +53,7 @@ fn box_of(points: &[[f64; 3]]) -> [[f64; 3]; 2] {
     [[0, 1, 2].map(|axis| fold(axis, f64::min)), [0, 1, 2].map(|axis| fold(axis, f64::max))]
 }
 
-/// How far a turned box reaches along the axes, its ramps included, less half a voxel.
+/// Half the extent of a rotated box along the axes, its ramps included, less half a voxel.
 fn turned_reach(half: &[f64; 3], turn: &[f64; 4]) -> Result<[f64; 3], EditError> {
     let axes = axes_of(turn)?;
     let reach = |i: usize| (0..3).map(|j| axes[j][i].abs() * (half[j] + 0.5)).sum::<f64>();
@@ -70,7 +70,7 @@ pub(super) fn region_of([min, max]: [[f64; 3]; 2]) -> Result<Region, EditError> 
     }
 }
 
-/// The axes of a turned shape: the rows of the matrix that turns the world back.
+/// The axes of a rotated shape: the rows of the inverse rotation matrix.
 fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
     let long = x * x + y * y + z * z + w * w;
     if !(long > 1e-18 && long < 1e18) {
@@ -86,7 +86,7 @@ fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
     ])
 }
 
-/// The box about what is inside all planes, from the points in which three planes meet.
+/// The bounds of the intersection of half-spaces, from the points where three planes meet.
 fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
     let planes = unit_planes(planes)?;
     let mut corners = Vec::new();
@@ -99,7 +99,7 @@ fn convex_bounds(planes: &[HalfSpace]) -> Result<[[f64; 3]; 2], EditError> {
     }
     let inside = |p: &[f64; 3]| planes.iter().all(|(n, offset)| dot(*n, *p) <= offset + 1e-6);
     corners.retain(inside);
-    // What goes on for ever does so along a line in which two planes meet.
+    // An unbounded intersection extends along a line where two planes meet.
     let ways = planes.iter().enumerate().flat_map(|(i, a)| {
         planes[i + 1..].iter().flat_map(move |b| {
             let way = cross(a.0, b.0);
@@ -191,7 +191,7 @@ pub(super) fn form(
     })
 }
 
-/// Volume and surface of shapes that are thick enough to be weighed.
+/// Volume and surface area of shapes that are thick enough for [`Stamp`](super::stamp::Stamp) to correct.
 pub(super) fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
     const PI: f64 = std::f64::consts::PI;
     Some(match *brush {
@@ -207,7 +207,7 @@ pub(super) fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
 }
 
 /// The radius whose ramp of one voxel holds the volume of a ball: r³ + r/4 = radius³, by
-/// Newton's method, which from above only comes down.
+/// Newton's method, which converges monotonically from above.
 fn ball_radius(radius: f64) -> f64 {
     let mut r = radius;
     for _ in 0..12 {

@@ -1,12 +1,12 @@
-//! A brush made ready: how much of each cell it covers, row by row.
+//! Stamps: how much of each cell a brush covers, row by row.
 //!
 //! The share of a cell is `clamp(½ + depth)`, as everywhere (`generate::sdf`). Summed over
-//! cells that is right for flat surfaces only, so what bends is corrected: a ramp of one
+//! cells that is exact for flat surfaces only, so curved ones are corrected: a ramp of one
 //! voxel about radius r holds the volume of (r³ + r/4)^⅓ (ball) or √(r² + 1/12)
 //! (cylinder), and the radius is taken that much smaller. A box is the product of its three
-//! slabs, not the least of them: the product has the volume of the box, turned or not.
+//! slabs, not their minimum: the product has the volume of the box at any rotation.
 //!
-//! A cell's share depends on the cell alone, never on the row or region it is asked for in.
+//! The share of a cell depends on the cell alone, not on the row or region that is read.
 
 use super::shape::{bounds, form, region_of, volume_and_surface};
 use super::{Brush, EditError, MAX_EDIT_CELLS};
@@ -14,23 +14,23 @@ use crate::math::{MeshDistance, dot, sub};
 use crate::voxel::{Region, VoxelPos};
 use std::ops::Range;
 
-/// Most cells about a shape that is weighed.
+/// Maximum cells in the bounds of a shape whose volume is corrected.
 const MAX_WEIGHED_CELLS: u64 = 20 * 20 * 20;
 
-/// A brush, ready to be asked.
+/// A brush, ready to be evaluated.
 pub(super) struct Stamp {
-    /// No cell outside is covered.
+    /// All covered cells are inside.
     pub region: Region,
-    /// Positions below are relative to this voxel, so that f32 tells them apart.
+    /// The origin of the positions below, so that f32 is precise enough.
     anchor: VoxelPos,
     form: StampShape,
-    /// Share by depth.
+    /// Change of the share per voxel of depth.
     slope: f32,
-    /// Units of a cell that is covered.
+    /// Units of a cell that is covered completely.
     full: f32,
 }
 
-/// A shape as rows ask it, in f32 from the anchor.
+/// The shape of a stamp, in f32 from the anchor.
 pub(super) enum StampShape {
     Ball {
         centre: [f32; 3],
@@ -65,14 +65,14 @@ pub(super) enum StampShape {
     },
 }
 
-/// Local axes and the point that they start from.
+/// Local axes and their origin.
 pub(super) struct LocalFrame {
     pub centre: [f32; 3],
     /// Unit vectors.
     pub axes: [[f32; 3]; 3],
 }
 
-/// What a brush does to all of a region.
+/// How much of a region a brush covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coverage {
     None,
@@ -89,7 +89,7 @@ impl Stamp {
         if region.volume() > MAX_EDIT_CELLS {
             return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
         }
-        // The middle, so that no cell of the region is far from it.
+        // The centre, so that all cells of the region are near.
         let anchor = [0, 1, 2].map(|i| ((bounds[0][i] + bounds[1][i]) / 2.0).floor() as i32);
         let anchor = VoxelPos::from(anchor);
         let form = form(brush, anchor, region, falloff)?;
@@ -102,8 +102,8 @@ impl Stamp {
         Ok(stamp)
     }
 
-    /// Moves the surface of a small shape by what its cells have too much or too little:
-    /// where the shape lies between the cells makes a difference of a percent.
+    /// Offsets the surface of a small shape so that its cells sum up to its volume; its position
+    /// relative to the cells makes a difference of a percent.
     fn weigh(&mut self, brush: &Brush) {
         let Some((volume, surface)) = volume_and_surface(brush) else { return };
         let [width, high, deep] = self.region.size();
@@ -118,7 +118,7 @@ impl Stamp {
         self.form.grow(missing.clamp(-0.1, 0.1) as f32);
     }
 
-    /// Whether a whole region is covered, or not at all, as far as that is quickly told.
+    /// A quick conservative test whether a region is covered completely or not at all.
     pub fn cover(&self, region: Region) -> Coverage {
         let [min, max] = [region.min, region.max].map(|p| p.to_array().map(f64::from));
         let anchor = self.anchor.to_array().map(f64::from);
@@ -161,11 +161,11 @@ impl Stamp {
     }
 }
 
-/// A row that is being written.
+/// The units of a row as they are computed.
 struct Units<'a> {
     /// Position of the first cell from the anchor.
     x0: i32,
-    /// The cells that are written.
+    /// The cells of the row.
     range: Range<usize>,
     slope: f32,
     full: f32,
@@ -195,7 +195,7 @@ impl Units<'_> {
     #[inline(always)]
     fn full_depths(&mut self, x: f32, inner: f32, depth: impl Fn(f32) -> f32) {
         let whole = self.range.clone();
-        // A voxel less to each side, so that rounding does not matter.
+        // One voxel less on each side, as a margin for rounding.
         let ends = [x - inner + 1.5, x + inner - 1.5];
         let [from, to] = ends.map(|end| (floor(end) - self.x0).max(0) as usize);
         let from = from.clamp(whole.start, whole.end);
@@ -218,14 +218,14 @@ impl Units<'_> {
     }
 }
 
-/// The whole number below, without the call that it is where there is no SSE4.1.
+/// Floor, without the call that it compiles to without SSE4.1.
 #[inline(always)]
 fn floor(v: f32) -> i32 {
     let cut = v as i32;
     cut - i32::from(cut as f32 > v)
 }
 
-/// The nearest whole number of 0 to 256, by what adding 2²³ does to an f32.
+/// Rounds a number of 0 to 256 to the nearest integer, by adding 2²³.
 #[inline(always)]
 fn whole_units(units: f32) -> u16 {
     ((units + 8_388_608.0).to_bits() & 0x1ff) as u16
@@ -243,8 +243,8 @@ fn ramp(depth: f32, slope: f32) -> f32 {
     unit((depth + 0.5) * slope)
 }
 
-/// The share that a slab of `half` to each side has of a cell at `off` from its middle.
-/// No cell has more of a thin slab than the slab is thick.
+/// The share of a cell at `off` from the middle of a slab that the slab, `half` thick on each
+/// side, covers. At most its thickness.
 #[inline(always)]
 fn slab(half: f32, off: f32, slope: f32) -> f32 {
     let share = ramp(half - off.abs(), slope);
@@ -265,7 +265,7 @@ impl StampShape {
                     let dx: f32 = x - centre[0];
                     radius - (dx * dx + off).sqrt()
                 };
-                // Most cells are far inside, and need no root.
+                // Most cells are far inside and need no square root.
                 let full = radius - 0.5 - (1.0 / slope - 1.0);
                 let within = full * full - off;
                 let inner = if full > 0.0 && within > 0.0 { within.sqrt() } else { 0.0 };
@@ -306,7 +306,7 @@ impl StampShape {
         }
     }
 
-    /// Moves the surface outward by so many voxels, of forms that are weighed.
+    /// Moves the surface outward by `by` voxels, for shapes that are corrected.
     fn grow(&mut self, by: f32) {
         match self {
             StampShape::Ball { radius, .. } => *radius += by,
@@ -319,7 +319,7 @@ impl StampShape {
         }
     }
 
-    /// A depth that changes by at most one voxel a voxel; `None` where that is not known.
+    /// Depth of a point, with slope at most 1; `None` for shapes where that does not hold.
     fn depth(&self, p: [f32; 3]) -> Option<f32> {
         let least = |a: f32, b: f32| if a < b { a } else { b };
         Some(match self {
@@ -346,7 +346,7 @@ impl StampShape {
 }
 
 impl LocalFrame {
-    /// A point as seen from the frame.
+    /// A point in local coordinates.
     #[inline(always)]
     fn local(&self, p: [f32; 3]) -> [f32; 3] {
         let off = sub(p, self.centre);
@@ -375,8 +375,8 @@ fn path_distance(p: [f32; 3], points: &[[f32; 3]]) -> f32 {
     nearest.sqrt()
 }
 
-/// The share below a surface of bilinear heights; `p` from the corner. The height above a
-/// slope is more than the distance from it, by the slope's length.
+/// The share below a bilinear height field; `p` from the corner. Height above a slope is converted
+/// to distance.
 fn heights_share(p: [f32; 3], spacing: f32, width: usize, heights: &[f32], slope: f32) -> f32 {
     let depth = heights.len() / width;
     let [wide, deep] = [width - 1, depth - 1].map(|cells| cells as f32 * spacing * 0.5);

@@ -1,11 +1,11 @@
-//! A list of strokes that can be copied in microseconds however long it is: blocks of strokes
-//! are shared with the copy, and only a block that changes afterwards is copied.
+//! A list of strokes that is copied in microseconds at any length: blocks of strokes are shared,
+//! and copied on write.
 
 use super::patch::Patch;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Strokes of a block: what the first change after a copy costs, in reference counts.
+/// Strokes in a block: how many reference counts the first change after a copy costs.
 const BLOCK: usize = 128;
 
 /// The patches of one stroke, in the order in which they were made.
@@ -24,10 +24,10 @@ impl Stroke {
     }
 }
 
-/// Strokes in their order.
+/// Strokes in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Strokes {
-    /// None is empty.
+    /// Never empty.
     blocks: VecDeque<Arc<VecDeque<Stroke>>>,
     len: usize,
 }

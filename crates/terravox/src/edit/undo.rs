@@ -1,14 +1,13 @@
 //! Undo and redo, by strokes.
 //!
-//! A stroke is one operation or many: what one press of a button drew. For every box that
-//! is written the history keeps the cells that the write changed, as they were; undoing
-//! swaps them with what is there, which is then what redoing swaps back ("Voxel Terrain:
-//! Storage", Roblox, 2017).
+//! A stroke is one or more operations, such as all that one press of a button drew. The history
+//! keeps the cells that each write changed, as they were; undo swaps them with the present ones,
+//! which redo swaps back ("Voxel Terrain: Storage", Roblox, 2017).
 //!
-//! Worlds have more than one editor. Undoing a stroke gives the cells *that it changed*
-//! what they had before it, whatever was written to them since, and touches no other cell.
-//! Redoing gives them what the undo found. So undoing and redoing at once changes nothing,
-//! and strokes that do not overlap can be undone in any order.
+//! Worlds have more than one editor. Undoing a stroke restores the cells *that it changed* to what
+//! they were before it, even if they were written since, and touches no other cell. Redoing
+//! restores what the undo found. So an undo followed by a redo changes nothing, and strokes that do
+//! not overlap can be undone in any order.
 
 use super::EditError;
 use super::apply::check_held;
@@ -22,7 +21,7 @@ use std::sync::Arc;
 pub struct History {
     /// Oldest first.
     done: Strokes,
-    /// The one to redo next last.
+    /// The next one to redo comes last.
     undone: Strokes,
     open: Option<Stroke>,
     stamp: HistoryStamp,
@@ -32,7 +31,7 @@ pub struct History {
     scratch: PatchScratch,
 }
 
-/// Which history, and how often it has changed.
+/// Identifies a history and its state.
 #[derive(Clone, Default)]
 pub(crate) struct HistoryStamp {
     history: Arc<()>,
@@ -46,8 +45,8 @@ impl HistoryStamp {
     }
 }
 
-/// What can be undone and redone at one moment: plain data that shares its strokes with the
-/// [`History`], to be [written](HistoryCopy::to_bytes) by any thread.
+/// A copy of a [`History`] at one moment, which any thread can
+/// [write](HistoryCopy::to_bytes). Strokes are shared, not copied.
 #[derive(Clone)]
 pub struct HistoryCopy {
     pub(super) done: Strokes,
@@ -62,7 +61,7 @@ impl fmt::Debug for HistoryCopy {
     }
 }
 
-/// What a [`History`] holds.
+/// Numbers and sizes of a [`History`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HistoryStats {
@@ -70,11 +69,11 @@ pub struct HistoryStats {
     pub undo: usize,
     /// Strokes that can be redone.
     pub redo: usize,
-    /// Bytes of all of them.
+    /// Size of all strokes, bytes.
     pub bytes: usize,
-    /// Bytes that they may take.
+    /// Maximum size, bytes.
     pub budget: usize,
-    /// Strokes that were dropped as the budget was full.
+    /// Strokes dropped to stay within the budget.
     pub forgotten: u64,
 }
 
@@ -86,7 +85,7 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history of at most `budget` bytes; the oldest strokes go first.
+    /// An empty history of at most `budget` bytes; beyond, the oldest strokes are dropped.
     pub fn new(budget: usize) -> History {
         let (done, undone, stamp, scratch) = Default::default();
         History { done, undone, open: None, stamp, bytes: 0, budget, forgotten: 0, scratch }
@@ -106,9 +105,9 @@ impl History {
         &self.stamp
     }
 
-    /// What it holds.
+    /// Numbers and sizes.
     pub fn stats(&self) -> HistoryStats {
-        // One that changed nothing is no stroke.
+        // Empty strokes do not count.
         let open = self.open.as_ref().filter(|stroke| !stroke.patches.is_empty());
         HistoryStats {
             undo: self.done.len() + usize::from(open.is_some()),
@@ -119,8 +118,8 @@ impl History {
         }
     }
 
-    /// Begins a stroke: all operations until [`History::end_stroke`] are undone as one. Ends the
-    /// one that is open, if any.
+    /// Begins a stroke: all operations until [`History::end_stroke`] are undone as one. Ends an
+    /// open stroke first.
     pub fn begin_stroke(&mut self) {
         self.end_stroke();
         self.open = Some(Stroke::default());
@@ -131,19 +130,19 @@ impl History {
         self.open.is_some()
     }
 
-    /// Ends the stroke that is open, if one is. One that changed nothing is no stroke.
+    /// Ends the open stroke, if any. Strokes without changes are dropped.
     pub fn end_stroke(&mut self) {
         if let Some(stroke) = self.open.take() {
             self.push(stroke);
         }
     }
 
-    /// Forgets everything.
+    /// Drops all strokes.
     pub fn clear(&mut self) {
         *self = History::new(self.budget);
     }
 
-    /// Adds what an operation changed. What was undone cannot be redone after that.
+    /// Records what an operation changed. Clears what could be redone.
     pub(super) fn record(&mut self, patches: Vec<Patch>) {
         if patches.is_empty() {
             return;
@@ -183,12 +182,12 @@ impl History {
         }
     }
 
-    /// Undoes the last stroke; returns the region that it is about, or `None` if there is
-    /// nothing to undo. Ends the stroke that is open.
+    /// Undoes the last stroke. Returns its region, or `None` if there is nothing to undo. Ends an
+    /// open stroke first.
     ///
     /// # Errors
-    /// [`EditError::NotHeld`] if a chunk is not held at mip 0 any more; then nothing is
-    /// changed and the stroke stays.
+    /// [`EditError::NotHeld`] if a chunk is no longer held at mip 0. Nothing is changed, and the
+    /// stroke can be undone later.
     pub fn undo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
         self.end_stroke();
         let Some(mut stroke) = self.done.pop_back() else { return Ok(None) };
@@ -201,7 +200,7 @@ impl History {
         swapped.map(Some)
     }
 
-    /// Does the last stroke that was undone again; returns as [`History::undo`].
+    /// Redoes the last stroke that was undone. Returns as [`History::undo`].
     ///
     /// # Errors
     /// As [`History::undo`].
@@ -219,7 +218,7 @@ impl History {
 }
 
 impl Stroke {
-    /// Swaps all patches with what is there, the last first if it goes `back`.
+    /// Swaps all patches with the cells of the grid, in reverse order if `back`.
     fn swap(
         &mut self,
         grid: &mut VoxelGrid,

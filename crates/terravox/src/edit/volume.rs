@@ -1,4 +1,4 @@
-//! How much of each material an edit took and gave.
+//! How much of each material an edit removed and added.
 
 use crate::voxel::{AIR, Cell};
 
@@ -56,7 +56,7 @@ impl Volume {
         self.units.iter().sum()
     }
 
-    /// Materials that there is any of, with their 256ths of a voxel, by id.
+    /// Materials with a volume above zero and their 256ths of a voxel, by id.
     pub fn iter(&self) -> impl Iterator<Item = (u8, u64)> {
         let all = self.units.iter().enumerate();
         all.filter(|entry| *entry.1 > 0).map(|(material, &units)| (material as u8, units))
@@ -74,7 +74,7 @@ impl Volume {
     }
 }
 
-/// What a change takes and gives.
+/// Volumes removed and added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub removed: Volume,
@@ -82,7 +82,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a cell that changes. Of one material, the difference counts.
+    /// Counts a cell that changes. If its material stays, only the difference counts.
     #[inline]
     pub fn cell(&mut self, old: Cell, new: Cell) {
         let (from, to) = (u64::from(old.units()), u64::from(new.units()));

@@ -62,7 +62,7 @@ impl Aabb {
     /// The voxels that the box touches. Coordinates saturate; a side that lies on a border
     /// between voxels touches both.
     pub fn voxels(self) -> Region {
-        // The casts saturate.
+        // Casts saturate.
         let [x0, y0, z0] = self.min.map(|v| (v.ceil() - 1.0) as i32);
         let [x1, y1, z1] = self.max.map(|v| (v.floor() as i32).saturating_add(1));
         Region { min: VoxelPos::new(x0, y0, z0), max: VoxelPos::new(x1, y1, z1) }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_are_none_are_told() {
+    fn invalid_boxes_are_detected() {
         assert!(!Aabb::new([f64::NAN; 3], [1.0; 3]).is_valid());
         assert!(!Aabb::new([0.0; 3], [f64::INFINITY; 3]).is_valid());
         assert!(!Aabb::new([1.0; 3], [0.0; 3]).is_valid());

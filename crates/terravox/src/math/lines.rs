@@ -1,23 +1,22 @@
-//! Coloured lines, for looking at what a module holds: a renderer needs no more than
-//! a `draw_line`.
+//! Coloured lines for debug drawing: a renderer only needs a `draw_line`.
 
 use super::Aabb;
 
 /// One line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DebugLine {
-    /// Where it starts, voxels.
+    /// Start, voxels.
     pub from: [f64; 3],
-    /// Where it ends, voxels.
+    /// End, voxels.
     pub to: [f64; 3],
-    /// sRGB.
+    /// sRGB colour.
     pub colour: [u8; 3],
 }
 
 /// Lines to draw, in voxels. The caller owns them and clears them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DebugLines {
-    /// The lines, in no order.
+    /// The lines, unsorted.
     pub lines: Vec<DebugLine>,
 }
 

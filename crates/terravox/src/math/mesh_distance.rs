@@ -2,8 +2,8 @@
 //!
 //! Whether a centre is inside is the winding number of the mesh around it, counted by the
 //! crossings of a ray (Jacobson, Kavan, Sorkine, "Robust inside-outside segmentation using
-//! generalized winding numbers", 2013, call it the exact case of theirs: a closed mesh has
-//! whole winding numbers). One ray along x serves a whole row of cells. Vertices are
+//! generalized winding numbers", 2013; the exact case, since a closed mesh has integer winding
+//! numbers). One ray along x serves a whole row of cells. Vertices are
 //! rounded to 1/4096 of a voxel and sides are tested in integers, with the ray moved by an
 //! infinitesimal where it meets an edge (Edelsbrunner, Mücke, "Simulation of simplicity",
 //! 1990): so no ray slips between two triangles, and none is counted twice.
@@ -14,10 +14,10 @@
 use super::vector::{cross, dot, sub};
 use crate::voxel::Region;
 
-/// Vertices are whole numbers of these parts of a voxel.
+/// Vertices are rounded to multiples of 1 / PARTS of a voxel.
 const PARTS: f64 = 4096.0;
 
-/// Most voxels along an axis: products of two differences stay within 64 bits.
+/// Maximum voxels along an axis, so that products of two differences fit 64 bits.
 pub(crate) const MAX_MESH_EDGE: usize = 1 << 16;
 
 /// Distances of the cells of a region from a mesh.
@@ -219,7 +219,7 @@ mod tests {
                         "{p}: {depth}, {expected}"
                     );
                 }
-                // Inside out is the same body.
+                // Inside out, the mesh is the same body.
                 triangles.iter_mut().for_each(|t| t.swap(0, 1));
             }
         }

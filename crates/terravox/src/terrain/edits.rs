@@ -1,12 +1,12 @@
-//! Edits in world metres, and undoing them.
+//! Edits in world metres, and undo.
 
 use super::{Placement, Terrain, TerrainError};
 use crate::edit::{EditOp, EditSummary, History};
 use crate::voxel::Region;
 
 impl Placement {
-    /// An operation in world metres as one in voxels. What is in whole voxels (copies,
-    /// pastes) stays.
+    /// Converts an operation from world metres to voxels. Copies and pastes, which are in whole
+    /// voxels, stay as they are.
     pub fn op_in_voxels(&self, op: &EditOp) -> EditOp {
         let scale = 1.0 / self.voxel_size_m;
         op.scaled(scale, self.origin_m.map(|v| -v * scale))
@@ -16,8 +16,8 @@ impl Placement {
 impl Terrain {
     /// Applies an operation in world metres. Returns the voxels that changed and what was
     /// removed and added. Rays and all other queries see it at once; meshes follow with the
-    /// next [`Terrain::update`]. All that it reads must be held at mip 0, as
-    /// what is near a viewer is; elsewhere [`Terrain::hold`] comes first.
+    /// next [`Terrain::update`]. All cells that it reads must be held at mip 0, as
+    /// those near a viewer are; elsewhere call [`Terrain::hold`] first.
     ///
     /// ```
     /// use terravox::edit::EditOp;
@@ -44,9 +44,8 @@ impl Terrain {
         Ok(edited)
     }
 
-    /// Undoes the last stroke; returns the voxels that it is about, `None` if there is
-    /// nothing to undo. What it means where others have edited since is said at
-    /// [`crate::edit::History::undo`].
+    /// Undoes the last stroke. Returns its voxels, `None` if there is nothing to undo. For cells
+    /// that were edited since, see [`crate::edit::History`].
     ///
     /// # Errors
     /// [`EditError::NotHeld`](crate::edit::EditError::NotHeld); nothing is then changed.
@@ -56,7 +55,7 @@ impl Terrain {
         undone.map_err(self.in_metres())
     }
 
-    /// Does the last stroke that was undone again; returns as [`Terrain::undo`].
+    /// Redoes the last stroke that was undone. Returns as [`Terrain::undo`].
     ///
     /// # Errors
     /// As [`Terrain::undo`].
@@ -66,7 +65,7 @@ impl Terrain {
         redone.map_err(self.in_metres())
     }
 
-    /// The strokes: to begin and end one, to set a budget, to save them.
+    /// The undo history: to begin and end strokes, set its budget, or save it.
     pub fn history_mut(&mut self) -> &mut History {
         &mut self.history
     }

@@ -1,19 +1,17 @@
-//! Pieces of the world that edits cut loose.
+//! Pieces of the world that edits detach.
 
 use super::{Terrain, TerrainError};
 use crate::bodies::{BodyPose, LooseBody, LooseCut, LooseOptions, WriteBackMethod};
 use crate::voxel::Region;
 
 impl Terrain {
-    /// Cuts out of the world what edits since the last call left hanging on no anchor, and
-    /// returns it as bodies, within the limits of the options: [`LooseCut::more`] says whether
-    /// there is more for the next call. Options are in voxels. Undoing and filling cut
-    /// nothing loose, nor do cells written by other means than edits:
-    /// [`Terrain::touch`] has those looked at.
+    /// Removes from the world what edits since the last call left without an anchor, and returns it
+    /// as bodies, within the limits of the options: [`LooseCut::more`] says whether there is more
+    /// for the next call. Options are in voxels. Undoing and filling detach nothing; direct writes
+    /// ([`Terrain::grid_mut`]) are checked only where [`Terrain::touch`] was called.
     ///
-    /// The cells go to the history as a stroke of their own, or as a part of the stroke that
-    /// is open: begin one before an edit and end it after this, and one undo takes both back.
-    /// The body is then the caller's to drop.
+    /// The cells go to the history as a stroke of their own, or as part of an open stroke: begin one
+    /// before an edit and end it after this, and one undo reverts both. Drop the bodies then.
     ///
     /// ```
     /// use terravox::bodies::LooseOptions;
@@ -40,15 +38,14 @@ impl Terrain {
         cut.map_err(self.in_metres())
     }
 
-    /// Has the voxels of a region looked at by the next [`Terrain::cut_loose`], as if they
-    /// were edited.
+    /// Makes the next [`Terrain::cut_loose`] check the voxels of a region, as if they were edited.
     pub fn touch(&mut self, region: Region) {
         self.loose.touch(region);
     }
 
     /// Writes a body that came to rest back into the world, with undo: `position_m` is where
-    /// the lowest corner of its voxel (0, 0, 0) lies, world metres, `rotation` how it is
-    /// turned about that, a unit quaternion x, y, z, w.
+    /// the lowest corner of its voxel (0, 0, 0) lies, world metres, `rotation` its
+    /// rotation about that, a unit quaternion x, y, z, w.
     ///
     /// # Errors
     /// As [`LooseBody::write_back`].

@@ -26,18 +26,18 @@ pub struct RayHit {
     pub mip: u8,
 }
 
-/// What a ray found.
+/// The result of a ray.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[must_use]
 pub enum RayOutcome {
     /// The first surface within reach.
     Hit(RayHit),
-    /// All ground within reach is known, and nothing is in the way.
+    /// All ground within reach is known, and nothing is hit.
     Miss,
-    /// The ray reaches ground that is not held at mip 0 before it hits anything, so nobody
-    /// can tell: [`Terrain::update`] with a viewer near by brings it, and so does
-    /// [`Terrain::hold`]. [`Terrain::ray_shown`] uses what is shown there meanwhile.
+    /// The ray reaches ground that is not held at mip 0 before it hits anything. Load it by
+    /// [`Terrain::update`] with a viewer nearby or by [`Terrain::hold`], or use
+    /// [`Terrain::ray_shown`] meanwhile.
     Unknown(MissingData),
 }
 
@@ -95,7 +95,7 @@ impl Terrain {
         self.ray_filtered(origin_m, direction, max_distance_m, &Filter::SOLID)
     }
 
-    /// As [`Terrain::ray`], seeing what `filter` says: ground, liquids, some materials.
+    /// As [`Terrain::ray`], for the surfaces and materials that `filter` selects.
     pub fn ray_filtered(
         &self,
         origin_m: impl Into<[f64; 3]>,
@@ -106,7 +106,7 @@ impl Terrain {
         let ray = self.voxel_ray(origin_m.into(), direction.into(), max_distance_m);
         let QueryOutcome { found, missing } = self.collider.ray(&ray, filter);
         match (found, missing) {
-            // What is missing lies before the hit.
+            // Missing ground is nearer than the hit.
             (_, Some(missing)) => RayOutcome::Unknown(missing),
             (Some(hit), None) => RayOutcome::Hit(RayHit::new(&hit, self.placement)),
             (None, None) => RayOutcome::Miss,
@@ -114,9 +114,8 @@ impl Terrain {
     }
 
     /// As [`Terrain::ray_filtered`], but where ground is not held at mip 0 the meshes that are
-    /// shown are hit in its place: [`RayHit::mip`] says how coarse. A miss then means that
-    /// nothing that is shown is in the way. Materials that `filter` leaves out are hit all the
-    /// same where a mesh is coarser than mip 0.
+    /// shown are hit instead; [`RayHit::mip`] says how coarse. `None` means that nothing that is
+    /// shown was hit. Meshes coarser than mip 0 are hit whatever materials `filter` selects.
     pub fn ray_shown(
         &self,
         origin_m: impl Into<[f64; 3]>,

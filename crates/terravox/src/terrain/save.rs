@@ -5,17 +5,17 @@ use crate::bodies::SavedBody;
 use crate::edit::{History, HistoryCopy};
 use crate::voxel::{ChunkPos, UnsavedChunks};
 
-/// What a world has that is not on disk yet, at one moment: plain data, to be written by any
-/// thread in one transaction (`Store::save` of the crate `terravox-store`).
+/// The unsaved changes of a world at one moment: plain data, which any thread can write in one
+/// transaction (`Store::save` of the crate `terravox-store`).
 ///
-/// A grid without a [`Terrain`] saves by the same: `Unsaved::from(grid.unsaved())`.
+/// For a grid without a [`Terrain`]: `Unsaved::from(grid.unsaved())`.
 #[derive(Clone, Debug)]
 pub struct Unsaved {
     /// Chunks that were written, and the snapshot that holds their cells.
     pub chunks: UnsavedChunks,
-    /// What can be undone, if it changed; `None` leaves what is stored.
+    /// The undo history, if it changed; `None` leaves what is stored.
     pub history: Option<HistoryCopy>,
-    /// All loose bodies, if the game gives them; `None` leaves what is stored.
+    /// All loose bodies, if the game adds them; `None` leaves what is stored.
     pub bodies: Option<Vec<SavedBody>>,
     /// The game's own bytes, by name; `None` removes what is stored under the name.
     pub data: Vec<(String, Option<Vec<u8>>)>,
@@ -35,22 +35,22 @@ impl Unsaved {
         self.chunks.is_empty() && !added
     }
 
-    /// Has the loose bodies of the world saved in the same transaction: all of them, in the
-    /// place of those that are stored.
+    /// Adds the loose bodies of the world to the transaction: all of them; they replace those that
+    /// are stored.
     #[must_use]
     pub fn with_bodies(mut self, bodies: Vec<SavedBody>) -> Unsaved {
         self.bodies = Some(bodies);
         self
     }
 
-    /// Has bytes of the game saved under a name in the same transaction.
+    /// Adds bytes of the game under a name to the transaction.
     #[must_use]
     pub fn with_data(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Unsaved {
         self.data.push((name.into(), Some(bytes.into())));
         self
     }
 
-    /// Has what can be undone saved in the same transaction.
+    /// Adds the undo history to the transaction.
     #[must_use]
     pub fn with_history(mut self, history: &History) -> Unsaved {
         self.history = Some(history.copy());
@@ -59,9 +59,9 @@ impl Unsaved {
 }
 
 impl Terrain {
-    /// Takes what is not on disk yet: chunks that were written, by whatever path, and what can
-    /// be undone. Needs no update before it. Bodies and bytes of the game are added by
-    /// [`Unsaved::with_bodies`] and [`Unsaved::with_data`]. After it was written, give it to
+    /// Returns what is not on disk yet: chunks that were written in any way, and the undo history.
+    /// No update is needed before. Add bodies and bytes of the game with
+    /// [`Unsaved::with_bodies`] and [`Unsaved::with_data`]. Once written, pass it to
     /// [`Terrain::mark_saved`]. An open stroke is saved as if it ended now, and stays open.
     ///
     /// Takes microseconds: cells and strokes are shared, not copied.
@@ -91,9 +91,8 @@ impl Terrain {
         }
     }
 
-    /// Notes that `saved` is on disk. What changed since it was taken stays unsaved; if writing
-    /// it failed, do not call this, and all of it stays unsaved. Marking twice, late, out of
-    /// order, or what was taken of another world does no harm.
+    /// Marks `saved` as on disk. What changed since it was taken stays unsaved. Do not call this if
+    /// writing failed. Marking twice, late, out of order or for another world is harmless.
     pub fn mark_saved(&mut self, saved: &Unsaved) {
         self.grid.mark_saved(&saved.chunks);
         let Some(history) = &saved.history else { return };
@@ -113,7 +112,7 @@ impl Terrain {
         self.grid.unsaved_chunks()
     }
 
-    /// Replaces what can be undone by a history that is on disk.
+    /// Replaces the undo history by one that is on disk.
     pub fn restore_history(&mut self, history: History) {
         self.saved_history = history.stamp().clone();
         self.history = history;

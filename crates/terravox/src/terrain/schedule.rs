@@ -10,7 +10,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Budget {
-    /// Until all is done.
+    /// Until everything is done.
     Unlimited,
     /// This many blocks filled or meshed, at least one. The same on every machine, but for
     /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins
@@ -20,13 +20,13 @@ pub enum Budget {
     /// the times of earlier ones like it, waits for the next update, which begins with it. A job
     /// slower than predicted exceeds the budget by the difference, a job longer than the whole
     /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
-    /// at once. NaN counts as none. Where there is no clock
-    /// (wasm32-unknown-unknown) one job is done, and planning as it needs, unless
-    /// [`TerrainOptions::clock`](super::TerrainOptions::clock) gives one.
+    /// at once. NaN counts as 0. Without a clock
+    /// (wasm32-unknown-unknown without [`TerrainOptions::clock`](super::TerrainOptions::clock))
+    /// planning is unbounded and one job is done.
     Millis(f32),
 }
 
-/// Returns milliseconds since any moment; never goes back.
+/// Returns milliseconds since a fixed moment; monotonic.
 pub type Clock = fn() -> f64;
 
 /// A budget as it is spent.
@@ -36,19 +36,19 @@ pub(super) struct Meter {
     spent: usize,
 }
 
-/// Share of a budget of time within which the first job of an update begins however long it may
-/// take.
+/// Share of a time budget within which the first job of an update begins, however long it is
+/// predicted to take.
 const FIRST_JOB_SHARE: f64 = 0.25;
 
-/// How much each value counts for the mean of the last ones, and for their deviation from it.
+/// Weights of a new value in the moving mean and in the moving deviation.
 const MEAN_SHARE: f64 = 0.125;
 const DEVIATION_SHARE: f64 = 0.25;
 
-/// A job is predicted to take the mean and this many deviations.
+/// A job is predicted to take the mean plus this many deviations.
 const MOST_DEVIATIONS: f64 = 3.0;
 
 /// Classes of jobs whose times are kept. A world has some hundreds (3 kinds, 9 mips, the heights
-/// near viewers); a viewer who climbs for ever must not fill memory.
+/// near viewers); the bound is for viewers who climb forever.
 const MAX_JOB_CLASSES: usize = 1024;
 
 /// How long joining a few groups of meshes takes at most, milliseconds.
@@ -151,7 +151,7 @@ pub(super) struct JobRunner {
     classes: FxHashMap<JobClass, TimeEstimate>,
     /// Of all jobs of a kind.
     kinds: FxHashMap<JobKind, TimeEstimate>,
-    /// Of bringing queries up to date with what planning wrote.
+    /// Of updating the collider after planning wrote cells.
     follow: TimeEstimate,
     /// Jobs for which the last update had no time: the next one begins with them.
     deferred: Vec<Job>,
@@ -218,7 +218,7 @@ impl JobRunner {
         times.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
     }
 
-    /// Notes how long a job took.
+    /// Records how long a job took.
     pub fn note(&mut self, class: JobClass, millis: f64) {
         if self.classes.len() >= MAX_JOB_CLASSES {
             self.classes.clear();
@@ -227,13 +227,12 @@ impl JobRunner {
         self.kinds.entry(class.kind).or_default().note(millis);
     }
 
-    /// Returns how many milliseconds queries are predicted to take to follow what planning
-    /// writes.
+    /// Returns how many milliseconds the update of the collider is predicted to take.
     pub fn follow_millis(&self) -> f64 {
         self.follow.longest().unwrap_or(0.0)
     }
 
-    /// Notes how long queries took to follow what planning wrote.
+    /// Records how long an update of the collider took.
     pub fn note_follow(&mut self, millis: f64) {
         self.follow.note(millis);
     }
@@ -253,42 +252,42 @@ impl JobRunner {
     }
 }
 
-/// Jobs that run before the next look at the clock.
+/// Number of jobs that run before the clock is checked again.
 #[cfg(not(feature = "parallel"))]
 pub(super) fn at_once(_: Budget) -> usize {
     1
 }
 
-/// Jobs that run before the next look at the clock.
+/// Number of jobs that run before the clock is checked again.
 #[cfg(feature = "parallel")]
 pub(super) fn at_once(budget: Budget) -> usize {
     let threads = rayon::current_num_threads();
     match budget {
         Budget::Millis(_) => threads,
-        // Threads that are done early go on.
+        // Twice as many, so that threads that finish early go on.
         Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
     }
 }
 
-/// Returns what `work` makes of each item, in their order.
+/// Returns the result of `work` for each item, in order.
 #[cfg(not(feature = "parallel"))]
 pub(super) fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
     items.into_iter().map(work).collect()
 }
 
-/// Returns what `work` makes of each item, in their order.
+/// Returns the result of `work` for each item, in order.
 #[cfg(feature = "parallel")]
 pub(super) fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
     use rayon::prelude::*;
     items.into_par_iter().map(work).collect()
 }
 
-/// Memory for jobs, reused: as many as ever ran at a time.
+/// Scratch memory of jobs, reused: as many as ever ran at once.
 #[derive(Default)]
 pub(super) struct ScratchPool<T>(Mutex<Vec<T>>);
 
 impl<T: Default> ScratchPool<T> {
-    /// Works in memory that no other job uses just then.
+    /// Calls `work` with scratch memory that no other job is using.
     pub fn lend<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spare = lock().pop().unwrap_or_default();

@@ -5,14 +5,14 @@ use crate::lod::MeshTransform;
 use crate::math::Aabb;
 
 impl ShownMesh {
-    /// Where its vertices lie, in metres from `origin_m`, a point of the world near the camera
-    /// that all meshes of a frame share. Computed in f64 and rounded to f32 at the end, so the
-    /// distance from the origin costs accuracy, the distance from the world's own does not.
+    /// Returns the transform of its vertices to metres from `origin_m`, a point near the camera that
+    /// all meshes of a frame share. Computed in f64 and rounded to f32 last: accuracy depends on the
+    /// distance from `origin_m`, not on the distance from the origin of the world.
     ///
-    /// Where a voxel is a power of two metres, or that part of one, and the origin a corner of
-    /// a voxel, a vertex that several meshes show comes out with the same bits from each. Else
-    /// they may differ in the last bit: leave the size of a voxel to the view matrix and use
-    /// [`ShownMesh::transform_voxels`], which is exact for all sizes.
+    /// If the voxel size is a power of two (or its inverse) and `origin_m` a corner of a voxel,
+    /// vertices shared by several meshes come out with the same bits from each. Else they may differ
+    /// in the last bit; [`ShownMesh::transform_voxels`], with the voxel size in the view matrix, is
+    /// exact for all sizes.
     ///
     /// ```
     /// use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions, Viewer};
@@ -45,7 +45,7 @@ impl ShownMesh {
         MeshTransform { translation, scale: cell as f32 }
     }
 
-    /// Where a vertex that the mesh has at `position` lies, in world metres.
+    /// Returns the position of a vertex of the mesh, given at `position`, in world metres.
     pub fn world_from_mesh(&self, placement: &Placement, position: [f32; 3]) -> [f64; 3] {
         let (size, min) = (placement.voxel_size_m, self.min_voxel().to_array());
         let cell = f64::from(1u32 << self.mip);

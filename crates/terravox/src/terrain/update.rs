@@ -1,4 +1,4 @@
-//! A little work every frame: cells for what is to be shown, then its meshes.
+//! The work of a frame, within a budget: cells for what is to be shown, then its meshes.
 
 use super::fill_request::filled;
 use super::jobs::Job;
@@ -7,19 +7,19 @@ use super::{FillRequest, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
 
-/// Someone who looks at the world.
+/// A point from which the world is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Viewer {
-    /// Position, world metres. A viewer whose position is not finite is passed over.
+    /// Position, world metres. Viewers with a non-finite position are ignored.
     pub position_m: [f64; 3],
-    /// How far the viewer sees, metres; infinity counts as 16 blocks of the coarsest mip
-    /// (131 km by default, which takes long to fill), and a viewer with NaN is passed over.
+    /// View distance, metres. Infinity counts as 16 blocks of the coarsest mip (131 km by default,
+    /// which takes long to fill). Viewers with NaN are ignored.
     pub distance_m: f64,
 }
 
 impl Viewer {
-    /// A viewer who sees eight kilometres far.
+    /// A viewer with a view distance of eight kilometres.
     pub fn at(position_m: impl Into<[f64; 3]>) -> Viewer {
         Viewer { position_m: position_m.into(), distance_m: 8192.0 }
     }
@@ -98,9 +98,9 @@ impl Terrain {
         }
     }
 
-    /// Draws meshes that rest by fewer meshes, and triangles: with what is left of the budget
-    /// when nothing is to be meshed. A group takes many times a frame, so a budget of time
-    /// leaves simplifying to other threads.
+    /// Joins and simplifies meshes that did not change for a while, with what is left of the
+    /// budget. Simplifying a group takes many times a frame, so a time budget leaves it to other
+    /// threads.
     fn rest(&mut self, meter: &Meter) {
         let swap = if self.lod.options().simplify.is_some() {
             let is_idle = !meter.is_timed() && !self.lod.is_planned();
@@ -116,7 +116,7 @@ impl Terrain {
         self.show(swap);
     }
 
-    /// Begins a frame: asks again for what was dropped or could not be filled.
+    /// Begins a frame: requests again what was dropped or could not be filled.
     pub(super) fn begin_frame(&mut self) {
         self.lod.begin_round();
     }
@@ -132,13 +132,13 @@ impl Terrain {
         }
     }
 
-    /// Asks `fill` for all cells of a box in world metres that are not held at mip 0, and
-    /// holds them, so that they can be edited however far away they are. The next update with
-    /// viewers may drop them again where no viewer is near, but for what is edited and unsaved.
+    /// Fills all chunks of a box in world metres that are not held at mip 0 yet, so that they can be
+    /// edited at any distance. The next update with viewers may drop them again where no viewer is
+    /// near, unless they have unsaved changes.
     ///
     /// # Errors
     /// [`EditError::BeyondLimits`], [`EditError::TooLarge`]; [`EditError::NotHeld`]
-    /// if `fill` does not have all of them: what it has is then held.
+    /// if `fill` cannot provide all of them: those that it can are then held.
     pub fn hold(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -160,14 +160,13 @@ impl Terrain {
         Ok(())
     }
 
-    /// Takes the changes to what is drawn since the last call, oldest first. A game that never
-    /// draws need not call this: beyond some, changes are merged, so that what waits is no more
-    /// than what is shown.
+    /// Returns the changes to what is drawn since the last call, oldest first. A game that never
+    /// draws need not call this: many waiting changes are merged into one.
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         self.swaps.take().into_iter()
     }
 
-    /// Returns the blocks that are shown as a whole but ought to be shown in parts.
+    /// Returns the blocks that are shown coarser than the viewers should see them.
     pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.overdue_splits(&viewers)

@@ -31,7 +31,7 @@ pub enum SurfaceShape {
     Sharp,
     /// Exact cubes.
     Blocky,
-    /// Broken ground: vertices pushed about by a hash of their place.
+    /// Broken ground: vertices displaced by a hash of their position.
     Rubble,
 }
 
@@ -53,7 +53,7 @@ pub struct Material {
     pub restitution: f32,
     /// Kilograms per cubic metre.
     pub density: f32,
-    /// How long it takes to dig, against ground of 1. For a game's tools; nothing here uses it.
+    /// How long digging takes, relative to ground at 1. For the tools of a game; unused here.
     pub hardness: f32,
 }
 
@@ -74,7 +74,7 @@ impl Default for Material {
 }
 
 impl Material {
-    /// What is wrong with a number of this material, if anything is.
+    /// What is wrong with a number of this material, if anything.
     fn fault(&self) -> Option<String> {
         let Material { friction, restitution, density, hardness, .. } = *self;
         let fields = [
@@ -88,7 +88,7 @@ impl Material {
     }
 }
 
-/// Materials that make no [`MaterialTable`]. Says which material, and why.
+/// Materials that are not a valid [`MaterialTable`]; the text says which, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaterialTableError(String);
 
@@ -126,8 +126,9 @@ impl MaterialTable {
     /// A table of up to 256 materials; the index is the id.
     ///
     /// # Panics
-    /// If there are more than 256, material 0 is not the only one of kind air, there is a liquid
-    /// but material [`WATER`] is none, or a number is out of its range. For materials that come from a file there is `MaterialTable::try_from`.
+    /// If there are more than 256, material 0 is not the only one of kind air, there are liquids but
+    /// material [`WATER`] is not one of them, or a number is out of its range. For materials from
+    /// a file, use `MaterialTable::try_from`.
     pub fn new(materials: Vec<Material>) -> MaterialTable {
         match MaterialTable::try_from(materials) {
             Ok(table) => table,
@@ -202,7 +203,7 @@ impl MaterialTable {
         self.get(id).map_or(2000.0, |m| m.density)
     }
 
-    /// How long `id` takes to dig, against ground of 1; 1 if it is not listed.
+    /// How long digging `id` takes, relative to ground at 1; 1 if it is not listed.
     pub fn hardness(&self, id: u8) -> f32 {
         self.get(id).map_or(1.0, |m| m.hardness)
     }
@@ -264,7 +265,7 @@ impl Default for MaterialTable {
     }
 }
 
-/// A line of the default table: name, kind, colour, friction, restitution, density, hardness.
+/// An entry of the default table: name, kind, colour, friction, restitution, density, hardness.
 struct DefaultMaterial(&'static str, Kind, [u8; 3], f32, f32, f32, f32);
 
 impl DefaultMaterial {

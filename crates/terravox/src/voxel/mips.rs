@@ -82,7 +82,7 @@ pub(crate) fn coarser_cell(children: &Octet, kinds: &[Kind; 256]) -> (Cell, Opti
 /// The material with the largest sum of occupancy among the children that count, the
 /// lowest of those.
 fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
-    // Nearly always there are one or two.
+    // There are rarely more than two.
     let (mut sums, mut found) = ([(AIR, 0); 8], 0);
     for &(cell, _) in children.iter().filter(|child| counts(child.0)) {
         let known = sums[..found].iter().position(|sum| sum.0 == cell.material);
@@ -94,9 +94,8 @@ fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
     best.map_or(AIR, |best| best.0)
 }
 
-/// Adds to `updates` the cells `dirty` of the level `coarse`, made from the level `fine`
-/// below it as it will be once `updates` are written. Rows under which nothing is to be
-/// written are left out.
+/// Adds the cells `dirty` of the level `coarse` to `updates`, computed from the level `fine` below
+/// with `updates` applied. Rows above unchanged ones are skipped.
 pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
     rows: &PackedRows<ROWS, GROUPS>,
     fine: MipLevel,
@@ -149,11 +148,11 @@ pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
     FineRows::new(rows, &RowUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
 }
 
-/// Coarse cells as they are if each stands for one material and air.
+/// Coarse cells, computed as if each stands for a single material and air.
 struct UniformMeans {
     material: [u8; 16],
     occupancy: [u8; 16],
-    /// Whether it does.
+    /// Whether that is so.
     sure: [bool; 16],
 }
 
@@ -163,7 +162,7 @@ struct FineRows<'a> {
     first: [usize; 4],
     /// Materials and occupancies of each.
     rows: [[&'a [u8]; 2]; 4],
-    /// What solid cells hold.
+    /// Water of solid cells.
     wet: [&'a [(u16, u8)]; 4],
 }
 
@@ -197,8 +196,8 @@ impl<'a> FineRows<'a> {
     /// packed rows, to `row`.
     ///
     /// Where all cells below that are not air are of one material, the coarse cell is of
-    /// that material and their mean, whatever kind it is. Such cells are made without a
-    /// branch; the others are looked at one by one.
+    /// that material and their mean, whatever kind it is. Such cells are computed without a
+    /// branch, the others one by one.
     fn coarsen(
         &self,
         kinds: &[Kind; 256],
@@ -235,7 +234,7 @@ impl<'a> FineRows<'a> {
             for ((&m, &o), ((sum, high), low)) in material.iter().zip(occupancy).zip(sums) {
                 *sum += (u16::from(o) + 1) & u16::from(m != AIR).wrapping_neg();
                 *high = m.max(*high);
-                // Air is above all others here.
+                // Air counts as the highest id here.
                 *low = m.wrapping_sub(1).min(*low);
             }
         }

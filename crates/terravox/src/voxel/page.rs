@@ -34,7 +34,7 @@ pub(crate) type PageRows = PackedRows<ROWS, { ROWS.div_ceil(32) }>;
 /// What a chunk slot holds, as decoded from its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
-    /// Never written: air or unknown, as the world says.
+    /// Never written: air or unknown, by [`Unlisted`](super::Unlisted).
     Unlisted,
     /// Full cells of one material.
     Uniform(u8),
@@ -74,7 +74,7 @@ impl SlotWord {
 ///
 /// The stored chunks are kept by octant (4³ slots), so that a write to a page that a
 /// snapshot shares copies the references of at most 64 chunks for each octant written, not
-/// of all 512: each one is a count somewhere else in memory.
+/// of all 512: each count is a cache miss.
 #[derive(Clone)]
 pub(crate) struct Page {
     slots: [SlotWord; 512],
@@ -82,7 +82,7 @@ pub(crate) struct Page {
     mips: PageRows,
 }
 
-/// Stored chunks of an octant, in no order.
+/// Stored chunks of an octant, unsorted.
 type Octant = Vec<Arc<Chunk>>;
 
 /// Index of a chunk's slot in its page.
@@ -298,8 +298,8 @@ impl Page {
         coarser_cell(&octet, kinds)
     }
 
-    /// Makes `updates` the rows of mip `mip` with the cells `cells` of the page as `read`
-    /// answers them.
+    /// Makes `updates` the rows of mip `mip` with the cells `cells` of the page as `read` returns
+    /// them.
     fn stage_cells(
         &self,
         cells: Region,
@@ -350,7 +350,7 @@ impl Page {
         &self.mips
     }
 
-    /// Bytes of slots, tables of chunks and the rest that is no mip.
+    /// Bytes of slots, tables of chunks and everything else but the mips.
     pub fn slot_bytes(&self) -> usize {
         let tables = self.octants.iter().flatten().map(|octant| {
             size_of::<Octant>() + 2 * size_of::<usize>() + octant.capacity() * size_of::<usize>()
@@ -385,7 +385,7 @@ pub(crate) fn uniform_source(source: &DenseBox, region: Region) -> Option<u8> {
             let occupancy = &source.occupancies()[at..at + width];
             let mut differs = 0;
             for (m, o) in material.iter().zip(occupancy) {
-                // The occupancy of air means nothing.
+                // The occupancy of air is ignored.
                 let o = if *m == AIR { 0 } else { *o };
                 differs |= (m ^ first.material) | (o ^ first.occupancy);
             }

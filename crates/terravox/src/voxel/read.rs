@@ -1,5 +1,5 @@
-//! Reading boxes of cells at any mip: row by row of the output, each put together from
-//! the sources that it crosses. Sources are chunks up to mip 3 and pages above.
+//! Reading boxes of cells at any mip, by rows of the output, each assembled from the sources that
+//! it crosses: chunks up to mip 3, pages above.
 
 use super::cell::{AIR, ROW_CELLS};
 use super::chunk::{CHUNK_LEVELS, ChunkRows};
@@ -19,7 +19,7 @@ enum RowSource<'a> {
     Page(&'a PageRows),
 }
 
-/// A source and what it gives to every row of the box.
+/// A source, and the part of each row of the box that it provides.
 #[derive(Clone, Copy)]
 struct RowPiece<'a> {
     source: RowSource<'a>,
@@ -32,7 +32,7 @@ struct RowPiece<'a> {
     width: usize,
 }
 
-/// So many pieces of a row side by side need no allocation.
+/// Up to this many pieces of a row need no allocation.
 const FEW: usize = 4;
 
 impl RowPiece<'_> {
@@ -82,7 +82,7 @@ impl Snapshot {
         };
         let sources = region.coarser(level.edge.trailing_zeros());
         let (count, nothing) = (sources.size()[0], RowPiece::nothing(region.min));
-        // What is asked often is small, and must not allocate.
+        // Frequent reads are small and must not allocate.
         let (mut few, mut many) = ([nothing; FEW], Vec::new());
         let pieces = if count <= FEW {
             &mut few[..count]
@@ -108,7 +108,7 @@ impl Snapshot {
                 pieces.iter().for_each(|piece| read_water(level, piece, out));
             }
         }
-        // No cell is there twice. The stable sort would allocate.
+        // Entries are unique; the stable sort would allocate.
         out.water_mut().sort_unstable_by_key(|entry| entry.0);
         Ok(())
     }
@@ -185,8 +185,8 @@ fn read_rows(level: MipLevel, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
     }
 }
 
-/// Writes rows of one cell, the first of which is cell `from` of the source but for the
-/// place along X; so many cells lie between them.
+/// Writes rows of one cell. The first is cell `from` of the source plus the offset along X; the
+/// others follow `step` cells apart.
 fn read_column(
     piece: &RowPiece<'_>,
     (mut from, step): (usize, usize),
@@ -230,7 +230,7 @@ fn copy_cells(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Appends the water that a piece has for `out`, not in order.
+/// Appends the water of a piece to `out`, unsorted.
 fn read_water(level: MipLevel, piece: &RowPiece<'_>, out: &mut DenseBox) {
     let (region, origin) = (out.region(), piece.origin);
     let edge = level.edge as i32;

@@ -1,4 +1,4 @@
-//! Reading the grid: a consistent state that costs a pointer to take.
+//! Snapshots: a consistent state of a grid, cheap to take.
 
 use super::cell::{Cell, ROW_CELLS, Row};
 use super::chunk::{Chunk, ChunkView};
@@ -20,14 +20,14 @@ pub struct Snapshot {
     pub(super) tables: Tables,
 }
 
-/// A read or write needs a chunk at a finer mip than it is held at.
+/// A chunk that a read or write needs is not held at the needed mip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHeld {
     /// The first such chunk.
     pub chunk: ChunkPos,
     /// The mip that is needed.
     pub mip: u8,
-    /// What is there.
+    /// What is held of it.
     pub held: ChunkState,
 }
 
@@ -45,14 +45,13 @@ impl fmt::Display for NotHeld {
 
 impl std::error::Error for NotHeld {}
 
-/// Where the bytes of a grid are. Sizes are of allocations as asked for, with what
-/// reference counts add, without what the allocator adds.
+/// The memory of a grid, in bytes as requested from the allocator, reference counts included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GridMemory {
     /// Listed chunks.
     pub chunks: usize,
-    /// Those of them that are one material.
+    /// Listed chunks of one material.
     pub uniform_chunks: usize,
     /// Pages.
     pub pages: usize,
@@ -84,7 +83,7 @@ impl GridMemory {
 }
 
 impl fmt::Debug for Snapshot {
-    /// Says how much it holds, not what: a world is large.
+    /// Prints counts, not cells: a world is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
             .field("pages", &self.tables.pages().len())
@@ -100,7 +99,7 @@ impl Snapshot {
         self.tables.pages().get(&page).map(|page| &**page)
     }
 
-    /// Positions of all pages, in no order.
+    /// Positions of all pages, unsorted.
     pub(crate) fn page_positions(&self) -> impl Iterator<Item = PagePos> {
         self.tables.pages().keys().copied()
     }
@@ -114,17 +113,17 @@ impl Snapshot {
         self.tables.materials()
     }
 
-    /// What unlisted chunk positions are.
+    /// What unlisted chunk positions mean.
     pub fn unlisted(&self) -> Unlisted {
         self.tables.unlisted()
     }
 
-    /// Whether nothing was ever written; far blocks count while they are there.
+    /// Whether nothing was ever written, and there are no far blocks.
     pub fn is_empty(&self) -> bool {
         self.tables.pages().is_empty() && self.tables.far().is_empty()
     }
 
-    /// Whether a far block is there: it was written and not forgotten.
+    /// Whether a far block was written and not forgotten.
     pub fn has_far(&self, block: MipBlock) -> bool {
         self.tables.far().get(block).is_some()
     }
@@ -144,7 +143,7 @@ impl Snapshot {
         blocks
     }
 
-    /// Whether a chunk was written (and not forgotten), be it with air.
+    /// Whether a chunk was written (also with air) and not forgotten.
     pub fn is_listed(&self, chunk: ChunkPos) -> bool {
         self.finest_mip(chunk).is_some()
     }
@@ -162,7 +161,7 @@ impl Snapshot {
         chunks
     }
 
-    /// Positions of all chunks that are held at mip 0, in no order.
+    /// Positions of all chunks that are held at mip 0, unsorted.
     pub(crate) fn fine_chunks(&self) -> impl Iterator<Item = ChunkPos> {
         self.tables.pages().iter().flat_map(|(&at, page)| {
             page.listed(at).filter(|&chunk| page.finest_mip(chunk) == Some(0))
@@ -175,7 +174,7 @@ impl Snapshot {
         chunks.fold(Region::default(), |bounds, chunk| bounds.union(chunk.region()))
     }
 
-    /// What a chunk position holds; air beyond [`LIMIT`](super::LIMIT), where nothing ever is.
+    /// What a chunk position holds; air beyond [`LIMIT`](super::LIMIT).
     pub fn held(&self, chunk: ChunkPos) -> ChunkState {
         match self.finest_mip(chunk) {
             Some(mip) => ChunkState::Mip(mip),
@@ -250,7 +249,7 @@ impl Snapshot {
         Ok(hash.digest128())
     }
 
-    /// Where the bytes are.
+    /// The memory in use.
     pub fn memory(&self) -> GridMemory {
         const COUNTS: usize = 2 * size_of::<usize>();
         let entry = size_of::<(PagePos, Arc<Page>)>() + 1;

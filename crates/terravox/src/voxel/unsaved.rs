@@ -1,10 +1,9 @@
 //! What a grid has not saved: which chunks were written since they were last saved, each with
 //! the version of its last write.
 //!
-//! Every write goes through here, whatever made it, so nothing has to be told to a view and
-//! no update has to run before a save. What is unsaved is taken as plain data, written by any
-//! thread, and marked afterwards by version: a chunk that was written again meanwhile stays
-//! unsaved, and so does everything if the write failed.
+//! Every write to the grid is recorded here, so no view and no update is involved in a save. What is
+//! unsaved is taken as plain data, written by any thread, and marked as saved by version: a chunk
+//! that was written again meanwhile stays unsaved, and so does everything if the write failed.
 
 use super::grid::{ChunkState, VoxelGrid};
 use super::position::{ChunkPos, Region};
@@ -16,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Versions of what is not saved.
 #[derive(Default)]
 pub(super) struct WriteLog {
-    /// Tells grids apart, and counts what was taken of this one.
+    /// Identifies the grid, and counts the states taken of it.
     grid: Arc<AtomicU64>,
     /// Grows with every write and every save.
     version: u64,
@@ -24,9 +23,9 @@ pub(super) struct WriteLog {
     last_saved: u64,
     /// The last write of each chunk that is not saved.
     unsaved: FxHashMap<ChunkPos, u64>,
-    /// The version at which each chunk that ever was unsaved last became saved: 24 bytes for
-    /// each, kept as long as the grid, since a late fill may have been read from the store at
-    /// any version.
+    /// The version at which each chunk that was ever unsaved last became saved. Takes 24 bytes per
+    /// chunk and is kept as long as the grid, since a late fill may have been read from the store
+    /// at any version.
     saved: FxHashMap<ChunkPos, u64>,
     /// The last write of the material table, if it is not saved.
     materials: Option<u64>,
@@ -85,7 +84,7 @@ impl SaveStamp {
 pub struct UnsavedChunks {
     stamp: SaveStamp,
     snapshot: Snapshot,
-    /// Chunks and the versions of their last writes, in no order.
+    /// Chunks and the versions of their last writes, unsorted.
     chunks: Vec<(ChunkPos, u64)>,
     materials: Option<u64>,
 }
@@ -96,7 +95,7 @@ impl UnsavedChunks {
         &self.snapshot
     }
 
-    /// The unsaved chunks, in no order. Those that the snapshot does not list were cleared to
+    /// The unsaved chunks, unsorted. Those that the snapshot does not list were cleared to
     /// air ([`VoxelGrid::forget`]).
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkPos> {
         self.chunks.iter().map(|entry| entry.0)
@@ -127,9 +126,9 @@ impl std::fmt::Debug for UnsavedChunks {
 }
 
 impl VoxelGrid {
-    /// Takes what was written since it was last saved: chunks of cells, and the material table
-    /// if it was set. To be written by any thread, then given to [`VoxelGrid::mark_saved`].
-    /// Costs a snapshot and 24 bytes for each unsaved chunk.
+    /// Returns what was written since it was last saved: chunks of cells, and the material table if
+    /// it was set. Any thread can write it; then pass it to [`VoxelGrid::mark_saved`]. Costs a
+    /// snapshot and 24 bytes per unsaved chunk.
     ///
     /// Cells that were [loaded](VoxelGrid::load) are not unsaved; all else that was written is,
     /// by an edit, an undo or a tool, and so is all of a grid that was imported.
@@ -156,9 +155,8 @@ impl VoxelGrid {
         }
     }
 
-    /// Notes that `saved` is on disk. What was written since it was taken stays unsaved; if
-    /// writing it failed, do not call this. Marking twice, late, out of order, or what was
-    /// taken of another grid does no harm.
+    /// Marks `saved` as on disk. What was written since it was taken stays unsaved. Do not call this
+    /// if writing failed. Marking twice, late, out of order or for another grid is harmless.
     pub fn mark_saved(&mut self, saved: &UnsavedChunks) {
         let writes = &mut self.writes;
         if !Arc::ptr_eq(&writes.grid, &saved.stamp.grid) {
