@@ -1,25 +1,25 @@
-//! Cells from a signed distance whose slope is bounded: a few values decide all cells but those
-//! at the surface.
+//! Cells from a signed distance of bounded slope: few evaluations decide all cells except those at
+//! the surface.
 //!
-//! A distance `d` at a point says that cells whose centres are so near that it cannot change to
-//! half a cell are full (or air). First cubes are decided by the value in their middle, split in
-//! eight where that does not tell, down to 4³ cells (Lipschitz pruning, as in Kalra and Barr,
-//! "Guaranteed Ray Intersections with Implicit Surfaces", 1989). What is left of each column of
-//! cells is then closed in on from both ends. For heights above one another the slope along y is
-//! 1 and known exactly, so that a column takes little more than its two ends and the cells that
-//! the surface cuts; that is why columns come last and slopes may differ by axis.
+//! A distance `d` at a point decides the cells near it for which the slope cannot bring it within
+//! half a cell of the surface: they are full (or air). First cubes are decided by the value at
+//! their centre, and split in eight where it does not suffice, down to 4³ cells (Lipschitz pruning, as in Kalra and Barr,
+//! "Guaranteed Ray Intersections with Implicit Surfaces", 1989). The rest of each column
+//! of cells is then narrowed from both ends. For heights, the slope along y is exactly 1, so a
+//! column takes little more than its two ends and the cells that the surface cuts; that is why
+//! columns come last and slopes may differ by axis.
 
 use super::frame::{Frame, occupancy_units};
 use super::height::Deep;
 use crate::voxel::{AIR, DenseBox, Region, VoxelPos};
 
-/// The steepest that a distance changes: a Lipschitz constant, in distance per length.
+/// The maximum slope of a distance: a Lipschitz constant, in distance per length.
 ///
 /// From a number: the change between any two points is at most that many times their distance.
-/// 1 for a true distance; infinity if unknown, in which case every cell is asked.
+/// 1 for a true distance; infinity if unknown, in which case every cell is evaluated.
 ///
-/// From three numbers: the steepest along each axis; the change between two points is at most the
-/// sum of what the axes allow. For `height(x, z) - y` this is `[s, 1.0, s]`, where `s` is the
+/// From three numbers: the maximum slope along each axis; the change between two points is at
+/// most the sum over the axes. For `height(x, z) - y` this is `[s, 1.0, s]`, where `s` is the
 /// steepest slope of the height along either axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slope {
@@ -42,7 +42,7 @@ impl From<[f64; 3]> for Slope {
 }
 
 impl Slope {
-    /// The most that a distance changes between two points this far apart on each axis.
+    /// The maximum change of a distance between two points this far apart on each axis.
     #[inline]
     fn reach(self, [x, y, z]: [f64; 3]) -> f64 {
         match self {
@@ -51,7 +51,7 @@ impl Slope {
         }
     }
 
-    /// The most that it changes a length along y.
+    /// The maximum change per length along y.
     fn along_y(self) -> f64 {
         match self {
             Slope::Any(slope) | Slope::Axes([_, slope, _]) => slope,
@@ -75,7 +75,7 @@ impl Slope {
 }
 
 /// As [`fill_sdf`](super::fill_sdf) with one material, for a distance whose slope is bounded:
-/// the same cells, but whole parts are decided by one value.
+/// the same cells, but whole cubes are decided by one value.
 ///
 /// Where the slope is steeper than stated, cells are wrong. Builds with debug assertions check it
 /// by sampling what they skip.
@@ -109,8 +109,8 @@ pub fn fill_sdf_bounded(
     fill(cells, Frame::voxels(mip), slope.into(), deep, distance, |_| material);
 }
 
-/// As [`fill_sdf_bounded`], with materials: `material(p)` is asked for every cell that is not air
-/// and not known to be [`Deep`]; air there makes the cell air.
+/// As [`fill_sdf_bounded`], with materials: `material(p)` is called for every cell that is neither
+/// air nor known to be [`Deep`]; air (0) makes the cell air.
 ///
 /// ```
 /// use terravox::generate::{Deep, fill_sdf_bounded_with};
@@ -172,11 +172,11 @@ pub(crate) fn fill(
 /// Cells along the edge of the smallest cube that is decided as a whole.
 const LEAF: i32 = 4;
 
-/// Cubes are split while their eighths change by at most this many times their edge, however
-/// near the surface is; what is steeper is better left to the columns. Measured on hills.
+/// Cubes are split while the distance changes by at most this many times the edge within an eighth
+/// of them; steeper ones are faster by columns. Measured on hills.
 const STEEP: f64 = 2.5;
 
-/// The leaves whose cells are not decided, x fastest, then z, then y.
+/// The leaves whose cells are not decided yet, x fastest, then z, then y.
 struct OpenLeaves {
     size: [usize; 3],
     leaves: Vec<bool>,
@@ -188,17 +188,17 @@ impl OpenLeaves {
     }
 }
 
-/// What a cube is known to be.
+/// What is known of a cube.
 enum Decision {
     Air,
     Full,
     /// Full, and all of it of one material.
     Deep(u8),
-    /// Not known; the value in its middle.
+    /// Undecided; the value at its centre.
     Undecided(f64),
 }
 
-/// A box that is being filled.
+/// The inputs of a fill.
 struct BoundedFill<D, M> {
     frame: Frame,
     edge: f64,
@@ -209,7 +209,7 @@ struct BoundedFill<D, M> {
 }
 
 impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
-    /// Decides a cube by the value in its middle.
+    /// Decides a cube by the value at its centre.
     fn decide(&mut self, cube: Region) -> Decision {
         let (first, last) =
             (self.frame.centre(cube.min), self.frame.centre(cube.max - VoxelPos::splat(1)));
@@ -226,7 +226,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
         decided
     }
 
-    /// What cells are whose centres are so near that the distance changes by at most `reach`.
+    /// Decides the cells within which the distance changes by at most `reach` from `d`.
     #[inline]
     fn decided(&self, d: f64, reach: f64) -> Decision {
         let half = 0.5 * self.edge;
@@ -256,7 +256,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
         }
     }
 
-    /// Fills what can be decided of a cube, and notes what is left.
+    /// Fills what can be decided of a cube, and records the rest in `open`.
     fn cube(
         &mut self,
         cells: &mut DenseBox,
@@ -312,7 +312,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
         }
     }
 
-    /// Writes a cell that was air, of a material that is known or asked for.
+    /// Writes a cell that was air; `material` is called unless the material is known.
     #[inline]
     fn put(&mut self, cells: &mut DenseBox, pos: VoxelPos, units: u32, known: Option<u8>) {
         if units == 0 {
@@ -377,7 +377,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
         #[cfg(debug_assertions)]
         self.check_material(p, d);
         let change = self.slope.along_y() * self.edge;
-        // The cast saturates and takes NaN to 0.
+        // The cast saturates and maps NaN to 0.
         let decided = (((d.abs() - 0.5 * self.edge) / change) as i32).clamp(0, most);
         #[cfg(debug_assertions)]
         if decided > 0 {
@@ -407,7 +407,7 @@ impl<D: FnMut([f64; 3]) -> f64, M: FnMut([f64; 3]) -> u8> BoundedFill<D, M> {
 }
 
 impl OpenLeaves {
-    /// Notes that the leaves of a cube are open.
+    /// Marks the leaves of a cube as open.
     fn mark(&mut self, cube: Region, origin: VoxelPos) {
         let [min, max] = [cube.min - origin, cube.max - origin].map(VoxelPos::to_array);
         let leaves =
@@ -423,8 +423,8 @@ impl OpenLeaves {
     }
 }
 
-/// How long the first part of an edge of so many cells is: a power of two of leaves, so that all
-/// parts begin at leaves.
+/// Where to split an edge of `cells` cells: at a power of two of leaves, so that all parts begin at
+/// leaves.
 fn next_part(cells: i32) -> i32 {
     if cells <= LEAF { cells } else { (cells as u32).next_power_of_two() as i32 / 2 }
 }

@@ -1,5 +1,5 @@
-//! Caves: capsules between jittered points of a lattice, roughened by noise. So the distance
-//! from a wall is a true one.
+//! Caves: capsules between jittered points of a lattice, roughened by noise, so that distances from
+//! walls are true.
 
 use super::noise::{Noise3, Noise3Cursor, unit};
 use crate::math::{dot, sub};
@@ -17,8 +17,8 @@ pub(super) const REACH: f64 = 16.0;
 /// What caves never reach below, in voxels.
 pub(super) const LOWEST: f64 = (LAYERS.start * SPACING) as f64 - REACH;
 
-/// Caves show in mips up to this one. They are some ten voxels wide: in a cell that is wider
-/// a distance to their wall says nothing about how full the cell is.
+/// Caves show in mips up to this one. They are some ten voxels wide: for wider cells
+/// the distance to a wall does not give the fill.
 pub(super) const MAX_MIP: u8 = 3;
 
 /// How far noise moves the walls of caves, in voxels.
@@ -27,7 +27,7 @@ const ROUGHNESS: f64 = 1.6;
 /// Cave and ground blend where their distances differ by less, in voxels.
 const BLEND: f64 = 4.0;
 
-/// A piece of cave: all within `radius` voxels of the segment.
+/// A segment of a cave: everything within `radius` voxels of a line segment.
 pub(super) struct Capsule {
     from: [f64; 3],
     to: [f64; 3],
@@ -77,7 +77,7 @@ pub(super) fn distance(p: [f64; 3], caves: &[&Capsule], walls: &mut Noise3Cursor
     }
 }
 
-/// The pieces of cave that come within `reach` voxels of a region.
+/// The cave segments within `reach` voxels of a region.
 pub(super) fn capsules(seed: u64, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
     let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
     let max = region.max.to_array().map(|v| f64::from(v) * edge + reach);
@@ -113,7 +113,7 @@ fn capsules_from(seed: u64, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
     }
 }
 
-/// The jittered point that caves meet at, in voxels.
+/// The jittered lattice point where caves meet, in voxels.
 fn node(seed: u64, at: [i64; 3]) -> [f64; 3] {
     let [x, y, z] = at;
     let jitter = |salt: u64| 0.15 + 0.7 * unit(seed ^ salt, x, y, z);
@@ -121,7 +121,7 @@ fn node(seed: u64, at: [i64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|i| (at[i] as f64 + jitters[i]) * SPACING as f64)
 }
 
-/// The smaller distance, less where the two are alike: no thin shells between a cave and
+/// Smooth minimum of two distances, so that no thin shells are left between a cave and
 /// the open. Source: I. Quilez, "Smooth minimum" (the quadratic one).
 #[inline]
 pub(super) fn smooth_min(a: f64, b: f64) -> f64 {

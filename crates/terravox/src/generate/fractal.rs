@@ -1,12 +1,12 @@
 //! Sums of noise, each octave finer and lower than the last (fractional Brownian motion; Musgrave
-//! in Ebert et al., "Texturing and Modeling"), with bounds that hold.
+//! in Ebert et al., "Texturing and Modeling"), with guaranteed bounds.
 
 use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor, unit};
 
 /// A sum of [`Noise2`] or [`Noise3`]: hills on hills, in the unit of the caller.
 ///
-/// Plain data, to be copied and shared. [`Fractal::max_2d`] and [`Fractal::slope_2d`] (or `_3d`)
-/// are what the fills of [`generate`](crate::generate) want to know.
+/// Plain data, `Copy`. [`Fractal::max_2d`] and [`Fractal::slope_2d`] (or `_3d`) are the bounds that
+/// the fills of [`generate`](crate::generate) take.
 ///
 /// ```
 /// use terravox::generate::{Fractal, fill_height};
@@ -21,17 +21,17 @@ use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor, unit};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Fractal {
-    /// Each octave has a noise of its own, made of this.
+    /// Seed; each octave derives a noise of its own from it.
     pub seed: u64,
-    /// Terms of the sum, at most 32.
+    /// Number of octaves, at most 32.
     pub octaves: u32,
-    /// Width of a hill and its valley in the first octave, about: what a unit of noise is.
+    /// Approximate width of a hill and its valley in the first octave: the length of a noise unit.
     pub period: f64,
-    /// Factor of the first octave.
+    /// Amplitude of the first octave.
     pub amplitude: f64,
-    /// Factor of each octave to the last; ½ is usual.
+    /// Amplitude of each octave relative to the last; ½ is usual.
     pub gain: f64,
-    /// How much finer each octave is than the last; 2 is usual.
+    /// Frequency of each octave relative to the last; 2 is usual.
     pub lacunarity: f64,
 }
 
@@ -83,22 +83,22 @@ impl Fractal {
         self.octaves().fold(0.0, |sum, octave| sum + term(octave))
     }
 
-    /// What the absolute value in the plane never exceeds. Most values are within a third.
+    /// An upper bound of the absolute value in the plane. Most values are within a third of it.
     pub fn max_2d(&self) -> f64 {
         self.sum(|octave| octave.amplitude) * Noise2::MAX
     }
 
-    /// What the absolute value in space never exceeds.
+    /// An upper bound of the absolute value in space.
     pub fn max_3d(&self) -> f64 {
         self.sum(|octave| octave.amplitude) * Noise3::MAX
     }
 
-    /// The steepest slope in the plane: a bound that holds, several times what is met.
+    /// An upper bound of the slope in the plane; several times the slopes that occur.
     pub fn slope_2d(&self) -> f64 {
         self.sum(|octave| octave.amplitude * octave.frequency) * Noise2::SLOPE
     }
 
-    /// The steepest slope in space.
+    /// An upper bound of the slope in space.
     pub fn slope_3d(&self) -> f64 {
         self.sum(|octave| octave.amplitude * octave.frequency) * Noise3::SLOPE
     }

@@ -9,7 +9,7 @@ use crate::voxel::VoxelPos;
 /// The fill is `clamp(½ + distance)`; meshing such cells gives back planes exactly.
 #[inline]
 pub fn occupancy_units(distance: f64) -> u32 {
-    // The cast saturates and takes NaN to 0.
+    // The cast saturates and maps NaN to 0.
     ((distance + 0.5) * 256.0 + 0.5).clamp(0.0, 256.0) as u32
 }
 

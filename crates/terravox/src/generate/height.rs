@@ -1,30 +1,29 @@
-//! Cells from a height function, asked once a column.
+//! Cells from a height function, evaluated once per column.
 //!
 //! The distance of a cell's centre from the ground is its depth below the height of its column
-//! times the upright part of the ground's normal, which comes from the heights of the four
-//! columns beside it. That is exact for planes; where the ground has a kink, cells more than half
-//! a cell above (below) the heights of all five columns are air (full) whatever the slope, so
-//! that a range of heights bounds the cells.
+//! times the vertical component of the ground's normal, from the heights of the four columns beside
+//! it. That is exact for planes. Where the ground has a kink, cells more than half a cell above
+//! (below) the heights of all five columns are air (full) at any slope, so that a range of heights
+//! bounds the cells.
 
 use std::ops::{Bound, RangeBounds};
 
 use super::frame::{Frame, occupancy_units};
 use crate::voxel::{AIR, DenseBox, Region};
 
-/// Material of everything from a certain depth on, so that a material function is not asked
-/// there.
+/// The material of everything below a depth, where the material function need not be called.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deep {
-    /// Depth from which on all is of `material`: straight down from the ground for heights, the
-    /// distance itself for distances. In the unit of the function that is filled from.
+    /// Depth below which everything is `material`: vertical depth for heights, the distance itself
+    /// for distances. In the unit of the fill.
     pub depth: f64,
     /// The material.
     pub material: u8,
 }
 
 impl Deep {
-    /// One material wherever there is any.
+    /// One material for everything.
     pub(crate) const fn all(material: u8) -> Deep {
         Deep { depth: f64::NEG_INFINITY, material }
     }
@@ -33,26 +32,26 @@ impl Deep {
 /// The ground at one column of cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroundColumn {
-    /// Middle of the column, in the unit that is filled in (world metres for a `FillRequest`).
+    /// Centre of the column along x, in the unit of the fill (world metres for a `FillRequest`).
     pub x: f64,
-    /// Middle of the column.
+    /// Centre of the column along z.
     pub z: f64,
     /// Height of the ground there.
     pub height: f64,
-    /// Vertical part of the ground's unit normal: 1 where it is level, towards 0 where steep.
+    /// Vertical component of the ground's unit normal: 1 on level ground, towards 0 on steep.
     pub upright: f64,
 }
 
 /// Fills `cells` (in cells of mip `mip`) with one material below `height(x, z)`, all in voxels of
 /// mip 0. All cells are overwritten, water is cleared.
 ///
-/// `height` is asked once for each column of cells and once for each column beside the box, and
-/// must depend on its arguments only. It may be `FnMut` to keep a cache such as
-/// [`Noise2::cursor`](super::Noise2::cursor). NaN is no ground at all, and
-/// only in ranges without a lower end.
+/// `height` is called once per column of cells and per column beside the box, and must depend on its
+/// arguments only. It may be `FnMut` to keep a cache such as
+/// [`Noise2::cursor`](super::Noise2::cursor). NaN means no ground, and is
+/// allowed only in ranges without a lower end.
 ///
-/// `heights` is the range that `height` never leaves, or `..` if that is unknown. Boxes outside
-/// the range ask nothing. Builds with debug assertions check the range on some columns.
+/// `heights` is the range of `height`, or `..` if unknown. Boxes outside of it are filled without a
+/// call. Builds with debug assertions check the range on some columns.
 ///
 /// ```
 /// use terravox::generate::fill_height;
@@ -80,8 +79,8 @@ pub fn fill_height(
 /// As [`fill_height`], with materials.
 ///
 /// `material(column)` returns the function of one column that gives the material at a height and
-/// a depth straight below the ground (negative in cells whose centre lies above it). It is asked
-/// once a column, and the function that it returns for every cell that is not air, in boxes that
+/// a depth straight below the ground (negative in cells whose centre lies above it). It is called
+/// once per column, and the function that it returns for every cell that is not air, in boxes that
 /// have such cells and are not all `deep`. Air (0) makes a cell air.
 ///
 /// ```
@@ -121,16 +120,16 @@ pub(crate) fn range(heights: &impl RangeBounds<f64>) -> [f64; 2] {
     [end(heights.start_bound(), f64::NEG_INFINITY), end(heights.end_bound(), f64::INFINITY)]
 }
 
-/// What is known of a ground before a height is asked.
+/// A fill by heights: its frame, and what is known before any height is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct HeightFill {
     pub frame: Frame,
-    /// What no height leaves.
+    /// The range of all heights.
     pub range: [f64; 2],
     pub deep: Option<Deep>,
 }
 
-/// What a whole box is known to be.
+/// A box of one kind of cells.
 enum UniformFill {
     Air,
     /// Full cells, all deep.
@@ -141,7 +140,7 @@ enum UniformFill {
 struct ColumnHeights {
     height: Vec<f64>,
     upright: Vec<f64>,
-    /// Cells whose centre is not lower are air, those whose centre is not higher are full.
+    /// Cells with a centre at or above the first are air, at or below the second full.
     limits: Vec<[f64; 2]>,
 }
 
@@ -204,7 +203,7 @@ impl HeightFill {
         (highest <= low - half).then_some(UniformFill::Deep(deep.material))
     }
 
-    /// One height, checked.
+    /// Evaluates one height and checks it.
     fn ask(&self, height: &mut impl FnMut(f64, f64) -> f64, x: f64, z: f64) -> f64 {
         let h = height(x, z);
         let [low, high] = self.range;
@@ -216,7 +215,7 @@ impl HeightFill {
         if h.is_nan() { f64::NEG_INFINITY } else { h }
     }
 
-    /// Checks the range on some columns of a region of which no height is needed.
+    /// Checks the range on some columns of a region that needs no heights.
     #[cfg(debug_assertions)]
     fn sample(&self, region: Region, height: &mut impl FnMut(f64, f64) -> f64) {
         let ([width, _, depth], min) = (region.size(), region.min);
@@ -229,7 +228,7 @@ impl HeightFill {
         }
     }
 
-    /// Asks for the heights of the columns of a region, and of those beside it for the slopes.
+    /// Evaluates the heights of the columns of a region, and of those beside it for the slopes.
     fn columns(&self, region: Region, height: &mut impl FnMut(f64, f64) -> f64) -> ColumnHeights {
         let [width, _, depth] = region.size();
         let edge = self.frame.edge();
@@ -238,7 +237,7 @@ impl HeightFill {
         let xs: Vec<f64> =
             (region.min.x - 1..=region.max.x).map(|x| self.frame.centre_on(0, x)).collect();
         for (row, z) in heights.chunks_exact_mut(wide).zip(region.min.z - 1..) {
-            // The corners of the rim are beside no column.
+            // The corners of the rim are not beside any column.
             let inner = (region.min.z..region.max.z).contains(&z);
             let columns = if inner { 0..wide } else { 1..wide - 1 };
             let z = self.frame.centre_on(2, z);
@@ -272,7 +271,7 @@ impl HeightFill {
         let [width, _, depth] = region.size();
         cells.resize(region);
         let rows: Vec<RowColumns<'_>> = (0..depth).map(|z| columns.row(z, width)).collect();
-        // Made where the first cell needs a material.
+        // Created when the first cell needs a material.
         let mut materials: Vec<M> = Vec::new();
         let (all_materials, all_occupancies) = cells.arrays_mut();
         let all =
@@ -311,7 +310,7 @@ impl HeightFill {
         }
     }
 
-    /// Gives the cells of a row that are 1 their materials.
+    /// Sets the materials of the cells of a row that are 1.
     fn dress<M: Fn(f64, f64) -> u8>(
         &self,
         y: f64,
@@ -361,7 +360,7 @@ impl ColumnHeights {
 
 impl RowColumns<'_> {
     /// Writes the occupancies of a row of cells at height `y`, and 1 as material where a cell is
-    /// not air. Returns whether there is any.
+    /// not air. Returns whether there are any.
     fn occupy(&self, y: f64, edge: f64, occupancies: &mut [u8], cells: &mut [u8]) -> bool {
         if y >= self.mixed[1] || y <= self.mixed[0] {
             let full = y < self.mixed[1];

@@ -42,28 +42,28 @@ pub struct Hills {
     seed: u64,
 }
 
-/// Half the diagonal of a cube of 4³ cells, in cells: for such, caves are looked for together.
+/// Half the diagonal of a cube of 4³ cells, in cells; such cubes share a search for caves.
 const HALF_DIAGONAL: f64 = 3.47;
 
-/// Height of the ground, how it leans, and what it is made of, at one column.
+/// Height, slope and materials of the ground at one column.
 #[derive(Clone, Copy, Default)]
 struct Column {
     height: f64,
-    /// The vertical part of the surface's unit normal, 0 to 1.
+    /// The vertical component of the surface's unit normal, 0 to 1.
     upright: f64,
-    /// Cells whose middle is higher are air.
+    /// Cells whose centre is higher are air.
     sky: f64,
-    /// How far the borders of the materials on the surface are pushed about.
+    /// Displacement of the borders between surface materials.
     small: f64,
     /// Where snow begins.
     snow: f64,
-    /// How leafy the grass is.
+    /// Share of leafy grass.
     leafy: f64,
-    /// Two parts of how far the strata are folded.
+    /// Two terms of the folding of the strata.
     folds: [f64; 2],
 }
 
-/// What a whole box is known to be.
+/// A box of one kind of cells.
 enum UniformFill {
     Air,
     /// Full cells below all strata but the last, and below the caves.
@@ -71,7 +71,7 @@ enum UniformFill {
 }
 
 /// Heights of [`Hills`] for many columns near one another: [`Hills::height`] to the bit, at a
-/// third of its cost. Make one for each part that is filled.
+/// third of its cost. Make one for each block.
 ///
 /// ```
 /// use terravox::generate::Hills;
@@ -99,12 +99,12 @@ impl Relief {
         let noise = |noise: &mut Noise2Cursor, period: f64, x: f64, z: f64| {
             noise.at(x / period, z / period)
         };
-        // Where the land lies, pushed about so that no lattice shows.
+        // Displace the position so that no lattice shows.
         let (east, south) =
             (x + 18.0 * noise(east, 90.0, x, z), z + 18.0 * noise(south, 90.0, x, z));
         let land = 21.0 * noise(land, 230.0, east, south) + 9.0 * noise(bumps, 105.0, east, south);
         let rise = smooth_step(-3.0, 16.0, land);
-        // Ridges where the land rises, folded once more on the way up.
+        // Ridges where the land is high, folded once more further up.
         let ridge = (1.0 - 1.9 * rounded_abs(noise(ridges, 150.0, east, south))).max(0.0);
         let fold = (1.0 - 1.8 * rounded_abs(noise(folds, 61.0, east, south))).max(0.0);
         let mountains = rise * (44.0 * ridge * ridge + 13.0 * fold * fold * ridge);
@@ -124,8 +124,7 @@ impl Hills {
     /// Version of the generator: it changes when its cells of mip 0 do.
     pub const VERSION: u32 = 1;
 
-    /// What the ground never leaves, in voxels: the bounds of all its noise added up are
-    /// −45 and 126.
+    /// Bounds of the ground, in voxels: the bounds of all its noise add up to −45 and 126.
     pub const HEIGHTS: std::ops::Range<i32> = -64..128;
 
     /// The world of `seed`.
@@ -207,7 +206,7 @@ impl Hills {
         deep.then_some(UniformFill::Deep)
     }
 
-    /// [`Hills::whole`] without looking at any column.
+    /// [`Hills::whole`] without any column.
     fn whole_by_bounds(region: Region, edge: f64) -> Option<UniformFill> {
         let heights = [Hills::HEIGHTS.start, Hills::HEIGHTS.end].map(f64::from);
         let slope = (heights[1] - heights[0]) / (2.0 * edge);
@@ -272,12 +271,12 @@ impl Hills {
     }
 }
 
-/// A box that is being filled.
+/// The inputs of a fill.
 struct HillsFill<'a> {
     columns: &'a [Column],
-    /// Of a cell, in voxels.
+    /// Edge of a cell, in voxels.
     edge: f64,
-    /// How rough the walls of caves are.
+    /// The roughness of cave walls.
     walls: Noise3Cursor,
     water: Vec<(u32, u8)>,
 }
@@ -294,7 +293,7 @@ impl HillsFill<'_> {
         columns.map(|column| (column.height - top) * column.upright).fold(f64::INFINITY, f64::min)
     }
 
-    /// Fills a cube of cells that are air; `caves` are all that matter there.
+    /// Fills a cube of cells that are air; `caves` are all those that reach it.
     fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Capsule]) {
         let Region { min, .. } = cells.region();
         let [width, _, depth] = cells.region().size();
@@ -324,12 +323,12 @@ impl HillsFill<'_> {
         let depth = (column.height - p[1]) * column.upright;
         let mut inside = depth;
         if depth > -edge && !caves.is_empty() {
-            // Lake beds stay whole, and so do the shores.
+            // Lake beds and shores stay intact.
             let keep = 2.0 * (SEA_LEVEL + 5.0 - column.height).max(0.0);
             inside = smooth_min(depth, caves::distance(p, caves, &mut self.walls) + keep);
         }
         let solid = occupancy_units(inside / edge);
-        // Water stands above the ground only: caves are dry.
+        // Water is above the ground only: caves are dry.
         let wet = match depth < edge && column.height < SEA_LEVEL + edge {
             true => occupancy_units((SEA_LEVEL - p[1]) / edge),
             false => 0,
@@ -385,7 +384,7 @@ fn smooth_step(from: f64, to: f64, v: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
 }
 
-/// |v| with its kink rounded, so that ridges have crests and not knives.
+/// |v| with its kink rounded, so that ridges are not sharp.
 fn rounded_abs(v: f64) -> f64 {
     (v * v + 0.01).sqrt() - 0.1
 }

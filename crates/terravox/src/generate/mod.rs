@@ -1,16 +1,16 @@
 //! Cells from mathematics: heights, signed distances, noise, and a small seeded world.
 //!
-//! Generators fill any region at any mip without making the finer cells, and a cell is the same
-//! whatever is filled around it or before it. The ways to fill:
+//! Generators fill any region at any mip without the finer cells, and a cell does not depend on what
+//! else is filled. The ways to fill:
 //!
-//! | function | given | asks |
+//! | function | takes | evaluates |
 //! |---|---|---|
-//! | [`fill_height`] | a height for each (x, z) | once a column; nothing outside a range |
-//! | [`fill_sdf_bounded`] | a distance for each point, and how steep it is | near the surface |
+//! | [`fill_height`] | a height for each (x, z) | once per column; nothing outside a range |
+//! | [`fill_sdf_bounded`] | a distance for each point, and its maximum slope | near the surface |
 //! | [`fill_sdf`] | a distance for each point | every cell |
 //!
-//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`], [`Noise3`] and
-//! [`Fractal`] are noise to build such functions of, the same on every machine; [`Hills`] is a
+//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`], [`Noise3`]
+//! and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] is a complete
 //! world.
 
 mod bounded;

@@ -2,10 +2,10 @@
 //! and three dimensions. Only + − × and integer hashing, so that every platform gets the
 //! same bits.
 //!
-//! [`Noise2`] and [`Noise3`] are seeds; a cursor of theirs remembers the last square or cube of
-//! the lattice and gives the same bits, at a third of the cost where neighbours lie in one.
+//! [`Noise2`] and [`Noise3`] are seeds; their cursors cache the last square or cube of the lattice
+//! and give the same bits, at a third of the cost for neighbouring points.
 
-/// What makes most values lie within ±1.
+/// Scales most values to ±1.
 pub(super) const SCALE_2D: f64 = 1.5;
 pub(super) const SCALE_3D: f64 = 1.3;
 
@@ -40,11 +40,11 @@ pub(super) fn mix(a: f64, b: f64, t: f64) -> f64 {
 /// Whole and fractional part, floored.
 #[inline]
 pub(super) fn split(v: f64) -> (i64, f64) {
-    // Without SSE 4.1 `floor` is a call. Beyond these all numbers are whole.
+    // Without SSE 4.1 `floor` is a call. Larger floats are all integers.
     if v.abs() < 4_503_599_627_370_496.0 {
         let toward_zero = v as i64;
         let floor = toward_zero - i64::from(toward_zero as f64 > v);
-        // −0 has no place in a lattice.
+        // Lattice points are never −0.
         (floor, v - floor as f64 + 0.0)
     } else {
         let floor = v.floor();
@@ -55,7 +55,7 @@ pub(super) fn split(v: f64) -> (i64, f64) {
 /// Gradient noise of the plane: a smooth function without a pattern, 0 at lattice points (whole
 /// numbers), with hills and valleys about one unit wide.
 ///
-/// Plain data, to be copied and shared; the same bits on every machine and thread.
+/// Plain data, `Copy`; the same bits on every machine and thread.
 ///
 /// ```
 /// use terravox::generate::Noise2;
@@ -71,7 +71,7 @@ pub struct Noise2 {
 }
 
 impl Noise2 {
-    /// What the absolute value never exceeds; most values are within half of it. Each gradient
+    /// An upper bound of the absolute value; most values are within half of it. Each gradient
     /// has two components of at most 1, and the four corners weigh the distances on an axis with
     /// at most ½ together, times 1.5.
     pub const MAX: f64 = 1.5;
@@ -102,8 +102,7 @@ impl Noise2 {
     }
 }
 
-/// [`Noise2`] that remembers the last square of the lattice. For a part of its own each, as it is
-/// made in no time.
+/// [`Noise2`] that caches the last square of the lattice. Cheap to make; use one per block.
 ///
 /// ```
 /// use terravox::generate::{Noise2, fill_height};
@@ -172,7 +171,7 @@ pub struct Noise3 {
 }
 
 impl Noise3 {
-    /// What the absolute value never exceeds: as [`Noise2::MAX`], three components, times 1.3.
+    /// An upper bound of the absolute value: as [`Noise2::MAX`], three components, times 1.3.
     pub const MAX: f64 = 1.95;
 
     /// The steepest slope, as [`Noise2::SLOPE`]: 1.3 × 4.625 in the middle of a cube of the
@@ -200,7 +199,7 @@ impl Noise3 {
     }
 }
 
-/// [`Noise3`] that remembers the last cube of the lattice.
+/// [`Noise3`] that caches the last cube of the lattice.
 #[derive(Clone, Debug)]
 pub struct Noise3Cursor {
     seed: u64,

@@ -1,18 +1,18 @@
-//! What noise does not leave over a box: interval arithmetic over the few squares or cubes of
-//! the lattice that the box touches, and the value in the middle with the steepest slope.
+//! Bounds of noise over a box: interval arithmetic over the few squares or cubes of the lattice that
+//! the box touches, intersected with the value at the centre plus or minus the maximum slope.
 //!
 //! The value is a mean of planes with weights that are monotone on each axis, so that of each
 //! interpolation the extremes lie at the ends of its weight.
 
 use super::noise::{Noise2, Noise3, SCALE_2D, SCALE_3D, fade, gradients_2d, gradients_3d, mix};
 
-/// Boxes that touch more squares or cubes of the lattice are given the bounds of all noise.
+/// Boxes that touch more squares or cubes of the lattice get the bounds of all noise.
 const MAX_PARTS: f64 = 32.0;
 
-/// More than what rounding moves a value.
+/// A margin for rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// From the least to the most.
+/// [lowest, highest].
 type Interval = [f64; 2];
 
 impl Noise2 {
@@ -76,7 +76,7 @@ struct LatticeCells<const N: usize> {
 }
 
 impl<const N: usize> LatticeCells<N> {
-    /// `None` if they are too many, or the box is inside out or NaN.
+    /// `None` if there are too many, or the box is inverted or NaN.
     fn new(min: [f64; N], max: [f64; N]) -> Option<LatticeCells<N>> {
         let first = min.map(f64::floor);
         let counts = std::array::from_fn(|i| max[i].floor() - first[i] + 1.0);
@@ -85,7 +85,7 @@ impl<const N: usize> LatticeCells<N> {
         few.then(|| LatticeCells { first, counts: counts.map(|count| count as usize) })
     }
 
-    /// The least and the most of all parts.
+    /// The union of the intervals of all of them.
     fn fold(&self, part: impl Fn([f64; N]) -> Interval) -> Interval {
         let mut bounds = [f64::INFINITY, f64::NEG_INFINITY];
         for mut i in 0..self.counts.iter().product() {
@@ -116,7 +116,7 @@ fn add(a: Interval, b: Interval) -> Interval {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// Every mean of `a` and `b` with weights in `t`.
+/// All interpolations of `a` and `b` with weights in `t`.
 fn between(a: Interval, b: Interval, t: Interval) -> Interval {
     let [low, high] = [0, 1].map(|end| t.map(|t| mix(a[end], b[end], t)));
     [low[0].min(low[1]), high[0].max(high[1])]
@@ -131,7 +131,7 @@ fn half_diagonal<const N: usize>(min: [f64; N], max: [f64; N]) -> f64 {
     0.5 * squares.sum::<f64>().sqrt()
 }
 
-/// What lies in all three, with room for rounding.
+/// The intersection of all three, with a margin for rounding.
 fn narrower(a: Interval, b: Interval, all: Interval) -> Interval {
     let low = (a[0].max(b[0]) - ROUNDING).max(all[0]);
     [low, (a[1].min(b[1]) + ROUNDING).min(all[1])]

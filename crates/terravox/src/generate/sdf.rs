@@ -2,7 +2,7 @@
 //! cell's centre to the surface, in cells, inside positive. Meshing such cells gives back
 //! planes exactly.
 //!
-//! Here every cell asks for its distance; [`bounded`](super::bounded) asks for few.
+//! Here every cell is evaluated; [`bounded`](super::bounded) evaluates few.
 
 use super::frame::{Frame, occupancy_units};
 use crate::voxel::{AIR, DenseBox};
@@ -11,7 +11,7 @@ use crate::voxel::{AIR, DenseBox};
 ///
 /// `distance(p)` is the signed distance in voxels (of mip 0) from the point `p`, also in
 /// voxels, to the surface, positive inside; only values within one cell of the surface
-/// need be right. It is asked once for every cell, in no particular order. `material(p)` is asked
+/// need be exact. It is called once per cell, in no particular order. `material(p)` is called
 /// for every cell that is not empty; air there makes the cell air. All cells are overwritten,
 /// water is cleared.
 ///

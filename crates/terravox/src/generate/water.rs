@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_not_finite_is_no_level_or_a_flood() {
+    fn non_finite_levels_fill_nothing_or_everything() {
         let mut cells = DenseBox::new(Region::new([0; 3], [2; 3]));
         for level in [f64::NAN, f64::NEG_INFINITY] {
             fill_air_below(&mut cells, Frame::voxels(0), WATER, level);

@@ -1,4 +1,4 @@
-//! What a generator or a store is asked for: the cells of one block.
+//! Requests to a generator or a store for the cells of one block.
 
 use std::ops::RangeBounds;
 
@@ -10,7 +10,7 @@ use crate::voxel::{DenseBox, MipBlock};
 /// A block of the world for a generator to fill: 32³ cells of mip n, each 2ⁿ voxels wide.
 ///
 /// All points, lengths and distances are in world metres, f64, so that ground far from the origin
-/// is as exact as beside it. The functions that a fill is given may be `FnMut`, to keep caches
+/// is as exact as near it. The functions given to a fill may be `FnMut`, to keep caches
 /// such as [`Noise2::cursor`](crate::generate::Noise2::cursor), but must depend on their
 /// arguments only: a block is filled again when it comes back into view.
 ///
@@ -38,10 +38,9 @@ pub struct FillRequest<'a> {
 }
 
 impl FillRequest<'_> {
-    /// Fills a block outside of a [`Terrain`](super::Terrain), on any thread, by what
+    /// Fills a block without a [`Terrain`](super::Terrain), on any thread, with the closure that
     /// [`Terrain::update`](super::Terrain::update) takes. `cells` become those of the block; their
-    /// memory is reused. Returns false if `fill` says that they cannot be had now
-    /// ([`FillRequest::set_missing`]).
+    /// memory is reused. Returns false if `fill` called [`FillRequest::set_missing`].
     ///
     /// ```
     /// use terravox::terrain::{FillRequest, Placement};
@@ -68,7 +67,7 @@ impl FillRequest<'_> {
         fill(&mut request);
         let missing = request.missing;
         request.cells();
-        // A fill may have made the box anew; its place is the block's all the same.
+        // A fill may have replaced the box; its region must still be that of the block.
         assert_eq!(
             cells.region(),
             block.cells(),
@@ -77,17 +76,17 @@ impl FillRequest<'_> {
         !missing
     }
 
-    /// Which block it is, and of which mip its cells are.
+    /// The block, with the mip of its cells.
     pub fn block(&self) -> MipBlock {
         self.block
     }
 
-    /// The mip of its cells: they are 2ⁿ voxels wide.
+    /// The mip n of its cells, which are 2ⁿ voxels wide.
     pub fn mip(&self) -> u8 {
         self.block.mip
     }
 
-    /// Where the world's voxels lie.
+    /// The placement of the world's voxels.
     pub fn placement(&self) -> Placement {
         self.placement
     }
@@ -131,18 +130,18 @@ impl FillRequest<'_> {
         self.cells
     }
 
-    /// Says that the cells cannot be had now (a store failed, a server has not replied).
-    /// They are asked for again later; what is shown stays as it is.
+    /// Reports that the cells are not available now (a store failed, a server has not replied). They
+    /// are requested again later; what is shown stays as it is.
     pub fn set_missing(&mut self) {
         self.missing = true;
     }
 
-    /// Whether the cells could not be had.
+    /// Whether [`FillRequest::set_missing`] was called.
     pub fn is_missing(&self) -> bool {
         self.missing
     }
 
-    /// Makes all of it full cells of one material; 0 is air.
+    /// Fills the block with full cells of one material; 0 is air.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -159,11 +158,11 @@ impl FillRequest<'_> {
 
     /// Fills the block with one material below `height_m(x, z)`, metres.
     ///
-    /// `height_m` is asked once for each column of cells and once for each column beside the
-    /// block, whose heights give the slopes. `heights_m` is the range that it never leaves, or `..`
-    /// if that is unknown: parts outside ask nothing, and cost a microsecond. Builds with debug
-    /// assertions check the range. NaN is no ground at all, and only in ranges without a lower
-    /// end (`..=8.0`).
+    /// `height_m` is called once per column of cells and per column beside the block, whose heights
+    /// give the slopes. `heights_m` is its range, or `..` if unknown: blocks outside of it are
+    /// filled without a call, in a microsecond. Builds with debug
+    /// assertions check the range. NaN means no ground, and is allowed only in ranges without a
+    /// lower end (`..=8.0`).
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -187,9 +186,9 @@ impl FillRequest<'_> {
 
     /// As [`FillRequest::fill_height`], with materials.
     ///
-    /// `material(column)` is asked once a column and returns the function of that column that
+    /// `material(column)` is called once per column and returns the function of that column that
     /// gives the material at a height `y` and a depth straight below the ground, metres; below 0
-    /// in cells whose centre lies above it. It is asked only for cells that are not air, and not
+    /// in cells whose centre lies above it. It is called only for cells that are not air, and not
     /// for those known to be `deep`: [`Deep`] promises that from its depth on all is of one
     /// material. Air (0) makes a cell air.
     ///
@@ -231,8 +230,8 @@ impl FillRequest<'_> {
 
     /// Fills the block with one material where `distance_m(p)`, in metres for a point in
     /// world metres, is positive. Only values near the surface need be true distances. It is
-    /// asked for each of the 32,768 cells; where its slope is bounded,
-    /// [`FillRequest::fill_sdf_bounded`] asks for few.
+    /// called for each of the 32,768 cells; if its slope is bounded,
+    /// [`FillRequest::fill_sdf_bounded`] calls it for few.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -256,7 +255,7 @@ impl FillRequest<'_> {
         placed::fill(self.unwritten(), frame, distance_m, material);
     }
 
-    /// As [`FillRequest::fill_sdf`], to the bit, for a distance of a bounded slope: whole parts are
+    /// As [`FillRequest::fill_sdf`], to the bit, for a distance of bounded slope: whole cubes are
     /// decided by one value. The [`Slope`] is 1.0 for a true distance, `[s, 1.0, s]` for
     /// `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is steeper, which
     /// builds with debug assertions check by sampling.
@@ -318,7 +317,7 @@ impl FillRequest<'_> {
     ///
     /// `distances_m(row, to)` writes the distance at each centre of the row, cell after cell in
     /// ascending x, as [`FillRequest::fill_sdf`] has it. `materials(row, to)` writes their materials; it
-    /// is asked for rows that are not all air, and what it writes for cells of air is ignored.
+    /// is called for rows that are not all air; what it writes for cells of air is ignored.
     /// Rows come in ascending z, then y: 1,024 of them.
     ///
     /// ```
@@ -376,7 +375,7 @@ impl FillRequest<'_> {
     }
 }
 
-/// The cells of a block as `fill` has them; `None` if it cannot.
+/// The cells of a block by `fill`; `None` if it reports them missing.
 pub(super) fn filled(
     block: MipBlock,
     placement: Placement,

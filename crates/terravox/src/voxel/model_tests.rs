@@ -282,7 +282,7 @@ fn what_is_forgotten_leaves_no_page_behind() {
 }
 
 #[test]
-fn a_chunk_held_coarsely_answers_coarse_reads_only() {
+fn a_chunk_held_coarsely_serves_coarse_reads_only() {
     let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunk = ChunkPos::new(3, -5, 1);
@@ -352,7 +352,7 @@ fn a_chunk_held_only_coarsely_keeps_its_cells_when_a_neighbour_is_written() {
 
 #[test]
 #[should_panic(expected = "beyond the limits of the grid")]
-fn a_write_beyond_the_limits_is_the_callers_bug() {
+fn writes_beyond_the_limits_panic() {
     let region = Region::new([LIMIT - 1, 0, 0], [LIMIT + 1, 1, 1]);
     let _ = VoxelGrid::default().write(&DenseBox::new(region));
 }

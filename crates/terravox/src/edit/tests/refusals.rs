@@ -1,4 +1,4 @@
-//! Edits that cannot be: a named error, and the world as it was.
+//! Refused edits: a named error, and an unchanged world.
 
 use super::*;
 use crate::voxel::Kind;
@@ -9,7 +9,7 @@ fn refused(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> EditError {
     let outcome = Editor::default().apply(grid, &op.into(), &mut history);
     assert_eq!(grid.digest().ok(), before);
     assert_eq!(history.stats().undo, 0);
-    outcome.expect_err("it makes no sense")
+    outcome.expect_err("the operation is invalid")
 }
 
 fn dig(brush: Brush) -> BrushOp {
@@ -17,7 +17,7 @@ fn dig(brush: Brush) -> BrushOp {
 }
 
 #[test]
-fn sizes_and_places_that_are_none() {
+fn invalid_sizes_and_positions() {
     let mut grid = ground(0, true);
     for radius in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let op = dig(Brush::Ball { centre: [0.0; 3], radius });
@@ -46,7 +46,7 @@ fn sizes_and_places_that_are_none() {
 }
 
 #[test]
-fn shapes_that_are_none() {
+fn invalid_shapes() {
     let mut grid = ground(0, false);
     let Brush::Mesh { vertices, mut triangles } = octahedron_mesh([0.0; 3], 4.0) else {
         unreachable!("it is a mesh")
@@ -72,7 +72,7 @@ fn shapes_that_are_none() {
 }
 
 #[test]
-fn actions_that_make_no_sense() {
+fn invalid_actions() {
     let mut grid = ground(0, true);
     let with = |action| BrushOp::new(Brush::Ball { centre: [0.0; 3], radius: 3.0 }, action);
     refused(&mut grid, with(Action::Fill { material: AIR }));
@@ -117,7 +117,7 @@ fn copies_beyond_the_limits() {
 }
 
 #[test]
-fn what_is_not_held_is_not_edited_in_part() {
+fn edits_over_chunks_not_held_change_nothing() {
     let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));

@@ -1,4 +1,4 @@
-//! Bounded distances against every cell asked for its own.
+//! Bounded distances against evaluating every cell.
 
 use std::cell::Cell as Counter;
 
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn unknown_slopes_and_distances_that_are_no_numbers_ask_every_cell() {
+fn unknown_slopes_and_nan_distances_evaluate_every_cell() {
     let region = Region::new([-20, -3, 5], [13, 9, 21]);
     let odd = |[x, y, z]: [f64; 3]| match (x + y - z).rem_euclid(7.0) {
         v if v < 1.0 => f64::NAN,
@@ -117,7 +117,7 @@ fn positions_at_the_limits_of_the_world_are_filled() {
     }
 }
 
-/// How often a distance is asked for a block.
+/// How often a distance is evaluated for a block.
 fn calls(block: MipBlock, slope: impl Into<Slope>, distance: impl Fn([f64; 3]) -> f64) -> usize {
     let calls = Counter::new(0);
     let mut cells = DenseBox::new(block.cells());
@@ -132,7 +132,7 @@ fn calls(block: MipBlock, slope: impl Into<Slope>, distance: impl Fn([f64; 3]) -
 const CHECKS: usize = if cfg!(debug_assertions) { 9 } else { 1 };
 
 #[test]
-fn deep_ground_and_high_air_ask_once_a_block() {
+fn deep_ground_and_high_air_evaluate_once_per_block() {
     for y in [-4, -3, 2, 9] {
         assert!(calls(MipBlock::new(0, [5, y, -7]), 1.0, |p| -p[1]) <= CHECKS, "{y}");
         assert!(calls(MipBlock::new(6, [5, y, -7]), 1.0, |p| -p[1]) <= CHECKS, "mip 6, {y}");
@@ -140,7 +140,7 @@ fn deep_ground_and_high_air_ask_once_a_block() {
 }
 
 #[test]
-fn ground_asks_few_cells() {
+fn ground_evaluates_few_cells() {
     // 32,768 the plain way; the floor cuts 1,024 cells.
     let checks = if cfg!(debug_assertions) { 2 } else { 1 };
     let floor = |p: [f64; 3]| 8.3 - p[1];
@@ -175,6 +175,6 @@ fn a_deep_material_that_is_wrong_is_found() {
 
 #[test]
 #[should_panic(expected = "give numbers of at least 0")]
-fn a_slope_that_is_no_number_is_the_callers_bug() {
+fn nan_slopes_panic() {
     calls(MipBlock::new(0, [0; 3]), f64::NAN, |p| -p[1]);
 }

@@ -1,4 +1,4 @@
-//! Height functions against cells that are asked for one by one.
+//! Height functions against cells evaluated one by one.
 
 use std::cell::Cell as Counter;
 
@@ -18,7 +18,7 @@ fn relief(x: f64, z: f64) -> f64 {
     wave(x) + wave(z * 1.3 + 7.0) - 12.0 + if x > 30.0 { 11.0 } else { 0.0 }
 }
 
-/// What [`relief`] never leaves.
+/// The range of [`relief`].
 const RANGE: std::ops::RangeInclusive<f64> = -12.0..=31.0;
 
 fn dress(column: GroundColumn, y: f64, depth: f64) -> u8 {
@@ -126,11 +126,11 @@ fn calls(block: MipBlock, range: impl RangeBounds<f64>) -> (usize, Vec<u8>) {
     (calls.get(), materials)
 }
 
-/// What checks of a block that is skipped ask.
+/// Evaluations by the checks of a skipped block.
 const CHECKS: usize = if cfg!(debug_assertions) { 4 } else { 0 };
 
 #[test]
-fn heights_are_asked_once_a_column_and_not_outside_the_range() {
+fn heights_are_evaluated_once_per_column_and_not_outside_the_range() {
     let ground = MipBlock::new(0, [0, 0, 0]);
     assert_eq!(calls(ground, ..), (34 * 34 - 4, vec![AIR, ROCK]));
     assert_eq!(calls(ground, RANGE).0, 34 * 34 - 4);
@@ -144,7 +144,7 @@ fn heights_are_asked_once_a_column_and_not_outside_the_range() {
 }
 
 #[test]
-fn materials_are_asked_where_cells_are_not_air_and_not_deep() {
+fn materials_are_evaluated_where_cells_are_not_air_and_not_deep() {
     let asked = Counter::new(0);
     let columns = Counter::new(0);
     let material = |_: GroundColumn| {
