@@ -153,7 +153,8 @@ impl Brush {
     /// Returns an error if a number of the shape is invalid.
     pub(super) fn check(&self) -> Result<(), EditError> {
         let point = |name: &'static str, p: &[f64; 3]| {
-            let outside = p.iter().find(|v| !(v.abs() <= MAX_LENGTH));
+            let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
+            let outside = p.iter().find(|v| !is_inside(v));
             let given = outside.copied().unwrap_or_default();
             check_range(name, given, outside.is_none(), "finite and within ±2^31 voxels")
         };
