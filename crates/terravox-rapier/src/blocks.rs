@@ -13,7 +13,7 @@ use terravox::voxel::Changes;
 
 use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
 use crate::interest::BlockChanges;
-use crate::options::{ColliderStats, RapierSets, SyncReport};
+use crate::options::{RapierSets, SyncReport, TerrainColliderStats};
 use crate::parry_0_31::GroundShape;
 
 /// The colliders of one block.
@@ -52,8 +52,9 @@ impl BlockTable {
     }
 
     /// Counts and memory.
-    pub fn stats(&self, colliders: &ColliderSet) -> ColliderStats {
-        let mut stats = ColliderStats { blocks: self.blocks.len(), ..ColliderStats::default() };
+    pub fn stats(&self, colliders: &ColliderSet) -> TerrainColliderStats {
+        let mut stats =
+            TerrainColliderStats { blocks: self.blocks.len(), ..TerrainColliderStats::default() };
         for (_, handle) in self.colliders() {
             let shape = colliders.get(handle).and_then(|c| c.shape().as_shape::<GroundShape>());
             let Some(shape) = shape else { continue };

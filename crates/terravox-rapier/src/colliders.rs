@@ -13,7 +13,9 @@ use terravox::voxel::{ChangeCursor, Changes, Region};
 use crate::blocks::{BlockTable, GroundSource, corner_m, remove};
 use crate::freeing::BuriedBody;
 use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, needed};
-use crate::options::{ColliderOptions, ColliderStats, GroundHit, RapierSets, SyncReport};
+use crate::options::{
+    GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
+};
 use crate::parry_0_31::GroundShape;
 use crate::waiting::WaitingBodies;
 
@@ -21,7 +23,7 @@ use crate::waiting::WaitingBodies;
 /// use it.
 #[derive(Default)]
 pub struct TerrainColliders {
-    options: ColliderOptions,
+    options: TerrainColliderOptions,
     placement: Placement,
     cursor: ChangeCursor,
     blocks: BlockTable,
@@ -51,7 +53,7 @@ const MAX_SCANNED_BODIES: usize = 1024;
 
 impl TerrainColliders {
     /// No colliders yet.
-    pub fn new(options: ColliderOptions) -> TerrainColliders {
+    pub fn new(options: TerrainColliderOptions) -> TerrainColliders {
         TerrainColliders { options, ..TerrainColliders::default() }
     }
 
@@ -158,7 +160,7 @@ impl TerrainColliders {
     }
 
     /// Counts and memory of the current colliders.
-    pub fn stats(&self, colliders: &ColliderSet) -> ColliderStats {
+    pub fn stats(&self, colliders: &ColliderSet) -> TerrainColliderStats {
         self.blocks.stats(colliders)
     }
 
@@ -367,7 +369,7 @@ fn regions_of(changes: Changes, blocks: &[CollisionBlock]) -> Vec<Region> {
 fn collides_with_ground(
     body: &RigidBody,
     colliders: &ColliderSet,
-    options: &ColliderOptions,
+    options: &TerrainColliderOptions,
 ) -> bool {
     body.colliders().iter().filter_map(|&handle| colliders.get(handle)).any(|collider| {
         let collides = collider.collision_groups().test(options.collision_groups);

@@ -9,7 +9,7 @@ use terravox::collide::Collider;
 use terravox::contacts::WayOut;
 use terravox::terrain::Placement;
 
-use crate::options::ColliderOptions;
+use crate::options::TerrainColliderOptions;
 
 /// After this many consecutive moves a body moves by the largest distance.
 const MAX_TRIES: u32 = 60;
@@ -33,7 +33,7 @@ impl BuriedBody {
         body: &RigidBody,
         colliders: &ColliderSet,
         ground: &Collider,
-        options: &ColliderOptions,
+        options: &TerrainColliderOptions,
         placement: Placement,
     ) -> Option<BuriedBody> {
         if !body.is_dynamic() || options.freed_voxels <= 0.0 {

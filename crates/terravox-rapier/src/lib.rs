@@ -87,6 +87,8 @@ pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, g
 #[cfg(feature = "rapier")]
 pub use loose::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
 #[cfg(feature = "rapier")]
-pub use options::{ColliderOptions, ColliderStats, GroundHit, RapierSets, SyncReport};
+pub use options::{
+    GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
+};
 #[cfg(feature = "rapier")]
 pub use water::{Buoyancy, WaterOptions};

@@ -10,7 +10,7 @@ use crate::parry_0_31::ShapeBytes;
 
 /// Options of [`TerrainColliders`](crate::TerrainColliders).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ColliderOptions {
+pub struct TerrainColliderOptions {
     /// Seconds of a body's motion for which ground ahead of it is kept ready; at least one step.
     pub ahead_s: f32,
     /// Voxels around a body in which ground is kept ready. Larger values mean fewer queries.
@@ -25,11 +25,11 @@ pub struct ColliderOptions {
     pub wait_for_ground: bool,
 }
 
-impl Default for ColliderOptions {
+impl Default for TerrainColliderOptions {
     /// Two steps of 1/60 s and one voxel around; collides with everything; frees by a fifth of a
     /// voxel; bodies wait for ground.
-    fn default() -> ColliderOptions {
-        ColliderOptions {
+    fn default() -> TerrainColliderOptions {
+        TerrainColliderOptions {
             ahead_s: 1.0 / 30.0,
             around_voxels: 1.0,
             collision_groups: InteractionGroups::all(),
@@ -71,7 +71,7 @@ pub struct GroundHit {
 
 /// Counts and memory of the current colliders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ColliderStats {
+pub struct TerrainColliderStats {
     /// Blocks near a body.
     pub blocks: usize,
     /// Their colliders.

@@ -8,7 +8,7 @@ use scene::{ROCK, Scene, flat, hills, kinds};
 use terravox::collide::Filter;
 use terravox::contacts::WayOut;
 use terravox::voxel::Cell;
-use terravox_rapier::{ColliderOptions, TerrainColliders};
+use terravox_rapier::{TerrainColliderOptions, TerrainColliders};
 
 /// Steps in which a body is to be out: a second.
 const SOON: usize = 60;
@@ -128,8 +128,10 @@ fn nothing_is_freed_that_rests_or_rolls_and_none_if_the_user_says_so() {
         assert_eq!(scene.step().freed, 0);
     }
     let mut scene = Scene::new(flat);
-    scene.ground =
-        TerrainColliders::new(ColliderOptions { freed_voxels: 0.0, ..ColliderOptions::default() });
+    scene.ground = TerrainColliders::new(TerrainColliderOptions {
+        freed_voxels: 0.0,
+        ..TerrainColliderOptions::default()
+    });
     let body = scene.drop(ColliderBuilder::ball(0.5), [0.0, -5.0, 0.0]);
     scene.world.bodies[body].set_gravity_scale(0.0, true);
     scene.steps(30);

@@ -7,7 +7,7 @@ use rapier3d::prelude::*;
 use scene::{ROCK, Scene, flat, hills};
 use terravox::lod::LodOptions;
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
-use terravox_rapier::{ColliderOptions, RapierSets, TerrainColliders};
+use terravox_rapier::{RapierSets, TerrainColliderOptions, TerrainColliders};
 
 const LOW: [f64; 3] = [-32.0, -32.0, -32.0];
 const HIGH: [f64; 3] = [32.0, 32.0, 32.0];
@@ -43,8 +43,10 @@ fn velocities(scene: &Scene, body: RigidBodyHandle) -> [Vector; 2] {
 fn fallen(wait_for_ground: bool) -> (usize, usize, usize) {
     let lod = LodOptions { near_voxels: 24.0, max_mip: 2, ..LodOptions::default() };
     let terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
-    let ground =
-        TerrainColliders::new(ColliderOptions { wait_for_ground, ..ColliderOptions::default() });
+    let ground = TerrainColliders::new(TerrainColliderOptions {
+        wait_for_ground,
+        ..TerrainColliderOptions::default()
+    });
     let mut scene = Scene { terrain, ground, ..unknown() };
     let at = |i: i32| [(i % 10) as f32 * 3.0 - 13.0, 8.0, (i / 10) as f32 * 5.0 - 12.0];
     let balls: Vec<_> = (0..60).map(|i| scene.drop(ball(), at(i))).collect();
@@ -246,7 +248,8 @@ fn one_that_is_put_over_known_ground_goes_on_and_one_that_ground_leaves_waits() 
 fn only_bodies_that_ground_stops_wait() {
     let mut scene = unknown();
     let ghosts = InteractionGroups::new(Group::GROUP_1, Group::GROUP_2, InteractionTestMode::And);
-    let options = ColliderOptions { collision_groups: ghosts, ..ColliderOptions::default() };
+    let options =
+        TerrainColliderOptions { collision_groups: ghosts, ..TerrainColliderOptions::default() };
     scene.ground = TerrainColliders::new(options);
     let solid = scene.drop(ball(), [0.0, 3.0, 0.0]);
     let other = scene.drop(

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (store, done) = (store.clone(), done.clone());
             rayon::spawn(move || {
                 let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
-                // Nobody listens once the game has ended.
+                // The receiver is gone once the game has ended.
                 let _ = done.send(job.run(&mut JobScratch::default(), fill));
             });
             jobs += 1;

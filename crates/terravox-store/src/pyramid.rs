@@ -126,7 +126,7 @@ impl TableWriter<'_> {
         if let Some(key) = missing {
             return Err(not_generated(key));
         }
-        // Damaged finer blocks count as air here. Nobody reads them as air: that is an error.
+        // Damaged finer blocks count as air here; reading them is an error.
         match bad {
             Some((key, what @ ValueError::Database(_))) => {
                 Err(self.store.damaged(StoredPart::block(key), what))

@@ -262,7 +262,7 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
     let mut store = Store::open(path)?;
     let loaded = store.load()?;
     if loaded.bad.is_empty() {
-        assert_eq!(loaded.grid.digest(), Ok(digest), "damage that nobody noticed");
+        assert_eq!(loaded.grid.digest(), Ok(digest), "damage that was not noticed");
     }
     let mut grid = few_chunks();
     mark_saved(&mut grid);

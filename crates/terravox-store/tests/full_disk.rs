@@ -155,7 +155,7 @@ fn a_folder_that_cannot_be_written_is_named() {
         assert!(error.to_string().contains("world.tvx: cannot create: "), "{error}");
     }
     assert_whole(&path, &old);
-    // A place where nobody can make files.
+    // A folder in which no file can be made.
     for place in ["/proc/world.tvx", "/dev/null/world.tvx"] {
         let error = Store::create(place, &WorldInfo::default(), Overwrite::No).err().unwrap();
         assert!(error.to_string().starts_with(&format!("{place}: cannot create: ")), "{error}");

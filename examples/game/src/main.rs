@@ -1,4 +1,4 @@
-//! A small game without a screen: somebody walks over hills, digs, builds and drops crates, is
+//! A small game without a screen: a player walks over hills, digs, builds and drops crates, is
 //! killed in the middle of it, and goes on from the last save.
 //!
 //! ```text

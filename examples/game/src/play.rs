@@ -1,4 +1,4 @@
-//! The game itself: somebody walks, digs, builds, and has second thoughts.
+//! The game itself: a player walks, digs, builds, and undoes.
 
 use crate::bodies::Bodies;
 use crate::jobs::Workers;
@@ -21,7 +21,7 @@ const EYES_M: f64 = 1.7;
 /// How far the tool reaches.
 const REACH_M: f64 = 25.0;
 const SIGHT_M: f64 = 400.0;
-/// The origin follows whoever is farther away, as the physics have f32.
+/// The origin follows the player, since physics are f32.
 const FAR_M: f64 = 4096.0;
 /// What the player walks before he leaves a place.
 const WALK_M: f64 = 60.0;

@@ -269,7 +269,7 @@ impl Gpu {
 
     fn read(&self, buffer: &wgpu::Buffer) -> Vec<u8> {
         buffer.map_async(wgpu::MapMode::Read, .., |mapped| mapped.expect("the buffer is mappable"));
-        self.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device answers");
+        self.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device is not lost");
         buffer.get_mapped_range(..).expect("it is mapped").to_vec()
     }
 }

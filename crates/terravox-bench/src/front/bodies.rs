@@ -2,7 +2,7 @@
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Budget, Terrain, TerrainOptions, Viewer};
-use terravox_rapier::{ColliderOptions, TerrainColliders};
+use terravox_rapier::{TerrainColliderOptions, TerrainColliders};
 
 use crate::report::{AreaReport, detail};
 
@@ -40,8 +40,10 @@ struct FallOutcome {
 /// Drops balls around a viewer in the first frame of a world of which nothing is there.
 fn drop_balls(wait_for_ground: bool) -> FallOutcome {
     let mut terrain = Terrain::new(TerrainOptions::default());
-    let mut ground =
-        TerrainColliders::new(ColliderOptions { wait_for_ground, ..ColliderOptions::default() });
+    let mut ground = TerrainColliders::new(TerrainColliderOptions {
+        wait_for_ground,
+        ..TerrainColliderOptions::default()
+    });
     let mut world = PhysicsWorld::new();
     world.gravity = Vector::new(0.0, -9.81, 0.0);
     let balls: Vec<RigidBodyHandle> = (0..BALLS)

@@ -24,7 +24,7 @@ impl Ground {
         Ground { collider, chunks: world.chunks.clone() }
     }
 
-    /// Answers ray queries of particles.
+    /// Casts the rays of particles.
     pub fn ray(&self, ray: &ParticleRay) -> Option<ParticleHit> {
         let direction = ray.direction.map(f64::from);
         let ray = Ray::new(ray.origin_m.map(f64::from), direction, f64::from(ray.length_m));

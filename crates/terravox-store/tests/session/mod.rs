@@ -450,7 +450,7 @@ impl Session<'_> {
     }
 
     /// Ends without notice: what is in memory is gone. A thread that saves just then may or
-    /// may not come through; nobody is told.
+    /// may not come through, without an error.
     fn crash(&mut self) {
         self.tally.crashes += 1;
         for saving in std::mem::take(&mut self.saving) {
@@ -462,7 +462,7 @@ impl Session<'_> {
 
     /// Opens the file anew, and compares it with the state that it says it is.
     fn reopen(&mut self) {
-        // The file is closed once nobody has it.
+        // The file is closed with the last handle.
         let closed = self.store.take().and_then(Arc::into_inner);
         drop(closed.expect("all threads have ended"));
         let store = Arc::new(Store::open(self.path).unwrap());

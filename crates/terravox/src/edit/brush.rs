@@ -152,19 +152,11 @@ impl Brush {
 
     /// Returns an error if a number of the shape is invalid.
     pub(super) fn check(&self) -> Result<(), EditError> {
-        let point = |name: &'static str, p: &[f64; 3]| {
-            let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
-            let outside = p.iter().find(|v| !is_inside(v));
-            let given = outside.copied().unwrap_or_default();
-            check_range(name, given, outside.is_none(), "finite and within ±2^31 voxels")
-        };
-        let length = |name: &'static str, given: f64| {
-            check_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
-        };
         let count = |name: &'static str, given: usize, range: RangeInclusive<usize>, allowed| {
             check_range(name, given as f64, range.contains(&given), allowed)
         };
         const CENTRE: &str = "a coordinate of the brush's centre";
+        let (point, length) = (check_point, check_length);
         match self {
             Brush::Ball { centre, radius } => {
                 point(CENTRE, centre)?;
@@ -216,6 +208,19 @@ impl Brush {
 
 /// Longest length and farthest coordinate, voxels: the size of the world.
 pub(super) const MAX_LENGTH: f64 = 2_147_483_648.0;
+
+/// Returns an error unless all coordinates are finite and within [`MAX_LENGTH`].
+fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
+    let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
+    let outside = point.iter().find(|v| !is_inside(v));
+    let given = outside.copied().unwrap_or_default();
+    check_range(name, given, outside.is_none(), "finite and within ±2^31 voxels")
+}
+
+/// Returns an error unless the length is above 0 and at most [`MAX_LENGTH`].
+fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
+    check_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
+}
 
 /// Most triangles of a brush.
 const MAX_TRIANGLES: usize = 1 << 20;

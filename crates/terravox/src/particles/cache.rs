@@ -5,7 +5,7 @@
 //! fine cell is empty: most of a burst. Memory is bounded; when the cache is full, the oldest entry
 //! is evicted. Entries are a ring buffer, indexed by a hash table (linear probing, backward shift
 //! deletion). Most look-ups are in cells without entries; a small table of counts by coarse cell
-//! answers those without touching the rest.
+//! settles those without touching the rest.
 //!
 //! Source: Frykholm, "Hack Day Report" (2012). Cells are floored here; the published code
 //! truncates, which makes the cells at 0 twice as large.

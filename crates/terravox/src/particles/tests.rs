@@ -252,7 +252,7 @@ fn one_ray_serves_particles_on_the_same_path() {
     let low = |effect: &Effect| effect.positions()[1].iter().filter(|y| **y < -0.01).count();
     let mut without = drop(0.0);
     fall(&mut without, &mut PlaneCache::default(), 0.0);
-    assert_eq!(low(&without), 40, "nobody knows of the floor");
+    assert_eq!(low(&without), 40, "the floor is unknown");
     let mut one = drop(1.0);
     fall(&mut one, &mut cache, 1.0);
     assert_eq!(low(&one), 0);

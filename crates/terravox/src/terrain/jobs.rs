@@ -92,12 +92,11 @@ impl Job {
 }
 
 impl Terrain {
-    /// Hands out up to `most` jobs, to be run on any threads: in the place of
-    /// [`Terrain::update`], or beside it. Planning, which stays on this thread, keeps to
-    /// `budget` if that is one of time; [`Budget::Blocks`] bounds nothing here, as `most` does.
-    /// Call it once a frame.
+    /// Hands out up to `most` jobs, to be run on any thread: instead of
+    /// [`Terrain::update`], or beside it. Planning stays on this thread, within `budget` if that is
+    /// a time; [`Budget::Blocks`] is ignored, since `most` bounds the jobs. Call it once a frame.
     ///
-    /// Nothing is handed out twice while somebody works on it. Jobs and results may come back
+    /// No job is handed out twice while its ticket is alive. Jobs and results may come back
     /// in any order, late or never: what was dropped is handed out again, what comes too late
     /// changes nothing.
     ///

@@ -446,7 +446,7 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     assert!(undone == before);
 
     let far = EditOp::dig_ball([5000.0, 0.0, 0.0], 4.0);
-    let error = terrain.edit(&far).expect_err("nobody is there").to_string();
+    let error = terrain.edit(&far).expect_err("no ground is held there").to_string();
     assert!(error.contains("Terrain::hold"), "{error}");
     terrain
         .hold([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0], |request| request.fill_sdf(ROCK, hills))
@@ -469,7 +469,7 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     let fill = |request: &mut FillRequest<'_>| request.fill_sdf(ROCK, mushroom);
     terrain.fill([0.0, -8.0, -12.0], [24.0, 16.0, 12.0], fill).unwrap();
     let whole = terrain.grid().digest().unwrap();
-    // Nobody knows the ground around: it holds what is there.
+    // The ground around is unknown: it holds what is there.
     assert!(terrain.cut_loose(&LooseOptions::default()).unwrap().bodies.is_empty());
     terrain.history_mut().begin_stroke();
     terrain.edit(&EditOp::dig_ball([12.0, 5.0, 0.0], 2.5)).unwrap();

@@ -5,7 +5,7 @@ use cpu_time::ThreadTime;
 use rapier3d::prelude::*;
 use std::time::Instant;
 use terravox::voxel::{Cell, DenseBox, Region};
-use terravox_rapier::ColliderStats;
+use terravox_rapier::TerrainColliderStats;
 
 use super::scene::{PhysicsScene, flat, rough, sine};
 use crate::harness::median_of_sorted;
@@ -60,8 +60,8 @@ fn scene(ours: bool, doing: Motion, inside: fn([f32; 3]) -> f32) -> PhysicsScene
 }
 
 /// Milliseconds of a step, the least of all turns: ours, the mesh. And what ours held.
-fn contest(doing: Motion, inside: fn([f32; 3]) -> f32) -> ([f64; 2], ColliderStats) {
-    let (mut best, mut held) = ([f64::INFINITY; 2], ColliderStats::default());
+fn contest(doing: Motion, inside: fn([f32; 3]) -> f32) -> ([f64; 2], TerrainColliderStats) {
+    let (mut best, mut held) = ([f64::INFINITY; 2], TerrainColliderStats::default());
     for _ in 0..ROUNDS {
         for (which, ours) in [true, false].into_iter().enumerate() {
             let mut scene = scene(ours, doing, inside);
@@ -86,9 +86,10 @@ fn steps(report: &mut AreaReport) {
     report.set_ratio("rest_1000_vs_trimesh", value, mesh, note);
     let (value, mesh) = ratio(roll);
     report.set_ratio("roll_1000_vs_trimesh", value, mesh, format!("{note}; at 20 m/s"));
-    let per = |bytes: usize, held: &ColliderStats| bytes as f64 / held.touched_triangles as f64;
+    let per =
+        |bytes: usize, held: &TerrainColliderStats| bytes as f64 / held.touched_triangles as f64;
     let (hills, on_hills) = contest(Motion::Rest, rough);
-    let bytes = |held: &ColliderStats| held.touched_bytes.ground + held.touched_bytes.bvh;
+    let bytes = |held: &TerrainColliderStats| held.touched_bytes.ground + held.touched_bytes.bvh;
     let note = format!(
         "compact tree and parry's, {} blocks touched on rough hills; level ground {:.0}",
         on_hills.touched,

@@ -14,7 +14,7 @@ fn draw(grid: &mut VoxelGrid, history: &mut History, strokes: &[Vec<BrushOp>]) -
             editor.apply(grid, &op.clone().into(), &mut *history).expect("a sound edit");
         }
         history.end_stroke();
-        // A stroke that changed nothing is none.
+        // A stroke that changed nothing is not kept.
         if history.stats().undo > held {
             digests.push(before);
         }
@@ -151,7 +151,7 @@ fn a_new_edit_forgets_what_was_undone() {
     assert_eq!((history.stats().undo, history.stats().redo), (1, 1));
     let nothing = EditOp::dig_ball([200.0, 0.0, 0.0], 4.0);
     editor.apply(&mut grid, &nothing, &mut history).expect("a sound edit");
-    assert_eq!(history.stats().redo, 1, "an edit that changes nothing is none");
+    assert_eq!(history.stats().redo, 1, "an edit that changes nothing is not kept");
     let op = EditOp::fill_ball(3, [40.0, 0.0, 0.0], 4.0);
     editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
     assert_eq!((history.stats().undo, history.stats().redo), (2, 0));
