@@ -70,7 +70,7 @@ fn what_is_wrong_is_one_line_and_changes_nothing() {
         (vec!["dig ball 0,10,0 r=8", "dig ball 0,0,0 r=-2"], vec!["radius"]),
         (vec!["dig ball 0,0,0 r=99999"], vec!["may touch"]),
         (vec!["dig ball 1e12,0,0 r=9"], vec!["centre"]),
-        (vec!["copy 0,0,0 600,600,600 to=0,0,0"], vec!["one copy"]),
+        (vec!["copy 0,0,0 600,600,600 to=0,0,0"], vec!["one operation may touch"]),
         (vec!["--undo", "1"], vec!["w.tvx", "0 operations"]),
         (vec!["--redo", "3"], vec!["w.tvx", "0 operations"]),
         (vec!["--script", "half.jsonl"], vec!["half.jsonl", "line 2"]),
