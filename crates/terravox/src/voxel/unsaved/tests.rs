@@ -85,7 +85,7 @@ fn loaded_chunks_are_saved_and_never_replace_unsaved_ones() {
 }
 
 #[test]
-#[should_panic(expected = "whole chunks are loaded")]
+#[should_panic(expected = "takes whole chunks")]
 fn parts_of_chunks_are_not_loaded() {
     grid(Unlisted::Unknown).load(&cells(Region::new([0; 3], [32, 32, 31]), 8));
 }
