@@ -2,9 +2,9 @@
 #![doc = include_str!("../doc/overview.html")]
 //!
 //! A world is a grid of cells, each a material and how full it is. [`Terrain`] owns that grid and
-//! everything derived from it: meshes near and far, collision, loose pieces, particles, undo. It
-//! speaks world metres. The crate does no I/O, starts no thread and has no C dependency; an
-//! engine, a renderer or a server calls it.
+//! everything derived from it: meshes near and far, the collider, loose pieces, undo. It
+//! speaks world metres. The crate does no I/O, has no C dependency and starts no thread unless the
+//! feature `parallel` is on; an engine, a renderer or a server calls it.
 //!
 //! ```
 //! use terravox::{Budget, EditOp, Terrain, TerrainOptions, Viewer};
@@ -15,8 +15,8 @@
 //! let hills = |x: f64, _z: f64| 8.0 * (x * 0.05).sin(); // height of the ground, metres
 //! let (camera, forward) = ([0.0, 20.0, 0.0], [0.0, -1.0, 0.0]);
 //!
-//! // Once a frame: generate and mesh what the viewer can see, for at most 3 ms.
-//! while !terrain.is_settled() {
+//! // Each frame: generate and mesh what the viewer can see, near first, for 3 ms.
+//! for _frame in 0..100 {
 //!     terrain.update(&[Viewer::at(camera)], Budget::Millis(3.0), |request| {
 //!         request.fill_height(ROCK, -8.0..=8.0, hills);
 //!     });
@@ -29,7 +29,7 @@
 //! let hit = terrain.ray(camera, forward, 100.0).hit().expect("the ground lies below");
 //! let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("the ground is held");
 //! assert!(dug.removed.voxels(ROCK) > 100.0); // cubic metres of rock
-//! assert!(terrain.undo());
+//! assert!(terrain.undo().expect("the ground is held").is_some());
 //! ```
 //!
 //! # Where to start
@@ -63,6 +63,7 @@
 //! | [`contacts`] | where bodies touch the ground, and what of them is under water |
 //! | [`collide`] | rays, boxes, points and moving shapes against the ground |
 //! | [`geometry`] | shapes, distances, casts, and a loose kD tree of any triangles |
+//! | [`simplify`] | fewer triangles, within an error that is verified |
 //! | [`mesh`] | cells to triangles, without cracks between blocks of any mip |
 //! | [`edit`] | brushes, copies, undo |
 //! | [`generate`] | heights, distances and noise to cells |
@@ -76,16 +77,16 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `parallel` | `Terrain::update` runs its jobs on rayon's thread pool |
+//! | `parallel` | `Terrain::update`, `Terrain::hold` and batch queries run on rayon's thread pool |
 //! | `serde` | `Serialize` and `Deserialize` for edits, options and plain data |
 //! | `bytemuck` | `Pod` for packed vertices, so that they can be cast to bytes |
 //!
 //! # What holds everywhere
 //!
 //! - The same edits give the same cells, digests and meshes, bit for bit, on any number of
-//!   threads, with vector instructions and without.
+//!   threads, with vector instructions and without. Checked on x86-64 and wasm32.
 //! - A bug of the caller panics, as documented under *Panics*. Bytes and cells that are not there
-//!   return errors. Queries never panic: invalid rays and shapes never hit.
+//!   return errors. Collision queries never panic: invalid rays and shapes never hit.
 //! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
 //!   ±2³⁰ voxels.
 

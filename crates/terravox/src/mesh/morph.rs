@@ -20,7 +20,7 @@ pub struct MorphTargets {
     /// By vertex: unit normal.
     pub normals: Vec<[f32; 3]>,
     /// By vertex: mips by which its level is coarser than the block, 0 to
-    /// [`MOST_STEPS`](super::MOST_STEPS). Its factor depends on this and on its distance.
+    /// [`MAX_MIP_STEPS`](super::MAX_MIP_STEPS). Its factor depends on this and on its distance.
     pub steps: Vec<u8>,
 }
 

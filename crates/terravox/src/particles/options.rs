@@ -22,7 +22,7 @@ pub enum PlaneSource {
     },
 }
 
-/// How an [`Effect`] behaves.
+/// How an [`Effect`](super::Effect) behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct EffectOptions {

@@ -137,7 +137,7 @@ impl Terrain {
     /// near, unless they have unsaved changes.
     ///
     /// # Errors
-    /// [`EditError::BeyondLimits`], [`EditError::TooLarge`]; [`EditError::NotHeld`]
+    /// [`TerrainError`]: beyond the limits of the world, too large, or not held
     /// if `fill` cannot provide all of them: those that it can are then held.
     pub fn hold(
         &mut self,
