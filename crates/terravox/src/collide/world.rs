@@ -224,7 +224,7 @@ impl CollisionWorld {
 }
 
 /// Barycentric weights of a triangle's corners at a point of it; those of its first corner
-/// where the triangle has no area.
+/// where the triangle has no area. They sum to 1.
 pub(super) fn weights_at(point: [f32; 3], corners: [[f32; 3]; 3]) -> [f32; 3] {
     let (point, [a, b, c]) = (Vec3::from(point), corners.map(Vec3::from));
     let normal = (b - a).cross(c - a);
@@ -234,5 +234,7 @@ pub(super) fn weights_at(point: [f32; 3], corners: [[f32; 3]; 3]) -> [f32; 3] {
     }
     let weight = |from: Vec3, to: Vec3| (from - point).cross(to - point).dot(normal) / area;
     let (u, v) = (weight(c, a).clamp(0.0, 1.0), weight(a, b).clamp(0.0, 1.0));
-    [(1.0 - u - v).max(0.0), u, v]
+    // Beside the edge of a sliver, rounding takes the two beyond 1.
+    let sum = (u + v).max(1.0);
+    [(1.0 - u - v).max(0.0), u / sum, v / sum]
 }
