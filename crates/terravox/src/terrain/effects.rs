@@ -50,7 +50,8 @@ impl EffectPlanes {
 impl Terrain {
     /// Moves the particles of effects by `seconds`, over the ground as it is now. Planes that
     /// edits made stale are dropped first, then each effect spends its rays. Pass all effects of a
-    /// world in every call: one that is left out keeps stale planes.
+    /// world in every call: effects left out keep stale planes. Particles fall through ground that
+    /// is not held at mip 0.
     pub fn update_effects(&mut self, effects: &mut [Effect], seconds: f32) {
         self.update_effects_among(effects, seconds, |_| None);
     }

@@ -1,4 +1,4 @@
-//! What a world refuses, in metres.
+//! Errors of edits, fills and undo, in metres.
 
 use super::{Placement, Terrain};
 use crate::edit::EditError;

@@ -110,7 +110,7 @@ impl FillRequest<'_> {
         self.frame().edge()
     }
 
-    /// Its lowest and highest corner in world metres.
+    /// Its min and max corner in world metres.
     pub fn bounds_m(&self) -> ([f64; 3], [f64; 3]) {
         let (frame, cells) = (self.frame(), self.block.cells());
         (frame.corner(cells.min), frame.corner(cells.max))
@@ -130,8 +130,23 @@ impl FillRequest<'_> {
         self.cells
     }
 
-    /// Reports that the cells are not available now (a store failed, a server has not replied). They
-    /// are requested again later; what is shown stays as it is.
+    /// Reports that the cells are not available now (a store failed, a server has not replied).
+    /// They are requested again later; what is shown stays as it is.
+    ///
+    /// ```
+    /// # use terravox::terrain::{FillRequest, Placement};
+    /// # use terravox::voxel::{DenseBox, MipBlock};
+    /// # let replies = std::collections::BTreeMap::<MipBlock, u8>::new();
+    /// # let (block, placement) = (MipBlock::new(0, [0; 3]), Placement::default());
+    /// # let mut cells = DenseBox::default();
+    /// # let is_filled = FillRequest::fill_block(&mut cells, block, placement, |request| {
+    /// match replies.get(&request.block()) {
+    ///     Some(&material) => request.fill(material),
+    ///     None => request.set_missing(), // until the server replies
+    /// }
+    /// # });
+    /// # assert!(!is_filled);
+    /// ```
     pub fn set_missing(&mut self) {
         self.missing = true;
     }
@@ -216,8 +231,8 @@ impl FillRequest<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`FillRequest::fill_height`]. With debug assertions also if a material is found that is not
-    /// that of `deep` at its depth.
+    /// As [`FillRequest::fill_height`]. With debug assertions also if a material is found that is
+    /// not that of `deep` at its depth.
     pub fn fill_height_with<M: Fn(f64, f64) -> u8>(
         &mut self,
         heights_m: impl RangeBounds<f64>,
@@ -255,10 +270,10 @@ impl FillRequest<'_> {
         placed::fill(self.unwritten(), frame, distance_m, material);
     }
 
-    /// As [`FillRequest::fill_sdf`], to the bit, for a distance of bounded slope: whole cubes are
-    /// decided by one value. The [`Slope`] is 1.0 for a true distance, `[s, 1.0, s]` for
-    /// `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is steeper, which
-    /// builds with debug assertions check by sampling.
+    /// As [`FillRequest::fill_sdf`], with the same cells bit for bit, for a distance with a known
+    /// Lipschitz constant: one value decides whole cubes. The [`Slope`] is 1.0 for a true distance,
+    /// `[s, 1.0, s]` for `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is
+    /// steeper, which builds with debug assertions check by sampling.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -282,8 +297,8 @@ impl FillRequest<'_> {
         self.fill_sdf_bounded_with(slope, deep, distance_m, |_| material);
     }
 
-    /// As [`FillRequest::fill_sdf_bounded`], with a material for every point that is not air and not
-    /// known to be `deep`: [`Deep`] promises that from its distance on all is of one material.
+    /// As [`FillRequest::fill_sdf_bounded`], with a material for every point that is not air and
+    /// not known to be `deep`: [`Deep`] promises that from its distance on all is of one material.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -299,8 +314,8 @@ impl FillRequest<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`FillRequest::fill_sdf_bounded`]. With debug assertions also if a material is found that is
-    /// not that of `deep` at its distance.
+    /// As [`FillRequest::fill_sdf_bounded`]. With debug assertions also if a material is found that
+    /// is not that of `deep` at its distance.
     pub fn fill_sdf_bounded_with(
         &mut self,
         slope: impl Into<Slope>,
@@ -313,12 +328,12 @@ impl FillRequest<'_> {
         placed::fill_bounded(self.unwritten(), frame, slope, deep, distance_m, material);
     }
 
-    /// Fills the block by rows of 32 cells along x, for functions that use vectors.
+    /// Fills the block by rows of 32 cells along x ([`RowPoints`]), for SIMD code.
     ///
-    /// `distances_m(row, to)` writes the distance at each centre of the row, cell after cell in
-    /// ascending x, as [`FillRequest::fill_sdf`] has it. `materials(row, to)` writes their materials; it
-    /// is called for rows that are not all air; what it writes for cells of air is ignored.
-    /// Rows come in ascending z, then y: 1,024 of them.
+    /// `distances_m(row, to)` writes the distance at each centre of the row, in ascending x, as in
+    /// [`FillRequest::fill_sdf`]. `materials(row, to)` writes their materials; it is called for
+    /// rows that are not all air, and what it writes for cells of air is ignored. The 1,024 rows
+    /// come in ascending z, then y.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};

@@ -16,7 +16,7 @@ pub enum JobKind {
     Fill,
     /// Makes the mesh of a block.
     Mesh,
-    /// Makes a mesh of fewer triangles.
+    /// Simplifies the mesh of one block, or of eight joined blocks.
     Simplify,
 }
 
@@ -69,7 +69,7 @@ impl Job {
         }
     }
 
-    /// Returns the block that it is about.
+    /// Returns the block to fill or mesh, or the parent of the blocks to simplify.
     pub fn block(&self) -> MipBlock {
         match &self.0 {
             Work::Fill { block, .. } => *block,
@@ -92,9 +92,10 @@ impl Job {
 }
 
 impl Terrain {
-    /// Hands out up to `most` jobs, to be run on any thread: instead of
-    /// [`Terrain::update`], or beside it. Planning stays on this thread, within `budget` if that is
-    /// a time; [`Budget::Blocks`] is ignored, since `most` bounds the jobs. Call it once a frame.
+    /// Returns up to `max_jobs` jobs to run on your own threads, instead of or in addition to
+    /// [`Terrain::update`]. Planning stays on this thread, within `budget` if that is
+    /// a time; [`Budget::Blocks`] is ignored, since `max_jobs` bounds the jobs. Call it once a
+    /// frame.
     ///
     /// No job is handed out twice while its ticket is alive. Jobs and results may come back
     /// in any order, late or never: what was dropped is handed out again, what comes too late
@@ -122,15 +123,15 @@ impl Terrain {
     /// }
     /// assert!(terrain.ray([0.0, 5.0, 0.0], [0.0, -1.0, 0.0], 10.0).hit().is_some());
     /// ```
-    pub fn take_jobs(&mut self, viewers: &[Viewer], budget: Budget, most: usize) -> Vec<Job> {
+    pub fn take_jobs(&mut self, viewers: &[Viewer], budget: Budget, max_jobs: usize) -> Vec<Job> {
         let meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        if most > 0 {
+        if max_jobs > 0 {
             self.runner.drop_deferred();
         }
         self.begin_frame();
         let mut jobs = Vec::new();
-        while jobs.len() < most && self.advance(&viewers, &meter) {
+        while jobs.len() < max_jobs && self.advance(&viewers, &meter) {
             match self.next_job(&meter) {
                 Some(job) => jobs.push(job),
                 None if self.publish_whole() => {}
@@ -138,7 +139,7 @@ impl Terrain {
             }
         }
         if self.lod.options().simplify.is_some() {
-            let rest = if self.lod.is_planned() { 0 } else { most - jobs.len() };
+            let rest = if self.lod.is_planned() { 0 } else { max_jobs - jobs.len() };
             let more = self.lod.plan_simplified(rest);
             jobs.extend(more.into_iter().map(|job| Job(Work::Simplify(job))));
         } else if meter.may_begin(JOIN_MILLIS) {

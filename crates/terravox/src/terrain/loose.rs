@@ -10,8 +10,8 @@ impl Terrain {
     /// for the next call. Options are in voxels. Undoing and filling detach nothing; direct writes
     /// ([`Terrain::grid_mut`]) are checked only where [`Terrain::touch`] was called.
     ///
-    /// The cells go to the history as a stroke of their own, or as part of an open stroke: begin one
-    /// before an edit and end it after this, and one undo reverts both. Drop the bodies then.
+    /// The cells go to the history as a stroke of their own, or as part of an open stroke: begin
+    /// one before an edit and end it after this, and one undo reverts both. Drop the bodies then.
     ///
     /// ```
     /// use terravox::bodies::LooseOptions;
@@ -43,9 +43,26 @@ impl Terrain {
         self.loose.touch(region);
     }
 
-    /// Writes a body that came to rest back into the world, with undo: `position_m` is where
-    /// the lowest corner of its voxel (0, 0, 0) lies, world metres, `rotation` its
-    /// rotation about that, a unit quaternion x, y, z, w.
+    /// Writes a body that came to rest back into the world, with undo: `position_m` is the
+    /// position of the min corner of its voxel (0, 0, 0), world metres, `rotation` its rotation
+    /// about that corner, a unit quaternion x, y, z, w. Returns whether its cells were moved
+    /// without loss ([`WriteBackMethod::Turned`]) or sampled.
+    ///
+    /// ```
+    /// use terravox::bodies::{LooseOptions, WriteBackMethod};
+    /// # use terravox::{EditOp, Terrain, TerrainOptions, voxel::Unlisted};
+    /// # let unlisted = Unlisted::Air;
+    /// # let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
+    /// # let tower = |p: [f64; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
+    /// # terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
+    /// terrain.edit(&EditOp::dig_ball([0.0; 3], 5.0))?; // through a tower
+    /// let cut = terrain.cut_loose(&LooseOptions::floor(-16))?;
+    /// let mut position_m = terrain.cut_from(&cut.bodies[0]);
+    /// position_m[1] -= 3.0; // it fell by 3 m
+    /// let method = terrain.write_back(&cut.bodies[0], position_m, [0.0, 0.0, 0.0, 1.0])?;
+    /// assert!(matches!(method, WriteBackMethod::Turned(_)));
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`LooseBody::write_back`].
@@ -62,8 +79,8 @@ impl Terrain {
         written.map_err(self.in_metres())
     }
 
-    /// Where the lowest corner of a body's voxel (0, 0, 0) was when it was cut loose, world
-    /// metres; the body's own lengths are voxels from there.
+    /// Returns where the min corner of a body's voxel (0, 0, 0) was when it was cut loose, world
+    /// metres. Positions in the body are voxels from there.
     pub fn cut_from(&self, body: &LooseBody) -> [f64; 3] {
         self.placement.world_from_voxel(body.from.to_array().map(f64::from))
     }

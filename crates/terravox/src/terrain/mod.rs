@@ -44,7 +44,15 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use swaps::SwapQueue;
 
-/// How a [`Terrain`] is made.
+/// Options of [`Terrain::new`].
+///
+/// ```
+/// use terravox::terrain::{Placement, Terrain, TerrainOptions};
+///
+/// let placement = Placement { voxel_size_m: 0.5, ..Placement::default() };
+/// let terrain = Terrain::new(TerrainOptions { placement, ..TerrainOptions::default() });
+/// assert_eq!(terrain.placement().voxel_size_m, 0.5);
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct TerrainOptions {
@@ -52,15 +60,15 @@ pub struct TerrainOptions {
     pub placement: Placement,
     /// Material ids and what they are.
     pub materials: MaterialTable,
-    /// What chunks are of which nothing is in memory: [`Unlisted::Unknown`] by default, so that
-    /// `update` asks its closure for them; in a world of [`Unlisted::Air`] it never does.
+    /// What chunks without data count as: [`Unlisted::Unknown`] (default) makes `update` request
+    /// them from its closure, [`Unlisted::Air`] makes them air.
     pub unlisted: Unlisted,
     /// The collider's own options.
     pub collider: ColliderOptions,
-    /// How much is shown.
+    /// Options of the level of detail.
     pub lod: LodOptions,
-    /// What [`Budget::Millis`] is measured with where the standard library has no clock, as
-    /// on wasm32-unknown-unknown: `performance.now()`, say. Elsewhere it is not needed.
+    /// Clock for [`Budget::Millis`] on targets without one, such as wasm32-unknown-unknown (use
+    /// `performance.now()`). Not needed elsewhere.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub clock: Option<Clock>,
 }
@@ -101,7 +109,7 @@ impl From<Placement> for TerrainOptions {
 ///     .map(|shown| shown.mesh.solid.indices.len() / 3)
 ///     .sum();
 /// assert!(triangles > 5000);
-/// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).hit().expect("there is ground");
+/// let hit = terrain.ray([3.0, 20.0, 4.0], [0.0, -1.0, 0.0], 100.0).hit().expect("ground");
 /// assert_eq!(hit.material, 8);
 /// # Ok::<(), terravox::terrain::TerrainError>(())
 /// ```
@@ -178,8 +186,8 @@ impl Terrain {
         Terrain::from_grid(grid, options)
     }
 
-    /// A world around a grid that was loaded or imported, with options, of which `materials` and
-    /// `unlisted` are ignored, or just a [`Placement`].
+    /// Creates a world from a grid that was loaded or imported. `options` may be just a
+    /// [`Placement`]; their `materials` and `unlisted` are ignored, since the grid has its own.
     ///
     /// # Panics
     /// As [`Terrain::new`].
@@ -212,8 +220,8 @@ impl Terrain {
     }
 
     /// Where voxels lay when the world was made, before any [`Terrain::set_origin`]. Generators
-    /// and stores count from there, and so should what a game keeps for later, as the player's
-    /// place:
+    /// and stores count from there. Save positions in these coordinates, so that they stay valid
+    /// after `set_origin`:
     ///
     /// ```
     /// use terravox::terrain::Terrain;
@@ -275,9 +283,20 @@ impl Terrain {
     /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
     /// Cells, meshes, history, options and the particles of effects stay as they are relative
     /// to the ground, which is how a game with a floating origin moves it. Generators and stores
-    /// go on counting from where the world was made ([`Terrain::made_at`]). Bodies and viewers
-    /// are the game's to move; meshes are drawn at the new place
-    /// ([`Terrain::placement`]).
+    /// go on counting from where the world was made ([`Terrain::made_at`]). Move bodies and viewers
+    /// yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
+    ///
+    /// ```
+    /// use terravox::{Terrain, voxel::VoxelPos};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let mut bodies = [[100_000.0, 20.0, 0.0], [100_003.0, 5.0, 2.0]]; // the camera, a crate
+    /// let (origin, shift) = (terrain.placement().origin_m, bodies[0].map(|v: f64| -v));
+    /// terrain.set_origin([0, 1, 2].map(|i| origin[i] + shift[i]));
+    /// bodies.iter_mut().for_each(|body| (0..3).for_each(|i| body[i] += shift[i]));
+    /// assert_eq!(bodies[0], [0.0; 3]);
+    /// assert_eq!(terrain.placement().voxel_at(bodies[1]), VoxelPos::new(100_003, 5, 2));
+    /// ```
     ///
     /// # Panics
     /// If the origin is not finite.
@@ -294,6 +313,10 @@ impl Terrain {
     /// In a world that is streamed in ([`Unlisted::Unknown`]) these chunks count as loaded:
     /// they are not [unsaved](Terrain::unsaved), may leave memory when nothing shows them, and
     /// those that have unsaved changes keep them. Elsewhere they are unsaved.
+    ///
+    /// Chunks that are held already are filled again; [`Terrain::hold`] leaves them. Chunks for
+    /// which `fill` calls [`FillRequest::set_missing`] are skipped silently; [`Terrain::hold`]
+    /// reports them.
     ///
     /// # Errors
     /// [`EditError::BeyondLimits`].
@@ -315,9 +338,9 @@ impl Terrain {
         Ok(())
     }
 
-    /// Edits every cell of the voxels that a box in world metres touches: `edit` gets the
-    /// cell's centre in world metres and the cell, and returns the new one. All of it is one
-    /// write, and undone by [`Terrain::undo`]. Returns the voxels of the box.
+    /// Replaces every cell that a box in world metres touches: `edit` gets the cell's centre
+    /// (metres) and the cell, and returns the new cell. This is one write, which [`Terrain::undo`]
+    /// undoes. Returns the region of the box.
     ///
     /// ```
     /// use terravox::terrain::{Placement, Terrain};
@@ -335,7 +358,8 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// [`TerrainError`]; nothing is then changed. A box may have [`MAX_CLIP_CELLS`] voxels.
+    /// [`TerrainError`]; nothing is then changed. A box of more than [`MAX_CLIP_CELLS`] (2²⁴)
+    /// voxels returns [`EditError::TooLarge`].
     pub fn edit_cells(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -391,8 +415,7 @@ impl Terrain {
         Ok(region)
     }
 
-    /// The mesh that is shown of a block; positions are cells of its mip from its lowest
-    /// corner.
+    /// The mesh that is shown of a block; positions are cells of its mip from its min corner.
     pub fn mesh(&self, block: impl Into<MipBlock>) -> Option<&Arc<BlockMesh>> {
         self.lod.mesh(block.into())
     }
@@ -402,22 +425,22 @@ impl Terrain {
         self.lod.meshed_blocks()
     }
 
-    /// Whether all is shown that the viewers of the last [`Terrain::update`] or
-    /// [`Terrain::take_jobs`] are to see, at the detail that they are to see it: no block is to
-    /// be filled or meshed. Joining meshes and fewer triangles come after that.
+    /// Whether everything in view is filled and meshed at the requested detail, for the viewers of
+    /// the last [`Terrain::update`] or [`Terrain::take_jobs`]. Joining and simplifying meshes may
+    /// still follow.
     pub fn is_settled(&self) -> bool {
         self.lod.is_settled()
     }
 
-    /// Returns all that is shown as one swap to start from: for a renderer that lost its meshes.
-    /// Drop what you draw, and all swaps that you did not take yet are void. Groups of blocks
-    /// and simplified meshes come apart, and are made again as meshes rest.
+    /// Returns all shown meshes as one swap, for a renderer that lost its buffers. Drop everything
+    /// that you draw first; pending swaps are discarded. Joined and simplified meshes are split up
+    /// and made again later.
     pub fn redraw(&mut self) -> MeshSwap {
         self.swaps.clear();
         self.lod.redraw()
     }
 
-    /// What is shown, and how much of it.
+    /// Returns the level-of-detail view: shown blocks, triangle count, morph ranges.
     pub fn lod(&self) -> &LodView {
         &self.lod
     }

@@ -15,7 +15,7 @@ use crate::voxel::{Region, VoxelPos};
 pub struct Placement {
     /// Edge of a voxel, metres. Positive and finite.
     pub voxel_size_m: f64,
-    /// World position of the lowest corner of voxel (0, 0, 0), metres. Finite.
+    /// World position of the min corner of voxel (0, 0, 0), metres. Finite.
     pub origin_m: [f64; 3],
 }
 
@@ -40,6 +40,16 @@ impl Placement {
     }
 
     /// Returns the voxel that holds a world position. Coordinates saturate; NaN becomes 0.
+    ///
+    /// ```
+    /// use terravox::terrain::{Placement, Terrain};
+    ///
+    /// let placement = Placement { voxel_size_m: 0.5, ..Placement::default() };
+    /// let terrain = Terrain::from_grid(terravox::VoxelGrid::default(), placement);
+    /// let player_m = [3.2, 10.0, -0.1];
+    /// let cell = terrain.grid().cell(terrain.placement().voxel_at(player_m));
+    /// assert!(cell.is_ok_and(|cell| cell.material == 0), "the player is in air");
+    /// ```
     pub fn voxel_at(&self, point: impl Into<[f64; 3]>) -> VoxelPos {
         // The cast saturates.
         let [x, y, z] = self.voxel_from_world(point).map(|v| v.floor() as i32);

@@ -20,7 +20,7 @@ pub struct RayHit {
     pub liquid: bool,
     /// Id of the material.
     pub material: u8,
-    /// The voxel that was hit; that of the lowest corner of the cell, at a coarser mip.
+    /// The voxel that was hit; at a coarser mip, that of the cell's min corner.
     pub voxel: VoxelPos,
     /// The mip of the surface: 0 but for hits of [`Terrain::ray_shown`].
     pub mip: u8,
@@ -96,6 +96,20 @@ impl Terrain {
     }
 
     /// As [`Terrain::ray`], for the surfaces and materials that `filter` selects.
+    ///
+    /// ```
+    /// use terravox::{Terrain, collide::Filter, voxel::WATER};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// terrain.hold([-16.0; 3], [16.0; 3], |request| {
+    ///     request.fill_height(8, -8.0..=-8.0, |_, _| -8.0);
+    ///     request.fill_air_below(WATER, -2.0);
+    /// })?;
+    /// let (eye, down) = ([0.5, 9.0, 0.5], [0.0, -1.0, 0.0]);
+    /// let hit = terrain.ray_filtered(eye, down, 20.0, &Filter::BOTH).hit().expect("water");
+    /// assert!(hit.liquid && hit.material == WATER);
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
     pub fn ray_filtered(
         &self,
         origin_m: impl Into<[f64; 3]>,
@@ -115,7 +129,22 @@ impl Terrain {
 
     /// As [`Terrain::ray_filtered`], but where ground is not held at mip 0 the meshes that are
     /// shown are hit instead; [`RayHit::mip`] says how coarse. `None` means that nothing that is
-    /// shown was hit. Meshes coarser than mip 0 are hit whatever materials `filter` selects.
+    /// shown was hit. Meshes coarser than mip 0 are hit whatever materials `filter` selects. There
+    /// every triangle of the blocks that the ray crosses is tested.
+    ///
+    /// ```
+    /// use terravox::{Budget, Terrain, Viewer, collide::Filter};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let (eye, direction) = ([0.5, 45.0, 0.5], [1.0, -0.1, 0.0]);
+    /// let viewer = Viewer { position_m: eye, distance_m: 600.0 };
+    /// terrain.update(&[viewer], Budget::Unlimited, |request| {
+    ///     request.fill_height(8, 5.0..=5.0, |_, _| 5.0);
+    /// });
+    /// assert!(terrain.ray(eye, direction, 500.0).is_unknown()); // not held at mip 0 there
+    /// let hit = terrain.ray_shown(eye, direction, 500.0, &Filter::SOLID);
+    /// assert!(hit.is_some_and(|hit| hit.mip > 0));
+    /// ```
     pub fn ray_shown(
         &self,
         origin_m: impl Into<[f64; 3]>,

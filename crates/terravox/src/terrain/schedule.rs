@@ -1,5 +1,5 @@
-//! What the time of a frame is spent on: budgets, predictions of how long jobs take, and the
-//! jobs for which there was no time.
+//! A budget as it is spent, predictions of how long jobs take, and the jobs for which there was
+//! no time.
 
 use super::jobs::{Job, JobKind, JobScratch};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,8 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Budget {
-    /// Until everything is done.
+    /// No limit: returns when everything is shown, for tests and loading screens. A first view
+    /// takes seconds.
     Unlimited,
     /// This many blocks filled or meshed, at least one. The same on every machine, but for
     /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins

@@ -5,14 +5,14 @@ use crate::lod::MeshTransform;
 use crate::math::Aabb;
 
 impl ShownMesh {
-    /// Returns the transform of its vertices to metres from `origin_m`, a point near the camera that
-    /// all meshes of a frame share. Computed in f64 and rounded to f32 last: accuracy depends on the
-    /// distance from `origin_m`, not on the distance from the origin of the world.
+    /// Returns the transform of its vertices to metres from `origin_m`, a point near the camera
+    /// that all meshes of a frame share. Computed in f64 and rounded to f32 last: accuracy depends
+    /// on the distance from `origin_m`, not on the distance from the origin of the world.
     ///
     /// If the voxel size is a power of two (or its inverse) and `origin_m` a corner of a voxel,
-    /// vertices shared by several meshes come out with the same bits from each. Else they may differ
-    /// in the last bit; [`ShownMesh::transform_voxels`], with the voxel size in the view matrix, is
-    /// exact for all sizes.
+    /// vertices shared by several meshes come out with the same bits from each. Else they may
+    /// differ in the last bit; [`ShownMesh::transform_voxels`], with the voxel size in the view
+    /// matrix, is exact for all sizes.
     ///
     /// ```
     /// use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions, Viewer};

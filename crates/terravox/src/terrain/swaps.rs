@@ -1,4 +1,4 @@
-//! Changes to what is drawn that wait for the renderer.
+//! Mesh changes queued for the renderer.
 
 use crate::lod::MeshSwap;
 

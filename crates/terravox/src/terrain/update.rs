@@ -13,8 +13,9 @@ use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
 pub struct Viewer {
     /// Position, world metres. Viewers with a non-finite position are ignored.
     pub position_m: [f64; 3],
-    /// View distance, metres. Infinity counts as 16 blocks of the coarsest mip (131 km by default,
-    /// which takes long to fill). Viewers with NaN are ignored.
+    /// View distance, metres. Infinity counts as 16 blocks of
+    /// [`LodOptions::max_mip`](crate::lod::LodOptions::max_mip) (131,072 voxels by default, which
+    /// take long to fill). Viewers with NaN are ignored.
     pub distance_m: f64,
 }
 
@@ -26,23 +27,33 @@ impl Viewer {
 }
 
 impl Terrain {
-    /// Shows what the viewers are to see, within the budget. What a viewer can touch
-    /// ([`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels)) is filled by `fill`
-    /// first, and can be hit by rays and edited from then on; then it is shown, then the rest,
-    /// what looks largest first. Changes show when all that they touch is meshed; what changed
-    /// meanwhile comes after.
+    /// Fills and meshes what the viewers can see, within the budget. Ground within
+    /// [`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels) of a viewer is filled by
+    /// `fill` first, and can be hit by rays and edited from then on; then it is shown, then the
+    /// rest, nearest first, in multiples of the block's edge length. An edit is shown once every
+    /// block that it affects is meshed; later edits follow in the next plan.
     ///
-    /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not asked.
-    /// Nor is it asked in a world whose unlisted chunks are air
+    /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
+    /// Nor is it called in a world whose unlisted chunks are air
     /// ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip that did not change
-    /// for 60 updates are drawn as one mesh. Where `LodOptions::simplify` asks for fewer
-    /// triangles, that mesh is simplified, when nothing else is left to do within the budget;
-    /// but never within a budget of time, since it takes many times a frame. With
-    /// `Budget::Millis` and `simplify`, use [`Terrain::take_jobs`]: without it, blocks are
-    /// neither simplified nor drawn as one.
+    /// for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
+    /// simplified with what is left of the budget; never with `Budget::Millis`, since one takes
+    /// several frames: use [`Terrain::take_jobs`]. Without it, blocks are then neither simplified
+    /// nor joined.
     ///
-    /// `fill` must give a block the same cells each time it is asked, with all edits that were
+    /// `fill` must give a block the same cells each time it is called, with all edits that were
     /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
+    ///
+    /// ```
+    /// use terravox::terrain::{Budget, Terrain, Viewer};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let viewer = Viewer { position_m: [0.0, 10.0, 0.0], distance_m: 200.0 };
+    /// terrain.update(&[viewer], Budget::Unlimited, |request| {
+    ///     request.fill_height(8, -4.0..=4.0, |x, _z| 4.0 * (x * 0.1).sin());
+    /// });
+    /// assert!(terrain.ray([0.5, 10.0, 0.5], [0.0, -1.0, 0.0], 50.0).hit().is_some());
+    /// ```
     ///
     /// # Panics
     /// If `fill` changes the region of the cells.
@@ -132,9 +143,20 @@ impl Terrain {
         }
     }
 
-    /// Fills all chunks of a box in world metres that are not held at mip 0 yet, so that they can be
-    /// edited at any distance. The next update with viewers may drop them again where no viewer is
-    /// near, unless they have unsaved changes.
+    /// Fills all chunks of a box in world metres that are not held at mip 0 yet, so that they can
+    /// be edited at any distance. The next update with viewers may drop them again where no viewer
+    /// is near, unless they have unsaved changes. At most 2³⁰ voxels ([`MAX_BOX_CELLS`]).
+    ///
+    /// ```
+    /// use terravox::{EditOp, Terrain};
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let (min, max) = ([4990.0, -10.0, -10.0], [5010.0, 10.0, 10.0]); // no viewer is near
+    /// terrain.hold(min, max, |request| request.fill_sdf(8, |p| -p[1]))?;
+    /// let dug = terrain.edit(&EditOp::dig_ball([5000.0, 0.0, 0.0], 4.0))?;
+    /// assert!(dug.removed.voxels(8) > 90.0);
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
     ///
     /// # Errors
     /// [`TerrainError`]: beyond the limits of the world, too large, or not held
@@ -162,6 +184,20 @@ impl Terrain {
 
     /// Returns the changes to what is drawn since the last call, oldest first. A game that never
     /// draws need not call this: many waiting changes are merged into one.
+    ///
+    /// ```
+    /// use terravox::terrain::{Budget, Terrain};
+    ///
+    /// let (mut terrain, mut drawn) = (Terrain::default(), std::collections::HashMap::new());
+    /// terrain.fill([-16.0; 3], [16.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
+    /// terrain.update(&[], Budget::Unlimited, |_| {});
+    /// for swap in terrain.mesh_swaps() {
+    ///     swap.removed.iter().for_each(|block| drop(drawn.remove(block))); // first
+    ///     drawn.extend(swap.added.into_iter().map(|shown| (shown.block, shown)));
+    /// }
+    /// assert!(!drawn.is_empty());
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
     pub fn mesh_swaps(&mut self) -> impl Iterator<Item = MeshSwap> + use<> {
         self.swaps.take().into_iter()
     }
