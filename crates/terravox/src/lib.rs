@@ -2,9 +2,10 @@
 #![doc = include_str!("../doc/overview.html")]
 //!
 //! A world is a grid of cells, each a material and how full it is. [`Terrain`] owns that grid and
-//! everything derived from it: meshes near and far, the collider, loose pieces, undo. It
-//! speaks world metres. The crate does no I/O, has no C dependency and starts no thread unless the
-//! feature `parallel` is on; an engine, a renderer or a server calls it.
+//! everything derived from it: meshes at every level of detail, the collider, the search for loose
+//! pieces, the planes that particles bounce off, and the undo history. Its API is in world metres.
+//! The crate does no I/O, has no C dependency and starts no threads unless the feature `parallel`
+//! is on; an engine, a renderer or a server calls it.
 //!
 //! ```
 //! use terravox::{Budget, EditOp, Terrain, TerrainOptions, Viewer};
@@ -39,7 +40,7 @@
 //! | run a world with a camera in it | [`Terrain`], [`TerrainOptions`], [`Viewer`], [`Budget`] |
 //! | fill it | [`FillRequest`], [`generate`] |
 //! | dig, build, paint, undo | [`EditOp`], [`edit`] |
-//! | ask what a ray or a shape hits | [`Terrain::ray`], [`collide`] |
+//! | query rays and shapes | [`Terrain::ray`], [`collide`] |
 //! | connect a physics engine | [`contacts`], [`boxes`], and the crate `terravox-rapier` |
 //! | choose materials | [`MaterialTable`], [`Material`], [`mesh::shade`] |
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
@@ -54,16 +55,16 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`terrain`] | the world in metres: wires all below together |
+//! | [`terrain`] | the entry point, in metres: connects all modules below |
 //! | [`bodies`] | pieces that an edit cut loose |
 //! | [`particles`] | sparks and debris that bounce off the ground |
 //! | [`lod`] | level of detail: which blocks are shown at which mip, and their meshes |
-//! | [`octree`] | dual contouring of any size of cube |
-//! | [`boxes`] | the ground as few boxes, for engines that want boxes |
+//! | [`octree`] | dual contouring: an octree of the surface, contoured at any size or error |
+//! | [`boxes`] | box colliders: solid cells as few boxes |
 //! | [`contacts`] | where bodies touch the ground, and what of them is under water |
 //! | [`collide`] | rays, boxes, points and moving shapes against the ground |
-//! | [`geometry`] | shapes, distances, casts, and a loose kD tree of any triangles |
-//! | [`simplify`] | fewer triangles, within an error that is verified |
+//! | [`geometry`] | shapes, distances, casts, and a k-d tree for your own triangles |
+//! | [`simplify`] | fewer triangles, within a verified error |
 //! | [`mesh`] | cells to triangles, without cracks between blocks of any mip |
 //! | [`edit`] | brushes, copies, undo |
 //! | [`generate`] | heights, distances and noise to cells |
@@ -84,9 +85,10 @@
 //! # What holds everywhere
 //!
 //! - The same edits give the same cells, digests and meshes, bit for bit, on any number of
-//!   threads, with vector instructions and without. Checked on x86-64 and wasm32.
-//! - A bug of the caller panics, as documented under *Panics*. Bytes and cells that are not there
-//!   return errors. Collision queries never panic: invalid rays and shapes never hit.
+//!   threads, with SIMD and without. Checked on x86-64 and wasm32; other targets were never built.
+//! - Misuse panics, as documented under *Panics*. Malformed bytes and cells that are not in memory
+//!   return errors. Collision queries never panic: invalid rays and shapes never hit. Functions
+//!   that take a mip or an index panic if it is out of range.
 //! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
 //!   ±2³⁰ voxels.
 
@@ -147,7 +149,7 @@ struct ParticlesPage;
 #[doc = include_str!("../../../docs/materials.md")]
 struct MaterialsPage;
 
-/// And that in the page about the graphics card.
+/// And that in the page about the GPU.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/gpu.md")]
 struct GpuPage;

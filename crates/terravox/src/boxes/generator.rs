@@ -29,7 +29,7 @@ pub struct BoxUpdate {
     pub not_held: usize,
 }
 
-/// Boxes of the solid cells of a world in a sink, cube by cube.
+/// Keeps the box colliders of a world up to date in a [`BoxSink`].
 ///
 /// ```
 /// use terravox::boxes::{BoxColliders, BoxList};

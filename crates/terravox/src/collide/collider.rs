@@ -29,7 +29,7 @@ pub struct ColliderOptions {
 }
 
 impl Default for ColliderOptions {
-    /// 64 MB: some thirty thousand blocks.
+    /// 64 MiB, about 30,000 blocks.
     fn default() -> ColliderOptions {
         ColliderOptions { budget_bytes: 64 << 20 }
     }
@@ -124,8 +124,8 @@ impl Collider {
     }
 
     /// Returns what updates have followed since `cursor` was last used: the voxels written, and
-    /// near water the voxels to which a shore may carry it. For callers that cache what they
-    /// make of [`Collider::block`]: cells of a region shape the blocks within
+    /// near water the voxels to which a shore may carry it. For callers that cache data derived
+    /// from [`Collider::block`]: cells of a region shape the blocks within
     /// [`PAD`](crate::mesh::PAD) of it.
     pub fn changes_since(&self, cursor: &mut ChangeCursor) -> Changes {
         self.followed.since(cursor)
@@ -208,7 +208,22 @@ impl Collider {
     }
 
     /// Returns the point of a surface that is closest to `point`, within `max_distance` voxels.
-    /// The distance is not signed: it does not tell inside from outside.
+    /// The distance is not signed: it does not tell inside from outside. An infinite `max_distance`
+    /// searches the whole world.
+    ///
+    /// ```
+    /// # use terravox::voxel::{DenseBox, Region, VoxelGrid};
+    /// use terravox::collide::{Collider, Filter};
+    ///
+    /// # let (mut grid, mut collider) = (VoxelGrid::default(), Collider::default());
+    /// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+    /// floor.fill(8);
+    /// grid.write(&floor)?;
+    /// collider.update(&grid);
+    /// let hit = collider.closest_point([0.5, 3.0, 0.5], 10.0, &Filter::SOLID).found;
+    /// assert!(hit.is_some_and(|hit| (hit.distance - 3.0).abs() < 1e-3));
+    /// # Ok::<(), terravox::voxel::NotHeld>(())
+    /// ```
     pub fn closest_point(
         &self,
         point: impl Into<[f64; 3]>,
@@ -230,7 +245,8 @@ impl Collider {
     }
 
     /// Returns whether a shape at `at` (voxels) touches a surface. A shape that lies wholly
-    /// inside the ground touches none.
+    /// inside the ground touches none; [`WayOut::find`](crate::contacts::WayOut::find) says whether
+    /// a point is buried.
     pub fn overlaps(
         &self,
         shape: &Shape<'_>,
@@ -243,6 +259,22 @@ impl Collider {
     /// Returns what a shape first touches when it moves from `from` by `motion` (voxels)
     /// without turning. The hit's distance is along the motion, its normal points from the
     /// ground to the shape. A shape that touches at the start hits at distance 0.
+    ///
+    /// ```
+    /// # use terravox::voxel::{DenseBox, Region, VoxelGrid};
+    /// use terravox::{collide::{Collider, Filter}, geometry::Shape};
+    ///
+    /// # let (mut grid, mut collider) = (VoxelGrid::default(), Collider::default());
+    /// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+    /// floor.fill(8);
+    /// grid.write(&floor)?;
+    /// collider.update(&grid);
+    /// let player = Shape::Capsule { a: [0.0, 0.4, 0.0], b: [0.0, 1.4, 0.0], radius: 0.4 };
+    /// let (from, motion) = ([0.5, 5.0, 0.5], [0.0, -9.0, 0.0]); // its feet are 5 above the floor
+    /// let hit = collider.cast(&player, from, motion, &Filter::SOLID).found;
+    /// assert!(hit.is_some_and(|hit| (hit.distance - 5.0).abs() < 0.01));
+    /// # Ok::<(), terravox::voxel::NotHeld>(())
+    /// ```
     pub fn cast(
         &self,
         shape: &Shape<'_>,
@@ -260,8 +292,8 @@ impl Collider {
         self.world.unknown_in(aabb)
     }
 
-    /// Returns the surfaces of a block, for callers that cache what they make of them, such as
-    /// shapes of a physics engine. `None` if the block has no surface.
+    /// Returns the surfaces of a block, for callers that cache derived data, such as shapes of a
+    /// physics engine. `None` if the block has no surface.
     ///
     /// # Errors
     /// [`MissingData`] if the block is not held, or not built with [`BuildPolicy::Refuse`].

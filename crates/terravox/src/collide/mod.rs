@@ -14,10 +14,10 @@
 //! that owns a face. A query finds candidate blocks by these masks, along a ray (`walk`) or in
 //! a box ([`Broadphase::blocks_in`]). The first query that needs a block meshes it and builds
 //! its [`QuadTree`]s (`cache`, `builder`); later queries find them in their slots. Hits in a
-//! block, f32 from its lowest corner, become a [`Hit`] in the world.
+//! block, f32 from its min corner, become a [`Hit`] in the world.
 //!
 //! Everything is in voxels. Positions in the world are f64; inside a block they are f32 from
-//! the block's lowest corner. Contact points of bodies and buoyancy are in
+//! the block's min corner. Contact points of bodies and buoyancy are in
 //! [`contacts`](crate::contacts), shapes in [`geometry`](crate::geometry).
 
 mod batch;

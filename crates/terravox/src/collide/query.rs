@@ -11,7 +11,7 @@ pub const REACH: f32 = crate::mesh::SURFACE_REACH;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Surfaces {
-    /// The ground.
+    /// The ground: solid cells.
     #[default]
     Solid,
     /// Water and other liquids.
@@ -96,7 +96,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Ground of any material.
+    /// The ground: solid cells of any material.
     pub const SOLID: Filter = Filter::of(Surfaces::Solid);
     /// Liquids.
     pub const LIQUID: Filter = Filter::of(Surfaces::Liquid);

@@ -61,7 +61,7 @@ pub struct ContactPoint {
 pub struct Manifold {
     points: [ContactPoint; 4],
     count: u8,
-    /// Whether the part is so deep inside of the ground that it meets no triangle.
+    /// Whether the part is too deep in the ground to touch a triangle.
     pub inside: bool,
 }
 

@@ -30,9 +30,24 @@ pub struct WayOut {
 }
 
 impl WayOut {
-    /// Returns the shortest way out of the ground from a point, voxels; `None` if the point is
-    /// not inside, or in cells that are not held. More than 16 voxels deep the way is up. Fast
-    /// if the point's cell is not solid.
+    /// Returns the shortest way out of the ground from a point in voxels, or `None` if the point
+    /// is outside or its cell is not held. Deeper than 16 voxels it points up. Fast if the point's
+    /// cell is not solid.
+    ///
+    /// ```
+    /// # use terravox::voxel::{DenseBox, Region, VoxelGrid};
+    /// use terravox::{collide::Collider, contacts::WayOut};
+    ///
+    /// # let (mut grid, mut collider) = (VoxelGrid::default(), Collider::default());
+    /// let mut floor = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+    /// floor.fill(8);
+    /// grid.write(&floor)?;
+    /// collider.update(&grid);
+    /// let way = WayOut::find(&collider, [0.5, -2.0, 0.5]).expect("the point is buried");
+    /// assert!((way.distance - 2.0).abs() < 0.01 && way.direction[1] > 0.99);
+    /// assert!(WayOut::find(&collider, [0.5, 2.0, 0.5]).is_none());
+    /// # Ok::<(), terravox::voxel::NotHeld>(())
+    /// ```
     pub fn find(collider: &Collider, from: impl Into<[f64; 3]>) -> Option<WayOut> {
         let from = DVec3::from(from.into());
         let floor = from.floor();

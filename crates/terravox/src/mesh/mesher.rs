@@ -9,6 +9,18 @@ use super::rules::hull::HullFeatures;
 use super::surface::BlockMesh;
 
 /// Meshes blocks. Holds scratch memory, so keep one per thread and reuse it.
+///
+/// ```
+/// use terravox::generate::fill_sdf;
+/// use terravox::mesh::{BlockMesh, Mesher, PAD};
+/// use terravox::voxel::{DenseBox, MaterialTable, Region};
+///
+/// let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]).grow(PAD));
+/// fill_sdf(&mut cells, 0, |[x, y, _]| 10.0 + 0.2 * x - y, |_| 8); // a slope of material 8
+/// let mut mesh = BlockMesh::new();
+/// Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
+/// assert!(mesh.solid.triangle_count() >= 2 * 32 * 32);
+/// ```
 #[derive(Debug)]
 pub struct Mesher {
     fast: FastMesher,
@@ -22,7 +34,7 @@ impl Default for Mesher {
 }
 
 impl Mesher {
-    /// Creates a mesher that uses the widest vector unit of this machine.
+    /// Creates a mesher that uses the widest SIMD instruction set of this machine.
     pub fn new() -> Mesher {
         Mesher::with(FastMesher::widest())
     }
@@ -44,8 +56,8 @@ impl Mesher {
         Mesher { fast, mixed: MixedMesher::default() }
     }
 
-    /// Meshes the block in the box `cells`, which has [`PAD`] more cells on every side. Replaces
-    /// the content of `out`.
+    /// Meshes a block. `cells` is the block grown by [`PAD`] (2) cells on all six sides
+    /// ([`Region::grow`]). Replaces the content of `out`.
     ///
     /// # Panics
     /// If an edge of the block is not 1 to [`MAX_EDGE`](super::MAX_EDGE) cells.

@@ -31,8 +31,8 @@ impl BlockMesh {
     }
 }
 
-/// Vertices (one entry each in `positions`, `normals`, `materials`, `weights`), and quads between
-/// them.
+/// Vertices as parallel arrays (`positions`, `normals`, `materials`, `weights`), and triangles,
+/// most of them in pairs as quads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surface {
     /// Cells from the block's min corner, in cells of the block's mip. Multiples of

@@ -2,7 +2,7 @@
 //!
 //! Entry: [`Simplifier::simplify`], or [`Simplifier::simplify_block`] for a block that has
 //! neighbours. [`join_blocks`] welds touching blocks into one mesh first, so that the borders
-//! between them can go, too.
+//! between them can be simplified, too.
 //!
 //! Flow:
 //! 1. `coplanar` merges level squares of quads, which costs no error.
@@ -55,7 +55,7 @@ const MAX_ERROR_CELLS: f32 = 2.0;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SimplifyOptions {
     /// Largest distance of any point of either surface from the other, in cells of the block.
-    /// Finite and above 0; clamped to 2.
+    /// Finite and above 0, else [`Simplifier::simplify`] panics; values above 2 count as 2.
     pub error: f32,
     /// Whether vertices and edges of the border may be removed. Blocks then no longer fit their
     /// neighbours.
@@ -69,7 +69,22 @@ impl SimplifyOptions {
     }
 }
 
-/// Simplifies surfaces. Holds scratch memory, so keep one per thread and reuse it.
+/// Simplifies surfaces. Holds scratch memory, so keep one per thread and reuse it. A group of
+/// 10,000 triangles takes 30 to 60 ms.
+///
+/// ```
+/// # use terravox::generate::fill_sdf;
+/// # use terravox::mesh::{BlockMesh, Mesher, PAD};
+/// # use terravox::voxel::{DenseBox, MaterialTable, Region};
+/// use terravox::simplify::{Simplifier, SimplifyOptions};
+///
+/// # let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]).grow(PAD));
+/// # fill_sdf(&mut cells, 0, |[x, y, _]| 10.0 + 0.2 * x - y, |_| 8);
+/// let mut mesh = BlockMesh::new(); // of a slope
+/// # Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
+/// let few = Simplifier::new().simplify_block(&mesh, SimplifyOptions::within(0.25)); // cells
+/// assert!(few.solid.triangle_count() < mesh.solid.triangle_count() / 2);
+/// ```
 #[derive(Default)]
 pub struct Simplifier {
     coplanar: CoplanarMerger,

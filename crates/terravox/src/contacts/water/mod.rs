@@ -53,6 +53,26 @@ impl WaterScratch {
     /// Returns how much of a body is under water. An invalid body is dry, and so is the part of
     /// it over missing data. The volume of spheres, capsules and boxes in a level lake is right
     /// to about a hundredth.
+    ///
+    /// ```
+    /// # use terravox::{collide::Collider, geometry::Shape};
+    /// # use terravox::voxel::{DenseBox, Region, VoxelGrid, WATER};
+    /// use terravox::contacts::{Body, BodyPart, WaterScratch};
+    ///
+    /// # let (mut grid, mut collider) = (VoxelGrid::default(), Collider::default());
+    /// # let mut lake = DenseBox::new(Region::new([-8, -8, -8], [8, 0, 8]));
+    /// # lake.fill(WATER);
+    /// # grid.write(&lake)?;
+    /// collider.update(&grid); // a lake with its surface at y = 0
+    /// let parts = [BodyPart::new(Shape::Sphere { radius: 1.0 })];
+    /// let rotation = [0.0, 0.0, 0.0, 1.0];
+    /// let body = Body { parts: &parts, position: [0.5, 0.0, 0.5], rotation };
+    /// let wet = WaterScratch::default().submersion(&collider, &body).found;
+    /// assert!((wet.share() - 0.5).abs() < 0.05);
+    /// let newtons = 1000.0 * 9.81 * wet.volume; // buoyancy at wet.centre, for voxels of 1 m
+    /// assert!(newtons > 18_000.0);
+    /// # Ok::<(), terravox::voxel::NotHeld>(())
+    /// ```
     pub fn submersion(&mut self, collider: &Collider, body: &Body<'_>) -> QueryOutcome<Submersion> {
         let world = collider.world();
         let turn = Quat::from_array(body.rotation);
