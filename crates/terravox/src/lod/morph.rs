@@ -10,7 +10,8 @@ use super::selection::lookahead_voxels;
 use crate::voxel::MipBlock;
 
 /// The distances over which the vertices of each level morph
-/// ([`LodView::morph`](super::LodView::morph)). Valid until the next plan.
+/// ([`LodView::morph`](super::LodView::morph)). Valid until the next plan, so read them again in
+/// every frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MorphRanges {
     pub(super) detail: f64,

@@ -3,39 +3,43 @@
 use super::clusters::MAX_CLUSTER_MIP;
 use crate::voxel::MAX_MIP;
 
-/// How much detail is shown.
+/// Options of the level of detail.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LodOptions {
     /// A block is split into finer ones when a viewer is nearer than this many of its edges; at
-    /// least 1. Time, memory and triangles grow with its square.
+    /// least 1. Time, memory and triangles grow with its square. 3 by default.
     pub detail: f32,
-    /// Share by which a viewer must be farther away for the block to be merged again.
+    /// A block is merged again at this fraction beyond its split distance. 0 or more; 0.1 by
+    /// default.
     pub hysteresis: f32,
     /// Everything within this distance is shown, and held, at mip 0, with a surface or not: where
-    /// physics and edits need it. In voxels.
+    /// physics and edits need it. In voxels; 64 by default.
     pub near_voxels: f32,
-    /// The coarsest mip shown.
+    /// The coarsest mip shown, 0 to [`MAX_MIP`] (8, the default).
     pub max_mip: u8,
-    /// Beyond this many triangles less detail is shown.
+    /// Triangle budget of all viewers together. Above it, the detail drops by 3 % per plan, to no
+    /// less than 1. 4,000,000 by default.
     pub max_triangles: usize,
-    /// Beyond this many bytes of cells, cells that are not shown are evicted.
+    /// Beyond this many bytes of cells, cells that are not shown are evicted. 256 MiB by default.
     pub max_bytes: usize,
-    /// Blocks meshed per plan; exceeded only where a step cannot be divided.
+    /// Blocks meshed per plan; exceeded only where a step cannot be divided. 1 or more; 48 by
+    /// default.
     pub jobs_per_plan: usize,
     /// Whether meshes have morph targets
     /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
     /// merged without popping ([`LodView::morph`](super::LodView::morph)). Meshing takes longer,
     /// and shores do not extend into the ground ([`Shores`](crate::mesh::Shores)): water ends with
-    /// its own cells.
+    /// its own cells. Off by default.
     pub morph: bool,
     /// Blocks of mips 1 to this, at most [`MAX_CLUSTER_MIP`], have their vertices fitted to the
     /// mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held at
-    /// mip 0; 0 for none. Nearer to the fine surface, at several times the work.
+    /// mip 0; 0 (the default) for none. Nearer to the fine surface, at several times the work.
     pub cluster_mips: u8,
     /// Meshes that did not change for 60 updates are simplified to within this error, in cells of
     /// their blocks ([`SimplifyOptions::error`](crate::simplify::SimplifyOptions::error)), at
-    /// several times the work of meshing them. Finite and above 0; `None` keeps all triangles.
+    /// several times the work of meshing them. Finite and above 0; `None` (the default)
+    /// keeps all triangles.
     pub simplify: Option<f32>,
 }
 

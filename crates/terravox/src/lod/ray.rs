@@ -8,7 +8,9 @@ use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::{MipBlock, VoxelPos};
 use glam::DVec3;
 
-/// Where a ray hits a shown mesh, in voxels.
+/// Where a ray hits a shown mesh, in voxels: the result of [`LodView::ray`](super::LodView::ray).
+/// [`Terrain::ray`](crate::Terrain::ray) returns a [`RayHit`](crate::RayHit) in metres,
+/// [`Collider::ray`](crate::collide::Collider::ray) a [`Hit`](crate::collide::Hit) in voxels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShownHit {
@@ -45,7 +47,8 @@ pub(super) struct NormalizedRay {
     direction: DVec3,
 }
 
-/// Returns the nearest hit of a ray on the meshes of a tiling; see [`LodView::ray`](super::LodView::ray).
+/// Returns the nearest hit of a ray on the meshes of a tiling; see
+/// [`LodView::ray`](super::LodView::ray).
 pub(super) fn cast(
     tiling: &Tiling,
     meshes: &ShownMeshes,

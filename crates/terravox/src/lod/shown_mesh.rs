@@ -139,7 +139,7 @@ impl ShownMesh {
 
     /// Returns the bounds of its vertices, of ground and water, and of their [morph
     /// targets](crate::mesh::Surface::targets), in voxels. Without vertices, both corners are the
-    /// mesh's min corner. Visits every vertex: keep the result.
+    /// mesh's min corner. O(vertices): cache the result.
     pub fn bounds_voxels(&self) -> Aabb {
         let (scale, min) = (self.scale_voxels(), self.min_voxel().to_array().map(f64::from));
         let mut low = [f32::INFINITY; 3];

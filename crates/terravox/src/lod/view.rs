@@ -20,6 +20,21 @@ use std::sync::Arc;
 
 /// A level-of-detail view of a grid: which blocks are shown with which meshes, and what has to be
 /// done next.
+///
+/// ```
+/// use terravox::lod::{LodView, MeshScratch};
+/// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+///
+/// let (mut grid, mut view) = (VoxelGrid::default(), LodView::default());
+/// let mut floor = DenseBox::new(Region::new([0; 3], [32, 8, 32]));
+/// floor.fill(8);
+/// grid.write(&floor)?;
+/// let jobs = view.plan(&mut grid, &[]); // without viewers, everything at mip 0
+/// let mut scratch = MeshScratch::default(); // keep one per thread
+/// let swap = view.publish(jobs.iter().map(|job| job.run(&mut scratch)).collect());
+/// assert!(!swap.added.is_empty() && view.triangles() > 2 * 32 * 32);
+/// # Ok::<(), terravox::voxel::NotHeld>(())
+/// ```
 pub struct LodView {
     pub(super) options: LodOptions,
     pub(super) tiling: Tiling,

@@ -2,14 +2,16 @@
 
 use crate::voxel::{Region, VoxelPos};
 
-/// A closed box in voxels. f64, since a world has 2³¹ voxels along an axis and f32 tells
-/// only 2²⁴ apart.
+/// A closed axis-aligned box, in the unit of the caller: voxels in [`collide`](crate::collide) and
+/// [`ShownMesh::bounds_voxels`](crate::lod::ShownMesh::bounds_voxels), metres in
+/// [`ShownMesh::bounds`](crate::lod::ShownMesh::bounds). f64, since a world has 2³¹ voxels along
+/// an axis and f32 tells only 2²⁴ apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Aabb {
-    /// Lowest corner, voxels.
+    /// Min corner.
     pub min: [f64; 3],
-    /// Highest corner, voxels.
+    /// Max corner.
     pub max: [f64; 3],
 }
 

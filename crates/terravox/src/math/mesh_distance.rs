@@ -28,7 +28,7 @@ pub(crate) struct MeshDistance {
     pub depth: Vec<f32>,
 }
 
-/// Corners of a triangle, voxels from the region's lowest corner.
+/// Corners of a triangle, voxels from the region's min corner.
 type Corners = [[f64; 3]; 3];
 
 impl MeshDistance {

@@ -8,23 +8,22 @@
 //!
 //! A vertex lies at most ¾ of a cell beyond the cell whose face it belongs to, on each
 //! axis.
-//!
-//! Inside, names point down only:
-//!
-//! ```text
-//!  mesher          the entry
-//!    |
-//!  mixed           blocks among other mips          naive   the twin, for tests
-//!    |                                                |
-//!  fast            blocks among their like            |
-//!    +----------------+-------------------------------+
-//!    |                |
-//!  rules            surface, morph                  shore, reach, shade, packed
-//!  what a vertex    what is written                 cells before, renderers after
-//!  and a face are
-//! ```
-//!
-//! `naive` names `rules` and `surface` only; no file but a test names `naive`.
+
+// Inside, names point down only:
+//
+//  mesher          the entry
+//    |
+//  mixed           blocks among other mips          naive   the twin, for tests
+//    |                                                |
+//  fast            blocks whose neighbours            |
+//    |             have the same mip                  |
+//    +----------------+-------------------------------+
+//    |                |
+//  rules            surface, morph                  shore: before meshing
+//  what a vertex    what is written                 shade, packed: for renderers
+//  and a face are                                   reach: how far edits change meshes
+//
+// `naive` names `rules` and `surface` only; no file but a test names `naive`.
 
 mod fast;
 mod mesher;

@@ -35,8 +35,9 @@ impl BlockMesh {
 /// most of them in pairs as quads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surface {
-    /// Cells from the block's min corner, in cells of the block's mip. Multiples of
-    /// 1/4096, so exact.
+    /// Positions in cells of the block's mip, from the block's min corner: exact multiples of
+    /// 1/4096 of the finest cell that may touch the block (1/32768 of a cell of the block beside
+    /// finer mips).
     pub positions: Vec<[f32; 3]>,
     /// Unit, pointing out of the ground or water.
     pub normals: Vec<[f32; 3]>,
@@ -234,7 +235,7 @@ impl Surface {
 pub struct VertexKey {
     /// The cell corner it belongs to: the min corner of cell `corner`; of voxel `corner`
     /// where blocks of all mips are welded ([`Mesher::mesh_mixed`](super::Mesher::mesh_mixed)).
-    /// For a vertex on an edge or in a face, its lowest corner.
+    /// For a vertex on an edge or in a face, its min corner.
     pub corner: VoxelPos,
     /// Bit per axis (x 1, y 2, z 4) along which the vertex lies between `corner` and
     /// the next: 0 at a corner, one bit on an edge, two in a face.

@@ -70,7 +70,7 @@ type MipCell = (u8, VoxelPos);
 struct TwinFace {
     /// The cell behind it.
     cell: MipCell,
-    /// The lowest corner.
+    /// The min corner.
     low: [i32; 3],
     /// The edge, voxels.
     size: i32,

@@ -39,7 +39,7 @@ const NORMAL_ZERO: f32 = 511.0;
 ///
 /// | bytes | bits | |
 /// |---|---|---|
-/// | 0–3 | 0–21 | x: (x + 32) · 2¹⁵, in cells from the mesh's lowest corner |
+/// | 0–3 | 0–21 | x: (x + 32) · 2¹⁵, in cells from the mesh's min corner |
 /// | | 22–31 | normal, along x |
 /// | 4–7 | 0–21 | y, as x |
 /// | | 22–31 | normal, along z |
@@ -122,7 +122,7 @@ impl PackedVertex {
         PackedVertex { words: [x | u, y | v, z | cell_counts(weights)], materials }
     }
 
-    /// Returns the position, in cells from the mesh's lowest corner. Exact.
+    /// Returns the position, in cells from the mesh's min corner. Exact.
     pub fn position(&self) -> [f32; 3] {
         position(self.words)
     }
@@ -160,7 +160,7 @@ impl PackedTarget {
         PackedTarget { words: [x | u, y | v, z | u32::from(step) << POSITION_BITS] }
     }
 
-    /// Returns the position, in cells from the mesh's lowest corner. Exact.
+    /// Returns the position, in cells from the mesh's min corner. Exact.
     pub fn position(&self) -> [f32; 3] {
         position(self.words)
     }
