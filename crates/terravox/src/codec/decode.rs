@@ -5,7 +5,7 @@
 //! run is written in whole blocks where there is room behind it: the cells behind are
 //! overwritten by the runs that follow.
 //!
-//! Source: Roblox' "Voxel Terrain: Storage" (2017), "Disk format", as [`super`] says.
+//! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format", as [`super`] says.
 
 use super::{DecodeError, DecodeErrorKind, Dialect, ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
 use crate::voxel::{AIR, Kind};

@@ -5,7 +5,7 @@
 //! byte that differs ends the run. Runs are gathered in a small buffer, eight bytes a
 //! store, so that no run costs a call.
 //!
-//! Source: Roblox' "Voxel Terrain: Storage" (2017), "Disk format"; greedy runs and the
+//! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format"; greedy runs and the
 //! rules of what is left out are those of real terrain files.
 
 use super::{ESCAPE, HAS_COUNT, HAS_OCCUPANCY, MAX_RUN, Rle};

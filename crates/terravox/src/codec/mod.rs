@@ -11,10 +11,10 @@
 //! [water]     if count is 0: stored water that this solid cell holds
 //! ```
 //!
-//! There is no length and no checksum: coded runs end where the array ends, and containers add
-//! what else they need.
+//! There is no length and no checksum: decoding stops when the box is full; file formats add
+//! lengths and checksums.
 //!
-//! Source: Roblox' "Voxel Terrain: Storage" (2017), "Disk format". Count 0 is the
+//! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format". Count 0 is the
 //! extension that the article reserved, with the meaning it has in real terrain
 //! files; the material byte after 63 is ours, so that 256 materials fit.
 
@@ -98,8 +98,9 @@ impl<'a> Rle<'a> {
 
     /// Fills `material` and `occupancy` from the runs at the start of `bytes`, replaces
     /// `water` with the water held by solid cells, ascending, and returns how many bytes
-    /// the runs took. Total on any bytes; memory grows by at most 8 bytes for every 3
-    /// bytes read. An occupancy byte on air is read and dropped.
+    /// the runs took. Cells come in the order of the box: x fastest, then z, then y. Safe for
+    /// untrusted input: any bytes return cells or an error. Memory grows by at most 8 bytes for
+    /// every 3 bytes read. An occupancy byte on air is read and dropped.
     ///
     /// # Errors
     /// If the bytes end early, a run does not fit what is left of the arrays, or water

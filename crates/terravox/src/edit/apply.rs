@@ -18,7 +18,7 @@ use crate::voxel::{
 /// Operations of at most this many cells are done as one box.
 pub(super) const ONE_BOX: u64 = 1 << 21;
 
-/// What an edit did.
+/// The result of an edit: the changed region and the volumes removed and added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EditSummary {
@@ -328,7 +328,7 @@ fn crop(from: &DenseBox, region: Region, to: &mut DenseBox) {
     }
 }
 
-/// (y, z) of the rows of a region, from its lowest corner.
+/// (y, z) of the rows of a region, from its min corner.
 fn region_rows(region: Region) -> impl Iterator<Item = [i32; 2]> {
     let [_, high, deep] = region.size().map(|v| v as i32);
     (0..high).flat_map(move |y| (0..deep).map(move |z| [y, z]))

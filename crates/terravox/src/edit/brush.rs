@@ -70,14 +70,14 @@ pub enum Brush {
     Mesh {
         /// Points.
         vertices: Vec<[f64; 3]>,
-        /// Vertex indices, counterclockwise as seen from outside. Each edge must be used as often in
+        /// Vertex indices, counter-clockwise seen from outside. Each edge must be used as often in
         /// one direction as in the other.
         triangles: Vec<[u32; 3]>,
     },
     /// Ground below a grid of heights.
     Heights {
-        /// Position of the sample of lowest x and z; its y is the level that heights count from, and
-        /// the bottom of the brush.
+        /// Position of the sample of lowest x and z; its y is the level that heights count from,
+        /// and the bottom of the brush.
         corner: [f64; 3],
         /// Distance between samples.
         spacing: f64,
@@ -93,7 +93,7 @@ pub enum Brush {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct HalfSpace {
-    /// Points out of the shape; of any non-zero length.
+    /// Outward normal, of any non-zero length.
     pub normal: [f64; 3],
     /// Offset of the plane along the normal.
     pub offset: f64,
@@ -105,8 +105,8 @@ fn no_turn() -> [f64; 4] {
 }
 
 impl Brush {
-    /// Returns the shape with every point multiplied by `scale`, then moved by `offset`: from metres
-    /// to voxels.
+    /// Returns the shape with every point multiplied by `scale`, then moved by `offset`: from
+    /// metres to voxels.
     #[must_use]
     pub fn scaled(&self, scale: f64, offset: [f64; 3]) -> Brush {
         let at = |p: &[f64; 3]| [0, 1, 2].map(|i| p[i] * scale + offset[i]);

@@ -41,8 +41,8 @@ pub struct PastePose {
     pub blend: Blend,
 }
 
-/// Quarter turns about x, then y, then z, counterclockwise as seen from the positive end of the
-/// axis.
+/// Quarter turns about x, then y, then z, counter-clockwise seen from the positive end of the axis.
+/// Not the quaternions that turn brushes.
 pub type Turn = [u8; 3];
 
 /// How a pasted copy combines with the cells already there.

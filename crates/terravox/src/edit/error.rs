@@ -19,8 +19,8 @@ pub enum EditError {
     },
     /// The operation is invalid in another way; the text says what is allowed.
     Invalid(&'static str),
-    /// The region reaches beyond the [limits](crate::voxel::LIMIT) of the grid. Corners that are no voxels are
-    /// clamped to the nearest; a box with NaN is an empty region.
+    /// The region reaches beyond the [limits](crate::voxel::LIMIT) of the grid. Corners outside the
+    /// i32 range are clamped; a box with NaN gives an empty region.
     BeyondLimits(Region),
     /// The region has more cells than one operation may touch.
     TooLarge {

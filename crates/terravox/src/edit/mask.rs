@@ -15,7 +15,9 @@ pub struct EditMask {
     /// The height of the cell's centre is between these two, in the unit of the brush.
     pub heights: Option<[f64; 2]>,
     /// The slope of the surface at the cell, rise over run, is between these two: 0 is flat, 1 is
-    /// 45°. Cells away from a surface are rejected, and so are overhangs.
+    /// 45°. Cells away from a surface are rejected, and so are overhangs. Not the measure of
+    /// [`SlopeRule`](crate::mesh::shade::SlopeRule), which is 1 − n.y, nor
+    /// [`Slope`](crate::generate::Slope), which is a Lipschitz constant.
     pub slope: Option<[f64; 2]>,
 }
 

@@ -5,7 +5,8 @@ use super::error::check_range;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
-/// Maximum number of cells in the box of one operation.
+/// Maximum number of cells in the box of one operation. Larger operations return
+/// [`EditError::TooLarge`].
 pub const MAX_EDIT_CELLS: u64 = 1 << 30;
 
 /// An edit. Applied to equal grids it gives equal grids, on any machine.
@@ -17,7 +18,7 @@ pub enum EditOp {
     Brush(BrushOp),
     /// Copies cells of the world to another position.
     Copy(CopyOp),
-    /// Pastes cells that the operation contains; also a raw write.
+    /// Pastes cells carried by the operation. With [`Blend::Replace`], a raw write.
     Paste(PasteOp),
 }
 
@@ -82,7 +83,7 @@ pub enum Action {
         point: [f64; 3],
         /// Up from the plane; of any non-zero length.
         normal: [f64; 3],
-        /// What fills holes; `None` for the material next to them.
+        /// Material that fills holes; `None` uses the neighbouring material.
         material: Option<u8>,
     },
     /// Moves the surface outward.
@@ -219,7 +220,8 @@ impl Action {
 }
 
 impl EditOp {
-    /// Digs a ball.
+    /// Digs a ball. Centre and radius are in voxels for [`Editor`](super::Editor), in world metres
+    /// for [`Terrain::edit`](crate::Terrain::edit); the same holds for the balls below.
     pub fn dig_ball(centre: impl Into<[f64; 3]>, radius: f64) -> EditOp {
         ball(centre, radius, Action::Dig)
     }

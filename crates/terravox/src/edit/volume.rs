@@ -46,7 +46,7 @@ impl Volume {
         self.units[usize::from(material)]
     }
 
-    /// Voxels of `material`.
+    /// Volume of `material` in voxels; times the cube of the voxel size for m³.
     pub fn voxels(&self, material: u8) -> f64 {
         self.units(material) as f64 / 256.0
     }

@@ -1,4 +1,4 @@
-//! LeafSlots from a density function: where lattice edges cross its surface, and the normals there.
+//! Leaves from a density function: where lattice edges cross its surface, and the normals there.
 //!
 //! A crossing is where the linearly interpolated density is 0; its normal is the negative gradient,
 //! interpolated between central differences at the ends. Crossings are computed once, layer by

@@ -1,6 +1,6 @@
 //! A cell: the value at one voxel position, a material and how much of it.
 //!
-//! Source: Roblox' "Voxel Terrain: Storage" (2017): explicit air, 8-bit occupancy
+//! Source: Roblox's "Voxel Terrain: Storage" (2017): explicit air, 8-bit occupancy
 //! decoded as `(v + 1) / 256`.
 
 /// Material id of air. Air never has occupancy.

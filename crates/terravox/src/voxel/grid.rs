@@ -18,7 +18,7 @@ use super::tables::Tables;
 use super::unsaved::WriteLog;
 use std::sync::Arc;
 
-/// What chunk positions are that were never written.
+/// What chunks that were never written count as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unlisted {
@@ -45,7 +45,7 @@ pub enum ChunkState {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct GridOptions {
-    /// What unlisted chunk positions are.
+    /// What unlisted chunks count as.
     pub unlisted: Unlisted,
     /// What material ids mean.
     pub materials: MaterialTable,
@@ -100,8 +100,8 @@ impl VoxelGrid {
         &self.state
     }
 
-    /// Writes all cells of a box at mip 0 and updates the mips. Chunks that it touches become listed, and [unsaved](VoxelGrid::unsaved). Air loses its occupancy; water
-    /// stays only in solid cells.
+    /// Writes all cells of a box at mip 0 and updates the mips. Touched chunks become listed and
+    /// [unsaved](VoxelGrid::unsaved). Air loses its occupancy; water stays only in solid cells.
     ///
     /// # Errors
     /// [`NotHeld`] if the box covers a part of a chunk that is not held at mip 0; then

@@ -10,7 +10,7 @@ use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_LEVELS};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::snapshot::Snapshot;
 
-/// How well cells are known, best first.
+/// The resolution at which cells are known, best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Knowledge {
     /// At the requested mip.
@@ -32,11 +32,10 @@ impl Snapshot {
     /// Reads the cells of `region` at mip `mip` into `out`, in cells of that mip, as well as they
     /// are known. Returns how well the worst one is.
     ///
-    /// A cell comes from the far block of that mip; else from the chunks beneath, if they are held at
-    /// the mip or finer (above mip 5: all of them, or any if unlisted means air); else from the
-    /// finest coarser far block or coarser chunk, whichever is finer; else it is air, which is known
-    /// if unlisted means air, and beyond
-    /// [`LIMIT`](super::LIMIT).
+    /// A cell comes from the far block of that mip; else from the chunks beneath, if they are held
+    /// at the mip or finer (above mip 5: all of them, or any if unlisted means air); else from the
+    /// finest coarser far block or coarser chunk, whichever is finer; else it is air, which is
+    /// known if unlisted means air, and beyond [`LIMIT`](super::LIMIT).
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`].

@@ -5,7 +5,7 @@
 
 use super::cell::WATER;
 
-/// What a material does to space.
+/// Whether a material is air, liquid or solid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
@@ -45,15 +45,16 @@ pub struct Material {
     pub kind: Kind,
     /// Shape of the surface.
     pub shape: SurfaceShape,
-    /// sRGB colour.
+    /// sRGB colour, 0 to 255 per channel.
     pub colour: [u8; 3],
-    /// Coulomb friction coefficient.
+    /// Coulomb friction coefficient; finite, 0 or more.
     pub friction: f32,
     /// Restitution, 0 to 1.
     pub restitution: f32,
-    /// Kilograms per cubic metre.
+    /// Kilograms per cubic metre; finite, 0 or more.
     pub density: f32,
-    /// How long digging takes, relative to ground at 1. For the tools of a game; unused here.
+    /// How long digging takes, relative to ground at 1; finite, 0 or more. For the tools of a game;
+    /// unused here.
     pub hardness: f32,
 }
 
@@ -126,9 +127,10 @@ impl MaterialTable {
     /// A table of up to 256 materials; the index is the id.
     ///
     /// # Panics
-    /// If there are more than 256, material 0 is not the only one of kind air, there are liquids but
-    /// material [`WATER`] is not one of them, or a number is out of its range. For materials from
-    /// a file, use `MaterialTable::try_from`.
+    /// If there are more than 256, material 0 is not the only one of kind air, there are liquids
+    /// but material [`WATER`] is not one of them, or a coefficient is out of range: friction,
+    /// density and hardness finite and 0 or more, restitution 0 to 1. For materials from a file,
+    /// use `MaterialTable::try_from`.
     pub fn new(materials: Vec<Material>) -> MaterialTable {
         match MaterialTable::try_from(materials) {
             Ok(table) => table,

@@ -1,4 +1,4 @@
-//! Cells, and how they are held: the grid, its chunks with mips, and its change log.
+//! Cells and their storage: the grid, chunks with mips, snapshots and the change log.
 
 mod cell;
 mod changes;
