@@ -11,7 +11,8 @@ use crate::voxel::{
     WATER,
 };
 
-/// Cells that were cut off from the world and move as one rigid body.
+/// Cells that were cut off from the world and move as one rigid body. Not a body of a physics
+/// engine: create one from `mass` and `meshes`, or with `terravox_rapier::loose_builders`.
 pub struct LooseBody {
     /// The cells, surrounded by air, with the materials of the world.
     pub grid: VoxelGrid,

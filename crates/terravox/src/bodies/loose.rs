@@ -12,7 +12,8 @@ use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid, VoxelPos}
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Anchors and budgets.
+/// Options of [`LooseCutter::cut`] and [`Terrain::cut_loose`](crate::Terrain::cut_loose): anchors,
+/// and limits per call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LooseOptions {

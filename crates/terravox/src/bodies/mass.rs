@@ -14,8 +14,8 @@ pub struct Mass {
     pub mass: f64,
     /// Centre of mass, in voxels of the body's grid.
     pub centre: [f64; 3],
-    /// Inertia tensor about the centre, in kg·voxel²: xx, yy, zz, xy, xz, yz, products with the
-    /// sign that they have in the tensor.
+    /// Inertia tensor about the centre, in kg·voxel², where one voxel is one metre: xx, yy, zz, xy,
+    /// xz, yz, products with the sign that they have in the tensor.
     pub inertia: [f64; 6],
 }
 

@@ -1,7 +1,7 @@
 //! Loose bodies: pieces of the world that an edit cut off from the ground.
 //!
 //! Solid cells that share a face are connected. Cells without a connection to an anchor (the floor
-//! of the world, cells that the user chose, ground that is not held) are loose. [`LooseCutter`]
+//! of the world, regions that you choose, ground that is not in memory) are loose. [`LooseCutter`]
 //! searches around edits and moves each loose piece into a [`LooseBody`]. `docs/bodies.md` is the
 //! guide.
 

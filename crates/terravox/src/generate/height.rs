@@ -11,7 +11,8 @@ use std::ops::{Bound, RangeBounds};
 use super::frame::{Frame, occupancy_units};
 use crate::voxel::{AIR, DenseBox, Region};
 
-/// The material of everything below a depth, where the material function need not be called.
+/// Promises that everything below `depth` is `material`, so that the material function is not
+/// called there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deep {
@@ -38,17 +39,18 @@ pub struct GroundColumn {
     pub z: f64,
     /// Height of the ground there.
     pub height: f64,
-    /// Vertical component of the ground's unit normal: 1 on level ground, towards 0 on steep.
+    /// Y component of the ground's unit normal: 1 on level ground, towards 0 on steep; the cosine
+    /// of the slope angle.
     pub upright: f64,
 }
 
 /// Fills `cells` (in cells of mip `mip`) with one material below `height(x, z)`, all in voxels of
 /// mip 0. All cells are overwritten, water is cleared.
 ///
-/// `height` is called once per column of cells and per column beside the box, and must depend on its
-/// arguments only. It may be `FnMut` to keep a cache such as
-/// [`Noise2::cursor`](super::Noise2::cursor). NaN means no ground, and is
-/// allowed only in ranges without a lower end.
+/// `height` is called once per column of cells and per column beside the box, and must depend on
+/// its arguments only. It may be `FnMut` to keep a cache such as
+/// [`Noise2::cursor`](super::Noise2::cursor). NaN means no ground, and is allowed only in ranges
+/// without a lower end.
 ///
 /// `heights` is the range of `height`, or `..` if unknown. Boxes outside of it are filled without a
 /// call. Builds with debug assertions check the range on some columns.

@@ -26,7 +26,8 @@ const GROUND: u8 = 14;
 const LEAFY_GRASS: u8 = 19;
 const LIMESTONE: u8 = 21;
 
-/// The generator. Ids are those of the default material table.
+/// A small seeded world of hills, caves and lakes, in voxels; it ignores
+/// [`Placement`](crate::Placement). Material ids are those of the default table.
 ///
 /// ```
 /// use terravox::generate::Hills;

@@ -1,7 +1,7 @@
-//! Cells from mathematics: heights, signed distances, noise, and a small seeded world.
+//! Generators: cells from heights, signed distances and noise, and a small seeded world.
 //!
-//! Generators fill any region at any mip without the finer cells, and a cell does not depend on what
-//! else is filled. The ways to fill:
+//! Generators fill any region at any mip without the finer cells, and a cell does not depend on
+//! what else is filled. The ways to fill:
 //!
 //! | function | takes | evaluates |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | [`fill_sdf_bounded`] | a distance for each point, and its maximum slope | near the surface |
 //! | [`fill_sdf`] | a distance for each point | every cell |
 //!
-//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`], [`Noise3`]
-//! and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] is a complete
-//! world.
+//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`],
+//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] is
+//! a complete world.
 
 mod bounded;
 mod caves;

@@ -67,7 +67,8 @@ pub(crate) fn fill(
     }
 }
 
-/// The centres of a row of cells, along x.
+/// Positions of the 32 cell centres of a row along x, for
+/// [`FillRequest::fill_rows`](crate::FillRequest::fill_rows).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowPoints {
     /// Centre of the first cell, in world metres.

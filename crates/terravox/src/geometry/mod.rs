@@ -9,8 +9,8 @@
 //!   meshes of your own.
 //! - [`edge_angle`] decodes the angles that the collider stores for the edges of its quads.
 //!
-//! Data flows one way: slices of f32 positions in, plain structs out. Nothing here is kept
-//! between calls except a [`KdTree`] itself.
+//! Data flows one way: slices of f32 positions in, plain structs out. All of it is stateless,
+//! except for a [`KdTree`] itself.
 
 mod edge_angle;
 mod kd_tree;

@@ -126,7 +126,9 @@ impl Effect {
         self.columns.count == 0
     }
 
-    /// Returns X, Y and Z of all particles, in world metres. The order changes when particles die.
+    /// Returns X, Y and Z of all particles, in metres from
+    /// [`Terrain::effect_origin`](crate::Terrain::effect_origin), (0, 0, 0) by default. The order
+    /// changes when particles die.
     pub fn positions(&self) -> [&[f32]; 3] {
         self.values(&self.columns.position)
     }
@@ -196,7 +198,8 @@ impl Effect {
         self.burst(emitter, count as usize);
     }
 
-    /// Emits one particle: position in world metres, velocity in metres per second.
+    /// Emits one particle: position in metres, as in [`Effect::positions`], velocity in metres per
+    /// second.
     pub fn emit(&mut self, position_m: impl Into<[f32; 3]>, velocity: impl Into<[f32; 3]>) {
         let (position, velocity) = (Vec3::from(position_m.into()), Vec3::from(velocity.into()));
         if !(position.is_finite() && velocity.is_finite()) {

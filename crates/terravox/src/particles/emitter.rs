@@ -28,7 +28,7 @@ pub enum Spread {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Emitter {
-    /// Position in world metres.
+    /// Position in metres, as in [`Effect::positions`](super::Effect::positions).
     pub position_m: [f32; 3],
     /// Particles start in a ball of this radius around it. In metres.
     pub radius_m: f32,

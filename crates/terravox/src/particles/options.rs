@@ -32,7 +32,8 @@ pub struct EffectOptions {
     pub max_particles: usize,
     /// In metres per second squared.
     pub gravity: [f32; 3],
-    /// Share of the speed lost per second, in 1/s. Gravity divided by this is the terminal speed.
+    /// Linear drag in 1/s: the fraction of the speed lost per second. The terminal speed is gravity
+    /// divided by drag.
     pub drag: f32,
     /// Share of the speed into a surface that is reflected, 0 to 1.
     pub restitution: f32,

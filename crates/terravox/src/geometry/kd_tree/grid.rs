@@ -17,7 +17,7 @@ pub struct PositionGrid {
 }
 
 impl PositionGrid {
-    /// The lattice of every 8³ block, in voxels from the block's lowest corner: from -1
+    /// The lattice of every 8³ block, in voxels from the block's min corner: from -1
     /// to 15 by 1/4096. Equal in all blocks, so that what neighbours share stays shared.
     pub const BLOCK: PositionGrid = PositionGrid { origin: [-1.0; 3], step: 1.0 / 4096.0 };
 

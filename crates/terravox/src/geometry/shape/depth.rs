@@ -35,7 +35,7 @@ struct Polytope {
 }
 
 impl Polytope {
-    /// Adds a face, its corners anticlockwise from outside. False if it has no area or
+    /// Adds a face, its corners counter-clockwise seen from outside. False if it has no area or
     /// there is no room.
     fn add_face(&mut self, corners: [u8; 3]) -> bool {
         let [a, b, c] = corners.map(|i| self.corners[usize::from(i)]);
@@ -198,7 +198,7 @@ fn tetrahedron<S: Fn(Vec3) -> Vec3>(
 }
 
 /// Six times the volume of a tetrahedron; negative if its first three corners run
-/// anticlockwise seen from outside.
+/// counter-clockwise seen from outside.
 fn volume(corners: &[Vec3; 4]) -> f32 {
     let [a, b, c, d] = *corners;
     (b - a).cross(c - a).dot(d - a)

@@ -49,7 +49,8 @@ const MAX_COORDINATE: f32 = (1 << 20) as f32;
 /// Distance that counts as touching in a cast, as a share of the size of things.
 const TOUCHING_DISTANCE: f32 = 1e-5;
 
-/// A shape about its own origin, voxels.
+/// A convex shape around its own origin, in any unit (voxels in [`collide`](crate::collide) and
+/// [`contacts`](crate::contacts)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape<'a> {
     /// A ball.
