@@ -20,7 +20,7 @@ pub struct OctreeStats {
 }
 
 /// Builds the octree of a world's ground and meshes it in one piece, relative to the octree's
-/// lowest corner, without liquids.
+/// min corner, without liquids.
 ///
 /// # Errors
 /// [`NotHeld`] if the world does not hold a cell that is needed.

@@ -222,7 +222,7 @@ fn insert(
     Some((coefficients, ground, colliders.insert(collider)))
 }
 
-/// The lowest corner of a block, which is the position of its colliders, metres.
+/// The min corner of a block, which is the position of its colliders, metres.
 pub fn corner_m(block: CollisionBlock, placement: Placement) -> Vector {
     let corner = block.min_voxel().to_array().map(f64::from);
     placement.world_from_voxel(corner).map(|v| v as f32).into()

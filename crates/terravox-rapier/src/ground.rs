@@ -77,7 +77,7 @@ pub type Bounds = [[f32; 3]; 2];
 /// are ignored.
 const BOXED_DEPTH_SHARE: f32 = 0.6;
 
-/// A convex part, for a shape of any parry. Lengths are metres from the block's lowest corner.
+/// A convex part, for a shape of any parry. Lengths are metres from the block's min corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlainFacet {
     /// Corners, counter-clockwise seen from outside; the last is repeated if there are
@@ -182,7 +182,7 @@ impl BlockGround {
         self.parts.len()
     }
 
-    /// The surface of the whole block, voxels from its lowest corner.
+    /// The surface of the whole block, voxels from its min corner.
     pub fn tree(&self) -> &QuadTree {
         &self.tree
     }
@@ -192,12 +192,12 @@ impl BlockGround {
         self.voxel_size_m
     }
 
-    /// Bounds of all parts, metres from the block's lowest corner.
+    /// Bounds of all parts, metres from the block's min corner.
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
 
-    /// Bounds of a part, metres from the block's lowest corner.
+    /// Bounds of a part, metres from the block's min corner.
     ///
     /// # Panics
     /// If there is no such part.
@@ -236,7 +236,7 @@ impl BlockGround {
         self.parts.iter().map(triangles).sum()
     }
 
-    /// Its triangles as an indexed mesh: vertices, metres from the block's lowest corner, some of
+    /// Its triangles as an indexed mesh: vertices, metres from the block's min corner, some of
     /// which may be unused, and three indices per triangle.
     pub fn mesh(&self) -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
         let (mut vertices, mut indices) = (Vec::new(), Vec::with_capacity(2 * self.parts.len()));

@@ -8,7 +8,7 @@
 //!
 //! let mut terrain = Terrain::new(TerrainOptions::default());
 //! let hills = |p: [f64; 3]| 2.0 * (p[0] * 0.2).sin() - p[1];
-//! terrain.fill([-16.0; 3], [16.0; 3], |part| part.fill_sdf(8, hills)).unwrap();
+//! terrain.fill([-16.0; 3], [16.0; 3], |request| request.fill_sdf(8, hills)).unwrap();
 //! let mut world = PhysicsWorld::new();
 //! let ball = RigidBodyBuilder::dynamic().translation(Vector::new(0.0, 4.0, 0.0));
 //! let (ball, _) = world.insert(ball, ColliderBuilder::ball(0.5));

@@ -15,7 +15,7 @@ const BLOCKS_PER_EDGE: i32 = 4;
 /// A corner of a triangle.
 #[derive(Debug)]
 pub(crate) struct SurfaceVertex {
-    /// Cells from the block's lowest corner.
+    /// Cells from the block's min corner.
     pub position: Vec3,
     /// Unit, out of the ground or water.
     pub normal: Vec3,

@@ -75,13 +75,13 @@ struct SurfaceIndex {
 }
 
 struct GroundMesh {
-    /// The lowest corner of the block, voxels.
+    /// The min corner of the block, voxels.
     origin: DVec3,
     solid: TriangleTree,
     liquid: TriangleTree,
 }
 
-/// A surface, in voxels relative to its block's lowest corner.
+/// A surface, in voxels relative to its block's min corner.
 #[derive(Default)]
 struct TriangleTree {
     vertices: Box<[SurfaceVertex]>,
@@ -175,7 +175,7 @@ impl ShownGround {
         (b - a).cross(c - a).normalize_or(Vec3::Y).to_array()
     }
 
-    /// Returns the lowest corner of the hit block, voxels, and the triangle's corners.
+    /// Returns the min corner of the hit block, voxels, and the triangle's corners.
     pub fn corners(&self, hit: &MeshHit) -> (DVec3, [&SurfaceVertex; 3]) {
         let mesh = &self.meshes[hit.mesh as usize];
         let surface = mesh.surface(hit.liquid);

@@ -67,7 +67,7 @@ impl SurfaceBlock {
         self.surface.triangles().collect()
     }
 
-    /// Its solid cells, from its lowest corner.
+    /// Its solid cells, from its min corner.
     pub fn solid_cells(&self) -> Vec<[i32; 3]> {
         let table = table_of(SurfaceShape::Default);
         let region: Region = self.cells.region().grow(-PAD);

@@ -40,11 +40,11 @@ use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Snapshot, VoxelGrid};
 /// Chunks of a Roblox place are within this many chunks of the origin on each axis.
 pub const CHUNK_LIMIT: i32 = 262_144;
 
-/// Edge of a voxel in studs, Roblox' unit of length.
+/// Edge of a voxel in studs, Roblox's unit of length.
 pub const STUDS_PER_VOXEL: f32 = 4.0;
 
-/// Longest value of a model: its lengths are signed 32 bits, and the compressed value may be a little
-/// longer.
+/// Longest value of a model: its lengths are signed 32 bits, and the compressed value may be a
+/// little longer.
 const MAX_VALUE_BYTES: usize = 2_000_000_000;
 
 /// A file format that contains terrain.
@@ -74,18 +74,19 @@ pub fn detect(bytes: &[u8]) -> Option<Container> {
 /// Limits on the import of an untrusted file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLimits {
-    /// Most chunks. A chunk takes at least 268 bytes of a file, and up to 2 kB of memory if it is far
-    /// from all others.
+    /// Most chunks. A chunk takes at least 268 bytes of a file, and up to 2 kB of memory if it is
+    /// far from all others.
     pub chunks: u64,
-    /// Most rows of 32 cells that are not full cells of one material; each takes 64 bytes of memory.
+    /// Most rows of 32 cells that are not full cells of one material; each takes 64 bytes of
+    /// memory.
     pub mixed_rows: u64,
     /// Most decompressed bytes of one part of a file, and of all its terrain.
     pub unpacked_bytes: u64,
 }
 
 impl Default for ImportLimits {
-    /// 262,144 chunks, 16,777,216 rows (1 GiB) and 256 MiB: many times the largest real place that we
-    /// know, which has 13,000 chunks in 15 MB.
+    /// 262,144 chunks, 16,777,216 rows (1 GiB) and 256 MiB: many times the largest real place that
+    /// we know, which has 13,000 chunks in 15 MB.
     fn default() -> ImportLimits {
         ImportLimits { chunks: 1 << 18, mixed_rows: 1 << 24, unpacked_bytes: 1 << 28 }
     }
@@ -116,8 +117,8 @@ pub struct RobloxImport {
     pub notes: Vec<String>,
 }
 
-/// Writes the terrain of a place or model into `grid`, which should be empty with unlisted chunks as
-/// air, and sets the colours of its materials.
+/// Writes the terrain of a place or model into `grid`, which should be empty with unlisted chunks
+/// as air, and sets the colours of its materials.
 ///
 /// # Errors
 /// If the bytes are not a Roblox file, hold no Terrain, are damaged or exceed a limit. The grid may
@@ -235,9 +236,10 @@ fn set_colours(colours: &[u8], grid: &mut VoxelGrid) -> Result<(), String> {
     Ok(())
 }
 
-/// Encodes the terrain of a grid: a SmoothGrid, or a model that holds one Terrain with SmoothGrid and
-/// MaterialColors. Pass the `metadata` of the import that the world comes from, or the default. A
-/// place that was imported and not edited gives the same SmoothGrid and MaterialColors, byte for byte.
+/// Encodes the terrain of a grid: a SmoothGrid, or a model that holds one Terrain with SmoothGrid
+/// and MaterialColors. Pass the `metadata` of the import that the world comes from, or the default.
+/// A place that was imported and not edited gives the same SmoothGrid and MaterialColors, byte for
+/// byte.
 ///
 /// # Errors
 /// If a listed chunk is not held at mip 0, is beyond [`CHUNK_LIMIT`] or holds a material above 63.

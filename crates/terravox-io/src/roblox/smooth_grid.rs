@@ -1,4 +1,5 @@
-//! SmoothGrid, the value that holds a place's terrain: consecutive chunks of run-length encoded cells.
+//! SmoothGrid, the value that holds a place's terrain: consecutive chunks of run-length encoded
+//! cells.
 //!
 //! ```text
 //! 01 05                      version, log2 of the chunk edge
@@ -33,8 +34,8 @@ pub struct SmoothGridReader<'a> {
 }
 
 impl<'a> SmoothGridReader<'a> {
-    /// A reader of `blob`. No bytes are an empty grid, as in a Terrain that was never edited. `kinds`
-    /// tells which materials can hold water.
+    /// A reader of `blob`. No bytes are an empty grid, as in a Terrain that was never edited.
+    /// `kinds` tells which materials can hold water.
     ///
     /// # Errors
     /// If the version or the chunk edge is unknown.
@@ -84,11 +85,11 @@ impl<'a> SmoothGridReader<'a> {
         self.blob.len()
     }
 
-    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its position; `None` at
-    /// the end.
+    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its position;
+    /// `None` at the end.
     ///
     /// # Errors
-    /// If the bytes are not a valid chunk, the chunk is listed twice, is beyond Roblox' limits, or
+    /// If the bytes are not a valid chunk, the chunk is listed twice, is beyond Roblox's limits, or
     /// exceeds a limit of the reader. Discard the reader after an error.
     pub fn next_chunk(&mut self, cells: &mut DenseBox) -> Result<Option<ChunkPos>, RobloxError> {
         if self.at == self.blob.len() {
@@ -174,8 +175,8 @@ fn mixed_rows(cells: &DenseBox) -> u64 {
     mixed.count() as u64
 }
 
-/// Writes a SmoothGrid chunk by chunk. The bytes equal those of a file that Roblox wrote if the chunks
-/// come in the same order.
+/// Writes a SmoothGrid chunk by chunk. The bytes equal those of a file that Roblox wrote if the
+/// chunks come in the same order.
 pub struct SmoothGridWriter<'a> {
     blob: Vec<u8>,
     rle: Rle<'a>,
@@ -189,11 +190,11 @@ impl<'a> SmoothGridWriter<'a> {
         SmoothGridWriter { blob: vec![VERSION, EDGE_LOG2], rle, last: ChunkPos::default() }
     }
 
-    /// Adds a chunk of 32³ cells, at the position of the box. Add chunks in ascending x, y, z order, or
-    /// in the order of the file that they come from.
+    /// Adds a chunk of 32³ cells, at the position of the box. Add chunks in ascending x, y, z
+    /// order, or in the order of the file that they come from.
     ///
     /// # Errors
-    /// If the chunk is beyond Roblox' limits or holds a material above 63.
+    /// If the chunk is beyond Roblox's limits or holds a material above 63.
     ///
     /// # Panics
     /// If the box is not that of a chunk.

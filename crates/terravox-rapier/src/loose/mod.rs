@@ -34,7 +34,7 @@ impl Default for LooseShapeOptions {
 }
 
 /// Body and collider of a piece, at the position where it was cut loose: the body's local origin is
-/// the lowest corner of its voxel (0, 0, 0), in metres. Mass and inertia are those of its cells;
+/// the min corner of its voxel (0, 0, 0), in metres. Mass and inertia are those of its cells;
 /// friction and restitution those of its most frequent material.
 pub fn loose_builders(
     body: &LooseBody,
@@ -54,7 +54,7 @@ pub fn loose_builders(
     (rigid, collider)
 }
 
-/// The collision shape of a piece, metres from the lowest corner of its voxel (0, 0, 0).
+/// The collision shape of a piece, metres from the min corner of its voxel (0, 0, 0).
 pub fn loose_shape(
     body: &LooseBody,
     voxel_size_m: f32,

@@ -34,7 +34,7 @@ const DEEP_SLACK: Real = 0.35;
 /// depth, so that deep points are nearer to the air above than to the part's side.
 const WIDER_COS: Real = 0.927;
 
-/// A convex part, metres from its block's lowest corner.
+/// A convex part, metres from its block's min corner.
 #[derive(Clone, Debug)]
 pub struct Facet {
     corners: [Vector; 4],

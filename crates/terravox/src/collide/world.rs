@@ -48,7 +48,7 @@ impl BlockSurface<'_> {
 /// The solid and the liquid surface of a block, as far as a filter sees them.
 type SurfacePair<'a> = [Option<BlockSurface<'a>>; 2];
 
-/// The lowest corner of a block, voxels.
+/// The min corner of a block, voxels.
 pub(crate) fn min_corner(block: CollisionBlock) -> DVec3 {
     DVec3::from(block.min_voxel().to_array().map(f64::from))
 }

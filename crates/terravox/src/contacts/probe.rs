@@ -25,7 +25,7 @@ const BACKFACE_COS: f32 = 0.7;
 pub(super) struct ProbedTriangle {
     /// Number of its surface among those that were probed.
     pub surface: u32,
-    /// Its quad's cell, from the block's lowest corner.
+    /// Its quad's cell, from the block's min corner.
     pub cell: [u8; 3],
     pub id: TriangleId,
 }

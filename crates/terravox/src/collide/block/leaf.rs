@@ -48,7 +48,7 @@ pub(super) enum Leaves {
     Wide(Box<[Leaf<u16>]>),
 }
 
-/// A position in cells from the block's lowest corner. Exact.
+/// A position in cells from the block's min corner. Exact.
 #[inline(always)]
 pub(super) fn cells_of(position: [i16; 3]) -> [f32; 3] {
     position.map(|p| MIDDLE + f32::from(p) * (1.0 / STEPS))

@@ -86,7 +86,7 @@ pub struct LocalHit {
 }
 
 impl LocalRay {
-    /// The ray from `origin`, cells from the block's lowest corner, along `direction`, of
+    /// The ray from `origin`, cells from the block's min corner, along `direction`, of
     /// any length from 10⁻¹⁵ to 10¹⁵ cells, the origin's coordinates summing to at most 2²⁰.
     /// Other rays are invalid and hit nothing.
     #[inline]
@@ -111,7 +111,7 @@ impl LocalRay {
     }
 
     /// The same ray as seen from another block: `origin` is in cells from that block's
-    /// lowest corner.
+    /// min corner.
     #[inline]
     pub fn moved_to(mut self, origin: [f32; 3]) -> LocalRay {
         self.move_to(origin);

@@ -19,7 +19,7 @@ pub(super) struct CompactMesh {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockTriangle {
-    /// Cells from the block's lowest corner; counter-clockwise seen from outside.
+    /// Cells from the block's min corner; counter-clockwise seen from outside.
     pub corners: [[f32; 3]; 3],
     /// Numbers of the corners as the mesher numbered them.
     pub vertices: [u16; 3],
@@ -32,7 +32,7 @@ pub struct BlockTriangle {
 /// A quad of a block's surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuadInfo {
-    /// The cell that it belongs to, from the block's lowest corner.
+    /// The cell that it belongs to, from the block's min corner.
     pub cell: [u8; 3],
     /// Direction of its face: 0 to 5 for −x, +x, −y, +y, −z, +z.
     pub direction: u8,

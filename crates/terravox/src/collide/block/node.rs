@@ -67,7 +67,7 @@ impl Node {
     /// A node without children.
     pub const EMPTY: Node = Node { sides: [[[UNUSED; WIDTH]; 3]; 2], children: [0; WIDTH] };
 
-    /// Sets a child. `low` is the lowest corner of its box, `low_of_negated` that of its
+    /// Sets a child. `low` is the min corner of its box, `low_of_negated` that of its
     /// mirror image.
     pub fn set(&mut self, lane: usize, low: [i16; 3], low_of_negated: [i16; 3], child: Child) {
         for (side, corner) in [low, low_of_negated].into_iter().enumerate() {
@@ -83,7 +83,7 @@ impl Node {
         Child::unpack(self.children[lane])
     }
 
-    /// The box of a child, cells from the block's lowest corner.
+    /// The box of a child, cells from the block's min corner.
     pub fn bounds(&self, lane: usize) -> Option<([f32; 3], [f32; 3])> {
         let [low, high] = self.sides.map(|side| {
             side.map(|axis| (f32::from(axis[lane]) * BYTE - f32::from(MAX_POSITION)) / STEPS)

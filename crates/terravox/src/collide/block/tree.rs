@@ -71,7 +71,7 @@ impl QuadTree {
     }
 
     /// Calls `visit` for every triangle whose axis-aligned box meets the box from `min` to `max`,
-    /// cells from the block's lowest corner; touching counts. An invalid box (inverted, NaN)
+    /// cells from the block's min corner; touching counts. An invalid box (inverted, NaN)
     /// meets nothing.
     pub fn triangles_in(&self, min: [f32; 3], max: [f32; 3], visit: impl FnMut(BlockTriangle)) {
         let Some(query) = BoxQuery::new(min, max) else { return };

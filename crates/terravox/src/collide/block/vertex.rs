@@ -15,7 +15,7 @@ pub(super) struct BuildVertex {
     pub normal: [f32; 4],
 }
 
-/// The box of a quad: its lowest corner, the quad's number in lane 3, and the lowest
+/// The box of a quad: its min corner, the quad's number in lane 3, and the lowest
 /// corner of its mirror image in lanes 4 to 6. So the box of several quads is their minimum.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]

@@ -8,7 +8,7 @@ use crate::voxel::Region;
 /// No side in a slot.
 const NONE: u32 = u32::MAX;
 
-/// The slots of a face's sides, from that of the lowest corner of its cell on.
+/// The slots of a face's sides, from that of the min corner of its cell on.
 type SideSlots = [u32; 4];
 
 /// Pairs the sides of a surface.
