@@ -1,5 +1,5 @@
-//! Generators of a game compared with ours: the ground of `Hills` (without its caves and lakes) by a
-//! height function and by a distance of bounded slope, with the same materials, for the blocks
+//! Generators of a game compared with ours: the ground of `Hills` (without its caves and lakes) by
+//! a height function and by a distance of bounded slope, with the same materials, for the blocks
 //! that a view of two kilometres is filled with.
 
 use std::sync::{Mutex, PoisonError};
@@ -17,12 +17,13 @@ const SEED: u64 = 7;
 const EVERY: usize = 8;
 
 /// Largest slope of the height along either axis, metres per metre. Its cliffs are steep;
-/// that this holds is checked against every cell.
+/// that this holds is checked in every cell of a seventh of the blocks.
 const SLOPE: [f64; 3] = [9.0, 1.0, 9.0];
 
 /// Below the lowest ground there is basalt: strata end 34 m below 0, folded by 13 m.
 const DEEP: Deep = Deep { depth: 180.0, material: 13 };
 
+/// Measures `own_height_vs_hills`, `own_sdf_vs_hills` and `own_uniform_block_us`.
 pub fn run(report: &mut AreaReport) {
     let blocks = blocks_of_view();
     check(&blocks);
@@ -69,7 +70,7 @@ fn blocks_of_view() -> Vec<MipBlock> {
     blocks.into_iter().step_by(EVERY).collect()
 }
 
-/// Distances with their slope give the cells that they give one by one.
+/// Asserts that a distance with a slope fills the same cells as one that is called for every cell.
 fn check(blocks: &[MipBlock]) {
     let (mut bounded, mut plain) = (DenseBox::default(), DenseBox::default());
     for &block in blocks.iter().step_by(7) {
@@ -176,7 +177,8 @@ struct MaterialLayers {
 /// Materials of one column.
 struct LayeredColumn {
     top: u8,
-    /// Straight down, metres: a layer on top, then one of soil.
+    /// Depths straight down at which the top layer ends, and the soil below it, metres; −∞ on
+    /// cliffs, which have neither.
     layers: [f64; 2],
     folds: f64,
 }

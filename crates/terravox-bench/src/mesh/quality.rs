@@ -73,7 +73,7 @@ fn set(report: &mut AreaReport, id: &str, title: &str, found: &[(&'static str, S
     report.details(format!("{id}: {title}"), found.iter().map(line).collect());
 }
 
-/// Eight balls of radius 24 with their centres anywhere in a cell.
+/// Eight balls of radius 24 with their centres within half a voxel of the block's middle.
 fn balls(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(24);
     let centres: Vec<DVec3> = (0..8).map(|_| DVec3::splat(31.5) + rng.point()).collect();
@@ -93,7 +93,7 @@ fn balls(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     set(report, "sphere24_rms", "8 balls of radius 24", &found);
 }
 
-/// Planes through the middle of the block with 24 random normals.
+/// Planes with 24 random normals, within half a voxel of the block's middle.
 fn planes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(42);
     let planes: Vec<(DVec3, DVec3)> =
@@ -109,7 +109,7 @@ fn planes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
             error.add(mesh.rms(|p| (p - point).dot(normal)));
             degrees.add(tilt(&mesh, normal));
         }
-        let worst = (0..24).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
+        let worst = (0..planes.len()).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
         let worst = worst.map_or(String::new(), |at| {
             format!("; worst {:.4}, normal {:.2}", error.0[at].rms, planes[at].1)
         });

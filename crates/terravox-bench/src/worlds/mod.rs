@@ -1,5 +1,5 @@
-//! Worlds of the benchmarks: a generated world, real places, shapes of known surface, and random
-//! grids.
+//! Worlds of the benchmarks: generated, rough and of a billion cells, real places, shapes of known
+//! surface, and random grids.
 
 pub mod billion;
 pub mod generated;
@@ -47,8 +47,8 @@ impl World {
     }
 }
 
-/// Places on the ground of a world, spread over it: the highest solid voxel of columns
-/// that are `step` apart, where there is one.
+/// Positions on the ground of a world, spread over it: the highest solid voxel of columns that are
+/// `step` voxels apart, where there is one.
 pub fn ground(world: &World, step: usize) -> Vec<VoxelPos> {
     let bounds = world.grid.bounds();
     let top = |x: i32, z: i32| {

@@ -10,11 +10,13 @@ use terravox::voxel::{DenseBox, Kind};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
 
-/// Boxes, and blocks around which they lie.
+/// Number of boxes.
 const BOXES: usize = 100_000;
+
+/// `2 * BOXES / PLACES` boxes are tried around a block.
 const PLACES: usize = 1000;
 
-/// Farthest that a box's centre lies from the surface, voxels.
+/// Half edge of the cube around a box's centre that must meet the bounds of a triangle, voxels.
 const MAX_DISTANCE: f64 = 4.0;
 
 /// Half sizes of the boxes, voxels.

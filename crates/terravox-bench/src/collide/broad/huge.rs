@@ -8,8 +8,10 @@ use terravox::voxel::Changes;
 use crate::report::{AreaReport, detail};
 use crate::worlds::{World, billion};
 
-/// Bits per cell of mixed blocks, and bytes per block, of the baseline.
+/// Baseline: bits per cell of a mixed block.
 const BITS: usize = 2;
+
+/// Baseline: bytes of a mixed block besides.
 const BLOCK_BYTES: usize = 16;
 
 /// Measures this part on copies of `world`.
