@@ -57,7 +57,7 @@ pub struct Store {
     db: Db,
     /// The path in errors: that of the finished world.
     path: PathBuf,
-    /// The file that is open.
+    /// The open file: a temporary one until the world is finished.
     file: PathBuf,
     info: RwLock<Arc<WorldInfo>>,
     /// The last saved state; locked during a save.
@@ -74,7 +74,8 @@ pub struct StoreStats {
     pub blocks: u64,
     /// Bytes of all keys and values.
     pub payload_bytes: u64,
-    /// Bytes in pages of the database that are in use but not filled.
+    /// Bytes of indexing overhead and of fragmentation in the pages in use. Free pages, which
+    /// [`Store::compact`] returns, are not counted.
     pub slack_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
@@ -159,14 +160,14 @@ impl Store {
     /// Replaces the description of the world, durably.
     ///
     /// # Errors
-    /// If a value in it is invalid, a material changes its kind while chunks are stored, or the file
-    /// cannot be written.
+    /// If a value in it is invalid, a material changes its kind while chunks are stored, or the
+    /// file cannot be written.
     pub fn set_info(&self, info: &WorldInfo) -> Result<(), StoreError> {
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: self.path.clone(), what });
         }
-        let kinds = self.info().materials.kinds() != info.materials.kinds();
-        if kinds && !self.chunks()?.is_empty() {
+        let kinds_change = self.info().materials.kinds() != info.materials.kinds();
+        if kinds_change && !self.chunks()?.is_empty() {
             return Err(self.kinds_differ(info.materials.kinds()));
         }
         let bytes = info.encode();
@@ -379,7 +380,7 @@ impl Store {
         read.map_err(|fault| fault.at(&self.path, "read"))
     }
 
-    /// What the file holds, and how much of it is slack.
+    /// What the file holds, and how many bytes that takes.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -411,9 +412,9 @@ impl Store {
         Ok(StoreStats { file_bytes: metadata.len(), ..stats })
     }
 
-    /// Compacts the file: after many edits up to half of it is slack. Takes about as long as copying
-    /// the file. A process that is killed meanwhile leaves an intact world, which the next open
-    /// repairs with a full scan.
+    /// Compacts the file: after many edits up to half of it is free pages. Takes about as long as
+    /// copying the file. A process that is killed meanwhile leaves an intact world, which the next
+    /// open repairs with a full scan.
     ///
     /// # Errors
     /// If the file cannot be written or was opened for reading.
