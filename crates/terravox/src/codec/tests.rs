@@ -107,7 +107,8 @@ fn the_bytes_of_each_kind_of_run_are_fixed() {
     let mut material = vec![0; 256];
     let mut occupancy = vec![99; 256];
     // Air goes on for one cell, then: full, partial, wet and full, wet and partial with
-    // water 0, three of one wide material, one of the first wide one, stored occupancy 0.
+    // water 0, three of one wide material, one cell of material 63, the first that needs a
+    // second byte, stored occupancy 0.
     material.extend([0, 2, 2, 2, 2, 200, 200, 200, 63, 62]);
     occupancy.extend([0, 255, 7, 255, 8, 255, 255, 255, 1, 0]);
     let water = [(259, 17), (260, 0)];

@@ -1,4 +1,4 @@
-//! The slow twin of all queries: every triangle of a world, one after the other, in f64.
+//! The slow twin of rays and points: every triangle of a world, one after the other, in f64.
 
 use super::query::{Filter, Ray};
 use crate::bits::{BLOCK_LOG2, CollisionBlock};
@@ -17,7 +17,7 @@ pub struct WorldTriangle {
     pub liquid: bool,
 }
 
-/// All triangles with an area of a world that is held whole.
+/// All triangles of a wholly held world, without those of no area.
 pub fn triangles(snapshot: &Snapshot) -> Vec<WorldTriangle> {
     let (mut cells, mut mesher, mut mesh) = (DenseBox::default(), Mesher::new(), BlockMesh::new());
     let (mut shores, mut found) = (Shores::default(), Vec::new());
@@ -40,12 +40,12 @@ fn add(
     liquid: bool,
     found: &mut Vec<WorldTriangle>,
 ) {
-    let corner = |p: VoxelPos| DVec3::from(p.to_array().map(f64::from));
+    let to_world = |p: VoxelPos| DVec3::from(p.to_array().map(f64::from));
     for (number, vertices) in surface.triangles().enumerate() {
-        let place = |v: u32| {
-            corner(block.min_voxel()) + DVec3::from(surface.positions[v as usize].map(f64::from))
+        let corner_of = |v: u32| {
+            to_world(block.min_voxel()) + DVec3::from(surface.positions[v as usize].map(f64::from))
         };
-        let corners = vertices.map(place);
+        let corners = vertices.map(corner_of);
         let [a, b, c] = corners;
         if (b - a).cross(c - a) == DVec3::ZERO {
             continue;

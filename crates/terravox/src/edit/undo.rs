@@ -23,10 +23,15 @@ pub struct History {
     done: Strokes,
     /// The next one to redo comes last.
     undone: Strokes,
+    /// The stroke that operations are added to.
     open: Option<Stroke>,
+    /// Which history it is, and its state: what saves compare.
     stamp: HistoryStamp,
+    /// Size of the ended strokes.
     bytes: usize,
+    /// Maximum of `bytes`.
     budget: usize,
+    /// Strokes dropped to stay within the budget.
     forgotten: u64,
     scratch: PatchScratch,
 }
@@ -137,7 +142,7 @@ impl History {
         }
     }
 
-    /// Drops all strokes.
+    /// Drops all strokes, also an open one, which is then closed. Saves treat it as a new history.
     pub fn clear(&mut self) {
         *self = History::new(self.budget);
     }

@@ -65,7 +65,7 @@ impl Terrain {
         redone.map_err(self.in_metres())
     }
 
-    /// The undo history: to begin and end strokes, set its budget, or save it.
+    /// Returns the undo history, to begin and end strokes. [`Terrain::unsaved`] saves it.
     pub fn history_mut(&mut self) -> &mut History {
         &mut self.history
     }

@@ -138,20 +138,20 @@ proptest! {
     ) {
         let (mut terrain, viewers) = streamed();
         let mut scratch = JobScratch::default();
-        let mut late = Vec::new();
+        let mut held_back = Vec::new();
         for (i, &(fate, most)) in fates.iter().enumerate() {
             let jobs = terrain.take_jobs(&viewers, Budget::Unlimited, most);
             for (k, job) in jobs.into_iter().enumerate() {
                 match (fate, k % 3) {
                     (0, 0) => drop(job),
                     (1, _) => drop(job.run(&mut scratch, fill_hills)),
-                    (2 | 3, _) => late.push(job.run(&mut scratch, fill_hills)),
+                    (2 | 3, _) => held_back.push(job.run(&mut scratch, fill_hills)),
                     (4, 1) => drop(job.run(&mut scratch, |request| request.set_missing())),
                     _ => terrain.finish_job(job.run(&mut scratch, fill_hills)),
                 }
             }
             if fate == 5 {
-                late.drain(..).rev().for_each(|done| terrain.finish_job(done));
+                held_back.drain(..).rev().for_each(|done| terrain.finish_job(done));
             }
             if i % 20 == 19 {
                 let (x, z) = digs[i / 20];
@@ -160,7 +160,7 @@ proptest! {
             }
         }
         let edited = terrain.grid().digest();
-        late.clear();
+        held_back.clear();
         terrain.update(&viewers, Budget::Unlimited, fill_hills);
         terrain.update(&viewers, Budget::Unlimited, fill_hills);
         prop_assert!(terrain.late(&viewers).is_empty(), "all is shown as finely as it ought to be");
@@ -207,12 +207,12 @@ fn a_far_view_takes_the_place_of_the_island_around_the_viewer() {
 #[test]
 fn where_near_ground_cannot_be_had_the_rest_is_shown() {
     let (mut terrain, viewers) = streamed();
-    let near = |request: &mut FillRequest<'_>| match request.block().mip {
+    let fill_far_only = |request: &mut FillRequest<'_>| match request.block().mip {
         0 => request.set_missing(),
         _ => fill_hills(request),
     };
     for _ in 0..4 {
-        terrain.update(&viewers, Budget::Unlimited, near);
+        terrain.update(&viewers, Budget::Unlimited, fill_far_only);
     }
     assert!(terrain.meshed_blocks().iter().any(|block| block.mip > 0));
     assert!(terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0).is_unknown());
@@ -259,7 +259,7 @@ fn far_from_the_origin_all_is_as_near_it() {
         (local, shown(&terrain), terrain)
     };
     let (near, meshes, mut terrain) = at([0.0; 3]);
-    // A multiple of what f64 holds exactly beside a voxel's parts.
+    // Whole metres, so that f64 keeps the same fractions.
     let (far, far_meshes, _) = at([1e7, -2e6, 1e7]);
     assert!((0..3).all(|i| (near[i] - far[i]).abs() < 1e-6), "{near:?} {far:?}");
     assert!(meshes == far_meshes);
@@ -276,8 +276,8 @@ fn far_from_the_origin_all_is_as_near_it() {
 #[test]
 fn rays_see_raw_writes_and_need_no_update() {
     let mut terrain = small_world();
-    let up = |terrain: &Terrain| terrain.ray([0.5, 30.0, 0.5], [0.0, -1.0, 0.0], 60.0).hit();
-    let before = up(&terrain).expect("ground").point[1];
+    let down = |terrain: &Terrain| terrain.ray([0.5, 30.0, 0.5], [0.0, -1.0, 0.0], 60.0).hit();
+    let before = down(&terrain).expect("ground").point[1];
     let mut block = DenseBox::new(Region::new([-4, 20, -4], [4, 24, 4]));
     block.fill(ROCK);
     terrain.grid_mut().write(&block).unwrap();

@@ -31,7 +31,7 @@ pub(crate) struct BlockWords {
     pub solid: u64,
     /// Blocks that own a liquid face.
     pub liquid: u64,
-    /// Blocks with a wet mask.
+    /// Blocks with a wet mask: cells with water, and solid cells to which a shore may carry it.
     pub wet: u64,
     /// Blocks whose cells are all solid.
     pub all_solid: u64,

@@ -114,19 +114,19 @@ impl Broadphase {
 
     fn update_regions(&mut self, snapshot: &Snapshot, regions: &[Region], maker: &mut MaskMaker) {
         let mut dirty: FxHashMap<ChunkPos, u8> = FxHashMap::default();
-        let mut leaves_water = true;
+        let mut is_water_unchanged = true;
         for &region in regions {
             add_layers(region, &mut dirty);
             if maker.shores.leaves_water(&self.shown, snapshot, region) {
                 continue;
             }
-            leaves_water = false;
+            is_water_unchanged = false;
             if self.has_shore(snapshot, region, maker) {
                 self.add_near_water(snapshot, region, maker, &mut dirty);
             }
         }
         for (&chunk, &layers) in &dirty {
-            self.update_chunk(snapshot, chunk, layers, leaves_water, maker);
+            self.update_chunk(snapshot, chunk, layers, is_water_unchanged, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
             if self.pages.get_mut(page).is_some_and(|page| page.is_all(self.unlisted)) {
@@ -136,7 +136,7 @@ impl Broadphase {
         self.refresh_totals();
     }
 
-    /// Marks the chunks as dirty that came near water, or no longer are, by writes in a region.
+    /// Marks as dirty the chunks that a write of `region` moved near water or away from it.
     fn add_near_water(
         &self,
         snapshot: &Snapshot,
@@ -144,7 +144,8 @@ impl Broadphase {
         maker: &mut MaskMaker,
         dirty: &mut FxHashMap<ChunkPos, u8>,
     ) {
-        // Water is searched in cubes of 8³ at most.
+        // `wet_cubes` returns cubes of up to 8³: grow by one. `around` is what those chunks depend
+        // on.
         let reached = shore_depends_on(region, 0).grow(8);
         let around = shore_depends_on(reached.coarser(5).finer(5), 0);
         let (wet, steps) = maker.shores.wet_cubes(snapshot, 0, around);
@@ -209,13 +210,13 @@ impl Broadphase {
         self.refresh_totals();
     }
 
-    /// Remakes layers (bits) of a chunk. `leaves_water` says that no water changed.
+    /// Remakes layers (bits) of a chunk. `is_water_unchanged`: no write changed water.
     fn update_chunk(
         &mut self,
         snapshot: &Snapshot,
         chunk: ChunkPos,
         layers: u8,
-        leaves_water: bool,
+        is_water_unchanged: bool,
         maker: &mut MaskMaker,
     ) {
         let position = page_of(chunk);
@@ -225,15 +226,15 @@ impl Broadphase {
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
         // An unknown chunk has nothing to keep.
         let kept = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
-        // A chunk of one material is not known to be near water, even if it is.
-        let is_near = leaves_water && kept == Some(true);
+        // `remake` never marks a chunk of one material, so `Some(false)` proves nothing.
+        let is_near = is_water_unchanged && kept == Some(true);
         page.update(chunk, remake(snapshot, chunk, layers, kept, is_near, maker));
     }
 
-    /// The page at `page`; `None` if all of it is as unlisted chunks are.
+    /// The page at `at`; `None` if all of it is as unlisted chunks are.
     #[inline]
-    pub(crate) fn page(&self, page: PagePos) -> Option<&PageBlocks> {
-        self.pages.get(page)
+    pub(crate) fn page(&self, at: PagePos) -> Option<&PageBlocks> {
+        self.pages.get(at)
     }
 
     /// Positions of all pages, in arbitrary order.
@@ -288,11 +289,11 @@ impl Broadphase {
         }
     }
 
-    /// Calls `visit` for every block that can have a triangle that meets `aabb` (voxels), with
-    /// the surfaces that can: those that own a cell with a solid face, or with water, within
-    /// [`REACH`](crate::collide::REACH) of the box on each axis. Each block once, in arbitrary
-    /// order. No block that has such a triangle in its mesh is left out. Invalid boxes (NaN,
-    /// infinite, inverted) meet nothing.
+    /// Calls `visit` once for every block that can have a triangle that meets `aabb` (voxels), in
+    /// arbitrary order: those with a cell that owns a face, or has water, within
+    /// [`REACH`](crate::collide::REACH) of the box on each axis. The [`BlockOverlap`] says which of
+    /// the block's surfaces can have such a triangle. No block with one is left out. Invalid boxes
+    /// (NaN, infinite, inverted) meet nothing.
     #[inline]
     pub fn blocks_in(
         &self,

@@ -1,7 +1,7 @@
 //! Triangles in a box, and the boxes of the nodes for debug drawing.
 //!
-//! A box is first rounded inwards to the lattice, which is exact since all positions lie on it;
-//! from there on integers are compared. A node only tests its own axis; space along the other
+//! Boxes come rounded inwards to the lattice, which is exact since all positions lie on it; only
+//! integers are compared. A node only tests its own axis; space along the other
 //! axes was narrowed further up.
 
 use super::nodes::{LEAF, MAX_DEPTH, NodeKind, decode};

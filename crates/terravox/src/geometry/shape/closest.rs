@@ -1,12 +1,12 @@
 //! The point of a triangle that is nearest to a point: the foot on the plane if it lies
 //! inside, else the nearest point of the three sides. After Ericson, "Real-Time
-//! Collision Detection" (2005) §5.1.2 and §5.1.5, with the side functions in place of
-//! his regions: a wrong sign in a sliver then costs no more than the sliver's height.
+//! Collision Detection" (2005) §5.1.2 and §5.1.5, but testing sides, not Voronoi regions:
+//! rounding in a sliver then moves the point by at most the sliver's height.
 
 use glam::Vec3;
 
-/// A triangle whose height is less than this share of its longest side, squared, counts as its
-/// sides alone: f32 no longer resolves its normal.
+/// A triangle whose (height / longest side)² is less than this counts as its sides alone: f32 no
+/// longer resolves its normal.
 const FLAT: f32 = 1e-9;
 
 /// The normal of a triangle, not of unit length; `None` if it has no area, or almost none.

@@ -34,6 +34,7 @@ pub(super) fn place_by_rules<C: SurfaceCells, const W: usize>(
         let used = used_sheets(grid, writer, at, &corner);
         let first = used.trailing_zeros() as u8;
         writer.push_vertex(at, &corner, first);
+        // The vertex replaces that of its corner: `swap_remove` moves the last one there.
         let number = s.corners.rank::<W>(row, bit / 64, bit % 64) as usize;
         let out = &mut *writer.out;
         out.positions.swap_remove(number);
@@ -63,8 +64,9 @@ pub(super) fn place_by_rules<C: SurfaceCells, const W: usize>(
 }
 
 fn corner_at(grid: &RowGrid, ListedCorner { row, bit }: ListedCorner) -> [i32; 3] {
-    let step = grid.own[2] + 1;
-    [bit as i32 - 1, (row as usize / step) as i32, (row as usize % step) as i32]
+    let rows_per_layer = grid.own[2] + 1;
+    let (y, z) = (row as usize / rows_per_layer, row as usize % rows_per_layer);
+    [bit as i32 - 1, y as i32, z as i32]
 }
 
 /// Writes the keys of all first sheets, as if no corner were special.

@@ -26,10 +26,11 @@ use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
 use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 use super::ring::FaceRing;
 
-/// [`SPLIT_PUSH`](crate::mesh::rules::split::SPLIT_PUSH) of the piece's length, in quanta.
+/// [`SPLIT_PUSH`](crate::mesh::rules::split::SPLIT_PUSH), as quanta per unit of the piece's length.
 const PUSH: i64 = QUANTA as i64 / 8;
 
-/// [`SPLIT_REACH`](crate::mesh::rules::split::SPLIT_REACH) of the piece's length, in quanta.
+/// [`SPLIT_REACH`](crate::mesh::rules::split::SPLIT_REACH), as quanta per unit of the piece's
+/// length.
 const REACH: i64 = QUANTA as i64 * 3 / 4;
 
 /// Reused between blocks.
@@ -81,7 +82,8 @@ struct BorderFace {
 #[derive(Clone, Copy)]
 struct FaceEnd {
     vertex: u32,
-    /// Whether sides that end there may be split.
+    /// Whether a mesh edge there is [pinched](CornerSheets::pinched), so that sides that end there
+    /// may be split.
     is_pinched: bool,
 }
 
@@ -226,16 +228,18 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let shift = lattice.shift(lattice.mip) - lattice.shift(mip);
         let (count, size) = (1 << shift, lattice.size(mip));
         for (cell, i) in cells.inside_own_cells(first, axis) {
-            let low = cell.map(|at| at << shift);
-            let beyond = |a: usize| (low[a] - start[a]) as usize * steps[a];
-            let first = beyond(u) + beyond(v);
+            let fine_low = cell.map(|at| at << shift);
+            let index_along = |a: usize| (fine_low[a] - start[a]) as usize * steps[a];
+            let first_index = index_along(u) + index_along(v);
             for (on_v, on_u) in (0..count).flat_map(|v| (0..count).map(move |u| (v, u))) {
-                if !layer.outside(first + on_u as usize * steps[u] + on_v as usize * steps[v]) {
+                let index = first_index + on_u as usize * steps[u] + on_v as usize * steps[v];
+                if !layer.outside(index) {
                     continue;
                 }
                 let mut corner = [0; 3];
                 corner[axis] = if is_high { lattice.edge() } else { 0 };
-                (corner[u], corner[v]) = ((low[u] + on_u) * size, (low[v] + on_v) * size);
+                corner[u] = (fine_low[u] + on_u) * size;
+                corner[v] = (fine_low[v] + on_v) * size;
                 let material = cells.own.material(i);
                 self.face(BorderFace { cell, direction, low: corner, size, material });
             }
@@ -246,6 +250,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     fn face(&mut self, face: BorderFace) {
         let at = face_corners([0; 3], face.direction);
         let mut corners = at.map(|at| [0, 1, 2].map(|a| face.low[a] + at[a] * face.size));
+        // `face_corners` adds the direction, which `low` has already.
         for corner in &mut corners {
             corner[face.direction.axis] = face.low[face.direction.axis];
         }
@@ -334,6 +339,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     fn piece(&self, at: [i32; 3], along: usize, is_up: bool, size: i32) -> i32 {
         let lattice = self.sources.cells.lattice;
         let mut on = at;
+        // Inside the edge, not at its end.
         on[along] = 1;
         let finest = self.finest_steps[feature_of(on, lattice.edge())];
         if finest != HullMips::VARIES {
@@ -526,10 +532,10 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             let share = [3 - 2 * upper, 1 + 2 * upper];
             let mut sum = [0, 1, 2].map(|axis| share[0] * a[axis] + share[1] * b[axis]);
             for (axis, is_high) in across.into_iter().zip(is_high) {
-                let (from, length) = (4 * i64::from(low[axis] * QUANTA), 4 * i64::from(length));
-                let push = if is_high { PUSH * length } else { -PUSH * length };
+                let (from, length4) = (4 * i64::from(low[axis] * QUANTA), 4 * i64::from(length));
+                let push = if is_high { PUSH * length4 } else { -PUSH * length4 };
                 let offset = sum[axis] - from + push;
-                sum[axis] = from + offset.clamp(-REACH * length, REACH * length);
+                sum[axis] = from + offset.clamp(-REACH * length4, REACH * length4);
             }
             let share = share.map(|share| share as f32);
             let normal = [0, 1, 2].map(|axis| share[0] * na[axis] + share[1] * nb[axis]);
@@ -540,6 +546,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             let part = edge.quadrant + 4 * upper as u8;
             let key = LocalKey { at: low, between: 1 << along, part };
             self.push_vertex(point, MaterialBlend::one(face.material), key);
+            // The mean of four: at a quarter and at three quarters.
             let [a, b] = ends;
             self.push_inner_target(if upper == 0 { [a, a, a, b] } else { [a, b, b, b] });
         }

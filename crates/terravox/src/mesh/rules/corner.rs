@@ -54,7 +54,7 @@ pub(crate) struct CornerSheets {
     pub count: u8,
     /// Sheet of each face, or [`NO_SHEET`].
     pub face_sheet: [u8; 12],
-    /// Bit per mesh edge: four faces of one sheet meet there.
+    /// Bit per mesh edge: four faces of one sheet meet there, so that two solids touch along it.
     pub pinched: u8,
 }
 
