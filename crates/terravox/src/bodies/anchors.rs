@@ -20,6 +20,15 @@ impl Anchors {
     }
 
     /// Anchors the outermost layer of a region except its top, for a world that ends there.
+    ///
+    /// ```
+    /// use terravox::bodies::Anchors;
+    /// use terravox::voxel::{Region, VoxelPos};
+    ///
+    /// let arena = Anchors::border_of(Region::new([-64, -16, -64], [64, 48, 64]));
+    /// assert!(arena.holds(VoxelPos::new(0, -16, 0)) && arena.holds(VoxelPos::new(63, 20, 0)));
+    /// assert!(!arena.holds(VoxelPos::new(0, 47, 0)));
+    /// ```
     pub fn border_of(region: Region) -> Anchors {
         let Region { min, max } = region;
         let one = VoxelPos::splat(1);

@@ -13,6 +13,16 @@ pub const MAX_CLIP_CELLS: u64 = 1 << 24;
 const MAX_SCALE: i32 = 16;
 
 /// A copy of a box of cells, independent of its position.
+///
+/// ```
+/// use terravox::edit::{Clip, PastePose};
+/// use terravox::voxel::{DenseBox, Region};
+///
+/// let wall = Clip::new(DenseBox::new(Region::new([0; 3], [8, 4, 1])))?;
+/// let turned = wall.placed(&PastePose { turn: [0, 1, 0], ..PastePose::default() })?;
+/// assert_eq!(turned.cells().region(), Region::new([0; 3], [1, 4, 8]));
+/// # Ok::<(), terravox::edit::EditError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clip {
     /// The box starts at (0, 0, 0).

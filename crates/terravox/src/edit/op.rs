@@ -10,6 +10,17 @@ use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 pub const MAX_EDIT_CELLS: u64 = 1 << 30;
 
 /// An edit. Applied to equal grids it gives equal grids, on any machine.
+///
+/// ```
+/// use terravox::edit::{Action, Brush, BrushOp, EditMask, EditOp};
+///
+/// // Grass (2) on ground of up to 35°, fading in over 2 voxels.
+/// let brush = Brush::Ball { centre: [0.0; 3], radius: 8.0 };
+/// let action = Action::Paint { material: 2 };
+/// let mask = EditMask { slope: Some([0.0, 0.7]), ..EditMask::default() };
+/// let op = BrushOp { falloff: 2.0, mask, ..BrushOp::new(brush, action) };
+/// assert!(matches!(EditOp::from(op), EditOp::Brush(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

@@ -125,6 +125,19 @@ impl History {
 
     /// Begins a stroke: all operations until [`History::end_stroke`] are undone as one. Ends an
     /// open stroke first.
+    ///
+    /// ```
+    /// # use terravox::{EditOp, Terrain};
+    /// # let mut terrain = Terrain::default();
+    /// # terrain.hold([-9.0; 3], [9.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
+    /// terrain.history_mut().begin_stroke();
+    /// terrain.edit(&EditOp::dig_ball([0.0; 3], 3.0))?;
+    /// terrain.edit(&EditOp::dig_ball([4.0, 0.0, 0.0], 3.0))?;
+    /// terrain.history_mut().end_stroke();
+    /// terrain.undo()?; // both
+    /// assert_eq!(terrain.history_mut().stats().undo, 0);
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
     pub fn begin_stroke(&mut self) {
         self.end_stroke();
         self.open = Some(Stroke::default());

@@ -5,7 +5,8 @@
 //! particle. A few rays per frame find the planes, and one [`PlaneCache`] per world shares them
 //! between particles. The terrain is only known through the closure that casts a ray.
 //!
-//! Positions are in world metres, Y up; times in seconds. The same seed and the same calls give the
+//! Positions are in metres from [`Terrain::effect_origin`](crate::Terrain::effect_origin) (world
+//! metres until that is set), Y up; times in seconds. The same seed and the same calls give the
 //! same bits, with SIMD and without.
 //!
 //! Entry: [`Effect::update`]. It spends the rays of the frame (`ray_budget` picks particles, `cast`

@@ -54,7 +54,7 @@ impl CollisionPlane {
 /// A ray that asks the world for the first surface that it hits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParticleRay {
-    /// Start, in world metres.
+    /// Start, in metres, as in [`Effect::positions`](super::Effect::positions).
     pub origin_m: [f32; 3],
     /// Unit direction.
     pub direction: [f32; 3],
@@ -65,7 +65,7 @@ pub struct ParticleRay {
 /// The result of a [`ParticleRay`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParticleHit {
-    /// Hit point, in world metres.
+    /// Hit point, in metres, as in [`Effect::positions`](super::Effect::positions).
     pub point_m: [f32; 3],
     /// Unit normal, out of the surface even if the ray came from inside.
     pub normal: [f32; 3],

@@ -58,6 +58,21 @@ impl Terrain {
 
     /// As [`Terrain::update_effects`], with other obstacles: `others` returns the first hit of a
     /// ray on them. Hits on what moves must set [`ParticleHit::moving`].
+    ///
+    /// ```
+    /// use terravox::particles::{Effect, EffectOptions, ParticleHit, ParticleRay};
+    ///
+    /// # let mut terrain = terravox::Terrain::default();
+    /// # let mut effects = [Effect::new(EffectOptions::default())];
+    /// # effects[0].emit([0.0, 2.0, 0.0], [0.0; 3]);
+    /// let lift = |ray: &ParticleRay| {
+    ///     let distance = (1.0 - ray.origin_m[1]) / ray.direction[1]; // its floor is at 1 m
+    ///     let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
+    ///     let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: true };
+    ///     (0.0..ray.length_m).contains(&distance).then_some(hit)
+    /// };
+    /// terrain.update_effects_among(&mut effects, 1.0 / 60.0, lift);
+    /// ```
     pub fn update_effects_among(
         &mut self,
         effects: &mut [Effect],
