@@ -29,8 +29,7 @@ use super::ring::FaceRing;
 /// [`SPLIT_PUSH`](crate::mesh::rules::split::SPLIT_PUSH), as quanta per unit of the piece's length.
 const PUSH: i64 = QUANTA as i64 / 8;
 
-/// [`SPLIT_REACH`](crate::mesh::rules::split::SPLIT_REACH), as quanta per unit of the piece's
-/// length.
+/// [`SPLIT_REACH`](crate::mesh::rules::split::SPLIT_REACH), likewise.
 const REACH: i64 = QUANTA as i64 * 3 / 4;
 
 /// Reused between blocks.
@@ -82,8 +81,7 @@ struct BorderFace {
 #[derive(Clone, Copy)]
 struct FaceEnd {
     vertex: u32,
-    /// Whether a mesh edge there is [pinched](CornerSheets::pinched), so that sides that end there
-    /// may be split.
+    /// Whether a side that ends there may be [pinched](CornerSheets::pinched), and then split.
     is_pinched: bool,
 }
 
@@ -238,8 +236,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
                 }
                 let mut corner = [0; 3];
                 corner[axis] = if is_high { lattice.edge() } else { 0 };
-                corner[u] = (fine_low[u] + on_u) * size;
-                corner[v] = (fine_low[v] + on_v) * size;
+                (corner[u], corner[v]) = ((fine_low[u] + on_u) * size, (fine_low[v] + on_v) * size);
                 let material = cells.own.material(i);
                 self.face(BorderFace { cell, direction, low: corner, size, material });
             }
