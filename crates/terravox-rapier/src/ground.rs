@@ -70,7 +70,7 @@ pub struct BlockGround {
     voxel_size_m: f32,
 }
 
-/// Lowest and highest corner of a box.
+/// Min and max corner of a box.
 pub type Bounds = [[f32; 3]; 2];
 
 /// Fraction of its depth that the bounds of a part include. Smaller bodies that are entirely deeper

@@ -9,7 +9,7 @@ use glam::{DVec3, Vec3};
 /// Limit of the boxes in a leaf.
 const LEAF_SIZE: usize = 4;
 
-/// Lowest and highest corner.
+/// Min and max corner.
 pub(crate) type Corners = [Vec3; 2];
 
 /// Boxes, found by rays.

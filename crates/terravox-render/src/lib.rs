@@ -1,4 +1,4 @@
-//! Pictures of voxel terrain, by casting rays on the CPU: no graphics card, no driver.
+//! Pictures of voxel terrain, by casting rays on the CPU: no GPU, no driver.
 //!
 //! How a picture comes about:
 //!

@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             is_saving = false;
             terrain.mark_saved(&written?); // an error leaves all of it unsaved
         }
-        terrain.mesh_swaps().for_each(drop); // on to the graphics card
+        terrain.mesh_swaps().for_each(drop); // upload to the GPU
     }
     if is_saving {
         terrain.mark_saved(&saves.recv()??);

@@ -19,7 +19,7 @@ fn main() -> Result<(), TerrainError> {
             request.fill_height(ROCK, -8.0..=8.0, hills);
         });
         for swap in terrain.mesh_swaps() {
-            // On to the graphics card: from one closed surface to another.
+            // Upload to the GPU. The surface is closed before and after each swap.
             let (removed, added) = (swap.removed.len(), swap.added.len());
             println!("frame {frame}: remove {removed} meshes, add {added}");
         }

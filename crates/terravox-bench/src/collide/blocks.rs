@@ -28,7 +28,7 @@ pub struct SurfaceBlock {
     pub cells: DenseBox,
     /// The solid surface.
     pub surface: Surface,
-    /// Payload of each quad in the kD tree.
+    /// Payload of each quad in the k-d tree.
     pub payloads: Vec<u32>,
     /// Cell and direction of each quad's face. What they say takes no part in the time.
     pub faces: Vec<[u8; 4]>,
@@ -38,7 +38,7 @@ pub struct SurfaceBlock {
     pub fsn: FsnBlock,
     /// From one point to another.
     pub segments: Vec<[[f32; 3]; 2]>,
-    /// Lowest and highest corner.
+    /// Min and max corner.
     pub boxes: Vec<[[f32; 3]; 2]>,
 }
 

@@ -260,7 +260,7 @@ impl<I: Index> Candidate for Vec<I> {
     }
 }
 
-/// Ours first, the default before the kD tree.
+/// Ours first, the default before the k-d tree.
 fn candidates(blocks: &[SurfaceBlock]) -> Vec<Box<dyn Candidate>> {
     fn all<I: Index + 'static>(blocks: &[SurfaceBlock]) -> Box<dyn Candidate> {
         Box::new(blocks.iter().map(I::build).collect::<Vec<I>>())

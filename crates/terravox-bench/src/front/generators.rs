@@ -83,10 +83,10 @@ fn check(blocks: &[MipBlock]) {
 fn views(blocks: &[MipBlock]) -> Vec<Timing> {
     let budget = harness::Budget { min_rounds: 5, max_rounds: 15, seconds: 20.0, warm: false };
     let hills = Hills::new(SEED);
-    let by = |name, by: fn(&mut FillRequest<'_>)| {
+    let entrant = |name, fill_with: fn(&mut FillRequest<'_>)| {
         let mut cells = DenseBox::default();
         Entrant::new(name, move |i| {
-            fill(&mut cells, blocks[i], by);
+            fill(&mut cells, blocks[i], fill_with);
             u64::from(cells.materials()[0])
         })
     };
@@ -97,10 +97,10 @@ fn views(blocks: &[MipBlock]) -> Vec<Timing> {
     });
     let entrants = vec![
         ours,
-        by("heights", |request| by_height(request, true)),
-        by("distances", |request| by_distance(request, Slope::Axes(SLOPE))),
-        by("cells", |request| by_distance(request, Slope::Any(f64::INFINITY))).every(5),
-        by("open", |request| by_height(request, false)),
+        entrant("heights", |request| by_height(request, true)),
+        entrant("distances", |request| by_distance(request, Slope::Axes(SLOPE))),
+        entrant("cells", |request| by_distance(request, Slope::Any(f64::INFINITY))).every(5),
+        entrant("open", |request| by_height(request, false)),
     ];
     contest(blocks.len(), budget, entrants)
 }

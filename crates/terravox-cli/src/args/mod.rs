@@ -94,7 +94,7 @@ pub enum Command {
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
         A ray without a hit is no error: the exit code is 0.")]
     Raycast(RaycastArgs),
-    /// Take a picture of a world; needs no graphics card
+    /// Take a picture of a world; needs no GPU
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
         terravox render hills:7 hills.png\n  \

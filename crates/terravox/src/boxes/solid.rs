@@ -64,7 +64,7 @@ pub(super) fn region(min: VoxelPos, b: LocalBox) -> Region {
     Region { min: at(b.min), max: at(b.max) }
 }
 
-/// A box of a block at `at`, in the cube.
+/// A box of the block at `at` (in blocks of 8³ voxels), in the cube.
 #[inline]
 fn in_cube(at: [u8; 3], b: LocalBox) -> LocalBox {
     let add = |p: [u8; 3]| [p[0] + 8 * at[0], p[1] + 8 * at[1], p[2] + 8 * at[2]];

@@ -56,7 +56,7 @@ pub(super) fn overlaps(
     QueryOutcome { found, missing: missing.filter(|_| !found) }
 }
 
-/// Lowest and highest corner of the box around a shape, about its origin.
+/// Min and max corner of the box around a shape, about its origin.
 pub(super) fn local_bounds(shape: &ShapeCore<'_>) -> [DVec3; 2] {
     let (low, high) = shape.bounds();
     [low, high].map(|v| Vec3::from(v).as_dvec3())

@@ -13,7 +13,7 @@ thread_local! {
     static SCRATCH: RefCell<BuildScratch> = RefCell::new(BuildScratch::default());
 }
 
-/// The loose kD tree.
+/// The loose k-d tree.
 pub struct Kd(pub KdTree);
 
 impl Index for Kd {

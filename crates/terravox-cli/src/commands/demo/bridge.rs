@@ -23,7 +23,7 @@ const BRICK: u8 = 5;
 const ROCK: u8 = 8;
 const COBBLESTONE: u8 = 17;
 
-/// Lowest and highest corner of the valley.
+/// Min and max corner of the valley.
 const BOUNDS_M: [[f32; 3]; 2] = [[-64.0, -32.0, -64.0], [64.0, 32.0, 64.0]];
 
 /// Positions of the cuts along the bridge.

@@ -121,7 +121,7 @@ impl QuadTree {
         size_of_val(&*self.nodes) + self.mesh.bytes()
     }
 
-    /// Calls `visit` for the boxes of the tree: depth from 0, lowest and highest corner, cells.
+    /// Calls `visit` for the boxes of the tree: depth from 0, min and max corner, cells.
     pub fn boxes(&self, mut visit: impl FnMut(usize, [f32; 3], [f32; 3])) {
         self.boxes_below(0, 0, &mut visit);
     }

@@ -148,13 +148,13 @@ impl Broadphase {
         // on.
         let reached = shore_depends_on(region, 0).grow(8);
         let around = shore_depends_on(reached.coarser(5).finer(5), 0);
-        let (wet, steps) = maker.shores.wet_cubes(snapshot, 0, around);
+        let (wet, cube_mip) = maker.shores.wet_cubes(snapshot, 0, around);
         for chunk in reached.blocks::<5>() {
             let Some(page) = self.page(page_of(chunk)) else { continue };
             let has_solid = page.chunk(chunk).is_some_and(|record| record.words.solid != 0);
             if has_solid
                 && !dirty.contains_key(&chunk)
-                && near_any(chunk, &wet, steps) != page.is_near_water(chunk)
+                && near_any(chunk, &wet, cube_mip) != page.is_near_water(chunk)
             {
                 dirty.insert(chunk, ALL_LAYERS);
             }

@@ -1,4 +1,4 @@
-//! Builds a loose kD tree: splits at the mean of the primitives' middles along the longest
+//! Builds a loose k-d tree: splits at the mean of the primitives' middles along the longest
 //! axis of their box; where that leaves less than a quarter on one side, halves by the order
 //! of the middles instead, found by selection. The planes are where the boxes of the two parts
 //! end and begin. After "Voxel Terrain: Physics" (Roblox, 2017).

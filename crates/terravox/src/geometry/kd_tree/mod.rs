@@ -1,4 +1,4 @@
-//! The loose kD tree: rays and boxes against any triangles, in few bytes.
+//! The loose k-d tree: rays and boxes against any triangles, in few bytes.
 //!
 //! Build a [`KdTree`] once, with [`KdTree::from_triangles`] or a [`KdBuilder`]; then query it
 //! with [`KdTree::closest`], [`KdTree::any`], [`KdTree::each`] and [`KdTree::triangles_in`].
@@ -86,7 +86,7 @@ impl KdTree {
         self.grid
     }
 
-    /// The box of all primitives, lowest and highest corner; `None` if the tree is empty.
+    /// The box of all primitives, min and max corner; `None` if the tree is empty.
     pub fn bounds(&self) -> Option<[[f32; 3]; 2]> {
         (!self.is_empty()).then(|| self.bounds.map(|point| self.grid.position(point)))
     }

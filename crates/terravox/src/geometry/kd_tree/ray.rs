@@ -1,4 +1,4 @@
-//! Rays through a loose kD tree, after "Voxel Terrain: Physics" (Roblox, 2017): the ray is
+//! Rays through a loose k-d tree, after "Voxel Terrain: Physics" (Roblox, 2017): the ray is
 //! a segment that every plane shortens, the nearer part is visited first, and parts that begin
 //! behind the best hit are skipped.
 //!

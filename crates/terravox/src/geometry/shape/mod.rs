@@ -141,7 +141,7 @@ impl<'a> Shape<'a> {
         ShapeCore::new(self).is_some()
     }
 
-    /// Returns the lowest and highest corner of the shape's box, about its origin, voxels; `None`
+    /// Returns the min and max corner of the shape's box, about its origin, voxels; `None`
     /// if the shape is invalid.
     pub fn bounds(&self) -> Option<([f32; 3], [f32; 3])> {
         ShapeCore::new(self).map(|core| core.bounds())
@@ -199,7 +199,7 @@ impl<'a> ShapeCore<'a> {
         })
     }
 
-    /// Lowest and highest corner of the box around the shape, about its origin, voxels.
+    /// Min and max corner of the box around the shape, about its origin, voxels.
     pub fn bounds(&self) -> ([f32; 3], [f32; 3]) {
         (self.min.to_array(), self.max.to_array())
     }

@@ -2,7 +2,7 @@
 //!
 //! With m the coarsest mip at a corner: if the corner lies on the lattice of mip m, its vertex is
 //! the one that cells of mip m alone would have there; else the mean, weighted by distance, of
-//! those of the lattice's corners around that have one. So the finer side of a seam ends on the
+//! those of the lattice's corners around that have one. So the finer side of a border ends on the
 //! coarser one's surface, and faces between the two have next to no area. Where the cells of
 //! mip m have no surface nearby the vertex stays at the corner.
 
