@@ -49,10 +49,10 @@ fn look(name: &str, fill: impl Fn(&mut FillRequest<'_>) + Sync) {
 fn main() {
     // Plain data: the same hills on every machine and thread.
     let hills = Fractal::new(7, 200.0, 24.0);
-    let most = hills.max_2d();
+    let max = hills.max_2d();
     look("by height, with its range", |request| {
         let mut near = hills.cursor_2d(); // remembers where it was asked last
-        request.fill_height_with(-most..=most, Some(DEEP), |x, z| near.at(x, z), layers);
+        request.fill_height_with(-max..=max, Some(DEEP), |x, z| near.at(x, z), layers);
     });
     look("by distance, with its slope", |request| {
         let mut near = hills.cursor_2d();

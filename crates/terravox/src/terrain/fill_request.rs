@@ -19,10 +19,10 @@ use crate::voxel::{DenseBox, MipBlock};
 /// use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 ///
 /// let hills = Fractal::new(7, 90.0, 6.0);
-/// let most = hills.max_2d();
+/// let max = hills.max_2d();
 /// let fill = |request: &mut FillRequest<'_>| {
 ///     let mut near = hills.cursor_2d();
-///     request.fill_height(8, -most..=most, |x, z| near.at(x, z));
+///     request.fill_height(8, -max..=max, |x, z| near.at(x, z));
 /// };
 /// let mut terrain = Terrain::new(TerrainOptions::default());
 /// terrain.fill([-32.0; 3], [32.0; 3], fill)?;
