@@ -281,10 +281,10 @@ fn rays_see_raw_writes_and_need_no_update() {
     let mut block = DenseBox::new(Region::new([-4, 20, -4], [4, 24, 4]));
     block.fill(ROCK);
     terrain.grid_mut().write(&block).unwrap();
-    assert!((up(&terrain).expect("ground").point[1] - 24.0).abs() < 0.1);
+    assert!((down(&terrain).expect("ground").point[1] - 24.0).abs() < 0.1);
     block.fill(0);
     terrain.grid_mut().write(&block).unwrap();
-    assert_eq!(up(&terrain).expect("ground").point[1], before);
+    assert_eq!(down(&terrain).expect("ground").point[1], before);
 }
 
 #[test]
