@@ -167,15 +167,18 @@ fn create_partial(partial: &Path, path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(partial).map_err(io_error)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::InUse { path: path.to_owned() });
-        }
+    let is_locked = match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.to_owned() }),
         // A file system without locks: go on without.
-        Err(TryLockError::Error(_)) => {}
-        Ok(()) => file.unlock().map_err(io_error)?,
-    }
+        Err(TryLockError::Error(_)) => false,
+        Ok(()) => true,
+    };
+    // Under the lock: after it, another program may have started its own world in the file.
     file.set_len(0).map_err(io_error)?;
+    if is_locked {
+        // The database takes a lock of its own.
+        file.unlock().map_err(io_error)?;
+    }
     Ok(file)
 }
 

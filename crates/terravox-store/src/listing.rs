@@ -3,11 +3,11 @@
 //! It tells which chunks exist without reading cells, for all mips, and which are missing when a
 //! part of the file is damaged. It can be rebuilt from the keys.
 
-use crate::value::{VALUE_VERSION, ValueError, check_sealed, checksum};
+use crate::value::{SEAL_BYTES, ValueError, check_sealed, seal, start_sealed};
 use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 
-/// Version, checksum, 512 bits.
-const LISTING_BYTES: usize = 9 + 64;
+/// Seal and 512 bits.
+const LISTING_BYTES: usize = SEAL_BYTES + 64;
 
 /// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,13 +25,13 @@ impl Listing {
     }
 
     pub fn contains(&self, chunk: ChunkPos) -> bool {
-        let (layer, bit) = place(chunk);
+        let (layer, bit) = layer_and_bit(chunk);
         self.layers[layer] & bit != 0
     }
 
-    pub fn set(&mut self, chunk: ChunkPos, listed: bool) {
-        let (layer, bit) = place(chunk);
-        if listed {
+    pub fn set(&mut self, chunk: ChunkPos, is_listed: bool) {
+        let (layer, bit) = layer_and_bit(chunk);
+        if is_listed {
             self.layers[layer] |= bit;
         } else {
             self.layers[layer] &= !bit;
@@ -45,18 +45,18 @@ impl Listing {
     }
 
     pub fn encode(&self, key: &[u8]) -> Vec<u8> {
-        let mut out = vec![0; 9];
-        out[0] = VALUE_VERSION;
+        let mut out = Vec::with_capacity(LISTING_BYTES);
+        start_sealed(&mut out);
         out.extend(self.layers.iter().flat_map(|layer| layer.to_le_bytes()));
-        let sum = checksum(key, &out);
-        out[1..9].copy_from_slice(&sum.to_le_bytes());
+        seal(key, &mut out);
         out
     }
 
     pub fn decode(key: &[u8], value: &[u8]) -> Result<Listing, ValueError> {
         check_sealed(key, value, LISTING_BYTES, LISTING_BYTES)?;
         let mut listing = Listing::default();
-        for (layer, bytes) in listing.layers.iter_mut().zip(value[9..].as_chunks::<8>().0) {
+        for (layer, bytes) in listing.layers.iter_mut().zip(value[SEAL_BYTES..].as_chunks::<8>().0)
+        {
             *layer = u64::from_le_bytes(*bytes);
         }
         Ok(listing)
@@ -69,7 +69,7 @@ pub(crate) fn page_of(chunk: ChunkPos) -> PagePos {
 }
 
 /// Layer and bit of a chunk in its page.
-fn place(chunk: ChunkPos) -> (usize, u64) {
+fn layer_and_bit(chunk: ChunkPos) -> (usize, u64) {
     let local = |v: i32| (v & 7) as u32;
     (local(chunk.y) as usize, 1 << (local(chunk.x) + 8 * local(chunk.z)))
 }

@@ -2,17 +2,11 @@
 
 use crate::bodies;
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::store::Store;
+use crate::store::{BODIES_NAME, HISTORY_NAME, ReadView, Store};
 use terravox::bodies::SavedBody;
 use terravox::edit::History;
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Unlisted, VoxelGrid};
-
-/// Name of the extra data that holds the undo history.
-pub(crate) const HISTORY_NAME: &str = "undo";
-
-/// Name of the extra data that holds loose bodies.
-pub(crate) const BODIES_NAME: &str = "bodies";
 
 impl Store {
     /// Opens the world for a game that streams it: with the file's placement, materials and undo
@@ -90,7 +84,7 @@ impl Store {
     pub fn history(&self, budget: usize) -> Result<Option<History>, StoreError> {
         let Some(bytes) = self.extra(HISTORY_NAME)? else { return Ok(None) };
         let read = History::from_bytes(&bytes, budget);
-        let damaged = |what| self.damaged(StoredPart::Extra(HISTORY_NAME.to_owned()), what);
+        let damaged = |what| self.damaged_error(StoredPart::Extra(HISTORY_NAME.to_owned()), what);
         read.map(Some).map_err(|error| damaged(error.into()))
     }
 
@@ -99,8 +93,11 @@ impl Store {
     /// # Errors
     /// If they cannot be read or are damaged.
     pub fn bodies(&self) -> Result<Vec<SavedBody>, StoreError> {
-        let Some(bytes) = self.extra(BODIES_NAME)? else { return Ok(Vec::new()) };
-        let read = bodies::decode(&bytes, &self.info().materials);
-        read.map_err(|what| self.damaged(StoredPart::Extra(BODIES_NAME.to_owned()), what))
+        let ReadView { transaction, info } = self.begin_read()?;
+        let Some(bytes) = self.extra_in(&transaction, BODIES_NAME)? else {
+            return Ok(Vec::new());
+        };
+        let read = bodies::decode(&bytes, &info.materials);
+        read.map_err(|what| self.damaged_error(StoredPart::Extra(BODIES_NAME.to_owned()), what))
     }
 }

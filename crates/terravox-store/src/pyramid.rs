@@ -129,7 +129,7 @@ impl TableWriter<'_> {
         // Damaged finer blocks count as air here; reading them is an error.
         match bad {
             Some((key, what @ ValueError::Database(_))) => {
-                Err(self.store.damaged(StoredPart::block(key), what))
+                Err(self.store.damaged_error(StoredPart::block(key), what))
             }
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@ use crate::database::CELLS;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::guard::{Fault, guarded};
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
-use crate::store::Store;
+use crate::store::{ReadView, Store, StoredListing};
 use crate::value::{ValueCoder, ValueError};
 use crate::write::listing_from_keys;
 use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
@@ -65,11 +65,11 @@ impl Store {
     /// # Errors
     /// If the block is damaged.
     pub fn block(&self, block: MipBlock, out: &mut DenseBox) -> Result<bool, StoreError> {
-        let transaction = self.db().begin_read(self.path())?;
-        let table = self.cells_table(&transaction)?;
+        let view = self.begin_read()?;
+        let table = self.cells_table(&view.transaction)?;
         let key = BlockKey::from(block);
-        let read = read_block(&table, &mut self.coder(), key, out);
-        read.map_err(|what| self.damaged(StoredPart::block(key), what))
+        let read = read_block(&table, &mut view.coder(), key, out);
+        read.map_err(|what| self.damaged_error(StoredPart::block(key), what))
     }
 
     /// Reads the cells of `region` at mip `mip`, in cells of that mip, into `out`, without reading
@@ -83,18 +83,18 @@ impl Store {
     /// If `mip` is above [`MAX_MIP`] or the region has too many cells for a box.
     pub fn cells(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), StoreError> {
         out.reset(region);
-        let transaction = self.db().begin_read(self.path())?;
-        if self.info().unlisted == Unlisted::Unknown {
-            self.check_listed(&transaction, region, mip)?;
+        let view = self.begin_read()?;
+        if view.info.unlisted == Unlisted::Unknown {
+            self.check_listed(&view.transaction, region, mip)?;
         }
         let mut damage = None;
-        self.blocks_in(&transaction, region, mip, |key, cells| match cells {
+        self.blocks_in(&view, region, mip, |key, cells| match cells {
             Ok(cells) => {
                 out.copy_from(cells);
                 ControlFlow::Continue(())
             }
             Err(what) => {
-                damage = Some(self.damaged(StoredPart::block(key), what.clone()));
+                damage = Some(self.damaged_error(StoredPart::block(key), what.clone()));
                 ControlFlow::Break(())
             }
         })?;
@@ -116,13 +116,12 @@ impl Store {
         mip: u8,
         visit: impl FnMut(BlockKey, Result<&DenseBox, &ValueError>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let transaction = self.db().begin_read(self.path())?;
-        self.blocks_in(&transaction, region, mip, visit)
+        self.blocks_in(&self.begin_read()?, region, mip, visit)
     }
 
     fn blocks_in(
         &self,
-        transaction: &ReadTransaction,
+        view: &ReadView,
         region: Region,
         mip: u8,
         mut visit: impl FnMut(BlockKey, Result<&DenseBox, &ValueError>) -> ControlFlow<()>,
@@ -132,8 +131,8 @@ impl Store {
             return Ok(());
         }
         let blocks = region.coarser(5);
-        let table = self.cells_table(transaction)?;
-        let mut coder = self.coder();
+        let table = self.cells_table(&view.transaction)?;
+        let mut coder = view.coder();
         let mut cells = DenseBox::default();
         let failed = |fault: Fault| fault.at(self.path(), "read");
         for range in ranges(mip, blocks) {
@@ -209,15 +208,14 @@ impl Store {
         max_bytes: u64,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<LoadedWorld, StoreError> {
-        let transaction = self.db().begin_read(self.path())?;
-        let table = self.cells_table(&transaction)?;
-        let info = self.info();
-        let materials = info.materials.clone();
-        let mut grid = VoxelGrid::new(GridOptions { unlisted: info.unlisted, materials });
+        let view = self.begin_read()?;
+        let table = self.cells_table(&view.transaction)?;
+        let materials = view.info.materials.clone();
+        let mut grid = VoxelGrid::new(GridOptions { unlisted: view.info.unlisted, materials });
         let mut bad = Vec::new();
-        let mut coder = self.coder();
+        let mut coder = view.coder();
         let mut cells = DenseBox::default();
-        let chunks = self.stored_chunks(&transaction, &table, &mut bad)?;
+        let chunks = self.stored_chunks(&view.transaction, &table, &mut bad)?;
         let mut bytes = 0;
         for (i, &chunk) in chunks.iter().enumerate() {
             if i % PROGRESS_CHUNKS == 0 {
@@ -265,7 +263,7 @@ impl Store {
             }
         };
         let mut chunks = Vec::new();
-        for (page, listing) in listings {
+        for StoredListing { page, listing } in listings {
             let Some(page) = page else {
                 bad.push(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
                 continue;
@@ -302,6 +300,13 @@ impl Store {
     ) -> Result<CellsTable, StoreError> {
         let table = guarded(|| transaction.open_table(CELLS));
         table.map_err(|fault| fault.at(self.path(), "read"))
+    }
+}
+
+impl ReadView {
+    /// The coder of the cells in view.
+    pub fn coder(&self) -> ValueCoder {
+        ValueCoder::new(self.info.materials.kinds())
     }
 }
 

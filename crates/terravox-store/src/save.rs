@@ -2,13 +2,11 @@
 
 use crate::bodies;
 use crate::error::StoreError;
-use crate::open::{BODIES_NAME, HISTORY_NAME};
-use crate::store::{MAX_EXTRA_BYTES, Store};
+use crate::store::{BODIES_NAME, HISTORY_NAME, MAX_EXTRA_BYTES, Store};
 use crate::write::{Contents, Extras, SaveStats};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::PoisonError;
 use terravox::terrain::{FillRequest, Unsaved};
 use terravox::voxel::{DenseBox, MipBlock};
 
@@ -36,9 +34,9 @@ impl Store {
         unsaved: &Unsaved,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<SaveStats, StoreError> {
-        let mut last = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = self.lock_writes();
         let stamp = unsaved.chunks.stamp();
-        if last.as_ref().is_some_and(|last| stamp.is_before(last)) {
+        if lock.last_saved.as_ref().is_some_and(|last| stamp.is_before(last)) {
             return Err(StoreError::Outdated { path: self.path().to_owned() });
         }
         let info = self.info();
@@ -61,12 +59,12 @@ impl Store {
             chunks: unsaved.chunks.chunks().collect(),
             extras: self.extras(unsaved)?,
         };
-        let written = self.write(contents, info.grows().then_some(&generate));
+        let written = lock.write(contents, info.grows().then_some(&generate));
         if let Some(payload) = panic.take() {
             resume_unwind(payload);
         }
         let stats = written?;
-        *last = Some(stamp.clone());
+        *lock.last_saved = Some(stamp.clone());
         Ok(stats)
     }
 

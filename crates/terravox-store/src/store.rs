@@ -6,20 +6,23 @@ use crate::guard::guarded;
 use crate::info::{INFO_KEY, InfoError, MAX_NAME_BYTES, WorldInfo};
 use crate::key::{page_bytes, page_from_bytes};
 use crate::listing::{Listing, page_of};
-use crate::value::{ValueCoder, ValueError, check_sealed, checksum};
+use crate::value::{SEAL_BYTES, ValueError, check_sealed, seal, start_sealed};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, WriteTransaction};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use terravox::voxel::{ChunkPos, PagePos, SaveStamp};
 
 /// Longest extra data under one name.
 pub const MAX_EXTRA_BYTES: usize = 64 << 20;
 
+/// Name of the extra data that holds the undo history.
+pub(crate) const HISTORY_NAME: &str = "undo";
+
+/// Name of the extra data that holds loose bodies.
+pub(crate) const BODIES_NAME: &str = "bodies";
+
 /// Prefix of the keys of extra data.
 const EXTRA_PREFIX: &str = "extra/";
-
-/// Version byte and checksum.
-const EXTRA_HEADER_BYTES: usize = 9;
 
 /// A world file.
 ///
@@ -59,9 +62,26 @@ pub struct Store {
     path: PathBuf,
     /// The open file: a temporary one until the world is finished.
     file: PathBuf,
+    /// The stored description.
     info: RwLock<Arc<WorldInfo>>,
-    /// The last saved state; locked during a save.
-    pub(crate) saving: Mutex<Option<SaveStamp>>,
+    /// The state of the grid that was saved last; see [`WriteLock`].
+    last_saved: Mutex<Option<SaveStamp>>,
+}
+
+/// The right to write to a world, which one thread has at a time.
+///
+/// A write reads what it depends on (the description, which chunks are stored, what was saved
+/// last) under the lock. All of that changes only under the lock, so it still holds at the commit.
+/// The lock is taken before the transaction, never in it.
+pub(crate) struct WriteLock<'a> {
+    pub store: &'a Store,
+    pub last_saved: MutexGuard<'a, Option<SaveStamp>>,
+}
+
+/// The file at one moment, and a description whose kinds are those of its cells.
+pub(crate) struct ReadView {
+    pub transaction: ReadTransaction,
+    pub info: Arc<WorldInfo>,
 }
 
 /// What a world file holds.
@@ -81,8 +101,12 @@ pub struct StoreStats {
     pub file_bytes: u64,
 }
 
-/// A page and its listing, each valid or damaged.
-pub(crate) type StoredListing = (Option<PagePos>, Result<Listing, ValueError>);
+/// A listing as it is stored, valid or damaged.
+pub(crate) struct StoredListing {
+    /// `None` if the key is invalid.
+    pub page: Option<PagePos>,
+    pub listing: Result<Listing, ValueError>,
+}
 
 impl Store {
     /// Opens a world for reading and writing.
@@ -114,7 +138,13 @@ impl Store {
         let info = read_info(&transaction, path)?;
         drop(transaction);
         let (file, path) = (path.to_owned(), path.to_owned());
-        Ok(Store { db, path, file, info: RwLock::new(Arc::new(info)), saving: Mutex::default() })
+        Ok(Store {
+            db,
+            path,
+            file,
+            info: RwLock::new(Arc::new(info)),
+            last_saved: Mutex::default(),
+        })
     }
 
     /// A store on a new database in `file`, for a world that will be at `path`.
@@ -126,7 +156,7 @@ impl Store {
     ) -> Result<Store, StoreError> {
         let (path, file) = (path.to_owned(), file.to_owned());
         let info_lock = RwLock::new(Arc::new(info.clone()));
-        let store = Store { db, path, file, info: info_lock, saving: Mutex::default() };
+        let store = Store { db, path, file, info: info_lock, last_saved: Mutex::default() };
         store.set_info(info)?;
         Ok(store)
     }
@@ -134,10 +164,6 @@ impl Store {
     /// The path of the world, as given.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn db(&self) -> &Db {
-        &self.db
     }
 
     pub(crate) fn db_mut(&mut self) -> &mut Db {
@@ -153,63 +179,48 @@ impl Store {
         self.info.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn remember_info(&self, info: WorldInfo) {
-        *self.info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(info);
+    /// Waits until no other thread writes.
+    pub(crate) fn lock_writes(&self) -> WriteLock<'_> {
+        let last_saved = self.last_saved.lock().unwrap_or_else(PoisonError::into_inner);
+        WriteLock { store: self, last_saved }
+    }
+
+    /// Begins to read cells.
+    pub(crate) fn begin_read(&self) -> Result<ReadView, StoreError> {
+        loop {
+            let info = self.info();
+            let transaction = self.db.begin_read(&self.path)?;
+            // A kind changes only while no cells are stored, and cells are written only after the
+            // new description can be read: if it is the same before and after, its kinds fit.
+            if Arc::ptr_eq(&info, &self.info()) {
+                return Ok(ReadView { transaction, info });
+            }
+        }
     }
 
     /// Replaces the description of the world, durably.
     ///
     /// # Errors
-    /// If a value in it is invalid, a material changes its kind while chunks are stored, or the
-    /// file cannot be written.
+    /// If a value in it is invalid, a material changes its kind while chunks or loose bodies are
+    /// stored, or the file cannot be written.
     pub fn set_info(&self, info: &WorldInfo) -> Result<(), StoreError> {
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: self.path.clone(), what });
         }
+        let lock = self.lock_writes();
         let kinds_change = self.info().materials.kinds() != info.materials.kinds();
-        if kinds_change && !self.chunks()?.is_empty() {
-            return Err(self.kinds_differ(info.materials.kinds()));
+        if kinds_change && !(self.chunks()?.is_empty() && self.extra(BODIES_NAME)?.is_none()) {
+            return Err(self.kinds_differ_error(info.materials.kinds()));
         }
-        let bytes = info.encode();
-        self.transact(|transaction| {
-            let written = guarded(|| -> Result<(), redb::Error> {
-                // All tables exist in a world file.
-                transaction.open_table(CELLS)?;
-                transaction.open_table(LISTED)?;
-                transaction.open_table(META)?.insert(INFO_KEY, &*bytes)?;
-                Ok(())
-            });
-            written.map_err(|fault| fault.at(&self.path, "write"))
-        })?;
-        self.remember_info(info.clone());
-        Ok(())
+        lock.transact(Some(info.clone()), |_| Ok(()))
     }
 
-    pub(crate) fn kinds_differ(&self, kinds: &[terravox::voxel::Kind; 256]) -> StoreError {
+    /// The error that `kinds` are not those of the world.
+    pub(crate) fn kinds_differ_error(&self, kinds: &[terravox::voxel::Kind; 256]) -> StoreError {
         let info = self.info();
         let own = info.materials.kinds();
         let first = own.iter().zip(kinds).position(|(a, b)| a != b);
         StoreError::KindsDiffer { path: self.path.clone(), material: first.unwrap_or(0) as u8 }
-    }
-
-    /// Runs `write` in a transaction that is durable when this returns; an error rolls it back.
-    pub(crate) fn transact<T>(
-        &self,
-        write: impl FnOnce(&WriteTransaction) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let transaction = self.db.begin_write(&self.path)?;
-        match write(&transaction) {
-            Ok(answer) => {
-                let committed = guarded(|| transaction.commit());
-                committed.map_err(|fault| fault.at(&self.path, "write"))?;
-                Ok(answer)
-            }
-            Err(error) => {
-                // The first error is the cause.
-                let _ = guarded(|| transaction.abort());
-                Err(error)
-            }
-        }
     }
 
     /// Bytes that an importer or a program stored under a name; `None` if there are none.
@@ -217,8 +228,15 @@ impl Store {
     /// # Errors
     /// If they cannot be read or are damaged.
     pub fn extra(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.extra_in(&self.db.begin_read(&self.path)?, name)
+    }
+
+    pub(crate) fn extra_in(
+        &self,
+        transaction: &ReadTransaction,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         let key = format!("{EXTRA_PREFIX}{name}");
-        let transaction = self.db.begin_read(&self.path)?;
         let read = guarded(|| -> Result<Option<Vec<u8>>, redb::Error> {
             let table = transaction.open_table(META)?;
             Ok(table.get(&*key)?.map(|value| value.value().to_vec()))
@@ -226,10 +244,10 @@ impl Store {
         let Some(mut value) = read.map_err(|fault| fault.at(&self.path, "read"))? else {
             return Ok(None);
         };
-        let limit = MAX_EXTRA_BYTES + EXTRA_HEADER_BYTES;
-        check_sealed(key.as_bytes(), &value, EXTRA_HEADER_BYTES, limit)
-            .map_err(|what| self.damaged(StoredPart::Extra(name.to_owned()), what))?;
-        value.drain(..EXTRA_HEADER_BYTES);
+        let limit = MAX_EXTRA_BYTES + SEAL_BYTES;
+        check_sealed(key.as_bytes(), &value, SEAL_BYTES, limit)
+            .map_err(|what| self.damaged_error(StoredPart::Extra(name.to_owned()), what))?;
+        value.drain(..SEAL_BYTES);
         Ok(Some(value))
     }
 
@@ -261,7 +279,7 @@ impl Store {
     /// the file cannot be written.
     pub fn set_extra(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), StoreError> {
         self.check_extra(name, bytes)?;
-        self.transact(|transaction| self.put_extra(transaction, name, bytes))
+        self.lock_writes().transact(None, |transaction| self.put_extra(transaction, name, bytes))
     }
 
     /// Rejects names and bytes that are too long.
@@ -302,12 +320,9 @@ impl Store {
         written.map_err(|fault| fault.at(&self.path, "write"))
     }
 
-    pub(crate) fn damaged(&self, part: StoredPart, what: ValueError) -> StoreError {
+    /// The error that a part of the file is damaged.
+    pub(crate) fn damaged_error(&self, part: StoredPart, what: ValueError) -> StoreError {
         StoreError::Damaged { path: self.path.clone(), part, what }
-    }
-
-    pub(crate) fn coder(&self) -> ValueCoder {
-        ValueCoder::new(self.info().materials.kinds())
     }
 
     /// Positions of all stored chunks, sorted by x, y, z. Reads no cells.
@@ -345,7 +360,9 @@ impl Store {
         });
         match read.map_err(|fault| fault.at(&self.path, "read"))? {
             None => Ok(Listing::default()),
-            Some(listing) => listing.map_err(|what| self.damaged(StoredPart::Listing(page), what)),
+            Some(listing) => {
+                listing.map_err(|what| self.damaged_error(StoredPart::Listing(page), what))
+            }
         }
     }
 
@@ -353,16 +370,17 @@ impl Store {
     fn listings(&self) -> Result<Vec<(PagePos, Listing)>, StoreError> {
         let transaction = self.db.begin_read(&self.path)?;
         let mut listings = Vec::new();
-        for (page, listing) in self.listings_as_stored(&transaction)? {
-            let page =
-                page.ok_or_else(|| self.damaged(StoredPart::Table("listed"), ValueError::Key))?;
-            let listing = listing.map_err(|what| self.damaged(StoredPart::Listing(page), what))?;
+        for StoredListing { page, listing } in self.listings_as_stored(&transaction)? {
+            let page = page
+                .ok_or_else(|| self.damaged_error(StoredPart::Table("listed"), ValueError::Key))?;
+            let listing =
+                listing.map_err(|what| self.damaged_error(StoredPart::Listing(page), what))?;
             listings.push((page, listing));
         }
         Ok(listings)
     }
 
-    /// All listings, by page (`None` for an invalid key), valid or damaged.
+    /// All listings, sorted by key, valid or damaged.
     pub(crate) fn listings_as_stored(
         &self,
         transaction: &ReadTransaction,
@@ -373,7 +391,10 @@ impl Store {
             for entry in table.iter()? {
                 let (key, value) = entry?;
                 let key = key.value();
-                listings.push((page_from_bytes(key), Listing::decode(key, value.value())));
+                listings.push(StoredListing {
+                    page: page_from_bytes(key),
+                    listing: Listing::decode(key, value.value()),
+                });
             }
             Ok(listings)
         });
@@ -386,6 +407,11 @@ impl Store {
     /// If it cannot be read.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         let chunks = self.listings()?.iter().map(|(_, listing)| listing.len() as u64).sum();
+        let metadata = std::fs::metadata(&self.file).map_err(|source| StoreError::Io {
+            path: self.path.clone(),
+            doing: "read",
+            source,
+        })?;
         let transaction = self.db.begin_read(&self.path)?;
         let read = guarded(|| -> Result<StoreStats, redb::Error> {
             let cells = transaction.open_table(CELLS)?;
@@ -400,16 +426,10 @@ impl Store {
                 blocks: cells.len()?,
                 payload_bytes: total(redb::TableStats::stored_bytes),
                 slack_bytes: total(|t| t.metadata_bytes() + t.fragmented_bytes()),
-                file_bytes: 0,
+                file_bytes: metadata.len(),
             })
         });
-        let stats = read.map_err(|fault| fault.at(&self.path, "read"))?;
-        let metadata = std::fs::metadata(&self.file).map_err(|source| StoreError::Io {
-            path: self.path.clone(),
-            doing: "read",
-            source,
-        })?;
-        Ok(StoreStats { file_bytes: metadata.len(), ..stats })
+        read.map_err(|fault| fault.at(&self.path, "read"))
     }
 
     /// Compacts the file: after many edits up to half of it is free pages. Takes about as long as
@@ -423,6 +443,51 @@ impl Store {
         let done = guarded(|| db.compact());
         done.map(drop).map_err(|fault| fault.at(&self.path, "compact the world"))
     }
+}
+
+impl WriteLock<'_> {
+    /// Runs `write` in a transaction that is durable when this returns, and replaces the
+    /// description of the world if there is a new one; an error rolls both back.
+    pub fn transact<T>(
+        &self,
+        new_info: Option<WorldInfo>,
+        write: impl FnOnce(&WriteTransaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Store { db, path, info, .. } = self.store;
+        let transaction = db.begin_write(path)?;
+        let put = new_info.as_ref().map_or(Ok(()), |info| put_info(&transaction, path, info));
+        match put.and_then(|()| write(&transaction)) {
+            Ok(result) => {
+                let committed = guarded(|| transaction.commit());
+                committed.map_err(|fault| fault.at(path, "write"))?;
+                if let Some(new_info) = new_info {
+                    *info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new_info);
+                }
+                Ok(result)
+            }
+            Err(error) => {
+                // The first error is the cause.
+                let _ = guarded(|| transaction.abort());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes the description of a world.
+fn put_info(
+    transaction: &WriteTransaction,
+    path: &Path,
+    info: &WorldInfo,
+) -> Result<(), StoreError> {
+    let written = guarded(|| -> Result<(), redb::Error> {
+        // Every world file has all tables.
+        transaction.open_table(CELLS)?;
+        transaction.open_table(LISTED)?;
+        transaction.open_table(META)?.insert(INFO_KEY, &*info.encode())?;
+        Ok(())
+    });
+    written.map_err(|fault| fault.at(path, "write"))
 }
 
 /// Reads the description of a world.
@@ -446,10 +511,9 @@ fn read_info(transaction: &ReadTransaction, path: &Path) -> Result<WorldInfo, St
 }
 
 fn seal_extra(key: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut value = vec![0; EXTRA_HEADER_BYTES];
-    value[0] = crate::value::VALUE_VERSION;
+    let mut value = Vec::with_capacity(SEAL_BYTES + bytes.len());
+    start_sealed(&mut value);
     value.extend_from_slice(bytes);
-    let sum = checksum(key.as_bytes(), &value);
-    value[1..9].copy_from_slice(&sum.to_le_bytes());
+    seal(key.as_bytes(), &mut value);
     value
 }

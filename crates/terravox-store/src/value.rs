@@ -4,6 +4,7 @@
 //! wrong key is detected.
 
 use crate::key::BlockKey;
+use std::ops::Range;
 use terravox::codec::{DecodeError, Rle};
 use terravox::voxel::{DenseBox, Kind};
 use thiserror::Error;
@@ -12,8 +13,14 @@ use xxhash_rust::xxh3::Xxh3;
 /// Version of block and listing values that this code writes.
 pub(crate) const VALUE_VERSION: u8 = 1;
 
-/// Version, checksum and codec.
-const HEADER_BYTES: usize = 10;
+/// What every sealed value starts with: version byte and checksum.
+pub(crate) const SEAL_BYTES: usize = 9;
+
+/// Where the checksum is in a sealed value.
+const CHECKSUM_BYTES: Range<usize> = 1..SEAL_BYTES;
+
+/// Header of a block value: seal and codec.
+const HEADER_BYTES: usize = SEAL_BYTES + 1;
 
 /// Cells of a block.
 pub(crate) const BLOCK_CELLS: usize = 32 * 32 * 32;
@@ -130,9 +137,9 @@ impl ValueCoder {
 
     /// The value of full cells of one material.
     pub fn encode_uniform(&self, key: BlockKey, material: u8, out: &mut Vec<u8>) {
-        start(UNIFORM, out);
+        start_block(UNIFORM, out);
         out.push(material);
-        seal(key, out);
+        seal(&key.bytes(), out);
     }
 
     /// Replaces `out` with the value of a block of 32³ cells.
@@ -144,7 +151,7 @@ impl ValueCoder {
         self.runs.clear();
         Rle::wide(&self.kinds).encode_box(cells, &mut self.runs);
         if self.runs.len() >= MIN_COMPRESSED_BYTES {
-            start(RUNS_LZ4, out);
+            start_block(RUNS_LZ4, out);
             out.extend_from_slice(&(self.runs.len() as u32).to_le_bytes());
             let body = out.len();
             out.resize(body + lz4_flex::block::get_maximum_output_size(self.runs.len()), 0);
@@ -153,12 +160,12 @@ impl ValueCoder {
             let packed = packed.unwrap_or(self.runs.len());
             if packed + 4 < self.runs.len() {
                 out.truncate(body + packed);
-                return seal(key, out);
+                return seal(&key.bytes(), out);
             }
         }
-        start(RUNS, out);
+        start_block(RUNS, out);
         out.extend_from_slice(&self.runs);
-        seal(key, out);
+        seal(&key.bytes(), out);
     }
 
     /// Decodes `value` into `cells`, at the position of `key`.
@@ -168,7 +175,7 @@ impl ValueCoder {
         value: &[u8],
         cells: &mut DenseBox,
     ) -> Result<(), ValueError> {
-        let (codec, body) = open(key, value)?;
+        let (codec, body) = open_block(key, value)?;
         if cells.len() != BLOCK_CELLS || cells.region().size() != [32; 3] {
             cells.reset(key.region());
         }
@@ -230,36 +237,41 @@ pub(crate) fn uniform_material(cells: &DenseBox) -> Option<u8> {
     same.then_some(first)
 }
 
-/// Starts a value: version, room for the checksum, codec.
-fn start(codec: u8, out: &mut Vec<u8>) {
-    out.clear();
-    out.push(VALUE_VERSION);
-    out.extend_from_slice(&[0; 8]);
+/// Starts a block value.
+fn start_block(codec: u8, out: &mut Vec<u8>) {
+    start_sealed(out);
     out.push(codec);
 }
 
-/// Writes the checksum of a complete value.
-fn seal(key: BlockKey, out: &mut [u8]) {
-    let sum = checksum(&key.bytes(), out);
-    out[1..9].copy_from_slice(&sum.to_le_bytes());
-}
-
-/// Checks length, version and checksum; returns codec and body.
-fn open(key: BlockKey, value: &[u8]) -> Result<(u8, &[u8]), ValueError> {
+/// Checks length, version and checksum of a block value; returns codec and body.
+fn open_block(key: BlockKey, value: &[u8]) -> Result<(u8, &[u8]), ValueError> {
     check_sealed(&key.bytes(), value, HEADER_BYTES, MAX_VALUE_BYTES)?;
-    Ok((value[9], &value[HEADER_BYTES..]))
+    Ok((value[SEAL_BYTES], &value[HEADER_BYTES..]))
 }
 
-/// XXH3-64 of the key and of a value without its checksum, which is in bytes 1 to 8.
+/// Starts a sealed value in place of `out`: version, and room for the checksum.
+pub(crate) fn start_sealed(out: &mut Vec<u8>) {
+    out.clear();
+    out.push(VALUE_VERSION);
+    out.resize(SEAL_BYTES, 0);
+}
+
+/// Writes the checksum of a complete value.
+pub(crate) fn seal(key: &[u8], value: &mut [u8]) {
+    let sum = checksum(key, value);
+    value[CHECKSUM_BYTES].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// XXH3-64 of the key and of a value without its checksum.
 pub(crate) fn checksum(key: &[u8], value: &[u8]) -> u64 {
     let mut hash = Xxh3::new();
     hash.update(key);
-    hash.update(&value[..1]);
-    hash.update(&value[9..]);
+    hash.update(&value[..CHECKSUM_BYTES.start]);
+    hash.update(&value[CHECKSUM_BYTES.end..]);
     hash.digest()
 }
 
-/// Checks what all values share: length, version in byte 0, checksum in bytes 1 to 8.
+/// Checks length, version and checksum of a sealed value.
 pub(crate) fn check_sealed(
     key: &[u8],
     value: &[u8],
@@ -276,7 +288,7 @@ pub(crate) fn check_sealed(
     if value[0] != VALUE_VERSION {
         return Err(ValueError::Version { version: value[0] });
     }
-    if value[1..9] != checksum(key, value).to_le_bytes() {
+    if value[CHECKSUM_BYTES] != checksum(key, value).to_le_bytes() {
         return Err(ValueError::Checksum);
     }
     Ok(())

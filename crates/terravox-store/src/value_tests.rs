@@ -29,7 +29,7 @@ fn decoded(value: &[u8]) -> Result<DenseBox, ValueError> {
 fn resealed(mut value: Vec<u8>) -> Vec<u8> {
     if value.len() >= HEADER_BYTES {
         value[0] = VALUE_VERSION;
-        seal(key(), &mut value);
+        seal(&key().bytes(), &mut value);
     }
     value
 }
@@ -99,9 +99,9 @@ fn blocks_as_they_were_first_written_are_read_for_ever() {
 /// The value of a block as runs that are not compressed.
 fn plain_runs(cells: &DenseBox) -> Vec<u8> {
     let mut value = Vec::new();
-    start(RUNS, &mut value);
+    start_block(RUNS, &mut value);
     Rle::wide(MaterialTable::default().kinds()).encode_box(cells, &mut value);
-    seal(key(), &mut value);
+    seal(&key().bytes(), &mut value);
     value
 }
 
@@ -138,7 +138,7 @@ fn a_value_under_another_key_is_noticed() {
 fn each_way_to_be_wrong_has_its_error() {
     let with = |codec: u8, body: &[u8]| {
         let mut value = Vec::new();
-        start(codec, &mut value);
+        start_block(codec, &mut value);
         value.extend_from_slice(body);
         decoded(&resealed(value)).err()
     };
@@ -221,7 +221,7 @@ proptest! {
         body in proptest::collection::vec(0..=255u8, 0..3000),
     ) {
         let mut value = Vec::new();
-        start(codec, &mut value);
+        start_block(codec, &mut value);
         if codec == RUNS_LZ4 {
             value.extend_from_slice(&length.to_le_bytes());
         }

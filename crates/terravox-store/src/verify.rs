@@ -6,7 +6,7 @@ use crate::key::{BlockKey, KEY_BYTES, ranges};
 use crate::listing::page_of;
 use crate::pyramid::{CHUNK_MIP, extract, rebuild};
 use crate::read::{CellsTable, entry_bytes, read_block};
-use crate::store::Store;
+use crate::store::{ReadView, Store};
 use crate::value::ValueError;
 use std::collections::{BTreeMap, BTreeSet};
 use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, Region};
@@ -34,29 +34,31 @@ impl Store {
     /// # Errors
     /// If the file cannot be read or was opened read-only.
     pub fn verify(&mut self) -> Result<Verification, StoreError> {
-        let mut found = Verification::default();
-        self.check_database(&mut found)?;
+        let mut report = Verification::default();
+        self.check_database(&mut report)?;
         let store = &*self;
-        let transaction = store.db().begin_read(store.path())?;
-        let table = store.cells_table(&transaction)?;
-        let listed = store.stored_chunks(&transaction, &table, &mut found.bad)?;
-        found.chunks = listed.len();
+        let view = store.begin_read()?;
+        let table = store.cells_table(&view.transaction)?;
+        let listed = store.stored_chunks(&view.transaction, &table, &mut report.bad)?;
+        report.chunks = listed.len();
         let mut expected: BTreeSet<[u8; KEY_BYTES]> =
             listed.iter().map(|&chunk| BlockKey::chunk(chunk).bytes()).collect();
-        store.check_chunks(&table, &mut expected, &mut found);
+        Store::check_chunks(&view, &table, &mut expected, &mut report);
         for missing in expected {
             if let Some(key) = BlockKey::from_bytes(&missing) {
-                found.bad.push(BadPart { part: StoredPart::block(key), what: ValueError::Missing });
+                report
+                    .bad
+                    .push(BadPart { part: StoredPart::block(key), what: ValueError::Missing });
             }
         }
         for mip in 1..=MAX_MIP {
-            store.check_mip(&table, &listed, mip, &mut found);
+            Store::check_mip(&view, &table, &listed, mip, &mut report);
         }
-        Ok(found)
+        Ok(report)
     }
 
     /// The integrity check of the database.
-    fn check_database(&mut self, found: &mut Verification) -> Result<(), StoreError> {
+    fn check_database(&mut self, report: &mut Verification) -> Result<(), StoreError> {
         let path = self.path().to_owned();
         let db = self.db_mut().writer(&path)?;
         let what = match guarded(|| db.check_integrity()) {
@@ -65,20 +67,20 @@ impl Store {
             Err(fault) => fault.text(),
         };
         let what = ValueError::Database(what);
-        found.bad.push(BadPart { part: StoredPart::Database, what });
+        report.bad.push(BadPart { part: StoredPart::Database, what });
         Ok(())
     }
 
     /// Checks all stored chunks and removes them from `expected`.
     fn check_chunks(
-        &self,
+        view: &ReadView,
         table: &CellsTable,
         expected: &mut BTreeSet<[u8; KEY_BYTES]>,
-        found: &mut Verification,
+        report: &mut Verification,
     ) {
-        let mut coder = self.coder();
+        let mut coder = view.coder();
         let mut cells = DenseBox::default();
-        walk(table, 0, found, |key, value, found| {
+        walk(table, 0, report, |key, value, report| {
             let listed = expected.remove(&key.bytes());
             let decoded = coder.decode(key, value, &mut cells);
             let fault = match decoded {
@@ -87,28 +89,27 @@ impl Store {
                 Ok(()) => None,
                 Err(what) => Some(what),
             };
-            found.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
+            report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         });
     }
 
     /// Checks that every block of a mip, stored or not, agrees with the finer ones.
     fn check_mip(
-        &self,
+        view: &ReadView,
         table: &CellsTable,
         listed: &[ChunkPos],
         mip: u8,
-        found: &mut Verification,
+        report: &mut Verification,
     ) {
         let mut keys: BTreeMap<[u8; KEY_BYTES], Vec<ChunkPos>> = BTreeMap::new();
         for &chunk in listed {
             keys.entry(BlockKey::over(chunk, mip).bytes()).or_default().push(chunk);
         }
-        walk(table, mip, found, |key, _, found| {
-            found.mip_blocks += 1;
+        walk(table, mip, report, |key, _, report| {
+            report.mip_blocks += 1;
             keys.entry(key.bytes()).or_default();
         });
-        let (materials, grows) = (self.info().materials.clone(), self.info().grows());
-        let mut coder = self.coder();
+        let mut coder = view.coder();
         let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
         for (key, listed) in &keys {
             let Some(key) = BlockKey::from_bytes(key) else { continue };
@@ -120,15 +121,15 @@ impl Store {
                     };
                     // A damaged finer block was reported already; there is nothing to compare
                     // this one with.
-                    let bad = rebuild(key, &materials, read, &mut made);
-                    if grows {
+                    let bad = rebuild(key, &view.info.materials, read, &mut made);
+                    if view.info.grows() {
                         // The rest is the generator's.
                         made = decided(&made, &stored, mip, listed);
                     }
                     (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
                 }
             };
-            found.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
+            report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         }
     }
 }
@@ -154,7 +155,7 @@ fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> 
 fn walk(
     table: &CellsTable,
     mip: u8,
-    found: &mut Verification,
+    report: &mut Verification,
     mut visit: impl FnMut(BlockKey, &[u8], &mut Verification),
 ) {
     let failed = |text: String| {
@@ -165,23 +166,23 @@ fn walk(
         let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
         let mut entries = match open {
             Ok(entries) => entries,
-            Err(fault) => return found.bad.push(failed(fault.text())),
+            Err(fault) => return report.bad.push(failed(fault.text())),
         };
         loop {
             match guarded(|| entries.next().transpose()) {
                 Ok(None) => break,
-                Err(fault) => return found.bad.push(failed(fault.text())),
+                Err(fault) => return report.bad.push(failed(fault.text())),
                 Ok(Some(entry)) => {
                     let (key, value) = match entry_bytes(&entry) {
                         Ok(entry) => entry,
-                        Err(fault) => return found.bad.push(failed(fault.text())),
+                        Err(fault) => return report.bad.push(failed(fault.text())),
                     };
-                    found.value_bytes += value.len() as u64;
+                    report.value_bytes += value.len() as u64;
                     match BlockKey::from_bytes(&key) {
-                        Some(key) => visit(key, value, found),
+                        Some(key) => visit(key, value, report),
                         None => {
                             let what = ValueError::Key;
-                            found.bad.push(BadPart { part: StoredPart::Table("cells"), what });
+                            report.bad.push(BadPart { part: StoredPart::Table("cells"), what });
                         }
                     }
                 }

@@ -1,16 +1,15 @@
 //! Writing chunks of a snapshot: cells, listings and coarse mips in one transaction.
 
-use crate::database::{CELLS, LISTED, META};
+use crate::database::{CELLS, LISTED};
 use crate::error::{StoreError, StoredPart};
 use crate::guard::{Fault, GuardedDrop, guarded};
-use crate::info::{INFO_KEY, WorldInfo};
+use crate::info::WorldInfo;
 use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
 use crate::listing::{Listing, page_of};
-use crate::store::Store;
+use crate::store::{Store, WriteLock};
 use crate::value::ValueCoder;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::borrow::Cow;
-use std::path::Path;
 use terravox::voxel::{AIR, ChunkPos, ChunkState, DenseBox, MipBlock, NotHeld, PagePos, Snapshot};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
@@ -83,13 +82,7 @@ impl Store {
         snapshot: &Snapshot,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<SaveStats, StoreError> {
-        let info = self.info();
-        if info.grows() && info.generator.is_some() {
-            let what =
-                "this world grows from a generator; use Store::save, with the generator as `fill`"
-                    .to_owned();
-            return Err(StoreError::Refused { path: self.path().to_owned(), what });
-        }
+        self.check_needs_no_generator()?;
         let mut chunks = snapshot.chunks();
         for &chunk in &chunks {
             if let held @ ChunkState::Mip(1..) = snapshot.held(chunk) {
@@ -104,10 +97,24 @@ impl Store {
         for (i, batch) in chunks.chunks(BATCH_CHUNKS).enumerate() {
             progress(i * BATCH_CHUNKS, all);
             let contents = Contents { snapshot, chunks: batch.to_vec(), extras: Vec::new() };
-            stats.add(self.write(contents, None)?);
+            let lock = self.lock_writes();
+            // The description may have changed since the last batch.
+            self.check_needs_no_generator()?;
+            stats.add(lock.write(contents, None)?);
         }
         progress(all, all);
         Ok(stats)
+    }
+
+    /// Rejects a world whose coarse blocks start from generated cells.
+    fn check_needs_no_generator(&self) -> Result<(), StoreError> {
+        let info = self.info();
+        if !(info.grows() && info.generator.is_some()) {
+            return Ok(());
+        }
+        let what =
+            "this world grows from a generator; use Store::save, with the generator as `fill`";
+        Err(StoreError::Refused { path: self.path().to_owned(), what: what.to_owned() })
     }
 }
 
@@ -122,61 +129,43 @@ pub(crate) struct Contents<'a> {
     pub extras: Extras<'a>,
 }
 
-impl Store {
+impl WriteLock<'_> {
     /// Writes `contents` with the coarse mips over the chunks, and the material table if it differs
     /// (in names or colours, not in kinds), in one transaction.
     ///
     /// A chunk that the snapshot does not list is removed if unlisted means air there. If it means
     /// unknown, or the chunk is held at a coarse mip only, the stored chunk stays.
-    pub(crate) fn write(
+    pub fn write(
         &self,
         contents: Contents<'_>,
         generate: Option<GenerateBlock<'_>>,
     ) -> Result<SaveStats, StoreError> {
         let Contents { snapshot, mut chunks, extras } = contents;
+        let store = self.store;
         for (name, bytes) in &extras {
-            self.check_extra(name, bytes.as_deref())?;
+            store.check_extra(name, bytes.as_deref())?;
         }
         chunks.sort_unstable_by_key(|&chunk| chunk_order(chunk));
-        let info = self.info();
+        let info = store.info();
         let materials = snapshot.materials();
         if info.materials.kinds() != materials.kinds() {
-            return Err(self.kinds_differ(materials.kinds()));
+            return Err(store.kinds_differ_error(materials.kinds()));
         }
         let new_info = (info.materials != *materials)
             .then(|| WorldInfo { materials: materials.clone(), ..(*info).clone() });
         if let Some(what) = new_info.as_ref().and_then(WorldInfo::fault) {
-            return Err(StoreError::Refused { path: self.path().to_owned(), what });
+            return Err(StoreError::Refused { path: store.path().to_owned(), what });
         }
         if chunks.is_empty() && extras.is_empty() && new_info.is_none() {
             return Ok(SaveStats::default());
         }
-        let stats = self.transact(|transaction| {
-            if let Some(info) = &new_info {
-                put_info(transaction, self.path(), info)?;
-            }
+        self.transact(new_info, |transaction| {
             for (name, bytes) in &extras {
-                self.put_extra(transaction, name, bytes.as_deref())?;
+                store.put_extra(transaction, name, bytes.as_deref())?;
             }
-            TableWriter::new(self, transaction, generate)?.write(snapshot, &chunks)
-        })?;
-        if let Some(info) = new_info {
-            self.remember_info(info);
-        }
-        Ok(stats)
+            TableWriter::new(store, transaction, generate)?.write(snapshot, &chunks)
+        })
     }
-}
-
-fn put_info(
-    transaction: &WriteTransaction,
-    path: &Path,
-    info: &WorldInfo,
-) -> Result<(), StoreError> {
-    let written = guarded(|| -> Result<(), redb::Error> {
-        transaction.open_table(META)?.insert(INFO_KEY, &*info.encode())?;
-        Ok(())
-    });
-    written.map_err(|fault| fault.at(path, "write"))
 }
 
 /// A written or removed chunk, and whether it is stored afterwards.
@@ -217,7 +206,7 @@ impl<'a> TableWriter<'a> {
             store,
             cells,
             listed,
-            coder: store.coder(),
+            coder: ValueCoder::new(store.info().materials.kinds()),
             stats: SaveStats::default(),
             generate,
             value: Vec::new(),
@@ -326,7 +315,7 @@ impl<'a> TableWriter<'a> {
             Some(Err(_)) => {
                 self.stats.repaired += 1;
                 listing_from_keys(&*self.cells, page)
-                    .map_err(|what| self.store.damaged(StoredPart::Listing(page), what))
+                    .map_err(|what| self.store.damaged_error(StoredPart::Listing(page), what))
             }
         }
     }
