@@ -6,13 +6,13 @@ use rapier3d::prelude::*;
 use terravox::bodies::LooseOptions;
 use terravox::edit::EditOp;
 use terravox::terrain::{Terrain, TerrainOptions};
-use terravox::voxel::Unlisted;
+use terravox::voxel::UnlistedChunks;
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
 
 const ROCK: u8 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let unlisted = Unlisted::Air; // around what is filled there is air
+    let unlisted = UnlistedChunks::Air; // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let valley = |p: [f64; 3]| {
         let ground = (p[0].abs() - 24.0).clamp(-16.0, 4.0) - p[1];

@@ -5,13 +5,13 @@
 use rapier3d::prelude::*;
 use terravox::terrain::{Terrain, TerrainOptions};
 use terravox::voxel::Cell;
-use terravox::voxel::Unlisted;
+use terravox::voxel::UnlistedChunks;
 use terravox_rapier::TerrainColliders;
 
 const ROCK: u8 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let unlisted = Unlisted::Air; // around what is filled there is air
+    let unlisted = UnlistedChunks::Air; // around what is filled there is air
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let hills = |p: [f64; 3]| 2.0 * (p[0] * 0.2).sin() * (p[2] * 0.2).cos() - p[1];
     terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(ROCK, hills))?;

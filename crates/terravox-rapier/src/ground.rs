@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terravox::collide::{CollisionBlock, QuadInfo, QuadTree};
-use terravox::geometry::edge_angle;
+use terravox::collide::{CollisionBlock, QuadBvh, QuadInfo};
+use terravox::geometry::EdgeAngle;
 use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 
 /// Depths of parts, voxels.
@@ -63,7 +63,7 @@ struct GroundPart(u16);
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockGround {
     block: CollisionBlock,
-    tree: Arc<QuadTree>,
+    tree: Arc<QuadBvh>,
     parts: Box<[GroundPart]>,
     /// Bounds of all parts, metres.
     bounds: Bounds,
@@ -117,7 +117,7 @@ impl GroundPart {
 /// The grounds of a block: one for every pair of friction and restitution in it. `scratch` is a
 /// reusable buffer.
 pub fn grounds(
-    tree: &QuadTree,
+    tree: &QuadBvh,
     block: CollisionBlock,
     snapshot: &Snapshot,
     voxel_size_m: f32,
@@ -183,7 +183,7 @@ impl BlockGround {
     }
 
     /// The surface of the whole block, voxels from its min corner.
-    pub fn tree(&self) -> &QuadTree {
+    pub fn tree(&self) -> &QuadBvh {
         &self.tree
     }
 
@@ -273,7 +273,7 @@ impl BlockGround {
         let info = self.tree.quad(part.quad());
         let corners = quad_corners(&self.tree, part.quad());
         let side = |k: usize| {
-            let angle = edge_angle(info.angles, k);
+            let angle = EdgeAngle::of_side(info.angles, k);
             [angle.cos, angle.sin]
         };
         let [a, b, c, d] = corners.map(|corner| corner.map(|v| v * self.voxel_size_m));
@@ -324,7 +324,7 @@ fn corners_of(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<PartCorners>; 
 }
 
 /// Corners of a quad, voxels.
-fn quad_corners(tree: &QuadTree, quad: u16) -> [[f32; 3]; 4] {
+fn quad_corners(tree: &QuadBvh, quad: u16) -> [[f32; 3]; 4] {
     let [a, b, c] = tree.triangle(quad, false).corners;
     let d = tree.triangle(quad, true).corners[2];
     [a, b, c, d]
@@ -361,7 +361,7 @@ fn diagonal(
     if info.flat[1 - own] || (info.reversed[1 - own] && !info.reversed[own]) {
         // The other triangle is skipped: the surface behind it counts.
         let sides = if own == 0 { [2, 3] } else { [0, 1] };
-        let turns = sides.map(|k| edge_angle(info.angles, k));
+        let turns = sides.map(|k| EdgeAngle::of_side(info.angles, k));
         let turn = if turns[0].cos < turns[1].cos { turns[0] } else { turns[1] };
         return [turn.cos, turn.sin];
     }
@@ -399,7 +399,7 @@ const PROBE_PADDING_VOXELS: i32 = 4;
 
 impl DepthProbe<'_> {
     fn new<'a>(
-        tree: &QuadTree,
+        tree: &QuadBvh,
         block: CollisionBlock,
         snapshot: &'a Snapshot,
         scratch: &'a mut GroundScratch,
@@ -423,13 +423,7 @@ impl DepthProbe<'_> {
     }
 
     /// The depth of a part of a quad, as an index into [`DEPTHS_VOXELS`].
-    fn of(
-        &self,
-        tree: &QuadTree,
-        corners: [[f32; 3]; 4],
-        info: &QuadInfo,
-        normal: [f32; 3],
-    ) -> u16 {
+    fn of(&self, tree: &QuadBvh, corners: [[f32; 3]; 4], info: &QuadInfo, normal: [f32; 3]) -> u16 {
         let middle = [0, 1, 2].map(|i| corners.iter().map(|corner| corner[i]).sum::<f32>() / 4.0);
         let first = THICKNESS_PROBES.iter().find(|look| !self.is_solid(middle, normal, look.0));
         let depth = first.map_or(THICK_DEPTH_INDEX, |look| look.1);

@@ -7,7 +7,7 @@ use rapier3d::parry::math::Vector;
 use rapier3d::parry::query::details::NormalConstraints;
 use rapier3d::parry::query::{PointQuery, Ray, RayCast};
 use rapier3d::parry::shape::{CompositeShape, Triangle};
-use terravox::collide::{BuildPolicy, Collider, CollisionBlock, LocalRay, QuadTree};
+use terravox::collide::{BuildPolicy, Collider, CollisionBlock, LocalRay, QuadBvh};
 use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid};
 
 use crate::ground::{BlockGround, GroundScratch, grounds};
@@ -43,7 +43,7 @@ fn world(seed: u64) -> Collider {
 }
 
 /// The blocks of a world, their surfaces and their grounds.
-fn all_grounds(collider: &Collider) -> Vec<(CollisionBlock, &QuadTree, Vec<BlockGround>)> {
+fn all_grounds(collider: &Collider) -> Vec<(CollisionBlock, &QuadBvh, Vec<BlockGround>)> {
     let mut scratch = GroundScratch::default();
     let mut all = Vec::new();
     for block in Region::new([-16; 3], [16; 3]).blocks::<3>() {

@@ -5,13 +5,13 @@ mod scene;
 use rapier3d::prelude::*;
 use scene::{ROCK, Scene, flat};
 use terravox::bodies::{LooseBody, LooseOptions, WriteBackMethod};
-use terravox::edit::{Action, Brush, BrushOp, EditOp, NO_TURN};
+use terravox::edit::{Action, Brush, BrushOp, EditOp};
 use terravox::terrain::Placement;
 use terravox::voxel::{Region, SurfaceShape};
 use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
 
 fn block(centre: [f64; 3], half: [f64; 3], action: Action) -> EditOp {
-    BrushOp::new(Brush::Block { centre, half, turn: NO_TURN }, action).into()
+    BrushOp::new(Brush::Box { centre, half, rotation: Brush::NO_ROTATION }, action).into()
 }
 
 /// A table on four legs, cut off them; metres.
@@ -120,5 +120,5 @@ fn a_cut_table_falls_rests_and_is_written_back() {
 /// Height of the ground in the middle, metres.
 fn rigid_top(scene: &mut Scene) -> f32 {
     let hit = scene.terrain.ray([0.1, 30.0, 0.1], [0.0, -1.0, 0.0], 60.0).hit();
-    hit.expect("there is ground").point[1] as f32
+    hit.expect("there is ground").point_m[1] as f32
 }

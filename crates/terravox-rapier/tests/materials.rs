@@ -5,9 +5,9 @@ mod scene;
 use rapier3d::prelude::*;
 use scene::Scene;
 use terravox::bodies::LooseOptions;
-use terravox::edit::{Action, Brush, BrushOp, NO_TURN};
+use terravox::edit::{Action, Brush, BrushOp};
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
-use terravox::voxel::{Kind, Material, MaterialTable, Unlisted};
+use terravox::voxel::{Kind, Material, MaterialTable, UnlistedChunks};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders};
 
 const ICE: u8 = 2;
@@ -25,7 +25,7 @@ fn materials(ice_friction: f32) -> MaterialTable {
 
 /// Ground that falls by `slope` along Z: ice where x < 0, rubber where x > 0.
 fn scene(slope: f32) -> Scene {
-    let (materials, unlisted) = (materials(0.05), Unlisted::Air);
+    let (materials, unlisted) = (materials(0.05), UnlistedChunks::Air);
     let mut terrain =
         Terrain::new(TerrainOptions { materials, unlisted, ..TerrainOptions::default() });
     let steep = (1.0 + slope * slope).sqrt();
@@ -97,7 +97,11 @@ fn balls_bounce_by_the_ground_below() {
 fn loose_pieces_weigh_what_their_materials_do() {
     let mut scene = scene(0.0);
     for (material, x, half) in [(ICE, -1.5, 1.5), (RUBBER, 2.5, 2.5)] {
-        let brush = Brush::Block { centre: [x, 9.0, 1.0], half: [half, 1.0, 1.0], turn: NO_TURN };
+        let brush = Brush::Box {
+            centre: [x, 9.0, 1.0],
+            half: [half, 1.0, 1.0],
+            rotation: Brush::NO_ROTATION,
+        };
         scene.terrain.edit(&BrushOp::new(brush, Action::Fill { material }).into()).unwrap();
     }
     let cut = scene.terrain.cut_loose(&LooseOptions::floor(-20)).unwrap();

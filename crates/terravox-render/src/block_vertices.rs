@@ -99,7 +99,7 @@ impl VertexCache {
         let index = local(x) + BLOCKS_PER_EDGE * (local(z) + BLOCKS_PER_EDGE * local(y));
         let block = chunk[index as usize]
             .get_or_init(|| Box::new(scratch.mesh_block(snapshot, palette, hit.block)));
-        let vertices = if hit.liquid { &block.liquid } else { &block.solid };
+        let vertices = if hit.is_liquid { &block.liquid } else { &block.solid };
         let [a, b, c] = hit.triangle.vertices.map(|number| vertices.get(usize::from(number)));
         Some([a?, b?, c?])
     }

@@ -228,7 +228,7 @@ impl Scene {
         match &self.ground {
             SceneGround::OneMip { collider, .. } => {
                 let hit = collider.ray(&collider_ray(ray, reach), filter).found?;
-                let (distance, normal, liquid) = (hit.distance, hit.normal, hit.liquid);
+                let (distance, normal, liquid) = (hit.distance, hit.normal, hit.is_liquid);
                 Some(SceneHit { distance, normal, liquid, source: HitSource::OneMip(hit) })
             }
             SceneGround::Shown(shown) => {

@@ -47,7 +47,7 @@ pub(crate) fn coarser(finest: &ChunkContents, mip: u8) -> ChunkContents {
             entry.0 = ChunkContent::Mixed;
         }
     }
-    // Unlisted chunks are air.
+    // UnlistedChunks chunks are air.
     let capacity = 1_u64 << (3 * u32::from(mip));
     let content = |(content, count)| if count == capacity { content } else { ChunkContent::Mixed };
     merged.into_iter().map(|(chunk, entry)| (chunk, content(entry))).collect()

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::terrain::{FillRequest, Placement, Terrain, TerrainOptions, Unsaved};
+use terravox::terrain::{FillRequest, Placement, Terrain, TerrainOptions, UnsavedChanges};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 const FRAMES: u32 = 380;
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let place = [[-EDGE / 2.0, -20.0, -EDGE / 2.0], [EDGE / 2.0, 10.0, EDGE / 2.0]];
     terrain.hold(place[0], place[1], fill)?;
 
-    let (to_saver, unsaved_of_game) = mpsc::channel::<Unsaved>();
-    let (to_game, saved) = mpsc::channel::<(Unsaved, Result<(), StoreError>)>();
+    let (to_saver, unsaved_of_game) = mpsc::channel::<UnsavedChanges>();
+    let (to_game, saved) = mpsc::channel::<(UnsavedChanges, Result<(), StoreError>)>();
     let (mut saves, mut failures, mut longest) = (0, 0, Duration::ZERO);
     std::thread::scope(|scope| -> Result<(), Box<dyn Error>> {
         let store = &store;

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             jobs += 1;
         }
         if let Some(hit) = terrain.ray(eye, [0.0, -1.0, 0.0], 200.0).hit() {
-            dug += usize::from(terrain.edit(&EditOp::dig_ball(hit.point, 2.0)).is_ok());
+            dug += usize::from(terrain.edit(&EditOp::dig_ball(hit.point_m, 2.0)).is_ok());
         }
         if !is_saving && !terrain.is_saved() {
             let (unsaved, store, saved) = (terrain.unsaved(), store.clone(), saved.clone());

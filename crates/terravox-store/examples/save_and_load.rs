@@ -18,7 +18,7 @@ fn ground_below(store: &Store, terrain: &mut Terrain) -> Option<f64> {
     let viewers = [Viewer { position_m: [0.0, 8.0, 0.0], distance_m: 60.0 }];
     terrain.update(&viewers, Budget::Unlimited, fill);
     let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 60.0).hit()?;
-    Some(hit.point[1])
+    Some(hit.point_m[1])
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -8,7 +8,7 @@ use crate::read::chunk_bytes;
 use crate::value::{MAX_VALUE_BYTES, ValueCoder, ValueError};
 use terravox::bodies::{BodyPose, SavedBody};
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Kind, MaterialTable, Unlisted, VoxelGrid, VoxelPos,
+    ChunkPos, DenseBox, GridOptions, Kind, MaterialTable, UnlistedChunks, VoxelGrid, VoxelPos,
 };
 
 /// The only version.
@@ -60,9 +60,10 @@ pub(crate) fn encode(bodies: &[SavedBody], kinds: &[Kind; 256]) -> Result<Vec<u8
 }
 
 fn put_motion(body: &SavedBody, out: &mut Vec<u8>) -> Result<(), String> {
-    body.from.to_array().iter().for_each(|v| out.extend(v.to_le_bytes()));
+    body.origin_voxel.to_array().iter().for_each(|v| out.extend(v.to_le_bytes()));
     let SavedBody { pose, linear_velocity_m_s, angular_velocity_rad_s, .. } = body;
-    let numbers = [&pose.position[..], &pose.rotation, linear_velocity_m_s, angular_velocity_rad_s];
+    let numbers =
+        [&pose.position_voxels[..], &pose.rotation, linear_velocity_m_s, angular_velocity_rad_s];
     for number in numbers.into_iter().flatten() {
         if !number.is_finite() {
             return Err(format!("a pose or velocity of {number}"));
@@ -149,9 +150,9 @@ impl<'a> BodyReader<'a> {
         memory: &mut u64,
     ) -> Result<SavedBody, ValueError> {
         let from = VoxelPos::from(self.integers()?);
-        let pose = BodyPose { position: self.floats()?, rotation: self.floats()? };
+        let pose = BodyPose { position_voxels: self.floats()?, rotation: self.floats()? };
         let (linear_velocity_m_s, angular_velocity_rad_s) = (self.floats()?, self.floats()?);
-        let options = GridOptions { unlisted: Unlisted::Air, materials: materials.clone() };
+        let options = GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() };
         let mut grid = VoxelGrid::new(options);
         let mut cells = DenseBox::default();
         for _ in 0..u32::from_le_bytes(self.take()?) {
@@ -172,7 +173,13 @@ impl<'a> BodyReader<'a> {
             }
         }
         let cells = grid.snapshot();
-        Ok(SavedBody { cells, from, pose, linear_velocity_m_s, angular_velocity_rad_s })
+        Ok(SavedBody {
+            cells,
+            origin_voxel: from,
+            pose,
+            linear_velocity_m_s,
+            angular_velocity_rad_s,
+        })
     }
 }
 

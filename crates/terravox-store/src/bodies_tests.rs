@@ -12,8 +12,8 @@ fn body(numbers: &[(u8, u8)], at: [i32; 3]) -> SavedBody {
     grid.write(&cells).unwrap();
     SavedBody {
         cells: grid.snapshot(),
-        from: VoxelPos::new(-64, 32, 1 << 29),
-        pose: BodyPose { position: [1.5, -2.25, 1e8], rotation: [0.0, 0.6, 0.0, 0.8] },
+        origin_voxel: VoxelPos::new(-64, 32, 1 << 29),
+        pose: BodyPose { position_voxels: [1.5, -2.25, 1e8], rotation: [0.0, 0.6, 0.0, 0.8] },
         linear_velocity_m_s: [0.0, -9.81, 0.5],
         angular_velocity_rad_s: [3.0, 0.0, -1.0],
     }
@@ -25,7 +25,7 @@ fn kinds() -> MaterialTable {
 
 fn same(a: &SavedBody, b: &SavedBody) -> bool {
     let motion = |body: &SavedBody| {
-        (body.from, body.pose, body.linear_velocity_m_s, body.angular_velocity_rad_s)
+        (body.origin_voxel, body.pose, body.linear_velocity_m_s, body.angular_velocity_rad_s)
     };
     motion(a) == motion(b)
         && a.cells.chunks() == b.cells.chunks()
@@ -85,7 +85,7 @@ fn counts_are_bounded_before_memory_is_taken() {
 #[test]
 fn poses_that_are_not_finite_are_refused() {
     let mut odd = body(&[(8, 255)], [0; 3]);
-    odd.pose.position[1] = f64::NAN;
+    odd.pose.position_voxels[1] = f64::NAN;
     assert!(encode(&[odd], kinds().kinds()).is_err());
     let mut bytes = encode(&[body(&[(8, 255)], [0; 3])], kinds().kinds()).unwrap();
     bytes[17..25].copy_from_slice(&f64::INFINITY.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use crate::value::{ValueError, checksum};
 use terravox::terrain::Placement;
-use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, Unlisted};
+use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, UnlistedChunks};
 
 /// Version of the file format that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u16 = 2;
@@ -27,7 +27,7 @@ pub struct WorldInfo {
     /// Position of the minimum corner of voxel (0, 0, 0), in metres; finite.
     pub origin_m: [f64; 3],
     /// What chunks that are not stored are.
-    pub unlisted: Unlisted,
+    pub unlisted: UnlistedChunks,
     /// The materials by id.
     pub materials: MaterialTable,
     /// The generator of the cells, if there is one.
@@ -53,7 +53,7 @@ impl Default for WorldInfo {
         WorldInfo {
             voxel_size_m: 1.0,
             origin_m: [0.0; 3],
-            unlisted: Unlisted::Air,
+            unlisted: UnlistedChunks::Air,
             materials: MaterialTable::default(),
             generator: None,
         }
@@ -73,7 +73,7 @@ impl WorldInfo {
     /// A world at `placement` that grows from a generator ([`WorldInfo::grows`]).
     pub fn growing(placement: Placement, generator: Generator) -> WorldInfo {
         WorldInfo {
-            unlisted: Unlisted::Unknown,
+            unlisted: UnlistedChunks::Unknown,
             generator: Some(generator),
             ..WorldInfo::complete(placement)
         }
@@ -88,7 +88,7 @@ impl WorldInfo {
     /// chunks and the coarse blocks over them. In a complete world chunks that are not stored are
     /// air.
     pub fn grows(&self) -> bool {
-        self.unlisted == Unlisted::Unknown
+        self.unlisted == UnlistedChunks::Unknown
     }
 
     /// Why this description is invalid; `None` if it is valid.
@@ -113,8 +113,8 @@ impl WorldInfo {
         out.extend(self.voxel_size_m.to_le_bytes());
         self.origin_m.iter().for_each(|v| out.extend(v.to_le_bytes()));
         out.push(match self.unlisted {
-            Unlisted::Air => 0,
-            Unlisted::Unknown => 1,
+            UnlistedChunks::Air => 0,
+            UnlistedChunks::Unknown => 1,
         });
         let materials = self.materials.materials();
         out.extend((materials.len() as u16).to_le_bytes());
@@ -149,8 +149,8 @@ impl WorldInfo {
             voxel_size_m: reader.f64()?,
             origin_m: [reader.f64()?, reader.f64()?, reader.f64()?],
             unlisted: match reader.u8()? {
-                0 => Unlisted::Air,
-                1 => Unlisted::Unknown,
+                0 => UnlistedChunks::Air,
+                1 => UnlistedChunks::Unknown,
                 _ => return Err(reader.wrong("neither air nor unknown")),
             },
             materials: read_materials(version, &mut reader)?,

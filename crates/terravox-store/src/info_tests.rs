@@ -22,7 +22,7 @@ fn small() -> WorldInfo {
     WorldInfo {
         voxel_size_m: 4.0,
         origin_m: [0.5, -1.0, 1e7],
-        unlisted: Unlisted::Unknown,
+        unlisted: UnlistedChunks::Unknown,
         materials: MaterialTable::new(materials),
         generator: Some(Generator {
             name: "hills".to_owned(),

@@ -6,7 +6,7 @@ use crate::store::{BODIES_NAME, HISTORY_NAME, ReadView, Store};
 use terravox::bodies::SavedBody;
 use terravox::edit::History;
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
-use terravox::voxel::{GridOptions, Unlisted, VoxelGrid};
+use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 
 impl Store {
     /// Opens the world for a game that streams it: with the file's placement, materials and undo
@@ -17,7 +17,8 @@ impl Store {
     /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it.
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();
-        let grid = GridOptions { unlisted: Unlisted::Unknown, materials: info.materials.clone() };
+        let grid =
+            GridOptions { unlisted: UnlistedChunks::Unknown, materials: info.materials.clone() };
         self.terrain_around(VoxelGrid::new(grid), options)
     }
 

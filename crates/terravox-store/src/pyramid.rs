@@ -14,7 +14,7 @@ use crate::listing::page_of;
 use crate::value::ValueError;
 use crate::write::{ChunkWrite, TableWriter};
 use terravox::voxel::{
-    AIR, DenseBox, GridOptions, MAX_MIP, MaterialTable, PagePos, Region, Snapshot, Unlisted,
+    AIR, DenseBox, GridOptions, MAX_MIP, MaterialTable, PagePos, Region, Snapshot, UnlistedChunks,
     VoxelGrid, VoxelPos,
 };
 
@@ -179,7 +179,7 @@ fn page_key(page: PagePos, mip: u8) -> BlockKey {
 }
 
 fn scratch_grid(materials: &MaterialTable) -> VoxelGrid {
-    VoxelGrid::new(GridOptions { unlisted: Unlisted::Air, materials: materials.clone() })
+    VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() })
 }
 
 /// Gives `grid` the cells of mip `mip`, 1 to 5, in `region` of `cells`, which is made of

@@ -11,7 +11,7 @@ use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
 use std::ops::ControlFlow;
 use terravox::voxel::{
     ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos, Region,
-    Unlisted, VoxelGrid,
+    UnlistedChunks, VoxelGrid,
 };
 
 /// Most bytes of cells that [`Store::load`] puts into memory: 8 GiB.
@@ -84,7 +84,7 @@ impl Store {
     pub fn cells(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), StoreError> {
         out.reset(region);
         let view = self.begin_read()?;
-        if view.info.unlisted == Unlisted::Unknown {
+        if view.info.unlisted == UnlistedChunks::Unknown {
             self.check_listed(&view.transaction, region, mip)?;
         }
         let mut damage = None;

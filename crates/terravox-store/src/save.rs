@@ -7,7 +7,7 @@ use crate::write::{Contents, Extras, SaveStats};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use terravox::terrain::{FillRequest, Unsaved};
+use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
@@ -31,7 +31,7 @@ impl Store {
     /// be written.
     pub fn save(
         &self,
-        unsaved: &Unsaved,
+        unsaved: &UnsavedChanges,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<SaveStats, StoreError> {
         let mut lock = self.lock_writes();
@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Everything but the cells, as bytes.
-    fn extras<'a>(&self, unsaved: &'a Unsaved) -> Result<Extras<'a>, StoreError> {
+    fn extras<'a>(&self, unsaved: &'a UnsavedChanges) -> Result<Extras<'a>, StoreError> {
         let mut extras = Vec::new();
         for (name, bytes) in &unsaved.data {
             if [HISTORY_NAME, BODIES_NAME].contains(&&**name) {

@@ -4,9 +4,9 @@ mod scratch;
 
 use scratch::{Folder, growing_world};
 use terravox::generate::Hills;
-use terravox::terrain::{FillRequest, Unsaved};
+use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, Knowledge, MAX_MIP, MipBlock, Region, Unlisted,
+    Cell, ChunkPos, DenseBox, GridOptions, Knowledge, MAX_MIP, MipBlock, Region, UnlistedChunks,
     VoxelGrid, VoxelPos,
 };
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
@@ -46,12 +46,12 @@ fn far() -> impl Iterator<Item = MipBlock> {
 
 impl Game {
     fn new() -> Game {
-        let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
         Game { grid: VoxelGrid::new(options) }
     }
 
     fn save(&mut self, store: &Store) {
-        let unsaved = Unsaved::from(self.grid.unsaved());
+        let unsaved = UnsavedChanges::from(self.grid.unsaved());
         store.save(&unsaved, fill).unwrap();
         self.grid.mark_saved(&unsaved.chunks);
     }
@@ -204,7 +204,7 @@ fn growing_worlds_need_their_generator() {
     let mut game = Game::new();
     game.load(&store, std::iter::empty(), true);
     game.dig([0, 5, 0], 3);
-    let unsaved = Unsaved::from(game.grid.unsaved());
+    let unsaved = UnsavedChanges::from(game.grid.unsaved());
     let error = store.save(&unsaved, |request| request.set_missing()).unwrap_err();
     assert!(matches!(error, StoreError::NotGenerated { .. }), "{error}");
     assert!(!game.grid.is_saved(), "what was not saved stays unsaved");
@@ -215,7 +215,7 @@ fn growing_worlds_need_their_generator() {
     assert!(!store.chunks().unwrap().is_empty());
 
     // One whose generator has no name grows all the same.
-    let info = WorldInfo { unlisted: Unlisted::Unknown, ..WorldInfo::default() };
+    let info = WorldInfo { unlisted: UnlistedChunks::Unknown, ..WorldInfo::default() };
     let plain = Store::create(folder.file("plain.tvx"), &info, Overwrite::No).unwrap();
     game.dig([0, 5, 0], 4);
     plain.save(&game.grid.unsaved().into(), fill).unwrap();

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use terravox::terrain::Unsaved;
+use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, VoxelGrid, VoxelPos};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
@@ -102,7 +102,8 @@ fn victim_that_saves_batches() {
     let mut grid = store.load().unwrap().grid;
     for batch in from.parse().unwrap().. {
         change(&mut grid, batch);
-        let unsaved = Unsaved::from(grid.unsaved()).with_data(BATCH, u64::to_le_bytes(batch));
+        let unsaved =
+            UnsavedChanges::from(grid.unsaved()).with_data(BATCH, u64::to_le_bytes(batch));
         store.save(&unsaved, |_| {}).unwrap();
         grid.mark_saved(&unsaved.chunks);
         acknowledge(batch);

@@ -55,7 +55,7 @@ fn height(store: &Store) -> f64 {
     near(store, &mut terrain);
     assert!(terrain.is_saved(), "what a store gives is saved");
     let hit = terrain.ray([0.5, 7.0, 0.5], [0.0, -1.0, 0.0], 14.0).hit().expect("there is ground");
-    hit.point[1]
+    hit.point_m[1]
 }
 
 #[test]
@@ -135,7 +135,10 @@ fn what_can_be_undone_bodies_and_bytes_go_with_the_cells() {
     assert_eq!(store.extra("player").unwrap().as_deref(), Some(&b"at home"[..]));
     let bodies = store.bodies().unwrap();
     let again = bodies[0].to_body().unwrap();
-    assert_eq!((again.cells, again.mass, again.from), (body.cells, body.mass, body.from));
+    assert_eq!(
+        (again.cells, again.mass, again.origin_voxel),
+        (body.cells, body.mass, body.origin_voxel)
+    );
     assert_eq!(again.grid.digest(), body.grid.digest());
     assert_eq!(bodies[0].linear_velocity_m_s, [0.0, -3.0, 0.0]);
     let mut terrain = store.terrain(TerrainOptions::default()).unwrap();

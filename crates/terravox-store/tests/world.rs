@@ -5,7 +5,7 @@ mod scratch;
 use scratch::{Folder, Numbers, ball, fill, mark_saved, save, small_world, touch};
 use std::ops::ControlFlow;
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Kind, LIMIT, MAX_MIP, MaterialTable, Region, Unlisted,
+    ChunkPos, DenseBox, GridOptions, Kind, LIMIT, MAX_MIP, MaterialTable, Region, UnlistedChunks,
     VoxelGrid,
 };
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
@@ -174,7 +174,7 @@ fn far_blocks_come_without_fine_cells_and_in_order() {
 #[test]
 fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
     let folder = Folder::new("unknown");
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let home = ChunkPos::new(-1, 0, 0);
     let mut cells = DenseBox::new(Region::new([-32, 0, 0], [256, 256, 256]));
@@ -213,7 +213,7 @@ fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
     assert_eq!(store.verify().unwrap().bad, []);
     let error = store.write_all(grid.as_snapshot(), |_, _| {}).unwrap_err();
     assert!(matches!(error, StoreError::NotHeld { .. }), "a save must not lose cells: {error}");
-    assert_eq!(store.load().unwrap().grid.unlisted(), Unlisted::Unknown);
+    assert_eq!(store.load().unwrap().grid.unlisted(), UnlistedChunks::Unknown);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod scratch;
 use scratch::{Folder, fill, save};
 use std::sync::Barrier;
 use terravox::bodies::{BodyPose, SavedBody};
-use terravox::terrain::Unsaved;
+use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{GridOptions, Kind, MaterialTable, Region, VoxelGrid};
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
@@ -122,7 +122,7 @@ fn a_kind_never_changes_under_loose_bodies() {
         angular_velocity_rad_s: [0.0; 3],
     };
     let save_bodies = |bodies| {
-        let unsaved = Unsaved::from(VoxelGrid::default().unsaved()).with_bodies(bodies);
+        let unsaved = UnsavedChanges::from(VoxelGrid::default().unsaved()).with_bodies(bodies);
         store.save(&unsaved, |_| {}).unwrap();
     };
     save_bodies(vec![body]);

@@ -2,14 +2,14 @@
 
 use terravox::edit::{Action, Brush, BrushOp, EditOp};
 use terravox::terrain::{Terrain, TerrainError, TerrainOptions};
-use terravox::voxel::Unlisted;
+use terravox::voxel::UnlistedChunks;
 
 const GRASS: u8 = 2;
 const COBBLESTONE: u8 = 17;
 
 fn main() -> Result<(), TerrainError> {
     // A world of which all is known: air around what is built.
-    let unlisted = Unlisted::Air;
+    let unlisted = UnlistedChunks::Air;
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     terrain.edit(&EditOp::fill_ball(GRASS, [0.0, -30.0, 0.0], 50.0))?;
 

@@ -44,7 +44,7 @@ fn main() -> Result<(), NotHeld> {
             let lift = wet.volume / (density * wet.body_volume);
             speed = speed * (1.0 - 4.0 * share * STEP) + 9.81 * (lift - 1.0) * STEP;
             // The ground, should it sink so deep.
-            let options = ContactOptions { prediction: 0.2, filter: Filter::SOLID };
+            let options = ContactOptions { prediction_voxels: 0.2, filter: Filter::SOLID };
             contacts.find(&collider, &body, &options);
             for point in contacts.manifolds.iter().flat_map(|manifold| manifold.points()) {
                 speed = speed.max(-point.distance / STEP);

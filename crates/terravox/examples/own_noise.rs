@@ -17,7 +17,7 @@ const DEEP: Deep = Deep { depth: 5.0, material: ROCK };
 
 /// The materials of one column, by the depth below its ground.
 fn layers(column: GroundColumn) -> impl Fn(f64, f64) -> u8 {
-    let top = if column.upright < 0.75 { ROCK } else { GRASS }; // cliffs are bare
+    let top = if column.normal_y < 0.75 { ROCK } else { GRASS }; // cliffs are bare
     move |_y, depth| match depth {
         d if d < 1.0 => top,
         d if d < 4.0 => SOIL,

@@ -26,9 +26,9 @@ fn main() -> Result<(), TerrainError> {
         if frame % 100 == 99
             && let Some(hit) = terrain.ray(camera, forward, 100.0).hit()
         {
-            let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0))?;
+            let dug = terrain.edit(&EditOp::dig_ball(hit.point_m, 4.0))?;
             cart += dug.removed.voxels(ROCK);
-            println!("frame {frame}: dug at {:?}, {cart} m³ in the cart", hit.point);
+            println!("frame {frame}: dug at {:?}, {cart} m³ in the cart", hit.point_m);
         }
     }
     Ok(())

@@ -34,7 +34,7 @@ fn main() -> Result<(), TerrainError> {
 
 fn show(what: &str, hit: Option<RayHit>) {
     match hit {
-        Some(RayHit { distance_m, point, normal, material, voxel, .. }) => println!(
+        Some(RayHit { distance_m, point_m: point, normal, material, voxel, .. }) => println!(
             "{what}: {distance_m:.2} m to {point:.2?}, normal {normal:.2?}, material {material}, \
              voxel {voxel}"
         ),

@@ -20,7 +20,7 @@ fn main() -> Result<(), TerrainError> {
 
     // A grinder throws 600 sparks a second for two seconds.
     let mut effects = [Effect::new(EffectOptions { seed: 7, ..EffectOptions::sparks() })];
-    let grinder = Emitter::sparks(hit.point.map(|v| v as f32), hit.normal);
+    let grinder = Emitter::sparks(hit.point_m.map(|v| v as f32), hit.normal);
     println!("second  sparks  bounces    rays  cached planes  below ground");
     for frame in 1..=180 {
         if frame <= 120 {

@@ -28,7 +28,7 @@
 //! }
 //!
 //! let hit = terrain.ray(camera, forward, 100.0).hit().expect("the ground lies below");
-//! let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("the ground is held");
+//! let dug = terrain.edit(&EditOp::dig_ball(hit.point_m, 4.0)).expect("the ground is held");
 //! assert!(dug.removed.voxels(ROCK) > 100.0); // cubic metres of rock
 //! assert!(terrain.undo().expect("the ground is held").is_some());
 //! ```

@@ -159,7 +159,7 @@ fn a_look_at_what_hangs_together_does_not_allocate_by_cell() {
         let mut more = true;
         let counted = allocation_counter::measure(|| {
             loose.touch(dug);
-            more = loose.cut(&mut grid, None, &options).is_ok_and(|cut| cut.more);
+            more = loose.cut(&mut grid, None, &options).is_ok_and(|cut| cut.has_more);
         });
         assert!(!more);
         counted

@@ -6,7 +6,7 @@ use terravox::generate::Hills;
 use terravox::lod::{LodOptions, LodView, LodViewer, MeshScratch, ShownMesh};
 use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PackedSurface, PackedVertex, VertexKey};
 use terravox::voxel::{
-    DenseBox, GridOptions, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos,
+    DenseBox, GridOptions, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid, VoxelPos,
 };
 
 /// What all meshes that share a vertex must agree on.
@@ -75,7 +75,7 @@ impl SharedVertices {
 
 /// Streams hills in and meshes them with keys, then joins resting blocks.
 fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
-    let unlisted = Unlisted::Unknown;
+    let unlisted = UnlistedChunks::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
     let options = LodOptions { morph, near_voxels: 24.0, detail: 1.5, ..LodOptions::default() };
     let mut lod = LodView::new(options);

@@ -88,7 +88,7 @@ fn a_viewer_who_is_nowhere_changes_nothing() {
         terrain.update(&[viewer], Budget::Blocks(400), flat);
         assert_eq!(terrain.lod().blocks(), before);
     }
-    let drawn: usize = terrain.redraw().added.len();
+    let drawn: usize = terrain.reset_mesh_swaps().added.len();
     assert_eq!(drawn, terrain.meshed_blocks().len());
 }
 
@@ -149,7 +149,7 @@ fn generators_count_from_where_the_world_was_made() {
     let (min, max) = box_m(0.0);
     moved.hold(min, max, fill).unwrap();
     assert_eq!(moved.grid().digest().unwrap(), still.grid().digest().unwrap());
-    assert_eq!(moved.made_at(), still.placement());
+    assert_eq!(moved.original_placement(), still.placement());
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn ground_that_is_held_and_built_far_away_shows_at_every_mip() {
         terrain.update(&viewer, Budget::Unlimited, flat);
         let down = [0.0, -1.0, 0.0];
         let hit = terrain.ray_shown([4100.0, 500.0, 0.0], down, 1000.0, &Filter::SOLID).unwrap();
-        assert!(hit.mip > 5 && hit.point[1] > 60.0, "{hit:?}");
+        assert!(hit.mip > 5 && hit.point_m[1] > 60.0, "{hit:?}");
     }
 }
 
@@ -190,7 +190,7 @@ fn what_a_ray_misses_is_named_until_it_is_held() {
                 }
                 other => panic!("{other:?}"),
             });
-        assert!(hit.is_some_and(|hit| hit.point[1].abs() < 1e-3), "at {x}");
+        assert!(hit.is_some_and(|hit| hit.point_m[1].abs() < 1e-3), "at {x}");
     }
 }
 
@@ -201,7 +201,7 @@ fn ground_at_the_limit_of_the_world_is_hit() {
         let viewer = Viewer { position_m: [x, 20.0, 0.0], distance_m: 100.0 };
         terrain.update(&[viewer], Budget::Blocks(300), flat);
         let hit = terrain.ray([x, 20.0, 0.5], [0.0, -1.0, 0.0], 50.0).hit().expect("ground");
-        assert!(hit.point[1].abs() < 1e-3);
+        assert!(hit.point_m[1].abs() < 1e-3);
         terrain.edit(&EditOp::dig_ball([x, 0.0, 0.5], 1.0)).unwrap();
     }
 }

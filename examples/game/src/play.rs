@@ -192,7 +192,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
         }
         match self.terrain.ray(from, [0.0, -1.0, 0.0], 200.0) {
             RayOutcome::Hit(hit) => {
-                self.state.player = map_from_local(self.placement(), hit.point);
+                self.state.player = map_from_local(self.placement(), hit.point_m);
                 self.walked += STEP_M;
             }
             RayOutcome::Miss => self.state.player[1] = self.highest,
@@ -245,7 +245,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
                 self.seen.hits += 1;
                 let (material, radius_m) =
                     if turn.is_multiple_of(3) { (ROCK, 1.5) } else { (0, 2.0) };
-                self.act(Stroke::ball(&self.terrain, material, hit.point, radius_m))?;
+                self.act(Stroke::ball(&self.terrain, material, hit.point_m, radius_m))?;
             }
             RayOutcome::Miss => self.seen.misses += 1,
             RayOutcome::Unknown(_) => self.seen.unknown += 1, // nothing to work on yet

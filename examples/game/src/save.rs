@@ -5,7 +5,7 @@ use crate::world::Land;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
-use terravox::terrain::{Terrain, Unsaved};
+use terravox::terrain::{Terrain, UnsavedChanges};
 use terravox_store::{Store, StoreError};
 
 /// Name of the game's bytes in the world file.
@@ -56,8 +56,8 @@ impl State {
 /// Saves on a thread of its own, while the game goes on.
 pub struct Saver {
     /// None when the thread is to end.
-    work: Option<Sender<(u32, Unsaved)>>,
-    written: Receiver<(Unsaved, std::result::Result<(), StoreError>)>,
+    work: Option<Sender<(u32, UnsavedChanges)>>,
+    written: Receiver<(UnsavedChanges, std::result::Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
     pub is_busy: bool,
     pub completed: u32,
@@ -65,7 +65,7 @@ pub struct Saver {
 
 impl Saver {
     pub fn start(store: Arc<Store>, land: Land) -> Saver {
-        let (work, to_save) = mpsc::channel::<(u32, Unsaved)>();
+        let (work, to_save) = mpsc::channel::<(u32, UnsavedChanges)>();
         let (done, written) = mpsc::channel();
         let thread = thread::spawn(move || {
             for (number, unsaved) in to_save {

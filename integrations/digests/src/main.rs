@@ -63,8 +63,8 @@ fn operation(number: u64, numbers: &mut Numbers) -> EditOp {
     let half = [size, 0.5 * size, 0.7 * size];
     let brush = match number % 4 {
         0 => Brush::Ball { centre, radius: size },
-        1 => Brush::Block { centre, half, turn },
-        2 => Brush::Cylinder { centre, radius: size, half_height: 3.0, turn },
+        1 => Brush::Box { centre, half, rotation: turn },
+        2 => Brush::Cylinder { centre, radius: size, half_height: 3.0, rotation: turn },
         _ => Brush::Path { points: vec![centre, numbers.point()], radius: 0.4 * size },
     };
     let action = match number % 11 {

@@ -36,7 +36,7 @@ impl World {
             terrain.update(&[viewer], Budget::Unlimited, fill);
             if update == 0 {
                 let down = terrain.ray(high, [0.0, -1.0, 0.0], 200.0).hit().expect("ground below");
-                eye_m = DVec3::from(down.point) + DVec3::Y * 24.0;
+                eye_m = DVec3::from(down.point_m) + DVec3::Y * 24.0;
                 dig(&mut terrain, eye_m, forward);
             }
             for swap in terrain.mesh_swaps() {
@@ -61,8 +61,8 @@ fn dig(terrain: &mut Terrain, eye: DVec3, forward: Vec3) {
     for (offset, radius) in [(0.0, 9.0), (5.0, 4.0), (9.0, 4.0), (13.0, 3.5), (17.0, 3.0)] {
         let from = (eye + (side * offset).as_dvec3()).to_array();
         let hit = terrain.ray(from, down.to_array(), 300.0).hit().expect("ground ahead");
-        let (low, high) = (hit.point.map(|v| v - 10.0), hit.point.map(|v| v + 10.0));
+        let (low, high) = (hit.point_m.map(|v| v - 10.0), hit.point_m.map(|v| v + 10.0));
         terrain.hold(low, high, fill).expect("a small box");
-        terrain.edit(&EditOp::dig_ball(hit.point, f64::from(radius))).expect("held at mip 0");
+        terrain.edit(&EditOp::dig_ball(hit.point_m, f64::from(radius))).expect("held at mip 0");
     }
 }

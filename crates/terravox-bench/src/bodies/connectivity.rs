@@ -91,7 +91,7 @@ impl CheckTimes {
         let cut = self.loose.cut(grid, None, &self.options);
         let seconds = start.elapsed().as_secs_f64();
         match cut {
-            Ok(cut) => (cut.bodies.is_empty() && !cut.more).then_some(seconds),
+            Ok(cut) => (cut.bodies.is_empty() && !cut.has_more).then_some(seconds),
             Err(error) => panic!("{place}: {error}"),
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use terravox::bodies::{LooseCut, LooseCutter, LooseOptions};
-use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History, NO_TURN};
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::generate::fill_sdf;
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 
@@ -78,7 +78,7 @@ fn cut_bridge() -> (VoxelGrid, LooseCutter, History) {
     let (mut loose, mut history) = (LooseCutter::default(), History::default());
     for end in [-1.0, 1.0] {
         let centre = [end * length, 0.0, 0.0];
-        let brush = Brush::Block { centre, half: [2.0, 30.0, 40.0], turn: NO_TURN };
+        let brush = Brush::Box { centre, half: [2.0, 30.0, 40.0], rotation: Brush::NO_ROTATION };
         let op = EditOp::from(BrushOp::new(brush, Action::Dig));
         match Editor::default().apply(&mut grid, &op, &mut history) {
             Ok(dug) => loose.touch(dug.region),

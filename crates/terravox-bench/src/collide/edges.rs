@@ -1,7 +1,7 @@
 //! Edge angles, and a block from cells to its index.
 
 use fast_surface_nets::SurfaceNetsBuffer;
-use terravox::collide::{BuildScratch, EdgeScratch, QuadTree, edge_angles};
+use terravox::collide::{BuildScratch, EdgeScratch, QuadBvh, edge_angles};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot, SurfaceShape};
 
@@ -115,7 +115,7 @@ impl<'a> BlockBuilder<'a> {
             if !surface.is_empty() {
                 edge_angles(surface, block, &mut self.edges, &mut self.angles);
                 let faces = &surface.quad_faces;
-                let tree = QuadTree::build(surface, faces, &self.angles, &mut self.index);
+                let tree = QuadBvh::build(surface, faces, &self.angles, &mut self.index);
                 trees += u64::from(tree.is_some());
             }
         }
@@ -148,7 +148,7 @@ fn race(world: &World, blocks: &[Region]) -> Vec<Timing> {
     let of = |item: usize| item * GROUP..(item + 1) * GROUP;
     let build = |maker: &mut BlockBuilder<'_>, i: usize| {
         let solid = &meshes[i].solid;
-        let tree = QuadTree::build(solid, &solid.quad_faces, &angles[i], &mut maker.index);
+        let tree = QuadBvh::build(solid, &solid.quad_faces, &angles[i], &mut maker.index);
         u64::from(tree.is_some())
     };
     let mesh = |maker: &mut BlockBuilder<'_>, cells: &DenseBox| {

@@ -130,7 +130,7 @@ impl Integrator {
         let parts = [body.part];
         let at =
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
-        let options = ContactOptions { prediction, ..ContactOptions::default() };
+        let options = ContactOptions { prediction_voxels: prediction, ..ContactOptions::default() };
         self.contacts.find(collider, &at, &options);
         &self.contacts.manifolds
     }

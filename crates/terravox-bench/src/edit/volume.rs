@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, NO_TURN};
+use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor};
 use terravox::voxel::{GridOptions, VoxelGrid};
 
 use crate::report::{AreaReport, detail};
@@ -22,9 +22,9 @@ pub fn run(report: &mut AreaReport) {
         ("ball", |centre, radius| {
             (Brush::Ball { centre, radius }, 4.0 / 3.0 * PI * radius.powi(3))
         }),
-        ("block", |centre, r| (block(centre, r, NO_TURN), 8.0 * r.powi(3))),
+        ("block", |centre, r| (block(centre, r, Brush::NO_ROTATION), 8.0 * r.powi(3))),
         ("turned block", |centre, r| (block(centre, r, TURNED), 8.0 * r.powi(3))),
-        ("cylinder", |centre, r| (cylinder(centre, r, NO_TURN), 2.0 * PI * r.powi(3))),
+        ("cylinder", |centre, r| (cylinder(centre, r, Brush::NO_ROTATION), 2.0 * PI * r.powi(3))),
         ("turned cylinder", |centre, r| (cylinder(centre, r, TURNED), 2.0 * PI * r.powi(3))),
     ];
     let mut worst = (0.0, String::new());
@@ -48,11 +48,11 @@ pub fn run(report: &mut AreaReport) {
 }
 
 fn block(centre: [f64; 3], half: f64, turn: [f64; 4]) -> Brush {
-    Brush::Block { centre, half: [half; 3], turn }
+    Brush::Box { centre, half: [half; 3], rotation: turn }
 }
 
 fn cylinder(centre: [f64; 3], radius: f64, turn: [f64; 4]) -> Brush {
-    Brush::Cylinder { centre, radius, half_height: radius, turn }
+    Brush::Cylinder { centre, radius, half_height: radius, rotation: turn }
 }
 
 /// Voxels that a brush fills in an empty world.

@@ -47,7 +47,7 @@ fn readme(report: &mut AreaReport) {
         }
         if dug.is_none()
             && let Some(hit) = terrain.ray(camera, DOWN, 100.0).hit()
-            && terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).is_ok()
+            && terrain.edit(&EditOp::dig_ball(hit.point_m, 4.0)).is_ok()
         {
             dug = Some(frame);
         }

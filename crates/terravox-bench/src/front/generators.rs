@@ -162,7 +162,7 @@ fn dressed_columns(
                 x: place(min[0], x),
                 z: place(min[2], z),
                 height: heights[at],
-                upright: 1.0 / (1.0 + a * a + b * b).sqrt(),
+                normal_y: 1.0 / (1.0 + a * a + b * b).sqrt(),
             };
             (heights[at], dress.dressed(column))
         })
@@ -196,7 +196,7 @@ impl MaterialLayers {
     }
 
     fn dressed(&mut self, column: GroundColumn) -> LayeredColumn {
-        let GroundColumn { x, z, height, upright } = column;
+        let GroundColumn { x, z, height, normal_y: upright } = column;
         let mut patch = |i: usize, period: f64| self.noises[i].at(x / period, z / period);
         let small = patch(0, 11.0) + 0.6 * patch(1, 4.5);
         let snow = 54.0 + 4.0 * patch(2, 40.0);

@@ -56,7 +56,7 @@ fn flight(report: &mut AreaReport) {
         spent += start.elapsed().as_secs_f64() * 1e3;
         triangles = triangles.max(terrain.lod().triangles());
         terrain.mesh_swaps().for_each(drop);
-        let late = terrain.late(&[viewer]);
+        let late = terrain.overdue_splits(&[viewer]);
         due = late.iter().map(|b| (*b, due.get(b).copied().unwrap_or(frame))).collect();
         latest = due.values().map(|&since| frame - since).max().unwrap_or(0).max(latest);
     }
@@ -116,9 +116,9 @@ fn stroke(report: &mut AreaReport) {
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
         let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
-        let [min, max] = [-4.0, 4.0].map(|reach| hit.point.map(|v| v + reach));
+        let [min, max] = [-4.0, 4.0].map(|reach| hit.point_m.map(|v| v + reach));
         let ball = |p: [f64; 3], old: Cell| {
-            let d = [0, 1, 2].map(|i| p[i] - hit.point[i]);
+            let d = [0, 1, 2].map(|i| p[i] - hit.point_m[i]);
             if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < 16.0 { Cell::AIR } else { old }
         };
         let start = Instant::now();

@@ -30,7 +30,7 @@ impl Ground {
         let ray = Ray::new(ray.origin_m.map(f64::from), direction, f64::from(ray.length_m));
         let hit = self.collider.ray(&ray, &Filter::SOLID).found?;
         let point_m = hit.point.map(|v| v as f32);
-        Some(ParticleHit { point_m, normal: hit.normal, moving: false })
+        Some(ParticleHit { point_m, normal: hit.normal, is_moving: false })
     }
 
     /// Metres to the nearest surface; infinite beyond two.

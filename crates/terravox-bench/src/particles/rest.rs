@@ -55,7 +55,7 @@ fn at_rest(ground: &Ground, planes: u8) -> f64 {
         planes: PlaneSource::Rays { per_update: 0.1 * EACH as f32, planes },
         ..EffectOptions::shell_casings()
     });
-    let emitter = Emitter { radius_m: 1.0, speed: [0.0, 2.0], ..Emitter::at([0.3, 3.0, -0.4]) };
+    let emitter = Emitter { radius_m: 1.0, speed_m_s: [0.0, 2.0], ..Emitter::at([0.3, 3.0, -0.4]) };
     effect.burst(&emitter, EACH);
     let mut cache = PlaneCache::default();
     for _ in 0..UPDATES {

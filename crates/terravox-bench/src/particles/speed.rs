@@ -35,7 +35,7 @@ fn high(planes: PlaneSource, portable: bool) -> Effect {
     };
     let mut effect = if portable { Effect::portable(options) } else { Effect::new(options) };
     let start = [0.0, 1000.0, 0.0];
-    effect.burst(&Emitter { speed: [0.0; 2], ..Emitter::at(start) }, MANY);
+    effect.burst(&Emitter { speed_m_s: [0.0; 2], ..Emitter::at(start) }, MANY);
     // All find the plane far below in the cache.
     let mut cache = PlaneCache::default();
     let plane = CollisionPlane::through([0.0; 3], [0.0, 1.0, 0.0]);
@@ -90,7 +90,7 @@ fn same_bits() -> bool {
                 let distance = -ray.origin_m[1] / ray.direction[1];
                 let point = Vec3::from(ray.origin_m) + distance * Vec3::from(ray.direction);
                 let (point_m, normal) = (point.to_array(), [0.0, 1.0, 0.0]);
-                let hit = ParticleHit { point_m, normal, moving: false };
+                let hit = ParticleHit { point_m, normal, is_moving: false };
                 (0.0..ray.length_m).contains(&distance).then_some(hit)
             });
         }

@@ -1,7 +1,7 @@
 //! Bytes of worlds in memory: ours by part, compared with the definition of row packing and
 //! with the peers' layouts.
 
-use terravox::voxel::{AIR, DenseBox, GridMemory, ROW_CELLS};
+use terravox::voxel::{AIR, DenseBox, GridMemory, Row};
 
 use super::dense::DenseWorld;
 use super::palette::PaletteWorld;
@@ -45,8 +45,8 @@ impl Bytes {
 
 /// Rows of a chunk's box that are not all full cells of one material.
 fn allocated_rows(chunk: &DenseBox) -> usize {
-    let materials = chunk.materials().chunks_exact(ROW_CELLS);
-    let rows = materials.zip(chunk.occupancies().chunks_exact(ROW_CELLS));
+    let materials = chunk.materials().chunks_exact(Row::CELLS);
+    let rows = materials.zip(chunk.occupancies().chunks_exact(Row::CELLS));
     let allocated = |(material, occupancy): &(&[u8], &[u8])| {
         let full = if material[0] == AIR { 0 } else { 255 };
         material.iter().any(|&m| m != material[0]) || occupancy.iter().any(|&o| o != full)

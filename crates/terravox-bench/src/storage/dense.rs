@@ -1,7 +1,7 @@
 //! A peer in memory: a hash table of uncompressed chunks of 64 KB.
 
 use rustc_hash::FxHashMap;
-use terravox::voxel::{Cell, ChunkPos, DenseBox, ROW_CELLS, Row, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, Row, VoxelPos};
 
 /// Rows of a chunk.
 pub const ROWS: usize = 1024;
@@ -48,7 +48,7 @@ fn dense_chunk(chunk: &DenseBox) -> DenseChunk {
     assert_eq!(chunk.region(), chunk.region().min.chunk().region(), "not a chunk");
     let mut rows = vec![Row::uniform(0); ROWS];
     for (row, from) in rows.iter_mut().zip(0..) {
-        let cells = from * ROW_CELLS..(from + 1) * ROW_CELLS;
+        let cells = from * Row::CELLS..(from + 1) * Row::CELLS;
         row.material.copy_from_slice(&chunk.materials()[cells.clone()]);
         row.occupancy.copy_from_slice(&chunk.occupancies()[cells]);
     }

@@ -195,7 +195,7 @@ An operation is one argument: an action, a shape, and options. All lengths are i
 
   Action   dig | fill MATERIAL | paint MATERIAL | replace FROM TO | smooth
            flatten [MATERIAL] | grow BY | erode BY | roughen BY | flood [MATERIAL] | drain
-  Shape    ball X,Y,Z r=R               block X,Y,Z size=X,Y,Z
+  Shape    ball X,Y,Z r=R               box X,Y,Z size=X,Y,Z
            cylinder X,Y,Z r=R h=H       wedge X,Y,Z size=X,Y,Z
            capsule X,Y,Z X,Y,Z r=R      path X,Y,Z X,Y,Z … r=R
   Options  turn=DEGREES (about y)       falloff=M  strength=0..1
@@ -206,7 +206,7 @@ An operation is one argument: an action, a shape, and options. All lengths are i
 
 Example:
   terravox edit world.tvx 'dig ball 10,20,30 r=6'
-  terravox edit world.tvx 'fill Rock block 0,5,0 size=8,2,8 turn=30' 'smooth ball 0,5,0 r=12'
+  terravox edit world.tvx 'fill Rock box 0,5,0 size=8,2,8 turn=30' 'smooth ball 0,5,0 r=12'
   terravox edit world.tvx --undo 2
   terravox edit world.tvx --script strokes.jsonl
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::ops::Range;
 use std::time::Instant;
 use terravox::generate::Hills;
-use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Generator, Overwrite, Store, WorldInfo};
 
@@ -43,7 +43,7 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
 fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
     let info = WorldInfo {
         voxel_size_m: args.voxel_size,
-        unlisted: Unlisted::Unknown,
+        unlisted: UnlistedChunks::Unknown,
         generator: Some(hills_generator(args.seed, None)),
         ..WorldInfo::default()
     };

@@ -67,7 +67,7 @@ fn add_hit(world: &World, hit: &Hit, report: &mut Report) {
     let words = |[x, y, z]: [f64; 3]| format!("{x},{y},{z}");
     let listed = world.grid.materials().get(hit.material);
     let name = listed.map_or_else(|| format!("material {}", hit.material), |m| m.name.clone());
-    let surface = if hit.liquid { "liquid" } else { "solid" };
+    let surface = if hit.is_liquid { "liquid" } else { "solid" };
     report.line("hit", "ray", format!("hits {name} after {distance} m"), json!(true));
     report.hidden("distance_m", distance);
     report.line("point_m", "point", format!("{} m", words(point)), json!(point));

@@ -17,7 +17,7 @@ fn digest(report: &Value) -> String {
 fn edits_are_kept_and_undone_and_redone_across_runs() {
     let folder = world();
     let before = digest(&folder.report(&["info", "w.tvx"]));
-    let ops = ["dig ball 0,10,0 r=8", "fill Rock block 0,20,0 size=6,4,6 turn=30"];
+    let ops = ["dig ball 0,10,0 r=8", "fill Rock box 0,20,0 size=6,4,6 turn=30"];
     let edit = folder.report(&["edit", "w.tvx", ops[0], ops[1]]);
     assert_eq!(edit["operations"], 2);
     assert_eq!(edit["can_undo"], 2);

@@ -4,7 +4,7 @@ use super::{Folder, files, read, text};
 use serde_json::json;
 use std::process::{Command, Stdio};
 use terravox::generate::Hills;
-use terravox::voxel::{Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapOptions};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
@@ -82,7 +82,7 @@ fn a_ray_says_what_it_meets() {
 #[test]
 fn a_ray_through_what_is_not_held_says_so() {
     let folder = Folder::new();
-    let unlisted = Unlisted::Unknown;
+    let unlisted = UnlistedChunks::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
     let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
     for pos in Region::new([0; 3], [32, 12, 32]).voxels() {

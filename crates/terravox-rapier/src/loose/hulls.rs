@@ -61,7 +61,7 @@ pub(super) fn hulls(
     let all = (0..vertices.len() as u32).collect();
     let mut parts: Vec<HullPart> = cells.part(whole, all, &vertices).into_iter().collect();
     let volume: f32 = cells.volumes.iter().sum();
-    while parts.len() < options.most_parts {
+    while parts.len() < options.max_parts {
         let excess: f32 = parts.iter().map(|part| part.excess).sum();
         let worst = (0..parts.len()).max_by(|&a, &b| parts[a].excess.total_cmp(&parts[b].excess));
         let Some(worst) = worst.filter(|_| excess > options.concavity * volume) else { break };

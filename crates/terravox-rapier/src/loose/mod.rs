@@ -23,13 +23,13 @@ pub struct LooseShapeOptions {
     /// Fraction of the piece's volume by which all hulls together may exceed it.
     pub concavity: f32,
     /// Most hulls.
-    pub most_parts: usize,
+    pub max_parts: usize,
 }
 
 impl Default for LooseShapeOptions {
     /// 5 %, 24 hulls.
     fn default() -> LooseShapeOptions {
-        LooseShapeOptions { concavity: 0.05, most_parts: 24 }
+        LooseShapeOptions { concavity: 0.05, max_parts: 24 }
     }
 }
 
@@ -41,7 +41,7 @@ pub fn loose_builders(
     placement: Placement,
     options: &LooseShapeOptions,
 ) -> (RigidBodyBuilder, ColliderBuilder) {
-    let at = placement.world_from_voxel(body.from.to_array().map(f64::from));
+    let at = placement.world_from_voxel(body.origin_voxel.to_array().map(f64::from));
     let voxel_size_m = placement.voxel_size_m as f32;
     let counts = MaterialCounts::of(body);
     let shape = shape_of(body, voxel_size_m, options, &counts);

@@ -3,7 +3,7 @@
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};
-use terravox::voxel::Unlisted;
+use terravox::voxel::UnlistedChunks;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 pub const ROCK: u8 = 8;
@@ -23,7 +23,7 @@ impl Scene {
 
     pub fn placed(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
         // Around what is filled there is air.
-        let unlisted = Unlisted::Air;
+        let unlisted = UnlistedChunks::Air;
         let options = TerrainOptions { placement, unlisted, ..TerrainOptions::default() };
         let mut terrain = Terrain::new(options);
         let fill = |request: &mut terravox::terrain::FillRequest<'_>| {

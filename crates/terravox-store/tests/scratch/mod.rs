@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 use terravox::generate::Hills;
-use terravox::terrain::Unsaved;
+use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid, VoxelPos,
+    Cell, ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid, VoxelPos,
 };
 use terravox_store::{Generator, Overwrite, SaveStats, Store, StoreError, WorldInfo};
 
@@ -114,7 +114,7 @@ pub fn mark_saved(grid: &mut VoxelGrid) {
 
 /// Saves what is unsaved of a grid to a world that is complete.
 pub fn save(store: &Store, grid: &mut VoxelGrid) -> Result<SaveStats, StoreError> {
-    let unsaved = Unsaved::from(grid.unsaved());
+    let unsaved = UnsavedChanges::from(grid.unsaved());
     let stats = store.save(&unsaved, |_| panic!("a complete world needs no generator"))?;
     grid.mark_saved(&unsaved.chunks);
     Ok(stats)
@@ -141,7 +141,7 @@ pub fn growing_world(path: &Path, seed: u64) -> Store {
         seed,
         saved_region: None,
     };
-    let unlisted = Unlisted::Unknown;
+    let unlisted = UnlistedChunks::Unknown;
     let info = WorldInfo { unlisted, generator: Some(generator), ..WorldInfo::default() };
     Store::create(path, &info, Overwrite::No).unwrap().finish().unwrap()
 }

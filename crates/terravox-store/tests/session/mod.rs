@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use terravox::bodies::{LooseBody, SavedBody};
 use terravox::edit::{EditOp, History, HistoryCopy};
 use terravox::terrain::{
-    Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Unsaved, Viewer,
+    Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, UnsavedChanges, Viewer,
 };
 use terravox::voxel::{
     Cell, ChunkState, DenseBox, GridOptions, MipBlock, Region, Snapshot, VoxelGrid, VoxelPos,
@@ -198,7 +198,7 @@ enum Fate {
 }
 
 /// A save on another thread: what it saves, and whether that was done.
-type Saving = JoinHandle<(Unsaved, u64, Result<(), StoreError>)>;
+type Saving = JoinHandle<(UnsavedChanges, u64, Result<(), StoreError>)>;
 
 struct Session<'a> {
     path: &'a Path,
@@ -217,7 +217,7 @@ struct Session<'a> {
     acknowledged: u64,
     saving: Vec<Saving>,
     /// What was saved and not yet marked.
-    saved: Vec<Unsaved>,
+    saved: Vec<UnsavedChanges>,
     tally: Tally,
 }
 

@@ -7,8 +7,8 @@ use super::search::LoosePiece;
 use crate::edit::{Clip, EditError, EditOp, Editor, History};
 use crate::mesh::{BlockMesh, Mesher, PAD};
 use crate::voxel::{
-    AIR, Cell, ChunkPos, DenseBox, GridOptions, Region, Snapshot, Unlisted, VoxelGrid, VoxelPos,
-    WATER,
+    AIR, Cell, ChunkPos, DenseBox, GridOptions, Region, Snapshot, UnlistedChunks, VoxelGrid,
+    VoxelPos, WATER,
 };
 
 /// Cells that were cut off from the world and move as one rigid body. Not a body of a physics
@@ -18,7 +18,7 @@ pub struct LooseBody {
     pub grid: VoxelGrid,
     /// Voxel of the world at which the body's voxel (0, 0, 0) was when it was cut off. A multiple
     /// of 32 on each axis.
-    pub from: VoxelPos,
+    pub origin_voxel: VoxelPos,
     /// The bounds of all cells, in voxels of the body.
     pub bounds: Region,
     /// Number of cells.
@@ -54,7 +54,8 @@ pub(super) fn take(
     mut history: Option<&mut History>,
 ) -> Result<LooseBody, EditError> {
     let from = piece.chunks().min;
-    let options = GridOptions { unlisted: Unlisted::Air, materials: grid.materials().clone() };
+    let options =
+        GridOptions { unlisted: UnlistedChunks::Air, materials: grid.materials().clone() };
     let mut body = VoxelGrid::new(options);
     let (mut sums, mut bounds) = (MassSums::default(), Region::default());
     for clumps in piece.clumps.chunk_by(|a, b| a.chunk == b.chunk) {
@@ -73,7 +74,7 @@ pub(super) fn take(
     }
     let mass = sums.mass(body.materials());
     let meshes = meshes_of(&body, &mut scratch.mesh)?;
-    Ok(LooseBody { grid: body, from, bounds, cells: piece.cells, mass, meshes })
+    Ok(LooseBody { grid: body, origin_voxel: from, bounds, cells: piece.cells, mass, meshes })
 }
 
 impl BodyScratch {
@@ -145,11 +146,12 @@ impl BodyScratch {
 }
 
 impl LooseBody {
-    /// Creates a body from cells in a grid of their own; `from` as in [`LooseBody::from`].
+    /// Creates a body from cells in a grid of their own, cut off at
+    /// [`origin_voxel`](LooseBody::origin_voxel).
     ///
     /// # Errors
     /// [`EditError::NotHeld`] if a chunk is not held at mip 0.
-    pub fn new(grid: VoxelGrid, from: VoxelPos) -> Result<LooseBody, EditError> {
+    pub fn new(grid: VoxelGrid, origin_voxel: VoxelPos) -> Result<LooseBody, EditError> {
         let (mut sums, mut bounds, mut cells) = (MassSums::default(), Region::default(), 0);
         let mut chunk_cells = DenseBox::default();
         for chunk in grid.chunks() {
@@ -164,7 +166,7 @@ impl LooseBody {
         }
         let mass = sums.mass(grid.materials());
         let meshes = meshes_of(&grid, &mut MeshMemory::default())?;
-        Ok(LooseBody { grid, from, bounds, cells, mass, meshes })
+        Ok(LooseBody { grid, origin_voxel, bounds, cells, mass, meshes })
     }
 }
 

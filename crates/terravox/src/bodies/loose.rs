@@ -84,7 +84,7 @@ pub struct LooseCut {
     /// Loose pieces that are too large for a body.
     pub too_large: Vec<TooLargePiece>,
     /// Whether there is more to do in the next call.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 /// What a [`LooseCutter`] holds.
@@ -176,7 +176,7 @@ impl LooseCutter {
     ) -> Result<LooseCut, EditError> {
         let mut cut = LooseCut::default();
         if !self.find(grid, options) {
-            cut.more = true;
+            cut.has_more = true;
             return Ok(cut);
         }
         let own_stroke = history.as_ref().is_some_and(|history| !history.is_stroke_open());
@@ -242,7 +242,7 @@ impl LooseCutter {
             self.drop_changed(grid);
             cut.bodies.push(body?);
         }
-        cut.more = !self.ready.is_empty();
+        cut.has_more = !self.ready.is_empty();
         Ok(())
     }
 

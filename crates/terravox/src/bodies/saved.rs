@@ -9,8 +9,8 @@ use crate::voxel::{Snapshot, VoxelGrid, VoxelPos};
 pub struct SavedBody {
     /// The cells, in voxels of the body.
     pub cells: Snapshot,
-    /// Where it was cut off ([`LooseBody::from`]).
-    pub from: VoxelPos,
+    /// Where it was cut off ([`LooseBody::origin_voxel`]).
+    pub origin_voxel: VoxelPos,
     /// Its pose in the world.
     pub pose: BodyPose,
     /// Velocity of its centre of mass in metres per second, in world axes.
@@ -24,7 +24,7 @@ impl SavedBody {
     pub fn new(body: &LooseBody, pose: BodyPose) -> SavedBody {
         SavedBody {
             cells: body.grid.snapshot(),
-            from: body.from,
+            origin_voxel: body.origin_voxel,
             pose,
             linear_velocity_m_s: [0.0; 3],
             angular_velocity_rad_s: [0.0; 3],
@@ -50,13 +50,13 @@ impl SavedBody {
     /// # Errors
     /// [`EditError::NotHeld`] if a chunk is not held at mip 0.
     pub fn to_body(&self) -> Result<LooseBody, EditError> {
-        LooseBody::new(VoxelGrid::from_snapshot(&self.cells), self.from)
+        LooseBody::new(VoxelGrid::from_snapshot(&self.cells), self.origin_voxel)
     }
 }
 
 impl std::fmt::Debug for SavedBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("SavedBody");
-        debug.field("from", &self.from).field("pose", &self.pose).finish_non_exhaustive()
+        debug.field("from", &self.origin_voxel).field("pose", &self.pose).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,9 @@
 //! preserves the volume. In both cases the body is added to what is there: the fuller cell wins.
 
 use super::LooseBody;
-use crate::edit::{Blend, Clip, EditError, EditOp, Editor, History, PasteOp, PastePose, Turn};
+use crate::edit::{
+    Blend, Clip, EditError, EditOp, Editor, History, PasteOp, PastePose, QuarterTurns,
+};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
 
 /// Position and rotation of a body.
@@ -13,7 +15,7 @@ use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BodyPose {
     /// The min corner of the body's voxel (0, 0, 0), in voxels of the world.
-    pub position: [f64; 3],
+    pub position_voxels: [f64; 3],
     /// Unit quaternion x, y, z, w.
     pub rotation: [f64; 4],
 }
@@ -22,7 +24,7 @@ pub struct BodyPose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBackMethod {
     /// Cell by cell, after quarter turns about x, y and z.
-    Turned(Turn),
+    Turned(QuarterTurns),
     /// Sampled.
     Resampled,
 }
@@ -35,8 +37,8 @@ type Matrix = [[f64; 3]; 3];
 impl LooseBody {
     /// Returns the pose that the body had when it was cut off.
     pub fn first_pose(&self) -> BodyPose {
-        let position = self.from.to_array().map(f64::from);
-        BodyPose { position, rotation: [0.0, 0.0, 0.0, 1.0] }
+        let position_voxels = self.origin_voxel.to_array().map(f64::from);
+        BodyPose { position_voxels, rotation: [0.0, 0.0, 0.0, 1.0] }
     }
 
     /// Writes the cells into the world, as one stroke or as part of the open one. Drop the body
@@ -80,11 +82,11 @@ impl LooseBody {
         &self,
         pose: &BodyPose,
         matrix: &Matrix,
-        turn: Turn,
+        turn: QuarterTurns,
     ) -> Result<Vec<EditOp>, EditError> {
         let turned = matrix_of(turn);
         // The centre of mass moves by at most half a voxel.
-        let at = add(apply(matrix, self.mass.centre), pose.position);
+        let at = add(apply(matrix, self.mass.centre), pose.position_voxels);
         let rest = apply(&turned, self.mass.centre);
         let step = integers([0, 1, 2].map(|i| (at[i] - rest[i]).round()))?;
         let mut ops = Vec::new();
@@ -97,10 +99,11 @@ impl LooseBody {
             let corners = corners.map(|corner| apply(&turned, corner.to_array().map(f64::from)));
             let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round() as i32);
             let at = [0, 1, 2].map(|i| low[i] + step[i]);
-            let place = PastePose { at, turn, blend: Blend::Add, ..PastePose::default() };
+            let pose =
+                PastePose { at, quarter_turns: turn, blend: Blend::Add, ..PastePose::default() };
             ops.push(EditOp::Paste(PasteOp {
                 clip: Clip::copy(self.grid.as_snapshot(), region)?,
-                place,
+                pose,
             }));
         }
         Ok(ops)
@@ -118,19 +121,19 @@ impl LooseBody {
             let mut any = false;
             for voxel in part.voxels() {
                 let centre = voxel.to_array().map(|v| f64::from(v) + 0.5);
-                let moved = [0, 1, 2].map(|i| centre[i] - pose.position[i]);
+                let moved = [0, 1, 2].map(|i| centre[i] - pose.position_voxels[i]);
                 let cell =
                     sample(&cells, self.grid.materials().kinds(), apply_inverse(matrix, moved));
                 any |= !cell.is_air();
                 sampled.set(voxel, cell);
             }
             if any {
-                let place = PastePose {
+                let pose = PastePose {
                     at: part.min.to_array(),
                     blend: Blend::Add,
                     ..PastePose::default()
                 };
-                ops.push(EditOp::Paste(PasteOp { clip: Clip::new(sampled)?, place }));
+                ops.push(EditOp::Paste(PasteOp { clip: Clip::new(sampled)?, pose }));
             }
         }
         Ok(ops)
@@ -145,7 +148,7 @@ impl LooseBody {
                 let end = if corner >> i & 1 == 0 { bounds.min } else { bounds.max };
                 f64::from(end.to_array()[i])
             };
-            let at = add(apply(matrix, [0, 1, 2].map(pick)), pose.position);
+            let at = add(apply(matrix, [0, 1, 2].map(pick)), pose.position_voxels);
             for i in 0..3 {
                 (low[i], high[i]) = (low[i].min(at[i]), high[i].max(at[i]));
             }
@@ -159,7 +162,7 @@ impl BodyPose {
     fn matrix(&self) -> Result<Matrix, EditError> {
         let [x, y, z, w] = self.rotation;
         let square = x * x + y * y + z * z + w * w;
-        let finite = self.position.iter().all(|v| v.is_finite());
+        let finite = self.position_voxels.iter().all(|v| v.is_finite());
         if !(finite && square > 1e-6 && square < 1e6) {
             return Err(EditError::Invalid(
                 "a pose needs a finite position and a non-zero, finite rotation",
@@ -176,14 +179,14 @@ impl BodyPose {
 
 /// Returns an error if an operation needs chunks that are not held.
 fn check_held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
-    let EditOp::Paste(PasteOp { clip, place }) = op else { return Ok(()) };
+    let EditOp::Paste(PasteOp { clip, pose }) = op else { return Ok(()) };
     let mut size = clip.cells().region().max.to_array();
-    for (axis, turns) in place.turn.iter().enumerate() {
+    for (axis, turns) in pose.quarter_turns.iter().enumerate() {
         if turns % 2 == 1 {
             size.swap((axis + 1) % 3, (axis + 2) % 3);
         }
     }
-    let min = VoxelPos::from(place.at);
+    let min = VoxelPos::from(pose.at);
     let region = Region { min, max: min + size.into() };
     if !region.within_limits() {
         return Err(EditError::BeyondLimits(region));
@@ -192,7 +195,7 @@ fn check_held(grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
 }
 
 /// Returns the quarter turns nearest to a rotation, and the cosine of the angle between them.
-fn nearest_turn(matrix: &Matrix) -> (Turn, f64) {
+fn nearest_turn(matrix: &Matrix) -> (QuarterTurns, f64) {
     let mut best = ([0; 3], f64::MIN);
     for number in 0..64u8 {
         let turn = [number & 3, number >> 2 & 3, number >> 4];
@@ -207,7 +210,7 @@ fn nearest_turn(matrix: &Matrix) -> (Turn, f64) {
 }
 
 /// Returns the rotation by quarter turns about x, then y, then z.
-fn matrix_of(turn: Turn) -> Matrix {
+fn matrix_of(turn: QuarterTurns) -> Matrix {
     let column = |axis: usize| {
         let mut v = [0.0; 3];
         v[axis] = 1.0;
@@ -364,7 +367,7 @@ mod tests {
             let (mass, centre) = weight(&grid);
             assert!((mass / body.mass.mass - 1.0).abs() < 1e-9);
             let matrix = pose.matrix().unwrap();
-            let there = add(apply(&matrix, body.mass.centre), pose.position);
+            let there = add(apply(&matrix, body.mass.centre), pose.position_voxels);
             for i in 0..3 {
                 assert!((centre[i] - there[i]).abs() <= 0.5 + 1e-6, "{centre:?} {there:?}");
             }
@@ -385,13 +388,13 @@ mod tests {
         let (_, body) = lump();
         for degrees in [20.0, 45.0, 71.0] {
             let pose = turned(&turned(&body.first_pose(), 0, degrees), 1, 33.0);
-            let pose = BodyPose { position: [100.3, -7.7, 3.1], ..pose };
+            let pose = BodyPose { position_voxels: [100.3, -7.7, 3.1], ..pose };
             let mut grid = VoxelGrid::default();
             let how = body.write_back(&mut grid, &pose, None).unwrap();
             assert_eq!(how, WriteBackMethod::Resampled);
             let (mass, centre) = weight(&grid);
             assert!((mass / body.mass.mass - 1.0).abs() < 0.05, "{mass} of {}", body.mass.mass);
-            let there = add(apply(&pose.matrix().unwrap(), body.mass.centre), pose.position);
+            let there = add(apply(&pose.matrix().unwrap(), body.mass.centre), pose.position_voxels);
             let off = [0, 1, 2].map(|i| (centre[i] - there[i]).abs());
             assert!(off.iter().all(|&off| off < 0.15), "{off:?}");
         }
@@ -399,25 +402,25 @@ mod tests {
 
     #[test]
     fn invalid_poses_and_ground_that_is_not_held_are_refused() {
-        use crate::voxel::{GridOptions, Unlisted};
+        use crate::voxel::{GridOptions, UnlistedChunks};
         let (mut grid, body) = lump();
         let first = body.first_pose();
         let before = grid.digest().unwrap();
-        let nan = BodyPose { position: [f64::NAN, 0.0, 0.0], ..first };
+        let nan = BodyPose { position_voxels: [f64::NAN, 0.0, 0.0], ..first };
         let flat = BodyPose { rotation: [0.0; 4], ..first };
         for pose in [nan, flat] {
             let error = body.write_back(&mut grid, &pose, None).unwrap_err();
             assert!(matches!(error, EditError::Invalid(_)), "{error}");
         }
         for far in [f64::from(LIMIT) - 5.0, f64::from(LIMIT), -2e9, 1e300] {
-            let far = BodyPose { position: [far, 0.0, 0.0], ..first };
+            let far = BodyPose { position_voxels: [far, 0.0, 0.0], ..first };
             for pose in [far, turned(&far, 1, 30.0)] {
                 let error = body.write_back(&mut grid, &pose, None).unwrap_err();
                 assert!(matches!(error, EditError::BeyondLimits(_)), "{error}");
             }
         }
         assert_eq!(grid.digest().unwrap(), before);
-        let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
         let mut unknown = VoxelGrid::new(options);
         let error = body.write_back(&mut unknown, &first, None).unwrap_err();
         assert!(matches!(error, EditError::NotHeld(_)), "{error}");

@@ -4,7 +4,8 @@ use super::naive::loose_pieces;
 use super::*;
 use crate::edit::{EditOp, Editor, History};
 use crate::voxel::{
-    AIR, Cell, ChunkPos, DenseBox, GridOptions, Kind, Region, Unlisted, VoxelGrid, VoxelPos, WATER,
+    AIR, Cell, ChunkPos, DenseBox, GridOptions, Kind, Region, UnlistedChunks, VoxelGrid, VoxelPos,
+    WATER,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -45,14 +46,15 @@ fn cut_all(
     loop {
         let cut = loose.cut(grid, None, options).unwrap();
         bodies.extend(cut.bodies);
-        if !cut.more {
+        if !cut.has_more {
             return bodies;
         }
     }
 }
 
 fn cells_of(bodies: &[LooseBody]) -> Vec<BTreeSet<[i32; 3]>> {
-    let mut pieces: Vec<_> = bodies.iter().map(|body| solid_cells(&body.grid, body.from)).collect();
+    let mut pieces: Vec<_> =
+        bodies.iter().map(|body| solid_cells(&body.grid, body.origin_voxel)).collect();
     pieces.sort();
     pieces
 }
@@ -149,7 +151,7 @@ fn a_dig_that_loosens_nothing_cuts_nothing() {
     let mut loose = LooseCutter::default();
     loose.touch(dug);
     let cut = loose.cut(&mut grid, None, &LooseOptions::floor(-39)).unwrap();
-    assert!(cut.bodies.is_empty() && cut.too_large.is_empty() && !cut.more);
+    assert!(cut.bodies.is_empty() && cut.too_large.is_empty() && !cut.has_more);
     assert_eq!(digest(&grid), before);
 }
 
@@ -209,7 +211,7 @@ fn anchors_can_be_removed_between_calls() {
 
 #[test]
 fn ground_beside_unheld_chunks_stays() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunk = ChunkPos::new(-1, 0, 0);
     let mut cells = DenseBox::new(chunk.region());
@@ -265,7 +267,7 @@ fn small_budgets_give_the_same_bodies() {
             let cut = loose.cut(&mut grid, None, options).unwrap();
             calls += 1;
             bodies.extend(cells_of(&cut.bodies));
-            if !cut.more {
+            if !cut.has_more {
                 break;
             }
         }
@@ -292,7 +294,7 @@ fn edits_during_a_search_are_noticed() {
     let dig = Region::new([150, 0, 0], [151, 2, 2]);
     put(&mut grid, dig, Cell::AIR);
     loose.touch(dig);
-    assert!(loose.cut(&mut grid, None, &options).unwrap().more);
+    assert!(loose.cut(&mut grid, None, &options).unwrap().has_more);
     // The foot is removed while the search is running.
     let foot = Region::new([0, -5, 0], [2, -4, 2]);
     put(&mut grid, foot, Cell::AIR);
@@ -305,7 +307,7 @@ fn edits_during_a_search_are_noticed() {
     let mut loose = LooseCutter::default();
     loose.touch(Region::new([0; 3], [6, 5, 1]));
     let cut = loose.cut(&mut grid, None, &options).unwrap();
-    assert!(cut.more && loose.stats().ready == 1);
+    assert!(cut.has_more && loose.stats().ready == 1);
     let left = if cut.bodies[0].bounds.min.y == 0 { 4 } else { 0 };
     put(&mut grid, Region::new([0, -9, 0], [1, left, 1]), Cell::full(ROCK));
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
@@ -318,7 +320,7 @@ fn a_cell_added_beside_a_found_piece_holds_it() {
     let mut loose = LooseCutter::default();
     loose.touch(grid.bounds());
     let cut = loose.cut(&mut grid, None, &options).unwrap();
-    assert!(cut.more && cut.bodies[0].from.x < 0);
+    assert!(cut.has_more && cut.bodies[0].origin_voxel.x < 0);
     // In the next chunk, without a call to `touch`.
     put(&mut grid, Region::new([2, -9, 0], [3, 0, 1]), Cell::full(ROCK));
     assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
@@ -376,7 +378,7 @@ fn mass_centre_and_inertia_equal_sums_over_cells() {
     let cells: Vec<_> = solid_cells(&body.grid, VoxelPos::ZERO)
         .into_iter()
         .map(|at| {
-            let cell = before.cell(body.from + at.into()).unwrap();
+            let cell = before.cell(body.origin_voxel + at.into()).unwrap();
             assert_eq!(body.grid.cell(at.into()).unwrap(), cell);
             let density = f64::from(before.materials().density(cell.material));
             (at.map(|v| f64::from(v) + 0.5), density * f64::from(cell.units()) / 256.0)
@@ -451,7 +453,7 @@ fn many_small_pieces_take_several_calls() {
     loose.touch(region);
     let options = LooseOptions::floor(-6);
     let cut = loose.cut(&mut grid, None, &options).unwrap();
-    assert_eq!((cut.bodies.len(), cut.more), (options.bodies_per_call, true));
+    assert_eq!((cut.bodies.len(), cut.has_more), (options.bodies_per_call, true));
     let bodies = cut_all(&mut loose, &mut grid, &options);
     assert_eq!(cut.bodies.len() + bodies.len(), 12 * 12 * 12 / 2);
     assert!(bodies.iter().all(|body| body.cells == 1));

@@ -8,7 +8,7 @@ use super::*;
 use crate::math::{Aabb, DebugLines};
 use crate::voxel::{
     Cell, ChangeCursor, ChunkPos, DenseBox, GridOptions, Kind, LIMIT, Material, MaterialTable,
-    Region, Unlisted, VoxelGrid, VoxelPos,
+    Region, UnlistedChunks, VoxelGrid, VoxelPos,
 };
 
 /// The next number of a stream, by the first half of SplitMix64's finaliser.
@@ -168,7 +168,7 @@ fn flat_ground_is_one_box_a_chunk() {
 
 #[test]
 fn what_is_not_held_is_named_and_all_else_is_read() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let held = ChunkPos::new(1, 0, 0);
     let mut cells = DenseBox::new(held.region());
@@ -428,7 +428,7 @@ fn what_is_not_covered_has_no_boxes() {
 
 #[test]
 fn unknown_chunks_lose_their_boxes_and_are_counted() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let mut cells = DenseBox::new(Region::new([0; 3], [64, 32, 32]));
     cells.fill(8);

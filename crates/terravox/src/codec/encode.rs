@@ -8,7 +8,7 @@
 //! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format"; greedy runs and the
 //! rules of what is left out are those of real terrain files.
 
-use super::{ESCAPE, HAS_COUNT, HAS_OCCUPANCY, MAX_RUN, Rle};
+use super::{ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
 use crate::voxel::{AIR, Kind};
 
 /// Cells compared in one step.
@@ -47,6 +47,9 @@ pub(super) fn encode(
     encode_dry(material, occupancy, at, &mut runs);
     runs.flush();
 }
+
+/// Maximum number of cells of a run: counts are a byte.
+const MAX_RUN: usize = 256;
 
 /// Writes the cells from `at` on, none of which holds water.
 fn encode_dry(material: &[u8], occupancy: &[u8], mut at: usize, runs: &mut RunWriter<'_>) {

@@ -26,9 +26,6 @@ mod naive;
 use crate::voxel::{DenseBox, Kind};
 use std::fmt;
 
-/// Maximum number of cells of a run.
-pub const MAX_RUN: usize = 256;
-
 /// Material in the lead byte after which, in the wide dialect, the material follows.
 const ESCAPE: u8 = 63;
 const HAS_OCCUPANCY: u8 = 0x40;

@@ -1,6 +1,6 @@
 //! Builds the surfaces of a block: cells to mesh, mesh to edge angles, both to a quad tree.
 
-use super::block::{BuildScratch, QuadTree};
+use super::block::{BuildScratch, QuadBvh};
 use super::edges::{EdgeScratch, edge_angles};
 use super::slots::BuiltBlock;
 use crate::bits::CollisionBlock;
@@ -39,7 +39,7 @@ impl BlockBuilder {
     }
 
     /// Builds the liquid surface of a block.
-    pub fn build_liquid(&mut self, snapshot: &Snapshot, block: CollisionBlock) -> Option<QuadTree> {
+    pub fn build_liquid(&mut self, snapshot: &Snapshot, block: CollisionBlock) -> Option<QuadBvh> {
         self.mesh(snapshot, block, true).ok()?;
         self.tree(block, true)
     }
@@ -60,10 +60,10 @@ impl BlockBuilder {
     }
 
     /// Builds the tree of a surface of the block that was meshed.
-    fn tree(&mut self, block: CollisionBlock, liquid: bool) -> Option<QuadTree> {
+    fn tree(&mut self, block: CollisionBlock, liquid: bool) -> Option<QuadBvh> {
         let BlockBuilder { mesh, edges, angles, tree, .. } = self;
         let surface = if liquid { &mesh.liquid } else { &mesh.solid };
         edge_angles(surface, block.region(), edges, angles);
-        QuadTree::build(surface, &surface.quad_faces, angles, tree)
+        QuadBvh::build(surface, &surface.quad_faces, angles, tree)
     }
 }

@@ -4,7 +4,7 @@
 //! them without a lock. [`BlockCache`] builds them, remembers which there are, and evicts the
 //! least recently used ones when they exceed the budget of bytes.
 
-use super::block::QuadTree;
+use super::block::QuadBvh;
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::builder::BlockBuilder;
 use super::counters::Counters;
@@ -60,7 +60,7 @@ impl BlockCache {
             built.build_liquid(|| {
                 let mut builder = locked(&self.builders).pop().unwrap_or_default();
                 let tree = builder.build_liquid(snapshot, block);
-                self.counters.grown(tree.as_ref().map_or(0, QuadTree::heap_bytes));
+                self.counters.grown(tree.as_ref().map_or(0, QuadBvh::heap_bytes));
                 locked(&self.builders).push(builder);
                 tree
             });

@@ -7,7 +7,7 @@
 //!
 //! Source: "Voxel Terrain: Physics" (Roblox, 2017).
 
-use super::block::QuadTree;
+use super::block::QuadBvh;
 use super::broadphase::Broadphase;
 use super::counters::ColliderStats;
 use super::query::{BuildPolicy, Filter, Hit, MissingData, QueryOutcome, Ray, SurfaceTriangle};
@@ -67,9 +67,9 @@ pub struct Collider {
 #[derive(Clone, Copy, Debug)]
 pub struct BlockSurfaces<'a> {
     /// The ground.
-    pub solid: Option<&'a QuadTree>,
+    pub solid: Option<&'a QuadBvh>,
     /// Water and other liquids.
-    pub liquid: Option<&'a QuadTree>,
+    pub liquid: Option<&'a QuadBvh>,
 }
 
 impl std::fmt::Debug for Collider {

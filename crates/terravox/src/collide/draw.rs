@@ -1,6 +1,6 @@
 //! Debug lines of the blocks that are built, and of their trees.
 
-use super::block::QuadTree;
+use super::block::QuadBvh;
 use super::cache::built_block;
 use super::world::CollisionWorld;
 use crate::math::{Aabb, DebugLines};
@@ -30,7 +30,7 @@ pub(super) fn tree_lines(world: &CollisionWorld, within: &Aabb, lines: &mut Debu
 
 /// Calls `visit` for each surface of every built block that meets `within`: with the block's
 /// cube, the surface, and whether it is a liquid's.
-fn each_built(world: &CollisionWorld, within: &Aabb, mut visit: impl FnMut(Aabb, &QuadTree, bool)) {
+fn each_built(world: &CollisionWorld, within: &Aabb, mut visit: impl FnMut(Aabb, &QuadBvh, bool)) {
     for block in world.cache.built_blocks(&world.broadphase) {
         let cube = Aabb::of_region(block.region());
         let built = built_block(&world.broadphase, block).filter(|_| cube.meets(*within));

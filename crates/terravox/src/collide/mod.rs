@@ -7,13 +7,13 @@
 //! - [`Filter`] says which surfaces a query sees, and [`QueryOutcome`] is what it returns: the
 //!   result, and whether data was missing.
 //! - [`Broadphase`] tells which blocks a box can touch, from bit masks alone.
-//! - [`QuadTree`] holds one surface of one block, for callers that cache blocks
+//! - [`QuadBvh`] holds one surface of one block, for callers that cache blocks
 //!   ([`Collider::block`]).
 //!
 //! How data flows. An update turns the changes of the grid into masks, a bit for every cell
 //! that owns a face. A query finds candidate blocks by these masks, along a ray (`walk`) or in
 //! a box ([`Broadphase::blocks_in`]). The first query that needs a block meshes it and builds
-//! its [`QuadTree`]s (`cache`, `builder`); later queries find them in their slots. Hits in a
+//! its [`QuadBvh`]s (`cache`, `builder`); later queries find them in their slots. Hits in a
 //! block, f32 from its min corner, become a [`Hit`] in the world.
 //!
 //! Everything is in voxels. Positions in the world are f64; inside a block they are f32 from
@@ -43,7 +43,7 @@ mod walk;
 mod world;
 
 pub use crate::bits::{BLOCK_LOG2, BlockMask, CollisionBlock};
-pub use block::{BlockTriangle, BuildScratch, LocalHit, LocalPoint, LocalRay, QuadInfo, QuadTree};
+pub use block::{BlockTriangle, BuildScratch, LocalHit, LocalPoint, LocalRay, QuadBvh, QuadInfo};
 pub use broadphase::{BlockMasks, BlockOverlap, Broadphase, BroadphaseStats};
 pub use collider::{BlockSurfaces, Collider, ColliderOptions};
 pub use counters::ColliderStats;

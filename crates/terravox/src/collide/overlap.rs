@@ -22,7 +22,7 @@ pub(super) fn triangles_in(
             let (quad, second) = (triangle.quad, triangle.second);
             visit(&SurfaceTriangle {
                 corners: triangle.corners.map(|p| surface.world_from_local(p)),
-                liquid: surface.liquid,
+                is_liquid: surface.is_liquid,
                 voxel: surface.voxel(quad),
                 block: surface.block,
                 triangle: TriangleId { quad, second, vertices: triangle.vertices },

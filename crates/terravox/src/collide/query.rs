@@ -171,7 +171,7 @@ pub struct Hit {
     /// comes from outside, along it where it comes from inside.
     pub normal: [f32; 3],
     /// Whether it is a liquid's surface.
-    pub liquid: bool,
+    pub is_liquid: bool,
     /// Material of the voxel.
     pub material: u8,
     /// The voxel whose face it is.
@@ -190,7 +190,7 @@ pub struct SurfaceTriangle {
     /// Corners, voxels; counter-clockwise from outside.
     pub corners: [[f64; 3]; 3],
     /// Whether it is of a liquid's surface.
-    pub liquid: bool,
+    pub is_liquid: bool,
     /// The voxel whose face it is part of.
     pub voxel: VoxelPos,
     /// The block that holds the voxel.
@@ -204,7 +204,7 @@ pub struct SurfaceTriangle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TriangleId {
-    /// Number of the quad in its [`QuadTree`](super::QuadTree).
+    /// Number of the quad in its [`QuadBvh`](super::QuadBvh).
     pub quad: u16,
     /// Whether it is the second triangle of the quad.
     pub second: bool,

@@ -1,7 +1,7 @@
 //! The built blocks of a chunk: a slot for every block with a surface, by rank, filled by
 //! the first query that needs it.
 
-use super::block::QuadTree;
+use super::block::QuadBvh;
 use crate::voxel::NotHeld;
 use std::fmt;
 use std::sync::OnceLock;
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The surfaces of one block, as far as they are built.
 pub(crate) struct BuiltBlock {
-    pub solid: Option<QuadTree>,
+    pub solid: Option<QuadBvh>,
     /// Built when a query needs it: near water it takes many times as long as the solid one.
-    liquid: OnceLock<Option<QuadTree>>,
+    liquid: OnceLock<Option<QuadBvh>>,
     /// A chunk that the block needs and that is not held at mip 0; there are no surfaces then.
     pub missing: Option<NotHeld>,
     /// Epoch of the last use.
@@ -25,24 +25,24 @@ pub(crate) struct Slots(OnceLock<Box<[OnceLock<Box<BuiltBlock>>]>>);
 
 impl BuiltBlock {
     /// Creates a block without its liquid surface.
-    pub fn new(solid: Option<QuadTree>, missing: Option<NotHeld>) -> BuiltBlock {
+    pub fn new(solid: Option<QuadBvh>, missing: Option<NotHeld>) -> BuiltBlock {
         BuiltBlock { solid, liquid: OnceLock::new(), missing, used: AtomicU32::new(0) }
     }
 
     /// Bytes of the block and of the surfaces that are built.
     pub fn bytes(&self) -> usize {
         let trees = [Some(&self.solid), self.built_liquid()].into_iter().flatten().flatten();
-        size_of::<BuiltBlock>() + trees.map(QuadTree::heap_bytes).sum::<usize>()
+        size_of::<BuiltBlock>() + trees.map(QuadBvh::heap_bytes).sum::<usize>()
     }
 
     /// Returns the liquid surface, if it is built.
     #[inline]
-    pub fn built_liquid(&self) -> Option<&Option<QuadTree>> {
+    pub fn built_liquid(&self) -> Option<&Option<QuadBvh>> {
         self.liquid.get()
     }
 
     /// Builds the liquid surface unless it is built; concurrent callers wait.
-    pub fn build_liquid(&self, build: impl FnOnce() -> Option<QuadTree>) {
+    pub fn build_liquid(&self, build: impl FnOnce() -> Option<QuadBvh>) {
         self.liquid.get_or_init(build);
     }
 

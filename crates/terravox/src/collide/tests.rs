@@ -5,7 +5,7 @@ use super::*;
 use crate::geometry::{Shape, ShapeCore};
 use crate::math::Aabb;
 use crate::voxel::{
-    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, LIMIT, Region, Unlisted,
+    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, LIMIT, Region, UnlistedChunks,
     VoxelGrid, VoxelPos, WATER,
 };
 use glam::DVec3;
@@ -287,7 +287,7 @@ fn check_hit(grid: &VoxelGrid, all: &[WorldTriangle], hit: &Hit) {
 
 /// Whether the point of a hit is on a triangle of its voxel.
 fn check_voxel(all: &[WorldTriangle], hit: &Hit, within: f64) {
-    let of_voxel = all.iter().filter(|t| t.voxel == hit.voxel && t.liquid == hit.liquid);
+    let of_voxel = all.iter().filter(|t| t.voxel == hit.voxel && t.liquid == hit.is_liquid);
     let near = of_voxel
         .min_by(|a, b| a.distance_to(hit.point.into()).total_cmp(&b.distance_to(hit.point.into())));
     let near = near.expect("the voxel of a hit shows a face");
@@ -309,7 +309,7 @@ fn a_ray_down_tells_point_normal_material_and_voxel() {
     let hit = collider.ray(&Ray::new([-3.25, 10.0, 7.5], [0.0, -2.0, 0.0], 100.0), &Filter::SOLID);
     let hit = hit.found.expect("there is a floor");
     assert!((hit.distance - 10.0).abs() < 1e-4 && hit.point[1].abs() < 1e-4);
-    assert_eq!((hit.normal, hit.material, hit.liquid), ([0.0, 1.0, 0.0], ROCK, false));
+    assert_eq!((hit.normal, hit.material, hit.is_liquid), ([0.0, 1.0, 0.0], ROCK, false));
     assert_eq!(hit.voxel, VoxelPos::new(-4, -1, 7));
     assert_eq!(hit.block, VoxelPos::new(-4, -1, 7).block());
 }
@@ -423,7 +423,7 @@ fn worlds_at_the_limits_are_hit() {
 
 #[test]
 fn what_is_not_held_is_said_to_be_so() {
-    let unknown = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let unknown = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(unknown);
     let mut cells = DenseBox::new(Region::new([-64, -64, -64], [64, 64, 64]));
     for voxel in cells.region().voxels().filter(|voxel| voxel.y < 0) {

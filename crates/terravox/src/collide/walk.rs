@@ -9,7 +9,7 @@
 use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_of_bit};
 use super::query::{REACH, Surfaces};
 use crate::bits::{BLOCK_LOG2, CollisionBlock};
-use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, Unlisted};
+use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, UnlistedChunks};
 use glam::{DVec3, IVec3};
 use std::cell::Cell;
 
@@ -278,7 +278,7 @@ pub(super) fn walk<'a>(
     visit: &mut impl RayVisitor<'a>,
 ) {
     let whole = RaySpan { enter: 0.0, leave: path.length };
-    let unlisted_unknown = snapshot.unlisted() == Unlisted::Unknown;
+    let unlisted_unknown = snapshot.unlisted() == UnlistedChunks::Unknown;
     let Region { min, max } = broadphase.page_bounds();
     let [first, last] = [min, max].map(|p| IVec3::from(p.to_array()));
     let edge = f64::from(1 << PAGE_LOG2);

@@ -4,7 +4,7 @@
 //! [`CollisionWorld`]. Each asks the broadphase for candidate blocks, gets their surfaces
 //! here, and searches those.
 
-use super::block::{BlockTriangle, QuadTree};
+use super::block::{BlockTriangle, QuadBvh};
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::cache::BlockCache;
 use super::query::{
@@ -13,7 +13,7 @@ use super::query::{
 use super::slots::BuiltBlock;
 use crate::bits::CollisionBlock;
 use crate::math::Aabb;
-use crate::voxel::{AIR, ChunkPos, Kind, Snapshot, Unlisted, VoxelPos, WATER};
+use crate::voxel::{AIR, ChunkPos, Kind, Snapshot, UnlistedChunks, VoxelPos, WATER};
 use glam::{DVec3, Vec3};
 
 /// The data of a collider that queries read.
@@ -27,9 +27,9 @@ pub(crate) struct CollisionWorld {
 /// One surface of one block.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockSurface<'a> {
-    pub tree: &'a QuadTree,
+    pub tree: &'a QuadBvh,
     pub block: CollisionBlock,
-    pub liquid: bool,
+    pub is_liquid: bool,
 }
 
 impl BlockSurface<'_> {
@@ -96,8 +96,8 @@ impl CollisionWorld {
         if let Some(missing) = built.missing {
             return Err(MissingData::NotHeld(missing.chunk));
         }
-        let surface = |tree: Option<&'a QuadTree>, liquid: bool| {
-            tree.map(|tree| BlockSurface { tree, block, liquid })
+        let surface = |tree: Option<&'a QuadBvh>, liquid: bool| {
+            tree.map(|tree| BlockSurface { tree, block, is_liquid: liquid })
         };
         let solid = built.solid.as_ref().filter(|_| filter.surfaces.solid());
         let liquid = built.built_liquid().and_then(Option::as_ref).filter(|_| sees_liquid);
@@ -170,7 +170,7 @@ impl CollisionWorld {
 
     /// The material behind a quad: that of its voxel, or water where that holds some.
     pub(super) fn material(&self, surface: BlockSurface<'_>, quad: u16) -> u8 {
-        self.material_at(surface.voxel(quad), surface.liquid)
+        self.material_at(surface.voxel(quad), surface.is_liquid)
     }
 
     /// The material behind a face of a voxel, of its liquid surface or its solid one.
@@ -194,7 +194,7 @@ impl CollisionWorld {
             distance: 0.0,
             point: [0.0; 3],
             normal: (b - a).cross(c - a).normalize_or_zero().to_array(),
-            liquid: surface.liquid,
+            is_liquid: surface.is_liquid,
             material: self.material(surface, quad),
             voxel: surface.voxel(quad),
             block: surface.block,
@@ -213,7 +213,7 @@ impl CollisionWorld {
         let chunks = aabb.grow(REACH.into()).voxels().coarser(5);
         let inside = chunks.intersect(listed);
         let chunk = |p: VoxelPos| ChunkPos::new(p.x, p.y, p.z);
-        if self.snapshot.unlisted() == Unlisted::Unknown && inside != chunks {
+        if self.snapshot.unlisted() == UnlistedChunks::Unknown && inside != chunks {
             let last = chunks.max - VoxelPos::splat(1);
             let outside = if listed.contains(chunks.min) { last } else { chunks.min };
             return Some(MissingData::NotHeld(chunk(outside)));

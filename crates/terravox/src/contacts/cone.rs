@@ -7,8 +7,8 @@
 
 use glam::{Mat3, Vec3};
 
-use crate::collide::QuadTree;
-use crate::geometry::edge_angle;
+use crate::collide::QuadBvh;
+use crate::geometry::EdgeAngle;
 
 /// Sines below this are rounding: the direction is the normal.
 const STRAIGHT: f32 = 1e-5;
@@ -21,7 +21,7 @@ const FOLD: f32 = -0.866_025_4;
 
 /// The directions in which a triangle may push, by the angles of its sides.
 pub(super) struct PushCone<'a> {
-    pub tree: &'a QuadTree,
+    pub tree: &'a QuadBvh,
     pub quad: u16,
     /// Whether it is the quad's second triangle.
     pub second: bool,
@@ -78,7 +78,7 @@ impl PushCone<'_> {
             (true, 2) => 3,
             _ => return self.diagonal(side),
         };
-        let angle = edge_angle(self.angles, of_quad);
+        let angle = EdgeAngle::of_side(self.angles, of_quad);
         [angle.cos, angle.sin]
     }
 

@@ -18,7 +18,7 @@ use glam::{DVec3, Mat3, Quat, Vec3};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ContactOptions {
     /// Largest distance that still makes a contact, voxels: about what a body moves in a step.
-    pub prediction: f32,
+    pub prediction_voxels: f32,
     /// Which surfaces are seen.
     pub filter: Filter,
 }
@@ -26,7 +26,7 @@ pub struct ContactOptions {
 impl Default for ContactOptions {
     /// The ground, within 0.05 voxels.
     fn default() -> ContactOptions {
-        ContactOptions { prediction: 0.05, filter: Filter::SOLID }
+        ContactOptions { prediction_voxels: 0.05, filter: Filter::SOLID }
     }
 }
 
@@ -51,7 +51,7 @@ pub struct ContactPoint {
     /// The block that holds the voxel.
     pub block: CollisionBlock,
     /// Which triangle of the block's surface. Meaningless if the manifold is
-    /// [`inside`](Manifold::inside).
+    /// [`is_inside`](Manifold::is_inside).
     pub triangle: TriangleId,
 }
 
@@ -62,7 +62,7 @@ pub struct Manifold {
     points: [ContactPoint; 4],
     count: u8,
     /// Whether the part is too deep in the ground to touch a triangle.
-    pub inside: bool,
+    pub is_inside: bool,
 }
 
 impl Manifold {
@@ -163,8 +163,8 @@ impl Contacts {
         let position = DVec3::from(body.position);
         let valid = (turn.length_squared() - 1.0).abs() <= 1e-3
             && position.is_finite()
-            && options.prediction >= 0.0
-            && options.prediction.is_finite();
+            && options.prediction_voxels >= 0.0
+            && options.prediction_voxels.is_finite();
         let mut points = std::mem::take(&mut self.points);
         let (mut refused, mut missing) = (!valid, None);
         for (number, part) in body.parts.iter().enumerate().filter(|_| valid) {
@@ -236,15 +236,15 @@ impl Contacts {
         let PartQuery { world, options, only, .. } = *query;
         let Contacts { results, surfaces, .. } = self;
         surfaces.clear();
-        let mut probe = Probe::new(&pose.core, options.prediction, results);
+        let mut probe = Probe::new(&pose.core, options.prediction_voxels, results);
         let (min, max) = pose.core.bounds();
         let wide = |v: [f32; 3]| (origin + Vec3::from(v).as_dvec3()).to_array();
-        let aabb = Aabb { min: wide(min), max: wide(max) }.grow(options.prediction.into());
+        let aabb = Aabb { min: wide(min), max: wide(max) }.grow(options.prediction_voxels.into());
         let filter = &options.filter;
         let mut visit = |surface: BlockSurface<'_>| {
             let shift = probe.back * (min_corner(surface.block) - origin).as_vec3();
             let number = surfaces.len() as u32;
-            surfaces.push(SurfaceId { block: surface.block, liquid: surface.liquid });
+            surfaces.push(SurfaceId { block: surface.block, liquid: surface.is_liquid });
             world.triangles_of(surface, &aabb, filter, |triangle| {
                 probe.probe(surface, number, triangle, shift);
             });
@@ -273,7 +273,7 @@ fn way_out_manifold(way: &WayOut, pose: &PartPose<'_>, position: DVec3, part: u1
     let middle = pose.at + pose.core.middle();
     let behind = pose.core.reach(-direction) + direction.dot(pose.core.middle());
     let offset = middle + direction * way.distance;
-    let mut manifold = Manifold { count: 1, inside: true, ..Manifold::default() };
+    let mut manifold = Manifold { count: 1, is_inside: true, ..Manifold::default() };
     manifold.points[0] = ContactPoint {
         point: (position + offset.as_dvec3()).to_array(),
         offset: offset.to_array(),

@@ -8,8 +8,8 @@ use crate::collide::{Collider, MissingData, Surfaces};
 use crate::geometry::Shape;
 use crate::math::Aabb;
 use crate::voxel::{
-    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, Region, Unlisted, VoxelGrid,
-    VoxelPos, WATER,
+    Cell, ChangeCursor, Changes, ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks,
+    VoxelGrid, VoxelPos, WATER,
 };
 use glam::{DVec3, Quat, Vec3};
 use proptest::prelude::*;
@@ -207,7 +207,7 @@ fn a_body_deep_below_is_pushed_to_the_nearest_surface_or_up() {
     {
         let found = contacts(&rock, BALL, at, Quat::IDENTITY);
         let [one] = &found[..] else { panic!("{} manifolds", found.len()) };
-        assert!(one.inside);
+        assert!(one.is_inside);
         assert!(Vec3::from(one.points()[0].normal).dot(way) > 0.95, "{one:?}");
         assert!(one.points()[0].distance < -3.0);
     }
@@ -315,7 +315,7 @@ fn what_is_no_body_touches_nothing_and_is_counted() {
         out.find(&floor, body, &ContactOptions::default());
         assert!(out.manifolds.is_empty());
     }
-    let options = ContactOptions { prediction: f32::NAN, ..ContactOptions::default() };
+    let options = ContactOptions { prediction_voxels: f32::NAN, ..ContactOptions::default() };
     out.find(&floor, &good, &options);
     assert!(out.manifolds.is_empty());
     assert_eq!(floor.stats().refused_queries - before, 6);
@@ -329,7 +329,7 @@ fn what_is_no_body_touches_nothing_and_is_counted() {
 #[test]
 fn chunks_that_are_not_held_are_named() {
     let mut grid =
-        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+        VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() });
     let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
     cells.fill(ROCK);
     grid.write(&cells).unwrap();
@@ -441,8 +441,8 @@ fn asked(collider: &Collider, objects: &[(u64, Aabb)]) -> Vec<BlockContact> {
     let mut all = Vec::new();
     for &(object, aabb) in objects {
         collider.broadphase().blocks_in(&aabb, Surfaces::Both, |block, touch| {
-            all.extend(touch.solid.then_some(BlockContact { object, block, liquid: false }));
-            all.extend(touch.liquid.then_some(BlockContact { object, block, liquid: true }));
+            all.extend(touch.solid.then_some(BlockContact { object, block, is_liquid: false }));
+            all.extend(touch.liquid.then_some(BlockContact { object, block, is_liquid: true }));
         });
     }
     all.sort_unstable();

@@ -18,7 +18,7 @@ pub struct BlockContact {
     /// The block.
     pub block: CollisionBlock,
     /// Whether it is the block's water rather than its ground.
-    pub liquid: bool,
+    pub is_liquid: bool,
 }
 
 /// The contacts that updates began and ended. Updates only append; the caller clears it when it
@@ -173,7 +173,7 @@ impl ContactTracker {
         touched.iter().map(move |&TouchedSurface { block, liquid }| BlockContact {
             object,
             block,
-            liquid,
+            is_liquid: liquid,
         })
     }
 
@@ -197,8 +197,11 @@ fn difference(
     now: &[TouchedSurface],
     changes: &mut ContactChanges,
 ) {
-    let contact =
-        |&TouchedSurface { block, liquid }: &TouchedSurface| BlockContact { object, block, liquid };
+    let contact = |&TouchedSurface { block, liquid }: &TouchedSurface| BlockContact {
+        object,
+        block,
+        is_liquid: liquid,
+    };
     let (mut i, mut k) = (0, 0);
     while i < before.len() || k < now.len() {
         match (before.get(i), now.get(k)) {

@@ -10,7 +10,7 @@ use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tal
 use super::rows::{self, Liquids, RowAction, RowScratch};
 use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
-use super::{Action, BrushOp, Clip, EditError, EditOp, History, MAX_EDIT_CELLS, PastePose, Volume};
+use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
 use crate::voxel::{
     AIR, ChunkState, DenseBox, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
@@ -96,8 +96,8 @@ impl Editor {
         if !needed.within_limits() {
             return Err(EditError::BeyondLimits(region));
         }
-        if region.volume() > MAX_EDIT_CELLS {
-            return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
+        if region.volume() > EditOp::MAX_CELLS {
+            return Err(EditError::TooLarge { region, max_cells: EditOp::MAX_CELLS });
         }
         check_held(grid.as_snapshot(), needed)?;
         let mut progress = EditProgress::default();
@@ -214,8 +214,8 @@ impl<'a> PreparedOp<'a> {
                 let strength = if whole { 1.0 } else { op.strength };
                 Ok(PreparedOp::Brush(op, Stamp::new(&op.brush, op.falloff, strength)?))
             }
-            EditOp::Copy(op) => paste(&Clip::copy(grid, Region::new(op.from, op.to))?, &op.place),
-            EditOp::Paste(op) => paste(&op.clip, &op.place),
+            EditOp::Copy(op) => paste(&Clip::copy(grid, Region::new(op.from, op.to))?, &op.pose),
+            EditOp::Paste(op) => paste(&op.clip, &op.pose),
         }
     }
 
@@ -250,7 +250,8 @@ impl<'a> PreparedOp<'a> {
         let chunk = piece.min.chunk();
         let Some(old) = before.chunk(chunk)?.uniform_material() else { return Ok(None) };
         let solid = |material| before.materials().kind(material) == Kind::Solid;
-        if chunk.region() != piece || !op.mask.is_open() || stamp.cover(piece) != Coverage::All {
+        if chunk.region() != piece || !op.mask.accepts_all() || stamp.cover(piece) != Coverage::All
+        {
             return Ok(None);
         }
         Ok(match op.action {
@@ -267,7 +268,7 @@ impl<'a> PreparedOp<'a> {
 fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
     let solid = |material: u8| kinds[usize::from(material)] == Kind::Solid;
     match op.action {
-        _ if !op.mask.is_open() => None,
+        _ if !op.mask.accepts_all() => None,
         Action::Fill { material } if solid(material) => Some(RowAction::Fill(material)),
         Action::Dig => Some(RowAction::Dig),
         Action::Paint { material } => Some(RowAction::Paint(material)),

@@ -4,9 +4,6 @@ use super::EditError;
 use super::error::check_range;
 use std::ops::RangeInclusive;
 
-/// The identity rotation, as a quaternion.
-pub const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
-
 /// The shape of a brush. Lengths and points are voxels for [`super::Editor`], world metres for
 /// `Terrain`. Rotations are quaternions `[x, y, z, w]` of any non-zero length, about the centre of
 /// the shape.
@@ -22,14 +19,14 @@ pub enum Brush {
         radius: f64,
     },
     /// A rotated box.
-    Block {
+    Box {
         /// Its centre.
         centre: [f64; 3],
         /// Half the length of its edges.
         half: [f64; 3],
         /// Its rotation.
-        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
-        turn: [f64; 4],
+        #[cfg_attr(feature = "serde", serde(default = "no_rotation"))]
+        rotation: [f64; 4],
     },
     /// A cylinder, upright before its rotation.
     Cylinder {
@@ -40,8 +37,8 @@ pub enum Brush {
         /// Half its height.
         half_height: f64,
         /// Its rotation.
-        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
-        turn: [f64; 4],
+        #[cfg_attr(feature = "serde", serde(default = "no_rotation"))]
+        rotation: [f64; 4],
     },
     /// The lower half of a block that is cut from its bottom edge at −z to its top edge at
     /// +z: a ramp that rises with z.
@@ -51,8 +48,8 @@ pub enum Brush {
         /// Half the length of the block's edges.
         half: [f64; 3],
         /// Its rotation.
-        #[cfg_attr(feature = "serde", serde(default = "no_turn"))]
-        turn: [f64; 4],
+        #[cfg_attr(feature = "serde", serde(default = "no_rotation"))]
+        rotation: [f64; 4],
     },
     /// Everything within a distance of a polyline: two points make a capsule.
     Path {
@@ -100,11 +97,14 @@ pub struct HalfSpace {
 }
 
 #[cfg(feature = "serde")]
-fn no_turn() -> [f64; 4] {
-    NO_TURN
+fn no_rotation() -> [f64; 4] {
+    Brush::NO_ROTATION
 }
 
 impl Brush {
+    /// The identity rotation, as a quaternion.
+    pub const NO_ROTATION: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+
     /// Returns the shape with every point multiplied by `scale`, then moved by `offset`: from
     /// metres to voxels.
     #[must_use]
@@ -115,17 +115,17 @@ impl Brush {
             Brush::Ball { centre, radius } => {
                 Brush::Ball { centre: at(centre), radius: radius * scale }
             }
-            Brush::Block { centre, half, turn } => {
-                Brush::Block { centre: at(centre), half: long(half), turn: *turn }
+            Brush::Box { centre, half, rotation } => {
+                Brush::Box { centre: at(centre), half: long(half), rotation: *rotation }
             }
-            Brush::Cylinder { centre, radius, half_height, turn } => Brush::Cylinder {
+            Brush::Cylinder { centre, radius, half_height, rotation } => Brush::Cylinder {
                 centre: at(centre),
                 radius: radius * scale,
                 half_height: half_height * scale,
-                turn: *turn,
+                rotation: *rotation,
             },
-            Brush::Wedge { centre, half, turn } => {
-                Brush::Wedge { centre: at(centre), half: long(half), turn: *turn }
+            Brush::Wedge { centre, half, rotation } => {
+                Brush::Wedge { centre: at(centre), half: long(half), rotation: *rotation }
             }
             Brush::Path { points, radius } => {
                 Brush::Path { points: points.iter().map(at).collect(), radius: radius * scale }
@@ -162,7 +162,7 @@ impl Brush {
                 point(CENTRE, centre)?;
                 length("the ball's radius", *radius)
             }
-            Brush::Block { centre, half, .. } | Brush::Wedge { centre, half, .. } => {
+            Brush::Box { centre, half, .. } | Brush::Wedge { centre, half, .. } => {
                 point(CENTRE, centre)?;
                 half.iter().try_for_each(|&v| length("half an edge of the brush", v))
             }

@@ -196,7 +196,7 @@ impl Rules<'_> {
     fn passes(&self, pos: VoxelPos, before: &SplitCells) -> bool {
         let mask = &self.op.mask;
         let solid_at = |off| self.layout.beside(pos, off).map_or(0, |i| before.solid[i]);
-        mask.is_open() || mask.passes(pos, before.cell(self.layout.index(pos)), solid_at)
+        mask.accepts_all() || mask.passes(pos, before.cell(self.layout.index(pos)), solid_at)
     }
 
     /// Changes one cell, `b` units of which the brush covers.

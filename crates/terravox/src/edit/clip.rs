@@ -6,9 +6,6 @@ use super::error::check_range;
 use crate::codec::Rle;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
 
-/// Maximum number of cells of a copy, before and after scaling.
-pub const MAX_CLIP_CELLS: u64 = 1 << 24;
-
 /// Largest factor of a scaled copy.
 const MAX_SCALE: i32 = 16;
 
@@ -19,7 +16,7 @@ const MAX_SCALE: i32 = 16;
 /// use terravox::voxel::{DenseBox, Region};
 ///
 /// let wall = Clip::new(DenseBox::new(Region::new([0; 3], [8, 4, 1])))?;
-/// let turned = wall.placed(&PastePose { turn: [0, 1, 0], ..PastePose::default() })?;
+/// let turned = wall.placed(&PastePose { quarter_turns: [0, 1, 0], ..PastePose::default() })?;
 /// assert_eq!(turned.cells().region(), Region::new([0; 3], [1, 4, 8]));
 /// # Ok::<(), terravox::edit::EditError>(())
 /// ```
@@ -42,7 +39,7 @@ pub struct PastePose {
     pub mirror: [bool; 3],
     /// Its rotation.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub turn: Turn,
+    pub quarter_turns: QuarterTurns,
     /// 2 to 16 enlarges by that factor, −2 to −16 shrinks; 0 and 1 keep the size.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scale: i32,
@@ -52,8 +49,8 @@ pub struct PastePose {
 }
 
 /// Quarter turns about x, then y, then z, counter-clockwise seen from the positive end of the axis.
-/// Not the quaternions that turn brushes.
-pub type Turn = [u8; 3];
+/// Brushes are rotated by quaternions instead.
+pub type QuarterTurns = [u8; 3];
 
 /// How a pasted copy combines with the cells already there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,10 +67,13 @@ pub enum Blend {
 }
 
 impl Clip {
+    /// Maximum number of cells of a copy, before and after scaling.
+    pub const MAX_CELLS: u64 = 1 << 24;
+
     /// A copy of cells.
     ///
     /// # Errors
-    /// If they are more than [`MAX_CLIP_CELLS`].
+    /// If they are more than [`Clip::MAX_CELLS`].
     pub fn new(mut cells: DenseBox) -> Result<Clip, EditError> {
         let region = cells.region();
         if region.is_empty() {
@@ -91,7 +91,7 @@ impl Clip {
     /// A copy of a region, at mip 0.
     ///
     /// # Errors
-    /// If the region is empty, has more than [`MAX_CLIP_CELLS`] cells, is beyond the
+    /// If the region is empty, has more than [`Clip::MAX_CELLS`] cells, is beyond the
     /// limits, or is not held at mip 0.
     pub fn copy(from: &Snapshot, region: Region) -> Result<Clip, EditError> {
         if region.is_empty() {
@@ -113,17 +113,17 @@ impl Clip {
         &self.cells
     }
 
-    /// Returns the copy mirrored, turned and scaled by `place`.
+    /// Returns the copy mirrored, turned and scaled by `pose`.
     ///
     /// # Errors
-    /// If it would have more than [`MAX_CLIP_CELLS`] cells, or the scale is above 16.
-    pub fn placed(&self, place: &PastePose) -> Result<Clip, EditError> {
-        let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&place.scale) && place.scale != -1;
+    /// If it would have more than [`Clip::MAX_CELLS`] cells, or the scale is above 16.
+    pub fn placed(&self, pose: &PastePose) -> Result<Clip, EditError> {
+        let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&pose.scale) && pose.scale != -1;
         let allowed = "1 to 16, or -2 to -16 to shrink";
-        check_range("PastePose::scale", place.scale.into(), is_allowed, allowed)?;
+        check_range("PastePose::scale", pose.scale.into(), is_allowed, allowed)?;
         let mut clip = self.clone();
         for axis in 0..3 {
-            if place.mirror[axis] {
+            if pose.mirror[axis] {
                 clip = clip.moved(clip.size(), |mut p, size| {
                     p[axis] = size[axis] - 1 - p[axis];
                     p
@@ -131,13 +131,13 @@ impl Clip {
             }
         }
         for axis in 0..3 {
-            for _ in 0..place.turn[axis] % 4 {
+            for _ in 0..pose.quarter_turns[axis] % 4 {
                 clip = clip.turned(axis);
             }
         }
-        match place.scale {
-            2.. => clip.larger(place.scale),
-            ..0 => clip.smaller(-place.scale),
+        match pose.scale {
+            2.. => clip.larger(pose.scale),
+            ..0 => clip.smaller(-pose.scale),
             _ => Ok(clip),
         }
     }
@@ -247,8 +247,8 @@ impl Clip {
 }
 
 fn check_size(region: Region) -> Result<(), EditError> {
-    match region.volume() > MAX_CLIP_CELLS {
-        true => Err(EditError::TooLarge { region, max_cells: MAX_CLIP_CELLS }),
+    match region.volume() > Clip::MAX_CELLS {
+        true => Err(EditError::TooLarge { region, max_cells: Clip::MAX_CELLS }),
         false => Ok(()),
     }
 }
@@ -383,7 +383,7 @@ mod plain {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Clip, D::Error> {
             let text = Text::deserialize(deserializer)?;
             let volume = text.size.iter().try_fold(1u64, |v, &edge| v.checked_mul(edge.into()));
-            if volume.is_none_or(|v| v == 0 || v > MAX_CLIP_CELLS) {
+            if volume.is_none_or(|v| v == 0 || v > Clip::MAX_CELLS) {
                 return Err(D::Error::custom(format!("a copy of {:?} cells", text.size)));
             }
             let region = Region::new([0; 3], text.size.map(|v| v as i32));

@@ -22,8 +22,8 @@ pub struct EditMask {
 }
 
 impl EditMask {
-    /// Whether every cell is accepted.
-    pub fn is_open(&self) -> bool {
+    /// Returns whether every cell is accepted.
+    pub fn accepts_all(&self) -> bool {
         self.materials.is_empty() && self.heights.is_none() && self.slope.is_none()
     }
 

@@ -41,11 +41,11 @@ mod undo;
 mod volume;
 
 pub use apply::{EditSummary, Editor};
-pub use brush::{Brush, HalfSpace, NO_TURN};
-pub use clip::{Blend, Clip, MAX_CLIP_CELLS, PastePose, Turn};
+pub use brush::{Brush, HalfSpace};
+pub use clip::{Blend, Clip, PastePose, QuarterTurns};
 pub use error::EditError;
 pub use mask::EditMask;
-pub use op::{Action, BrushOp, CopyOp, EditOp, MAX_EDIT_CELLS, PasteOp};
+pub use op::{Action, BrushOp, CopyOp, EditOp, PasteOp};
 pub use saved::{HistoryError, HistoryErrorKind};
 pub(crate) use undo::HistoryStamp;
 pub use undo::{History, HistoryCopy, HistoryStats};

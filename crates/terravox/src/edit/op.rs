@@ -5,10 +5,6 @@ use super::error::check_range;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
-/// Maximum number of cells in the box of one operation. Larger operations return
-/// [`EditError::TooLarge`].
-pub const MAX_EDIT_CELLS: u64 = 1 << 30;
-
 /// An edit. Applied to equal grids it gives equal grids, on any machine.
 ///
 /// ```
@@ -135,7 +131,7 @@ pub struct CopyOp {
     /// One past the highest voxel that is copied.
     pub to: [i32; 3],
     /// Where it is pasted, and how.
-    pub place: PastePose,
+    pub pose: PastePose,
 }
 
 /// A paste of cells that the operation contains.
@@ -146,7 +142,7 @@ pub struct PasteOp {
     /// The cells.
     pub clip: Clip,
     /// Where they are pasted, and how.
-    pub place: PastePose,
+    pub pose: PastePose,
 }
 
 impl From<BrushOp> for EditOp {
@@ -231,6 +227,10 @@ impl Action {
 }
 
 impl EditOp {
+    /// Maximum number of cells in the box of one operation. Larger operations return
+    /// [`EditError::TooLarge`].
+    pub const MAX_CELLS: u64 = 1 << 30;
+
     /// Digs a ball. Centre and radius are in voxels for [`Editor`](super::Editor), in world metres
     /// for [`Terrain::edit`](crate::Terrain::edit); the same holds for the balls below.
     pub fn dig_ball(centre: impl Into<[f64; 3]>, radius: f64) -> EditOp {
@@ -255,15 +255,15 @@ impl EditOp {
 
     /// Writes the cells of `clip` so that its lowest voxel is `at`, over whatever is there.
     pub fn write(clip: Clip, at: VoxelPos) -> EditOp {
-        let place = PastePose { at: at.to_array(), blend: Blend::Replace, ..PastePose::default() };
-        EditOp::Paste(PasteOp { clip, place })
+        let pose = PastePose { at: at.to_array(), blend: Blend::Replace, ..PastePose::default() };
+        EditOp::Paste(PasteOp { clip, pose })
     }
 
     /// Copies the voxels of `region` so that the lowest one goes to `at`, leaving what is
     /// there where the copy has air.
     pub fn copy(region: Region, at: VoxelPos) -> EditOp {
-        let place = PastePose { at: at.to_array(), ..PastePose::default() };
-        EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), place })
+        let pose = PastePose { at: at.to_array(), ..PastePose::default() };
+        EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), pose })
     }
 
     /// The same operation with every length of it multiplied by `scale` and every point

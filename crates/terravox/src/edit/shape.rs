@@ -24,11 +24,11 @@ pub(super) fn bounds(brush: &Brush) -> Result<[[f64; 3]; 2], EditError> {
     };
     Ok(match brush {
         Brush::Ball { centre, radius } => around(centre, [*radius; 3]),
-        Brush::Block { centre, half, turn } | Brush::Wedge { centre, half, turn } => {
-            around(centre, turned_reach(half, turn)?)
+        Brush::Box { centre, half, rotation } | Brush::Wedge { centre, half, rotation } => {
+            around(centre, turned_reach(half, rotation)?)
         }
-        Brush::Cylinder { centre, radius, half_height, turn } => {
-            around(centre, turned_reach(&[*radius, *half_height, *radius], turn)?)
+        Brush::Cylinder { centre, radius, half_height, rotation } => {
+            around(centre, turned_reach(&[*radius, *half_height, *radius], rotation)?)
         }
         Brush::Path { points, radius } => {
             let [min, max] = box_of(points);
@@ -54,8 +54,8 @@ fn box_of(points: &[[f64; 3]]) -> [[f64; 3]; 2] {
 }
 
 /// Half the extent of a rotated box along the axes, its ramps included, less half a voxel.
-fn turned_reach(half: &[f64; 3], turn: &[f64; 4]) -> Result<[f64; 3], EditError> {
-    let axes = axes_of(turn)?;
+fn turned_reach(half: &[f64; 3], rotation: &[f64; 4]) -> Result<[f64; 3], EditError> {
+    let axes = axes_of(rotation)?;
     let reach = |i: usize| (0..3).map(|j| axes[j][i].abs() * (half[j] + 0.5)).sum::<f64>();
     Ok([0, 1, 2].map(|i| reach(i) - 0.5))
 }
@@ -75,7 +75,7 @@ fn axes_of(&[x, y, z, w]: &[f64; 4]) -> Result<[[f64; 3]; 3], EditError> {
     let long = x * x + y * y + z * z + w * w;
     if !(long > 1e-18 && long < 1e18) {
         return Err(EditError::Invalid(
-            "a brush's turn must be a finite quaternion that is not zero",
+            "a brush's rotation must be a finite quaternion that is not zero",
         ));
     }
     let s = 2.0 / long;
@@ -142,24 +142,24 @@ pub(super) fn form(
     let origin = anchor.to_array().map(f64::from);
     let local = |p: &[f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
     let short = |v: &[f64; 3]| v.map(|v| v as f32);
-    let frame = |centre: &[f64; 3], turn: &[f64; 4]| -> Result<LocalFrame, EditError> {
-        Ok(LocalFrame { centre: local(centre), axes: axes_of(turn)?.map(|axis| short(&axis)) })
+    let frame = |centre: &[f64; 3], rotation: &[f64; 4]| -> Result<LocalFrame, EditError> {
+        Ok(LocalFrame { centre: local(centre), axes: axes_of(rotation)?.map(|axis| short(&axis)) })
     };
     Ok(match brush {
         Brush::Ball { centre, radius } => {
             StampShape::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
         }
-        Brush::Block { centre, half, turn } => {
-            StampShape::Block { frame: frame(centre, turn)?, half: short(half) }
+        Brush::Box { centre, half, rotation } => {
+            StampShape::Block { frame: frame(centre, rotation)?, half: short(half) }
         }
-        Brush::Cylinder { centre, radius, half_height, turn } => {
+        Brush::Cylinder { centre, radius, half_height, rotation } => {
             let (radius, half_height) = (round_radius(*radius) as f32, *half_height as f32);
-            StampShape::Cylinder { frame: frame(centre, turn)?, radius, half_height }
+            StampShape::Cylinder { frame: frame(centre, rotation)?, radius, half_height }
         }
-        Brush::Wedge { centre, half, turn } => {
+        Brush::Wedge { centre, half, rotation } => {
             let long = (half[1] * half[1] + half[2] * half[2]).sqrt();
             let up = [half[1] / long, half[2] / long].map(|v| v as f32);
-            StampShape::Wedge { frame: frame(centre, turn)?, half: short(half), up }
+            StampShape::Wedge { frame: frame(centre, rotation)?, half: short(half), up }
         }
         Brush::Path { points, radius } => {
             let radius = round_radius(*radius) as f32;
@@ -196,7 +196,7 @@ pub(super) fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
     const PI: f64 = std::f64::consts::PI;
     Some(match *brush {
         Brush::Ball { radius: r, .. } if r >= 1.0 => (4.0 / 3.0 * PI * r * r * r, 4.0 * PI * r * r),
-        Brush::Block { half: [a, b, c], .. } if a.min(b).min(c) >= 1.0 => {
+        Brush::Box { half: [a, b, c], .. } if a.min(b).min(c) >= 1.0 => {
             (8.0 * a * b * c, 8.0 * (a * b + b * c + c * a))
         }
         Brush::Cylinder { radius: r, half_height: h, .. } if r.min(h) >= 1.0 => {

@@ -9,7 +9,7 @@
 //! The share of a cell depends on the cell alone, not on the row or region that is read.
 
 use super::shape::{bounds, form, region_of, volume_and_surface};
-use super::{Brush, EditError, MAX_EDIT_CELLS};
+use super::{Brush, EditError, EditOp};
 use crate::math::{MeshDistance, dot, sub};
 use crate::voxel::{Region, VoxelPos};
 use std::ops::Range;
@@ -86,8 +86,8 @@ impl Stamp {
         brush.check()?;
         let bounds = bounds(brush)?;
         let region = region_of(bounds)?;
-        if region.volume() > MAX_EDIT_CELLS {
-            return Err(EditError::TooLarge { region, max_cells: MAX_EDIT_CELLS });
+        if region.volume() > EditOp::MAX_CELLS {
+            return Err(EditError::TooLarge { region, max_cells: EditOp::MAX_CELLS });
         }
         // The centre, so that all cells of the region are near.
         let anchor = [0, 1, 2].map(|i| ((bounds[0][i] + bounds[1][i]) / 2.0).floor() as i32);

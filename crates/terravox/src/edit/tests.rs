@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::voxel::{
-    AIR, Cell, DenseBox, GridOptions, Region, Unlisted, VoxelGrid, VoxelPos, WATER,
+    AIR, Cell, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid, VoxelPos, WATER,
 };
 use proptest::prelude::*;
 
@@ -48,9 +48,12 @@ fn point(reach: f64) -> impl Strategy<Value = [f64; 3]> {
     proptest::array::uniform3(-reach..reach)
 }
 
-fn turn() -> impl Strategy<Value = [f64; 4]> {
+fn rotation() -> impl Strategy<Value = [f64; 4]> {
     let any = proptest::array::uniform4(-1.0..1.0f64);
-    prop_oneof![Just(NO_TURN), any.prop_filter("a direction", |q| q.iter().any(|v| v.abs() > 0.1))]
+    prop_oneof![
+        Just(Brush::NO_ROTATION),
+        any.prop_filter("a direction", |q| q.iter().any(|v| v.abs() > 0.1))
+    ]
 }
 
 fn brush() -> impl Strategy<Value = Brush> {
@@ -58,19 +61,21 @@ fn brush() -> impl Strategy<Value = Brush> {
     let half = || proptest::array::uniform3(0.3..5.0f64);
     prop_oneof![
         (point(8.0), size()).prop_map(|(centre, radius)| Brush::Ball { centre, radius }),
-        (point(8.0), half(), turn()).prop_map(|(centre, half, turn)| Brush::Block {
+        (point(8.0), half(), rotation()).prop_map(|(centre, half, rotation)| Brush::Box {
             centre,
             half,
-            turn
+            rotation
         }),
-        (point(8.0), half(), turn()).prop_map(|(centre, half, turn)| Brush::Wedge {
+        (point(8.0), half(), rotation()).prop_map(|(centre, half, rotation)| Brush::Wedge {
             centre,
             half,
-            turn
+            rotation
         }),
-        (point(8.0), size(), size(), turn()).prop_map(|(centre, radius, half_height, turn)| {
-            Brush::Cylinder { centre, radius, half_height, turn }
-        }),
+        (point(8.0), size(), size(), rotation()).prop_map(
+            |(centre, radius, half_height, rotation)| {
+                Brush::Cylinder { centre, radius, half_height, rotation }
+            }
+        ),
         (proptest::collection::vec(point(8.0), 1..4), 0.4..3.0f64)
             .prop_map(|(points, radius)| Brush::Path { points, radius }),
         (point(6.0), 1.0..5.0f64).prop_map(|(centre, size)| octahedron(centre, size)),

@@ -41,7 +41,7 @@ pub struct GroundColumn {
     pub height: f64,
     /// Y component of the ground's unit normal: 1 on level ground, towards 0 on steep; the cosine
     /// of the slope angle.
-    pub upright: f64,
+    pub normal_y: f64,
 }
 
 /// Fills `cells` (in cells of mip `mip`) with one material below `height(x, z)`, all in voxels of
@@ -141,7 +141,7 @@ enum UniformFill {
 /// The columns of a box, x fastest, then z.
 struct ColumnHeights {
     height: Vec<f64>,
-    upright: Vec<f64>,
+    normal_y: Vec<f64>,
     /// Cells with a centre at or above the first are air, at or below the second full.
     limits: Vec<[f64; 2]>,
 }
@@ -149,7 +149,7 @@ struct ColumnHeights {
 /// The columns of one row of cells.
 struct RowColumns<'a> {
     height: &'a [f64],
-    upright: &'a [f64],
+    normal_y: &'a [f64],
     limits: &'a [[f64; 2]],
     /// Lowest height.
     lowest: f64,
@@ -250,7 +250,7 @@ impl HeightFill {
         let count = width * depth;
         let mut columns = ColumnHeights {
             height: Vec::with_capacity(count),
-            upright: Vec::with_capacity(count),
+            normal_y: Vec::with_capacity(count),
             limits: Vec::with_capacity(count),
         };
         for z in 1..=depth {
@@ -308,7 +308,7 @@ impl HeightFill {
             x: self.frame.centre_on(0, region.min.x + (i % width) as i32),
             z: self.frame.centre_on(2, region.min.z + (i / width) as i32),
             height: columns.height[i],
-            upright: columns.upright[i],
+            normal_y: columns.normal_y[i],
         }
     }
 
@@ -339,11 +339,11 @@ impl ColumnHeights {
     fn push(&mut self, height: f64, beside: [f64; 4], edge: f64) {
         let slope_x = (beside[1] - beside[0]) / (2.0 * edge);
         let slope_z = (beside[3] - beside[2]) / (2.0 * edge);
-        let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
+        let normal_y = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
         let lowest = beside.into_iter().fold(height, f64::min);
         let highest = beside.into_iter().fold(height, f64::max);
         self.height.push(height);
-        self.upright.push(upright);
+        self.normal_y.push(normal_y);
         self.limits.push([lowest - 0.5 * edge, highest + 0.5 * edge]);
     }
 
@@ -356,7 +356,7 @@ impl ColumnHeights {
             .fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], l| [a.min(l[0]), b.max(l[1])]);
         let height = &self.height[of_row.clone()];
         let lowest = height.iter().copied().fold(f64::INFINITY, f64::min);
-        RowColumns { height, upright: &self.upright[of_row], limits, lowest, mixed }
+        RowColumns { height, normal_y: &self.normal_y[of_row], limits, lowest, mixed }
     }
 }
 
@@ -372,7 +372,7 @@ impl RowColumns<'_> {
         }
         let mut any = 0;
         for (i, (occupancy, cell)) in occupancies.iter_mut().zip(cells).enumerate() {
-            let units = units(y, self.height[i], self.upright[i], self.limits[i], edge);
+            let units = units(y, self.height[i], self.normal_y[i], self.limits[i], edge);
             *occupancy = units.saturating_sub(1) as u8;
             *cell = u8::from(units > 0);
             any |= *cell;
@@ -383,8 +383,8 @@ impl RowColumns<'_> {
 
 /// Fill of the cell at height `y` of a column.
 #[inline]
-fn units(y: f64, height: f64, upright: f64, [full, air]: [f64; 2], edge: f64) -> u32 {
-    let estimate = occupancy_units((height - y) * upright / edge);
+fn units(y: f64, height: f64, normal_y: f64, [full, air]: [f64; 2], edge: f64) -> u32 {
+    let estimate = occupancy_units((height - y) * normal_y / edge);
     match () {
         () if y >= air => 0,
         () if y <= full => 256,

@@ -9,9 +9,6 @@ use super::frame::occupancy_units;
 use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
-/// Height of the lakes' surface, in voxels.
-pub const SEA_LEVEL: f64 = 4.0;
-
 /// Height below which all rock is the same.
 const LAST_LAYER: f64 = -34.0;
 
@@ -51,7 +48,7 @@ const HALF_DIAGONAL: f64 = 3.47;
 struct Column {
     height: f64,
     /// The vertical component of the surface's unit normal, 0 to 1.
-    upright: f64,
+    normal_y: f64,
     /// Cells whose centre is higher are air.
     sky: f64,
     /// Displacement of the borders between surface materials.
@@ -65,7 +62,7 @@ struct Column {
 }
 
 /// A box of one kind of cells.
-enum UniformFill {
+enum UniformHills {
     Air,
     /// Full cells below all strata but the last, and below the caves.
     Deep,
@@ -119,6 +116,9 @@ impl Relief {
 }
 
 impl Hills {
+    /// Height of the lakes' surface, in voxels.
+    pub const SEA_LEVEL: f64 = 4.0;
+
     /// Name of the generator, as saved with a world.
     pub const NAME: &str = "hills";
 
@@ -164,9 +164,10 @@ impl Hills {
             let at = (i % width + 1) + (width + 2) * (i / width + 1);
             let slope_x = (heights[at + 1] - heights[at - 1]) / (2.0 * edge);
             let slope_z = (heights[at + width + 2] - heights[at - width - 2]) / (2.0 * edge);
-            let upright = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
-            let (height, sky) = (heights[at], SEA_LEVEL.max(heights[at] + edge / upright) + edge);
-            Column { height, upright, sky, ..Column::default() }
+            let normal_y = 1.0 / (1.0 + slope_x * slope_x + slope_z * slope_z).sqrt();
+            let (height, sky) =
+                (heights[at], Hills::SEA_LEVEL.max(heights[at] + edge / normal_y) + edge);
+            Column { height, normal_y, sky, ..Column::default() }
         };
         (0..width * depth).map(column).collect()
     }
@@ -188,40 +189,40 @@ impl Hills {
     }
 
     /// Whether all of a region, in cells of `edge` voxels, is air or deep below the ground,
-    /// if its columns have heights in `heights` and are no steeper than `upright`. `None` if
+    /// if its columns have heights in `heights` and are no steeper than `normal_y`. `None` if
     /// that does not tell.
-    fn whole(region: Region, edge: f64, heights: [f64; 2], upright: f64) -> Option<UniformFill> {
+    fn whole(region: Region, edge: f64, heights: [f64; 2], normal_y: f64) -> Option<UniformHills> {
         let lowest = (f64::from(region.min.y) + 0.5) * edge;
         let highest = (f64::from(region.max.y) - 0.5) * edge;
-        let above = (lowest - heights[1]) * upright;
-        if above > 0.5 * edge && lowest > SEA_LEVEL + 0.5 * edge {
-            return Some(UniformFill::Air);
+        let above = (lowest - heights[1]) * normal_y;
+        if above > 0.5 * edge && lowest > Hills::SEA_LEVEL + 0.5 * edge {
+            return Some(UniformHills::Air);
         }
         // A full cell lies half an edge inside; where cave and ground are alike it may be one
         // voxel less. Below 4.5 voxels there is rock, whose last layer is folded.
-        let below = (heights[0] - highest) * upright;
+        let below = (heights[0] - highest) * normal_y;
         let fold = (7.0 + 1.2) * Noise2::MAX;
         let deep = below > (0.5 * edge + 1.0).max(4.5)
             && highest < LAST_LAYER - fold
             && highest < caves::LOWEST - 0.5 * edge - 1.0;
-        deep.then_some(UniformFill::Deep)
+        deep.then_some(UniformHills::Deep)
     }
 
     /// [`Hills::whole`] without any column.
-    fn whole_by_bounds(region: Region, edge: f64) -> Option<UniformFill> {
+    fn whole_by_bounds(region: Region, edge: f64) -> Option<UniformHills> {
         let heights = [Hills::HEIGHTS.start, Hills::HEIGHTS.end].map(f64::from);
         let slope = (heights[1] - heights[0]) / (2.0 * edge);
         Hills::whole(region, edge, heights, 1.0 / (1.0 + 2.0 * slope * slope).sqrt())
     }
 
     /// [`Hills::whole`] for the columns of the region.
-    fn whole_by_columns(region: Region, edge: f64, columns: &[Column]) -> Option<UniformFill> {
+    fn whole_by_columns(region: Region, edge: f64, columns: &[Column]) -> Option<UniformHills> {
         let fold = |start: f64, value: fn(&Column) -> f64, pick: fn(f64, f64) -> f64| {
             columns.iter().map(value).fold(start, pick)
         };
         let lowest = fold(f64::INFINITY, |column| column.height, f64::min);
         let highest = fold(f64::NEG_INFINITY, |column| column.height, f64::max);
-        Hills::whole(region, edge, [lowest, highest], fold(1.0, |column| column.upright, f64::min))
+        Hills::whole(region, edge, [lowest, highest], fold(1.0, |column| column.normal_y, f64::min))
     }
 
     /// Fills `cells` (in cells of mip `mip`): the same cells for any region and order.
@@ -237,8 +238,8 @@ impl Hills {
             Hills::whole_by_columns(region, edge, &columns)
         });
         match whole {
-            Some(UniformFill::Air) => cells.reset(region),
-            Some(UniformFill::Deep) => cells.fill(BASALT),
+            Some(UniformHills::Air) => cells.reset(region),
+            Some(UniformHills::Deep) => cells.fill(BASALT),
             None => {
                 self.dress(&mut columns, region, edge);
                 self.fill_cells(cells, mip, &columns);
@@ -291,7 +292,7 @@ impl HillsFill<'_> {
         let rows = (from.z..to.z).map(|z| z as usize * width);
         let columns =
             rows.flat_map(|row| &self.columns[row + from.x as usize..row + to.x as usize]);
-        columns.map(|column| (column.height - top) * column.upright).fold(f64::INFINITY, f64::min)
+        columns.map(|column| (column.height - top) * column.normal_y).fold(f64::INFINITY, f64::min)
     }
 
     /// Fills a cube of cells that are air; `caves` are all those that reach it.
@@ -321,17 +322,17 @@ impl HillsFill<'_> {
 
     fn cell(&mut self, p: [f64; 3], column: &Column, caves: &[&Capsule]) -> (Cell, Option<u8>) {
         let edge = self.edge;
-        let depth = (column.height - p[1]) * column.upright;
+        let depth = (column.height - p[1]) * column.normal_y;
         let mut inside = depth;
         if depth > -edge && !caves.is_empty() {
             // Lake beds and shores stay intact.
-            let keep = 2.0 * (SEA_LEVEL + 5.0 - column.height).max(0.0);
+            let keep = 2.0 * (Hills::SEA_LEVEL + 5.0 - column.height).max(0.0);
             inside = smooth_min(depth, caves::distance(p, caves, &mut self.walls) + keep);
         }
         let solid = occupancy_units(inside / edge);
         // Water is above the ground only: caves are dry.
-        let wet = match depth < edge && column.height < SEA_LEVEL + edge {
-            true => occupancy_units((SEA_LEVEL - p[1]) / edge),
+        let wet = match depth < edge && column.height < Hills::SEA_LEVEL + edge {
+            true => occupancy_units((Hills::SEA_LEVEL - p[1]) / edge),
             false => 0,
         };
         let stored = |units: u32| (units - 1) as u8;
@@ -348,12 +349,12 @@ impl HillsFill<'_> {
 
 fn material(p: [f64; 3], depth: f64, column: &Column) -> u8 {
     let small = column.small;
-    let steep = column.upright < 0.72 + 0.06 * small;
+    let steep = column.normal_y < 0.72 + 0.06 * small;
     if depth < 2.2 && !steep {
         let height = column.height + 2.0 * small;
         return match height {
-            h if h < SEA_LEVEL - 11.0 => GROUND,
-            h if h < SEA_LEVEL + 2.4 => SAND,
+            h if h < Hills::SEA_LEVEL - 11.0 => GROUND,
+            h if h < Hills::SEA_LEVEL + 2.4 => SAND,
             h if h > column.snow => SNOW,
             _ if column.leafy + 0.5 * small > 0.55 => LEAFY_GRASS,
             _ => GRASS,
@@ -458,9 +459,9 @@ mod tests {
         for mip in 3..13u8 {
             let edge = f64::from(1u32 << mip);
             let air = Region::new([0, (320 >> mip) + 1, 0], [32, 99, 32]);
-            assert!(matches!(Hills::whole_by_bounds(air, edge), Some(UniformFill::Air)));
+            assert!(matches!(Hills::whole_by_bounds(air, edge), Some(UniformHills::Air)));
             let deep = Region::new([0, -99, 0], [32, (-200 >> mip) - 1, 32]);
-            assert!(matches!(Hills::whole_by_bounds(deep, edge), Some(UniformFill::Deep)));
+            assert!(matches!(Hills::whole_by_bounds(deep, edge), Some(UniformHills::Deep)));
             let ground = Region::new([0, -1, 0], [32, 1, 32]);
             assert!(Hills::whole_by_bounds(ground, edge).is_none());
         }

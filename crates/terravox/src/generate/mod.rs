@@ -28,7 +28,7 @@ pub use bounded::{Slope, fill_sdf_bounded, fill_sdf_bounded_with};
 pub use fractal::{Fractal, Fractal2Cursor, Fractal3Cursor};
 pub use frame::occupancy_units;
 pub use height::{Deep, GroundColumn, fill_height, fill_height_with};
-pub use hills::{Hills, Relief, SEA_LEVEL};
+pub use hills::{Hills, Relief};
 pub(crate) use noise::noise_3d;
 pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 pub use sdf::{RowPoints, fill_sdf};

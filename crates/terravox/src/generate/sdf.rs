@@ -87,7 +87,7 @@ impl RowPoints {
 }
 
 /// Cells in a row of a block.
-pub(crate) const ROW: usize = crate::voxel::ROW_CELLS;
+pub(crate) const ROW: usize = crate::voxel::Row::CELLS;
 
 /// Fills a box whose rows are those of a block, row by row.
 pub(crate) fn fill_rows(

@@ -75,20 +75,22 @@ pub struct EdgeAngle {
     pub sin: f32,
 }
 
-/// Decodes the angle at side `side`, 0 to 3, of a quad from its codes, as in
-/// [`QuadInfo::angles`](crate::collide::QuadInfo::angles).
-///
-/// ```
-/// use terravox::geometry::edge_angle;
-///
-/// let ridge = edge_angle(0x0090, 1);
-/// assert_eq!(ridge.radians, 46.0_f32.to_radians());
-/// assert_eq!(edge_angle(0x0090, 0).radians, 0.0);
-/// ```
-pub fn edge_angle(codes: u16, side: usize) -> EdgeAngle {
-    let code = usize::from(codes >> (4 * side) & 15);
-    let [cos, sin] = TURNS[code];
-    EdgeAngle { radians: DEGREES[code].to_radians(), cos, sin }
+impl EdgeAngle {
+    /// Decodes the angle at side `side`, 0 to 3, of a quad from its codes, as in
+    /// [`QuadInfo::angles`](crate::collide::QuadInfo::angles).
+    ///
+    /// ```
+    /// use terravox::geometry::EdgeAngle;
+    ///
+    /// let ridge = EdgeAngle::of_side(0x0090, 1);
+    /// assert_eq!(ridge.radians, 46.0_f32.to_radians());
+    /// assert_eq!(EdgeAngle::of_side(0x0090, 0).radians, 0.0);
+    /// ```
+    pub fn of_side(codes: u16, side: usize) -> EdgeAngle {
+        let code = usize::from(codes >> (4 * side) & 15);
+        let [cos, sin] = TURNS[code];
+        EdgeAngle { radians: DEGREES[code].to_radians(), cos, sin }
+    }
 }
 
 /// Codes of four angles between triangles, by their cosines; 0 where `outward`, which
@@ -145,7 +147,7 @@ mod tests {
             }
         }
         for (code, degrees) in DEGREES.into_iter().enumerate() {
-            let angle = edge_angle((code as u16) << 8, 2);
+            let angle = EdgeAngle::of_side((code as u16) << 8, 2);
             assert_eq!(angle.radians, degrees.to_radians());
             let (sin, cos) = f64::from(degrees).to_radians().sin_cos();
             assert!((f64::from(angle.cos) - cos).abs() < 1e-7);

@@ -10,9 +10,6 @@ use crate::mesh::{BlockMesh, Mesher, PAD, Surface, unit_normal};
 use crate::octree::Qef;
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
-/// The coarsest mip whose blocks can be fitted: the work grows with the cube of the cell size.
-pub const MAX_CLUSTER_MIP: u8 = 3;
-
 /// Cells along an edge of the parts that are meshed at once.
 const PART_CELLS: i32 = 64;
 
@@ -43,6 +40,9 @@ struct FineVertex {
 }
 
 impl ClusterFitter {
+    /// The coarsest mip whose blocks can be fitted: the work grows with the cube of the cell size.
+    pub const MAX_MIP: u8 = 3;
+
     /// Creates a fitter.
     pub fn new() -> ClusterFitter {
         ClusterFitter::default()
@@ -52,12 +52,13 @@ impl ClusterFitter {
     /// block and three around it are held at mip 0.
     ///
     /// # Panics
-    /// If the block's mip is not 1 to [`MAX_CLUSTER_MIP`], or the surface has no
+    /// If the block's mip is not 1 to [`ClusterFitter::MAX_MIP`], or the surface has no
     /// [keys](Surface::keys).
     pub fn fit(&mut self, snapshot: &Snapshot, block: MipBlock, solid: &mut Surface) -> usize {
         assert!(
-            (1..=MAX_CLUSTER_MIP).contains(&block.mip),
-            "{block} is not of mip 1 to {MAX_CLUSTER_MIP}"
+            (1..=ClusterFitter::MAX_MIP).contains(&block.mip),
+            "{block} is not of mip 1 to {}",
+            ClusterFitter::MAX_MIP
         );
         assert_eq!(solid.keys.len(), solid.vertex_count(), "the surface has no keys");
         if solid.is_empty() || !self.gather(snapshot, block) {
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn without_mip_0_cells_nothing_moves() {
         let mut grid = VoxelGrid::new(GridOptions {
-            unlisted: crate::voxel::Unlisted::Unknown,
+            unlisted: crate::voxel::UnlistedChunks::Unknown,
             ..GridOptions::default()
         });
         let block = MipBlock::new(2, [0; 3]);

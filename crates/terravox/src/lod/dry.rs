@@ -1,7 +1,7 @@
 //! Whether blocks and regions are near water, whose shores reach farther than other cells.
 
 use super::tiling::Tiling;
-use crate::mesh::{PAD, Shores, shore_depends_on};
+use crate::mesh::{PAD, Shores};
 use crate::voxel::{MipBlock, Region, Snapshot};
 use rustc_hash::FxHashMap;
 
@@ -15,14 +15,14 @@ pub(super) fn is_dry(
 ) -> bool {
     (block.mip..=coarsest.max(block.mip)).all(|mip| {
         let cells = block.cells().coarser(u32::from(mip - block.mip)).grow(PAD);
-        shores.is_dry(snapshot, mip, shore_depends_on(cells, mip))
+        shores.is_dry(snapshot, mip, Shores::depends_on(cells, mip))
     })
 }
 
 /// Whether there is water near one of these regions of voxels.
 pub(super) fn is_any_wet(grid: &Snapshot, regions: &[Region]) -> bool {
     let mut shores = Shores::default();
-    regions.iter().any(|&region| !shores.is_dry(grid, 0, shore_depends_on(region, 0)))
+    regions.iter().any(|&region| !shores.is_dry(grid, 0, Shores::depends_on(region, 0)))
 }
 
 /// Caches which leaves of a tiling are dry in one snapshot.

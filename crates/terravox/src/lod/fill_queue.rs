@@ -7,7 +7,7 @@
 use super::residency::chunk_of;
 use super::selection::{Selector, distance_squared};
 use super::ticket::{Receipt, Ticket};
-use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, Unlisted, VoxelPos};
+use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, UnlistedChunks, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Arrivals after which it is worth planning again.
@@ -52,7 +52,7 @@ pub(crate) struct FillQueue {
 impl FillQueue {
     /// Lists the chunks near the viewers that are not held, if a viewer moved.
     pub fn list_near(&mut self, grid: &Snapshot, selector: &Selector) {
-        if grid.unlisted() == Unlisted::Air {
+        if grid.unlisted() == UnlistedChunks::Air {
             return;
         }
         let same = |last: &Selector| {

@@ -7,7 +7,7 @@ use super::neighbour_change::NeighbourChange;
 use super::selection::Selector;
 use super::tiling::Tiling;
 use super::view::LodView;
-use crate::voxel::{MipBlock, Unlisted, VoxelGrid};
+use crate::voxel::{MipBlock, UnlistedChunks, VoxelGrid};
 
 /// Share of the near distance within which the next tiling must be as fine as the island that it
 /// replaces, if the viewer moves.
@@ -54,7 +54,7 @@ impl LodView {
     /// Whether the next tiling can replace the island.
     pub(super) fn can_replace_island(&self, grid: &VoxelGrid, near: &Selector) -> bool {
         let Some(next) = &self.next_tiling else { return false };
-        let is_listed = self.fills.has_no_near_left() || grid.unlisted() == Unlisted::Air;
+        let is_listed = self.fills.has_no_near_left() || grid.unlisted() == UnlistedChunks::Air;
         // The choice lags behind a moving viewer by some frames: then the nearest part is enough.
         let share = if self.has_left_island { INNER_SHARE } else { 1.0 };
         let matters = |leaf: &MipBlock| near.distance(*leaf) <= share * near.near_voxels;

@@ -39,7 +39,7 @@ mod ticket;
 mod tiling;
 mod view;
 
-pub use clusters::{ClusterFitter, MAX_CLUSTER_MIP};
+pub use clusters::ClusterFitter;
 pub use mesh_job::{MeshJob, MeshScratch, MeshedBlock};
 pub use morph::MorphRanges;
 pub use options::LodOptions;

@@ -1,6 +1,6 @@
 //! Options of the view.
 
-use super::clusters::MAX_CLUSTER_MIP;
+use super::clusters::ClusterFitter;
 use crate::voxel::MAX_MIP;
 
 /// Options of the level of detail.
@@ -32,7 +32,7 @@ pub struct LodOptions {
     /// and shores do not extend into the ground ([`Shores`](crate::mesh::Shores)): water ends with
     /// its own cells. Off by default.
     pub morph: bool,
-    /// Blocks of mips 1 to this, at most [`MAX_CLUSTER_MIP`], have their vertices fitted to the
+    /// Blocks of mips 1 to this, at most [`ClusterFitter::MAX_MIP`], have their vertices fitted to the
     /// mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held at
     /// mip 0; 0 (the default) for none. Nearer to the fine surface, at several times the work.
     pub cluster_mips: u8,
@@ -76,8 +76,9 @@ impl LodOptions {
         );
         assert!(max_mip <= MAX_MIP, "LodOptions::max_mip is {max_mip}; it must be 0 to {MAX_MIP}");
         assert!(
-            cluster_mips <= MAX_CLUSTER_MIP,
-            "LodOptions::cluster_mips is {cluster_mips}; it must be 0 to {MAX_CLUSTER_MIP}"
+            cluster_mips <= ClusterFitter::MAX_MIP,
+            "LodOptions::cluster_mips is {cluster_mips}; it must be 0 to {}",
+            ClusterFitter::MAX_MIP
         );
         assert!(self.jobs_per_plan > 0, "LodOptions::jobs_per_plan is 0; it must be 1 or more");
         if let Some(error) = self.simplify {

@@ -2,7 +2,7 @@
 //! their results, shown all at once.
 
 use super::active_plan::ActivePlan;
-use super::clusters::MAX_CLUSTER_MIP;
+use super::clusters::ClusterFitter;
 use super::draft::{HasTime, PlanDraft};
 use super::mesh_job::{MeshJob, MeshedBlock};
 use super::residency::has_no_faces;
@@ -11,7 +11,7 @@ use super::shown_mesh::{MeshSwap, ShownMesh, is_same, triangle_count};
 use super::ticket::Ticket;
 use super::view::LodView;
 use crate::mesh::NeighbourMips;
-use crate::voxel::{MipBlock, Snapshot, Unlisted, VoxelGrid};
+use crate::voxel::{MipBlock, Snapshot, UnlistedChunks, VoxelGrid};
 use rustc_hash::FxHashMap;
 
 impl LodView {
@@ -43,9 +43,9 @@ impl LodView {
         if has_no_faces(snapshot, block, &mut self.scratch) {
             return None;
         }
-        let is_known = snapshot.unlisted() == Unlisted::Air;
+        let is_known = snapshot.unlisted() == UnlistedChunks::Air;
         let morph_to = self.options.morph.then(|| self.tiling.top());
-        let max_cluster_mip = self.options.cluster_mips.min(MAX_CLUSTER_MIP);
+        let max_cluster_mip = self.options.cluster_mips.min(ClusterFitter::MAX_MIP);
         let beyond = if is_known { block.mip } else { NeighbourMips::UNKNOWN };
         let around = self.tiling.around(block, beyond);
         let clusters = (1..=max_cluster_mip).contains(&block.mip);

@@ -21,7 +21,7 @@ pub struct ShownHit {
     /// Unit normal of the triangle, out of the ground or liquid.
     pub normal: [f32; 3],
     /// Whether it is a liquid's surface.
-    pub liquid: bool,
+    pub is_liquid: bool,
     /// Material of the cell behind the triangle.
     pub material: u8,
     /// Min voxel of the cell behind the triangle; of the block, for triangles at the border of two
@@ -38,7 +38,7 @@ pub struct ShownSurfaces {
     /// Whether it can hit the ground.
     pub solid: bool,
     /// Whether it can hit liquids.
-    pub liquid: bool,
+    pub is_liquid: bool,
 }
 
 /// A valid ray with a unit direction.
@@ -126,7 +126,8 @@ impl NormalizedRay {
         // In cells from the block's min corner, where numbers are small.
         let local =
             NormalizedRay { origin: (self.origin - min) / scale, direction: self.direction };
-        let sides = [(&mesh.solid, false, surfaces.solid), (&mesh.liquid, true, surfaces.liquid)];
+        let sides =
+            [(&mesh.solid, false, surfaces.solid), (&mesh.liquid, true, surfaces.is_liquid)];
         let mut end = end / scale;
         let mut best = None;
         for (surface, liquid, _) in sides.into_iter().filter(|side| side.2) {
@@ -148,7 +149,7 @@ impl NormalizedRay {
             distance,
             point: (self.origin + self.direction * distance).to_array(),
             normal: (b - a).cross(c - a).normalize_or_zero().as_vec3().to_array(),
-            liquid,
+            is_liquid: liquid,
             material,
             voxel: VoxelPos::new(cell.x << block.mip, cell.y << block.mip, cell.z << block.mip),
             mip: block.mip,

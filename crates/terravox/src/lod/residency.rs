@@ -10,7 +10,7 @@ use super::tiling::{Tiling, neighbours};
 use crate::mesh::PAD;
 use crate::voxel::{
     ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, Kind, MaterialTable, MipBlock, Region,
-    Snapshot, Unlisted, VoxelGrid,
+    Snapshot, UnlistedChunks, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -70,7 +70,7 @@ impl Residency {
 
     /// Whether the cells of a block are in the grid or staged.
     pub fn has(&self, grid: &Snapshot, block: MipBlock) -> bool {
-        grid.unlisted() == Unlisted::Air
+        grid.unlisted() == UnlistedChunks::Air
             || self.staged.contains_key(&block)
             || is_known(grid, block)
     }
@@ -170,7 +170,7 @@ impl Residency {
         max_bytes: usize,
     ) {
         // Without unknown cells, nothing would be requested again.
-        if self.arrivals * 4 < tiling.len() || grid.unlisted() == Unlisted::Air {
+        if self.arrivals * 4 < tiling.len() || grid.unlisted() == UnlistedChunks::Air {
             return;
         }
         self.arrivals = 0;

@@ -3,7 +3,7 @@
 use super::draft::HasTime;
 use super::ticket::Ticket;
 use super::view::LodView;
-use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, Unlisted, VoxelGrid};
+use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, UnlistedChunks, VoxelGrid};
 
 impl LodView {
     /// Returns the next blocks whose cells are missing, at most `most`, nearest first. Pass their
@@ -82,8 +82,8 @@ impl LodView {
         };
         // Any mip that is shown later must know of edits here.
         let top = match grid.unlisted() {
-            Unlisted::Air => self.tiling.top(),
-            Unlisted::Unknown => self.options.max_mip.max(self.tiling.top()),
+            UnlistedChunks::Air => self.tiling.top(),
+            UnlistedChunks::Unknown => self.options.max_mip.max(self.tiling.top()),
         };
         let mips = (0..=top).rev();
         for block in mips.clone().flat_map(over) {

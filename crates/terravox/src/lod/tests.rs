@@ -7,7 +7,7 @@ use super::*;
 use crate::mesh::{BlockMesh, VertexKey, Welded};
 use crate::simplify::Simplifier;
 use crate::voxel::{
-    Cell, DenseBox, GridOptions, MipBlock, Region, Unlisted, VoxelGrid, VoxelPos, WATER,
+    Cell, DenseBox, GridOptions, MipBlock, Region, UnlistedChunks, VoxelGrid, VoxelPos, WATER,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ struct Scene {
 
 impl Scene {
     fn new(options: LodOptions) -> Scene {
-        let grid = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+        let grid = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
         Scene {
             grid: VoxelGrid::new(grid),
             lod: LodView::new(options),

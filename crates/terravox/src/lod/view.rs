@@ -142,7 +142,7 @@ impl LodView {
     }
 
     /// Returns all that is shown, block by block, as a swap to start from.
-    pub fn redraw(&mut self) -> MeshSwap {
+    pub fn reset_mesh_swaps(&mut self) -> MeshSwap {
         self.groups.part_all(&self.shown);
         let shown = self.shown.iter();
         let mut added: Vec<ShownMesh> = shown
@@ -159,13 +159,13 @@ impl LodView {
         self.groups.join(&self.shown, |parent| tiling.shows_children(parent))
     }
 
-    /// Returns at most `most` jobs for meshes that did not change for 60 calls, one per group of up
+    /// Returns at most `max_jobs` jobs for meshes that did not change for 60 calls, one per group of up
     /// to eight blocks. Call it once a frame, in place of [`LodView::join`], if
     /// [`LodOptions::simplify`] is set; otherwise it returns none.
-    pub fn plan_simplified(&mut self, most: usize) -> Vec<SimplifyJob> {
+    pub fn plan_simplified(&mut self, max_jobs: usize) -> Vec<SimplifyJob> {
         let Some(error) = self.options.simplify else { return Vec::new() };
         let options = SimplifyOptions::within(error);
-        self.groups.plan_simplified(&self.tiling, &self.shown, options, most)
+        self.groups.plan_simplified(&self.tiling, &self.shown, options, max_jobs)
     }
 
     /// Draws simplified meshes in place of their sources, if those are still shown. Groups that

@@ -52,6 +52,14 @@ impl Mesher {
         Mesher::with(FastMesher::scalar())
     }
 
+    /// Returns the voxels on whose cells, at any mip, the mesh of `block` beside blocks of the mips
+    /// `around` depends: an edit elsewhere leaves it as it is. With
+    /// [morph targets](super::Surface::targets) it depends on as much around the block of the next
+    /// coarser mip.
+    pub fn depends_on(block: MipBlock, around: &NeighbourMips) -> Region {
+        block.voxels().grow(PAD << around.coarsest().max(block.mip))
+    }
+
     fn with(fast: FastMesher) -> Mesher {
         Mesher { fast, mixed: MixedMesher::default() }
     }

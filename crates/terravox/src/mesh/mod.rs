@@ -39,7 +39,7 @@ mod shore;
 mod surface;
 
 pub use mesher::Mesher;
-pub use mixed::{MAX_MIP_STEPS, NeighbourMips, depends_on, morph_depends_on};
+pub use mixed::{MAX_MIP_STEPS, NeighbourMips};
 #[cfg(test)]
 pub(crate) use mixed::{tests::Welded, tilings::Numbers};
 pub use morph::{MorphTargets, morphed, morphed_normal};
@@ -53,7 +53,7 @@ pub use rules::block::{MAX_EDGE, PAD};
 pub(crate) use rules::corner::{CORNERS, SIDE};
 pub(crate) use rules::face::{Direction, face_corners};
 pub(crate) use rules::place::{solved, unit_normal};
+pub use shore::Shores;
 #[cfg(test)]
 pub(crate) use shore::naive::carried as carried_slowly;
-pub use shore::{Shores, shore_depends_on, shore_reach};
 pub use surface::{BlockMesh, Surface, VertexKey};

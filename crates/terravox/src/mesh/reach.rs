@@ -2,7 +2,7 @@
 //! cell. Views that keep meshes, masks or planes drop what lies within.
 
 use super::rules::block::PAD;
-use super::shore::shore_reach;
+use super::shore::Shores;
 
 /// How far the surface of a cell may lie beyond the cell, on each axis, in cells.
 pub(crate) const SURFACE_REACH: f32 = 0.75;
@@ -18,7 +18,7 @@ pub(crate) const fn edit_reach_voxels(mip: u8) -> i32 {
 
 /// As [`EDIT_REACH_CELLS`], with the water that shores carry at `mip`.
 pub(crate) const fn shore_edit_reach_cells(mip: u8) -> i32 {
-    EDIT_REACH_CELLS + shore_reach(mip) + 1
+    EDIT_REACH_CELLS + Shores::reach_cells(mip) + 1
 }
 
 /// Returns [`shore_edit_reach_cells`] in voxels; the most of any mip up to `mip`, since finer

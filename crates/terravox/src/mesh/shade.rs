@@ -29,13 +29,6 @@ use crate::voxel::MaterialTable;
 /// ```
 pub const UNSET: u8 = 255;
 
-/// Most samples that [`Shading::vertex`] returns: four materials, one of which the slope rule may
-/// replace by two, along three axes.
-pub const MAX_SAMPLES: usize = 15;
-
-/// Bytes of [`Shading::bytes`].
-pub const SHADING_BYTES: usize = 256 * 16 + 32;
-
 /// Replaces one material by two others: one on flat ground, one on steep ground. Slope is 1 − n.y
 /// for the unit normal n: 0 is level, 0.13 is 30°, 0.29 is 45°, 1 is vertical, 2 is a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -230,6 +223,13 @@ pub struct Shading {
 }
 
 impl Shading {
+    /// Bytes of [`Shading::bytes`].
+    pub const BYTES: usize = 256 * 16 + 32;
+
+    /// Most samples that [`Shading::vertex`] returns: four materials, one of which the slope rule may
+    /// replace by two, along three axes.
+    pub const MAX_SAMPLES: usize = 15;
+
     /// Makes the default slope rule and sharpness 4, with a layer for each material of a table.
     pub fn new(materials: &MaterialTable) -> Shading {
         Shading { slope: SlopeRule::default(), layers: LayerTable::new(materials), sharpness: 4 }
@@ -255,7 +255,7 @@ impl Shading {
         })
     }
 
-    /// Returns the samples at a vertex, at most [`MAX_SAMPLES`].
+    /// Returns the samples at a vertex, at most [`Shading::MAX_SAMPLES`].
     ///
     /// # Panics
     /// If `vertex` is not below [`Surface::vertex_count`].
@@ -266,12 +266,12 @@ impl Shading {
     /// Returns this as a uniform buffer, all little-endian: the layers, a `vec4<u32>` for each
     /// material; unset, flat and steep material and the sharpness, u32 each; the slopes from
     /// and to, f32 each; 8 zero bytes.
-    pub fn bytes(&self) -> [u8; SHADING_BYTES] {
+    pub fn bytes(&self) -> [u8; Shading::BYTES] {
         let SlopeRule { unset, flat, steep, from, to } = self.slope;
         let ids = [unset, flat, steep].map(u32::from);
         let layers = self.layers.layers.as_flattened().iter().copied();
         let words = layers.chain(ids).chain([self.sharpness, from.to_bits(), to.to_bits()]);
-        let mut bytes = [0; SHADING_BYTES];
+        let mut bytes = [0; Shading::BYTES];
         for (at, word) in bytes.chunks_exact_mut(4).zip(words) {
             at.copy_from_slice(&word.to_le_bytes());
         }
@@ -491,7 +491,7 @@ mod tests {
         let count = shared.inspect(|(key, samples)| assert_eq!(&right[key], *samples)).count();
         assert!(count > 40, "{count}");
         let most = left.values().map(Vec::len).max();
-        assert!(most > Some(9) && most <= Some(MAX_SAMPLES), "{most:?}");
+        assert!(most > Some(9) && most <= Some(Shading::MAX_SAMPLES), "{most:?}");
         for samples in left.values().chain(right.values()) {
             let sum: f32 = samples.iter().map(|sample| sample.weight).sum();
             assert!((sum - 1.0).abs() < 1e-5 && samples.iter().all(|s| s.weight > 0.0));

@@ -4,12 +4,9 @@ use crate::mesh::{BlockMesh, Mesher, PAD};
 use crate::voxel::{DenseBox, MaterialTable, VoxelPos};
 
 use super::build::{LargerLeaf, OctreeDraft, morton, sort_by_code};
-use super::cells::{CellCorner, MAX_CELL_LEVELS, find_corners, push_leaves};
-use super::densities::{MAX_DENSITY_LEVELS, Samples};
+use super::cells::{CellCorner, find_corners, push_leaves};
+use super::densities::Samples;
 use super::tree::{Leaf, Octree};
-
-/// Most levels above the leaves of an octree built from leaves: 1024 cells along the edge.
-pub const MAX_LEVELS: u8 = 10;
 
 /// Builds octrees. Holds scratch memory, so keep one per thread and reuse it.
 #[derive(Debug, Default)]
@@ -24,6 +21,13 @@ pub struct OctreeBuilder {
 }
 
 impl OctreeBuilder {
+    /// Most levels above the leaves of an octree built from leaves: 1024 cells along the edge.
+    pub const MAX_LEVELS: u8 = 10;
+    /// Most levels of an octree of cells: 64 cells along the edge.
+    pub const MAX_CELL_LEVELS: u8 = 6;
+    /// Most levels of an octree of densities: 64 cells along the edge.
+    pub const MAX_DENSITY_LEVELS: u8 = 6;
+
     /// Creates a builder that uses the widest SIMD of this machine.
     pub fn new() -> OctreeBuilder {
         OctreeBuilder::default()
@@ -34,10 +38,10 @@ impl OctreeBuilder {
     /// all empty.
     ///
     /// # Panics
-    /// If there are more than [`MAX_LEVELS`], or a leaf is outside the root, misaligned or overlaps
+    /// If there are more than [`OctreeBuilder::MAX_LEVELS`], or a leaf is outside the root, misaligned or overlaps
     /// another.
     pub fn leaves(&mut self, min: impl Into<VoxelPos>, levels: u8, leaves: &[Leaf]) -> Octree {
-        assert!(levels <= MAX_LEVELS, "{levels} levels");
+        assert!(levels <= Self::MAX_LEVELS, "{levels} levels");
         let OctreeBuilder { draft, order, spare, .. } = self;
         order.clear();
         let mut larger = Vec::new();
@@ -74,7 +78,7 @@ impl OctreeBuilder {
         let own = cells.region().grow(-PAD);
         let [edge, ..] = own.size().map(|edge| edge.wrapping_sub(1));
         let levels = edge.trailing_zeros() as u8;
-        let fits = edge.is_power_of_two() && levels <= MAX_CELL_LEVELS;
+        let fits = edge.is_power_of_two() && levels <= Self::MAX_CELL_LEVELS;
         assert!(
             fits && own.size() == [edge + 1; 3],
             "{} is not a padded cube of 1 to 64 cells",
@@ -95,14 +99,14 @@ impl OctreeBuilder {
     /// `min`, one more than cells along each edge, x fastest, then z, then y.
     ///
     /// # Panics
-    /// If `levels` is more than [`MAX_DENSITY_LEVELS`].
+    /// If `levels` is more than [`OctreeBuilder::MAX_DENSITY_LEVELS`].
     pub fn densities(
         &mut self,
         min: impl Into<VoxelPos>,
         levels: u8,
         sample: impl FnMut(VoxelPos) -> (f32, u8),
     ) -> Octree {
-        assert!(levels <= MAX_DENSITY_LEVELS, "{levels} levels");
+        assert!(levels <= Self::MAX_DENSITY_LEVELS, "{levels} levels");
         let min = min.into();
         let OctreeBuilder { samples, order, spare, draft, .. } = self;
         samples.take(min, (1 << levels) + 1, sample);

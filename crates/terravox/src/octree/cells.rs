@@ -12,9 +12,6 @@ use super::node::{OctreeNode, material_of};
 use super::qef::Qef;
 use super::tree::Octree;
 
-/// Most levels of an octree of cells: 64 cells along the edge.
-pub const MAX_CELL_LEVELS: u8 = 6;
-
 /// A cell corner with a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellCorner {

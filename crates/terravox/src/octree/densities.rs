@@ -12,9 +12,6 @@ use super::build::{LeafSlots, morton};
 use super::node::{OctreeNode, material_of, only_inside};
 use super::qef::Qef;
 
-/// Most levels of an octree of densities: 64 cells along the edge.
-pub const MAX_DENSITY_LEVELS: u8 = 6;
-
 /// Samples at the points, x fastest, then z, then y.
 #[derive(Debug, Default)]
 pub(super) struct Samples {

@@ -47,10 +47,8 @@ mod tree;
 mod uniform;
 mod view;
 
-pub use builder::{MAX_LEVELS, OctreeBuilder};
-pub use cells::MAX_CELL_LEVELS;
+pub use builder::OctreeBuilder;
 pub use contour::Contourer;
-pub use densities::MAX_DENSITY_LEVELS;
 pub use polygon::{ContourStats, Detail};
 pub use qef::Qef;
 pub use tree::{Leaf, Octree};

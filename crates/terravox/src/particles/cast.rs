@@ -68,7 +68,7 @@ impl PathHit {
 
 /// Returns what a particle's own ray found.
 pub(super) fn found(hit: &ParticleHit, plane: CollisionPlane) -> FoundPlane {
-    FoundPlane { plane, point: Vec3::from(hit.point_m), is_moving: hit.moving, is_own: true }
+    FoundPlane { plane, point: Vec3::from(hit.point_m), is_moving: hit.is_moving, is_own: true }
 }
 
 impl Effect {
@@ -122,9 +122,9 @@ impl Effect {
         self.put_plane(particle, hit.found());
         self.columns.known_until[particle] = self.clock + hit.seconds;
         // A plane found for this particle is right until it bounces.
-        let delay = if hit.hit.moving { MOVING_SECONDS } else { 1.25 * hit.seconds + 0.1 };
+        let delay = if hit.hit.is_moving { MOVING_SECONDS } else { 1.25 * hit.seconds + 0.1 };
         self.columns.look_up_times.set(particle, self.clock + delay);
-        if hit.from_outside && !hit.hit.moving {
+        if hit.from_outside && !hit.hit.is_moving {
             self.cache_hit(particle, &hit, cache);
         }
     }
@@ -158,9 +158,9 @@ impl Effect {
         let seconds = position.distance(Vec3::from(hit.point_m)) / speed;
         self.put_plane(particle, found(&hit, plane));
         self.columns.known_until[particle] = self.clock + seconds;
-        let delay = if hit.moving { MOVING_SECONDS } else { seconds.min(MOVING_SECONDS) };
+        let delay = if hit.is_moving { MOVING_SECONDS } else { seconds.min(MOVING_SECONDS) };
         self.columns.look_up_times.set(particle, self.clock + delay);
-        if !hit.moving {
+        if !hit.is_moving {
             self.cache_hit(particle, &PathHit { hit, plane, seconds, from_outside }, cache);
         }
         true

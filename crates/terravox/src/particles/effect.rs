@@ -35,7 +35,7 @@ const BATCH_BLOCKS: usize = 64;
 /// let floor = |ray: &ParticleRay| {
 ///     let distance = -ray.origin_m[1] / ray.direction[1];
 ///     let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
-///     let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: false };
+///     let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_moving: false };
 ///     (0.0..ray.length_m).contains(&distance).then_some(hit)
 /// };
 /// let mut cache = PlaneCache::default();

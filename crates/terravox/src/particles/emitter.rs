@@ -35,9 +35,9 @@ pub struct Emitter {
     /// Their directions.
     pub spread: Spread,
     /// Least and greatest speed, in metres per second.
-    pub speed: [f32; 2],
+    pub speed_m_s: [f32; 2],
     /// Velocity of the emitter, added to that of each particle. In metres per second.
-    pub velocity: [f32; 3],
+    pub velocity_m_s: [f32; 3],
 }
 
 impl Emitter {
@@ -47,8 +47,8 @@ impl Emitter {
             position_m: position_m.into(),
             radius_m: 0.0,
             spread: Spread::Sphere,
-            speed: [1.0, 4.0],
-            velocity: [0.0; 3],
+            speed_m_s: [1.0, 4.0],
+            velocity_m_s: [0.0; 3],
         }
     }
 
@@ -62,9 +62,9 @@ impl Emitter {
                 is_direction(direction) && radius_at_1_m.abs() < FAR_M
             }
         };
-        let [least, most] = self.speed;
+        let [least, most] = self.speed_m_s;
         near(self.position_m)
-            && near(self.velocity)
+            && near(self.velocity_m_s)
             && near([self.radius_m, least, most])
             && directed
     }
@@ -85,7 +85,7 @@ impl Emitter {
                 (axis + x * across + y * over).normalize()
             }
         };
-        (position, direction * random.between(self.speed) + Vec3::from(self.velocity))
+        (position, direction * random.between(self.speed_m_s) + Vec3::from(self.velocity_m_s))
     }
 }
 

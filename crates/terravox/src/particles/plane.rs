@@ -70,5 +70,5 @@ pub struct ParticleHit {
     /// Unit normal, out of the surface even if the ray came from inside.
     pub normal: [f32; 3],
     /// Whether the surface moves. Its plane is then valid for a quarter of a second and not cached.
-    pub moving: bool,
+    pub is_moving: bool,
 }

@@ -55,7 +55,7 @@ impl Emitter {
     /// Sparks off a surface at `point_m`, in world metres, along its `normal`.
     pub fn sparks(point_m: impl Into<[f32; 3]>, normal: impl Into<[f32; 3]>) -> Emitter {
         let spread = Spread::Cone { direction: normal.into(), radius_at_1_m: 0.9 };
-        Emitter { spread, speed: [3.0, 8.0], ..Emitter::spreading(point_m.into(), spread) }
+        Emitter { spread, speed_m_s: [3.0, 8.0], ..Emitter::spreading(point_m.into(), spread) }
     }
 
     /// Debris off a surface, from within `radius_m` of `point_m`, in world metres.
@@ -65,21 +65,21 @@ impl Emitter {
         radius_m: f32,
     ) -> Emitter {
         let spread = Spread::Hemisphere { normal: normal.into() };
-        Emitter { radius_m, speed: [1.0, 5.0], ..Emitter::spreading(point_m.into(), spread) }
+        Emitter { radius_m, speed_m_s: [1.0, 5.0], ..Emitter::spreading(point_m.into(), spread) }
     }
 
     /// Rain from a ball around a point in the sky, in world metres.
     pub fn rain(centre_m: impl Into<[f32; 3]>, radius_m: f32) -> Emitter {
         let spread = Spread::Cone { direction: [0.0, -1.0, 0.0], radius_at_1_m: 0.05 };
         let centre = centre_m.into();
-        Emitter { radius_m, speed: [8.0, 9.0], ..Emitter::spreading(centre, spread) }
+        Emitter { radius_m, speed_m_s: [8.0, 9.0], ..Emitter::spreading(centre, spread) }
     }
 
     /// A casing ejected sideways and a little upwards.
     pub fn shell_casings(port_m: impl Into<[f32; 3]>, sideways: impl Into<[f32; 3]>) -> Emitter {
         let spread = Spread::Cone { direction: sideways.into(), radius_at_1_m: 0.2 };
-        let velocity = [0.0, 1.5, 0.0];
-        Emitter { speed: [1.5, 2.5], velocity, ..Emitter::spreading(port_m.into(), spread) }
+        let velocity_m_s = [0.0, 1.5, 0.0];
+        Emitter { speed_m_s: [1.5, 2.5], velocity_m_s, ..Emitter::spreading(port_m.into(), spread) }
     }
 
     fn spreading(position_m: [f32; 3], spread: Spread) -> Emitter {

@@ -31,7 +31,7 @@ fn inside_any(planes: &[CollisionPlane]) -> impl Fn(&ParticleRay) -> Option<Part
         first.map(|(_, point, normal)| ParticleHit {
             point_m: point.to_array(),
             normal,
-            moving: false,
+            is_moving: false,
         })
     }
 }
@@ -217,7 +217,7 @@ fn rays_respect_the_budget_and_are_distributed_evenly() {
         effect.update(1e-4, &mut cache, |ray| {
             picked[(ray.origin_m[0] / 1000.0).round() as usize] += 1;
             let point_m = [ray.origin_m[0], -5.0, ray.origin_m[2]];
-            Some(ParticleHit { point_m, normal: UP, moving: false })
+            Some(ParticleHit { point_m, normal: UP, is_moving: false })
         });
     }
     assert_eq!(picked.iter().sum::<i32>(), 4000);
@@ -244,7 +244,7 @@ fn one_ray_serves_particles_on_the_same_path() {
         let options = EffectOptions { planes: rays(per_update, 1), ..Default::default() };
         let mut effect = Effect::new(options);
         effect.burst(
-            &Emitter { radius_m: 0.2, speed: [0.0; 2], ..Emitter::at([0.25, 1.0, 0.25]) },
+            &Emitter { radius_m: 0.2, speed_m_s: [0.0; 2], ..Emitter::at([0.25, 1.0, 0.25]) },
             40,
         );
         effect
@@ -274,7 +274,8 @@ fn casings_rest_in_a_groove_and_in_a_corner() {
         let planes: Vec<CollisionPlane> = normals.iter().map(through_0).collect();
         let options = EffectOptions { lifetime_s: None, ..EffectOptions::shell_casings() };
         let mut effect = Effect::new(options);
-        let emitter = Emitter { radius_m: 0.3, speed: [0.0, 1.0], ..Emitter::at([0.0, 1.0, 0.0]) };
+        let emitter =
+            Emitter { radius_m: 0.3, speed_m_s: [0.0, 1.0], ..Emitter::at([0.0, 1.0, 0.0]) };
         effect.burst(&emitter, 20);
         let mut cache = PlaneCache::default();
         for _ in 0..600 {
@@ -350,8 +351,8 @@ fn invalid_input_emits_nothing_and_is_counted() {
     let nowhere = Spread::Cone { direction: [0.0; 3], radius_at_1_m: 1.0 };
     let bad = [
         Emitter::at([f32::NAN, 0.0, 0.0]),
-        Emitter { speed: [0.0, f32::INFINITY], ..good },
-        Emitter { velocity: [1e30; 3], ..good },
+        Emitter { speed_m_s: [0.0, f32::INFINITY], ..good },
+        Emitter { velocity_m_s: [1e30; 3], ..good },
         Emitter { spread: nowhere, ..good },
         Emitter { spread: Spread::Hemisphere { normal: [f32::NAN; 3] }, ..good },
     ];
@@ -374,7 +375,7 @@ fn non_finite_hits_are_ignored() {
     effect.burst(&Emitter::at([0.0; 3]), 10);
     let mut cache = PlaneCache::default();
     for bad in [f32::NAN, f32::INFINITY, 0.0, 7.0] {
-        let hit = ParticleHit { point_m: [0.0; 3], normal: [0.0, bad, 0.0], moving: false };
+        let hit = ParticleHit { point_m: [0.0; 3], normal: [0.0, bad, 0.0], is_moving: false };
         effect.update(STEP, &mut cache, |_| Some(hit));
     }
     effect.update(f32::INFINITY, &mut cache, no_rays);
@@ -436,7 +437,7 @@ fn a_cell_keeps_the_nearest_hit() {
 fn level(ray: &ParticleRay) -> Option<ParticleHit> {
     let distance = -ray.origin_m[1] / ray.direction[1];
     let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
-    let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: false };
+    let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_moving: false };
     (0.0..ray.length_m).contains(&distance).then_some(hit)
 }
 
@@ -490,7 +491,7 @@ fn balls(ray: &ParticleRay) -> Option<ParticleHit> {
     };
     let (t, normal) = crossings.into_iter().filter(seen).min_by(|a, b| a.0.total_cmp(&b.0))?;
     let point_m = (origin + t * direction).to_array();
-    Some(ParticleHit { point_m, normal: normal.normalize().to_array(), moving: false })
+    Some(ParticleHit { point_m, normal: normal.normalize().to_array(), is_moving: false })
 }
 
 #[test]
@@ -499,7 +500,7 @@ fn traced_particles_never_pass_through_the_ground() {
         let options =
             EffectOptions { seed, planes: rays(2.0, planes), ..EffectOptions::shell_casings() };
         let mut effect = Effect::new(options);
-        let from = Emitter { radius_m: 1.5, speed: [0.0, 6.0], ..Emitter::at([0.0, 3.2, 0.0]) };
+        let from = Emitter { radius_m: 1.5, speed_m_s: [0.0, 6.0], ..Emitter::at([0.0, 3.2, 0.0]) };
         effect.burst(&from, 2);
         let mut cache = PlaneCache::default();
         for update in 0..300 {

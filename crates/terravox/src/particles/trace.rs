@@ -82,7 +82,7 @@ impl Effect {
             if !from_outside {
                 return;
             }
-            if !hit.moving {
+            if !hit.is_moving {
                 let hit = PathHit { hit, plane, seconds: 0.0, from_outside };
                 self.cache_hit(particle, &hit, cache);
             }

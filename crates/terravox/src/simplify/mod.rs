@@ -59,13 +59,13 @@ pub struct SimplifyOptions {
     pub error: f32,
     /// Whether vertices and edges of the border may be removed. Blocks then no longer fit their
     /// neighbours.
-    pub free_border: bool,
+    pub has_free_border: bool,
 }
 
 impl SimplifyOptions {
     /// Options with this `error`, in cells, that keep the border.
     pub fn within(error: f32) -> SimplifyOptions {
-        SimplifyOptions { error, free_border: false }
+        SimplifyOptions { error, has_free_border: false }
     }
 }
 
@@ -134,7 +134,7 @@ impl Simplifier {
         let Simplifier { coplanar, collapse, verifier, triangles, failures } = self;
         let merged = coplanar.merge(surface, block_size);
         let surface = merged.as_ref().unwrap_or(surface);
-        collapse.read(surface, error, options.free_border);
+        collapse.read(surface, error, options.has_free_border);
         verifier.read(surface, error);
         for round in 0..MAX_ROUNDS {
             collapse.run(CollapseLimits { error, block_size }, &verifier.input_grids, triangles);
@@ -153,7 +153,7 @@ impl Simplifier {
     /// # Panics
     /// As [`Simplifier::simplify`].
     pub fn simplify_block(&mut self, mesh: &BlockMesh, options: SimplifyOptions) -> BlockMesh {
-        let size = (!options.free_border).then(|| mesh.block.size().map(|edge| edge as f32));
+        let size = (!options.has_free_border).then(|| mesh.block.size().map(|edge| edge as f32));
         BlockMesh {
             block: mesh.block,
             solid: self.run(&mesh.solid, options, size),

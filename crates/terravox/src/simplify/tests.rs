@@ -325,7 +325,7 @@ fn an_open_sheet_of_liquid_keeps_its_rim() {
     assert_simplified(&all, &simple, 0.1);
     // A triangulated polygon of 64 sides.
     assert!((62..80).contains(&simple.triangle_count()), "{}", simple.triangle_count());
-    let free = SimplifyOptions { free_border: true, ..SimplifyOptions::within(0.1) };
+    let free = SimplifyOptions { has_free_border: true, ..SimplifyOptions::within(0.1) };
     let free = Simplifier::new().simplify(&all, free);
     assert!(free.triangle_count() < 8 && deviation(&all, &free, 4) <= 0.1);
 }

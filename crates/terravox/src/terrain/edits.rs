@@ -29,7 +29,7 @@ impl Terrain {
     /// assert!(dug.removed.voxels(8) > 90.0);
     /// terrain.undo()?;
     /// let hit = terrain.ray([0.0, 20.0, 0.0], [0.0, -1.0, 0.0], 100.0).hit().expect("ground");
-    /// assert!(hit.point[1].abs() < 0.1);
+    /// assert!(hit.point_m[1].abs() < 0.1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

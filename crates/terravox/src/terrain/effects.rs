@@ -57,7 +57,7 @@ impl Terrain {
     }
 
     /// As [`Terrain::update_effects`], with other obstacles: `others` returns the first hit of a
-    /// ray on them. Hits on what moves must set [`ParticleHit::moving`].
+    /// ray on them. Hits on what moves must set [`ParticleHit::is_moving`].
     ///
     /// ```
     /// use terravox::particles::{Effect, EffectOptions, ParticleHit, ParticleRay};
@@ -68,7 +68,7 @@ impl Terrain {
     /// let lift = |ray: &ParticleRay| {
     ///     let distance = (1.0 - ray.origin_m[1]) / ray.direction[1]; // its floor is at 1 m
     ///     let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
-    ///     let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: true };
+    ///     let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_moving: true };
     ///     (0.0..ray.length_m).contains(&distance).then_some(hit)
     /// };
     /// terrain.update_effects_among(&mut effects, 1.0 / 60.0, lift);
@@ -92,7 +92,7 @@ impl Terrain {
                 let ground = collider.ray(&line, &Filter::SOLID).found.map(|hit| {
                     let point_m = placement.world_from_voxel(hit.point);
                     let point_m = [0, 1, 2].map(|i| (point_m[i] - base[i]) as f32);
-                    ParticleHit { point_m, normal: hit.normal, moving: false }
+                    ParticleHit { point_m, normal: hit.normal, is_moving: false }
                 });
                 let from = Vec3::from(ray.origin_m);
                 let far = |hit: &ParticleHit| from.distance_squared(Vec3::from(hit.point_m));
@@ -187,7 +187,7 @@ mod tests {
         let lift = |ray: &ParticleRay| {
             let distance = (1.0 - ray.origin_m[1]) / ray.direction[1];
             let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
-            let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], moving: true };
+            let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_is_moving: true };
             (0.0..ray.length_m).contains(&distance).then_some(hit)
         };
         let options = EffectOptions {
@@ -196,7 +196,7 @@ mod tests {
             ..EffectOptions::default()
         };
         let mut effects = [Effect::new(options)];
-        effects[0].burst(&Emitter { speed: [0.0; 2], ..Emitter::at([0.0, 2.0, 0.0]) }, 10);
+        effects[0].burst(&Emitter { speed_m_s: [0.0; 2], ..Emitter::at([0.0, 2.0, 0.0]) }, 10);
         for _ in 0..90 {
             terrain.update_effects_among(&mut effects, STEP, lift);
         }

@@ -220,7 +220,7 @@ impl FillRequest<'_> {
     /// const SOIL: u8 = 14;
     /// let deep = Some(Deep { depth: 4.0, material: ROCK });
     /// request.fill_height_with(-9.0..=9.0, deep, height, |column| {
-    ///     let grass = if column.upright < 0.7 { ROCK } else { GRASS }; // cliffs are bare
+    ///     let grass = if column.normal_y < 0.7 { ROCK } else { GRASS }; // cliffs are bare
     ///     move |_y, depth| match depth {
     ///         d if d < 1.0 => grass,
     ///         d if d < 4.0 => SOIL,

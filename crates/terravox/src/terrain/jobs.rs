@@ -1,7 +1,7 @@
 //! Work as plain data: blocks to fill, to mesh and to simplify, on any thread.
 
+use super::budget::{JOIN_MILLIS, Meter};
 use super::fill_request::filled;
-use super::schedule::{JOIN_MILLIS, Meter};
 use super::{Budget, FillRequest, Placement, Terrain, Viewer};
 use crate::lod::{FillTicket, LodViewer};
 use crate::lod::{MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, SimplifyJob};
@@ -176,7 +176,7 @@ impl Terrain {
 
     /// What can be touched comes first, then what is to be shown, then what comes after.
     pub(super) fn next_job(&mut self, meter: &Meter) -> Option<Job> {
-        let placement = self.made_at;
+        let placement = self.original_placement;
         let fill = |(block, ticket)| Job(Work::Fill { block, placement, ticket });
         if let Some(near) = self.lod.take_near_fill(self.grid.as_snapshot()) {
             return Some(fill(near));

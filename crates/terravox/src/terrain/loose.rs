@@ -6,7 +6,7 @@ use crate::voxel::Region;
 
 impl Terrain {
     /// Removes from the world what edits since the last call left without an anchor, and returns it
-    /// as bodies, within the limits of the options: [`LooseCut::more`] says whether there is more
+    /// as bodies, within the limits of the options: [`LooseCut::has_more`] says whether there is more
     /// for the next call. Options are in voxels. Undoing and filling detach nothing; direct writes
     /// ([`Terrain::grid_mut`]) are checked only where [`Terrain::touch`] was called.
     ///
@@ -17,9 +17,9 @@ impl Terrain {
     /// use terravox::bodies::LooseOptions;
     /// use terravox::edit::EditOp;
     /// use terravox::terrain::{Terrain, TerrainOptions};
-    /// use terravox::voxel::Unlisted;
+    /// use terravox::voxel::UnlistedChunks;
     ///
-    /// let unlisted = Unlisted::Air; // around what is filled there is air
+    /// let unlisted = UnlistedChunks::Air; // around what is filled there is air
     /// let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     /// let tower = |p: [f64; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
     /// terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |request| request.fill_sdf(8, tower))?;
@@ -50,14 +50,14 @@ impl Terrain {
     ///
     /// ```
     /// use terravox::bodies::{LooseOptions, WriteBackMethod};
-    /// # use terravox::{EditOp, Terrain, TerrainOptions, voxel::Unlisted};
-    /// # let unlisted = Unlisted::Air;
+    /// # use terravox::{EditOp, Terrain, TerrainOptions, voxel::UnlistedChunks};
+    /// # let unlisted = UnlistedChunks::Air;
     /// # let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     /// # let tower = |p: [f64; 3]| (3.0 - p[0].hypot(p[2])).min(20.0 - p[1].abs());
     /// # terrain.fill([-8.0, -24.0, -8.0], [8.0, 24.0, 8.0], |part| part.fill_sdf(8, tower))?;
     /// terrain.edit(&EditOp::dig_ball([0.0; 3], 5.0))?; // through a tower
     /// let cut = terrain.cut_loose(&LooseOptions::floor(-16))?;
-    /// let mut position_m = terrain.cut_from(&cut.bodies[0]);
+    /// let mut position_m = terrain.original_position_m(&cut.bodies[0]);
     /// position_m[1] -= 3.0; // it fell by 3 m
     /// let method = terrain.write_back(&cut.bodies[0], position_m, [0.0, 0.0, 0.0, 1.0])?;
     /// assert!(matches!(method, WriteBackMethod::Turned(_)));
@@ -72,8 +72,8 @@ impl Terrain {
         position_m: impl Into<[f64; 3]>,
         rotation: impl Into<[f32; 4]>,
     ) -> Result<WriteBackMethod, TerrainError> {
-        let position = self.placement.voxel_from_world(position_m);
-        let pose = BodyPose { position, rotation: rotation.into().map(f64::from) };
+        let position_voxels = self.placement.voxel_from_world(position_m);
+        let pose = BodyPose { position_voxels, rotation: rotation.into().map(f64::from) };
         let written = body.write_back(&mut self.grid, &pose, Some(&mut self.history));
         self.follow_edits();
         written.map_err(self.in_metres())
@@ -81,7 +81,7 @@ impl Terrain {
 
     /// Returns where the min corner of a body's voxel (0, 0, 0) was when it was cut loose, world
     /// metres. Positions in the body are voxels from there.
-    pub fn cut_from(&self, body: &LooseBody) -> [f64; 3] {
-        self.placement.world_from_voxel(body.from.to_array().map(f64::from))
+    pub fn original_position_m(&self, body: &LooseBody) -> [f64; 3] {
+        self.placement.world_from_voxel(body.origin_voxel.to_array().map(f64::from))
     }
 }

@@ -4,6 +4,7 @@
 //! particles, the history) and keeps them up to date. It converts metres to voxels; the
 //! algorithms are in the modules below.
 
+mod budget;
 mod edits;
 mod effects;
 mod error;
@@ -13,32 +14,31 @@ mod loose;
 mod placement;
 mod rays;
 mod save;
-mod schedule;
 mod shown;
 mod swaps;
 mod update;
 
 pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
+pub use budget::{Budget, Clock};
 pub use error::TerrainError;
 pub use fill_request::FillRequest;
 pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
-pub use save::Unsaved;
-pub use schedule::{Budget, Clock};
+pub use save::UnsavedChanges;
 pub use update::Viewer;
 
 use crate::bodies::LooseCutter;
 use crate::collide::{Collider, ColliderOptions};
-use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp, MAX_CLIP_CELLS};
+use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp};
 use crate::lod::LodView;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
-    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, Unlisted, VoxelGrid,
+    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid,
 };
+use budget::JobRunner;
 use effects::EffectPlanes;
 use fill_request::filled;
-use schedule::JobRunner;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -60,9 +60,9 @@ pub struct TerrainOptions {
     pub placement: Placement,
     /// Material ids and what they are.
     pub materials: MaterialTable,
-    /// What chunks without data count as: [`Unlisted::Unknown`] (default) makes `update` request
-    /// them from its closure, [`Unlisted::Air`] makes them air.
-    pub unlisted: Unlisted,
+    /// What chunks without data count as: [`UnlistedChunks::Unknown`] (default) makes `update` request
+    /// them from its closure, [`UnlistedChunks::Air`] makes them air.
+    pub unlisted: UnlistedChunks,
     /// The collider's own options.
     pub collider: ColliderOptions,
     /// Options of the level of detail.
@@ -79,7 +79,7 @@ impl Default for TerrainOptions {
         TerrainOptions {
             placement: Placement::default(),
             materials: MaterialTable::default(),
-            unlisted: Unlisted::Unknown,
+            unlisted: UnlistedChunks::Unknown,
             collider: ColliderOptions::default(),
             lod: LodOptions::default(),
             clock: None,
@@ -116,7 +116,7 @@ impl From<Placement> for TerrainOptions {
 pub struct Terrain {
     placement: Placement,
     /// Where voxels lay when the world was made: what generators and stores count from.
-    made_at: Placement,
+    original_placement: Placement,
     grid: VoxelGrid,
     lod: LodView,
     collider: Collider,
@@ -199,7 +199,7 @@ impl Terrain {
         let history = History::default();
         Terrain {
             placement,
-            made_at: placement,
+            original_placement: placement,
             grid,
             lod: LodView::new(lod),
             collider,
@@ -231,10 +231,10 @@ impl Terrain {
     /// terrain.set_origin([-1e6, 0.0, 0.0]); // the game counts from near the player
     /// let moved = [2.5, 10.0, -3.0];
     /// let voxel = terrain.placement().voxel_from_world(moved);
-    /// assert_eq!(terrain.made_at().world_from_voxel(voxel), player);
+    /// assert_eq!(terrain.original_placement().world_from_voxel(voxel), player);
     /// ```
-    pub fn made_at(&self) -> Placement {
-        self.made_at
+    pub fn original_placement(&self) -> Placement {
+        self.original_placement
     }
 
     /// The cells.
@@ -283,7 +283,7 @@ impl Terrain {
     /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
     /// Cells, meshes, history, options and the particles of effects stay as they are relative
     /// to the ground, which is how a game with a floating origin moves it. Generators and stores
-    /// go on counting from where the world was made ([`Terrain::made_at`]). Move bodies and viewers
+    /// go on counting from where the world was made ([`Terrain::original_placement`]). Move bodies and viewers
     /// yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
     ///
     /// ```
@@ -310,7 +310,7 @@ impl Terrain {
 
     /// Fills the whole chunks that a box in world metres touches, chunk by chunk, from air.
     ///
-    /// In a world that is streamed in ([`Unlisted::Unknown`]) these chunks count as loaded:
+    /// In a world that is streamed in ([`UnlistedChunks::Unknown`]) these chunks count as loaded:
     /// they are not [unsaved](Terrain::unsaved), may leave memory when nothing shows them, and
     /// those that have unsaved changes keep them. Elsewhere they are unsaved.
     ///
@@ -328,10 +328,12 @@ impl Terrain {
     ) -> Result<(), TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
         for chunk in region.blocks::<5>() {
-            let Some(cells) = filled(chunk.into(), self.made_at, &fill) else { continue };
+            let Some(cells) = filled(chunk.into(), self.original_placement, &fill) else {
+                continue;
+            };
             match self.grid.unlisted() {
-                Unlisted::Air => self.grid.write(&cells).map_err(self.in_metres())?,
-                Unlisted::Unknown => drop(self.grid.load(&cells)),
+                UnlistedChunks::Air => self.grid.write(&cells).map_err(self.in_metres())?,
+                UnlistedChunks::Unknown => drop(self.grid.load(&cells)),
             }
         }
         self.follow_edits();
@@ -358,7 +360,7 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// [`TerrainError`]; nothing is then changed. A box of more than [`MAX_CLIP_CELLS`] (2²⁴)
+    /// [`TerrainError`]; nothing is then changed. A box of more than [`Clip::MAX_CELLS`] (2²⁴)
     /// voxels returns [`EditError::TooLarge`].
     pub fn edit_cells(
         &mut self,
@@ -366,7 +368,7 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
         edit: impl Fn([f64; 3], Cell) -> Cell,
     ) -> Result<Region, TerrainError> {
-        let region = self.checked_region(min_m, max_m, MAX_CLIP_CELLS)?;
+        let region = self.checked_region(min_m, max_m, Clip::MAX_CELLS)?;
         let mut cells = DenseBox::default();
         self.grid.read(region, 0, &mut cells).map_err(self.in_metres())?;
         for voxel in region.voxels() {
@@ -435,9 +437,9 @@ impl Terrain {
     /// Returns all shown meshes as one swap, for a renderer that lost its buffers. Drop everything
     /// that you draw first; pending swaps are discarded. Joined and simplified meshes are split up
     /// and made again later.
-    pub fn redraw(&mut self) -> MeshSwap {
+    pub fn reset_mesh_swaps(&mut self) -> MeshSwap {
         self.swaps.clear();
-        self.lod.redraw()
+        self.lod.reset_mesh_swaps()
     }
 
     /// Returns the level-of-detail view: shown blocks, triangle count, morph ranges.

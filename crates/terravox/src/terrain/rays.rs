@@ -13,11 +13,11 @@ pub struct RayHit {
     /// Metres from the ray's origin.
     pub distance_m: f64,
     /// Position, world metres.
-    pub point: [f64; 3],
+    pub point_m: [f64; 3],
     /// Unit normal, out of the ground or water.
     pub normal: [f32; 3],
     /// Whether it is the surface of water or another liquid.
-    pub liquid: bool,
+    pub is_liquid: bool,
     /// Id of the material.
     pub material: u8,
     /// The voxel that was hit; at a coarser mip, that of the cell's min corner.
@@ -60,9 +60,9 @@ impl RayHit {
     fn new(hit: &Hit, placement: Placement) -> RayHit {
         RayHit {
             distance_m: hit.distance * placement.voxel_size_m,
-            point: placement.world_from_voxel(hit.point),
+            point_m: placement.world_from_voxel(hit.point),
             normal: hit.normal,
-            liquid: hit.liquid,
+            is_liquid: hit.is_liquid,
             material: hit.material,
             voxel: hit.voxel,
             mip: 0,
@@ -107,7 +107,7 @@ impl Terrain {
     /// })?;
     /// let (eye, down) = ([0.5, 9.0, 0.5], [0.0, -1.0, 0.0]);
     /// let hit = terrain.ray_filtered(eye, down, 20.0, &Filter::BOTH).hit().expect("water");
-    /// assert!(hit.liquid && hit.material == WATER);
+    /// assert!(hit.is_liquid && hit.material == WATER);
     /// # Ok::<(), terravox::TerrainError>(())
     /// ```
     pub fn ray_filtered(
@@ -160,16 +160,16 @@ impl Terrain {
                 let ray = self.voxel_ray(origin_m, direction, max_distance_m);
                 let surfaces = ShownSurfaces {
                     solid: filter.surfaces.solid(),
-                    liquid: filter.surfaces.liquid(),
+                    is_liquid: filter.surfaces.liquid(),
                 };
                 let Ray { origin, direction, max_distance } = ray;
                 let hit = self.lod.ray(origin, direction, max_distance, surfaces)?;
                 let placement = self.placement;
                 Some(RayHit {
                     distance_m: hit.distance * placement.voxel_size_m,
-                    point: placement.world_from_voxel(hit.point),
+                    point_m: placement.world_from_voxel(hit.point),
                     normal: hit.normal,
-                    liquid: hit.liquid,
+                    is_liquid: hit.is_liquid,
                     material: hit.material,
                     voxel: hit.voxel,
                     mip: hit.mip,

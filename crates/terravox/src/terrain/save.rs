@@ -8,9 +8,9 @@ use crate::voxel::{ChunkPos, UnsavedChunks};
 /// The unsaved changes of a world at one moment: plain data, which any thread can write in one
 /// transaction (`Store::save` of the crate `terravox-store`).
 ///
-/// For a grid without a [`Terrain`]: `Unsaved::from(grid.unsaved())`.
+/// For a grid without a [`Terrain`]: `UnsavedChanges::from(grid.unsaved())`.
 #[derive(Clone, Debug)]
-pub struct Unsaved {
+pub struct UnsavedChanges {
     /// Chunks that were written, and the snapshot that holds their cells.
     pub chunks: UnsavedChunks,
     /// The undo history, if it changed; `None` leaves what is stored.
@@ -21,14 +21,14 @@ pub struct Unsaved {
     pub data: Vec<(String, Option<Vec<u8>>)>,
 }
 
-impl From<UnsavedChunks> for Unsaved {
+impl From<UnsavedChunks> for UnsavedChanges {
     /// Chunks alone.
-    fn from(chunks: UnsavedChunks) -> Unsaved {
-        Unsaved { chunks, history: None, bodies: None, data: Vec::new() }
+    fn from(chunks: UnsavedChunks) -> UnsavedChanges {
+        UnsavedChanges { chunks, history: None, bodies: None, data: Vec::new() }
     }
 }
 
-impl Unsaved {
+impl UnsavedChanges {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let added = self.history.is_some() || self.bodies.is_some() || !self.data.is_empty();
@@ -38,21 +38,25 @@ impl Unsaved {
     /// Adds the loose bodies of the world to the transaction: all of them; they replace those that
     /// are stored.
     #[must_use]
-    pub fn with_bodies(mut self, bodies: Vec<SavedBody>) -> Unsaved {
+    pub fn with_bodies(mut self, bodies: Vec<SavedBody>) -> UnsavedChanges {
         self.bodies = Some(bodies);
         self
     }
 
     /// Adds bytes of the game under a name to the transaction.
     #[must_use]
-    pub fn with_data(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Unsaved {
+    pub fn with_data(
+        mut self,
+        name: impl Into<String>,
+        bytes: impl Into<Vec<u8>>,
+    ) -> UnsavedChanges {
         self.data.push((name.into(), Some(bytes.into())));
         self
     }
 
     /// Adds the undo history to the transaction.
     #[must_use]
-    pub fn with_history(mut self, history: &History) -> Unsaved {
+    pub fn with_history(mut self, history: &History) -> UnsavedChanges {
         self.history = Some(history.copy());
         self
     }
@@ -61,7 +65,7 @@ impl Unsaved {
 impl Terrain {
     /// Returns what is not on disk yet: chunks that were written in any way, and the undo history.
     /// No update is needed before. Add bodies and bytes of the game with
-    /// [`Unsaved::with_bodies`] and [`Unsaved::with_data`]. Once written, pass it to
+    /// [`UnsavedChanges::with_bodies`] and [`UnsavedChanges::with_data`]. Once written, pass it to
     /// [`Terrain::mark_saved`]. An open stroke is saved as if it ended now, and stays open.
     ///
     /// Takes microseconds: cells and strokes are shared, not copied.
@@ -83,17 +87,17 @@ impl Terrain {
     /// assert!(!terrain.is_saved(), "the second hole came later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn unsaved(&self) -> Unsaved {
+    pub fn unsaved(&self) -> UnsavedChanges {
         let changed = !self.saved_history.is_same_or_later(self.history.stamp());
-        Unsaved {
+        UnsavedChanges {
             history: changed.then(|| self.history.copy()),
-            ..Unsaved::from(self.grid.unsaved())
+            ..UnsavedChanges::from(self.grid.unsaved())
         }
     }
 
     /// Marks `saved` as on disk. What changed since it was taken stays unsaved. Do not call this if
     /// writing failed. Marking twice, late, out of order or for another world is harmless.
-    pub fn mark_saved(&mut self, saved: &Unsaved) {
+    pub fn mark_saved(&mut self, saved: &UnsavedChanges) {
         self.grid.mark_saved(&saved.chunks);
         let Some(history) = &saved.history else { return };
         let newer = !self.saved_history.is_same_or_later(&history.stamp);

@@ -16,7 +16,7 @@ fn hills(p: [f64; 3]) -> f64 {
 
 /// A world of which everything is known.
 fn small_world() -> Terrain {
-    let unlisted = Unlisted::Air;
+    let unlisted = UnlistedChunks::Air;
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(ROCK, hills)).unwrap();
     terrain
@@ -163,7 +163,7 @@ proptest! {
         held_back.clear();
         terrain.update(&viewers, Budget::Unlimited, fill_hills);
         terrain.update(&viewers, Budget::Unlimited, fill_hills);
-        prop_assert!(terrain.late(&viewers).is_empty(), "all is shown as finely as it ought to be");
+        prop_assert!(terrain.overdue_splits(&viewers).is_empty(), "all is as fine as requested");
         let down = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0);
         prop_assert!(down.hit().is_some(), "{:?} {:?}", down, edited);
     }
@@ -193,10 +193,12 @@ fn a_far_view_takes_the_place_of_the_island_around_the_viewer() {
     terrain.update(&viewers, Budget::Unlimited, fill_hills);
     let blocks = terrain.lod().blocks();
     assert!(blocks.iter().any(|block| block.mip == 3));
-    assert!(terrain.late(&viewers).is_empty());
+    assert!(terrain.overdue_splits(&viewers).is_empty());
     // The same as a view that came step by step.
     let (mut slow, _) = streamed();
-    while !slow.late(&viewers).is_empty() || slow.lod().blocks().iter().all(|b| b.mip == 0) {
+    while !slow.overdue_splits(&viewers).is_empty()
+        || slow.lod().blocks().iter().all(|b| b.mip == 0)
+    {
         slow.update(&viewers, Budget::Blocks(3), fill_hills);
     }
     slow.update(&viewers, Budget::Unlimited, fill_hills);
@@ -218,7 +220,7 @@ fn where_near_ground_cannot_be_had_the_rest_is_shown() {
     assert!(terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0).is_unknown());
     let hit = terrain.ray_shown([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0, &Filter::SOLID);
     let hit = hit.expect("coarse ground is shown");
-    assert!(hit.mip > 0 && hit.point[1].abs() < 5.0, "{hit:?}");
+    assert!(hit.mip > 0 && hit.point_m[1].abs() < 5.0, "{hit:?}");
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn rays_at_shown_ground_agree_with_rays_at_held_ground() {
         let direction = [0.1 * (i % 5) as f32 - 0.2, -1.0, 0.13 * (i % 3) as f32];
         let held = terrain.ray(origin, direction, 40.0).hit().expect("ground is near");
         let placement = terrain.placement();
-        let surfaces = ShownSurfaces { solid: true, liquid: false };
+        let surfaces = ShownSurfaces { solid: true, is_liquid: false };
         let from = placement.voxel_from_world(origin);
         let shown = terrain.lod().ray(from, direction.map(f64::from), 40.0, surfaces);
         let shown = shown.expect("it is shown");
@@ -253,9 +255,9 @@ fn far_from_the_origin_all_is_as_near_it() {
         };
         terrain.update(&viewers, Budget::Unlimited, fill);
         let hit = terrain.ray(world([3.0, 9.0, -2.0]), [0.1, -1.0, 0.0], 50.0).hit().unwrap();
-        terrain.edit(&crate::edit::EditOp::dig_ball(hit.point, 4.0)).unwrap();
+        terrain.edit(&crate::edit::EditOp::dig_ball(hit.point_m, 4.0)).unwrap();
         terrain.update(&viewers, Budget::Unlimited, fill);
-        let local = [0, 1, 2].map(|i| hit.point[i] - origin_m[i]);
+        let local = [0, 1, 2].map(|i| hit.point_m[i] - origin_m[i]);
         (local, shown(&terrain), terrain)
     };
     let (near, meshes, mut terrain) = at([0.0; 3]);
@@ -269,7 +271,7 @@ fn far_from_the_origin_all_is_as_near_it() {
     assert!(shown(&terrain) == meshes);
     assert_eq!(terrain.mesh_swaps().count(), 0, "nothing is drawn anew");
     let hit = terrain.ray([1e7 + 3.0, 9.0, 3.0], [0.1, -1.0, 0.0], 50.0).hit().unwrap();
-    assert!((hit.point[0] - 1e7 - near[0]).abs() < 1.0 && hit.point[1] < near[1] - 1.0);
+    assert!((hit.point_m[0] - 1e7 - near[0]).abs() < 1.0 && hit.point_m[1] < near[1] - 1.0);
     assert!(terrain.undo().unwrap().is_some());
 }
 
@@ -277,14 +279,14 @@ fn far_from_the_origin_all_is_as_near_it() {
 fn rays_see_raw_writes_and_need_no_update() {
     let mut terrain = small_world();
     let down = |terrain: &Terrain| terrain.ray([0.5, 30.0, 0.5], [0.0, -1.0, 0.0], 60.0).hit();
-    let before = down(&terrain).expect("ground").point[1];
+    let before = down(&terrain).expect("ground").point_m[1];
     let mut block = DenseBox::new(Region::new([-4, 20, -4], [4, 24, 4]));
     block.fill(ROCK);
     terrain.grid_mut().write(&block).unwrap();
-    assert!((down(&terrain).expect("ground").point[1] - 24.0).abs() < 0.1);
+    assert!((down(&terrain).expect("ground").point_m[1] - 24.0).abs() < 0.1);
     block.fill(0);
     terrain.grid_mut().write(&block).unwrap();
-    assert_eq!(down(&terrain).expect("ground").point[1], before);
+    assert_eq!(down(&terrain).expect("ground").point_m[1], before);
 }
 
 #[test]
@@ -401,7 +403,7 @@ fn edits_in_metres_reach_the_views_and_are_undone() {
     assert!((rock.added.voxels(8) / ideal - 1.0).abs() < 0.01);
     let top = |terrain: &mut Terrain| {
         let hit = terrain.ray([100.0, 40.0, 0.0], [0.0, -1.0, 0.0], 100.0);
-        hit.hit().map(|hit| hit.point[1])
+        hit.hit().map(|hit| hit.point_m[1])
     };
     assert!(top(&mut terrain).is_some_and(|y| (y - 16.0).abs() < 0.05));
     terrain.edit(&EditOp::dig_ball([100.0, 16.0, 0.0], 3.0)).expect("it is held");
@@ -435,7 +437,7 @@ fn a_stroke_shows_in_the_swaps_of_a_viewer_and_so_does_its_undoing() {
     };
     let (_, before) = frame(&mut terrain);
     let hit = terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 50.0).hit().expect("there is ground");
-    let dug = terrain.edit(&EditOp::dig_ball(hit.point, 4.0)).expect("it is near");
+    let dug = terrain.edit(&EditOp::dig_ball(hit.point_m, 4.0)).expect("it is near");
     assert!(dug.removed.voxels(ROCK) > 50.0 && dug.added.total() == 0);
     let (changed, after) = frame(&mut terrain);
     assert!(changed.iter().any(|block| block.voxels().contains(hit.voxel)));
@@ -476,12 +478,12 @@ fn what_an_edit_cuts_loose_leaves_the_world_and_one_undo_brings_both_back() {
     let mut cut = terrain.cut_loose(&LooseOptions::default()).unwrap();
     terrain.history_mut().end_stroke();
     let hat = cut.bodies.pop().expect("the hat");
-    assert!(cut.bodies.is_empty() && !cut.more);
-    let from = terrain.cut_from(&hat);
+    assert!(cut.bodies.is_empty() && !cut.has_more);
+    let from = terrain.original_position_m(&hat);
     let centre = [0, 1, 2].map(|i| from[i] + 0.5 * hat.mass.centre[i]);
     assert!((centre[0] - 12.0).abs() < 0.1 && (centre[1] - 9.0).abs() < 0.3, "{centre:?}");
     let down = |terrain: &mut Terrain| {
-        terrain.ray([14.0, 15.0, 0.0], [0.0, -1.0, 0.0], 30.0).hit().map(|hit| hit.point[1])
+        terrain.ray([14.0, 15.0, 0.0], [0.0, -1.0, 0.0], 30.0).hit().map(|hit| hit.point_m[1])
     };
     assert!(down(&mut terrain).is_some_and(|y| y < 1.0));
     terrain.undo().unwrap();
@@ -506,7 +508,10 @@ fn a_grid_that_takes_the_place_of_another_is_followed() {
     terrain.update(&[], Budget::Unlimited, |_| {});
     *terrain.grid_mut() = ground(40);
     let height = |terrain: &Terrain| {
-        terrain.ray([0.5, 60.0, 0.5], [0.0, -1.0, 0.0], 100.0).hit().map(|hit| hit.point[1].round())
+        terrain
+            .ray([0.5, 60.0, 0.5], [0.0, -1.0, 0.0], 100.0)
+            .hit()
+            .map(|hit| hit.point_m[1].round())
     };
     assert_eq!(height(&terrain), Some(40.0));
     terrain.update(&[], Budget::Unlimited, |_| {});

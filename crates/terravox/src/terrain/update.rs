@@ -1,11 +1,11 @@
 //! The work of a frame, within a budget: cells for what is to be shown, then its meshes.
 
+use super::budget::{Budget, JOIN_MILLIS, JobClass, Meter, at_once, each};
 use super::fill_request::filled;
 use super::jobs::Job;
-use super::schedule::{Budget, JOIN_MILLIS, JobClass, Meter, at_once, each};
 use super::{FillRequest, Placement, Terrain, TerrainError};
 use crate::lod::{LodViewer, MeshSwap};
-use crate::voxel::{DenseBox, MAX_BOX_CELLS, MipBlock};
+use crate::voxel::{DenseBox, MipBlock};
 
 /// A point from which the world is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Terrain {
     ///
     /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
     /// Nor is it called in a world whose unlisted chunks are air
-    /// ([`Unlisted::Air`](crate::voxel::Unlisted)). Eight blocks of a mip that did not change
+    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). Eight blocks of a mip that did not change
     /// for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
     /// simplified with what is left of the budget; never with `Budget::Millis`, since one takes
     /// several frames: use [`Terrain::take_jobs`]. Without it, blocks are then neither simplified
@@ -145,7 +145,7 @@ impl Terrain {
 
     /// Fills all chunks of a box in world metres that are not held at mip 0 yet, so that they can
     /// be edited at any distance. The next update with viewers may drop them again where no viewer
-    /// is near, unless they have unsaved changes. At most 2³⁰ voxels ([`MAX_BOX_CELLS`]).
+    /// is near, unless they have unsaved changes. At most 2³⁰ voxels ([`DenseBox::MAX_CELLS`]).
     ///
     /// ```
     /// use terravox::{EditOp, Terrain};
@@ -167,9 +167,9 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
         fill: impl Fn(&mut FillRequest<'_>) + Sync,
     ) -> Result<(), TerrainError> {
-        let region = self.checked_region(min_m, max_m, MAX_BOX_CELLS)?;
+        let region = self.checked_region(min_m, max_m, DenseBox::MAX_CELLS)?;
         for blocks in self.lod.missing(&mut self.grid, region) {
-            for (block, cells) in fill_all(blocks, self.made_at, &fill) {
+            for (block, cells) in fill_all(blocks, self.original_placement, &fill) {
                 if let Some(cells) = cells {
                     self.lod.hold(&mut self.grid, block, cells);
                 }
@@ -203,7 +203,7 @@ impl Terrain {
     }
 
     /// Returns the blocks that are shown coarser than the viewers should see them.
-    pub fn late(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
+    pub fn overdue_splits(&self, viewers: &[Viewer]) -> Vec<MipBlock> {
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.lod.overdue_splits(&viewers)
     }

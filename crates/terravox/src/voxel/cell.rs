@@ -9,9 +9,6 @@ pub const AIR: u8 = 0;
 /// Material id of water, and of the liquid in the water channel of solid cells.
 pub const WATER: u8 = 1;
 
-/// Cells in a row, along X.
-pub const ROW_CELLS: usize = 32;
-
 /// One cell: material id and stored occupancy.
 ///
 /// `occupancy` is the stored byte `v`, a fill of `(v + 1) / 256`; always 0 for air.
@@ -71,15 +68,18 @@ pub(crate) const fn full_occupancy(material: u8) -> u8 {
 #[repr(C, align(64))]
 pub struct Row {
     /// Material ids, x ascending.
-    pub material: [u8; ROW_CELLS],
+    pub material: [u8; Row::CELLS],
     /// Stored occupancies, x ascending.
-    pub occupancy: [u8; ROW_CELLS],
+    pub occupancy: [u8; Row::CELLS],
 }
 
 impl Row {
+    /// Cells in a row, along X.
+    pub const CELLS: usize = 32;
+
     /// A row of full cells of one material.
     pub const fn uniform(material: u8) -> Row {
-        Row { material: [material; ROW_CELLS], occupancy: [full_occupancy(material); ROW_CELLS] }
+        Row { material: [material; Row::CELLS], occupancy: [full_occupancy(material); Row::CELLS] }
     }
 
     /// The cell at `x`.
@@ -98,7 +98,7 @@ impl Row {
     /// Clears the occupancy of air cells.
     #[inline]
     pub fn normalise(&mut self) {
-        for x in 0..ROW_CELLS {
+        for x in 0..Row::CELLS {
             self.occupancy[x] = normal_occupancy(self.material[x], self.occupancy[x]);
         }
     }
@@ -109,7 +109,7 @@ impl Row {
         let first = self.material[0];
         let full = full_occupancy(first);
         let mut differs = 0;
-        for x in 0..ROW_CELLS {
+        for x in 0..Row::CELLS {
             differs |= (self.material[x] ^ first) | (self.occupancy[x] ^ full);
         }
         (differs == 0).then_some(first)

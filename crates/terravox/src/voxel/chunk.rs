@@ -1,6 +1,6 @@
 //! A chunk: 32³ cells with their mips 16³, 8³ and 4³, row-packed.
 
-use super::cell::{Cell, ROW_CELLS, Row, UNIFORM_ROWS};
+use super::cell::{Cell, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
 use super::gather::gather_updates;
 use super::material::Kind;
@@ -81,10 +81,10 @@ impl Chunk {
     ) {
         let level = CHUNK_LEVELS[usize::from(mip)];
         updates.clear();
-        for index in level.first / ROW_CELLS..(level.first + level.edge.pow(3)) / ROW_CELLS {
+        for index in level.first / Row::CELLS..(level.first + level.edge.pow(3)) / Row::CELLS {
             let mut row = Row::uniform(0);
-            for x in 0..ROW_CELLS {
-                let at = index * ROW_CELLS + x - level.first;
+            for x in 0..Row::CELLS {
+                let at = index * Row::CELLS + x - level.first;
                 let (cx, cz, cy) =
                     (at % level.edge, at / level.edge % level.edge, at / level.edge.pow(2));
                 let pos = origin + VoxelPos::new(cx as i32, cy as i32, cz as i32);
@@ -92,7 +92,7 @@ impl Chunk {
                 if let Some(water) = source.water_at(pos)
                     && kinds[usize::from(row.material[x])] == Kind::Solid
                 {
-                    updates.water.push(((index * ROW_CELLS + x) as u16, water));
+                    updates.water.push(((index * Row::CELLS + x) as u16, water));
                 }
             }
             updates.push(index as u16, row);
@@ -188,7 +188,7 @@ impl<'a> ChunkView<'a> {
     pub fn water(self) -> &'a [(u16, u8)] {
         match self.0 {
             ChunkCells::Uniform(_) => &[],
-            ChunkCells::Mixed(chunk) => chunk.rows.water_between(0, MIP_0_ROWS * ROW_CELLS),
+            ChunkCells::Mixed(chunk) => chunk.rows.water_between(0, MIP_0_ROWS * Row::CELLS),
         }
     }
 

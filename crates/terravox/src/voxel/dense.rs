@@ -7,9 +7,6 @@
 use super::cell::{AIR, Cell, full_occupancy, normal_occupancy};
 use super::position::{Region, VoxelPos};
 
-/// Maximum number of cells of a [`DenseBox`].
-pub const MAX_BOX_CELLS: u64 = 1 << 30;
-
 /// Cells of a region at one mip, dense. Reusable: [`DenseBox::reset`] keeps its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DenseBox {
@@ -21,10 +18,13 @@ pub struct DenseBox {
 }
 
 impl DenseBox {
+    /// Maximum number of cells of a [`DenseBox`].
+    pub const MAX_CELLS: u64 = 1 << 30;
+
     /// A box of air over `region`, in voxels of whichever mip it is used for.
     ///
     /// # Panics
-    /// If the region has more than [`MAX_BOX_CELLS`] cells.
+    /// If the region has more than [`DenseBox::MAX_CELLS`] cells.
     pub fn new(region: Region) -> DenseBox {
         let mut cells = DenseBox::default();
         cells.reset(region);
@@ -34,7 +34,7 @@ impl DenseBox {
     /// Makes this a box of air over `region`, reusing the memory.
     ///
     /// # Panics
-    /// If the region has more than [`MAX_BOX_CELLS`] cells.
+    /// If the region has more than [`DenseBox::MAX_CELLS`] cells.
     pub fn reset(&mut self, region: Region) {
         self.resize(region);
         self.material.fill(AIR);
@@ -45,7 +45,7 @@ impl DenseBox {
     /// callers that write every cell.
     pub(crate) fn resize(&mut self, region: Region) {
         let volume = region.volume();
-        assert!(volume <= MAX_BOX_CELLS, "a box over {region} has too many cells");
+        assert!(volume <= DenseBox::MAX_CELLS, "a box over {region} has too many cells");
         self.region = region;
         self.material.resize(volume as usize, AIR);
         self.occupancy.resize(volume as usize, 0);

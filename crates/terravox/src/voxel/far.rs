@@ -5,7 +5,7 @@
 //! row-packed. The table shares groups of 4³ blocks, so that a write after a snapshot copies a few
 //! hundred pointers and the group that it touches.
 
-use super::cell::{AIR, ROW_CELLS, Row, UNIFORM_ROWS};
+use super::cell::{AIR, Row, UNIFORM_ROWS};
 use super::dense::{DenseBox, copy_cells};
 use super::gather::gather_updates;
 use super::material::Kind;
@@ -24,7 +24,7 @@ pub const MAX_FAR_MIP: u8 = 12;
 pub(crate) type FarRows = PackedRows<1024, 32>;
 
 /// The cells of a far block as [`coarsen_row`] sees them.
-const LEVEL: MipLevel = MipLevel { edge: ROW_CELLS, first: 0 };
+const LEVEL: MipLevel = MipLevel { edge: Row::CELLS, first: 0 };
 
 /// Blocks along the edge of a group, as a power of two.
 const GROUP_LOG2: u32 = 2;
@@ -80,7 +80,7 @@ impl FarCells {
         let in_row = (region.min.x - out.region().min.x) as usize;
         for y in local.min.y..local.max.y {
             for z in local.min.z..local.max.z {
-                let row = self.row(ROW_CELLS * y as usize + z as usize);
+                let row = self.row(Row::CELLS * y as usize + z as usize);
                 let to = out.row_start(origin.y + y, origin.z + z) + in_row;
                 let (material, occupancy) = out.arrays_mut();
                 copy_cells(&mut material[to..to + width], &row.material[x0..x0 + width]);
@@ -88,7 +88,7 @@ impl FarCells {
             }
         }
         let FarCells::Mixed(rows) = self else { return };
-        let slice = ROW_CELLS * ROW_CELLS;
+        let slice = Row::CELLS * Row::CELLS;
         let [from, to] = [local.min.y, local.max.y].map(|y| y as usize * slice);
         for &(cell, held) in rows.water_between(from, to - from) {
             let [x, z, y] = [cell & 31, cell >> 5 & 31, cell >> 10].map(i32::from);

@@ -83,7 +83,7 @@ impl Naive {
             return (cell, Knowledge::AtMip);
         }
         let mut chunks = chunks_under(pos, mip);
-        let air = grid.unlisted() == Unlisted::Air;
+        let air = grid.unlisted() == UnlistedChunks::Air;
         let of_grid = match mip {
             0..=5 => chunks.all(|chunk| held(grid, chunk).is_some_and(|held| held <= mip)),
             _ if air => chunks.any(|chunk| grid.is_listed(chunk)),
@@ -259,7 +259,7 @@ proptest! {
             (0..=8u8, proptest::array::uniform3(-5..3i32), proptest::array::uniform3(1..6i32)), 6
         ),
     ) {
-        let unlisted = if unknown { Unlisted::Unknown } else { Unlisted::Air };
+        let unlisted = if unknown { UnlistedChunks::Unknown } else { UnlistedChunks::Air };
         let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
         let mut naive = Naive::default();
         let mut cursor = ChangeCursor::default();

@@ -1,6 +1,6 @@
 //! The rows of a block of 32³ cells as they will be when a part of it is written.
 
-use super::cell::{ROW_CELLS, UNIFORM_ROWS};
+use super::cell::{Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
 use super::material::Kind;
 use super::packed_rows::{PackedRows, RowUpdates};
@@ -23,16 +23,16 @@ pub(crate) fn gather_updates<const ROWS: usize, const GROUPS: usize>(
     let source_x = (origin.x + local.min.x - source.region().min.x) as usize;
     for y in local.min.y..local.max.y {
         for z in local.min.z..local.max.z {
-            let index = ROW_CELLS * y as usize + z as usize;
+            let index = Row::CELLS * y as usize + z as usize;
             let from = source.row_start(origin.y + y, origin.z + z) + source_x;
             let cells = from..from + (x1 - x0);
             let old = rows.row(index);
-            let mut row = if x1 - x0 == ROW_CELLS { UNIFORM_ROWS[0] } else { *old };
+            let mut row = if x1 - x0 == Row::CELLS { UNIFORM_ROWS[0] } else { *old };
             row.material[x0..x1].copy_from_slice(&source.materials()[cells.clone()]);
             row.occupancy[x0..x1].copy_from_slice(&source.occupancies()[cells.clone()]);
             row.normalise();
-            let first = index * ROW_CELLS;
-            let held = rows.water_between(first, ROW_CELLS);
+            let first = index * Row::CELLS;
+            let held = rows.water_between(first, Row::CELLS);
             let before = updates.water.len();
             if !(held.is_empty() && source.water().is_empty()) {
                 let beside = |w: &&(u16, u8)| !(x0..x1).contains(&(usize::from(w.0) - first));

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// What chunks that were never written count as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Unlisted {
+pub enum UnlistedChunks {
     /// Air: the whole world is known.
     #[default]
     Air,
@@ -46,7 +46,7 @@ pub enum ChunkState {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct GridOptions {
     /// What unlisted chunks count as.
-    pub unlisted: Unlisted,
+    pub unlisted: UnlistedChunks,
     /// What material ids mean.
     pub materials: MaterialTable,
 }
@@ -200,9 +200,9 @@ impl VoxelGrid {
     pub fn forget(&mut self, chunk: ChunkPos) -> bool {
         let Some(held) = self.state.finest_mip(chunk) else { return true };
         match self.state.unlisted() {
-            Unlisted::Air => self.writes.mark(chunk.region()),
-            Unlisted::Unknown if self.writes.is_unsaved(chunk) => return false,
-            Unlisted::Unknown => self.writes.mark_clean(),
+            UnlistedChunks::Air => self.writes.mark(chunk.region()),
+            UnlistedChunks::Unknown if self.writes.is_unsaved(chunk) => return false,
+            UnlistedChunks::Unknown => self.writes.mark_clean(),
         }
         self.edit_pages(chunk.region(), |page, _, kinds, updates| {
             page.forget(chunk, kinds, updates);
@@ -281,7 +281,7 @@ macro_rules! read_as_snapshot {
 
 read_as_snapshot! {
     fn materials() -> &MaterialTable;
-    fn unlisted() -> Unlisted;
+    fn unlisted() -> UnlistedChunks;
     fn is_empty() -> bool;
     fn is_listed(chunk: ChunkPos) -> bool;
     fn held(chunk: ChunkPos) -> ChunkState;

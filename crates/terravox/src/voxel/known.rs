@@ -1,9 +1,9 @@
 //! Reading the best cells available: at the requested mip, or else coarser.
 
-use super::cell::{Cell, ROW_CELLS};
+use super::cell::{Cell, Row};
 use super::dense::DenseBox;
 use super::far::MAX_FAR_MIP;
-use super::grid::Unlisted;
+use super::grid::UnlistedChunks;
 use super::mip_block::MipBlock;
 use super::mips::coarser_cell;
 use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_LEVELS};
@@ -63,7 +63,7 @@ impl Snapshot {
         }
         let mut blocks = region.coarser(5).voxels();
         self.far().is_empty()
-            || (self.unlisted() == Unlisted::Unknown
+            || (self.unlisted() == UnlistedChunks::Unknown
                 && !blocks.any(|pos| self.has_far(MipBlock { mip, pos })))
     }
 
@@ -87,8 +87,8 @@ impl Snapshot {
         let coarser = coarser.into_iter().find_map(|over| Some((over, self.far().get(over)?)));
         let rest = match (coarser, self.unlisted()) {
             (Some(_), _) => Knowledge::Coarser,
-            (None, Unlisted::Air) => Knowledge::AtMip,
-            (None, Unlisted::Unknown) => Knowledge::Unknown,
+            (None, UnlistedChunks::Air) => Knowledge::AtMip,
+            (None, UnlistedChunks::Unknown) => Knowledge::Unknown,
         };
         if let Some((over, far)) = coarser {
             let shift = u32::from(over.mip - block.mip);
@@ -151,8 +151,8 @@ impl Snapshot {
                 let mut chunks = cell.finer(shift - 5).voxels();
                 let listed = |p| page.finest_mip(chunk_at(p)).is_some();
                 let held = match self.unlisted() {
-                    Unlisted::Air => chunks.any(listed),
-                    Unlisted::Unknown => chunks.all(listed),
+                    UnlistedChunks::Air => chunks.any(listed),
+                    UnlistedChunks::Unknown => chunks.all(listed),
                 };
                 if held && self.read(cell, mip, &mut scratch.read).is_ok() {
                     out.copy_from(&scratch.read);
@@ -166,7 +166,7 @@ impl Snapshot {
     /// Writes what pages know of `part`, at a mip above theirs. Returns the cells known:
     /// those with a listed chunk, where unlisted means air.
     fn read_above_pages(&self, part: Region, mip: u8, out: &mut DenseBox) -> u64 {
-        if self.unlisted() == Unlisted::Unknown {
+        if self.unlisted() == UnlistedChunks::Unknown {
             return 0;
         }
         let mut cells: Vec<_> = self.page_cells(part.finer(u32::from(mip - MAX_MIP))).collect();
@@ -199,7 +199,7 @@ impl Snapshot {
             let page = self.page(position).filter(|_| region.contains(pos))?;
             page.listed(position).next()?;
             let mips = page.mips();
-            let cell = mips.row(first / ROW_CELLS).cell(first % ROW_CELLS);
+            let cell = mips.row(first / Row::CELLS).cell(first % Row::CELLS);
             Some((pos, cell, mips.water_between(first, 1).first().map(|entry| entry.1)))
         })
     }

@@ -4,7 +4,7 @@
 //! it is not solid and any holds liquid, else air: so air in a coarse mip means air in
 //! all that it covers ("Voxel Terrain: Storage", Roblox, 2017).
 
-use super::cell::{AIR, Cell, ROW_CELLS, Row};
+use super::cell::{AIR, Cell, Row};
 use super::material::Kind;
 use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::Region;
@@ -31,8 +31,8 @@ impl MipLevel {
         let (min, max) = (cells.min, cells.max);
         let mut next = 0;
         (min.y..max.y).flat_map(move |y| {
-            let from = self.index(0, y as usize, min.z as usize) / ROW_CELLS;
-            let to = self.index(self.edge - 1, y as usize, max.z as usize - 1) / ROW_CELLS;
+            let from = self.index(0, y as usize, min.z as usize) / Row::CELLS;
+            let to = self.index(self.edge - 1, y as usize, max.z as usize - 1) / Row::CELLS;
             let first = from.max(next);
             next = to + 1;
             first..to + 1
@@ -108,11 +108,11 @@ pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
     for index in coarse.row_indices(dirty) {
         let mut row = *rows.row_after(updates, index);
         water.clear();
-        water.extend_from_slice(rows.water_after(updates, index * ROW_CELLS, ROW_CELLS));
+        water.extend_from_slice(rows.water_after(updates, index * Row::CELLS, Row::CELLS));
         let mut changed = false;
         // A row may hold more than one level (2³ and 1³ share one).
-        let from = (index * ROW_CELLS).max(coarse.first);
-        let to = ((index + 1) * ROW_CELLS).min(coarse.first + coarse.edge.pow(3));
+        let from = (index * Row::CELLS).max(coarse.first);
+        let to = ((index + 1) * Row::CELLS).min(coarse.first + coarse.edge.pow(3));
         for start in (from..to).step_by(coarse.edge) {
             let at = start - coarse.first;
             let (z, y) = (at / coarse.edge % coarse.edge, at / coarse.edge / coarse.edge);
@@ -176,8 +176,8 @@ impl<'a> FineRows<'a> {
         let first =
             [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(dy, dz)| fine.index(0, 2 * y + dy, 2 * z + dz));
         let rows = first.map(|first| {
-            let row = packed.row_after(updates, first / ROW_CELLS);
-            let at = first % ROW_CELLS;
+            let row = packed.row_after(updates, first / Row::CELLS);
+            let at = first % Row::CELLS;
             [&row.material[at..at + fine.edge], &row.occupancy[at..at + fine.edge]]
         });
         let wet = match packed.is_dry_after(updates) {
@@ -189,7 +189,7 @@ impl<'a> FineRows<'a> {
 
     /// Whether any of the rows is to be written.
     fn is_staged(&self, updates: &RowUpdates) -> bool {
-        self.first.iter().any(|first| updates.staged(first / ROW_CELLS).is_some())
+        self.first.iter().any(|first| updates.staged(first / Row::CELLS).is_some())
     }
 
     /// Writes the cells `xs` of a row of coarse cells, which starts at cell `start` of the
@@ -206,7 +206,7 @@ impl<'a> FineRows<'a> {
         xs: Range<usize>,
         water: &mut Vec<(u16, u8)>,
     ) {
-        let x0 = start % ROW_CELLS;
+        let x0 = start % Row::CELLS;
         let dry = self.wet.iter().all(|water| water.is_empty());
         if !(dry && water.is_empty()) {
             water.retain(|held| !(start + xs.start..start + xs.end).contains(&held.0.into()));

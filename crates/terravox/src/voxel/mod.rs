@@ -24,13 +24,13 @@ mod snapshot;
 mod tables;
 mod unsaved;
 
-pub use cell::{AIR, Cell, ROW_CELLS, Row, WATER};
+pub use cell::{AIR, Cell, Row, WATER};
 pub(crate) use changes::ChangeLog;
 pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes, FarChanges};
 pub use chunk::ChunkView;
-pub use dense::{DenseBox, MAX_BOX_CELLS};
+pub use dense::DenseBox;
 pub use far::MAX_FAR_MIP;
-pub use grid::{ChunkState, GridOptions, Unlisted, VoxelGrid};
+pub use grid::{ChunkState, GridOptions, UnlistedChunks, VoxelGrid};
 pub use known::Knowledge;
 pub use material::{Kind, Material, MaterialTable, MaterialTableError, SurfaceShape};
 pub use mip_block::MipBlock;

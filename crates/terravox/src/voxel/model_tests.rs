@@ -234,7 +234,7 @@ fn a_reader_on_a_snapshot_never_sees_half_an_edit() {
 
 #[test]
 fn unknown_chunks_are_refused_until_they_are_held() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunk = ChunkPos::new(-1, 2, 0);
     let mut cells = DenseBox::new(Region::one(chunk.min_voxel()));
@@ -263,7 +263,7 @@ fn unknown_chunks_are_refused_until_they_are_held() {
 
 #[test]
 fn what_is_forgotten_leaves_no_page_behind() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunks = [0, 1, 7, 8].map(|x| ChunkPos::new(x, -1, 3));
     for chunk in chunks {
@@ -283,7 +283,7 @@ fn what_is_forgotten_leaves_no_page_behind() {
 
 #[test]
 fn a_chunk_held_coarsely_serves_coarse_reads_only() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let chunk = ChunkPos::new(3, -5, 1);
     let mut out = DenseBox::default();
@@ -319,7 +319,7 @@ fn a_chunk_held_coarsely_serves_coarse_reads_only() {
 
 #[test]
 fn a_chunk_held_only_coarsely_keeps_its_cells_when_a_neighbour_is_written() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     for held in 4..=5u8 {
         let mut grid = VoxelGrid::new(options.clone());
         let far = ChunkPos::new(-1, 2, 5);

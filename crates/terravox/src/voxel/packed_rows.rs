@@ -8,7 +8,7 @@
 //! (walls, ridges, cliffs do) share its place. So a row costs 1.2 bytes besides its cells instead
 //! of 2, and there is no free list.
 
-use super::cell::{ROW_CELLS, Row, UNIFORM_ROWS};
+use super::cell::{Row, UNIFORM_ROWS};
 
 /// How many rows stored before a group its rows can share: what a byte reaches, less the
 /// group's own 32.
@@ -128,7 +128,7 @@ impl RowUpdates {
             None => self.push(index, row),
             Some(at) => {
                 self.rows[at] = row;
-                self.water.retain(|held| held.0 / ROW_CELLS as u16 != index);
+                self.water.retain(|held| held.0 / Row::CELLS as u16 != index);
             }
         }
         self.water.extend_from_slice(water);
@@ -145,7 +145,7 @@ impl RowUpdates {
 impl<const ROWS: usize, const GROUPS: usize> PackedRows<ROWS, GROUPS> {
     /// Full cells of `material` everywhere.
     pub fn uniform(material: u8) -> Self {
-        const { assert!(GROUPS == ROWS.div_ceil(32) && ROWS * ROW_CELLS <= 1 << 16) };
+        const { assert!(GROUPS == ROWS.div_ceil(32) && ROWS * Row::CELLS <= 1 << 16) };
         PackedRows {
             fill: [material; ROWS],
             mixed: [0; GROUPS],
@@ -187,7 +187,7 @@ impl<const ROWS: usize, const GROUPS: usize> PackedRows<ROWS, GROUPS> {
         first: usize,
         cells: usize,
     ) -> &'a [(u16, u8)] {
-        if updates.staged(first / ROW_CELLS).is_none() {
+        if updates.staged(first / Row::CELLS).is_none() {
             return self.water_between(first, cells);
         }
         water_of(&updates.water, first, cells)
@@ -334,7 +334,7 @@ impl<const ROWS: usize, const GROUPS: usize> PackedRows<ROWS, GROUPS> {
             updates.water.sort_unstable_by_key(|entry| entry.0);
         }
         // Lakes have long lists; what lies before and after the rows stays as it is.
-        let row_of = |entry: &(u16, u8)| entry.0 / ROW_CELLS as u16;
+        let row_of = |entry: &(u16, u8)| entry.0 / Row::CELLS as u16;
         let from = self.water.partition_point(|entry| row_of(entry) < first);
         let to = self.water.partition_point(|entry| row_of(entry) <= last);
         let mut indices = updates.indices.iter().copied().peekable();

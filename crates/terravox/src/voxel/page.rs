@@ -1,7 +1,7 @@
 //! A page: 8³ chunk slots, what each of them holds, and the mips above the chunk
 //! (16³ cells of mip 4 down to one cell of mip 8).
 
-use super::cell::{AIR, Cell, ROW_CELLS, Row};
+use super::cell::{AIR, Cell, Row};
 use super::chunk::{CHUNK_LEVELS, Chunk, ChunkCells, ChunkView};
 use super::dense::DenseBox;
 use super::material::Kind;
@@ -34,8 +34,8 @@ pub(crate) type PageRows = PackedRows<ROWS, { ROWS.div_ceil(32) }>;
 /// What a chunk slot holds, as decoded from its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
-    /// Never written: air or unknown, by [`Unlisted`](super::Unlisted).
-    Unlisted,
+    /// Never written: air or unknown, by [`UnlistedChunks`](super::UnlistedChunks).
+    UnlistedChunks,
     /// Full cells of one material.
     Uniform(u8),
     /// Index in its octant of the page.
@@ -53,7 +53,7 @@ impl SlotWord {
 
     fn slot(self) -> Slot {
         match self.0 >> 8 {
-            0xff => Slot::Unlisted,
+            0xff => Slot::UnlistedChunks,
             0x80 => Slot::Uniform(self.0 as u8),
             0x40 => Slot::Coarse(self.0 as u8),
             _ => Slot::Mixed(usize::from(self.0)),
@@ -62,7 +62,7 @@ impl SlotWord {
 
     fn new(slot: Slot) -> SlotWord {
         SlotWord(match slot {
-            Slot::Unlisted => 0xffff,
+            Slot::UnlistedChunks => 0xffff,
             Slot::Uniform(material) => 0x8000 | u16::from(material),
             Slot::Coarse(mip) => 0x4000 | u16::from(mip),
             Slot::Mixed(index) => index as u16,
@@ -152,7 +152,7 @@ impl Page {
         (0..512)
             .map(|i| (i >> 6, i >> 3 & 7, i & 7))
             .map(move |(x, y, z)| ChunkPos::new(page.x * 8 + x, page.y * 8 + y, page.z * 8 + z))
-            .filter(|&chunk| self.slot(chunk) != Slot::Unlisted)
+            .filter(|&chunk| self.slot(chunk) != Slot::UnlistedChunks)
     }
 
     /// The chunk at mip 0, if it is listed and held there.
@@ -170,7 +170,7 @@ impl Page {
     /// The finest mip that is held of a chunk; `None` if it is not listed.
     pub fn finest_mip(&self, chunk: ChunkPos) -> Option<u8> {
         match self.slot(chunk) {
-            Slot::Unlisted => None,
+            Slot::UnlistedChunks => None,
             Slot::Uniform(_) => Some(0),
             Slot::Mixed(_) => self.stored(chunk).map(|stored| stored.finest),
             Slot::Coarse(mip) => Some(mip),
@@ -230,7 +230,7 @@ impl Page {
 
     /// Makes a chunk unlisted.
     pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut RowUpdates) {
-        self.set_slot(chunk, Slot::Unlisted);
+        self.set_slot(chunk, Slot::UnlistedChunks);
         self.refresh_mips(chunk.region(), kinds, updates);
     }
 
@@ -240,7 +240,7 @@ impl Page {
         let octant = Arc::make_mut(self.octants[octant_index(chunk)].get_or_insert_default());
         let index = match slot {
             Slot::Mixed(index) => index,
-            Slot::Uniform(_) | Slot::Unlisted | Slot::Coarse(_) => {
+            Slot::Uniform(_) | Slot::UnlistedChunks | Slot::Coarse(_) => {
                 let material = if let Slot::Uniform(material) = slot { material } else { AIR };
                 let index = octant.len();
                 octant.reserve_exact(1);
@@ -291,7 +291,7 @@ impl Page {
             let cell = CHUNK_LEVELS[3].index(x, y, z);
             let water = stored.rows.water_between(cell, 1).first();
             *child = (
-                stored.rows.row(cell / ROW_CELLS).cell(cell % ROW_CELLS),
+                stored.rows.row(cell / Row::CELLS).cell(cell % Row::CELLS),
                 water.map_or(0, |w| u32::from(w.1) + 1),
             );
         }
@@ -312,10 +312,10 @@ impl Page {
         updates.clear();
         for pos in cells.voxels() {
             let at = level.index(pos.x as usize, pos.y as usize, pos.z as usize);
-            let index = (at / ROW_CELLS) as u16;
+            let index = (at / Row::CELLS) as u16;
             if updates.indices.last() != Some(&index) {
                 updates.push(index, *self.mips.row(index.into()));
-                let old = self.mips.water_between(usize::from(index) * ROW_CELLS, ROW_CELLS);
+                let old = self.mips.water_between(usize::from(index) * Row::CELLS, Row::CELLS);
                 updates.water.extend(old);
             }
             let (cell, water) = read(pos);
@@ -324,7 +324,7 @@ impl Page {
                 updates.water.extend(water.map(|water| (at as u16, water)));
             }
             let last = updates.rows.len() - 1;
-            updates.rows[last].set(at % ROW_CELLS, cell);
+            updates.rows[last].set(at % Row::CELLS, cell);
         }
         updates.water.sort_unstable_by_key(|entry| entry.0);
     }
@@ -417,7 +417,7 @@ mod tests {
     fn slot_words_hold_every_slot() {
         let mixed = (0..512).map(Slot::Mixed);
         let uniform = (0..=255).map(Slot::Uniform);
-        let rest = [Slot::Unlisted, Slot::Coarse(4), Slot::Coarse(5)];
+        let rest = [Slot::UnlistedChunks, Slot::Coarse(4), Slot::Coarse(5)];
         for slot in mixed.chain(uniform).chain(rest) {
             assert_eq!(SlotWord::new(slot).slot(), slot);
         }

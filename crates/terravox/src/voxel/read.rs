@@ -1,10 +1,10 @@
 //! Reading boxes of cells at any mip, by rows of the output, each assembled from the sources that
 //! it crosses: chunks up to mip 3, pages above.
 
-use super::cell::{AIR, ROW_CELLS};
+use super::cell::{AIR, Row};
 use super::chunk::{CHUNK_LEVELS, ChunkRows};
 use super::dense::DenseBox;
-use super::grid::{ChunkState, Unlisted};
+use super::grid::{ChunkState, UnlistedChunks};
 use super::mips::MipLevel;
 use super::packed_rows::RowGroup;
 use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageRows, Slot, page_of};
@@ -115,7 +115,7 @@ impl Snapshot {
 
     fn chunk_source(&self, chunk: ChunkPos, mip: u8) -> Result<RowSource<'_>, NotHeld> {
         let page = self.page(page_of(chunk));
-        match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
+        match page.map_or(Slot::UnlistedChunks, |page| page.slot(chunk)) {
             Slot::Uniform(material) => return Ok(RowSource::Uniform(material)),
             Slot::Mixed(_) => {
                 let stored = page.and_then(|page| page.stored(chunk));
@@ -123,7 +123,7 @@ impl Snapshot {
                     return Ok(RowSource::Chunk(&stored.rows));
                 }
             }
-            Slot::Unlisted | Slot::Coarse(_) => {}
+            Slot::UnlistedChunks | Slot::Coarse(_) => {}
         }
         match self.held(chunk) {
             ChunkState::Air => Ok(RowSource::Uniform(AIR)),
@@ -138,7 +138,7 @@ impl Snapshot {
         mip: u8,
     ) -> Result<RowSource<'_>, NotHeld> {
         let found = self.page(page);
-        if found.is_none() && self.unlisted() == Unlisted::Air {
+        if found.is_none() && self.unlisted() == UnlistedChunks::Air {
             return Ok(RowSource::Uniform(AIR));
         }
         let part = region.intersect(page.region().coarser(mip.into()));
@@ -167,7 +167,7 @@ fn read_rows(level: MipLevel, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
     for y in region.min.y.max(origin.y)..region.max.y.min(origin.y + edge) {
         let slice = level.index(0, (y - origin.y) as usize, 0);
         for piece in pieces.iter_mut() {
-            piece.group = piece.source.group(slice / ROW_CELLS / 32);
+            piece.group = piece.source.group(slice / Row::CELLS / 32);
         }
         let cells = out.row_start(y, z0)..out.row_start(y, z1 - 1) + width;
         let (material, occupancy) = out.arrays_mut();
@@ -194,8 +194,8 @@ fn read_column(
     occupancy: &mut [u8],
 ) {
     for (material, occupancy) in material.iter_mut().zip(occupancy) {
-        let row = piece.group.row(from / ROW_CELLS % 32);
-        let at = from % ROW_CELLS + piece.x;
+        let row = piece.group.row(from / Row::CELLS % 32);
+        let at = from % Row::CELLS + piece.x;
         (*material, *occupancy) = (row.material[at], row.occupancy[at]);
         from += step;
     }
@@ -206,8 +206,8 @@ fn read_column(
 fn read_row(pieces: &[RowPiece<'_>], from: usize, material: &mut [u8], occupancy: &mut [u8]) {
     let mut to = 0;
     for piece in pieces {
-        let row = piece.group.row(from / ROW_CELLS % 32);
-        let at = from % ROW_CELLS + piece.x;
+        let row = piece.group.row(from / Row::CELLS % 32);
+        let at = from % Row::CELLS + piece.x;
         copy_cells(&mut material[to..to + piece.width], &row.material[at..at + piece.width]);
         copy_cells(&mut occupancy[to..to + piece.width], &row.occupancy[at..at + piece.width]);
         to += piece.width;

@@ -1,9 +1,9 @@
 //! Snapshots: a consistent state of a grid, cheap to take.
 
-use super::cell::{Cell, ROW_CELLS, Row};
+use super::cell::{Cell, Row};
 use super::chunk::{Chunk, ChunkView};
 use super::far::{FarCells, FarTable};
-use super::grid::{ChunkState, Unlisted};
+use super::grid::{ChunkState, UnlistedChunks};
 use super::material::{Kind, MaterialTable, SurfaceShape};
 use super::mip_block::MipBlock;
 use super::page::{Page, Slot, page_of};
@@ -114,7 +114,7 @@ impl Snapshot {
     }
 
     /// What unlisted chunk positions mean.
-    pub fn unlisted(&self) -> Unlisted {
+    pub fn unlisted(&self) -> UnlistedChunks {
         self.tables.unlisted()
     }
 
@@ -178,7 +178,9 @@ impl Snapshot {
     pub fn held(&self, chunk: ChunkPos) -> ChunkState {
         match self.finest_mip(chunk) {
             Some(mip) => ChunkState::Mip(mip),
-            None if self.unlisted() == Unlisted::Air || !chunk.within_limits() => ChunkState::Air,
+            None if self.unlisted() == UnlistedChunks::Air || !chunk.within_limits() => {
+                ChunkState::Air
+            }
             None => ChunkState::Unknown,
         }
     }
@@ -234,8 +236,8 @@ impl Snapshot {
                 continue;
             }
             [position.x, position.y, position.z].iter().for_each(|v| hash.update(&v.to_le_bytes()));
-            for index in 0..ROW_CELLS * ROW_CELLS {
-                let row = chunk.row(index / ROW_CELLS, index % ROW_CELLS, &mut scratch);
+            for index in 0..Row::CELLS * Row::CELLS {
+                let row = chunk.row(index / Row::CELLS, index % Row::CELLS, &mut scratch);
                 hash.update(&row.material);
                 hash.update(&row.occupancy);
             }

@@ -4,7 +4,7 @@
 //! copies a table when it writes to one that a snapshot shares.
 
 use super::far::FarTable;
-use super::grid::{GridOptions, Unlisted};
+use super::grid::{GridOptions, UnlistedChunks};
 use super::material::MaterialTable;
 use super::page::Page;
 use super::position::PagePos;
@@ -18,7 +18,7 @@ pub(super) struct Tables {
     pages: Arc<PageTable>,
     far: Arc<FarTable>,
     materials: Arc<MaterialTable>,
-    unlisted: Unlisted,
+    unlisted: UnlistedChunks,
 }
 
 impl Tables {
@@ -43,7 +43,7 @@ impl Tables {
     }
 
     #[inline]
-    pub fn unlisted(&self) -> Unlisted {
+    pub fn unlisted(&self) -> UnlistedChunks {
         self.unlisted
     }
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use terravox::collide::{BuildScratch, LocalRay, QuadTree};
+use terravox::collide::{BuildScratch, LocalRay, QuadBvh};
 use terravox::geometry::{KdBuilder, KdTree, PositionGrid};
 
 use super::super::blocks::SurfaceBlock;
@@ -43,7 +43,7 @@ impl Index for Kd {
 }
 
 /// The default index: four boxes of bytes a node.
-pub struct Quads(pub QuadTree);
+pub struct Quads(pub QuadBvh);
 
 impl Index for Quads {
     const NAME: &'static str = "quad tree";
@@ -51,7 +51,7 @@ impl Index for Quads {
 
     fn build(block: &SurfaceBlock) -> Quads {
         let SurfaceBlock { surface, faces, angles, .. } = block;
-        let tree = SCRATCH.with_borrow_mut(|s| QuadTree::build(surface, faces, angles, s));
+        let tree = SCRATCH.with_borrow_mut(|s| QuadBvh::build(surface, faces, angles, s));
         Quads(tree.expect("the block has a surface"))
     }
 

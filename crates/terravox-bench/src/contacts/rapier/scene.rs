@@ -3,7 +3,7 @@
 use rapier3d::prelude::*;
 use terravox::collide::{BuildPolicy, Collider, CollisionBlock};
 use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions};
-use terravox::voxel::Unlisted;
+use terravox::voxel::UnlistedChunks;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
 const ROCK: u8 = 8;
@@ -27,7 +27,7 @@ impl PhysicsScene {
     /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
     pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> PhysicsScene {
         // Air around the filled region.
-        let unlisted = Unlisted::Air;
+        let unlisted = UnlistedChunks::Air;
         let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
         let fill = |request: &mut FillRequest<'_>| {
             request.fill_sdf(ROCK, |p| inside_m(p.map(|v| v as f32)).into())

@@ -13,7 +13,7 @@ use terravox::bodies::{LooseBody, LooseOptions};
 use terravox::edit::EditOp;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::{FillRequest, Terrain, TerrainError, TerrainOptions};
-use terravox::voxel::{DenseBox, GridOptions, NotHeld, Unlisted, VoxelGrid};
+use terravox::voxel::{DenseBox, GridOptions, NotHeld, UnlistedChunks, VoxelGrid};
 use terravox_rapier::{LooseShapeOptions, TerrainColliders, loose_builders, loose_pose};
 use terravox_render::{Camera, Image, PictureOptions, Scene};
 use terravox_store::WorldInfo;
@@ -123,7 +123,7 @@ fn fall() -> CliResult<[VoxelGrid; 4]> {
 
 /// Builds a gorge with an arch of brick and a road over it.
 fn valley() -> Result<Terrain, TerrainError> {
-    let unlisted = Unlisted::Air; // air around the filled region
+    let unlisted = UnlistedChunks::Air; // air around the filled region
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     let [min, max] = BOUNDS_M;
     let material = |p: [f64; 3]| match bridge(p) {

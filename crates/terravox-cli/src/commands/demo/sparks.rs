@@ -99,7 +99,7 @@ fn fly(scene: &Scene, &FloorPoint { point, normal }: &FloorPoint) -> Effect {
             let line = SceneRay { origin, direction };
             let hit = scene.closest(&line, ray.length_m.into(), &Filter::SOLID)?;
             let point_m = line.at(hit.distance).as_vec3().to_array();
-            Some(ParticleHit { point_m, normal: hit.normal, moving: false })
+            Some(ParticleHit { point_m, normal: hit.normal, is_moving: false })
         });
     }
     effect

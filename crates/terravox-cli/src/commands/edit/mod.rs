@@ -18,7 +18,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
 use terravox::edit::{EditOp, Editor, History, Volume};
-use terravox::terrain::Unsaved;
+use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{MaterialTable, Region, VoxelGrid};
 use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
 
@@ -99,7 +99,7 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<()> {
         return Ok(());
     }
     let hills = lod_view::generator_of(store).map_err(store_failure)?;
-    let unsaved = Unsaved::from(chunks).with_history(history);
+    let unsaved = UnsavedChanges::from(chunks).with_history(history);
     let saved = store.save(&unsaved, |request| match &hills {
         Some(hills) => {
             let mip = request.block().mip;

@@ -2,12 +2,12 @@
 
 use super::in_voxels;
 use std::collections::BTreeMap;
-use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, NO_TURN, PastePose};
+use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, PastePose};
 use terravox::voxel::{MaterialTable, WATER};
 use terravox_store::WorldInfo;
 
 /// Names of the shapes, for messages.
-const SHAPES: [&str; 6] = ["ball", "block", "cylinder", "wedge", "capsule", "path"];
+const SHAPES: [&str; 6] = ["ball", "box", "cylinder", "wedge", "capsule", "path"];
 
 /// Names of the actions, for messages.
 const ACTIONS: &str = "dig fill paint replace smooth flatten grow erode roughen flood drain copy";
@@ -92,13 +92,15 @@ fn brush(shape: &str, words: &mut Words<'_>) -> Result<Brush, String> {
     };
     Ok(match shape {
         "ball" => Brush::Ball { centre: words.point()?, radius: words.needed("r", number)? },
-        "block" => Brush::Block { centre: words.point()?, half: half(words)?, turn: turn(words)? },
-        "wedge" => Brush::Wedge { centre: words.point()?, half: half(words)?, turn: turn(words)? },
+        "box" => Brush::Box { centre: words.point()?, half: half(words)?, rotation: turn(words)? },
+        "wedge" => {
+            Brush::Wedge { centre: words.point()?, half: half(words)?, rotation: turn(words)? }
+        }
         "cylinder" => Brush::Cylinder {
             centre: words.point()?,
             radius: words.needed("r", number)?,
             half_height: words.needed("h", number)? / 2.0,
-            turn: turn(words)?,
+            rotation: turn(words)?,
         },
         "capsule" => Brush::Path {
             points: vec![words.point()?, words.point()?],
@@ -120,7 +122,7 @@ fn brush(shape: &str, words: &mut Words<'_>) -> Result<Brush, String> {
 
 /// Returns the turn about y as a quaternion.
 fn turn(words: &mut Words<'_>) -> Result<[f64; 4], String> {
-    let Some(degrees) = words.optional("turn", number)? else { return Ok(NO_TURN) };
+    let Some(degrees) = words.optional("turn", number)? else { return Ok(Brush::NO_ROTATION) };
     let half = degrees.to_radians() / 2.0;
     Ok([0.0, half.sin(), 0.0, half.cos()])
 }
@@ -128,7 +130,7 @@ fn turn(words: &mut Words<'_>) -> Result<[f64; 4], String> {
 fn centre_of(brush: &Brush) -> Option<[f64; 3]> {
     match brush {
         Brush::Ball { centre, .. }
-        | Brush::Block { centre, .. }
+        | Brush::Box { centre, .. }
         | Brush::Cylinder { centre, .. }
         | Brush::Wedge { centre, .. } => Some(*centre),
         Brush::Path { points, .. } => points.first().copied(),
@@ -144,14 +146,14 @@ fn copy(words: &mut Words<'_>, info: &WorldInfo) -> Result<EditOp, String> {
     let [a, b] = [voxel(words.point()?), voxel(words.point()?)];
     let place = PastePose {
         at: voxel(words.needed("to", triple)?),
-        turn: [0, words.optional("turn", quarter_turns)?.unwrap_or(0), 0],
+        quarter_turns: [0, words.optional("turn", quarter_turns)?.unwrap_or(0), 0],
         mirror: words.optional("mirror", axes)?.unwrap_or_default(),
         scale: words.optional("scale", whole)?.unwrap_or(1),
         blend: words.optional("blend", blend)?.unwrap_or_default(),
     };
     let from = [0, 1, 2].map(|i| a[i].min(b[i]));
     let to = [0, 1, 2].map(|i| a[i].max(b[i]).saturating_add(1));
-    Ok(EditOp::Copy(CopyOp { from, to, place }))
+    Ok(EditOp::Copy(CopyOp { from, to, pose: place }))
 }
 
 impl<'a> Words<'a> {
@@ -288,11 +290,11 @@ mod tests {
         let place = PastePose {
             at: [8, 10, 10],
             mirror: [true, false, false],
-            turn: [0, 1, 0],
+            quarter_turns: [0, 1, 0],
             scale: -2,
             blend: Blend::Add,
         };
-        assert_eq!(copied, Ok(EditOp::Copy(CopyOp { from: [0; 3], to: [3, 3, 3], place })));
+        assert_eq!(copied, Ok(EditOp::Copy(CopyOp { from: [0; 3], to: [3, 3, 3], pose: place })));
     }
 
     #[test]

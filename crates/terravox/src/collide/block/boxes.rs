@@ -4,7 +4,7 @@
 //! compares are exact: bytes against bytes in nodes, 16 bits against 16 bits in leaves.
 
 use super::box_query::BoxQuery;
-use super::leaf::{LEAF, Leaf, Leaves};
+use super::leaf::{LEAF, Leaves, QuadLeaf};
 use super::machine;
 use super::mesh::{BlockTriangle, CompactMesh};
 use super::node::{Child, Node};
@@ -26,7 +26,7 @@ pub(super) fn triangles_in(
 fn walk<V: Copy + Into<usize> + Into<u16>>(
     nodes: &[Node],
     mesh: &CompactMesh,
-    leaves: &[Leaf<V>],
+    leaves: &[QuadLeaf<V>],
     query: &BoxQuery,
     mut visit: impl FnMut(BlockTriangle),
 ) {
@@ -54,7 +54,7 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
 #[inline(always)]
 fn visit_leaf<V: Copy + Into<usize> + Into<u16>>(
     mesh: &CompactMesh,
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     number: usize,
     query: &BoxQuery,
     visit: &mut impl FnMut(BlockTriangle),

@@ -6,7 +6,7 @@
 //! Both sides are rounded to whole leaves, so that all leaves but the last are full, and a
 //! node's last places go to ranges that would become nodes with few children.
 
-use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, NO_QUAD};
+use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaves, NO_QUAD, QuadLeaf};
 use super::machine;
 use super::mesh::CompactMesh;
 use super::node::{Child, Node, WIDTH};
@@ -23,7 +23,7 @@ const MAYBE_FLAT: u32 = NO_QUAD;
 /// Most quads of a node whose children are all leaves.
 const LOWEST_NODE_QUADS: usize = LEAF * WIDTH;
 
-/// Scratch memory of [`QuadTree::build`](super::QuadTree::build). Keep one per thread and reuse
+/// Scratch memory of [`QuadBvh::build`](super::QuadBvh::build). Keep one per thread and reuse
 /// it.
 #[derive(Debug, Default)]
 pub struct BuildScratch {
@@ -46,7 +46,7 @@ struct QuadRange {
 }
 
 /// Builds the nodes and the compact mesh of a surface; `None` if no quad has area. See
-/// [`QuadTree::build`](super::QuadTree::build).
+/// [`QuadBvh::build`](super::QuadBvh::build).
 pub(super) fn build(
     surface: &Surface,
     faces: &[[u8; 4]],
@@ -170,9 +170,9 @@ impl BuildScratch {
         &self,
         surface: &Surface,
         number: impl Fn(u16) -> V,
-    ) -> Box<[Leaf<V>]> {
+    ) -> Box<[QuadLeaf<V>]> {
         let leaf = |items: &[QuadBounds]| {
-            let mut leaf = Leaf { corners: [[V::default(); LEAF]; 4], words: [NO_QUAD; LEAF] };
+            let mut leaf = QuadLeaf { corners: [[V::default(); LEAF]; 4], words: [NO_QUAD; LEAF] };
             for (lane, item) in items.iter().enumerate() {
                 let quad = usize::from(item.0[3] as u16);
                 leaf.words[lane] = self.words[quad];

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use crate::geometry::on_triangle;
 
-use super::leaf::{FLAT, LEAF, Leaf, Leaves, MAX_POSITION, MIDDLE, STEPS, cells_of};
+use super::leaf::{FLAT, LEAF, Leaves, MAX_POSITION, MIDDLE, QuadLeaf, STEPS, cells_of};
 use super::mesh::{BlockTriangle, CompactMesh};
 use super::node::{BYTE, Node, UNUSED, WIDTH};
 use super::walk::{QueuedChild, nearest_first, queued};
@@ -40,7 +40,7 @@ pub(super) fn closest_point(
 fn walk<V: Copy + Into<usize> + Into<u16>>(
     nodes: &[Node],
     mesh: &CompactMesh,
-    leaves: &[Leaf<V>],
+    leaves: &[QuadLeaf<V>],
     point: Vec3,
     max_distance: f32,
 ) -> Option<LocalPoint> {

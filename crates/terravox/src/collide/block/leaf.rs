@@ -32,7 +32,7 @@ pub(super) const NO_QUAD: u32 = 3 << FLAT;
 
 /// Four quads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Leaf<V> {
+pub(super) struct QuadLeaf<V> {
     /// Vertex numbers by corner, then by quad. Triangles are corners 0, 1, 2 and 0, 2, 3.
     pub corners: [[V; LEAF]; 4],
     /// Words by quad.
@@ -43,9 +43,9 @@ pub(super) struct Leaf<V> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Leaves {
     /// For up to 256 vertices.
-    Narrow(Box<[Leaf<u8>]>),
+    Narrow(Box<[QuadLeaf<u8>]>),
     /// For up to 65,536.
-    Wide(Box<[Leaf<u16>]>),
+    Wide(Box<[QuadLeaf<u16>]>),
 }
 
 /// A position in cells from the block's min corner. Exact.
@@ -62,7 +62,7 @@ pub(super) fn step_of(cells: f32) -> i16 {
     ((cells - MIDDLE) * STEPS).max(-end).min(end) as i16
 }
 
-impl<V: Copy + Into<u16>> Leaf<V> {
+impl<V: Copy + Into<u16>> QuadLeaf<V> {
     /// Vertices of a quad of this leaf.
     pub fn vertices(&self, quad: u16) -> [u16; 4] {
         self.corners.map(|corner| corner[usize::from(quad) % LEAF].into())

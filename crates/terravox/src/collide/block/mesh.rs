@@ -1,7 +1,7 @@
 //! The compact mesh of a block: positions of 16 bits, vertex numbers of 8 bits where they
 //! suffice, and one word a quad.
 
-use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaf, Leaves, REVERSED};
+use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaves, QuadLeaf, REVERSED};
 use super::machine;
 
 /// Vertices and quads.
@@ -36,7 +36,7 @@ pub struct QuadInfo {
     pub cell: [u8; 3],
     /// Direction of its face: 0 to 5 for −x, +x, −y, +y, −z, +z.
     pub direction: u8,
-    /// Codes of the angles at its sides, four bits each ([`edge_angle`](crate::geometry::edge_angle)
+    /// Codes of the angles at its sides, four bits each ([`EdgeAngle`](crate::geometry::EdgeAngle)
     /// decodes them): side `k` lies between corners
     /// `k` and `k + 1`.
     pub angles: u16,
@@ -117,7 +117,7 @@ impl CompactMesh {
     #[inline(always)]
     pub fn triangle_of<V: Copy + Into<u16>>(
         &self,
-        leaf: &Leaf<V>,
+        leaf: &QuadLeaf<V>,
         quad: u16,
         second: bool,
     ) -> BlockTriangle {

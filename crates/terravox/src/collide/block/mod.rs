@@ -1,6 +1,6 @@
 //! The surface of one block: its quads on a 16-bit grid under a 4-wide tree with 8-bit boxes.
 //!
-//! One [`QuadTree`] holds one surface of one block. Everything is in cells from the block's
+//! One [`QuadBvh`] holds one surface of one block. Everything is in cells from the block's
 //! min corner, f32; triangles are exactly the mesher's, since its positions are multiples
 //! of 1/4096 of a cell and that is the grid here, in every block. Leaves hold four quads, 64
 //! bytes with their words; nodes hold four boxes in 32 bytes (compare Wald, Benthin and Boulos,
@@ -39,4 +39,4 @@ pub use build::BuildScratch;
 pub use closest::LocalPoint;
 pub use local_ray::{LocalHit, LocalRay};
 pub use mesh::{BlockTriangle, QuadInfo};
-pub use tree::QuadTree;
+pub use tree::QuadBvh;

@@ -2,7 +2,7 @@
 //! architectures run.
 
 use super::box_query::BoxQuery;
-use super::leaf::{FLAT, LEAF, Leaf, REVERSED, cells_of, step_of};
+use super::leaf::{FLAT, LEAF, QuadLeaf, REVERSED, cells_of, step_of};
 use super::local_ray::{EDGE_SLACK, LocalRay, TriangleRay, cross};
 use super::node::{Node, WIDTH};
 use super::vertex::{BuildVertex, MIN_CERTAIN_AREA, QuadBounds};
@@ -35,7 +35,7 @@ pub(super) fn near_boxes(
 /// The triangles of a leaf that the ray's line hits: first ones in bits 0 to 3, second
 /// ones in bits 4 to 7.
 pub(super) fn hit_triangles<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     ray: &TriangleRay,
 ) -> u32 {
@@ -75,7 +75,7 @@ pub(super) fn boxes_in(node: &Node, query: &BoxQuery) -> u32 {
 /// The triangles of a leaf whose boxes meet a box: bit 2·quad the first of a quad, the
 /// next bit its second.
 pub(super) fn triangles_in<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     query: &BoxQuery,
 ) -> u32 {

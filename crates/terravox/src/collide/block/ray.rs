@@ -1,6 +1,6 @@
 //! Rays through a block: the walk over its tree, nearest first. See `local_ray` for the tests.
 
-use super::leaf::{LEAF, Leaf, Leaves};
+use super::leaf::{LEAF, Leaves, QuadLeaf};
 use super::local_ray::{LocalHit, LocalRay, TriangleRay};
 use super::machine;
 use super::mesh::CompactMesh;
@@ -30,7 +30,7 @@ pub(super) fn hits(
 fn walk<V: Copy + Into<usize> + Into<u16>>(
     nodes: &[Node],
     mesh: &CompactMesh,
-    leaves: &[Leaf<V>],
+    leaves: &[QuadLeaf<V>],
     ray: &LocalRay,
     [t_min, t_max]: [f32; 2],
     mut visit: impl FnMut(LocalHit, f32) -> f32,

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use glam::Vec4;
 
 use super::box_query::BoxQuery;
-use super::leaf::{FLAT, LEAF, Leaf, MAX_POSITION, MIDDLE, REVERSED, STEPS};
+use super::leaf::{FLAT, LEAF, MAX_POSITION, MIDDLE, QuadLeaf, REVERSED, STEPS};
 use super::local_ray::{EDGE_SLACK, LocalRay, TriangleRay};
 use super::node::{Node, WIDTH};
 use super::vertex::{BuildVertex, MIN_CERTAIN_AREA, QuadBounds};
@@ -28,7 +28,7 @@ pub(super) fn near_boxes(
 /// See `plain::hit_triangles`.
 #[inline(always)]
 pub(super) fn hit_triangles<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     ray: &TriangleRay,
 ) -> u32 {
@@ -46,7 +46,7 @@ pub(super) fn boxes_in(node: &Node, query: &BoxQuery) -> u32 {
 /// See `plain::triangles_in`.
 #[inline(always)]
 pub(super) fn triangles_in<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     query: &BoxQuery,
 ) -> u32 {
@@ -284,7 +284,7 @@ fn lanes(of: __m128) -> [f32; WIDTH] {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn hit_triangles_sse2<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     ray: &TriangleRay,
 ) -> u32 {
@@ -306,7 +306,7 @@ fn hit_triangles_sse2<V: Copy + Into<usize>>(
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn words_of<V>(leaf: &Leaf<V>) -> __m128i {
+fn words_of<V>(leaf: &QuadLeaf<V>) -> __m128i {
     let [a, b, c, d] = leaf.words;
     _mm_set_epi32(d as i32, c as i32, b as i32, a as i32)
 }
@@ -402,7 +402,7 @@ fn pair(low: [u8; WIDTH], high: [u8; WIDTH]) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn triangles_in_sse2<V: Copy + Into<usize>>(
-    leaf: &Leaf<V>,
+    leaf: &QuadLeaf<V>,
     positions: &[[i16; 3]],
     query: &BoxQuery,
 ) -> u32 {

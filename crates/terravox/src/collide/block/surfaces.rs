@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{BuildScratch, QuadTree};
+use super::{BuildScratch, QuadBvh};
 use crate::mesh::{BlockMesh, Mesher, Numbers, PAD, Surface};
 use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 
@@ -95,11 +95,11 @@ pub(super) fn faces(surface: &Surface) -> Vec<[u8; 4]> {
         .collect()
 }
 
-pub(super) fn tree_of(surface: &Surface) -> Option<QuadTree> {
-    QuadTree::build(surface, &faces(surface), &[], &mut BuildScratch::default())
+pub(super) fn tree_of(surface: &Surface) -> Option<QuadBvh> {
+    QuadBvh::build(surface, &faces(surface), &[], &mut BuildScratch::default())
 }
 
-pub(super) fn tree(surface: &Surface) -> QuadTree {
+pub(super) fn tree(surface: &Surface) -> QuadBvh {
     tree_of(surface).expect("the surface has area")
 }
 

@@ -14,7 +14,7 @@ use crate::voxel::Cell;
 /// A triangle's share by which fast and naive may differ at its edges.
 const EDGE: f64 = 1e-3;
 
-fn check_ray(surface: &Surface, tree: &QuadTree, origin: Vec3, direction: Vec3) {
+fn check_ray(surface: &Surface, tree: &QuadBvh, origin: Vec3, direction: Vec3) {
     let longest = direction.abs().max_element();
     if longest < 1e-6 {
         return;
@@ -58,7 +58,7 @@ fn check_ray(surface: &Surface, tree: &QuadTree, origin: Vec3, direction: Vec3) 
     assert_eq!(tree.any(&ray, 0.0, 100.0), first.is_some());
 }
 
-fn triangle_keys(tree: &QuadTree, min: Vec3, max: Vec3) -> Vec<[u16; 3]> {
+fn triangle_keys(tree: &QuadBvh, min: Vec3, max: Vec3) -> Vec<[u16; 3]> {
     let mut found = Vec::new();
     tree.triangles_in(min.into(), max.into(), |t| {
         assert_eq!(t, tree.triangle(t.quad, t.second));
@@ -73,7 +73,7 @@ fn turned(v: [u16; 3]) -> [u16; 3] {
     [v, [v[1], v[2], v[0]], [v[2], v[0], v[1]]].into_iter().min().unwrap_or(v)
 }
 
-fn check_box(surface: &Surface, tree: &QuadTree, min: Vec3, max: Vec3) {
+fn check_box(surface: &Surface, tree: &QuadBvh, min: Vec3, max: Vec3) {
     let plains = naive::triangles(surface);
     let inside = plains.iter().filter(|plain| plain.is_in(min.as_dvec3(), max.as_dvec3()));
     let mut wanted: Vec<_> = inside.map(|plain| turned(plain.vertices)).collect();
@@ -81,7 +81,7 @@ fn check_box(surface: &Surface, tree: &QuadTree, min: Vec3, max: Vec3) {
     assert_eq!(triangle_keys(tree, min, max), wanted, "{min} {max}");
 }
 
-fn check_point(surface: &Surface, tree: &QuadTree, point: Vec3) {
+fn check_point(surface: &Surface, tree: &QuadBvh, point: Vec3) {
     let plains = naive::triangles(surface);
     let distances = plains.iter().map(|plain| plain.distance(point.as_dvec3()));
     let wanted = distances.fold(f64::INFINITY, f64::min);
@@ -100,14 +100,14 @@ fn check_point(surface: &Surface, tree: &QuadTree, point: Vec3) {
 }
 
 /// Panics unless every quad is in one leaf, and every box holds what is below it.
-fn check_tree(tree: &QuadTree) {
+fn check_tree(tree: &QuadBvh) {
     let mut leaves = vec![0; tree.mesh.leaf_count()];
     let all = check_node(tree, 0, 1, &mut leaves);
     assert!(leaves.iter().all(|&count| count == 1), "{leaves:?}");
     assert!((0..3).all(|axis| all.0[axis] <= all.1[axis]));
 }
 
-fn check_node(tree: &QuadTree, number: usize, depth: usize, leaves: &mut [u32]) -> (Vec3, Vec3) {
+fn check_node(tree: &QuadBvh, number: usize, depth: usize, leaves: &mut [u32]) -> (Vec3, Vec3) {
     assert!(depth <= MAX_DEPTH);
     let node = &tree.nodes[number];
     let mut all = (Vec3::INFINITY, Vec3::NEG_INFINITY);
@@ -135,7 +135,7 @@ fn check_node(tree: &QuadTree, number: usize, depth: usize, leaves: &mut [u32]) 
     all
 }
 
-fn leaf_bounds(tree: &QuadTree, leaf: usize) -> (Vec3, Vec3) {
+fn leaf_bounds(tree: &QuadBvh, leaf: usize) -> (Vec3, Vec3) {
     let mut all = (Vec3::INFINITY, Vec3::NEG_INFINITY);
     for quad in 4 * leaf..(4 * leaf + 4).min(tree.quad_count()) {
         for v in tree.mesh.vertices(quad as u16) {
@@ -251,7 +251,7 @@ fn quads_keep_their_faces_angles_and_vertices() {
     let faces = faces(&surface);
     let angles: Vec<u16> = (0..faces.len()).map(|q| (q * 257) as u16).collect();
     let tree =
-        QuadTree::build(&surface, &faces, &angles, &mut BuildScratch::default()).expect("ground");
+        QuadBvh::build(&surface, &faces, &angles, &mut BuildScratch::default()).expect("ground");
     let mut found = Vec::new();
     for quad in 0..tree.quad_count() as u16 {
         let info = tree.quad(quad);
@@ -501,7 +501,7 @@ fn scratch_memory_is_left_without_a_trace() {
     for seed in 0..8 {
         let surface = if seed % 2 == 0 { noise(seed, 4) } else { ground(seed) };
         let faces = faces(&surface);
-        let reused = QuadTree::build(&surface, &faces, &[], &mut scratch);
+        let reused = QuadBvh::build(&surface, &faces, &[], &mut scratch);
         assert_eq!(reused, tree_of(&surface));
     }
 }

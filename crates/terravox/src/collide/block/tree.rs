@@ -16,13 +16,13 @@ use crate::mesh::Surface;
 /// Quads are numbered `0..quad_count()` in the order of the tree. Quads without area are left
 /// out, and so is a triangle without area of a quad that has some.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QuadTree {
+pub struct QuadBvh {
     /// The root first; a node before its children.
     pub(super) nodes: Box<[Node]>,
     pub(super) mesh: CompactMesh,
 }
 
-impl QuadTree {
+impl QuadBvh {
     /// Builds the tree of one surface of an 8³ block; `None` if no quad has area.
     ///
     /// `faces` has one entry a quad: the cell that owns it, x, y, z from the block's lowest
@@ -37,9 +37,9 @@ impl QuadTree {
         faces: &[[u8; 4]],
         angles: &[u16],
         scratch: &mut BuildScratch,
-    ) -> Option<QuadTree> {
+    ) -> Option<QuadBvh> {
         let (nodes, mesh) = build(surface, faces, angles, scratch)?;
-        Some(QuadTree { nodes, mesh })
+        Some(QuadBvh { nodes, mesh })
     }
 
     /// Returns the nearest triangle that the ray hits at `t_min..=t_max`.
@@ -113,7 +113,7 @@ impl QuadTree {
 
     /// Bytes that the tree takes, its own fields included.
     pub fn bytes(&self) -> usize {
-        size_of::<QuadTree>() + self.heap_bytes()
+        size_of::<QuadBvh>() + self.heap_bytes()
     }
 
     /// Bytes on the heap.

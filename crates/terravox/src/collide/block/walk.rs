@@ -3,7 +3,7 @@
 //! Children are sorted and stacked without branches on how many are hit or in which order: such
 //! branches are unpredictable.
 
-use super::leaf::Leaf;
+use super::leaf::QuadLeaf;
 use super::node::{Child, Node, WIDTH};
 
 /// Deepest tree, in nodes. Down to [`HALVED_FROM`] a child has at most 2/3 of its node's
@@ -38,11 +38,11 @@ pub(super) fn queued(near: f32, child: u16) -> QueuedChild {
 #[inline(always)]
 pub(super) fn nearest_first<V>(
     nodes: &[Node],
-    leaves: &[Leaf<V>],
+    leaves: &[QuadLeaf<V>],
     root: ([QueuedChild; WIDTH], u32),
     mut limit: f32,
     near: impl Fn(&Node, f32) -> ([QueuedChild; WIDTH], u32),
-    mut at_leaf: impl FnMut(usize, &Leaf<V>, f32) -> f32,
+    mut at_leaf: impl FnMut(usize, &QuadLeaf<V>, f32) -> f32,
 ) {
     let mut stack = [0; STACK];
     stack[..WIDTH].copy_from_slice(&farthest_first(root.0));

@@ -7,18 +7,18 @@
 use std::ops::Range;
 
 use crate::bits::{BlockMask, Kinds, slices, spread};
-use crate::mesh::{Shores, shore_depends_on};
+use crate::mesh::Shores;
 use crate::voxel::{ChunkPos, Snapshot};
 
 use super::chunk::BlockWords;
-use super::rows::{CellBits, ChunkNeighbours, ChunkRows};
+use super::rows::{CellBits, ChunkNeighbours, KindRows};
 
 /// Bits of one layer of blocks, 8 cells high.
 const LAYER: u64 = 0xffff;
 
 /// Makes masks. Scratch memory: keep one per thread.
 pub(super) struct MaskMaker {
-    rows: ChunkRows,
+    rows: KindRows,
     /// Wet cells: liquid ones, and solid ones that hold water or may carry some.
     wet: [[u32; 32]; 32],
     /// Finds water near chunks.
@@ -34,7 +34,7 @@ pub(super) struct MaskMaker {
 impl MaskMaker {
     pub fn new() -> Box<MaskMaker> {
         Box::new(MaskMaker {
-            rows: ChunkRows::EMPTY,
+            rows: KindRows::EMPTY,
             wet: [[0; 32]; 32],
             shores: Shores::default(),
             words: BlockWords::default(),
@@ -46,7 +46,7 @@ impl MaskMaker {
     /// Whether water is near enough to a chunk for a shore to carry it there. Conservative: may
     /// be true where none is.
     pub fn is_near_water(&mut self, snapshot: &Snapshot, chunk: ChunkPos) -> bool {
-        !self.shores.is_dry(snapshot, 0, shore_depends_on(chunk.region(), 0))
+        !self.shores.is_dry(snapshot, 0, Shores::depends_on(chunk.region(), 0))
     }
 
     /// Makes the masks of some layers of blocks (0 to 4) of a chunk. Near water, all solid cells
@@ -155,7 +155,7 @@ impl MaskMaker {
 
 /// Solid cells of a slice that have air above.
 #[inline(always)]
-fn under_air(rows: &ChunkRows, y: usize) -> [u32; 32] {
+fn under_air(rows: &KindRows, y: usize) -> [u32; 32] {
     let own = rows.solid.own(y);
     let (solid, liquid) = (rows.solid.window(y + 2, 1), rows.liquid.window(y + 2, 1));
     std::array::from_fn(|z| own[z] & !(solid[z] | liquid[z]))
@@ -176,8 +176,8 @@ fn exposed(plane: &CellBits, y: usize) -> [u32; 32] {
 
 /// Wet cells of a slice that have air beside them.
 #[inline(always)]
-fn open(rows: &ChunkRows, wet: &[u32; 32], y: usize) -> [u32; 32] {
-    let ChunkRows { solid, liquid } = rows;
+fn open(rows: &KindRows, wet: &[u32; 32], y: usize) -> [u32; 32] {
+    let KindRows { solid, liquid } = rows;
     // Rows of cells that are not air, then as above.
     let filled = |slice: usize, z: usize| {
         let (s, l) = (solid.window(slice, z), liquid.window(slice, z));

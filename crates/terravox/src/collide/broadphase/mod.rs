@@ -30,8 +30,10 @@ use rustc_hash::FxHashMap;
 
 use crate::bits::CollisionBlock;
 use crate::math::{Aabb, DebugLines};
-use crate::mesh::shore_depends_on;
-use crate::voxel::{Changes, ChunkPos, PagePos, Region, Snapshot, Unlisted, VoxelPos, page_of};
+use crate::mesh::Shores;
+use crate::voxel::{
+    Changes, ChunkPos, PagePos, Region, Snapshot, UnlistedChunks, VoxelPos, page_of,
+};
 
 use crate::collide::query::Surfaces;
 pub use chunk::BlockMasks;
@@ -86,7 +88,7 @@ pub struct BroadphaseStats {
 #[derive(Default)]
 pub struct Broadphase {
     pages: Pages,
-    unlisted: Unlisted,
+    unlisted: UnlistedChunks,
     /// Whether some chunk may be unknown.
     has_unknown: bool,
     /// The state that the masks show.
@@ -146,8 +148,8 @@ impl Broadphase {
     ) {
         // `wet_cubes` returns cubes of up to 8³: grow by one. `around` is what those chunks depend
         // on.
-        let reached = shore_depends_on(region, 0).grow(8);
-        let around = shore_depends_on(reached.coarser(5).finer(5), 0);
+        let reached = Shores::depends_on(region, 0).grow(8);
+        let around = Shores::depends_on(reached.coarser(5).finer(5), 0);
         let (wet, cube_mip) = maker.shores.wet_cubes(snapshot, 0, around);
         for chunk in reached.blocks::<5>() {
             let Some(page) = self.page(page_of(chunk)) else { continue };
@@ -168,7 +170,7 @@ impl Broadphase {
         for at in 0..regions.len() {
             let region = regions[at];
             if self.has_shore(snapshot, region, &mut maker) {
-                regions.push(shore_depends_on(region, 0));
+                regions.push(Shores::depends_on(region, 0));
             }
         }
         self.scratch = Some(maker);
@@ -179,7 +181,7 @@ impl Broadphase {
         if region.is_empty() {
             return false;
         }
-        let reached = shore_depends_on(region, 0);
+        let reached = Shores::depends_on(region, 0);
         let mut was_wet = false;
         self.blocks_in(&Aabb::of_region(reached), Surfaces::Liquid, |_, _| was_wet = true);
         was_wet || !maker.shores.is_dry(snapshot, 0, reached)
@@ -188,7 +190,7 @@ impl Broadphase {
     /// Updates what depends on all pages.
     fn refresh_totals(&mut self) {
         self.pages.tabulate();
-        self.has_unknown = self.unlisted == Unlisted::Unknown
+        self.has_unknown = self.unlisted == UnlistedChunks::Unknown
             || self.pages.iter().any(|(_, page)| page.unknown != [0; 8]);
     }
 
@@ -269,7 +271,7 @@ impl Broadphase {
     /// Whether the cells of a chunk are not held at mip 0.
     pub fn is_unknown(&self, chunk: ChunkPos) -> bool {
         let page = self.page(page_of(chunk));
-        page.map_or(self.unlisted == Unlisted::Unknown, |page| page.is_unknown(chunk))
+        page.map_or(self.unlisted == UnlistedChunks::Unknown, |page| page.is_unknown(chunk))
     }
 
     /// Returns the masks and tags of a block.
@@ -366,7 +368,7 @@ impl Broadphase {
 /// Whether one of the wet cubes of a mip is near a chunk, in the sense of
 /// [`MaskMaker::is_near_water`].
 fn near_any(chunk: ChunkPos, wet: &[VoxelPos], mip: u8) -> bool {
-    let near = shore_depends_on(chunk.region(), 0).coarser(mip.into());
+    let near = Shores::depends_on(chunk.region(), 0).coarser(mip.into());
     wet.iter().any(|&cube| near.contains(cube))
 }
 

@@ -3,7 +3,7 @@
 use crate::bits::{BlockMask, CollisionBlock};
 use crate::collide::{REACH, Surfaces};
 use crate::math::Aabb;
-use crate::mesh::{carried_slowly, shore_depends_on};
+use crate::mesh::{Shores, carried_slowly};
 use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
 use super::BlockOverlap;
@@ -84,7 +84,7 @@ pub(super) fn assert_wet(
         }
     }
     if marked != wet {
-        let reach = shore_depends_on(block.min_voxel().chunk().region(), 0).grow(8);
+        let reach = Shores::depends_on(block.min_voxel().chunk().region(), 0).grow(8);
         assert!(reach.voxels().any(|at| cell(snapshot, at).1), "no water is near {block}");
     }
     assert_eq!(fast.shows_liquid, shows, "block {block}");

@@ -1,6 +1,6 @@
 //! A page of the broadphase: bits over its 8³ chunks, and their records.
 
-use crate::voxel::{ChunkPos, PAGE_EDGE, PagePos, Snapshot, Unlisted};
+use crate::voxel::{ChunkPos, PAGE_EDGE, PagePos, Snapshot, UnlistedChunks};
 
 use super::chunk::{BlockWords, ChunkBlocks, ChunkUpdate};
 
@@ -51,10 +51,10 @@ fn set(bits: &mut ChunkBits, (word, bit): (usize, u32), value: bool) {
 }
 
 /// A word of `unknown` of a page without listed chunks.
-fn unknown_word(unlisted: Unlisted) -> u64 {
+fn unknown_word(unlisted: UnlistedChunks) -> u64 {
     match unlisted {
-        Unlisted::Air => 0,
-        Unlisted::Unknown => u64::MAX,
+        UnlistedChunks::Air => 0,
+        UnlistedChunks::Unknown => u64::MAX,
     }
 }
 
@@ -179,7 +179,7 @@ impl PageBlocks {
     }
 
     /// Whether all chunks are as unlisted ones are: air, or unknown.
-    pub(super) fn is_all(&self, unlisted: Unlisted) -> bool {
+    pub(super) fn is_all(&self, unlisted: UnlistedChunks) -> bool {
         let kept = [&self.stored, &self.all_solid, &self.all_liquid];
         self.unknown == [unknown_word(unlisted); 8]
             && kept.into_iter().flatten().all(|&word| word == 0)

@@ -76,15 +76,15 @@ impl<'a> ChunkNeighbours<'a> {
 
 /// Rows of bits of a chunk.
 #[derive(Clone)]
-pub(super) struct ChunkRows {
+pub(super) struct KindRows {
     /// Solid cells.
     pub solid: CellBits,
     /// Liquid cells.
     pub liquid: CellBits,
 }
 
-impl ChunkRows {
-    pub const EMPTY: ChunkRows = ChunkRows { solid: CellBits::EMPTY, liquid: CellBits::EMPTY };
+impl KindRows {
+    pub const EMPTY: KindRows = KindRows { solid: CellBits::EMPTY, liquid: CellBits::EMPTY };
 
     /// Reads the slices `ys` of the chunk (0 to 32), and one more below and above.
     pub fn read(

@@ -127,7 +127,7 @@ fn arb_origin() -> impl Strategy<Value = VoxelPos> {
 }
 
 fn new_grid(unknown: bool) -> VoxelGrid {
-    let unlisted = if unknown { Unlisted::Unknown } else { Unlisted::Air };
+    let unlisted = if unknown { UnlistedChunks::Unknown } else { UnlistedChunks::Air };
     VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() })
 }
 

@@ -57,7 +57,7 @@ const LEAST_AREA: f32 = 1e-8;
 /// Makes `out` the codes of the sides of all quads of a surface of `block`, four bits
 /// each from the lowest on: side `k` lies between corners `k` and `k + 1` of the quad's
 /// vertices a, b, c, d, whose triangles are a, b, c and a, c, d. Sides 0 and 1 belong to
-/// the first, 2 and 3 to the second. [`edge_angle`](crate::geometry::edge_angle) reads them.
+/// the first, 2 and 3 to the second. [`EdgeAngle`](crate::geometry::EdgeAngle) decodes them.
 ///
 /// # Panics
 /// If the surface is not one of a mesh of that block.

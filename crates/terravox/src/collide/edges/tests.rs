@@ -7,7 +7,7 @@ use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelPos};
 
 use super::naive::sides;
 use super::{EdgeScratch, edge_angles};
-use crate::geometry::{FLAT, FOLD, edge_angle};
+use crate::geometry::{EdgeAngle, FLAT, FOLD};
 
 /// Degrees within which the twin and its fast brother may differ on which side of a limit
 /// an angle lies.
@@ -36,7 +36,7 @@ fn codes(surface: &Surface, block: Region) -> Vec<u16> {
 }
 
 fn degrees(codes: u16, side: usize) -> f64 {
-    f64::from(edge_angle(codes, side).radians).to_degrees()
+    f64::from(EdgeAngle::of_side(codes, side).radians).to_degrees()
 }
 
 /// Whether `given` is `exact` rounded up as the codes are.

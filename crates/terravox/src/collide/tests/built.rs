@@ -89,7 +89,7 @@ fn the_liquid_surface_of_a_block_is_built_when_a_query_asks_for_it() {
 
 #[test]
 fn a_refused_query_names_what_is_not_held_whatever_was_built() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
     for voxel in cells.region().voxels().filter(|voxel| voxel.y < 4) {

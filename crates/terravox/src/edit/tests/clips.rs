@@ -18,7 +18,7 @@ proptest! {
     ) {
         let grid = ground(9, true);
         let clip = Clip::copy(grid.as_snapshot(), Region::new([-3, -4, -5], [4, 2, 6])).expect("it is held");
-        let placed = clip.placed(&PastePose { mirror, turn, ..PastePose::default() }).expect("it fits");
+        let placed = clip.placed(&PastePose { mirror, quarter_turns: turn, ..PastePose::default() }).expect("it fits");
         // Where a cell goes, by hand: about the middle, in half voxels.
         let size = clip.cells().region().max.to_array();
         let new_size = placed.cells().region().max.to_array();
@@ -70,7 +70,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
         let place = PastePose { at: [at, 3, at], blend, ..PastePose::default() };
         let target = Region::new([at, 3, at], [at + 12, 15, at + 12]);
         let old = cells_of(&grid, target);
-        apply(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), place }));
+        apply(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), pose: place }));
         for pos in target.voxels() {
             let (was, put) = (old.cell(pos), clip.cells().cell(pos - target.min));
             let expected = match blend {
@@ -86,7 +86,7 @@ fn copies_leave_what_is_there_where_they_are_air_or_less() {
     let clip = Clip::copy(grid.as_snapshot(), region).expect("it is held");
     apply(&mut grid, EditOp::copy(region, VoxelPos::new(2, 3, -5)));
     let place = PastePose { at: [2, 3, -5], ..PastePose::default() };
-    apply(&mut other, EditOp::Paste(PasteOp { clip, place }));
+    apply(&mut other, EditOp::Paste(PasteOp { clip, pose: place }));
     assert_eq!(digest(&grid), digest(&other));
 }
 

@@ -39,14 +39,14 @@ proptest! {
     fn balls_blocks_and_cylinders_have_their_volume(
         radius in 3.0..7.0f64,
         centre in point(1.0),
-        turn in turn(),
+        rotation in rotation(),
         kind in 0..3,
     ) {
         let (brush, ideal) = match kind {
             0 => (Brush::Ball { centre, radius }, 4.188_790_2 * radius.powi(3)),
-            1 => (Brush::Block { centre, half: [radius; 3], turn }, 8.0 * radius.powi(3)),
+            1 => (Brush::Box { centre, half: [radius; 3], rotation }, 8.0 * radius.powi(3)),
             _ => (
-                Brush::Cylinder { centre, radius, half_height: radius, turn },
+                Brush::Cylinder { centre, radius, half_height: radius, rotation },
                 std::f64::consts::TAU * radius.powi(3),
             ),
         };
@@ -92,7 +92,8 @@ fn a_large_ball_is_filled_and_dug_and_undone_by_chunks_slow() {
 #[test]
 fn grow_and_erode_and_smooth_leave_planes_planes() {
     let about = |action| {
-        let brush = Brush::Block { centre: [0.5, 0.0, 0.5], half: [12.0; 3], turn: NO_TURN };
+        let brush =
+            Brush::Box { centre: [0.5, 0.0, 0.5], half: [12.0; 3], rotation: Brush::NO_ROTATION };
         BrushOp::new(brush, action)
     };
     let column = |grid: &VoxelGrid| {
@@ -136,7 +137,7 @@ fn water_stays_when_ground_goes_and_is_displaced_when_it_comes() {
     let flood = |min: [f64; 3], max: [f64; 3], action| {
         let centre = [0, 1, 2].map(|i| (min[i] + max[i]) / 2.0);
         let half = [0, 1, 2].map(|i| (max[i] - min[i]) / 2.0);
-        BrushOp::new(Brush::Block { centre, half, turn: NO_TURN }, action)
+        BrushOp::new(Brush::Box { centre, half, rotation: Brush::NO_ROTATION }, action)
     };
     let lake = apply(&mut grid, flood([0.0; 3], [8.0; 3], Action::Flood { material: WATER }));
     assert_eq!(lake.added.units(WATER), 512 * 256);

@@ -33,10 +33,13 @@ fn invalid_sizes_and_positions() {
     let huge = dig(Brush::Ball { centre: [0.0; 3], radius: 100_000.0 });
     assert!(matches!(refused(&mut grid, huge), EditError::TooLarge { .. }));
     for half in [[0.0, 1.0, 1.0], [1.0, f64::NAN, 1.0], [1.0, 1.0, -2.0]] {
-        refused(&mut grid, dig(Brush::Block { centre: [0.0; 3], half, turn: NO_TURN }));
+        refused(
+            &mut grid,
+            dig(Brush::Box { centre: [0.0; 3], half, rotation: Brush::NO_ROTATION }),
+        );
     }
-    for turn in [[0.0; 4], [f64::NAN, 0.0, 0.0, 1.0]] {
-        refused(&mut grid, dig(Brush::Block { centre: [0.0; 3], half: [1.0; 3], turn }));
+    for rotation in [[0.0; 4], [f64::NAN, 0.0, 0.0, 1.0]] {
+        refused(&mut grid, dig(Brush::Box { centre: [0.0; 3], half: [1.0; 3], rotation }));
     }
     refused(&mut grid, dig(Brush::Path { points: vec![], radius: 1.0 }));
     let soft = BrushOp { falloff: f64::NAN, ..dig(Brush::Ball { centre: [0.0; 3], radius: 2.0 }) };
@@ -112,13 +115,13 @@ fn copies_beyond_the_limits() {
     ));
     for scale in [16, -1, 17, i32::MIN] {
         let place = PastePose { scale, ..PastePose::default() };
-        refused(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), place }));
+        refused(&mut grid, EditOp::Paste(PasteOp { clip: clip.clone(), pose: place }));
     }
 }
 
 #[test]
 fn edits_over_chunks_not_held_change_nothing() {
-    let options = GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let mut grid = VoxelGrid::new(options);
     let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
     cells.fill(8);

@@ -24,7 +24,7 @@ const RANGE: std::ops::RangeInclusive<f64> = -12.0..=31.0;
 fn dress(column: GroundColumn, y: f64, depth: f64) -> u8 {
     match depth {
         d if d >= 5.0 => ROCK,
-        _ if column.upright < 0.7 => 3,
+        _ if column.normal_y < 0.7 => 3,
         d if d < 0.0 && y > 12.0 => AIR,
         d if d < 1.0 => 2,
         _ => 14,
@@ -49,7 +49,7 @@ fn naive(
         let (here, beside) = (at(0, 0), [at(-1, 0), at(1, 0), at(0, -1), at(0, 1)]);
         let slopes =
             [(beside[1] - beside[0]) / (2.0 * edge), (beside[3] - beside[2]) / (2.0 * edge)];
-        let upright = 1.0 / (1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1]).sqrt();
+        let normal_y = 1.0 / (1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1]).sqrt();
         let lowest = beside.into_iter().fold(here, f64::min);
         let highest = beside.into_iter().fold(here, f64::max);
         let units = if y >= highest + 0.5 * edge {
@@ -57,9 +57,9 @@ fn naive(
         } else if y <= lowest - 0.5 * edge {
             256
         } else {
-            occupancy_units((here - y) * upright / edge)
+            occupancy_units((here - y) * normal_y / edge)
         };
-        let column = GroundColumn { x, z, height: here, upright };
+        let column = GroundColumn { x, z, height: here, normal_y };
         if units > 0 {
             let material = material(column, y, here - y);
             cells.set(pos, Cell::new(material, (units - 1) as u8));

@@ -59,6 +59,6 @@ pub(crate) fn on_triangle(p: Vec3, triangle: &[Vec3; 3]) -> Vec3 {
 
 /// The point of `triangle` nearest to `p`, all in voxels. A triangle without an area is
 /// its sides. With NaN or infinity in it, the result is not finite.
-pub fn closest_on_triangle(p: impl Into<[f32; 3]>, triangle: &[[f32; 3]; 3]) -> [f32; 3] {
+pub(crate) fn closest_on_triangle(p: impl Into<[f32; 3]>, triangle: &[[f32; 3]; 3]) -> [f32; 3] {
     on_triangle(Vec3::from(p.into()), &triangle.map(Vec3::from)).to_array()
 }

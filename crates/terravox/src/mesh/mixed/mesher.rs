@@ -1,11 +1,10 @@
 //! The entry: one block among blocks of any mips.
 
 use crate::mesh::fast::{FastMesher, HullRequest, MeshInput, SurfaceKind};
-use crate::mesh::rules::block::PAD;
 use crate::mesh::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
 use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::{BlockMesh, Surface};
-use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelPos};
+use crate::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
 use super::border::{BorderScratch, BorderWriter};
 use super::cells::{BorderBoxes, BorderCells, CellSource, MAX_COARSER_STEPS};
@@ -13,16 +12,6 @@ use super::lattice::LocalLattice;
 use super::levels::LevelSources;
 use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips};
 use super::targets;
-
-/// Returns the voxels on whose cells, at any mip, the mesh of a block depends.
-pub fn depends_on(block: MipBlock, around: &NeighbourMips) -> Region {
-    block.voxels().grow(PAD << around.coarsest().max(block.mip))
-}
-
-/// As [`depends_on`], for a mesh with [`Surface::targets`].
-pub fn morph_depends_on(block: MipBlock, around: &NeighbourMips) -> Region {
-    block.voxels().grow(PAD << (around.coarsest().max(block.mip) + 1))
-}
 
 /// Meshes blocks among blocks of other mips. Reused between blocks.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@
 //!
 //! A block's mesh therefore depends on the cells, of its mip and of the coarser ones that
 //! touch it, up to two cells of each beyond the block; on the layer of cells of finer
-//! blocks that touches it; and on the mips that are shown around it ([`depends_on`]).
+//! blocks that touches it; and on the mips that are shown around it ([`Mesher::depends_on`](super::Mesher::depends_on)).
 //!
 //! Compare "Dual Contouring of Hermite Data" (Ju et al. 2002), whose cells are an octree's
 //! leaves with samples at corners: there every crack is a sample on which two leaves
@@ -33,5 +33,4 @@ pub(crate) mod tests;
 pub(crate) mod tilings;
 
 pub(super) use mesher::{MixedMesher, MixedRequest};
-pub use mesher::{depends_on, morph_depends_on};
 pub use neighbours::{MAX_MIP_STEPS, NeighbourMips};

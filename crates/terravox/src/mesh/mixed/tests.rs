@@ -9,7 +9,6 @@ use crate::mesh::rules::block::PAD;
 use crate::mesh::surface::{BlockMesh, Surface, VertexKey};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelPos};
 
-use super::mesher::depends_on;
 use super::naive::{MixedTwin, TwinSurface, TwinTarget, TwinVertex};
 use super::neighbours::NeighbourMips;
 use super::tilings::{BlockRange, TestCells, TestTiling};
@@ -495,9 +494,9 @@ fn beside_unknown_space_the_surface_ends_without_a_wall() {
 #[test]
 fn a_mesh_reads_what_it_depends_on() {
     let block = MipBlock::new(1, [0, 0, 0]);
-    assert_eq!(depends_on(block, &NeighbourMips::uniform(1)), block.voxels().grow(4));
+    assert_eq!(Mesher::depends_on(block, &NeighbourMips::uniform(1)), block.voxels().grow(4));
     let around = NeighbourMips::from_fn(1, |place| if place[0] < 0 { 3 } else { 0 });
-    let depends = depends_on(block, &around);
+    let depends = Mesher::depends_on(block, &around);
     assert_eq!(depends, block.voxels().grow(16));
     let mut asked = Vec::new();
     let ask = |mip: u8, region: Region, out: &mut DenseBox| {

@@ -10,7 +10,7 @@
 //! - A solid cell can *carry* water if it has air above it, has no air below it nor at its four
 //!   sides (the water would fall there), and holds no water. At coarse mips it may hold some: the
 //!   mean of finer cells, which is less than the level.
-//! - In steps along x and z from the sources, up to [`shore_reach`], a cell that can carry water
+//! - In steps along x and z from the sources, up to [`Shores::reach_cells`], a cell that can carry water
 //!   takes the highest level among its neighbours that took theirs one step before. If its ground
 //!   is lower than that, it keeps the level and passes it on. Else the shore ends in it, unless a
 //!   higher level arrives later.
@@ -26,16 +26,6 @@ use crate::voxel::{
     WATER,
 };
 
-/// Returns the number of cells over which shores of a mip carry water, counted in steps along x
-/// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in the
-/// blocks that touch it, which are 32 voxels wide and at most three mips finer.
-pub const fn shore_reach(mip: u8) -> i32 {
-    match mip {
-        0..=3 => 12 >> mip,
-        _ => 1,
-    }
-}
-
 /// Lowest level, 1 to 256, of water that continues into ground one layer higher.
 const MIN_CLIMB_LEVEL: u16 = 224;
 
@@ -48,17 +38,6 @@ const FIRST_SEARCH_STEPS: u8 = 4;
 
 /// Most cells that [`Shores::is_dry`] searches: larger regions are not worth it.
 const MAX_SEARCHED_CELLS: u64 = 1 << 18;
-
-/// Returns the cells of `mip` on which the water carried in `region` depends; these are also the
-/// cells whose carried water depends on cells in `region`, since both reach equally far.
-pub fn shore_depends_on(region: Region, mip: u8) -> Region {
-    let (min, max) = (region.min.to_array(), region.max.to_array());
-    let reach = shore_reach(mip) + 1;
-    Region::new(
-        [min[0] - reach, min[1] - 2, min[2] - reach],
-        [max[0] + reach, max[1] + 2, max[2] + reach],
-    )
-}
 
 /// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread and reuse
 /// it.
@@ -99,6 +78,27 @@ pub struct Shores {
 }
 
 impl Shores {
+    /// Returns the cells of `mip` on which the water carried in `region` depends; these are also the
+    /// cells whose carried water depends on cells in `region`, since both reach equally far.
+    pub fn depends_on(region: Region, mip: u8) -> Region {
+        let (min, max) = (region.min.to_array(), region.max.to_array());
+        let reach = Shores::reach_cells(mip) + 1;
+        Region::new(
+            [min[0] - reach, min[1] - 2, min[2] - reach],
+            [max[0] + reach, max[1] + 2, max[2] + reach],
+        )
+    }
+
+    /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
+    /// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in the
+    /// blocks that touch it, which are 32 voxels wide and at most three mips finer.
+    pub const fn reach_cells(mip: u8) -> i32 {
+        match mip {
+            0..=3 => 12 >> mip,
+            _ => 1,
+        }
+    }
+
     /// Reads the cells of `region` at mip `mip` into `out`, with the water that shores carry.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Shores {
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`], or the box, grown by 13 cells along x and z and 2
-    /// along y, has more than [`MAX_BOX_CELLS`](crate::voxel::MAX_BOX_CELLS).
+    /// along y, has more than [`DenseBox::MAX_CELLS`](crate::voxel::DenseBox::MAX_CELLS).
     pub fn soak(&mut self, snapshot: &Snapshot, mip: u8, cells: &mut DenseBox) {
         self.soak_by(snapshot, mip, cells, |around, wide| {
             snapshot.read_known(around, mip, wide);
@@ -140,7 +140,7 @@ impl Shores {
         read: impl FnOnce(Region, &mut DenseBox),
     ) {
         let region = cells.region();
-        let around = shore_depends_on(region, mip);
+        let around = Shores::depends_on(region, mip);
         if region.is_empty() || self.is_dry(snapshot, mip, around) {
             return;
         }
@@ -191,7 +191,7 @@ impl Shores {
 
     /// Returns the cells with water in `region`, in cells of `mip`: the coarser cells that
     /// [`Shores::is_dry`] searches, and how many mips coarser they are. An edit has at most
-    /// [`MAX_EDIT_CELLS`](crate::edit::MAX_EDIT_CELLS), so that about 2²¹ are read.
+    /// [`EditOp::MAX_CELLS`](crate::edit::EditOp::MAX_CELLS), so that about 2²¹ are read.
     pub(crate) fn wet_cubes(
         &mut self,
         snapshot: &Snapshot,
@@ -242,8 +242,8 @@ impl Shores {
         region: Region,
     ) -> &[(VoxelPos, u8)] {
         self.carried.clear();
-        if !self.is_dry(snapshot, mip, shore_depends_on(region, mip)) {
-            snapshot.read_known(shore_depends_on(region, mip), mip, &mut self.wide);
+        if !self.is_dry(snapshot, mip, Shores::depends_on(region, mip)) {
+            snapshot.read_known(Shores::depends_on(region, mip), mip, &mut self.wide);
             self.carry(snapshot.materials(), mip, region);
         }
         &self.carried
@@ -258,7 +258,7 @@ impl Shores {
         let Shores { wide, levels, front, next, taken, carried } = self;
         let ground = ShoreCells::new(wide, materials, mip);
         ground.sources(levels, front);
-        for _ in 0..shore_reach(mip) {
+        for _ in 0..Shores::reach_cells(mip) {
             for &(from, level) in front.iter() {
                 for (to, level) in ground.offers(from as usize, level) {
                     let here = levels[to];

@@ -2,11 +2,11 @@
 
 use crate::voxel::{DenseBox, Kind, Region, Snapshot, VoxelPos, WATER};
 
-use super::{MIN_CLIMB_LEVEL, shore_depends_on, shore_reach};
+use super::{MIN_CLIMB_LEVEL, Shores};
 
 /// Returns the solid cells of `region` that carry water, with their levels, sorted.
 pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(VoxelPos, u8)> {
-    let around = shore_depends_on(region, mip);
+    let around = Shores::depends_on(region, mip);
     let mut cells = DenseBox::default();
     snapshot.read_known(around, mip, &mut cells);
     let kind = |at: VoxelPos| snapshot.materials().kind(cells.cell(at).material);
@@ -26,7 +26,7 @@ pub(crate) fn carried(snapshot: &Snapshot, mip: u8, region: Region) -> Vec<(Voxe
         };
         taken[cells.index(at)] = level.map(|level| (0, level));
     }
-    for step in 1..=shore_reach(mip) {
+    for step in 1..=Shores::reach_cells(mip) {
         let before = taken.clone();
         // Returns the level that a cell passes on at this step.
         let passed = |at: VoxelPos| {

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::mesh::{BlockMesh, Mesher, Numbers, PAD, Surface};
-use crate::voxel::{Cell, GridOptions, MipBlock, Unlisted, VoxelGrid};
+use crate::voxel::{Cell, GridOptions, MipBlock, UnlistedChunks, VoxelGrid};
 use proptest::prelude::*;
 
-const REACH: i32 = shore_reach(0);
+const REACH: i32 = Shores::reach_cells(0);
 
 const SAND: u8 = 6;
 
@@ -276,7 +276,7 @@ fn the_end_of_shallow_water_stands_no_higher_than_the_water() {
 #[test]
 fn water_is_found_where_only_fine_blocks_are_known() {
     let mut grid =
-        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+        VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() });
     let block = MipBlock::new(3, [0, 0, 0]);
     let mut cells = DenseBox::new(block.cells());
     for at in block.cells().voxels().filter(|at| at.y < 4) {
@@ -295,7 +295,7 @@ fn water_is_found_where_only_fine_blocks_are_known() {
 #[test]
 fn water_is_found_in_a_chunk_whose_neighbours_are_unknown() {
     let mut grid =
-        VoxelGrid::new(GridOptions { unlisted: Unlisted::Unknown, ..GridOptions::default() });
+        VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() });
     let mut cells = DenseBox::new(VoxelPos::new(-1, -1, -1).chunk().region());
     cells.fill(WATER);
     grid.load(&cells);

@@ -30,7 +30,7 @@ fn save(terrain: &mut Terrain) {
 
 #[test]
 fn what_is_unsaved_is_plain_data() {
-    is_send::<Unsaved>();
+    is_send::<UnsavedChanges>();
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn every_path_of_a_write_is_unsaved() {
             t.edit(&EditOp::fill_ball(8, [20.0, 20.0, 20.0], 3.0)).unwrap();
             let body = t.cut_loose(&LooseOptions::floor(-16)).unwrap().bodies.remove(0);
             save(t);
-            let at = t.cut_from(&body);
+            let at = t.original_position_m(&body);
             t.write_back(&body, at, [0.0, 0.0, 0.0, 1.0]).unwrap();
         }),
     ];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::voxel::{Cell, DenseBox, GridOptions, MipBlock, Unlisted, VoxelPos};
+use crate::voxel::{Cell, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelPos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ fn chunk(x: i32, y: i32, z: i32) -> ChunkPos {
     ChunkPos::new(x, y, z)
 }
 
-fn grid(unlisted: Unlisted) -> VoxelGrid {
+fn grid(unlisted: UnlistedChunks) -> VoxelGrid {
     VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() })
 }
 
@@ -19,7 +19,7 @@ fn cells(region: Region, material: u8) -> DenseBox {
 
 #[test]
 fn every_write_is_unsaved_without_any_view() {
-    let mut grid = grid(Unlisted::Air);
+    let mut grid = grid(UnlistedChunks::Air);
     assert!(grid.is_saved() && grid.unsaved().is_empty());
     let last = (1 << 30) - 1;
     let cell = |x: i32| Region::one(VoxelPos::new(x, -1, x));
@@ -39,7 +39,7 @@ fn every_write_is_unsaved_without_any_view() {
 
 #[test]
 fn what_is_written_while_it_is_saved_stays_unsaved() {
-    let mut grid = grid(Unlisted::Air);
+    let mut grid = grid(UnlistedChunks::Air);
     grid.write(&cells(Region::new([0; 3], [64, 4, 4]), 8)).unwrap();
     let unsaved = grid.unsaved();
     grid.write(&cells(Region::new([0; 3], [4; 3]), 0)).unwrap();
@@ -58,7 +58,7 @@ fn what_is_written_while_it_is_saved_stays_unsaved() {
 
 #[test]
 fn what_was_taken_of_another_grid_marks_nothing() {
-    let (mut one, mut two) = (grid(Unlisted::Air), grid(Unlisted::Air));
+    let (mut one, mut two) = (grid(UnlistedChunks::Air), grid(UnlistedChunks::Air));
     one.write(&cells(Region::new([0; 3], [4; 3]), 8)).unwrap();
     two.write(&cells(Region::new([0; 3], [4; 3]), 9)).unwrap();
     one.mark_saved(&two.unsaved());
@@ -71,7 +71,7 @@ fn what_was_taken_of_another_grid_marks_nothing() {
 
 #[test]
 fn loaded_chunks_are_saved_and_never_replace_unsaved_ones() {
-    let mut grid = grid(Unlisted::Unknown);
+    let mut grid = grid(UnlistedChunks::Unknown);
     let both = Region::new([0; 3], [64, 32, 32]);
     assert_eq!(grid.load(&cells(both, 8)), 0);
     assert!(grid.is_saved());
@@ -87,12 +87,12 @@ fn loaded_chunks_are_saved_and_never_replace_unsaved_ones() {
 #[test]
 #[should_panic(expected = "takes whole chunks")]
 fn parts_of_chunks_are_not_loaded() {
-    grid(Unlisted::Unknown).load(&cells(Region::new([0; 3], [32, 32, 31]), 8));
+    grid(UnlistedChunks::Unknown).load(&cells(Region::new([0; 3], [32, 32, 31]), 8));
 }
 
 #[test]
 fn unsaved_chunks_do_not_leave_memory_where_unlisted_is_unknown() {
-    let mut grid = grid(Unlisted::Unknown);
+    let mut grid = grid(UnlistedChunks::Unknown);
     grid.load(&cells(chunk(-1, 0, 0).region(), 8));
     grid.write(&cells(chunk(0, 0, 0).region(), 8)).unwrap();
     assert!(grid.forget(chunk(-1, 0, 0)) && grid.forget(chunk(7, 7, 7)));
@@ -104,7 +104,7 @@ fn unsaved_chunks_do_not_leave_memory_where_unlisted_is_unknown() {
 
 #[test]
 fn forgetting_where_unlisted_is_air_is_unsaved() {
-    let mut grid = grid(Unlisted::Air);
+    let mut grid = grid(UnlistedChunks::Air);
     grid.load(&cells(chunk(0, 0, 0).region(), 8));
     assert!(grid.forget(chunk(0, 0, 0)));
     assert_eq!(grid.unsaved_chunks(), [chunk(0, 0, 0)]);
@@ -113,7 +113,7 @@ fn forgetting_where_unlisted_is_air_is_unsaved() {
 
 #[test]
 fn a_new_material_table_is_unsaved() {
-    let mut grid = grid(Unlisted::Air);
+    let mut grid = grid(UnlistedChunks::Air);
     let mut materials = grid.materials().clone();
     assert!(materials.set_colour(8, [1, 2, 3]));
     grid.set_materials(materials.clone());
@@ -128,7 +128,7 @@ fn a_new_material_table_is_unsaved() {
 
 #[test]
 fn coarse_knowledge_is_no_edit() {
-    let mut grid = grid(Unlisted::Unknown);
+    let mut grid = grid(UnlistedChunks::Unknown);
     let block = MipBlock::new(3, VoxelPos::new(-1, 0, 0));
     grid.write_far(block, &cells(block.cells(), 8));
     grid.write_mip(2, &cells(Region::new([0; 3], [8; 3]), 8));
@@ -137,7 +137,7 @@ fn coarse_knowledge_is_no_edit() {
 
 #[test]
 fn cells_that_were_read_before_a_save_are_told_apart() {
-    let mut grid = grid(Unlisted::Unknown);
+    let mut grid = grid(UnlistedChunks::Unknown);
     let asked = grid.version();
     grid.write(&cells(chunk(1, 0, 0).region(), 8)).unwrap();
     let far = MipBlock::new(4, VoxelPos::default()).voxels();
@@ -174,7 +174,7 @@ proptest! {
     /// or on disk together is always the last that was written of each chunk.
     #[test]
     fn disk_and_unsaved_chunks_are_the_last_state(steps in steps(), air: bool) {
-        let mut grid = grid(if air { Unlisted::Air } else { Unlisted::Unknown });
+        let mut grid = grid(if air { UnlistedChunks::Air } else { UnlistedChunks::Unknown });
         // What each chunk was last, and what is on disk; none for a chunk that is listed no more.
         let (mut last, mut disk) = (BTreeMap::new(), BTreeMap::new());
         let mut taken: Vec<UnsavedChunks> = Vec::new();

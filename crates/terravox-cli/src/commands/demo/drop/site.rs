@@ -39,7 +39,7 @@ pub fn probe(ground: &Collider, bounds: Region, [x, z]: [f64; 2]) -> Option<Surf
     let top = f64::from(bounds.max.y) + 2.0;
     let ray = Ray::new([x, top, z], [0.0, -1.0, 0.0], 1e9);
     let first = ground.ray(&ray, &Filter::BOTH).found?;
-    let solid = match first.liquid {
+    let solid = match first.is_liquid {
         true => ground.ray(&ray, &Filter::SOLID).found,
         false => Some(first),
     };
