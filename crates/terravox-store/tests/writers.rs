@@ -116,8 +116,8 @@ fn a_kind_never_changes_under_loose_bodies() {
     fill(&mut cells, Region::new([0; 3], [3; 3]), 5);
     let body = SavedBody {
         cells: cells.snapshot(),
-        from: [0; 3].into(),
-        pose: BodyPose { position: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] },
+        origin_voxel: [0; 3].into(),
+        pose: BodyPose { position_voxels: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] },
         linear_velocity_m_s: [0.0; 3],
         angular_velocity_rad_s: [0.0; 3],
     };

@@ -187,7 +187,7 @@ mod tests {
         let lift = |ray: &ParticleRay| {
             let distance = (1.0 - ray.origin_m[1]) / ray.direction[1];
             let point_m = [0, 1, 2].map(|i| ray.origin_m[i] + distance * ray.direction[i]);
-            let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_is_moving: true };
+            let hit = ParticleHit { point_m, normal: [0.0, 1.0, 0.0], is_moving: true };
             (0.0..ray.length_m).contains(&distance).then_some(hit)
         };
         let options = EffectOptions {
