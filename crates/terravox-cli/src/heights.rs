@@ -12,7 +12,6 @@ use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::heightmap::{
     self, ChunkCells, ColourPolicy, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
-    MAX_EXTENT,
 };
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
@@ -206,8 +205,9 @@ fn explained(error: &HeightmapError, voxel: f64) -> String {
             format!("{error} (import --width SAMPLES --height ROWS)")
         }
         HeightmapError::TooWide { voxels } => {
-            let [wide, most] = [*voxels, MAX_EXTENT].map(|voxels| metres(voxels as f64));
-            let size = metres(*voxels as f64 / MAX_EXTENT as f64);
+            let max_voxels = HeightmapOptions::MAX_EXTENT_VOXELS;
+            let [wide, most] = [*voxels, max_voxels].map(|voxels| metres(voxels as f64));
+            let size = metres(*voxels as f64 / max_voxels as f64);
             format!(
                 "the world would be {wide} m wide, at most {most} m with voxels of {voxel} m; \
                  give --voxel-size {size} or more, or a lower --scale"

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
-use terravox_io::tiles::{Tile, tiles};
+use terravox_io::tiles::{Tile, group_into_tiles};
 
 /// Chunks along the edge of a tile.
 const TILE_CHUNKS: u16 = 4;
@@ -108,7 +108,10 @@ pub fn tiles_of(snapshot: &Snapshot, how: TileMeshing) -> Vec<Tile> {
     let coarser = chunks.map(|c| VoxelPos::new(c.x, c.y, c.z).coarser(mip.into()));
     let coarser: BTreeSet<VoxelPos> = coarser.collect();
     let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
-    tiles(&chunks, if how.simplify.is_some() { SIMPLIFIED_TILE_CHUNKS } else { TILE_CHUNKS })
+    group_into_tiles(
+        &chunks,
+        if how.simplify.is_some() { SIMPLIFIED_TILE_CHUNKS } else { TILE_CHUNKS },
+    )
 }
 
 /// Joins touching meshes and simplifies them, staying within `error` cells of the original;

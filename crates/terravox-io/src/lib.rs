@@ -1,11 +1,16 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
-//! In: [`roblox`] places and models, [`heightmap`]s. Out: [`roblox`] models, and meshes as
-//! [`gltf`] and [`obj`].
+//! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to the
+//! caller. Invalid input is an error, never a panic, and memory stays within documented bounds.
 //!
-//! Everything here takes and returns bytes or takes a [`std::io::Write`]; opening files is up to the
-//! caller. Untrusted bytes return errors, never panic, and never take more memory than a documented
-//! bound.
+//! | module | reads | writes |
+//! |---|---|---|
+//! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
+//! | [`heightmap`] | PNG, raw 16-bit samples | |
+//! | [`gltf`] | | meshes as `.glb` |
+//! | [`obj`] | | meshes as `.obj` and `.mtl` |
+//!
+//! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 
 pub mod gltf;
 pub mod heightmap;

@@ -1,8 +1,8 @@
 //! Writes meshes as Wavefront OBJ (`.obj`), which every modelling program reads, and the colours of
 //! their materials (`.mtl`).
 //!
-//! Tiles are streamed; only counts stay in memory. The format has no vertex colours, so each triangle
-//! has the material of the cell behind it.
+//! Tiles are streamed; only counts stay in memory. The format has no vertex colours, so a triangle has
+//! the material of the cell behind it.
 //!
 //! Source: "Object Files (.obj)", Wavefront's Advanced Visualizer manual, appendix B1.
 
@@ -65,8 +65,8 @@ pub struct ObjWriter<'t, W: Write> {
 }
 
 impl<'t, W: Write> ObjWriter<'t, W> {
-    /// Writes the header of a file whose colours are in the file `mtl` in the same folder. `out` should
-    /// be buffered.
+    /// Writes the header of a file whose materials are in the file `mtl` in the same folder. `out`
+    /// should be buffered.
     ///
     /// # Errors
     /// If `out` fails.
@@ -90,16 +90,16 @@ impl<'t, W: Write> ObjWriter<'t, W> {
         name: &str,
         blocks: impl IntoIterator<Item = &'m BlockMesh>,
     ) -> io::Result<()> {
-        let mut named = false;
+        let mut has_name = false;
         for mesh in blocks {
             for surface in [&mesh.solid, &mesh.liquid] {
                 if surface.is_empty() {
                     continue;
                 }
-                if !named {
+                if !has_name {
                     writeln!(self.out, "o {}", one_line(name))?;
                     self.stats.tiles += 1;
-                    named = true;
+                    has_name = true;
                 }
                 self.add_surface(mesh.block, surface)?;
             }
@@ -109,16 +109,16 @@ impl<'t, W: Write> ObjWriter<'t, W> {
 
     fn add_surface(&mut self, block: Region, surface: &Surface) -> io::Result<()> {
         for &position in &surface.positions {
-            let [x, y, z] = self.turned(self.options.frame.position(block, position));
+            let [x, y, z] = self.to_up_axis(self.options.frame.position(block, position));
             writeln!(self.out, "v {x} {y} {z}")?;
         }
         for &normal in &surface.normals {
-            let [x, y, z] = self.turned(unit(normal));
+            let [x, y, z] = self.to_up_axis(unit(normal));
             writeln!(self.out, "vn {x:.4} {y:.4} {z:.4}")?;
         }
         self.by_material.clear();
         self.by_material.add(surface, 0);
-        // Vertex numbers start at 1 and continue across tiles.
+        // Vertex indices start at 1 and continue across tiles.
         let first = self.stats.vertices + 1;
         for (material, list) in self.by_material.iter() {
             writeln!(self.out, "usemtl {}", material_name(self.table, material))?;
@@ -132,14 +132,15 @@ impl<'t, W: Write> ObjWriter<'t, W> {
         Ok(())
     }
 
-    fn turned(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+    /// Rotates a vector to the up axis of the file.
+    fn to_up_axis(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
         match self.options.up {
             UpAxis::Y => [x, y, z],
             UpAxis::Z => [x, -z, y],
         }
     }
 
-    /// Flushes `out`.
+    /// Flushes `out` and returns the counts.
     ///
     /// # Errors
     /// If `out` fails.
@@ -165,7 +166,7 @@ pub fn write_mtl(out: &mut impl Write, table: &MaterialTable) -> io::Result<()> 
     Ok(())
 }
 
-/// A unique name without spaces, which end names in these files.
+/// Returns a unique name without spaces, which would end it in these files.
 fn material_name(table: &MaterialTable, id: u8) -> String {
     let name = table.name(id);
     let plain: String =
@@ -173,6 +174,7 @@ fn material_name(table: &MaterialTable, id: u8) -> String {
     format!("{plain}_{id}")
 }
 
+/// Replaces control characters, which would end the line.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '_' } else { c }).collect()
 }
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_holds_the_triangles_with_numbers_that_go_on() {
+    fn the_file_holds_the_triangles_with_consecutive_indices() {
         let table = MaterialTable::default();
         let mesh = mesh(&table);
         let (text, stats) = written(ObjOptions::default(), &mesh, &table);
@@ -230,14 +232,14 @@ mod tests {
             })
             .collect::<Vec<_>>();
         assert_eq!((corners.iter().min(), corners.iter().max()), (Some(&1), Some(&count)));
-        // The first triangle is the mesh's first of grass.
+        // The first triangle is the first of grass in the mesh.
         let triangle = mesh.solid.triangles().next().unwrap();
         let first = mesh.solid.positions[triangle[0] as usize];
         assert_eq!(numbers(lines("v ")[corners[0] - 1]), first);
     }
 
     #[test]
-    fn z_up_turns_positions_and_normals_without_mirroring() {
+    fn z_up_rotates_positions_and_normals_without_mirroring() {
         let table = MaterialTable::default();
         let mesh = mesh(&table);
         let frame = ExportFrame { voxel_size_m: 2.0, origin: VoxelPos::new(0, 0, 1) };

@@ -1,4 +1,4 @@
-//! Shared by the mesh exporters: blocks grouped into tiles, the frame of written positions, and the
+//! What the mesh exporters share: grouping blocks into tiles, the frame of written positions, and the
 //! triangles of a surface by material.
 
 use terravox::mesh::Surface;
@@ -14,7 +14,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A display name: `tile x y z`.
+    /// Returns a display name: `tile x y z`.
     pub fn name(&self) -> String {
         let [x, y, z] = self.position;
         format!("tile {x} {y} {z}")
@@ -25,30 +25,26 @@ impl Tile {
 ///
 /// # Panics
 /// If `edge` is 0.
-pub fn tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
-    assert!(edge > 0, "the edge of a tile is 0 chunks");
+pub fn group_into_tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
+    assert!(edge > 0, "tiles need an edge of at least 1 chunk");
     let edge = i32::from(edge);
     let position = |chunk: &ChunkPos| [chunk.x, chunk.y, chunk.z].map(|v| v.div_euclid(edge));
-    let mut sorted: Vec<([i32; 3], ChunkPos)> =
-        chunks.iter().map(|chunk| (position(chunk), *chunk)).collect();
-    sorted.sort_unstable();
+    let mut sorted = chunks.to_vec();
+    sorted.sort_unstable_by_key(|chunk| (position(chunk), *chunk));
     sorted.dedup();
     sorted
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|tile| Tile {
-            position: tile[0].0,
-            chunks: tile.iter().map(|entry| entry.1).collect(),
-        })
+        .chunk_by(|a, b| position(a) == position(b))
+        .map(|tile| Tile { position: position(&tile[0]), chunks: tile.to_vec() })
         .collect()
 }
 
-/// From voxels to the units of a file.
+/// The transform from voxels to the units of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExportFrame {
     /// Metres (or other units of the file) per voxel.
     pub voxel_size_m: f32,
-    /// The voxel corner that is the origin of the file. Far from the origin of the world, choose one
-    /// near the terrain to keep positions exact.
+    /// The min corner of this voxel is the origin of the file. Far from the origin of the world,
+    /// choose a voxel near the terrain, to keep positions exact.
     pub origin: VoxelPos,
 }
 
@@ -60,13 +56,13 @@ impl Default for ExportFrame {
 }
 
 impl ExportFrame {
-    /// A position of a block's mesh in the frame.
+    /// Converts a position of the mesh of a block of voxels.
     pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f32; 3] {
         self.position_at(0, block, p)
     }
 
-    /// A position of the mesh of a block of cells of mip `mip`. Rounded once, from the sum, so that
-    /// all blocks that share a vertex write the same bits.
+    /// Converts a position of the mesh of a block of cells of mip `mip`. Rounds once, after the sum,
+    /// so that all blocks that share a vertex write the same bits.
     pub(crate) fn position_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f32; 3] {
         let min = block.min.to_array();
         let origin = self.origin.to_array();
@@ -78,7 +74,7 @@ impl ExportFrame {
     }
 }
 
-/// Vertex numbers of triangles, by the material behind them. Reusable.
+/// Vertex indices of triangles, by the material behind them. Reusable.
 #[derive(Debug)]
 pub(crate) struct TrianglesByMaterial {
     lists: Vec<Vec<u32>>,
@@ -95,27 +91,27 @@ impl TrianglesByMaterial {
         self.lists.iter_mut().for_each(Vec::clear);
     }
 
-    /// Adds the triangles of a surface whose first vertex has number `first`.
+    /// Adds the triangles of a surface whose first vertex has index `first`.
     pub(crate) fn add(&mut self, surface: &Surface, first: u32) {
         for (triangle, material) in surface.triangles().zip(surface.triangle_materials()) {
             self.lists[usize::from(material)].extend(triangle.map(|index| index + first));
         }
     }
 
-    /// The materials that have triangles, ascending, with their vertex numbers.
+    /// Returns the materials that have triangles, ascending, with their vertex indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u8, &[u32])> {
         let lists = self.lists.iter().enumerate();
         lists.filter(|(_, list)| !list.is_empty()).map(|(id, list)| (id as u8, &list[..]))
     }
 }
 
-/// Normalizes a normal; zero and non-finite ones become +Y, since the formats need unit vectors.
+/// Normalizes a normal; zero and non-finite normals become +Y, since the formats need unit vectors.
 pub(crate) fn unit(normal: [f32; 3]) -> [f32; 3] {
     let length = normal.iter().map(|v| v * v).sum::<f32>().sqrt();
     if (length - 1.0).abs() < 1e-5 {
         return normal;
     }
-    // False for zero and NaN, too.
+    // False for zero and NaN.
     if length > 1e-20 && length.is_finite() { normal.map(|v| v / length) } else { [0.0, 1.0, 0.0] }
 }
 
@@ -124,16 +120,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_fall_into_the_tile_below_them() {
+    fn chunks_are_grouped_by_floor_division() {
         let chunks = [[3, 0, 0], [-1, 0, 0], [4, 0, 0], [0, -1, 3], [0, 0, 0], [0, 0, 0]];
-        let tiles = tiles(&chunks.map(|[x, y, z]| ChunkPos::new(x, y, z)), 4);
-        let found: Vec<_> = tiles.iter().map(|tile| (tile.position, tile.chunks.len())).collect();
-        assert_eq!(found, [([-1, 0, 0], 1), ([0, -1, 0], 1), ([0, 0, 0], 2), ([1, 0, 0], 1)]);
+        let tiles = group_into_tiles(&chunks.map(|[x, y, z]| ChunkPos::new(x, y, z)), 4);
+        let summary: Vec<_> = tiles.iter().map(|tile| (tile.position, tile.chunks.len())).collect();
+        assert_eq!(summary, [([-1, 0, 0], 1), ([0, -1, 0], 1), ([0, 0, 0], 2), ([1, 0, 0], 1)]);
         assert_eq!(tiles[0].name(), "tile -1 0 0");
     }
 
     #[test]
-    fn the_frame_scales_after_it_moves() {
+    fn the_frame_translates_then_scales() {
         let frame = ExportFrame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
         let block = Region::new([(1 << 29) + 32, 0, -32], [(1 << 29) + 64, 32, 0]);
         assert_eq!(frame.position(block, [0.25, 1.0, 2.0]), [16.125, 0.5, -13.0]);

@@ -1,11 +1,13 @@
-//! The files read back: structure, alignment, and the very vertices of the meshes.
+//! Written files are parsed again: structure, alignment, and the exact vertices of the meshes.
 
 use super::*;
-use crate::tiles::tiles;
+use crate::tiles::{ExportFrame, group_into_tiles};
+use serde_json::{Value, json};
+use std::io::Write;
 use terravox::generate::fill_sdf;
-use terravox::mesh::{Mesher, NeighbourMips, PAD};
+use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD, Surface};
 use terravox::voxel::{
-    Cell, ChunkPos, DenseBox, GridOptions, MipBlock, Region, VoxelGrid, VoxelPos,
+    Cell, ChunkPos, DenseBox, GridOptions, MaterialTable, MipBlock, Region, VoxelGrid, VoxelPos,
 };
 
 /// A pond in a hill of two materials, over the corner of eight chunks at `at`.
@@ -47,7 +49,7 @@ fn written(
 ) -> (Vec<u8>, GlbStats) {
     let mut writer = GlbWriter::new(options, grid.materials());
     let chunks: Vec<ChunkPos> = meshes.iter().map(|entry| entry.0).collect();
-    for tile in tiles(&chunks, edge) {
+    for tile in group_into_tiles(&chunks, edge) {
         let of_tile = meshes.iter().filter(|entry| tile.chunks.contains(&entry.0));
         writer.add_tile(&tile.name(), of_tile.map(|entry| &entry.1)).unwrap();
     }
@@ -177,7 +179,7 @@ fn every_triangle_of_the_meshes_is_in_the_file_under_its_material() {
 }
 
 #[test]
-fn bounds_normals_and_colours_are_what_gltf_asks_for() {
+fn bounds_normals_and_colours_follow_the_specification() {
     let grid = world(VoxelPos::ZERO);
     let (file, stats) = written(GlbOptions::default(), &grid, &meshes(&grid), 4);
     let (json, binary) = parsed(&file);
@@ -217,7 +219,7 @@ fn bounds_normals_and_colours_are_what_gltf_asks_for() {
 }
 
 #[test]
-fn far_from_the_origin_positions_are_exact_and_the_node_carries_the_place() {
+fn far_from_the_origin_positions_are_exact_and_the_node_has_the_translation() {
     let at = VoxelPos::new(320_000_000, -64, 32);
     let near = world(VoxelPos::ZERO);
     let far = world(at);
@@ -320,17 +322,20 @@ fn materials_and_weights_are_those_of_the_mesh() {
     assert!(all == found && all.iter().any(|vertex| vertex[5] > 0));
 }
 
-/// The meshes with targets, of those chunks that `knows`.
-fn morphing(grid: &VoxelGrid, knows: impl Fn(ChunkPos) -> bool) -> Vec<(ChunkPos, BlockMesh)> {
+/// Meshes, with targets in the chunks for which `has_targets`.
+fn morphing(
+    grid: &VoxelGrid,
+    has_targets: impl Fn(ChunkPos) -> bool,
+) -> Vec<(ChunkPos, BlockMesh)> {
     let mut mesher = Mesher::new();
     let mut all = meshes(grid);
-    for (chunk, mesh) in all.iter_mut().filter(|entry| knows(entry.0)) {
+    for (chunk, mesh) in all.iter_mut().filter(|entry| has_targets(entry.0)) {
         let block = MipBlock { mip: 0, pos: VoxelPos::new(chunk.x, chunk.y, chunk.z) };
         let read = |mip: u8, region: Region, cells: &mut DenseBox| {
             grid.read(region, mip, cells).unwrap();
         };
-        let around = NeighbourMips::uniform(0);
-        mesher.mesh_morphing(block, &around, read, grid.materials(), 4, false, mesh);
+        let neighbour_mips = NeighbourMips::uniform(0);
+        mesher.mesh_morphing(block, &neighbour_mips, read, grid.materials(), 4, false, mesh);
     }
     all
 }
@@ -341,7 +346,7 @@ fn a_morph_target_leads_to_the_next_level() {
     let grid = world(at);
     let frame = ExportFrame { voxel_size_m: 0.5, origin: at };
     let options = GlbOptions { frame, targets: true, ..GlbOptions::default() };
-    // Some blocks do not know where they go.
+    // Some blocks have no targets.
     let meshes = morphing(&grid, |chunk| chunk.x != 2 || chunk.y != 0);
     let (file, stats) = written(options, &grid, &meshes, 4);
     let (json, binary) = parsed(&file);
@@ -359,18 +364,18 @@ fn a_morph_target_leads_to_the_next_level() {
             let read = |accessor: &Value| -> Vec<[f32; 3]> {
                 elements(&json, &binary, accessor).into_iter().map(vector).collect()
             };
-            let [from, way] = [&base["POSITION"], &target["POSITION"]].map(read);
-            let [normal, turn] = [&base["NORMAL"], &target["NORMAL"]].map(read);
+            let [from, offset] = [&base["POSITION"], &target["POSITION"]].map(read);
+            let [normal, normal_offset] = [&base["NORMAL"], &target["NORMAL"]].map(read);
             let accessor = &json["accessors"][number(&target["POSITION"])];
             for axis in 0..3 {
-                let values = || way.iter().map(|v| f64::from(v[axis]));
+                let values = || offset.iter().map(|v| f64::from(v[axis]));
                 assert_eq!(accessor["min"][axis].as_f64(), values().reduce(f64::min));
                 assert_eq!(accessor["max"][axis].as_f64(), values().reduce(f64::max));
             }
             let sum = |a: [f32; 3], b: [f32; 3]| [0, 1, 2].map(|axis| a[axis] + b[axis]);
-            assert_eq!([way.len(), normal.len(), turn.len()], [from.len(); 3]);
+            assert_eq!([offset.len(), normal.len(), normal_offset.len()], [from.len(); 3]);
             for i in 0..from.len() {
-                found.push((from[i], sum(from[i], way[i]), sum(normal[i], turn[i])));
+                found.push((from[i], sum(from[i], offset[i]), sum(normal[i], normal_offset[i])));
             }
         }
     }
@@ -379,11 +384,11 @@ fn a_morph_target_leads_to_the_next_level() {
     for (chunk, mesh) in &meshes {
         let surfaces = [&mesh.solid, &mesh.liquid].into_iter();
         for (surface, i) in surfaces.flat_map(|s| (0..s.vertex_count()).map(move |i| (s, i))) {
-            let place = |p: [f32; 3]| frame.position(chunk.region(), p);
-            let from = place(surface.positions[i]);
+            let in_file = |p: [f32; 3]| frame.position(chunk.region(), p);
+            let from = in_file(surface.positions[i]);
             let (to, normal) = match surface.targets.is_empty() {
                 true => (from, surface.normals[i]),
-                false => (place(surface.targets.positions[i]), surface.targets.normals[i]),
+                false => (in_file(surface.targets.positions[i]), surface.targets.normals[i]),
             };
             let near =
                 |a: [f32; 3], b: [f32; 3]| (0..3).all(|axis| (a[axis] - b[axis]).abs() < 1e-5);

@@ -1,25 +1,26 @@
-//! Cells from a surface of heights, a column of chunks at a time.
+//! Fills cells from a surface of heights, one chunk column at a time.
 //!
-//! The occupancy of a cell follows from its distance d to the surface, `clamp(½ + d)`, as the mesher
-//! expects; d is the difference in height times the y component of the normal. Next to a cliff that
-//! plane would extend far beyond the edge, so a cell is never filled above the highest surface height
-//! of its neighbourhood, nor empty below the lowest. Chunks far from the surface are uniform.
+//! The occupancy of a cell is `clamp(½ + d)`, as the mesher expects, with d its signed distance to
+//! the surface: the difference in height times the y component of the normal. Next to a cliff that
+//! plane would extend far beyond the edge, so d is clamped: no cell above the highest surface height
+//! of its neighbourhood is filled, and none below the lowest is empty. Chunks far from the surface
+//! are uniform.
 //!
 //! Source: real terrain has `clamp(½ + d)`, see `terravox::generate`.
 
-use super::HeightmapOptions;
-use super::relief::ChunkCells;
+use super::chunk_cells::{CHUNK_EDGE, CHUNK_LOG2, ChunkCells};
+use super::options::HeightmapOptions;
 use super::surface::{HeightSurface, SurfaceColumn};
 use terravox::generate::occupancy_units;
 use terravox::voxel::{AIR, Cell, ChunkPos, DenseBox, Region};
 
-const CHUNK_EDGE: usize = 32;
-
+/// Generates the chunks of single chunk columns.
 pub(super) struct ColumnFiller<'a> {
     surface: &'a HeightSurface,
     options: &'a HeightmapOptions,
-    /// Lowest voxel of the ground.
+    /// Lowest y of the ground.
     bottom: i32,
+    /// Bounds of the voxels that are not air.
     region: Region,
 }
 
@@ -30,8 +31,8 @@ struct ColumnGround {
     /// The y component of the surface's unit normal.
     normal_y: f64,
     material: u8,
-    /// Whether the column is within the map.
-    inside: bool,
+    /// Whether the column is on the map.
+    is_on_map: bool,
     /// All cells below this y are full and of the material below the surface.
     full_below: i32,
     /// No cell from this y on is solid.
@@ -45,7 +46,7 @@ impl<'a> ColumnFiller<'a> {
     ) -> ColumnFiller<'a> {
         let [low, high] = surface.heights();
         let bottom = (low - options.depth_voxels).floor();
-        // No column is above its samples; the occupancy reaches half a voxel higher.
+        // No column is higher than its samples; occupancy extends half a voxel above the surface.
         let top = (high + 2.0).max(options.sea_level.unwrap_or(high) + 2.0).ceil();
         let [x, z] = options.origin;
         let [width, depth] = surface.columns();
@@ -54,24 +55,25 @@ impl<'a> ColumnFiller<'a> {
         ColumnFiller { surface, options, bottom: bottom as i32, region: Region::new(min, max) }
     }
 
-    /// Bounds of the voxels that are not air.
+    /// Returns the bounds of the voxels that are not air.
     pub(super) fn region(&self) -> Region {
         self.region
     }
 
-    /// All chunks of the chunk column (x, z) that are not air, upward.
-    pub(super) fn column(&self, x: i32, z: i32) -> Vec<ChunkCells> {
-        let ground = self.ground(x, z);
-        let layers = self.region.coarser(5);
+    /// Generates the chunks of the chunk column (x, z), upward, without those of air only.
+    pub(super) fn chunk_column(&self, x: i32, z: i32) -> Vec<ChunkCells> {
+        let ground = self.column_grounds(x, z);
+        let layers = self.region.coarser(CHUNK_LOG2);
         (layers.min.y..layers.max.y)
             .filter_map(|y| self.chunk(ChunkPos::new(x, y, z), &ground))
             .collect()
     }
 
-    /// The 32 × 32 columns of a chunk, x fastest.
-    fn ground(&self, x: i32, z: i32) -> Vec<ColumnGround> {
+    /// Returns the ground of the 32 × 32 voxel columns of a chunk column, x fastest.
+    fn column_grounds(&self, x: i32, z: i32) -> Vec<ColumnGround> {
         let [ox, oz] = self.options.origin.map(i64::from);
-        let (x0, z0) = (i64::from(x) * 32 - ox, i64::from(z) * 32 - oz);
+        let (x0, z0) =
+            (i64::from(x) * CHUNK_EDGE as i64 - ox, i64::from(z) * CHUNK_EDGE as i64 - oz);
         let [width, length] = self.surface.columns().map(i64::from);
         let columns = self.surface.block(x0, z0, CHUNK_EDGE);
         let ground = columns.into_iter().enumerate().map(|(i, column)| {
@@ -82,8 +84,8 @@ impl<'a> ColumnFiller<'a> {
             ColumnGround {
                 column,
                 normal_y: 1.0 / (1.0 + slope * slope).sqrt(),
-                material: self.material_at(column.height, slope),
-                inside: (0..width).contains(&x) && (0..length).contains(&z),
+                material: self.surface_material(column.height, slope),
+                is_on_map: (0..width).contains(&x) && (0..length).contains(&z),
                 full_below: (lowest - depth - 0.5).floor() as i32,
                 open_from: highest.ceil() as i32 + 1,
             }
@@ -91,7 +93,8 @@ impl<'a> ColumnFiller<'a> {
         ground.collect()
     }
 
-    fn material_at(&self, height: f64, slope: f64) -> u8 {
+    /// Returns the material of the surface.
+    fn surface_material(&self, height: f64, slope: f64) -> u8 {
         let within = |value: f64, [low, high]: [f64; 2]| low <= value && value <= high;
         let rules = self.options.rules.iter();
         rules
@@ -101,29 +104,30 @@ impl<'a> ColumnFiller<'a> {
             .unwrap_or(self.options.material)
     }
 
-    /// The cells of a chunk; `None` if all are air.
+    /// Generates a chunk; `None` if all its cells are air.
     fn chunk(&self, chunk: ChunkPos, ground: &[ColumnGround]) -> Option<ChunkCells> {
-        if let Some(material) = self.uniform(chunk, ground) {
+        if let Some(material) = self.uniform_material(chunk, ground) {
             return (material != AIR).then_some(ChunkCells::Uniform { chunk, material });
         }
         let mut cells = DenseBox::new(chunk.region());
         let mut water = Vec::new();
         let (materials, occupancies) = cells.arrays_mut();
         let y0 = chunk.min_voxel().y;
-        for (layer, y) in (y0..y0 + 32).enumerate() {
+        for (layer, y) in (y0..y0 + CHUNK_EDGE as i32).enumerate() {
             if y < self.bottom {
                 continue;
             }
-            let (deep, sky) = (Cell::full(self.options.material_below), self.sky(y));
-            for (i, ground) in ground.iter().enumerate().filter(|(_, ground)| ground.inside) {
+            let deep = Cell::full(self.options.material_below);
+            let open = self.open_cell(y);
+            for (i, ground) in ground.iter().enumerate().filter(|(_, ground)| ground.is_on_map) {
                 let i = i + layer * CHUNK_EDGE * CHUNK_EDGE;
                 let cell = if y < ground.full_below {
                     deep
                 } else if y >= ground.open_from {
-                    sky
+                    open
                 } else {
-                    let (cell, held) = self.cell(y, ground);
-                    water.extend(held.map(|held| (i as u32, held)));
+                    let (cell, cell_water) = self.cell(y, ground);
+                    water.extend(cell_water.map(|cell_water| (i as u32, cell_water)));
                     cell
                 };
                 (materials[i], occupancies[i]) = (cell.material, cell.occupancy);
@@ -134,16 +138,17 @@ impl<'a> ColumnFiller<'a> {
         (!is_air).then_some(ChunkCells::Mixed(cells))
     }
 
-    /// The material of a chunk that is uniform by its bounds; `None` if it may not be.
-    fn uniform(&self, chunk: ChunkPos, ground: &[ColumnGround]) -> Option<u8> {
+    /// Returns the material of a chunk far enough from all surfaces to be uniform; `None` if it may
+    /// be mixed.
+    fn uniform_material(&self, chunk: ChunkPos, ground: &[ColumnGround]) -> Option<u8> {
         let Region { min, max } = chunk.region();
         let (low, high) = (f64::from(min.y), f64::from(max.y));
         let lowest =
             ground.iter().map(|g| g.column.neighbour_range[0]).fold(f64::INFINITY, f64::min);
         let highest =
             ground.iter().map(|g| g.column.neighbour_range[1]).fold(f64::NEG_INFINITY, f64::max);
-        let inside = ground.iter().filter(|g| g.inside).count();
-        if max.y <= self.bottom || inside == 0 {
+        let columns_on_map = ground.iter().filter(|g| g.is_on_map).count();
+        if max.y <= self.bottom || columns_on_map == 0 {
             return Some(AIR);
         }
         if low > highest + 1.0 {
@@ -151,20 +156,21 @@ impl<'a> ColumnFiller<'a> {
             if low > sea + 1.0 {
                 return Some(AIR);
             }
-            return (high < sea - 1.0 && inside == ground.len()).then_some(self.options.water);
+            return (high < sea - 1.0 && columns_on_map == ground.len())
+                .then_some(self.options.water);
         }
-        let deep = lowest - high > self.options.surface_voxels + 1.0;
-        (deep && min.y >= self.bottom && inside == ground.len())
+        let is_deep = lowest - high > self.options.surface_voxels + 1.0;
+        (is_deep && min.y >= self.bottom && columns_on_map == ground.len())
             .then_some(self.options.material_below)
     }
 
-    /// Water in a cell without ground at height `y`, in 256ths.
+    /// Returns the water in a cell at height `y` without ground, in 256ths.
     fn water_units(&self, y: i32) -> u32 {
         self.options.sea_level.map_or(0, |sea| occupancy_units(sea - (f64::from(y) + 0.5)))
     }
 
-    /// A cell at height `y` without ground.
-    fn sky(&self, y: i32) -> Cell {
+    /// Returns a cell at height `y` without ground: water or air.
+    fn open_cell(&self, y: i32) -> Cell {
         match self.water_units(y) {
             0 => Cell::AIR,
             water_units => {
@@ -173,20 +179,20 @@ impl<'a> ColumnFiller<'a> {
         }
     }
 
-    /// The cell at height `y` of a column, and the water that it holds if it is solid.
+    /// Returns the cell at height `y` of a column, and the stored water if the cell is solid.
     fn cell(&self, y: i32, ground: &ColumnGround) -> (Cell, Option<u8>) {
-        let middle = f64::from(y) + 0.5;
-        let depth = ground.column.height - middle;
+        let centre = f64::from(y) + 0.5;
+        let depth = ground.column.height - centre;
         let [lowest, highest] = ground.column.neighbour_range;
-        let distance = (depth * ground.normal_y).min(highest - middle).max(lowest - middle);
-        let solid = occupancy_units(distance);
-        if solid == 0 {
-            return (self.sky(y), None);
+        let distance = (depth * ground.normal_y).min(highest - centre).max(lowest - centre);
+        let solid_units = occupancy_units(distance);
+        if solid_units == 0 {
+            return (self.open_cell(y), None);
         }
-        let surface = depth < self.options.surface_voxels;
-        let material = if surface { ground.material } else { self.options.material_below };
-        let water_units = if solid < 256 { self.water_units(y) } else { 0 };
-        let held = (water_units > 0).then(|| (water_units - 1) as u8);
-        (Cell { material, occupancy: (solid - 1) as u8 }, held)
+        let is_surface = depth < self.options.surface_voxels;
+        let material = if is_surface { ground.material } else { self.options.material_below };
+        let water_units = if solid_units < 256 { self.water_units(y) } else { 0 };
+        let water = (water_units > 0).then(|| (water_units - 1) as u8);
+        (Cell { material, occupancy: (solid_units - 1) as u8 }, water)
     }
 }

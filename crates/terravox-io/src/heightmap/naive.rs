@@ -1,10 +1,10 @@
-//! A heightmap's world a voxel at a time, from its definition: what the importer is tested
-//! against. Every height is interpolated anew, nothing is skipped.
+//! The slow twin of the importer, voxel by voxel from the definition: interpolates every height
+//! anew and skips nothing.
 
 use super::{HeightmapOptions, Heights};
 use terravox::voxel::{Cell, VoxelPos};
 
-/// The spline through four values, at `t` between the middle two, kept in their range.
+/// Evaluates the spline through four values at `t` between the middle two, clamped to their range.
 fn cubic(p: [f64; 4], t: f64) -> f64 {
     let [a, b, c, d] = p;
     let cube = -a + 3.0 * b - 3.0 * c + d;
@@ -15,7 +15,7 @@ fn cubic(p: [f64; 4], t: f64) -> f64 {
     value.clamp(low, high)
 }
 
-/// Height of the surface at the middle of the column (x, z), for scales of 1 and more.
+/// Returns the height of the surface at the centre of the column (x, z), for scales of 1 or more.
 fn height(heights: &Heights, options: &HeightmapOptions, x: i64, z: i64) -> f64 {
     let [w, d] = heights.size.map(|samples| samples as i64);
     let at = |column: i64, samples: i64| {
@@ -26,7 +26,7 @@ fn height(heights: &Heights, options: &HeightmapOptions, x: i64, z: i64) -> f64 
     let (u, v) = (at(x, w), at(z, d));
     let sample = |i: i64, j: i64| {
         let value = heights.values[(i.clamp(0, w - 1) + w * j.clamp(0, d - 1)) as usize];
-        // Heights are kept in single precision.
+        // The importer stores heights in single precision.
         f64::from((options.base_voxels + f64::from(value) * options.height_voxels) as f32)
     };
     let (i, j) = (u.floor() as i64, v.floor() as i64);
@@ -34,7 +34,7 @@ fn height(heights: &Heights, options: &HeightmapOptions, x: i64, z: i64) -> f64 
     cubic([-1, 0, 1, 2].map(|k| row(j + k)), v - v.floor())
 }
 
-/// The cell at `pos`, and the water it holds if it is solid.
+/// Returns the cell at `pos`, and the stored water if the cell is solid.
 pub(super) fn cell(
     heights: &Heights,
     options: &HeightmapOptions,
@@ -52,29 +52,35 @@ pub(super) fn cell(
     let h = |dx: i64, dz: i64| height(heights, options, x + dx, z + dz);
     let (sx, sz) = ((h(1, 0) - h(-1, 0)) / 2.0, (h(0, 1) - h(0, -1)) / 2.0);
     let slope = sx.hypot(sz);
-    let around: Vec<f64> = (-1..=1)
+    let neighbourhood: Vec<f64> = (-1..=1)
         .flat_map(|dz| (-1..=1).map(move |dx| (dx, dz)))
         .map(|(dx, dz)| h(dx, dz))
         .collect();
-    let highest = around.iter().copied().fold(f64::MIN, f64::max);
-    let lowest = around.iter().copied().fold(f64::MAX, f64::min);
+    let highest = neighbourhood.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = neighbourhood.iter().copied().fold(f64::MAX, f64::min);
     let y = f64::from(pos.y) + 0.5;
     let depth = h(0, 0) - y;
-    let fill = |distance: f64| ((distance + 0.5).clamp(0.0, 1.0) * 256.0).round() as u32;
-    let solid = fill((depth / (1.0 + slope * slope).sqrt()).clamp(lowest - y, highest - y));
-    let wet = options.sea_level.map_or(0, |sea| fill(sea - y));
-    let water = |units: u32| Some((units as u8).wrapping_sub(1)).filter(|_| units > 0);
-    if solid == 0 {
-        return (water(wet).map_or(Cell::AIR, |stored| Cell::new(options.water, stored)), None);
+    let units = |distance: f64| ((distance + 0.5).clamp(0.0, 1.0) * 256.0).round() as u32;
+    let solid_units = units((depth / (1.0 + slope * slope).sqrt()).clamp(lowest - y, highest - y));
+    let water_units = options.sea_level.map_or(0, |sea| units(sea - y));
+    let stored = |units: u32| Some((units as u8).wrapping_sub(1)).filter(|_| units > 0);
+    if solid_units == 0 {
+        return (
+            stored(water_units).map_or(Cell::AIR, |occupancy| Cell::new(options.water, occupancy)),
+            None,
+        );
     }
-    let holds = |range: [f64; 2], value: f64| (range[0]..=range[1]).contains(&value);
+    let contains = |range: [f64; 2], value: f64| (range[0]..=range[1]).contains(&value);
     let rule = options
         .rules
         .iter()
-        .find(|rule| holds(rule.height_voxels, h(0, 0)) && holds(rule.slope, slope));
+        .find(|rule| contains(rule.height_voxels, h(0, 0)) && contains(rule.slope, slope));
     let material = match depth < options.surface_voxels {
         true => rule.map_or(options.material, |rule| rule.material),
         false => options.material_below,
     };
-    (Cell::new(material, (solid - 1) as u8), water(wet).filter(|_| solid < 256))
+    (
+        Cell::new(material, (solid_units - 1) as u8),
+        stored(water_units).filter(|_| solid_units < 256),
+    )
 }

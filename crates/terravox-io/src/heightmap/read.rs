@@ -1,79 +1,27 @@
 //! Heights from files: PNG of 8 and 16 bits and raw 16-bit samples.
 
-use super::{HeightmapError, MAX_SAMPLES};
+use super::error::HeightmapError;
+use super::heights::{Heights, check_size};
+use super::limits::MAX_HEIGHT_SAMPLES;
 use png::{BitDepth, ColorType, Transformations};
 use std::io::Cursor;
 
 /// Most memory that decoding a PNG takes in addition to the samples.
-const PNG_MEMORY_BYTES: usize = 1 << 30;
-
-/// A grid of heights, as fractions of the full height: 0 to 1.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Heights {
-    pub(super) size: [usize; 2],
-    pub(super) values: Vec<f32>,
-    /// Quantization step of the values; 0 if they are exact.
-    pub(super) step: f32,
-}
-
-impl Heights {
-    /// Heights of `size` = [samples in a row (along x), rows (along z)], row by row.
-    /// 1 is the full height; values need not lie within 0 to 1.
-    ///
-    /// # Errors
-    /// If there are none, not `size` of them, too many, or one is non-finite.
-    pub fn new(size: [usize; 2], values: Vec<f32>) -> Result<Heights, HeightmapError> {
-        check_size(size[0] as u64, size[1] as u64)?;
-        if values.len() != size[0] * size[1] {
-            let [w, d] = size;
-            return Err(HeightmapError::Options(format!(
-                "{} heights, not {w} × {d}",
-                values.len()
-            )));
-        }
-        match values.iter().position(|value| !value.is_finite()) {
-            Some(i) => Err(HeightmapError::Options(format!("height {i} is not a finite number"))),
-            None => Ok(Heights { size, values, step: 0.0 }),
-        }
-    }
-
-    /// Samples in a row (along x), rows (along z).
-    pub fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
-    /// Lowest and highest value.
-    pub fn range(&self) -> [f32; 2] {
-        let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
-        let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        [low, high]
-    }
-}
-
-fn check_size(width: u64, depth: u64) -> Result<(), HeightmapError> {
-    let samples = width.saturating_mul(depth);
-    match samples {
-        0 => Err(HeightmapError::Empty),
-        1..=MAX_SAMPLES => Ok(()),
-        _ => {
-            let what = "samples of the heightmap";
-            Err(HeightmapError::TooLarge { what, found: samples, limit: MAX_SAMPLES })
-        }
-    }
-}
+const MAX_PNG_MEMORY_BYTES: usize = 1 << 30;
 
 /// What [`read_png`] does with colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColourPolicy {
-    /// Return an error: it is most likely a photograph or a screenshot.
+    /// Return an error: the file is most likely a photograph or a screenshot.
     #[default]
     Refuse,
     /// Use the luminance (Rec. 709) as height.
     Luminance,
 }
 
-/// Reads heights from a PNG: grey of up to 16 bits, also stored as RGB with equal channels or with a
-/// palette; transparency is ignored. The first row is the lowest z. At most [`MAX_SAMPLES`].
+/// Reads heights from a PNG of 8 or 16 bits; black is 0 and white is 1. Grey may also be stored as
+/// RGB with equal channels or with a palette; transparency is ignored. The first row is the lowest
+/// z. At most [`Heights::MAX_SAMPLES`].
 ///
 /// # Errors
 /// If the bytes are not a PNG, damaged or too large, or a pixel is not grey and `colours` is
@@ -82,8 +30,10 @@ pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, Heightma
     let error = |error: png::DecodingError| {
         HeightmapError::Png(error.to_string().chars().filter(|c| !c.is_control()).collect())
     };
-    let mut decoder =
-        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: PNG_MEMORY_BYTES });
+    let mut decoder = png::Decoder::new_with_limits(
+        Cursor::new(bytes),
+        png::Limits { bytes: MAX_PNG_MEMORY_BYTES },
+    );
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
@@ -92,9 +42,9 @@ pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, Heightma
     check_size(info.width.into(), info.height.into())?;
     let mut reader = decoder.read_info().map_err(error)?;
     let (colour, depth) = reader.output_color_type();
-    let mut pixels = Pixels::new(colour, depth, colours, size);
+    let mut pixels = PixelConverter::new(colour, depth, colours, size);
     if interlaced {
-        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= PNG_MEMORY_BYTES);
+        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= MAX_PNG_MEMORY_BYTES);
         let Some(bytes) = bytes else {
             let [width, height] = size;
             return Err(HeightmapError::Png(format!("{width} × {height} pixels are too many")));
@@ -111,37 +61,48 @@ pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, Heightma
     pixels.finish()
 }
 
-/// Heights of pixels in their order.
-struct Pixels {
+/// Converts pixels to heights, in their order.
+struct PixelConverter {
     channels: usize,
-    wide: bool,
+    is_16_bit: bool,
     colours: ColourPolicy,
     size: [usize; 2],
     values: Vec<f32>,
 }
 
-impl Pixels {
-    fn new(colour: ColorType, depth: BitDepth, colours: ColourPolicy, size: [usize; 2]) -> Pixels {
+impl PixelConverter {
+    fn new(
+        colour: ColorType,
+        depth: BitDepth,
+        colours: ColourPolicy,
+        size: [usize; 2],
+    ) -> PixelConverter {
         let channels = colour.samples();
-        Pixels { channels, wide: depth == BitDepth::Sixteen, colours, size, values: Vec::new() }
+        PixelConverter {
+            channels,
+            is_16_bit: depth == BitDepth::Sixteen,
+            colours,
+            size,
+            values: Vec::new(),
+        }
     }
 
-    /// Value of white.
-    fn full(&self) -> f32 {
-        if self.wide { 65535.0 } else { 255.0 }
+    /// Returns the value of white.
+    fn white(&self) -> f32 {
+        if self.is_16_bit { 65535.0 } else { 255.0 }
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<(), HeightmapError> {
-        let full = self.full();
-        let sample_bytes = 1 + usize::from(self.wide);
+        let white = self.white();
+        let sample_bytes = 1 + usize::from(self.is_16_bit);
         for pixel in bytes.chunks_exact(sample_bytes * self.channels) {
-            let sample = |i: usize| match self.wide {
+            let sample = |i: usize| match self.is_16_bit {
                 true => u16::from_be_bytes([pixel[2 * i], pixel[2 * i + 1]]),
                 false => pixel[i].into(),
             };
             // Grey, perhaps with transparency.
             if self.channels < 3 {
-                self.values.push(f32::from(sample(0)) / full);
+                self.values.push(f32::from(sample(0)) / white);
                 continue;
             }
             let rgb = [0, 1, 2].map(sample);
@@ -151,8 +112,8 @@ impl Pixels {
             }
             // Rec. 709 weights in 1/10000, in integers, so that grey is exact.
             let [r, g, b] = rgb.map(u32::from);
-            let weighed = f64::from(2126 * r + 7152 * g + 722 * b) / 10_000.0;
-            self.values.push((weighed / f64::from(full)) as f32);
+            let luminance = f64::from(2126 * r + 7152 * g + 722 * b) / 10_000.0;
+            self.values.push((luminance / f64::from(white)) as f32);
         }
         Ok(())
     }
@@ -162,22 +123,22 @@ impl Pixels {
         if found != width * height {
             return Err(HeightmapError::Png(format!("{found} pixels, not {width} × {height}")));
         }
-        Ok(Heights { size, step: 1.0 / self.full(), values: self.values })
+        Ok(Heights { size, step: 1.0 / self.white(), values: self.values })
     }
 }
 
 /// Reads heights from raw unsigned 16-bit little-endian samples, row by row, the first row at the
-/// lowest z. `size` is [samples in a row, rows]; `None` means a square.
+/// lowest z; 0 is 0 and 65535 is 1. `size` is [samples per row, rows]; `None` means a square.
 ///
 /// # Errors
-/// If the number of bytes does not match `size`, or is not a square without one.
+/// If the number of bytes does not match `size`, or without a `size` is not that of a square.
 pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, HeightmapError> {
     if bytes.is_empty() {
         return Err(HeightmapError::Empty);
     }
     let [width, depth] = match size {
         Some(size) => size,
-        None => square(bytes.len())?,
+        None => square_size(bytes.len())?,
     };
     check_size(width as u64, depth as u64)?;
     let wanted = 2 * width as u64 * depth as u64;
@@ -189,15 +150,15 @@ pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, H
     Ok(Heights { size: [width, depth], values, step: 1.0 / 65535.0 })
 }
 
-/// Edges of the square that `bytes` fill.
-fn square(bytes: usize) -> Result<[usize; 2], HeightmapError> {
+/// Returns the size of the square that a file of `bytes` fills.
+fn square_size(bytes: usize) -> Result<[usize; 2], HeightmapError> {
     let samples = bytes / 2;
     let edge = samples.isqrt();
     if 2 * edge * edge == bytes {
         return Ok([edge, edge]);
     }
     let mut hint = String::new();
-    if bytes.is_multiple_of(2) && samples as u64 <= MAX_SAMPLES {
+    if bytes.is_multiple_of(2) && samples as u64 <= MAX_HEIGHT_SAMPLES {
         // The most likely size: the two factors closest to a square.
         let short = (1..=edge).rev().find(|short| samples.is_multiple_of(*short)).unwrap_or(1);
         if short > 1 {

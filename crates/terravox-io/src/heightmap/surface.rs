@@ -1,20 +1,26 @@
 //! A smooth surface through samples: heights and slopes at any voxel column.
 //!
-//! Samples finer than voxels are averaged first. Samples of few bits are moved toward the mean of
-//! their neighbours, by at most half a quantization step, so that gentle slopes do not become
+//! Samples finer than voxels are averaged first. Coarsely quantized samples are moved toward the
+//! mean of their neighbours, by at most half a quantization step, so that gentle slopes do not become
 //! terraces. A Catmull–Rom spline in both directions interpolates them: it has no creases at samples
 //! and preserves planes. It is clamped to the range of its four samples, so that a plateau next to a
-//! cliff stays flat. (Monotone cubics do that, too, but make beads along diagonal ridges.)
+//! cliff stays flat. (Monotone cubics do that, too, but leave bumps along diagonal ridges.)
 //!
 //! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
 
-use super::{GRID_REACH, HeightmapError, HeightmapOptions, Heights, MAX_EXTENT};
+use super::error::HeightmapError;
+use super::heights::Heights;
+use super::limits::{GRID_LIMIT_VOXELS, MAX_EXTENT_VOXELS};
+use super::options::HeightmapOptions;
 
-/// Rounds of smoothing; evens out slopes down to one quantization step per this many samples.
-const SMOOTH_ROUNDS: usize = 24;
+/// Rounds of smoothing; enough for slopes down to one quantization step per this many samples.
+const SMOOTHING_ROUNDS: usize = 24;
 
 /// Quantization steps up to this many voxels are invisible and not smoothed.
-const MIN_SMOOTHED_STEP_VOXELS: f64 = 1.0 / 32.0;
+const MAX_INVISIBLE_STEP_VOXELS: f64 = 1.0 / 32.0;
+
+/// Share of the way to the mean of its neighbours that a sample moves in a round.
+const SMOOTHING_RATE: f32 = 0.8;
 
 /// A surface that can be sampled at any voxel column.
 pub(super) struct HeightSurface {
@@ -45,47 +51,49 @@ impl HeightSurface {
         let mut columns = [0; 2];
         for (axis, columns) in columns.iter_mut().enumerate() {
             let extent = (heights.size[axis] as f64 * options.voxels_per_sample).round().max(1.0);
-            if extent > MAX_EXTENT as f64 {
+            if extent > MAX_EXTENT_VOXELS as f64 {
                 return Err(HeightmapError::TooWide { voxels: extent as u64 });
             }
             *columns = extent as u32;
         }
-        let finest = columns.map(|columns| columns as usize);
-        let (mut values, size) = reduce(heights.values, heights.size, finest);
-        if f64::from(heights.step) * options.height_voxels.abs() > MIN_SMOOTHED_STEP_VOXELS {
+        let max_size = columns.map(|columns| columns as usize);
+        let (mut values, size) = downsample(heights.values, heights.size, max_size);
+        if f64::from(heights.step) * options.height_voxels.abs() > MAX_INVISIBLE_STEP_VOXELS {
             smooth_within(&mut values, size, heights.step / 2.0);
         }
         for value in &mut values {
             *value = (options.base_voxels + f64::from(*value) * options.height_voxels) as f32;
         }
-        if let Some(height) = values.iter().find(|height| f64::from(height.abs()) > GRID_REACH) {
+        if let Some(height) =
+            values.iter().find(|height| f64::from(height.abs()) > GRID_LIMIT_VOXELS)
+        {
             return Err(HeightmapError::TooHigh { height: f64::from(*height) });
         }
         let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
         Ok(HeightSurface { size, values, scale, columns })
     }
 
-    /// Voxel columns along x and z.
+    /// Returns the number of voxel columns along x and z.
     pub(super) fn columns(&self) -> [u32; 2] {
         self.columns
     }
 
-    /// Lowest and highest height of a sample, in voxels.
+    /// Returns the lowest and the highest sample, in voxels.
     pub(super) fn heights(&self) -> [f64; 2] {
         let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         [low.into(), high.into()]
     }
 
-    /// The columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, counted from the surface's corner.
-    /// Outside, the surface is extended from its edge.
+    /// Returns the columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, counted from the
+    /// surface's corner. Beyond its edge the surface is extended.
     pub(super) fn block(&self, x0: i64, z0: i64, n: usize) -> Vec<SurfaceColumn> {
         let padded = n + 2;
         let x: Vec<_> = (0..padded as i64).map(|i| self.taps(0, x0 - 1 + i)).collect();
         let z: Vec<_> = (0..padded as i64).map(|i| self.taps(1, z0 - 1 + i)).collect();
         let mut heights = Vec::with_capacity(padded * padded);
         for z in &z {
-            heights.extend(x.iter().map(|x| self.at(x, z)));
+            heights.extend(x.iter().map(|x| self.height(x, z)));
         }
         let mut columns = Vec::with_capacity(n * n);
         for z in 1..=n {
@@ -94,8 +102,8 @@ impl HeightSurface {
         columns
     }
 
-    /// The four samples around the centre of column `i` of an axis, and its position between the second
-    /// and the third.
+    /// Returns the four samples around the centre of column `i` of an axis, and its position between
+    /// the second and the third.
     fn taps(&self, axis: usize, i: i64) -> SplineTaps {
         let last = self.size[axis] as i64 - 1;
         let i = i.clamp(0, i64::from(self.columns[axis]) - 1);
@@ -106,7 +114,7 @@ impl HeightSurface {
         SplineTaps { samples: [sample(0), sample(1), sample(2), sample(3)], t }
     }
 
-    fn at(&self, x: &SplineTaps, z: &SplineTaps) -> f64 {
+    fn height(&self, x: &SplineTaps, z: &SplineTaps) -> f64 {
         let along = z.samples.map(|sample| {
             let row = &self.values[sample * self.size[0]..][..self.size[0]];
             cubic(x.samples.map(|sample| f64::from(row[sample])), x.t)
@@ -115,22 +123,26 @@ impl HeightSurface {
     }
 }
 
-/// The spline through four values, at `t` in 0 to 1 from the second to the third.
+/// Evaluates the spline through four values, clamped to their range. `t` is 0 at the second and 1 at
+/// the third.
 #[inline]
 fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
     let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);
-    let step = c - b;
-    let curve = 3.0 * step - 2.0 * start - end + t * (start + end - 2.0 * step);
+    let rise = c - b;
+    let curve = 3.0 * rise - 2.0 * start - end + t * (start + end - 2.0 * rise);
     let (low, high) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
     (b + t * (start + t * curve)).max(low).min(high)
 }
 
+/// The samples that a spline interpolates along an axis.
 struct SplineTaps {
+    /// Indices of the samples.
     samples: [usize; 4],
+    /// Position between the second sample, 0, and the third, 1.
     t: f64,
 }
 
-/// The column at index `i` of `heights`, rows of `stride`.
+/// Returns the column at index `i` of `heights`, whose rows are `stride` long.
 fn column(heights: &[f64], i: usize, stride: usize) -> SurfaceColumn {
     let dx = (heights[i + 1] - heights[i - 1]) / 2.0;
     let dz = (heights[i + stride] - heights[i - stride]) / 2.0;
@@ -143,9 +155,9 @@ fn column(heights: &[f64], i: usize, stride: usize) -> SurfaceColumn {
     SurfaceColumn { height: heights[i], slope: (dx * dx + dz * dz).sqrt(), neighbour_range }
 }
 
-/// Averages samples if there are more than `most` along an axis.
-fn reduce(values: Vec<f32>, size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
-    let to = [size[0].min(most[0]), size[1].min(most[1])];
+/// Averages samples if there are more than `max_size` along an axis; returns them and their size.
+fn downsample(values: Vec<f32>, size: [usize; 2], max_size: [usize; 2]) -> (Vec<f32>, [usize; 2]) {
+    let to = [size[0].min(max_size[0]), size[1].min(max_size[1])];
     if to == size {
         return (values, size);
     }
@@ -170,25 +182,29 @@ fn reduce(values: Vec<f32>, size: [usize; 2], most: [usize; 2]) -> (Vec<f32>, [u
     (out, to)
 }
 
-/// Moves each value toward the mean of its four neighbours, by at most `reach` from its first value.
-fn smooth_within(values: &mut [f32], size: [usize; 2], reach: f32) {
-    let first = values.to_vec();
+/// Moves each value toward the mean of its four neighbours, staying within `tolerance` of where it
+/// was.
+fn smooth_within(values: &mut [f32], size: [usize; 2], tolerance: f32) {
+    let original = values.to_vec();
     let [w, d] = size;
-    // The current row and the one before it, as they were before the round.
-    let (mut own, mut before) = (vec![0.0; w], vec![0.0; w]);
-    for _ in 0..SMOOTH_ROUNDS {
-        before.copy_from_slice(&values[..w]);
+    // The current row and the previous one, as they were before the round.
+    let (mut current, mut previous) = (vec![0.0; w], vec![0.0; w]);
+    for _ in 0..SMOOTHING_ROUNDS {
+        previous.copy_from_slice(&values[..w]);
         for z in 0..d {
-            own.copy_from_slice(&values[z * w..][..w]);
-            let after = (z + 1).min(d - 1) * w;
+            current.copy_from_slice(&values[z * w..][..w]);
+            let next = (z + 1).min(d - 1) * w;
             for x in 0..w {
-                let below = if z + 1 < d { values[after + x] } else { own[x] };
-                let sum = own[x.saturating_sub(1)] + own[(x + 1).min(w - 1)] + before[x] + below;
+                let below = if z + 1 < d { values[next + x] } else { current[x] };
+                let sum = current[x.saturating_sub(1)]
+                    + current[(x + 1).min(w - 1)]
+                    + previous[x]
+                    + below;
                 let i = z * w + x;
-                let smooth = own[x] + (sum / 4.0 - own[x]) * 0.8;
-                values[i] = smooth.clamp(first[i] - reach, first[i] + reach);
+                let smooth = current[x] + (sum / 4.0 - current[x]) * SMOOTHING_RATE;
+                values[i] = smooth.clamp(original[i] - tolerance, original[i] + tolerance);
             }
-            std::mem::swap(&mut own, &mut before);
+            std::mem::swap(&mut current, &mut previous);
         }
     }
 }
@@ -270,8 +286,8 @@ mod tests {
     fn eight_bit_steps_become_a_slope_and_stay_within_half_a_step() {
         let step = 1.0 / 255.0;
         let truth = |x: usize| x as f32 * step / 6.0 + 0.2;
-        let quantised = |x: usize| (truth(x) * 255.0).round() / 255.0;
-        let values: Vec<f32> = (0..80 * 4).map(|i| quantised(i % 80)).collect();
+        let quantized = |x: usize| (truth(x) * 255.0).round() / 255.0;
+        let values: Vec<f32> = (0..80 * 4).map(|i| quantized(i % 80)).collect();
         let heights = Heights { size: [80, 4], values: values.clone(), step };
         let surface = HeightSurface::new(heights, &options(1.0, 255.0)).unwrap();
         let mut worst = [0f32; 2];

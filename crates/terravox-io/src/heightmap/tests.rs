@@ -1,10 +1,12 @@
-//! Worlds from small heightmaps, against the naive twin, and what they must look like.
+//! Small heightmaps: the worlds are compared with the naive twin and with what they should look
+//! like.
 
 use super::*;
 use proptest::prelude::*;
 use terravox::voxel::{Cell, GridOptions, MaterialTable, VoxelPos};
+use terravox::voxel::{DenseBox, VoxelGrid};
 
-fn made(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, HeightmapImport) {
+fn imported(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, HeightmapImport) {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let imported = import(heights, options, &mut grid, |_, _| {}).unwrap();
     (grid, imported)
@@ -45,20 +47,20 @@ proptest! {
             rules: default_rules(base_voxels - 0.31, base_voxels + height_voxels + 0.17, sea),
             ..HeightmapOptions::default()
         };
-        let (grid, _) = made(&heights, &options);
-        let mut off = 0;
+        let (grid, _) = imported(&heights, &options);
+        let mut differing = 0;
         for (n, pos) in relief(&heights, &options).region().grow(3).voxels().enumerate()
         {
-            // A share of the voxels is enough, and a new one each time.
+            // A seventh of the voxels is enough, another one for each width.
             if n % 7 != size[0] { continue }
             let (cell, water) = (grid.cell(pos).unwrap(), grid.water(pos).unwrap());
-            let (naive, held) = naive::cell(&heights, &options, pos);
-            let apart = cell.units().abs_diff(naive.units());
-            prop_assert!(apart <= 1, "{pos}: {cell:?} {naive:?}");
-            if (cell, water) != (naive, held) { off += 1 }
+            let (naive_cell, naive_water) = naive::cell(&heights, &options, pos);
+            let apart = cell.units().abs_diff(naive_cell.units());
+            prop_assert!(apart <= 1, "{pos}: {cell:?} {naive_cell:?}");
+            if (cell, water) != (naive_cell, naive_water) { differing += 1 }
         }
-        // Terms are added in another order, so a fill or a rule may fall the other way.
-        prop_assert!(off <= 2, "{off} cells differ");
+        // Terms are added in another order, so rounding may tip an occupancy or a rule.
+        prop_assert!(differing <= 2, "{differing} cells differ");
     }
 }
 
@@ -71,7 +73,7 @@ fn a_flat_map_at_a_whole_height_is_full_cells() {
         depth_voxels: 4.0,
         ..HeightmapOptions::default()
     };
-    let (grid, imported) = made(&heights, &options);
+    let (grid, imported) = imported(&heights, &options);
     assert_eq!(imported, HeightmapImport { columns: [40, 40], heights: [12.0, 12.0], chunks: 4 });
     let column: Vec<Cell> = (7..13).map(|y| grid.cell(VoxelPos::new(33, y, 5)).unwrap()).collect();
     assert_eq!(column[0], Cell::AIR);
@@ -90,8 +92,8 @@ fn a_slope_has_occupancies_that_grow_evenly_with_no_terraces() {
         height_voxels: 31.0,
         ..HeightmapOptions::default()
     };
-    let (grid, _) = made(&heights, &options);
-    // A rise of 1 in 8: the fill of a column, in 256ths, rises by 32 a voxel.
+    let (grid, _) = imported(&heights, &options);
+    // A rise of 1 in 8: the filled units of a column, 256ths, rise by 32 per voxel.
     let fill = |x: i32| -> f64 {
         let cells = (-8..40).map(|y| grid.cell(VoxelPos::new(x, y, 16)).unwrap().units());
         f64::from(cells.sum::<u32>())
@@ -113,7 +115,7 @@ fn water_fills_what_lies_below_the_sea_and_shores_hold_it() {
         rules: default_rules(0.0, 15.0, Some(6.0)),
         ..HeightmapOptions::default()
     };
-    let (grid, _) = made(&heights, &options);
+    let (grid, _) = imported(&heights, &options);
     let cell = |x: i32, y: i32| grid.cell(VoxelPos::new(x, y, 0)).unwrap();
     assert_eq!(cell(2, 5), Cell::full(1), "the sea is full up to its level");
     assert_eq!(cell(2, 6), Cell::AIR);
@@ -138,7 +140,7 @@ fn materials_follow_height_and_slope() {
         ],
         ..HeightmapOptions::default()
     };
-    let (grid, _) = made(&heights, &options);
+    let (grid, _) = imported(&heights, &options);
     let top = |x: i32| {
         let mut column = (-9..40).rev().map(|y| grid.cell(VoxelPos::new(x, y, 0)).unwrap());
         column.find(|cell| !cell.is_air()).unwrap().material
@@ -155,7 +157,7 @@ fn the_same_on_any_number_of_threads() {
     let options = HeightmapOptions { voxels_per_sample: 2.0, ..HeightmapOptions::default() };
     let digest = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| made(&heights, &options).0.digest())
+        pool.install(|| imported(&heights, &options).0.digest())
     };
     assert_eq!(digest(1), digest(3));
 }
@@ -171,7 +173,7 @@ fn progress_reaches_its_end() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_by_name() {
+fn invalid_options_are_refused_by_name() {
     let heights = Heights::new([2, 2], vec![0.0; 4]).unwrap();
     let base = HeightmapOptions::default;
     let is = |options: HeightmapOptions, part: &str| {
@@ -190,8 +192,8 @@ fn options_that_make_no_sense_are_refused_by_name() {
     is(HeightmapOptions { water: 2, ..base() }, "water material 2 is not liquid");
     is(HeightmapOptions { material: 1, ..base() }, "ground material 1 is not solid");
     is(HeightmapOptions { origin: [0, i32::MAX], ..base() }, "origin z is 2147483647");
-    is(HeightmapOptions { origin: [1 << 30, 0], ..base() }, "beyond what a grid holds");
-    is(HeightmapOptions { base_voxels: (1 << 30) as f64, ..base() }, "beyond what a grid holds");
+    is(HeightmapOptions { origin: [1 << 30, 0], ..base() }, "beyond the limits of a grid");
+    is(HeightmapOptions { base_voxels: (1 << 30) as f64, ..base() }, "beyond the limits of a grid");
     let wide = Heights::new([1000, 1000], vec![0.0; 1_000_000]).unwrap();
     let shown = error(&wide, &HeightmapOptions { voxels_per_sample: 60.0, ..base() });
     assert!(shown.contains("chunks, at most 1048576 in memory"), "{shown}");
@@ -200,7 +202,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn columns_made_alone_are_those_of_the_whole_world() {
+fn chunk_columns_generated_alone_equal_the_whole_world() {
     let values = (0..30 * 20).map(|i| ((i * 7919) % 1009) as f32 / 1009.0).collect();
     let heights = Heights::new([30, 20], values).unwrap();
     let options = HeightmapOptions {
@@ -211,7 +213,7 @@ fn columns_made_alone_are_those_of_the_whole_world() {
         sea_level: Some(30.0),
         ..HeightmapOptions::default()
     };
-    let (whole, imported) = made(&heights, &options);
+    let (whole, imported) = imported(&heights, &options);
     let relief = relief(&heights, &options);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut uniform = DenseBox::default();

@@ -14,19 +14,24 @@
 //!
 //! Source: rbx-dom's `docs/binary.md` and real files.
 
+use super::error::{FilePart, RobloxError};
+use super::limits::ImportLimits;
 use super::terrain_instance::{RobloxFile, TerrainInstance, TerrainProperty};
-use super::{FilePart, ImportLimits, RobloxError};
 use std::io::Read;
 
 pub(super) const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\r\n\x1a\n";
 const HEADER_BYTES: usize = 32;
 const CHUNK_HEADER_BYTES: usize = 16;
+/// Bytes of the hash of a shared string.
+const HASH_BYTES: u64 = 16;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// An LZ4 block decompresses to little more than this many times its length.
+/// An LZ4 block decompresses to at most this many times its length, plus [`LZ4_EXTRA_BYTES`].
 const LZ4_MAX_RATIO: u64 = 255;
-/// zstd windows up to this size are accepted for short payloads, too.
+/// Room for the literals of a short LZ4 block.
+const LZ4_EXTRA_BYTES: u64 = 64;
+/// zstd windows up to this size are accepted even for shorter payloads.
 const ZSTD_WINDOW_BYTES: u64 = 1 << 27;
-/// Most bytes of a payload that are allocated before they are decompressed.
+/// Most bytes that are allocated for a payload before it is decompressed.
 const PREALLOCATED_BYTES: usize = 1 << 20;
 
 const TYPE_STRING: u8 = 0x01;
@@ -34,29 +39,31 @@ const TYPE_SHARED_STRING: u8 = 0x1C;
 
 /// Finds all Terrain instances, in the order of the file.
 pub(super) fn read(bytes: &[u8], limits: &ImportLimits) -> Result<RobloxFile, RobloxError> {
-    let mut reader = TerrainFinder { limits, classes: Vec::new(), shared: None, kept_bytes: 0 };
+    let mut finder =
+        BinaryTerrainFinder { limits, classes: Vec::new(), shared: None, value_bytes: 0 };
     let (mut class_count, mut instances) = (0, 0);
-    read_header(bytes)?;
-    let mut at = HEADER_BYTES;
+    check_header(bytes)?;
+    let mut offset = HEADER_BYTES;
     loop {
-        let chunk = FileChunk::at(bytes, at)?;
+        let chunk = FileChunk::parse(bytes, offset)?;
         match &chunk.name {
             b"INST" => {
                 class_count += 1;
-                instances += reader.class(&chunk)?;
+                instances += finder.read_class(&chunk)?;
             }
-            b"PROP" => reader.property(&chunk)?,
-            b"SSTR" => reader.shared = Some(Shared::Packed(chunk)),
+            b"PROP" => finder.read_property(&chunk)?,
+            b"SSTR" => finder.shared = Some(SharedStrings { chunk, payload: None }),
             b"END\0" => break,
             _ => {}
         }
-        at = chunk.end;
+        offset = chunk.end;
     }
-    let terrains = reader.classes.into_iter().flat_map(|class| class.terrains).collect();
+    let terrains = finder.classes.into_iter().flat_map(|class| class.terrains).collect();
     Ok(RobloxFile { terrains, classes: class_count, instances })
 }
 
-fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
+/// Refuses damaged headers and unknown versions.
+fn check_header(bytes: &[u8]) -> Result<(), RobloxError> {
     if bytes.len() < HEADER_BYTES {
         let what = format!("a header of 32 bytes is cut short after {}", bytes.len());
         return Err(RobloxError::damaged(FilePart::File, bytes.len(), what));
@@ -80,54 +87,57 @@ fn read_header(bytes: &[u8]) -> Result<(), RobloxError> {
 struct FileChunk<'a> {
     name: [u8; 4],
     /// Offset of its header in the file.
-    at: usize,
+    offset: usize,
+    /// As in the file, perhaps compressed.
     payload: &'a [u8],
-    /// Decompressed length.
+    /// Decompressed length of the payload.
     length: u64,
-    packed: bool,
+    is_packed: bool,
     /// Offset of the next chunk.
     end: usize,
 }
 
 impl<'a> FileChunk<'a> {
-    fn at(bytes: &'a [u8], at: usize) -> Result<FileChunk<'a>, RobloxError> {
-        let Some(header) = bytes[at..].first_chunk::<CHUNK_HEADER_BYTES>() else {
-            let what = "the file ends where a chunk or the END chunk should start";
-            return Err(RobloxError::damaged(FilePart::File, at, what));
+    /// Parses the chunk at `offset` of the file.
+    fn parse(bytes: &'a [u8], offset: usize) -> Result<FileChunk<'a>, RobloxError> {
+        let Some(header) = bytes[offset..].first_chunk::<CHUNK_HEADER_BYTES>() else {
+            let what = "the file ends without an END chunk";
+            return Err(RobloxError::damaged(FilePart::File, offset, what));
         };
         let word =
             |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
         let name = [header[0], header[1], header[2], header[3]];
         let (packed, length) = (word(4), word(8));
         let stored = if packed == 0 { length } else { packed };
-        let payload = &bytes[at + CHUNK_HEADER_BYTES..];
+        let payload = &bytes[offset + CHUNK_HEADER_BYTES..];
         if u64::from(stored) > payload.len() as u64 {
             let what = format!(
                 "chunk {} claims {stored} bytes, {} are left",
                 name.escape_ascii(),
                 payload.len()
             );
-            return Err(RobloxError::damaged(FilePart::File, at, what));
+            return Err(RobloxError::damaged(FilePart::File, offset, what));
         }
         let payload = &payload[..stored as usize];
-        let end = at + CHUNK_HEADER_BYTES + payload.len();
-        Ok(FileChunk { name, at, payload, length: length.into(), packed: packed != 0, end })
+        let end = offset + CHUNK_HEADER_BYTES + payload.len();
+        let is_packed = packed != 0;
+        Ok(FileChunk { name, offset, payload, length: length.into(), is_packed, end })
     }
 
     fn damaged(&self, what: impl std::fmt::Display) -> RobloxError {
         let what = format!("chunk {}: {what}", self.name.escape_ascii());
-        RobloxError::damaged(FilePart::File, self.at, what)
+        RobloxError::damaged(FilePart::File, self.offset, what)
     }
 
     /// Decompresses the payload, up to `limits.unpacked_bytes`.
     fn unpack(&self, limits: &ImportLimits) -> Result<Vec<u8>, RobloxError> {
-        if !self.packed {
+        if !self.is_packed {
             return Ok(self.payload.to_vec());
         }
         if self.length > limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
                 part: FilePart::File,
-                offset: self.at,
+                offset: self.offset,
                 what: "a chunk unpacks to too many bytes",
                 limit: limits.unpacked_bytes,
             });
@@ -145,7 +155,7 @@ impl<'a> FileChunk<'a> {
     }
 
     fn unpack_lz4(&self) -> Result<Vec<u8>, RobloxError> {
-        if self.length > self.payload.len() as u64 * LZ4_MAX_RATIO + 64 {
+        if self.length > self.payload.len() as u64 * LZ4_MAX_RATIO + LZ4_EXTRA_BYTES {
             let what = format!("{} bytes cannot unpack to {}", self.payload.len(), self.length);
             return Err(self.damaged(what));
         }
@@ -171,37 +181,39 @@ impl<'a> FileChunk<'a> {
     }
 }
 
-/// The instances of one class named Terrain.
+/// A class named Terrain and its instances.
 struct TerrainClass {
     id: u32,
     terrains: Vec<TerrainInstance>,
 }
 
-enum Shared<'a> {
-    Packed(FileChunk<'a>),
-    Unpacked(FileChunk<'a>, Vec<u8>),
+/// The values of properties that are shared strings.
+struct SharedStrings<'a> {
+    chunk: FileChunk<'a>,
+    /// Decompressed on first use.
+    payload: Option<Vec<u8>>,
 }
 
-struct TerrainFinder<'a> {
+/// Collects the Terrains of a file, chunk by chunk.
+struct BinaryTerrainFinder<'a> {
     limits: &'a ImportLimits,
     classes: Vec<TerrainClass>,
-    /// The values of shared strings.
-    shared: Option<Shared<'a>>,
-    /// Bytes of property values so far.
-    kept_bytes: u64,
+    shared: Option<SharedStrings<'a>>,
+    /// Bytes of all property values so far.
+    value_bytes: u64,
 }
 
-impl<'a> TerrainFinder<'a> {
+impl<'a> BinaryTerrainFinder<'a> {
     /// Reads an INST chunk; returns its number of instances.
-    fn class(&mut self, chunk: &FileChunk<'a>) -> Result<u64, RobloxError> {
+    fn read_class(&mut self, chunk: &FileChunk<'a>) -> Result<u64, RobloxError> {
         let payload = chunk.unpack(self.limits)?;
         let mut fields = PayloadFields { chunk, rest: &payload };
-        let id = fields.u32()?;
-        let is_terrain = fields.string()? == b"Terrain";
-        fields.bytes(1)?;
-        let count = fields.u32()?;
-        // Each has a referent in the file, so memory is bounded by the file's length.
-        fields.bytes(u64::from(count) * 4)?;
+        let id = fields.read_u32()?;
+        let is_terrain = fields.read_string()? == b"Terrain";
+        fields.read_bytes(1)?;
+        let count = fields.read_u32()?;
+        // Each instance has a referent in the file, so memory is bounded by the file's length.
+        fields.read_bytes(u64::from(count) * 4)?;
         if is_terrain {
             let terrains = (0..count).map(|_| TerrainInstance::default()).collect();
             self.classes.push(TerrainClass { id, terrains });
@@ -210,18 +222,20 @@ impl<'a> TerrainFinder<'a> {
     }
 
     /// Reads a PROP chunk if it is a [`TerrainProperty`] of a Terrain.
-    fn property(&mut self, chunk: &FileChunk<'a>) -> Result<(), RobloxError> {
+    fn read_property(&mut self, chunk: &FileChunk<'a>) -> Result<(), RobloxError> {
         let payload = chunk.unpack(self.limits)?;
         let mut fields = PayloadFields { chunk, rest: &payload };
-        let id = fields.u32()?;
+        let id = fields.read_u32()?;
         let Some(class) = self.classes.iter().position(|class| class.id == id) else {
             return Ok(());
         };
-        let Some(property) = TerrainProperty::named(fields.string()?) else { return Ok(()) };
+        let Some(property) = TerrainProperty::from_name(fields.read_string()?) else {
+            return Ok(());
+        };
         let count = self.classes[class].terrains.len();
-        let values = match fields.bytes(1)?[0] {
-            TYPE_STRING => self.strings(fields, count)?,
-            TYPE_SHARED_STRING => self.shared_strings(fields, count)?,
+        let values = match fields.read_bytes(1)?[0] {
+            TYPE_STRING => self.read_strings(fields, count)?,
+            TYPE_SHARED_STRING => self.read_shared_strings(fields, count)?,
             other => {
                 let what = format!("{} is of type {other:#04x}, not a string", property.name());
                 return Err(chunk.damaged(what));
@@ -233,49 +247,51 @@ impl<'a> TerrainFinder<'a> {
         Ok(())
     }
 
-    fn strings(
+    fn read_strings(
         &mut self,
         mut fields: PayloadFields<'_, 'a>,
         count: usize,
     ) -> Result<Vec<Vec<u8>>, RobloxError> {
         let chunk = fields.chunk;
-        (0..count).map(|_| fields.string().and_then(|value| self.keep(chunk, value))).collect()
+        (0..count)
+            .map(|_| fields.read_string().and_then(|value| self.copy_value(chunk, value)))
+            .collect()
     }
 
-    /// Values by index: big-endian u32 with interleaved bytes.
-    fn shared_strings(
+    /// Reads values by index: big-endian u32 with interleaved bytes.
+    fn read_shared_strings(
         &mut self,
         mut fields: PayloadFields<'_, 'a>,
         count: usize,
     ) -> Result<Vec<Vec<u8>>, RobloxError> {
         let chunk = fields.chunk;
-        let bytes = fields.bytes(count as u64 * 4)?;
+        let bytes = fields.read_bytes(count as u64 * 4)?;
         let index = |i: usize| {
             let byte = |b: usize| bytes[b * count + i];
             u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)])
         };
-        let table = match self.shared.take() {
-            None => return Err(chunk.damaged("shared strings, but the file has no SSTR chunk")),
-            Some(Shared::Packed(packed)) => {
-                let unpacked = packed.unpack(self.limits)?;
-                (packed, unpacked)
-            }
-            Some(Shared::Unpacked(packed, unpacked)) => (packed, unpacked),
+        let Some(SharedStrings { chunk: table, payload }) = self.shared.take() else {
+            return Err(chunk.damaged("shared strings, but the file has no SSTR chunk"));
+        };
+        let payload = match payload {
+            Some(payload) => payload,
+            None => table.unpack(self.limits)?,
         };
         let values = (0..count)
-            .map(|i| shared_value(&table.0, &table.1, index(i)))
-            .map(|value| value.and_then(|value| self.keep(chunk, value)))
+            .map(|i| shared_value(&table, &payload, index(i)))
+            .map(|value| value.and_then(|value| self.copy_value(chunk, value)))
             .collect();
-        self.shared = Some(Shared::Unpacked(table.0, table.1));
+        self.shared = Some(SharedStrings { chunk: table, payload: Some(payload) });
         values
     }
 
-    fn keep(&mut self, chunk: &FileChunk<'_>, value: &[u8]) -> Result<Vec<u8>, RobloxError> {
-        self.kept_bytes += value.len() as u64;
-        if self.kept_bytes > self.limits.unpacked_bytes {
+    /// Copies a property value within the limit of all values.
+    fn copy_value(&mut self, chunk: &FileChunk<'_>, value: &[u8]) -> Result<Vec<u8>, RobloxError> {
+        self.value_bytes += value.len() as u64;
+        if self.value_bytes > self.limits.unpacked_bytes {
             return Err(RobloxError::TooLarge {
                 part: FilePart::File,
-                offset: chunk.at,
+                offset: chunk.offset,
                 what: "too many bytes of terrain",
                 limit: self.limits.unpacked_bytes,
             });
@@ -284,24 +300,24 @@ impl<'a> TerrainFinder<'a> {
     }
 }
 
-/// Value `index` of an SSTR payload: u32 version, u32 count, then hash[16], string.
+/// Returns value `index` of an SSTR payload: u32 version, u32 count, then hash[16], string.
 fn shared_value<'p>(
     chunk: &'p FileChunk<'_>,
     payload: &'p [u8],
     index: u32,
 ) -> Result<&'p [u8], RobloxError> {
     let mut fields = PayloadFields { chunk, rest: payload };
-    fields.u32()?;
-    let count = fields.u32()?;
+    fields.read_u32()?;
+    let count = fields.read_u32()?;
     if index >= count {
         return Err(chunk.damaged(format!("shared string {index} of {count}")));
     }
     for _ in 0..index {
-        fields.bytes(16)?;
-        fields.string()?;
+        fields.read_bytes(HASH_BYTES)?;
+        fields.read_string()?;
     }
-    fields.bytes(16)?;
-    fields.string()
+    fields.read_bytes(HASH_BYTES)?;
+    fields.read_string()
 }
 
 /// Reads consecutive fields of a decompressed payload.
@@ -311,7 +327,7 @@ struct PayloadFields<'p, 'c> {
 }
 
 impl<'p> PayloadFields<'p, '_> {
-    fn bytes(&mut self, count: u64) -> Result<&'p [u8], RobloxError> {
+    fn read_bytes(&mut self, count: u64) -> Result<&'p [u8], RobloxError> {
         if count > self.rest.len() as u64 {
             let what = format!("{count} bytes wanted, {} are left", self.rest.len());
             return Err(self.chunk.damaged(what));
@@ -321,14 +337,14 @@ impl<'p> PayloadFields<'p, '_> {
         Ok(bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, RobloxError> {
-        let bytes = self.bytes(4)?;
+    fn read_u32(&mut self) -> Result<u32, RobloxError> {
+        let bytes = self.read_bytes(4)?;
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    fn string(&mut self) -> Result<&'p [u8], RobloxError> {
-        let length = self.u32()?;
-        self.bytes(length.into())
+    fn read_string(&mut self) -> Result<&'p [u8], RobloxError> {
+        let length = self.read_u32()?;
+        self.read_bytes(length.into())
     }
 }
 

@@ -1,17 +1,18 @@
-//! Errors of Roblox files. Every message is one line that says what is wrong, where, and what to do.
+//! Errors of Roblox files. Every message is one line: what is wrong, where, and what to do.
 
+use super::limits::MAX_CHUNK_COORDINATE;
 use std::fmt;
 use terravox::codec::DecodeError;
 use terravox::voxel::ChunkPos;
 
-/// What an offset counts in.
+/// The part of a file in which an offset counts bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePart {
     /// The file itself.
     File,
     /// The decompressed SmoothGrid value.
     SmoothGrid,
-    /// Metadata that [`super::RobloxMetadata::to_bytes`] wrote.
+    /// Metadata from [`RobloxMetadata::to_bytes`](super::RobloxMetadata::to_bytes).
     Metadata,
 }
 
@@ -29,10 +30,10 @@ impl fmt::Display for FilePart {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RobloxError {
-    /// Nothing to read.
+    /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// An unknown container.
+    /// The container is unknown.
     #[error(
         "not a Roblox file: it starts with bytes {start}, but .rbxm and .rbxl start with \
          \"<roblox!\", .rbxmx and .rbxlx with \"<roblox\", a SmoothGrid with 01 05"
@@ -41,13 +42,13 @@ pub enum RobloxError {
         /// The first bytes, in hexadecimal.
         start: String,
     },
-    /// An unknown version.
+    /// The version is unknown.
     #[error(
-        "{part}, byte {offset}: version {found}, but only version {known} is known; \
-         save it again with a program of today"
+        "{part}, byte {offset}: version {found}, but only version {known} is supported; \
+         save the file again with a current program"
     )]
     Version {
-        /// What the offset counts in.
+        /// The part that the offset is in.
         part: FilePart,
         /// Offset of the version.
         offset: usize,
@@ -56,10 +57,10 @@ pub enum RobloxError {
         /// The known version.
         known: u32,
     },
-    /// Chunks of another size than 32 voxels.
+    /// The chunks have another edge than 32 voxels.
     #[error(
-        "SmoothGrid, byte 1: chunks of 2^{log2} voxels an edge, but real files have 2^5; \
-         the value is damaged or of a format not known yet"
+        "SmoothGrid, byte 1: chunks have an edge of 2^{log2} voxels, but only 2^5 is supported; \
+         the file is damaged or of a newer format"
     )]
     ChunkEdge {
         /// Log2 of the edge that the file claims.
@@ -68,7 +69,7 @@ pub enum RobloxError {
     /// The bytes violate the format.
     #[error("{part}, byte {offset}: {what}; the file is damaged or cut short, get another copy")]
     Damaged {
-        /// What the offset counts in.
+        /// The part that the offset is in.
         part: FilePart,
         /// Offset of the error.
         offset: usize,
@@ -86,32 +87,32 @@ pub enum RobloxError {
         error: DecodeError,
     },
     /// A chunk is listed twice.
-    #[error("SmoothGrid, byte {offset}: chunk {chunk} is listed a second time; get another copy")]
+    #[error(
+        "SmoothGrid, byte {offset}: chunk {chunk} is listed twice; the file is damaged, get another copy"
+    )]
     DuplicateChunk {
         /// The chunk.
         chunk: ChunkPos,
         /// Offset of the second listing.
         offset: usize,
     },
-    /// A chunk position that Roblox does not allow.
+    /// A chunk is farther from the origin than Roblox allows.
     #[error(
         "SmoothGrid: chunk ({}, {}, {}) lies beyond the limit of {} chunks from the origin",
-        chunk[0], chunk[1], chunk[2], super::CHUNK_LIMIT
+        chunk[0], chunk[1], chunk[2], MAX_CHUNK_COORDINATE
     )]
     BeyondLimits {
         /// The chunk.
         chunk: [i64; 3],
     },
-    /// A limit of [`super::ImportLimits`] is exceeded.
-    #[error(
-        "{part}, byte {offset}: {what}, the limit is {limit}; raise it if the file is to be trusted"
-    )]
+    /// A limit of [`ImportLimits`](super::ImportLimits) is exceeded.
+    #[error("{part}, byte {offset}: {what}, the limit is {limit}; raise it if you trust the file")]
     TooLarge {
-        /// What the offset counts in.
+        /// The part that the offset is in.
         part: FilePart,
         /// Offset where the limit is exceeded.
         offset: usize,
-        /// What exceeds it.
+        /// What exceeds the limit.
         what: &'static str,
         /// The limit.
         limit: u64,
@@ -128,14 +129,14 @@ pub enum RobloxError {
         classes: u64,
     },
     /// The terrain is too large for a model.
-    #[error("a SmoothGrid of {bytes} bytes does not fit into a model; export fewer chunks")]
+    #[error("a SmoothGrid of {bytes} bytes does not fit in a model; export fewer chunks")]
     TooLong {
         /// Bytes of the SmoothGrid.
         bytes: usize,
     },
     /// A cell's material has no id in Roblox files.
     #[error(
-        "chunk {chunk}: material {material} cannot go into a Roblox file, which has 0 to 63; \
+        "chunk {chunk}: material {material} has no id in Roblox files, which allow 0 to 63; \
          replace it first"
     )]
     Material {

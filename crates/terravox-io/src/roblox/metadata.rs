@@ -1,7 +1,8 @@
-//! The parts of a Roblox file that a grid does not hold: stored with the world, so that exporting it
-//! gives the same bytes.
+//! The parts of a Roblox file that a grid does not hold. Stored with the world, they make an export
+//! give the same bytes.
 
-use super::{CHUNK_LIMIT, FilePart, RobloxError};
+use super::error::{FilePart, RobloxError};
+use super::limits::MAX_CHUNK_COORDINATE;
 use terravox::voxel::{ChunkPos, MaterialTable};
 
 const VERSION: u8 = 1;
@@ -17,13 +18,14 @@ const COLOUR_BYTES: usize = 3 * COLOURED_MATERIALS.end;
 /// Room for 256 materials in future files.
 const MAX_COLOUR_BYTES: usize = 3 * 256;
 
-/// The parts of a Roblox file to store for writing it again.
+/// The parts of a Roblox file that a grid does not hold. Store it with the world, for
+/// [`export`](super::export()).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RobloxMetadata {
-    /// Chunks in the order of the file; `None` if that is ascending x, y, z.
+    /// Chunks in the order of the file; `None` if they ascend by x, y, z.
     pub order: Option<Vec<ChunkPos>>,
-    /// MaterialColors of the file, if it has them. An export replaces the colours of materials 2 to 22
-    /// with those of the world and keeps the reserved ones and later additions.
+    /// MaterialColors of the file, three bytes per material, if the file has them. An export replaces
+    /// the colours of materials 2 to 22 with those of the world and keeps the other bytes.
     pub colours: Option<Vec<u8>>,
 }
 
@@ -53,13 +55,13 @@ impl RobloxMetadata {
         out
     }
 
-    /// Decodes what [`Self::to_bytes`] wrote. Memory is bounded by the length of `bytes`.
+    /// Decodes metadata that [`Self::to_bytes`] encoded. Memory is bounded by the length of `bytes`.
     ///
     /// # Errors
     /// If the version is unknown, or the bytes are truncated or too long.
     pub fn from_bytes(bytes: &[u8]) -> Result<RobloxMetadata, RobloxError> {
-        let mut fields = MetadataFields { bytes, at: 0 };
-        let &[version, flags] = fields.take::<HEADER_BYTES>()?;
+        let mut fields = MetadataFields { bytes, offset: 0 };
+        let &[version, flags] = fields.read::<HEADER_BYTES>()?;
         if version != VERSION {
             return Err(RobloxError::Version {
                 part: FilePart::Metadata,
@@ -73,20 +75,20 @@ impl RobloxMetadata {
         }
         let mut metadata = RobloxMetadata::default();
         if flags & HAS_COLOURS != 0 {
-            metadata.colours = Some(fields.colours()?);
+            metadata.colours = Some(fields.read_colours()?);
         }
         if flags & HAS_ORDER != 0 {
-            metadata.order = Some(fields.order()?);
+            metadata.order = Some(fields.read_order()?);
         }
-        if fields.at != bytes.len() {
-            let what = format!("{} bytes too many", bytes.len() - fields.at);
-            return Err(RobloxError::damaged(FilePart::Metadata, fields.at, what));
+        if fields.offset != bytes.len() {
+            let what = format!("{} bytes too many", bytes.len() - fields.offset);
+            return Err(RobloxError::damaged(FilePart::Metadata, fields.offset, what));
         }
         Ok(metadata)
     }
 
-    /// MaterialColors for a world with these materials.
-    pub(super) fn colours_of(&self, table: &MaterialTable) -> Vec<u8> {
+    /// Returns the MaterialColors of a world with these materials.
+    pub(super) fn material_colors(&self, table: &MaterialTable) -> Vec<u8> {
         let mut colours = self.colours.clone().unwrap_or_default();
         colours.resize(colours.len().max(COLOUR_BYTES), 0);
         for id in COLOURED_MATERIALS {
@@ -98,64 +100,71 @@ impl RobloxMetadata {
     }
 }
 
-/// The colours in MaterialColors by material id, or what is wrong with them.
+/// Returns the material ids and colours in MaterialColors.
+///
+/// # Errors
+/// A note for the user if the length is wrong.
 pub(super) fn read_colours(colours: &[u8]) -> Result<Vec<(u8, [u8; 3])>, String> {
     let length = colours.len();
     if !(COLOUR_BYTES..=MAX_COLOUR_BYTES).contains(&length) || !length.is_multiple_of(3) {
         return Err(format!(
-            "MaterialColors has {length} bytes where {COLOUR_BYTES} are usual; colours are ignored"
+            "MaterialColors has {length} bytes instead of {COLOUR_BYTES}; its colours are ignored"
         ));
     }
     let rgb = |id: usize| [colours[3 * id], colours[3 * id + 1], colours[3 * id + 2]];
     Ok(COLOURED_MATERIALS.map(|id| (id as u8, rgb(id))).collect())
 }
 
+/// Reads consecutive fields.
 struct MetadataFields<'a> {
     bytes: &'a [u8],
-    at: usize,
+    offset: usize,
 }
 
 impl<'a> MetadataFields<'a> {
-    fn slice(&mut self, length: usize) -> Result<&'a [u8], RobloxError> {
-        let Some(bytes) = self.bytes[self.at..].get(..length) else {
-            let what = format!("{length} bytes wanted, {} are left", self.bytes.len() - self.at);
-            return Err(RobloxError::damaged(FilePart::Metadata, self.at, what));
+    fn read_slice(&mut self, length: usize) -> Result<&'a [u8], RobloxError> {
+        let Some(bytes) = self.bytes[self.offset..].get(..length) else {
+            let what =
+                format!("{length} bytes wanted, {} are left", self.bytes.len() - self.offset);
+            return Err(RobloxError::damaged(FilePart::Metadata, self.offset, what));
         };
-        self.at += length;
+        self.offset += length;
         Ok(bytes)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], RobloxError> {
-        let at = self.at;
-        let slice = self.slice(N)?;
-        slice.first_chunk().ok_or_else(|| RobloxError::damaged(FilePart::Metadata, at, "cut short"))
+    fn read<const N: usize>(&mut self) -> Result<&'a [u8; N], RobloxError> {
+        let offset = self.offset;
+        let slice = self.read_slice(N)?;
+        slice
+            .first_chunk()
+            .ok_or_else(|| RobloxError::damaged(FilePart::Metadata, offset, "cut short"))
     }
 
-    fn colours(&mut self) -> Result<Vec<u8>, RobloxError> {
-        let at = self.at;
-        let length = usize::from(u16::from_le_bytes(*self.take()?));
+    fn read_colours(&mut self) -> Result<Vec<u8>, RobloxError> {
+        let offset = self.offset;
+        let length = usize::from(u16::from_le_bytes(*self.read()?));
         if length > MAX_COLOUR_BYTES {
             let what = format!("{length} bytes of colours, at most {MAX_COLOUR_BYTES}");
-            return Err(RobloxError::damaged(FilePart::Metadata, at, what));
+            return Err(RobloxError::damaged(FilePart::Metadata, offset, what));
         }
-        Ok(self.slice(length)?.to_vec())
+        Ok(self.read_slice(length)?.to_vec())
     }
 
-    fn order(&mut self) -> Result<Vec<ChunkPos>, RobloxError> {
-        let count = u32::from_le_bytes(*self.take()?) as usize;
-        let at = self.at;
-        let positions = self.slice(count.saturating_mul(POSITION_BYTES))?;
+    fn read_order(&mut self) -> Result<Vec<ChunkPos>, RobloxError> {
+        let count = u32::from_le_bytes(*self.read()?) as usize;
+        let offset = self.offset;
+        let positions = self.read_slice(count.saturating_mul(POSITION_BYTES))?;
         let (words, _) = positions.as_chunks::<4>();
         let order: Vec<ChunkPos> = words
             .chunks_exact(3)
             .map(|p| [p[0], p[1], p[2]].map(i32::from_le_bytes))
             .map(|[x, y, z]| ChunkPos::new(x, y, z))
             .collect();
-        let beyond = |v: i32| v.unsigned_abs() > CHUNK_LIMIT as u32;
+        let beyond = |v: i32| v.unsigned_abs() > MAX_CHUNK_COORDINATE as u32;
         match order.iter().position(|p| beyond(p.x) || beyond(p.y) || beyond(p.z)) {
             Some(i) => {
                 let what = format!("chunk {} is beyond the limits", order[i]);
-                Err(RobloxError::damaged(FilePart::Metadata, at + i * POSITION_BYTES, what))
+                Err(RobloxError::damaged(FilePart::Metadata, offset + i * POSITION_BYTES, what))
             }
             None => Ok(order),
         }
@@ -168,13 +177,13 @@ mod tests {
 
     fn full() -> RobloxMetadata {
         RobloxMetadata {
-            order: Some(vec![ChunkPos::new(1, -2, 3), ChunkPos::new(0, 0, CHUNK_LIMIT)]),
+            order: Some(vec![ChunkPos::new(1, -2, 3), ChunkPos::new(0, 0, MAX_CHUNK_COORDINATE)]),
             colours: Some((0..69).collect()),
         }
     }
 
     #[test]
-    fn metadata_come_back_from_their_bytes() {
+    fn encoded_metadata_decode_to_the_same() {
         for metadata in [
             RobloxMetadata::default(),
             RobloxMetadata { order: None, ..full() },
@@ -220,11 +229,11 @@ mod tests {
         for (id, rgb) in read_colours(&file).unwrap() {
             assert!(table.set_colour(id, rgb));
         }
-        assert_eq!(metadata.colours_of(&table), file);
+        assert_eq!(metadata.material_colors(&table), file);
         table.set_colour(22, [1, 2, 3]);
         file[66..69].copy_from_slice(&[1, 2, 3]);
-        assert_eq!(metadata.colours_of(&table), file);
-        assert_eq!(RobloxMetadata::default().colours_of(&table).len(), 69);
+        assert_eq!(metadata.material_colors(&table), file);
+        assert_eq!(RobloxMetadata::default().material_colors(&table).len(), 69);
         assert!(read_colours(&[0; 68]).unwrap_err().contains("68 bytes"));
     }
 }

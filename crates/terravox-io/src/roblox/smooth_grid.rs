@@ -4,7 +4,7 @@
 //! ```text
 //! 01 05                      version, log2 of the chunk edge
 //! then each chunk:
-//!   12 bytes                 position minus that of the chunk before (the first: minus
+//!   12 bytes                 position minus that of the previous chunk (of the first: minus
 //!                            0, 0, 0); three i32, big-endian, their bytes interleaved:
 //!                            x3 y3 z3 x2 y2 z2 x1 y1 z1 x0 y0 z0
 //!   runs                     until 32³ cells are complete (`terravox::codec`, narrow)
@@ -13,29 +13,38 @@
 //! Source: our reading of real files; rbx-dom's draft `docs/smooth-grid.md` gives the
 //! same layout.
 
-use super::{CHUNK_LIMIT, FilePart, ImportLimits, RobloxError};
+use super::error::{FilePart, RobloxError};
+use super::limits::{ImportLimits, MAX_CHUNK_COORDINATE};
 use rustc_hash::FxHashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
 
+/// Edge of a voxel in studs, Roblox's unit of length.
+pub const STUDS_PER_VOXEL: f32 = 4.0;
+
 const VERSION: u8 = 1;
-const EDGE_LOG2: u8 = 5;
+const CHUNK_LOG2: u8 = 5;
+const HEADER_BYTES: usize = 2;
 const POSITION_BYTES: usize = 12;
 
 /// Reads the chunks of a SmoothGrid one by one, in the order of the file.
 pub struct SmoothGridReader<'a> {
     blob: &'a [u8],
-    at: usize,
+    /// Offset of the next chunk.
+    offset: usize,
     rle: Rle<'a>,
     limits: ImportLimits,
-    last: [i64; 3],
-    seen: FxHashSet<ChunkPos>,
+    /// Position of the previous chunk.
+    previous: [i64; 3],
+    /// Chunks read so far.
+    chunks: FxHashSet<ChunkPos>,
+    /// Rows read so far that are not uniform.
     mixed_rows: u64,
 }
 
 impl<'a> SmoothGridReader<'a> {
-    /// A reader of `blob`. No bytes are an empty grid, as in a Terrain that was never edited.
-    /// `kinds` tells which materials can hold water.
+    /// Starts reading `blob`. An empty `blob` is an empty grid, as in a Terrain that was never
+    /// edited. `kinds` are those of the world's materials; they tell which can hold water.
     ///
     /// # Errors
     /// If the version or the chunk edge is unknown.
@@ -44,9 +53,9 @@ impl<'a> SmoothGridReader<'a> {
         kinds: &'a [Kind; 256],
         limits: &ImportLimits,
     ) -> Result<SmoothGridReader<'a>, RobloxError> {
-        let at = match *blob {
+        let offset = match *blob {
             [] => 0,
-            [VERSION, EDGE_LOG2, ..] => 2,
+            [VERSION, CHUNK_LOG2, ..] => HEADER_BYTES,
             [VERSION, log2, ..] => return Err(RobloxError::ChunkEdge { log2 }),
             [VERSION] => {
                 return Err(RobloxError::damaged(
@@ -66,41 +75,41 @@ impl<'a> SmoothGridReader<'a> {
         };
         Ok(SmoothGridReader {
             blob,
-            at,
+            offset,
             rle: Rle::narrow(kinds),
             limits: *limits,
-            last: [0; 3],
-            seen: FxHashSet::default(),
+            previous: [0; 3],
+            chunks: FxHashSet::default(),
             mixed_rows: 0,
         })
     }
 
-    /// Bytes read so far, of [`Self::bytes`].
+    /// Returns the number of bytes read so far, of [`Self::bytes`].
     pub fn position(&self) -> usize {
-        self.at
+        self.offset
     }
 
-    /// Bytes of the whole value.
+    /// Returns the length of the whole value, bytes.
     pub fn bytes(&self) -> usize {
         self.blob.len()
     }
 
-    /// Reads the next chunk into `cells`, which becomes its 32³ box, and returns its position;
-    /// `None` at the end.
+    /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position; `None`
+    /// at the end.
     ///
     /// # Errors
-    /// If the bytes are not a valid chunk, the chunk is listed twice, is beyond Roblox's limits, or
-    /// exceeds a limit of the reader. Discard the reader after an error.
+    /// If the bytes are not a valid chunk, or the chunk is listed twice, beyond Roblox's limits or
+    /// exceeds the limits of the reader. Discard the reader after an error.
     pub fn next_chunk(&mut self, cells: &mut DenseBox) -> Result<Option<ChunkPos>, RobloxError> {
-        if self.at == self.blob.len() {
+        if self.offset == self.blob.len() {
             return Ok(None);
         }
-        let start = self.at;
+        let start = self.offset;
         let chunk = self.read_position()?;
-        self.admit(chunk, start)?;
+        self.add_chunk(chunk, start)?;
         size_to_chunk(cells, chunk);
-        let read = self.rle.decode_box(&self.blob[self.at..], cells).map_err(|mut error| {
-            error.offset += self.at;
+        let read = self.rle.decode_box(&self.blob[self.offset..], cells).map_err(|mut error| {
+            error.offset += self.offset;
             RobloxError::Cells { chunk, error }
         })?;
         self.mixed_rows += mixed_rows(cells);
@@ -112,29 +121,30 @@ impl<'a> SmoothGridReader<'a> {
                 limit: self.limits.mixed_rows,
             });
         }
-        self.at += read;
+        self.offset += read;
         Ok(Some(chunk))
     }
 
     fn read_position(&mut self) -> Result<ChunkPos, RobloxError> {
-        let Some(bytes) = self.blob[self.at..].first_chunk::<POSITION_BYTES>() else {
+        let Some(bytes) = self.blob[self.offset..].first_chunk::<POSITION_BYTES>() else {
             let what = "a chunk position is cut short";
-            return Err(RobloxError::damaged(FilePart::SmoothGrid, self.at, what));
+            return Err(RobloxError::damaged(FilePart::SmoothGrid, self.offset, what));
         };
         for axis in 0..3 {
             let delta = [bytes[axis], bytes[axis + 3], bytes[axis + 6], bytes[axis + 9]];
-            self.last[axis] += i64::from(i32::from_be_bytes(delta));
+            self.previous[axis] += i64::from(i32::from_be_bytes(delta));
         }
-        if !within_roblox(self.last) {
-            return Err(RobloxError::BeyondLimits { chunk: self.last });
+        if !within_roblox(self.previous) {
+            return Err(RobloxError::BeyondLimits { chunk: self.previous });
         }
-        self.at += POSITION_BYTES;
-        let [x, y, z] = self.last.map(|v| v as i32);
+        self.offset += POSITION_BYTES;
+        let [x, y, z] = self.previous.map(|v| v as i32);
         Ok(ChunkPos::new(x, y, z))
     }
 
-    fn admit(&mut self, chunk: ChunkPos, offset: usize) -> Result<(), RobloxError> {
-        if self.seen.len() as u64 >= self.limits.chunks {
+    /// Counts a chunk; refuses duplicates and too many.
+    fn add_chunk(&mut self, chunk: ChunkPos, offset: usize) -> Result<(), RobloxError> {
+        if self.chunks.len() as u64 >= self.limits.chunks {
             return Err(RobloxError::TooLarge {
                 part: FilePart::SmoothGrid,
                 offset,
@@ -142,7 +152,7 @@ impl<'a> SmoothGridReader<'a> {
                 limit: self.limits.chunks,
             });
         }
-        if !self.seen.insert(chunk) {
+        if !self.chunks.insert(chunk) {
             return Err(RobloxError::DuplicateChunk { chunk, offset });
         }
         Ok(())
@@ -150,10 +160,10 @@ impl<'a> SmoothGridReader<'a> {
 }
 
 fn within_roblox(chunk: [i64; 3]) -> bool {
-    chunk.iter().all(|v| v.abs() <= i64::from(CHUNK_LIMIT))
+    chunk.iter().all(|v| v.abs() <= i64::from(MAX_CHUNK_COORDINATE))
 }
 
-/// Makes `cells` the box of `chunk`, its cells unspecified.
+/// Resizes `cells` to the box of `chunk`; its cells are unspecified.
 fn size_to_chunk(cells: &mut DenseBox, chunk: ChunkPos) {
     if cells.region().size() == [32; 3] {
         cells.move_to(chunk.min_voxel());
@@ -162,7 +172,7 @@ fn size_to_chunk(cells: &mut DenseBox, chunk: ChunkPos) {
     }
 }
 
-/// Number of rows that are not full cells of one material, which take memory in the grid.
+/// Returns the number of rows that are not uniform, which take memory in the grid.
 fn mixed_rows(cells: &DenseBox) -> u64 {
     let rows = cells.materials().chunks_exact(32).zip(cells.occupancies().chunks_exact(32));
     let mixed = rows.filter(|(material, occupancy)| {
@@ -176,59 +186,61 @@ fn mixed_rows(cells: &DenseBox) -> u64 {
 }
 
 /// Writes a SmoothGrid chunk by chunk. The bytes equal those of a file that Roblox wrote if the
-/// chunks come in the same order.
+/// chunks are pushed in the same order.
 pub struct SmoothGridWriter<'a> {
     blob: Vec<u8>,
     rle: Rle<'a>,
-    last: ChunkPos,
+    /// Position of the previous chunk.
+    previous: ChunkPos,
 }
 
 impl<'a> SmoothGridWriter<'a> {
-    /// An empty grid. `kinds` tells which materials can hold water.
+    /// Starts an empty value. `kinds` are those of the world's materials; they tell which can hold
+    /// water.
     pub fn new(kinds: &'a [Kind; 256]) -> SmoothGridWriter<'a> {
         let rle = Rle::narrow(kinds);
-        SmoothGridWriter { blob: vec![VERSION, EDGE_LOG2], rle, last: ChunkPos::default() }
+        SmoothGridWriter { blob: vec![VERSION, CHUNK_LOG2], rle, previous: ChunkPos::default() }
     }
 
-    /// Adds a chunk of 32³ cells, at the position of the box. Add chunks in ascending x, y, z
-    /// order, or in the order of the file that they come from.
+    /// Appends the chunk of 32³ cells in `cells`. Push chunks in ascending x, y, z order, or in the
+    /// order of the file that they come from.
     ///
     /// # Errors
     /// If the chunk is beyond Roblox's limits or holds a material above 63.
     ///
     /// # Panics
-    /// If the box is not that of a chunk.
+    /// If `cells` does not have the region of a chunk.
     pub fn push(&mut self, cells: &DenseBox) -> Result<(), RobloxError> {
         let chunk = cells.region().min.chunk();
-        assert_eq!(cells.region(), chunk.region(), "the box is not that of a chunk");
-        let at = [chunk.x, chunk.y, chunk.z].map(i64::from);
-        if !within_roblox(at) {
-            return Err(RobloxError::BeyondLimits { chunk: at });
+        assert_eq!(cells.region(), chunk.region(), "not the box of a chunk");
+        let position = [chunk.x, chunk.y, chunk.z].map(i64::from);
+        if !within_roblox(position) {
+            return Err(RobloxError::BeyondLimits { chunk: position });
         }
         let material = cells.materials().iter().fold(0, |top, &m| top.max(m));
         if material > Dialect::Narrow.max_material() {
             return Err(RobloxError::Material { chunk, material });
         }
-        let last = [self.last.x, self.last.y, self.last.z].map(i64::from);
+        let previous = [self.previous.x, self.previous.y, self.previous.z].map(i64::from);
         let delta: [_; 3] =
-            std::array::from_fn(|axis| ((at[axis] - last[axis]) as i32).to_be_bytes());
+            std::array::from_fn(|axis| ((position[axis] - previous[axis]) as i32).to_be_bytes());
         for byte in 0..4 {
             self.blob.extend(delta.map(|axis| axis[byte]));
         }
-        self.last = chunk;
+        self.previous = chunk;
         self.rle.encode_box(cells, &mut self.blob);
         Ok(())
     }
 
-    /// Returns the value.
+    /// Returns the encoded value.
     pub fn finish(self) -> Vec<u8> {
         self.blob
     }
 }
 
-/// Whether a value holds chunks, by its length.
+/// Returns whether a value holds chunks: whether it is longer than its header.
 pub(super) fn has_chunks(blob: &[u8]) -> bool {
-    blob.len() > 2
+    blob.len() > HEADER_BYTES
 }
 
 #[cfg(test)]
@@ -307,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_is_an_error_with_a_place() {
+    fn every_truncation_is_an_error_with_an_offset() {
         let bytes = golden();
         let whole_first = 2 + 12 + 4 + 256;
         for end in 3..bytes.len() {
@@ -337,18 +349,24 @@ mod tests {
 
     #[test]
     fn chunks_beyond_the_limits_are_refused_both_ways() {
-        let far = air_chunk(0, CHUNK_LIMIT, -CHUNK_LIMIT);
+        let far = air_chunk(0, MAX_CHUNK_COORDINATE, -MAX_CHUNK_COORDINATE);
         assert_eq!(
             read_all(&write_all(std::slice::from_ref(&far)), &ImportLimits::default()),
             Ok(vec![far])
         );
-        let mut bytes = write_all(&[air_chunk(CHUNK_LIMIT, 0, 0), air_chunk(CHUNK_LIMIT, 0, 1)]);
+        let mut bytes = write_all(&[
+            air_chunk(MAX_CHUNK_COORDINATE, 0, 0),
+            air_chunk(MAX_CHUNK_COORDINATE, 0, 1),
+        ]);
         bytes[2 + CHUNK_BYTES + 9] = 1;
         let error = read_all(&bytes, &ImportLimits::default()).unwrap_err();
-        assert_eq!(error, RobloxError::BeyondLimits { chunk: [i64::from(CHUNK_LIMIT) + 1, 0, 1] });
+        assert_eq!(
+            error,
+            RobloxError::BeyondLimits { chunk: [i64::from(MAX_CHUNK_COORDINATE) + 1, 0, 1] }
+        );
         let table = MaterialTable::default();
         let mut writer = SmoothGridWriter::new(table.kinds());
-        let error = writer.push(&air_chunk(0, 0, -CHUNK_LIMIT - 1)).unwrap_err();
+        let error = writer.push(&air_chunk(0, 0, -MAX_CHUNK_COORDINATE - 1)).unwrap_err();
         assert!(error.to_string().contains("(0, 0, -262145) lies beyond the limit"));
         let mut cells = air_chunk(0, 0, 0);
         cells.fill(64);

@@ -1,4 +1,4 @@
-//! The Terrain instances of a file, with two properties of each, from either container.
+//! The Terrain instances of a file, from either container, with the two properties that matter.
 
 use super::smooth_grid::has_chunks;
 
@@ -10,7 +10,7 @@ pub(super) enum TerrainProperty {
 }
 
 impl TerrainProperty {
-    pub(super) fn named(name: &[u8]) -> Option<TerrainProperty> {
+    pub(super) fn from_name(name: &[u8]) -> Option<TerrainProperty> {
         [TerrainProperty::SmoothGrid, TerrainProperty::MaterialColors]
             .into_iter()
             .find(|property| property.name().as_bytes() == name)
@@ -24,7 +24,7 @@ impl TerrainProperty {
     }
 }
 
-/// One Terrain instance; a property that the file leaves out is `None`.
+/// One Terrain instance. `None` stands for properties that the file leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TerrainInstance {
     pub smooth_grid: Option<Vec<u8>>,
@@ -56,14 +56,14 @@ pub(super) struct RobloxFile {
 }
 
 impl RobloxFile {
-    /// Index of the Terrain to import: the first that has chunks, else the first.
-    pub(super) fn choice(&self) -> Option<usize> {
-        let first = (!self.terrains.is_empty()).then_some(0);
-        self.terrains.iter().position(TerrainInstance::has_chunks).or(first)
+    /// Returns the Terrain to import: the first that has chunks, else the first.
+    pub(super) fn terrain_to_import(&self) -> Option<&TerrainInstance> {
+        let with_chunks = self.terrains.iter().find(|terrain| terrain.has_chunks());
+        with_chunks.or(self.terrains.first())
     }
 
-    /// Number of Terrain instances that have chunks.
-    pub(super) fn with_chunks(&self) -> usize {
+    /// Returns the number of Terrain instances that have chunks.
+    pub(super) fn terrains_with_chunks(&self) -> usize {
         self.terrains.iter().filter(|terrain| terrain.has_chunks()).count()
     }
 }

@@ -1,9 +1,10 @@
-//! Whole files, made here byte by byte: containers of all kinds, sound and damaged.
+//! Whole files, built here byte by byte: all containers, valid and damaged.
 
+use super::import::set_colours;
 use super::*;
 use base64::Engine;
 use proptest::prelude::*;
-use terravox::voxel::{Cell, GridOptions, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
 
 /// A SmoothGrid of two chunks out of order, one of them air, with a shoreline.
 fn blob() -> Vec<u8> {
@@ -42,12 +43,12 @@ fn error_of(bytes: &[u8]) -> String {
     imported(bytes).expect_err("an error").to_string()
 }
 
-/// The blob that comes out again.
+/// Returns the SmoothGrid of an export.
 fn exported(grid: &VoxelGrid, imported: &RobloxImport) -> Vec<u8> {
     export(grid.as_snapshot(), &imported.metadata, Container::SmoothGrid).unwrap()
 }
 
-/// A binary file from chunks as they are.
+/// A binary file of these chunks.
 fn binary_file(chunks: &[Vec<u8>]) -> Vec<u8> {
     let mut out = b"<roblox!\x89\xff\r\n\x1a\n".to_vec();
     out.extend([0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -103,7 +104,7 @@ fn end() -> Vec<u8> {
 }
 
 #[test]
-fn every_container_brings_the_terrain_and_its_colours_back() {
+fn every_container_round_trips_terrain_and_colours() {
     let (grid, first) = imported(&blob()).unwrap();
     assert_eq!(first.container, Container::SmoothGrid);
     assert_eq!(first.chunks, 2);
@@ -137,7 +138,7 @@ fn progress_reaches_its_end() {
 }
 
 #[test]
-fn edited_worlds_keep_the_order_of_the_file_and_add_behind_it() {
+fn edited_worlds_keep_the_order_of_the_file_and_append_to_it() {
     let (mut grid, imported) = imported(&blob()).unwrap();
     grid.write(&DenseBox::new(ChunkPos::new(0, 0, 0).region())).unwrap();
     grid.write(&DenseBox::new(ChunkPos::new(-9, 0, 0).region())).unwrap();
@@ -152,7 +153,7 @@ fn edited_worlds_keep_the_order_of_the_file_and_add_behind_it() {
 }
 
 #[test]
-fn a_binary_place_with_all_sorts_of_things_in_it_works() {
+fn a_binary_place_with_unrelated_content_is_imported() {
     let blob = blob();
     let lz4 = prop_payload(7, "SmoothGrid", &[&[1, 5], &blob]);
     let file = binary_file(&[
@@ -205,7 +206,7 @@ fn zstd_and_shared_strings_are_read() {
 }
 
 #[test]
-fn an_xml_place_with_all_sorts_of_things_in_it_works() {
+fn an_xml_place_with_unrelated_content_is_imported() {
     let blob = blob();
     let base64 = base64::engine::general_purpose::STANDARD;
     let encoded = base64.encode(&blob);
@@ -253,7 +254,7 @@ fn an_empty_terrain_is_an_empty_world() {
 }
 
 #[test]
-fn two_terrains_are_said_and_the_first_is_taken() {
+fn of_two_terrains_the_first_is_imported_with_a_note() {
     let mut other = blob();
     other[2 + 8] ^= 1;
     let values: [&[u8]; 3] = [&[1, 5], &blob(), &other];
@@ -280,7 +281,7 @@ fn odd_colours_are_a_note_not_an_error() {
 #[test]
 fn runs_that_roblox_would_write_otherwise_are_read_and_noted() {
     let mut bytes = vec![1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    // Two cells of grass as two runs, one with an occupancy byte that it does not need.
+    // Two cells of grass as two runs, one with a redundant occupancy byte.
     bytes.extend([0x02, 0x42, 255, 0x80, 253]);
     bytes.extend([0x80, 255].repeat(127));
     let (grid, imported) = imported(&bytes).unwrap();
@@ -313,17 +314,25 @@ fn wrong_versions_are_named() {
 }
 
 #[test]
-fn lengths_that_lie_are_refused_before_memory_is_taken() {
-    let lie = |chunk: Vec<u8>| error_of(&binary_file(&[chunk, end()]));
-    assert!(lie(packed_chunk(b"PROP", &[0; 20], 100_000)).contains("cannot unpack to 100000"));
-    assert!(lie(packed_chunk(b"PROP", &[0; 20], 1 << 30)).contains("unpacks to too many bytes"));
-    assert!(lie(packed_chunk(b"PROP", &[0x10, 7], 5)).contains("chunk PROP"));
+fn false_lengths_are_refused_before_memory_is_allocated() {
+    let with_false_length = |chunk: Vec<u8>| error_of(&binary_file(&[chunk, end()]));
+    assert!(
+        with_false_length(packed_chunk(b"PROP", &[0; 20], 100_000))
+            .contains("cannot unpack to 100000")
+    );
+    assert!(
+        with_false_length(packed_chunk(b"PROP", &[0; 20], 1 << 30))
+            .contains("unpacks to too many bytes")
+    );
+    assert!(with_false_length(packed_chunk(b"PROP", &[0x10, 7], 5)).contains("chunk PROP"));
     let zstd = [0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 9, 0, 0, 7];
-    assert!(lie(packed_chunk(b"PROP", &zstd, 5)).contains("1 bytes where 5 are claimed"));
-    assert!(lie(packed_chunk(b"PROP", &zstd[..8], 5)).contains("zstd"));
-    let mut inst_lie = inst(0, "Terrain", 1);
-    inst_lie[16 + 4 + 4 + 7 + 1 + 3] = 255;
-    assert!(lie(inst_lie).contains("bytes wanted"));
+    assert!(
+        with_false_length(packed_chunk(b"PROP", &zstd, 5)).contains("1 bytes where 5 are claimed")
+    );
+    assert!(with_false_length(packed_chunk(b"PROP", &zstd[..8], 5)).contains("zstd"));
+    let mut false_inst = inst(0, "Terrain", 1);
+    false_inst[16 + 4 + 4 + 7 + 1 + 3] = 255;
+    assert!(with_false_length(false_inst).contains("bytes wanted"));
     assert!(
         error_of(&binary_file(&[packed_chunk(b"PROP", &[0; 9], 9)])[..50]).contains("claims 9")
     );
@@ -349,7 +358,7 @@ fn all_terrain_together_is_bounded() {
 }
 
 #[test]
-fn damaged_xml_is_an_error_with_a_place() {
+fn damaged_xml_is_an_error_with_an_offset() {
     let wrapped = |inner: &str| {
         format!(
             "<roblox version=\"4\"><Item class=\"Terrain\"><Properties>{inner}</Properties></Item></roblox>"
@@ -359,10 +368,10 @@ fn damaged_xml_is_an_error_with_a_place() {
     let value = "<BinaryString name=\"SmoothGrid\">";
     assert!(
         error(&format!("{value}AQ*=</BinaryString>"))
-            .contains("byte 54: the value of the element here is not base64")
+            .contains("byte 54: the value of this element is not base64")
     );
     assert!(error(&format!("{value}<X/></BinaryString>")).contains("an element X inside"));
-    assert!(error("<int name=\"SmoothGrid\">5</int>").contains("is a int, not a BinaryString"));
+    assert!(error("<int name=\"SmoothGrid\">5</int>").contains("is of type int, not BinaryString"));
     assert!(
         error("<SharedString name=\"SmoothGrid\">zz</SharedString>")
             .contains("string zz, which is not")
@@ -371,9 +380,7 @@ fn damaged_xml_is_an_error_with_a_place() {
     assert!(
         error_of(b"<roblox version=\"4\"><Item class=\"Terrain\">").contains("2 elements open")
     );
-    assert!(
-        error_of(b"<?xml version=\"1.0\"?><html></html>").contains("outermost element is html")
-    );
+    assert!(error_of(b"<?xml version=\"1.0\"?><html></html>").contains("root element is html"));
     assert!(error_of(b"<?xml version=\"1.0\"?>").contains("0 elements open"));
 }
 
@@ -382,9 +389,9 @@ fn truncated_models_are_errors() {
     let (grid, first) = imported(&blob()).unwrap();
     for container in [Container::Binary, Container::Xml] {
         let file = export(grid.as_snapshot(), &first.metadata, container).unwrap();
-        let sound = if container == Container::Binary { file.len() } else { file.len() - 1 };
-        // Behind the name of the END chunk there is nothing to lose.
-        let needed = sound - if container == Container::Binary { 9 } else { 0 };
+        let length = if container == Container::Binary { file.len() } else { file.len() - 1 };
+        // Bytes after the name of the END chunk are not read.
+        let needed = length - if container == Container::Binary { 9 } else { 0 };
         for end in 0..needed {
             assert!(imported(&file[..end]).is_err(), "{container:?} cut at {end}");
         }
@@ -409,7 +416,7 @@ fn flipped_bits_in_models_never_panic() {
 
 proptest! {
     #[test]
-    fn any_bytes_behind_a_sound_start_never_panic(
+    fn any_bytes_after_a_valid_start_never_panic(
         start in prop_oneof![
             Just(b"<roblox!\x89\xff\r\n\x1a\n\0\0".to_vec()),
             Just(binary_file(&[inst(0, "Terrain", 1)])),

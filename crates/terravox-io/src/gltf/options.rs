@@ -1,0 +1,28 @@
+//! How to write a `.glb`.
+
+use crate::tiles::ExportFrame;
+
+/// How to write a `.glb`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GlbOptions {
+    /// Metres per voxel and the origin.
+    pub frame: ExportFrame,
+    /// Opacity of liquids, 0 to 1.
+    pub liquid_alpha: f32,
+    /// Whether vertices have the attributes `_MATERIALS` and `_WEIGHTS`, as in
+    /// [`Surface::materials`] and [`Surface::weights`], for shaders that cover the ground
+    /// with textures ([`terravox::mesh::shade`]).
+    pub materials: bool,
+    /// Whether meshes have a morph target, initially of weight 0: the next coarser level of detail,
+    /// in blocks that have it ([`Surface::targets`]).
+    pub targets: bool,
+}
+
+impl Default for GlbOptions {
+    /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no material
+    /// attributes or morph targets.
+    fn default() -> GlbOptions {
+        let frame = ExportFrame::default();
+        GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false }
+    }
+}

@@ -1,0 +1,360 @@
+//! Collecting tiles and writing the file.
+
+use super::binary_chunk::{
+    ARRAY_BUFFER, BinaryChunk, ELEMENT_ARRAY_BUFFER, FLOAT, UNSIGNED_BYTE, UNSIGNED_INT,
+    UNSIGNED_SHORT,
+};
+use super::block::{BlockSurface, GlbBlock};
+use super::colours::{LinearColours, tinted};
+use super::options::GlbOptions;
+use super::targets::{TARGET_BYTES, add_target};
+use crate::tiles::{TrianglesByMaterial, unit};
+use serde_json::{Value, json};
+use std::io::Write;
+use terravox::mesh::{BlockMesh, Surface};
+use terravox::voxel::MaterialTable;
+
+/// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
+const VERTEX_BYTES: usize = 32;
+/// Bytes of the materials and weights of a vertex (4 u8 each).
+const MATERIAL_BYTES: usize = 8;
+const INDEX_BYTES: usize = 4;
+const FILE_HEADER_BYTES: u64 = 12;
+const CHUNK_HEADER_BYTES: u64 = 8;
+
+/// Why a `.glb` could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GlbError {
+    /// The lengths of the format are 32 bits.
+    #[error("the .glb would have {bytes} bytes, at most {} fit; export fewer chunks", u32::MAX)]
+    TooLarge {
+        /// Bytes that it would have.
+        bytes: u64,
+    },
+    /// The file could not be written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Counts of a written `.glb`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GlbStats {
+    /// Tiles that have triangles.
+    pub tiles: u64,
+    /// Vertices of all tiles.
+    pub vertices: u64,
+    /// Triangles of all tiles.
+    pub triangles: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Collects tiles and writes the file.
+///
+/// ```
+/// use terravox::mesh::{BlockMesh, Mesher, PAD};
+/// use terravox::voxel::{DenseBox, MaterialTable, Region};
+/// use terravox_io::gltf::{GlbOptions, GlbWriter};
+///
+/// let mut cells = DenseBox::new(Region::new([0; 3], [8; 3]).grow(PAD));
+/// cells.set([3, 3, 3].into(), terravox::voxel::Cell::full(2));
+/// let (table, mut mesh) = (MaterialTable::default(), BlockMesh::new());
+/// Mesher::new().mesh(&cells, &table, &mut mesh);
+///
+/// let mut writer = GlbWriter::new(GlbOptions::default(), &table);
+/// writer.add_tile("tile 0 0 0", [&mesh]).unwrap();
+/// let mut file = Vec::new();
+/// let stats = writer.finish(&mut file).unwrap();
+/// assert_eq!(stats.triangles, 12);
+/// assert!(file.starts_with(b"glTF"));
+/// ```
+pub struct GlbWriter {
+    options: GlbOptions,
+    table: MaterialTable,
+    colours: LinearColours,
+    binary: BinaryChunk,
+    materials: Vec<Value>,
+    /// glTF material of a solid or liquid surface's material id.
+    material_index: [[Option<usize>; 256]; 2],
+    meshes: Vec<Value>,
+    /// Names of the nodes, one per mesh.
+    names: Vec<String>,
+    by_material: TrianglesByMaterial,
+    stats: GlbStats,
+}
+
+/// The kind of a surface that is written.
+#[derive(Clone, Copy, PartialEq)]
+enum SurfaceKind {
+    Solid,
+    Liquid,
+}
+
+impl GlbWriter {
+    /// Starts an empty file.
+    pub fn new(options: GlbOptions, table: &MaterialTable) -> GlbWriter {
+        GlbWriter {
+            options,
+            table: table.clone(),
+            colours: LinearColours::new(table),
+            binary: BinaryChunk::default(),
+            materials: Vec::new(),
+            material_index: [[None; 256]; 2],
+            meshes: Vec::new(),
+            names: Vec::new(),
+            by_material: TrianglesByMaterial::default(),
+            stats: GlbStats::default(),
+        }
+    }
+
+    /// Adds the meshes of blocks, at mip 0, as one object. Adds nothing if they have no triangles.
+    ///
+    /// # Errors
+    /// [`GlbError::TooLarge`] if the file would exceed 4 GiB.
+    pub fn add_tile<'m>(
+        &mut self,
+        name: &str,
+        blocks: impl IntoIterator<Item = &'m BlockMesh>,
+    ) -> Result<(), GlbError> {
+        self.add_blocks(name, blocks.into_iter().map(|mesh| GlbBlock { mesh, mip: 0, tint: None }))
+    }
+
+    /// Adds the meshes of blocks, each at its own mip, as one object. Adds nothing if they have no
+    /// triangles.
+    ///
+    /// # Errors
+    /// [`GlbError::TooLarge`] if the file would exceed 4 GiB.
+    pub fn add_blocks<'m>(
+        &mut self,
+        name: &str,
+        blocks: impl IntoIterator<Item = GlbBlock<'m>>,
+    ) -> Result<(), GlbError> {
+        let blocks: Vec<GlbBlock<'m>> = blocks.into_iter().collect();
+        let surfaces = |surface: fn(&BlockMesh) -> &Surface| -> Vec<BlockSurface<'m>> {
+            let all =
+                blocks.iter().map(|&block| BlockSurface { block, surface: surface(block.mesh) });
+            all.filter(|part| !part.surface.is_empty()).collect()
+        };
+        let mut primitives = Vec::new();
+        self.add_surfaces(SurfaceKind::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
+        if !primitives.is_empty() {
+            let mut mesh = json!({ "name": name, "primitives": primitives });
+            if self.options.targets {
+                mesh["weights"] = json!([0.0]);
+                mesh["extras"] = json!({ "targetNames": ["next level"] });
+            }
+            self.meshes.push(mesh);
+            self.names.push(name.to_owned());
+            self.stats.tiles += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds vertices and indices of the solid or liquid surfaces of an object, and a primitive per
+    /// material.
+    fn add_surfaces(
+        &mut self,
+        kind: SurfaceKind,
+        surfaces: &[BlockSurface<'_>],
+        primitives: &mut Vec<Value>,
+    ) -> Result<(), GlbError> {
+        let vertices: u64 = surfaces.iter().map(|part| part.surface.vertex_count() as u64).sum();
+        let indices: u64 = surfaces.iter().map(|part| part.surface.indices.len() as u64).sum();
+        if indices == 0 {
+            return Ok(());
+        }
+        let target_bytes = if self.options.targets { TARGET_BYTES } else { 0 };
+        let vertex_bytes = (self.vertex_bytes() + target_bytes) as u64;
+        self.check_size(vertex_bytes * vertices + INDEX_BYTES as u64 * indices)?;
+        self.stats.vertices += vertices;
+        self.stats.triangles += indices / 3;
+        let mut primitive = json!({ "attributes": self.add_vertices(surfaces, vertices) });
+        if self.options.targets {
+            primitive["targets"] =
+                json!([add_target(&mut self.binary, self.options.frame, surfaces)]);
+        }
+        self.by_material.clear();
+        let mut first = 0;
+        for BlockSurface { surface, .. } in surfaces {
+            self.by_material.add(surface, first);
+            first += surface.vertex_count() as u32;
+        }
+        self.add_indices(kind, &primitive, primitives);
+        Ok(())
+    }
+
+    fn vertex_bytes(&self) -> usize {
+        VERTEX_BYTES + if self.options.materials { MATERIAL_BYTES } else { 0 }
+    }
+
+    /// Adds a view of interleaved vertices; returns the attributes of the primitives.
+    fn add_vertices(&mut self, surfaces: &[BlockSurface<'_>], vertices: u64) -> Value {
+        let stride = self.vertex_bytes();
+        let mut bytes = Vec::with_capacity(stride * vertices as usize);
+        let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+        let frame = self.options.frame;
+        for BlockSurface { block, surface } in surfaces {
+            for i in 0..surface.vertex_count() {
+                let at = surface.positions[i];
+                let position = frame.position_at(block.mip, block.mesh.block, at);
+                for axis in 0..3 {
+                    min[axis] = min[axis].min(position[axis]);
+                    max[axis] = max[axis].max(position[axis]);
+                }
+                bytes.extend(position.iter().flat_map(|v| v.to_le_bytes()));
+                bytes.extend(unit(surface.normals[i]).iter().flat_map(|v| v.to_le_bytes()));
+                let colour = self.colours.blend(surface.materials[i], surface.weights[i]);
+                let colour = block.tint.map_or(colour, |tint| tinted(colour, tint));
+                bytes.extend(colour.iter().flat_map(|v| v.to_le_bytes()));
+                if self.options.materials {
+                    bytes.extend(surface.materials[i]);
+                    bytes.extend(surface.weights[i]);
+                }
+            }
+        }
+        let view =
+            self.binary.add_view(bytes, json!({ "byteStride": stride, "target": ARRAY_BUFFER }));
+        let accessor = |offset: usize, kind: u32, shape: &str| {
+            json!({
+                "bufferView": view, "byteOffset": offset, "count": vertices,
+                "componentType": kind, "type": shape,
+            })
+        };
+        let mut position = accessor(0, FLOAT, "VEC3");
+        position["min"] = json!(min.map(f64::from));
+        position["max"] = json!(max.map(f64::from));
+        let normal = accessor(12, FLOAT, "VEC3");
+        let mut colour = accessor(24, UNSIGNED_SHORT, "VEC4");
+        colour["normalized"] = json!(true);
+        let [materials, mut weights] =
+            [0, 4].map(|at| accessor(VERTEX_BYTES + at, UNSIGNED_BYTE, "VEC4"));
+        weights["normalized"] = json!(true);
+        let [position, normal, colour] =
+            [position, normal, colour].map(|accessor| self.binary.add_accessor(accessor));
+        let mut attributes = json!({ "POSITION": position, "NORMAL": normal, "COLOR_0": colour });
+        if self.options.materials {
+            attributes["_MATERIALS"] = json!(self.binary.add_accessor(materials));
+            attributes["_WEIGHTS"] = json!(self.binary.add_accessor(weights));
+        }
+        attributes
+    }
+
+    /// Adds a view of the indices, sorted by material, and a primitive per material.
+    fn add_indices(&mut self, kind: SurfaceKind, vertices: &Value, primitives: &mut Vec<Value>) {
+        let lists = std::mem::take(&mut self.by_material);
+        let count: usize = lists.iter().map(|(_, list)| list.len()).sum();
+        let mut bytes = Vec::with_capacity(INDEX_BYTES * count);
+        let view = self.binary.views.len();
+        for (material, list) in lists.iter() {
+            let indices = self.binary.add_accessor(json!({
+                "bufferView": view, "byteOffset": bytes.len(), "count": list.len(),
+                "componentType": UNSIGNED_INT, "type": "SCALAR",
+            }));
+            bytes.extend(list.iter().flat_map(|index| index.to_le_bytes()));
+            let mut primitive = vertices.clone();
+            primitive["indices"] = json!(indices);
+            primitive["material"] = json!(self.material(kind, material));
+            primitives.push(primitive);
+        }
+        self.binary.add_view(bytes, json!({ "target": ELEMENT_ARRAY_BUFFER }));
+        self.by_material = lists;
+    }
+
+    /// Returns the glTF material of a material id, created on first use. Vertices hold its colour.
+    fn material(&mut self, kind: SurfaceKind, id: u8) -> usize {
+        let slot = &mut self.material_index[kind as usize][usize::from(id)];
+        if let Some(index) = *slot {
+            return index;
+        }
+        *slot = Some(self.materials.len());
+        let name = self.table.name(id);
+        self.materials.push(match kind {
+            SurfaceKind::Solid => json!({
+                "name": name,
+                "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.95 },
+            }),
+            SurfaceKind::Liquid => json!({
+                "name": name,
+                "pbrMetallicRoughness": {
+                    "baseColorFactor": [1.0, 1.0, 1.0, f64::from(self.liquid_alpha())],
+                    "metallicFactor": 0.0, "roughnessFactor": 0.1,
+                },
+                "alphaMode": "BLEND", "doubleSided": true,
+            }),
+        });
+        self.materials.len() - 1
+    }
+
+    fn liquid_alpha(&self) -> f32 {
+        let alpha = self.options.liquid_alpha;
+        if alpha.is_nan() { 1.0 } else { alpha.clamp(0.0, 1.0) }
+    }
+
+    fn check_size(&self, more: u64) -> Result<(), GlbError> {
+        let bytes = self.binary.length.saturating_add(more);
+        if bytes > u64::from(u32::MAX) { Err(GlbError::TooLarge { bytes }) } else { Ok(()) }
+    }
+
+    /// Writes the file to `out`, which should be buffered.
+    ///
+    /// # Errors
+    /// [`GlbError::TooLarge`] if the file would exceed 4 GiB, [`GlbError::Io`] if `out` fails.
+    pub fn finish(mut self, out: &mut impl Write) -> Result<GlbStats, GlbError> {
+        let mut json = self.document().to_string().into_bytes();
+        json.resize(json.len().next_multiple_of(4), b' ');
+        let binary =
+            if self.binary.length > 0 { CHUNK_HEADER_BYTES + self.binary.length } else { 0 };
+        self.stats.bytes = FILE_HEADER_BYTES + CHUNK_HEADER_BYTES + json.len() as u64 + binary;
+        let Ok(bytes) = u32::try_from(self.stats.bytes) else {
+            return Err(GlbError::TooLarge { bytes: self.stats.bytes });
+        };
+        out.write_all(b"glTF")?;
+        out.write_all(&2u32.to_le_bytes())?;
+        out.write_all(&bytes.to_le_bytes())?;
+        out.write_all(&(json.len() as u32).to_le_bytes())?;
+        out.write_all(b"JSON")?;
+        out.write_all(&json)?;
+        if binary > 0 {
+            out.write_all(&(self.binary.length as u32).to_le_bytes())?;
+            out.write_all(b"BIN\0")?;
+            for piece in &self.binary.pieces {
+                out.write_all(piece)?;
+            }
+        }
+        Ok(self.stats)
+    }
+
+    fn document(&mut self) -> Value {
+        let tiles = self.names.iter().enumerate();
+        let mut nodes: Vec<Value> =
+            tiles.map(|(i, name)| json!({ "name": name, "mesh": i })).collect();
+        let children: Vec<usize> = (0..nodes.len()).collect();
+        let frame = self.options.frame;
+        let origin = frame.origin.to_array();
+        let mut root = json!({ "name": "terrain" });
+        if origin != [0; 3] {
+            let metres = origin.map(|v| f64::from(v) * f64::from(frame.voxel_size_m));
+            root["translation"] = json!(metres);
+        }
+        if !children.is_empty() {
+            root["children"] = json!(children);
+        }
+        nodes.push(root);
+        let mut document = json!({
+            "asset": { "version": "2.0", "generator": "terravox" },
+            "scene": 0,
+            "scenes": [{ "name": "world", "nodes": [nodes.len() - 1] }],
+            "nodes": nodes,
+        });
+        if self.binary.length > 0 {
+            document["buffers"] = json!([{ "byteLength": self.binary.length }]);
+            document["bufferViews"] = Value::Array(std::mem::take(&mut self.binary.views));
+            document["accessors"] = Value::Array(std::mem::take(&mut self.binary.accessors));
+            document["materials"] = Value::Array(std::mem::take(&mut self.materials));
+            document["meshes"] = Value::Array(std::mem::take(&mut self.meshes));
+        }
+        document
+    }
+}

@@ -1,0 +1,128 @@
+//! Options of a heightmap world, and the rules for its materials.
+
+use super::error::HeightmapError;
+use super::limits::{GRID_LIMIT_VOXELS, MAX_EXTENT_VOXELS};
+use terravox::voxel::Kind;
+
+/// Options of a heightmap world. All lengths are in voxels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeightmapOptions {
+    /// Voxels per sample along x and z; below 1, samples are averaged. The size of the map is rounded
+    /// to whole voxels.
+    pub voxels_per_sample: f64,
+    /// Height, y, of samples of value 0.
+    pub base_voxels: f64,
+    /// Height of samples of value 1 above those of value 0; may be negative.
+    pub height_voxels: f64,
+    /// Lowest x and z of the world, voxels.
+    pub origin: [i32; 2],
+    /// Height, y, of the water surface; `None` for no water.
+    pub sea_level: Option<f64>,
+    /// Depth of the ground below the lowest sample.
+    pub depth_voxels: f64,
+    /// Rules for the material of the surface; the first that matches decides.
+    pub rules: Vec<MaterialRule>,
+    /// Material of the surface where no rule matches.
+    pub material: u8,
+    /// Thickness of the surface material.
+    pub surface_voxels: f64,
+    /// Material below it.
+    pub material_below: u8,
+    /// Material of the water, a liquid.
+    pub water: u8,
+}
+
+impl Default for HeightmapOptions {
+    /// One voxel per sample, 64 voxels high, no water, grass over rock. For natural-looking materials
+    /// use [`default_rules`].
+    fn default() -> HeightmapOptions {
+        HeightmapOptions {
+            voxels_per_sample: 1.0,
+            base_voxels: 0.0,
+            height_voxels: 64.0,
+            origin: [0, 0],
+            sea_level: None,
+            depth_voxels: 8.0,
+            rules: Vec::new(),
+            material: 2,
+            surface_voxels: 3.0,
+            material_below: 8,
+            water: 1,
+        }
+    }
+}
+
+impl HeightmapOptions {
+    /// Most voxels of a world along x or z.
+    pub const MAX_EXTENT_VOXELS: u64 = MAX_EXTENT_VOXELS;
+
+    /// Refuses options out of range and materials of the wrong kind.
+    pub(super) fn check(&self, kinds: &[Kind; 256]) -> Result<(), HeightmapError> {
+        let [x, z] = self.origin.map(f64::from);
+        let refuse = |what: String| Err(HeightmapError::Options(what));
+        let range = |option: &'static str, value: f64, low: f64, high: f64| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(HeightmapError::OutOfRange { option, value, low, high })
+            }
+        };
+        let extent = MAX_EXTENT_VOXELS as f64;
+        range("voxels_per_sample", self.voxels_per_sample, 1.0 / 1024.0, 1024.0)?;
+        range("origin x", x, -GRID_LIMIT_VOXELS, GRID_LIMIT_VOXELS)?;
+        range("origin z", z, -GRID_LIMIT_VOXELS, GRID_LIMIT_VOXELS)?;
+        range("base_voxels", self.base_voxels, -GRID_LIMIT_VOXELS, GRID_LIMIT_VOXELS)?;
+        range("height_voxels", self.height_voxels, -extent, extent)?;
+        range("depth_voxels", self.depth_voxels, 0.0, extent)?;
+        range("surface_voxels", self.surface_voxels, 0.0, extent)?;
+        if let Some(sea) = self.sea_level {
+            // Bounded, so that the world does not become an ocean above the land.
+            let high = self.base_voxels + self.height_voxels.max(0.0) + extent;
+            range("sea_level", sea, -GRID_LIMIT_VOXELS, high.min(GRID_LIMIT_VOXELS))?;
+        }
+        if kinds[usize::from(self.water)] != Kind::Liquid {
+            return refuse(format!("the water material {} is not liquid", self.water));
+        }
+        let solids = self.rules.iter().map(|rule| rule.material);
+        for material in solids.chain([self.material, self.material_below]) {
+            if kinds[usize::from(material)] != Kind::Solid {
+                return refuse(format!("the ground material {material} is not solid"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A surface material for a range of heights and slopes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MaterialRule {
+    /// The material, a solid.
+    pub material: u8,
+    /// Lowest and highest height of the surface, in voxels.
+    pub height_voxels: [f64; 2],
+    /// Gentlest and steepest slope, rise over run: 0 is flat, 1 is 45°.
+    pub slope: [f64; 2],
+}
+
+/// Returns rules for natural-looking land between the heights `low` and `high`, in voxels, with the
+/// ids of the default materials: sand at the shore, mud under water, rock on steep slopes, slate and
+/// then snow at the top. Elsewhere no rule matches; there the default is grass.
+pub fn default_rules(low: f64, high: f64, sea_level: Option<f64>) -> Vec<MaterialRule> {
+    let [slate, sand, rock, snow, mud, ground] = [3, 6, 8, 10, 12, 14];
+    let any_slope = [0.0, f64::INFINITY];
+    let any_height = [f64::NEG_INFINITY, f64::INFINITY];
+    let rule = |material, height_voxels, slope| MaterialRule { material, height_voxels, slope };
+    let lowest_land = sea_level.map_or(low, |sea| sea.max(low).min(high));
+    let at = |share: f64| lowest_land + share * (high - lowest_land);
+    let mut rules = Vec::new();
+    if let Some(sea) = sea_level {
+        rules.push(rule(mud, [f64::NEG_INFINITY, sea - 6.0], [0.0, 0.6]));
+        rules.push(rule(sand, [f64::NEG_INFINITY, sea + 1.5], [0.0, 0.6]));
+    }
+    let steep = [0.9, f64::INFINITY];
+    rules.push(rule(rock, any_height, steep));
+    rules.push(rule(snow, [at(0.85), f64::INFINITY], [0.0, 0.7]));
+    rules.push(rule(slate, [at(0.7), f64::INFINITY], any_slope));
+    rules.push(rule(ground, any_height, [0.6, 0.9]));
+    rules
+}

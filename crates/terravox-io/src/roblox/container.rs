@@ -1,0 +1,27 @@
+//! The file formats that contain terrain.
+
+use super::binary;
+
+/// A file format that contains terrain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Container {
+    /// `.rbxm`, `.rbxl`.
+    Binary,
+    /// `.rbxmx`, `.rbxlx`.
+    Xml,
+    /// The bare value, `.smoothgrid`.
+    SmoothGrid,
+}
+
+/// Detects the container of a file from its first bytes; `None` if it is unknown.
+pub fn detect(bytes: &[u8]) -> Option<Container> {
+    if bytes.starts_with(&binary::MAGIC[..8]) {
+        return Some(Container::Binary);
+    }
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    if text.starts_with(b"<roblox") || text.starts_with(b"<?xml") || text.starts_with(b"<!--") {
+        return Some(Container::Xml);
+    }
+    // Version and chunk edge; other likely files do not start with these bytes.
+    matches!(bytes, [1, 0..=8, ..]).then_some(Container::SmoothGrid)
+}

@@ -1,0 +1,167 @@
+//! Importing a Roblox place or model into a grid.
+
+use super::container::{Container, detect};
+use super::error::RobloxError;
+use super::limits::ImportLimits;
+use super::metadata::{self, RobloxMetadata};
+use super::smooth_grid::SmoothGridReader;
+use super::terrain_instance::{RobloxFile, TerrainInstance};
+use super::{binary, xml};
+use terravox::codec::Rle;
+use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};
+
+/// Options of [`import()`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// The container; `None` to detect it.
+    pub container: Option<Container>,
+    /// Limits for untrusted files.
+    pub limits: ImportLimits,
+}
+
+/// The result of [`import()`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RobloxImport {
+    /// Metadata to store with the world, for [`export`](super::export()).
+    pub metadata: RobloxMetadata,
+    /// The container of the file.
+    pub container: Container,
+    /// Chunks written to the grid, including chunks of air.
+    pub chunks: u64,
+    /// Bytes of the SmoothGrid.
+    pub smooth_grid_bytes: u64,
+    /// Notes for the user, one line each: an empty terrain, several Terrains, invalid colours, runs in
+    /// another form than Roblox writes.
+    pub notes: Vec<String>,
+}
+
+/// Writes the terrain of a place or model into `grid`, which should be empty with unlisted chunks
+/// as air, and sets the colours of its materials.
+///
+/// # Errors
+/// If the bytes are not a Roblox file, hold no Terrain, are damaged or exceed a limit. The grid may
+/// then hold a part of the terrain: discard it.
+pub fn import(
+    bytes: &[u8],
+    options: &ImportOptions,
+    grid: &mut VoxelGrid,
+) -> Result<RobloxImport, RobloxError> {
+    import_with_progress(bytes, options, grid, |_, _| {})
+}
+
+/// [`import()`] that calls `progress(done, total)`, in bytes of the SmoothGrid, after every chunk.
+///
+/// # Errors
+/// As [`import()`].
+pub fn import_with_progress(
+    bytes: &[u8],
+    options: &ImportOptions,
+    grid: &mut VoxelGrid,
+    progress: impl FnMut(usize, usize),
+) -> Result<RobloxImport, RobloxError> {
+    let container = find_container(bytes, options)?;
+    let file = read_file(bytes, container, &options.limits)?;
+    let Some(terrain) = file.terrain_to_import() else {
+        let RobloxFile { instances, classes, .. } = file;
+        return Err(RobloxError::NoTerrain { instances, classes });
+    };
+    let mut notes = Vec::new();
+    let terrains = file.terrains_with_chunks();
+    if terrains > 1 {
+        notes.push(format!("the file holds {terrains} Terrains with voxels; imported the first"));
+    }
+    let blob = terrain.smooth_grid.as_deref().unwrap_or(&[]);
+    let SmoothGridSummary { chunks, order, is_canonical } =
+        import_chunks(blob, &options.limits, grid, progress)?;
+    if chunks == 0 {
+        notes.push("the Terrain is empty".to_owned());
+    }
+    if !is_canonical {
+        let note = "the runs of cells are not as Roblox writes them; an export will hold the same \
+                    cells in different bytes";
+        notes.push(note.to_owned());
+    }
+    let colours = terrain.colours.clone().filter(|colours| match set_colours(colours, grid) {
+        Ok(()) => true,
+        Err(note) => {
+            notes.push(note);
+            false
+        }
+    });
+    let metadata = RobloxMetadata { order, colours };
+    Ok(RobloxImport { metadata, container, chunks, smooth_grid_bytes: blob.len() as u64, notes })
+}
+
+/// Returns the container of the options, else the detected one.
+fn find_container(bytes: &[u8], options: &ImportOptions) -> Result<Container, RobloxError> {
+    if bytes.is_empty() {
+        return Err(RobloxError::Empty);
+    }
+    options.container.or_else(|| detect(bytes)).ok_or_else(|| {
+        let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        RobloxError::Unknown { start: start.join(" ") }
+    })
+}
+
+/// Finds the Terrains of a file.
+fn read_file(
+    bytes: &[u8],
+    container: Container,
+    limits: &ImportLimits,
+) -> Result<RobloxFile, RobloxError> {
+    match container {
+        Container::Binary => binary::read(bytes, limits),
+        Container::Xml => xml::read(bytes, limits),
+        Container::SmoothGrid => {
+            let terrain = TerrainInstance { smooth_grid: Some(bytes.to_vec()), colours: None };
+            Ok(RobloxFile { terrains: vec![terrain], classes: 1, instances: 1 })
+        }
+    }
+}
+
+/// Summary of an imported SmoothGrid.
+struct SmoothGridSummary {
+    /// Number of chunks.
+    chunks: u64,
+    /// Chunks in the order of the file; `None` if they ascend.
+    order: Option<Vec<ChunkPos>>,
+    /// Whether our encoder writes the same bytes.
+    is_canonical: bool,
+}
+
+fn import_chunks(
+    blob: &[u8],
+    limits: &ImportLimits,
+    grid: &mut VoxelGrid,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<SmoothGridSummary, RobloxError> {
+    let kinds = *grid.materials().kinds();
+    let mut reader = SmoothGridReader::new(blob, &kinds, limits)?;
+    let (mut cells, mut runs) = (DenseBox::default(), Vec::new());
+    let (mut order, mut is_canonical) = (Vec::new(), true);
+    while let Some(chunk) = reader.next_chunk(&mut cells)? {
+        let result = grid.write(&cells);
+        assert!(result.is_ok(), "a whole chunk can always be written");
+        order.push(chunk);
+        runs.clear();
+        Rle::narrow(&kinds).encode_box(&cells, &mut runs);
+        is_canonical &= blob[..reader.position()].ends_with(&runs);
+        progress(reader.position(), blob.len());
+    }
+    let chunks = order.len() as u64;
+    Ok(SmoothGridSummary { chunks, order: (!order.is_sorted()).then_some(order), is_canonical })
+}
+
+/// Sets the colours of the world's materials from MaterialColors.
+///
+/// # Errors
+/// A note for the user if they are invalid.
+pub(super) fn set_colours(colours: &[u8], grid: &mut VoxelGrid) -> Result<(), String> {
+    let mut table = grid.materials().clone();
+    for (id, colour) in metadata::read_colours(colours)? {
+        // The world may have fewer materials; colours of the others are ignored.
+        table.set_colour(id, colour);
+    }
+    grid.set_materials(table);
+    Ok(())
+}
