@@ -16,12 +16,20 @@ use crate::interest::BlockChanges;
 use crate::options::{RapierSets, SyncReport, TerrainColliderStats};
 use crate::parry_0_31::GroundShape;
 
+/// A collider of ground.
+#[derive(Clone, Debug)]
+struct GroundCollider {
+    coefficients: Coefficients,
+    ground: Arc<BlockGround>,
+    handle: ColliderHandle,
+}
+
 /// The colliders of one block.
 #[derive(Clone, Debug, Default)]
 struct BlockColliders {
-    /// Bodies near it.
+    /// Number of bodies near it.
     users: u32,
-    colliders: Vec<(Coefficients, Arc<BlockGround>, ColliderHandle)>,
+    colliders: Vec<GroundCollider>,
     /// Whether its cells are not held.
     is_missing: bool,
 }
@@ -47,7 +55,7 @@ impl BlockTable {
     /// Handles of all colliders with their blocks, unsorted.
     pub fn colliders(&self) -> impl Iterator<Item = (CollisionBlock, ColliderHandle)> {
         self.blocks.iter().flat_map(|(&block, entry)| {
-            entry.colliders.iter().map(move |&(_, _, handle)| (block, handle))
+            entry.colliders.iter().map(move |collider| (block, collider.handle))
         })
     }
 
@@ -119,11 +127,13 @@ impl BlockTable {
         report: &mut SyncReport,
     ) {
         let Some(entry) = self.blocks.get_mut(&block) else { return };
-        let (new, is_missing) = grounds_of(block, source, &mut self.scratch);
+        let new = grounds_of(block, source, &mut self.scratch);
+        let is_missing = new.is_none();
+        let new = new.unwrap_or_default();
         self.missing_changed |= entry.is_missing != is_missing;
         entry.is_missing = is_missing;
-        for (_, _, handle) in entry.colliders.drain(new.len().min(entry.colliders.len())..) {
-            remove(handle, sets);
+        for collider in entry.colliders.drain(new.len().min(entry.colliders.len())..) {
+            remove(collider.handle, sets);
             report.removed += 1;
         }
         for (at, (coefficients, ground)) in new.into_iter().enumerate() {
@@ -132,18 +142,18 @@ impl BlockTable {
                 report.added += 1;
                 continue;
             };
-            if *old.1 == ground && old.0 == coefficients {
+            if *old.ground == ground && old.coefficients == coefficients {
                 continue;
             }
             let ground = Arc::new(ground);
             let shape = GroundShape::new(ground.clone());
-            if let (Some(collider), Some(shape)) = (sets.colliders.get_mut(old.2), shape) {
+            if let (Some(collider), Some(shape)) = (sets.colliders.get_mut(old.handle), shape) {
                 collider.set_shape(shape.shared());
                 collider.set_friction(coefficients.friction);
                 collider.set_restitution(coefficients.restitution);
                 report.changed += 1;
             }
-            (old.0, old.1) = (coefficients, ground);
+            (old.coefficients, old.ground) = (coefficients, ground);
         }
     }
 
@@ -175,8 +185,8 @@ impl BlockTable {
             if self.blocks.get(&block).is_some_and(|entry| entry.users == 0)
                 && let Some(entry) = self.blocks.remove(&block)
             {
-                for (_, _, handle) in entry.colliders {
-                    remove(handle, sets);
+                for collider in entry.colliders {
+                    remove(collider.handle, sets);
                     report.removed += 1;
                 }
             }
@@ -184,26 +194,16 @@ impl BlockTable {
     }
 }
 
-/// The grounds of a block, and whether its cells are not held.
+/// The grounds of a block; `None` if its cells are not held.
 fn grounds_of(
     block: CollisionBlock,
     source: GroundSource<'_>,
     scratch: &mut GroundScratch,
-) -> (Vec<(Coefficients, BlockGround)>, bool) {
+) -> Option<Vec<(Coefficients, BlockGround)>> {
     let GroundSource { ground, placement, .. } = source;
-    match ground.block(block, BuildPolicy::Build) {
-        Err(_) => (Vec::new(), true),
-        Ok(surfaces) => {
-            let solid = surfaces.and_then(|surfaces| surfaces.solid);
-            let built = solid.map(|tree| {
-                grounds(tree, block, ground.snapshot(), placement.voxel_size_m as f32, scratch)
-            });
-            let mut built = built.unwrap_or_default();
-            // A shape needs at least one part.
-            built.retain(|(_, ground)| ground.part_count() > 0);
-            (built, false)
-        }
-    }
+    let surfaces = ground.block(block, BuildPolicy::Build).ok()?;
+    let Some(tree) = surfaces.and_then(|surfaces| surfaces.solid) else { return Some(Vec::new()) };
+    Some(grounds(tree, block, ground.snapshot(), placement.voxel_size_m as f32, scratch))
 }
 
 fn insert(
@@ -211,7 +211,7 @@ fn insert(
     ground: BlockGround,
     source: GroundSource<'_>,
     colliders: &mut ColliderSet,
-) -> Option<(Coefficients, Arc<BlockGround>, ColliderHandle)> {
+) -> Option<GroundCollider> {
     let corner = corner_m(ground.block(), source.placement);
     let ground = Arc::new(ground);
     let collider = ColliderBuilder::new(GroundShape::new(ground.clone())?.shared())
@@ -219,7 +219,7 @@ fn insert(
         .friction(coefficients.friction)
         .restitution(coefficients.restitution)
         .collision_groups(source.collision_groups);
-    Some((coefficients, ground, colliders.insert(collider)))
+    Some(GroundCollider { coefficients, ground, handle: colliders.insert(collider) })
 }
 
 /// The min corner of a block, which is the position of its colliders, metres.

@@ -1,7 +1,8 @@
 //! Terrain in a Rapier world: colliders near bodies, nowhere else.
 
 use rapier3d::prelude::{
-    ColliderHandle, ColliderSet, IslandManager, RigidBody, RigidBodyHandle, RigidBodySet, Vector,
+    Aabb as BodyBounds, ColliderHandle, ColliderSet, IslandManager, RigidBody, RigidBodyHandle,
+    RigidBodySet,
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
@@ -12,7 +13,7 @@ use terravox::voxel::{ChangeCursor, Changes, Region};
 
 use crate::blocks::{BlockTable, GroundSource, corner_m, remove};
 use crate::freeing::BuriedBody;
-use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, needed};
+use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, reachable_bounds};
 use crate::options::{
     GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
 };
@@ -30,14 +31,14 @@ pub struct TerrainColliders {
     interests: Interests,
     /// Boxes in which the next sync keeps ground ready, in world metres: the placement may change
     /// until then.
-    requested: Vec<[[f64; 3]; 2]>,
+    requested_m: Vec<Aabb>,
     /// Blocks of the boxes of the last sync.
     requested_blocks: Vec<CollisionBlock>,
     /// Bodies at the last sync.
     body_count: usize,
     /// Bodies whose centre is in the ground in this sync.
     buried: Vec<BuriedBody>,
-    /// Consecutive syncs in which they were.
+    /// Consecutive syncs in which a body was in the ground.
     tries: FxHashMap<RigidBodyHandle, u32>,
     waiting: WaitingBodies,
     /// Selects the bodies that this sync checks for being in the ground.
@@ -129,7 +130,7 @@ impl TerrainColliders {
     /// rays, shape casts and characters where no body is. Call it before every sync for as long as
     /// you need it.
     pub fn keep_ready(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
-        self.requested.push([min_m.into(), max_m.into()]);
+        self.requested_m.push(Aabb::new(min_m, max_m));
     }
 
     /// Returns the ground at a hit, from its collider and part: `subshape` of a ray hit, `subshape1`
@@ -186,7 +187,7 @@ impl TerrainColliders {
         self.blocks.clear();
         self.interests.clear();
         self.requested_blocks.clear();
-        self.requested.clear();
+        self.requested_m.clear();
         self.tries.clear();
         self.body_count = usize::MAX;
     }
@@ -219,14 +220,14 @@ impl TerrainColliders {
                 changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
                 return;
             }
-            let velocities = [body.linvel(), body.angvel()];
-            if let Some(needed) = needed(body, velocities, colliders, lookahead, placement) {
+            let needed = reachable_bounds(body, body.vels(), colliders, lookahead, placement);
+            if let Some(needed) = needed {
                 interests.visit(handle, needed, lookahead, ground, changes);
                 let is_its_turn = handle.into_raw_parts().0 % BURIAL_CHECK_SYNCS == turn;
                 if is_its_turn || edited || tries.contains_key(&handle) {
-                    let found =
-                        BuriedBody::find(handle, body, colliders, ground, options, placement);
-                    buried.extend(found);
+                    buried.extend(BuriedBody::find(
+                        handle, body, colliders, ground, options, placement,
+                    ));
                 }
             }
         };
@@ -243,8 +244,9 @@ impl TerrainColliders {
         // Of waiting bodies only those that the game changed.
         for &handle in &waiting.changed {
             let Some(body) = bodies.get(handle) else { continue };
-            let velocities = waiting.velocities(handle, body);
-            if let Some(needed) = needed(body, velocities, colliders, lookahead, placement) {
+            let velocity = waiting.velocity(handle, body);
+            let needed = reachable_bounds(body, &velocity, colliders, lookahead, placement);
+            if let Some(needed) = needed {
                 interests.visit(handle, needed, lookahead, ground, changes);
             }
         }
@@ -290,8 +292,9 @@ impl TerrainColliders {
     /// Finds the blocks in the boxes of [`TerrainColliders::keep_ready`].
     fn visit_requested(&mut self, ground: &Collider, changes: &mut BlockChanges) {
         changes.left.append(&mut self.requested_blocks);
-        for corners in self.requested.drain(..) {
-            let [min, max] = corners.map(|corner| self.placement.voxel_from_world(corner));
+        for requested in self.requested_m.drain(..) {
+            let [min, max] = [requested.min, requested.max]
+                .map(|corner| self.placement.voxel_from_world(corner));
             let aabb = Aabb { min, max };
             ground.broadphase().blocks_in(&aabb, Surfaces::Solid, |block, touch| {
                 if touch.solid {
@@ -333,14 +336,14 @@ impl TerrainColliders {
             let reached = region.grow(PAD);
             for handle in self.interests.near(reached).collect::<Vec<_>>() {
                 let Some(body) = bodies.get(handle) else { continue };
-                let touches = |[low, high]: [Vector; 2]| {
-                    let [min, max] = [low, high]
+                let is_reached = |bounds: BodyBounds| {
+                    let [min, max] = [bounds.mins, bounds.maxs]
                         .map(|v| self.placement.voxel_from_world(v.to_array().map(f64::from)));
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
                 let rests = body.is_sleeping() && !self.waiting.contains(handle);
-                if rests && bounds_m(body, colliders).is_some_and(touches) {
-                    let found = BuriedBody::find(
+                if rests && bounds_m(body, colliders).is_some_and(is_reached) {
+                    let buried = BuriedBody::find(
                         handle,
                         body,
                         colliders,
@@ -348,7 +351,7 @@ impl TerrainColliders {
                         &self.options,
                         self.placement,
                     );
-                    self.buried.extend(found);
+                    self.buried.extend(buried);
                     islands.wake_up(bodies, handle, true);
                     report.woken += 1;
                 }

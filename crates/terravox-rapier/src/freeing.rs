@@ -42,8 +42,8 @@ impl BuriedBody {
         let mut deepest: Option<WayOut> = None;
         for &collider in body.colliders() {
             let Some(collider) = colliders.get(collider) else { continue };
-            let meets = collider.collision_groups().test(options.collision_groups);
-            if collider.is_sensor() || !collider.is_enabled() || !meets {
+            let collides = collider.collision_groups().test(options.collision_groups);
+            if collider.is_sensor() || !collider.is_enabled() || !collides {
                 continue;
             }
             // A collider's own position is updated only in the next step.
@@ -68,9 +68,9 @@ impl BuriedBody {
     /// `tries`, the number of earlier ones, and then passes the surface, for bodies between walls.
     pub fn move_out(&self, bodies: &mut RigidBodySet, step_m: f32, tries: u32) {
         let Some(body) = bodies.get_mut(self.body) else { return };
-        let more = tries.min(MAX_TRIES) as f32 / MAX_TRIES as f32;
-        let most_m = step_m * (1.0 + more * MAX_EXTRA_STEPS);
-        let by = self.direction * (self.distance_m + more * step_m * MAX_EXTRA_STEPS).min(most_m);
+        let effort = tries.min(MAX_TRIES) as f32 / MAX_TRIES as f32;
+        let max_m = step_m * (1.0 + effort * MAX_EXTRA_STEPS);
+        let by = self.direction * (self.distance_m + effort * step_m * MAX_EXTRA_STEPS).min(max_m);
         let inward = body.linvel().dot(self.direction).min(0.0);
         body.set_translation(body.translation() + by, true);
         body.set_linvel(body.linvel() - self.direction * inward, true);

@@ -18,10 +18,21 @@ use terravox::voxel::{AIR, DenseBox, Kind, Snapshot, VoxelPos};
 /// Depths of parts, voxels.
 const DEPTHS_VOXELS: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.25];
 
-/// Distances below a face at which cells are probed, voxels, and the depth index if the first cell
-/// that is not solid is there. The depth is somewhat less than half the distance, since surfaces do
-/// not coincide with cell faces.
-const THICKNESS_PROBES: [(f32, u16); 4] = [(0.6, 1), (1.2, 3), (1.8, 5), (2.4, 6)];
+/// A cell below a face.
+struct ThicknessProbe {
+    distance_voxels: f32,
+    /// The depth if this is the first cell that is not solid, as an index into [`DEPTHS_VOXELS`]:
+    /// somewhat less than half the distance, since surfaces do not coincide with cell faces.
+    depth_index: u16,
+}
+
+/// The cells that are probed, from the face down.
+const THICKNESS_PROBES: [ThicknessProbe; 4] = [
+    ThicknessProbe { distance_voxels: 0.6, depth_index: 1 },
+    ThicknessProbe { distance_voxels: 1.2, depth_index: 3 },
+    ThicknessProbe { distance_voxels: 1.8, depth_index: 5 },
+    ThicknessProbe { distance_voxels: 2.4, depth_index: 6 },
+];
 
 /// Depth index of a face with solid cells at all probes.
 const THICK_DEPTH_INDEX: u16 = 7;
@@ -38,6 +49,12 @@ const FOLD_COS: f32 = -0.866;
 /// Cosine above which a diagonal is flat: 0.35°.
 const FLAT_COS: f32 = 0.999_981_3;
 
+/// Bound on the quads of a block of 8³ cells: at most half of them have six faces.
+const MAX_QUADS: usize = 1 << 11;
+
+/// Friction of a material that is not listed.
+const DEFAULT_FRICTION: f32 = 0.5;
+
 /// Coefficients of friction (Coulomb) and restitution (Newton).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients {
@@ -47,15 +64,15 @@ pub struct Coefficients {
     pub restitution: f32,
 }
 
-/// The corners of a quad that belong to a part.
+/// The triangles of a quad that belong to a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PartCorners {
+enum PartTriangles {
     First,
     Second,
-    All,
+    Both,
 }
 
-/// A quad (bits 5 to 15), its depth index (2 to 4) and its corners (0, 1).
+/// A quad (bits 5 to 15), its depth index (2 to 4) and its triangles (0, 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GroundPart(u16);
 
@@ -65,13 +82,34 @@ pub struct BlockGround {
     block: CollisionBlock,
     tree: Arc<QuadBvh>,
     parts: Box<[GroundPart]>,
-    /// Bounds of all parts, metres.
     bounds: Bounds,
     voxel_size_m: f32,
 }
 
-/// Min and max corner of a box.
-pub type Bounds = [[f32; 3]; 2];
+/// An axis-aligned box, metres from the block's min corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Min corner.
+    pub min: [f32; 3],
+    /// Max corner.
+    pub max: [f32; 3],
+}
+
+impl Bounds {
+    const EMPTY: Bounds = Bounds { min: [f32::INFINITY; 3], max: [f32::NEG_INFINITY; 3] };
+
+    /// The smallest box that holds both.
+    fn union(self, other: Bounds) -> Bounds {
+        Bounds {
+            min: [0, 1, 2].map(|i| self.min[i].min(other.min[i])),
+            max: [0, 1, 2].map(|i| self.max[i].max(other.max[i])),
+        }
+    }
+
+    fn scaled(self, factor: f32) -> Bounds {
+        Bounds { min: self.min.map(|v| v * factor), max: self.max.map(|v| v * factor) }
+    }
+}
 
 /// Fraction of its depth that the bounds of a part include. Smaller bodies that are entirely deeper
 /// are ignored.
@@ -97,21 +135,34 @@ pub struct PlainFacet {
 }
 
 impl GroundPart {
-    fn new(quad: u16, depth: u16, corners: PartCorners) -> GroundPart {
-        GroundPart(quad << 5 | depth << 2 | corners as u16)
+    fn new(quad: u16, depth_index: u16, triangles: PartTriangles) -> GroundPart {
+        GroundPart(quad << 5 | depth_index << 2 | triangles as u16)
     }
 
     fn quad(self) -> u16 {
         self.0 >> 5
     }
 
-    fn depth(self) -> f32 {
+    fn depth_voxels(self) -> f32 {
         DEPTHS_VOXELS[usize::from(self.0 >> 2 & 7)]
     }
 
-    fn corners(self) -> PartCorners {
-        [PartCorners::First, PartCorners::Second, PartCorners::All][usize::from(self.0 & 3)]
+    fn triangles(self) -> PartTriangles {
+        [PartTriangles::First, PartTriangles::Second, PartTriangles::Both][usize::from(self.0 & 3)]
     }
+}
+
+/// The parts of one pair of coefficients, and their bounds in voxels.
+struct PartList {
+    parts: Vec<GroundPart>,
+    bounds: Bounds,
+}
+
+/// The bits of [`Coefficients`], as a key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CoefficientBits {
+    friction: u32,
+    restitution: u32,
 }
 
 /// The grounds of a block: one for every pair of friction and restitution in it. `scratch` is a
@@ -124,56 +175,59 @@ pub fn grounds(
     scratch: &mut GroundScratch,
 ) -> Vec<(Coefficients, BlockGround)> {
     let depths = DepthProbe::new(tree, block, snapshot, scratch);
-    let mut lists: BTreeMap<[u32; 2], (Vec<GroundPart>, Bounds)> = BTreeMap::new();
-    // An 8³ block has at most that many quads: half of its cells, six faces each.
-    for quad in 0..tree.quad_count().min(1 << 11) as u16 {
+    let mut lists: BTreeMap<CoefficientBits, PartList> = BTreeMap::new();
+    for quad in 0..tree.quad_count().min(MAX_QUADS) as u16 {
         let info = tree.quad(quad);
         let coefficients = coefficients(snapshot, depths.material(voxel_of(block, &info)));
-        let key = [coefficients.friction.to_bits(), coefficients.restitution.to_bits()];
+        let key = CoefficientBits {
+            friction: coefficients.friction.to_bits(),
+            restitution: coefficients.restitution.to_bits(),
+        };
         let quad_corners = quad_corners(tree, quad);
         let normals = normals_of(quad_corners);
-        let (list, bounds) = lists.entry(key).or_insert((Vec::new(), NO_BOUNDS));
-        for corners in corners_of(quad_corners, &info).into_iter().flatten() {
-            let normal = normals[usize::from(corners == PartCorners::Second)];
-            let depth = depths.of(tree, quad_corners, &info, normal);
-            let part = GroundPart::new(quad, depth, corners);
-            list.push(part);
-            *bounds = merged(*bounds, part_bounds(part, quad_corners, normal));
+        let list =
+            lists.entry(key).or_insert(PartList { parts: Vec::new(), bounds: Bounds::EMPTY });
+        for triangles in parts_of_quad(quad_corners, &info).into_iter().flatten() {
+            let normal = normals[usize::from(triangles == PartTriangles::Second)];
+            let depth_index = depths.depth_index(tree, quad_corners, &info, normal);
+            let part = GroundPart::new(quad, depth_index, triangles);
+            list.parts.push(part);
+            list.bounds = list.bounds.union(part_bounds(part, quad_corners, normal));
         }
     }
     let tree = Arc::new(tree.clone());
-    let ground =
-        |([friction, restitution], (parts, bounds)): ([u32; 2], (Vec<GroundPart>, Bounds))| {
-            let [friction, restitution] = [friction, restitution].map(f32::from_bits);
-            let bounds = bounds.map(|corner| corner.map(|v| v * voxel_size_m));
-            let parts = parts.into();
-            let ground = BlockGround { block, tree: tree.clone(), parts, bounds, voxel_size_m };
-            (Coefficients { friction, restitution }, ground)
+    lists.retain(|_, list| !list.parts.is_empty());
+    let ground_of = |(key, list): (CoefficientBits, PartList)| {
+        let coefficients = Coefficients {
+            friction: f32::from_bits(key.friction),
+            restitution: f32::from_bits(key.restitution),
         };
-    lists.into_iter().filter(|list| !list.1.0.is_empty()).map(ground).collect()
-}
-
-/// Empty bounds.
-const NO_BOUNDS: Bounds = [[f32::INFINITY; 3], [f32::NEG_INFINITY; 3]];
-
-/// The smallest box that holds both.
-fn merged(a: Bounds, b: Bounds) -> Bounds {
-    [[0, 1, 2].map(|i| a[0][i].min(b[0][i])), [0, 1, 2].map(|i| a[1][i].max(b[1][i]))]
+        let ground = BlockGround {
+            block,
+            tree: tree.clone(),
+            parts: list.parts.into(),
+            bounds: list.bounds.scaled(voxel_size_m),
+            voxel_size_m,
+        };
+        (coefficients, ground)
+    };
+    lists.into_iter().map(ground_of).collect()
 }
 
 /// Bounds of a part and of the ground right below it, voxels.
 fn part_bounds(part: GroundPart, [a, b, c, d]: [[f32; 3]; 4], normal: [f32; 3]) -> Bounds {
-    let corners = match part.corners() {
-        PartCorners::First => [a, b, c, c],
-        PartCorners::Second => [a, c, d, d],
-        PartCorners::All => [a, b, c, d],
+    let corners = match part.triangles() {
+        PartTriangles::First => [a, b, c, c],
+        PartTriangles::Second => [a, c, d, d],
+        PartTriangles::Both => [a, b, c, d],
     };
-    let flat = corners.into_iter().fold(NO_BOUNDS, |all, corner| merged(all, [corner; 2]));
-    let below = normal.map(|v| -v * part.depth() * BOXED_DEPTH_SHARE);
-    [0, 1].map(|end| {
-        [0, 1, 2]
-            .map(|i| flat[end][i] + if end == 0 { below[i].min(0.0) } else { below[i].max(0.0) })
-    })
+    let point = |corner| Bounds { min: corner, max: corner };
+    let flat = corners.into_iter().fold(Bounds::EMPTY, |all, corner| all.union(point(corner)));
+    let below = normal.map(|v| -v * part.depth_voxels() * BOXED_DEPTH_SHARE);
+    Bounds {
+        min: [0, 1, 2].map(|i| flat.min[i] + below[i].min(0.0)),
+        max: [0, 1, 2].map(|i| flat.max[i] + below[i].max(0.0)),
+    }
 }
 
 impl BlockGround {
@@ -204,8 +258,8 @@ impl BlockGround {
     pub fn part_bounds(&self, part: u32) -> Bounds {
         let part = self.parts[part as usize];
         let corners = quad_corners(&self.tree, part.quad());
-        let normal = normals_of(corners)[usize::from(part.corners() == PartCorners::Second)];
-        part_bounds(part, corners, normal).map(|corner| corner.map(|v| v * self.voxel_size_m))
+        let normal = normals_of(corners)[usize::from(part.triangles() == PartTriangles::Second)];
+        part_bounds(part, corners, normal).scaled(self.voxel_size_m)
     }
 
     /// The block.
@@ -223,16 +277,17 @@ impl BlockGround {
     pub fn part_of(&self, quad: u16, second: bool) -> Option<u32> {
         let from = self.parts.partition_point(|part| part.quad() < quad);
         let own = self.parts[from..].iter().take(2).take_while(|part| part.quad() == quad);
-        let wanted = if second { PartCorners::Second } else { PartCorners::First };
+        let wanted = if second { PartTriangles::Second } else { PartTriangles::First };
         let index = own
             .into_iter()
-            .position(|part| part.corners() == PartCorners::All || part.corners() == wanted);
+            .position(|part| part.triangles() == PartTriangles::Both || part.triangles() == wanted);
         index.map(|index| (from + index) as u32)
     }
 
     /// Number of triangles that are not degenerate.
     pub fn triangle_count(&self) -> usize {
-        let triangles = |part: &GroundPart| if part.corners() == PartCorners::All { 2 } else { 1 };
+        let triangles =
+            |part: &GroundPart| if part.triangles() == PartTriangles::Both { 2 } else { 1 };
         self.parts.iter().map(triangles).sum()
     }
 
@@ -241,10 +296,10 @@ impl BlockGround {
     pub fn mesh(&self) -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
         let (mut vertices, mut indices) = (Vec::new(), Vec::with_capacity(2 * self.parts.len()));
         for part in &self.parts {
-            let halves: &[bool] = match part.corners() {
-                PartCorners::First => &[false],
-                PartCorners::Second => &[true],
-                PartCorners::All => &[false, true],
+            let halves: &[bool] = match part.triangles() {
+                PartTriangles::First => &[false],
+                PartTriangles::Second => &[true],
+                PartTriangles::Both => &[false, true],
             };
             for &second in halves {
                 let triangle = self.tree.triangle(part.quad(), second);
@@ -277,34 +332,36 @@ impl BlockGround {
             [angle.cos, angle.sin]
         };
         let [a, b, c, d] = corners.map(|corner| corner.map(|v| v * self.voxel_size_m));
-        let (corners, count, normal, turns) = match part.corners() {
-            PartCorners::First => {
+        let (corners, count, normal, turns) = match part.triangles() {
+            PartTriangles::First => {
                 let normals = normals_of(corners);
                 let turns = [side(0), side(1), diagonal(&info, corners, normals, 0), [1.0, 0.0]];
                 ([a, b, c, c], 3, normals[0], turns)
             }
-            PartCorners::Second => {
+            PartTriangles::Second => {
                 let normals = normals_of(corners);
                 let turns = [diagonal(&info, corners, normals, 1), side(2), side(3), [1.0, 0.0]];
                 ([a, c, d, d], 3, normals[1], turns)
             }
-            PartCorners::All => {
+            PartTriangles::Both => {
                 // The average of both triangles, weighted by area.
                 let normal = normalized(cross(sub(c, a), sub(d, b)));
                 ([a, b, c, d], 4, normal, [0, 1, 2, 3].map(side))
             }
         };
-        let depth = part.depth() * self.voxel_size_m;
-        let is_thick = part.depth() >= THICK_DEPTH_VOXELS;
+        let depth = part.depth_voxels() * self.voxel_size_m;
+        let is_thick = part.depth_voxels() >= THICK_DEPTH_VOXELS;
         PlainFacet { corners, count, normal, turns, depth, is_thick }
     }
 }
 
-/// Friction and restitution of a material; 0.5 and 0 if it is not listed.
+/// Friction and restitution of a material; [`DEFAULT_FRICTION`] and 0 if it is not listed.
 pub(crate) fn coefficients(snapshot: &Snapshot, material: u8) -> Coefficients {
-    let known = snapshot.materials().get(material);
-    let (friction, restitution) = known.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
-    Coefficients { friction, restitution }
+    let default = Coefficients { friction: DEFAULT_FRICTION, restitution: 0.0 };
+    snapshot.materials().get(material).map_or(default, |material| Coefficients {
+        friction: material.friction,
+        restitution: material.restitution,
+    })
 }
 
 /// The voxel that a quad is a face of.
@@ -313,14 +370,14 @@ fn voxel_of(block: CollisionBlock, info: &QuadInfo) -> VoxelPos {
     block.min_voxel() + VoxelPos::new(x, y, z)
 }
 
-/// The parts of a quad.
-fn corners_of(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<PartCorners>; 2] {
+/// The parts of a quad, at most two.
+fn parts_of_quad(corners: [[f32; 3]; 4], info: &QuadInfo) -> [Option<PartTriangles>; 2] {
     let both_back = info.reversed[0] && info.reversed[1];
     let usable = [0, 1].map(|i| !info.flat[i] && (both_back || !info.reversed[i]));
     if usable == [true, true] && is_one_plane(corners) {
-        return [Some(PartCorners::All), None];
+        return [Some(PartTriangles::Both), None];
     }
-    [usable[0].then_some(PartCorners::First), usable[1].then_some(PartCorners::Second)]
+    [usable[0].then_some(PartTriangles::First), usable[1].then_some(PartTriangles::Second)]
 }
 
 /// Corners of a quad, voxels.
@@ -423,18 +480,26 @@ impl DepthProbe<'_> {
     }
 
     /// The depth of a part of a quad, as an index into [`DEPTHS_VOXELS`].
-    fn of(&self, tree: &QuadBvh, corners: [[f32; 3]; 4], info: &QuadInfo, normal: [f32; 3]) -> u16 {
+    fn depth_index(
+        &self,
+        tree: &QuadBvh,
+        corners: [[f32; 3]; 4],
+        info: &QuadInfo,
+        normal: [f32; 3],
+    ) -> u16 {
         let middle = [0, 1, 2].map(|i| corners.iter().map(|corner| corner[i]).sum::<f32>() / 4.0);
-        let first = THICKNESS_PROBES.iter().find(|look| !self.is_solid(middle, normal, look.0));
-        let depth = first.map_or(THICK_DEPTH_INDEX, |look| look.1);
-        let other = self.quads[slot(info.cell, info.direction ^ 1)];
-        if other == 0 {
+        let first = THICKNESS_PROBES
+            .iter()
+            .find(|probe| !self.is_solid(middle, normal, probe.distance_voxels));
+        let depth = first.map_or(THICK_DEPTH_INDEX, |probe| probe.depth_index);
+        let opposite = self.quads[slot(info.cell, info.direction ^ 1)];
+        if opposite == 0 {
             return depth;
         }
         // A thin plate: half the distance to its opposite face.
-        let [a, b, c, d] = quad_corners(tree, other - 1);
-        let way = sub(middle, [0, 1, 2].map(|i| (a[i] + b[i] + c[i] + d[i]) / 4.0));
-        let half = dot(way, normal) / 2.0;
+        let [a, b, c, d] = quad_corners(tree, opposite - 1);
+        let between = sub(middle, [0, 1, 2].map(|i| (a[i] + b[i] + c[i] + d[i]) / 4.0));
+        let half = dot(between, normal) / 2.0;
         depth.min((DEPTHS_VOXELS.partition_point(|&depth| depth <= half) as u16).saturating_sub(1))
     }
 

@@ -1,6 +1,10 @@
 //! The blocks near each body: those in a box around it that stays until the body leaves it.
 
-use rapier3d::prelude::{ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
+use rapier3d::parry::bounding_volume::BoundingVolume;
+use rapier3d::prelude::{
+    Aabb as BodyBounds, ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, RigidBodyVelocity,
+    Vector,
+};
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
 use terravox::terrain::Placement;
@@ -14,9 +18,9 @@ struct Interest {
     bounds: Aabb,
     blocks: Vec<CollisionBlock>,
     /// Whether cells in `bounds` are not held.
-    unknown: bool,
+    is_unknown: bool,
     /// Whether ground in `bounds` was missing at the last [`Interests::decide`].
-    incomplete: bool,
+    is_incomplete: bool,
 }
 
 /// The blocks near bodies, by the slot of the body in its set.
@@ -71,9 +75,9 @@ impl Interests {
         }
         let old = &mut self.slots[slot];
         if let Some(old) = old.as_ref().filter(|old| old.body == handle)
-            && holds(&old.bounds, &needed)
+            && contains(&old.bounds, &needed)
         {
-            if old.incomplete {
+            if old.is_incomplete {
                 changes.undecided.push(handle);
             }
             return;
@@ -83,8 +87,8 @@ impl Interests {
             body: handle,
             bounds,
             blocks: Vec::new(),
-            unknown: false,
-            incomplete: false,
+            is_unknown: false,
+            is_incomplete: false,
         };
         interest.query(ground, changes);
         if let Some(old) = old.replace(interest) {
@@ -108,17 +112,17 @@ impl Interests {
         }
     }
 
-    /// Whether ground near a body is missing: cells are not held, or a block is `missing`.
+    /// Whether ground near a body is missing: cells are not held, or a block `is_missing`.
     pub fn decide(
         &mut self,
         handle: RigidBodyHandle,
-        missing: impl Fn(&CollisionBlock) -> bool,
+        is_missing: impl Fn(&CollisionBlock) -> bool,
     ) -> bool {
         let slot = self.slots.get_mut(handle.into_raw_parts().0 as usize);
         let interest = slot.and_then(Option::as_mut).filter(|interest| interest.body == handle);
         interest.is_some_and(|interest| {
-            interest.incomplete = interest.unknown || interest.blocks.iter().any(missing);
-            interest.incomplete
+            interest.is_incomplete = interest.is_unknown || interest.blocks.iter().any(is_missing);
+            interest.is_incomplete
         })
     }
 
@@ -126,7 +130,7 @@ impl Interests {
     pub fn is_incomplete(&self, handle: RigidBodyHandle) -> bool {
         let slot = self.slots.get(handle.into_raw_parts().0 as usize);
         let interest = slot.and_then(Option::as_ref).filter(|interest| interest.body == handle);
-        interest.is_some_and(|interest| interest.incomplete)
+        interest.is_some_and(|interest| interest.is_incomplete)
     }
 
     /// All known bodies.
@@ -138,7 +142,9 @@ impl Interests {
     pub fn near(&self, region: Region) -> impl Iterator<Item = RigidBodyHandle> {
         let region = Aabb::of_region(region);
         let interests = self.slots.iter().flatten();
-        interests.filter(move |interest| region.meets(interest.bounds)).map(|near| near.body)
+        interests
+            .filter(move |interest| region.meets(interest.bounds))
+            .map(|interest| interest.body)
     }
 
     /// Removes bodies that no longer exist, a part of them at each call.
@@ -147,9 +153,9 @@ impl Interests {
             self.next = if self.next + 1 < self.slots.len() { self.next + 1 } else { 0 };
             let slot = &mut self.slots[self.next];
             if slot.as_ref().is_some_and(|interest| !bodies.contains(interest.body))
-                && let Some(gone) = slot.take()
+                && let Some(removed) = slot.take()
             {
-                changes.left.extend(gone.blocks);
+                changes.left.extend(removed.blocks);
             }
         }
     }
@@ -162,7 +168,7 @@ impl Interests {
 
 impl Interest {
     fn query(&mut self, ground: &Collider, changes: &mut BlockChanges) {
-        self.unknown = ground.unknown_in(&self.bounds).is_some();
+        self.is_unknown = ground.unknown_in(&self.bounds).is_some();
         self.blocks.clear();
         ground.broadphase().blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
             if touch.solid {
@@ -174,13 +180,13 @@ impl Interest {
     }
 }
 
-fn holds(outer: &Aabb, inner: &Aabb) -> bool {
+fn contains(outer: &Aabb, inner: &Aabb) -> bool {
     (0..3).all(|i| outer.min[i] <= inner.min[i] && inner.max[i] <= outer.max[i])
 }
 
 /// The bounds of a body at its position, metres; `None` if it has no enabled collider.
-pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]> {
-    let mut bounds: Option<[Vector; 2]> = None;
+pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<BodyBounds> {
+    let mut bounds: Option<BodyBounds> = None;
     for &handle in body.colliders() {
         let Some(collider) = colliders.get(handle).filter(|c| c.is_enabled()) else { continue };
         // A collider's own position is updated only in the next step.
@@ -190,31 +196,32 @@ pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<[Vector; 2]
         };
         let aabb = collider.shape().compute_aabb(&position);
         bounds = Some(match bounds {
-            Some([low, high]) => [low.min(aabb.mins), high.max(aabb.maxs)],
-            None => [aabb.mins, aabb.maxs],
+            Some(bounds) => bounds.merged(&aabb),
+            None => aabb,
         });
     }
     bounds
 }
 
-/// The bounds that a body may reach at its velocities, linear and angular, voxels; `None` if it has
+/// The bounds that a body may reach at `velocity`, voxels; `None` if it has
 /// no collider or its position is non-finite.
-pub fn needed(
+pub fn reachable_bounds(
     body: &RigidBody,
-    [linvel, angvel]: [Vector; 2],
+    velocity: &RigidBodyVelocity<f32>,
     colliders: &ColliderSet,
     lookahead: Lookahead,
     placement: Placement,
 ) -> Option<Aabb> {
-    let [low, high] = bounds_m(body, colliders)?;
-    let most = (MAX_AHEAD_VOXELS * placement.voxel_size_m) as f32;
-    let way = (linvel * lookahead.ahead_s).clamp(Vector::splat(-most), Vector::splat(most));
+    let BodyBounds { mins: low, maxs: high } = bounds_m(body, colliders)?;
+    let max_m = (MAX_AHEAD_VOXELS * placement.voxel_size_m) as f32;
+    let ahead = velocity.linvel * lookahead.ahead_s;
+    let ahead = ahead.clamp(Vector::splat(-max_m), Vector::splat(max_m));
     // While it rotates it stays within the bounding sphere of its box.
     let half = (high - low) * 0.5;
-    let turned = (half.length() - half.min_element()).max(0.0);
-    let turned = turned * (angvel.length() * lookahead.ahead_s).min(1.0);
-    let low = low + way.min(Vector::ZERO) - Vector::splat(turned);
-    let high = high + way.max(Vector::ZERO) + Vector::splat(turned);
+    let swept = (half.length() - half.min_element()).max(0.0);
+    let swept = swept * (velocity.angvel.length() * lookahead.ahead_s).min(1.0);
+    let low = low + ahead.min(Vector::ZERO) - Vector::splat(swept);
+    let high = high + ahead.max(Vector::ZERO) + Vector::splat(swept);
     let [min, max] = [low, high].map(|v| placement.voxel_from_world(v.to_array().map(f64::from)));
     let aabb = Aabb { min, max };
     aabb.is_valid().then_some(aabb)

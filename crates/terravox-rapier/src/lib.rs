@@ -21,8 +21,8 @@
 //!
 //! let down = Ray::new(Vector::new(0.0, 8.0, 3.0), Vector::new(0.0, -1.0, 0.0));
 //! let filter = QueryFilter::default().exclude_rigid_body(ball);
-//! let (hit, met) = world.cast_ray_and_get_normal(&down, 20.0, true, filter).unwrap();
-//! let surface = ground.surface(terrain.collider(), &world.colliders, hit, met.subshape);
+//! let (collider, hit) = world.cast_ray_and_get_normal(&down, 20.0, true, filter).unwrap();
+//! let surface = ground.surface(terrain.collider(), &world.colliders, collider, hit.subshape);
 //! assert_eq!(surface.unwrap().material, 8);
 //! ```
 //!
@@ -85,10 +85,11 @@ pub use rapier3d;
 pub use colliders::TerrainColliders;
 pub use ground::{BlockGround, Bounds, Coefficients, GroundScratch, PlainFacet, grounds};
 #[cfg(feature = "rapier")]
-pub use loose::{LooseShapeOptions, loose_builders, loose_pose, loose_shape};
+pub use loose::{loose_builders, loose_pose, loose_shape};
 #[cfg(feature = "rapier")]
 pub use options::{
-    GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
+    GroundHit, LooseShapeOptions, RapierSets, SyncReport, TerrainColliderOptions,
+    TerrainColliderStats,
 };
 #[cfg(feature = "rapier")]
 pub use water::{Buoyancy, WaterOptions};

@@ -1,4 +1,4 @@
-//! Options and results of [`TerrainColliders`](crate::TerrainColliders).
+//! Options and results of [`TerrainColliders`](crate::TerrainColliders), and options of loose pieces.
 
 use rapier3d::prelude::{
     ColliderSet, InteractionGroups, IslandManager, RigidBodyHandle, RigidBodySet,
@@ -36,6 +36,22 @@ impl Default for TerrainColliderOptions {
             freed_voxels: 0.2,
             wait_for_ground: true,
         }
+    }
+}
+
+/// Options of the collision shape of a smooth piece.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LooseShapeOptions {
+    /// Fraction of the piece's volume by which all hulls together may exceed it.
+    pub concavity: f32,
+    /// Largest number of hulls.
+    pub max_parts: usize,
+}
+
+impl Default for LooseShapeOptions {
+    /// 5 %, 24 hulls.
+    fn default() -> LooseShapeOptions {
+        LooseShapeOptions { concavity: 0.05, max_parts: 24 }
     }
 }
 

@@ -81,14 +81,14 @@ proptest! {
         let collider = world(seed);
         for (_, _, grounds) in all_grounds(&collider) {
             for ground in &grounds {
-                let [low, high] = ground.bounds();
+                let whole = ground.bounds();
                 for part in 0..ground.part_count() as u32 {
                     let facet = ground.facet(part);
                     let bounds = ground.part_bounds(part);
                     for corner in &facet.corners[..facet.count] {
                         for i in 0..3 {
-                            prop_assert!(bounds[0][i] <= corner[i] && corner[i] <= bounds[1][i]);
-                            prop_assert!(low[i] <= bounds[0][i] && bounds[1][i] <= high[i]);
+                            prop_assert!(bounds.min[i] <= corner[i] && corner[i] <= bounds.max[i]);
+                            prop_assert!(whole.min[i] <= bounds.min[i] && bounds.max[i] <= whole.max[i]);
                         }
                     }
                     let length = Vector::from(facet.normal).length();

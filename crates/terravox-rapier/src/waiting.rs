@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use rapier3d::prelude::{LockedAxes, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Vector};
+use rapier3d::prelude::{
+    LockedAxes, Pose, RigidBody, RigidBodyHandle, RigidBodySet, RigidBodyVelocity, Vector,
+};
 
 /// All axes, and a bit that marks the lock as ours.
 const LOCKED_AXES: LockedAxes = LockedAxes::from_bits_retain(0b0111_1111);
@@ -17,8 +19,7 @@ const LOCKED_AXES: LockedAxes = LockedAxes::from_bits_retain(0b0111_1111);
 /// The motion that a waiting body resumes.
 #[derive(Clone, Debug)]
 struct LockedMotion {
-    linvel: Vector,
-    angvel: Vector,
+    velocity: RigidBodyVelocity<f32>,
     axes: LockedAxes,
     /// Pose at the last sync.
     pose: Pose,
@@ -45,12 +46,9 @@ impl WaitingBodies {
             .map(|&(index, generation)| RigidBodyHandle::from_raw_parts(index, generation))
     }
 
-    /// The velocities, linear and angular, of a body, or those that it resumes if it waits.
-    pub fn velocities(&self, handle: RigidBodyHandle, body: &RigidBody) -> [Vector; 2] {
-        match self.held.get(&handle.into_raw_parts()) {
-            Some(held) => [held.linvel, held.angvel],
-            None => [body.linvel(), body.angvel()],
-        }
+    /// The velocity of a body, or that which it resumes if it waits.
+    pub fn velocity(&self, handle: RigidBodyHandle, body: &RigidBody) -> RigidBodyVelocity<f32> {
+        self.held.get(&handle.into_raw_parts()).map_or(*body.vels(), |held| held.velocity)
     }
 
     /// Follows the game's changes to waiting bodies. Bodies that are removed, disabled or no longer
@@ -63,20 +61,19 @@ impl WaitingBodies {
             let handle = RigidBodyHandle::from_raw_parts(index, generation);
             let Some(body) = bodies.get(handle) else { return false };
             let moved = is_elsewhere(body.position(), &held.pose);
-            let same = body.locked_axes() == LOCKED_AXES
-                && body.linvel() == Vector::ZERO
-                && body.angvel() == Vector::ZERO;
+            let is_locked =
+                body.locked_axes() == LOCKED_AXES && *body.vels() == RigidBodyVelocity::zero();
             let waits = body.is_dynamic() && body.is_enabled();
             if moved {
                 held.pose = *body.position();
                 if !origin_moved {
-                    (held.linvel, held.angvel) = (Vector::ZERO, Vector::ZERO);
+                    held.velocity = RigidBodyVelocity::zero();
                 }
             }
-            if moved || !same {
+            if moved || !is_locked {
                 changed.push(handle);
             }
-            if waits && same {
+            if waits && is_locked {
                 return true;
             }
             let Some(body) = bodies.get_mut(handle) else { return false };
@@ -84,7 +81,7 @@ impl WaitingBodies {
             if waits {
                 lock(body);
             } else if body.is_dynamic() {
-                held.release(body, false);
+                held.resume(body);
             } else {
                 // The game controls its velocities.
                 body.set_locked_axes(held.axes, false);
@@ -100,8 +97,7 @@ impl WaitingBodies {
         }
         let Some(body) = bodies.get_mut(handle) else { return };
         let held = LockedMotion {
-            linvel: body.linvel(),
-            angvel: body.angvel(),
+            velocity: *body.vels(),
             axes: body.locked_axes(),
             pose: *body.position(),
         };
@@ -116,7 +112,8 @@ impl WaitingBodies {
         }
         let held = self.held.remove(&handle.into_raw_parts());
         if let (Some(held), Some(body)) = (held, bodies.get_mut(handle)) {
-            held.release(body, true);
+            held.resume(body);
+            body.wake_up(true);
         }
     }
 
@@ -131,12 +128,12 @@ impl WaitingBodies {
 impl LockedMotion {
     /// Takes over velocities and locked axes that the game set since the body was locked.
     fn adopt(&mut self, body: &RigidBody) {
-        let [linvel, angvel] = [body.linvel(), body.angvel()];
+        let RigidBodyVelocity { linvel, angvel } = *body.vels();
         if linvel != Vector::ZERO {
-            self.linvel = linvel;
+            self.velocity.linvel = linvel;
         }
         if angvel != Vector::ZERO {
-            self.angvel = angvel;
+            self.velocity.angvel = angvel;
         }
         let axes = body.locked_axes();
         if axes.bits() & !LockedAxes::all().bits() == 0 {
@@ -148,13 +145,10 @@ impl LockedMotion {
         }
     }
 
-    fn release(&self, body: &mut RigidBody, wake: bool) {
+    /// Gives a body its motion back, without waking it.
+    fn resume(&self, body: &mut RigidBody) {
         body.set_locked_axes(self.axes, false);
-        body.set_linvel(self.linvel, false);
-        body.set_angvel(self.angvel, false);
-        if wake {
-            body.wake_up(true);
-        }
+        body.set_vels(self.velocity, false);
     }
 }
 
@@ -165,7 +159,6 @@ fn is_elsewhere(a: &Pose, b: &Pose) -> bool {
 }
 
 fn lock(body: &mut RigidBody) {
-    body.set_linvel(Vector::ZERO, false);
-    body.set_angvel(Vector::ZERO, false);
+    body.set_vels(RigidBodyVelocity::zero(), false);
     body.set_locked_axes(LOCKED_AXES, false);
 }

@@ -11,6 +11,15 @@ use terravox::contacts::{Body, BodyPart, Submersion, WaterScratch};
 use terravox::geometry::Shape;
 use terravox::terrain::Placement;
 
+/// A cylinder is a prism over a polygon of this many sides.
+const CYLINDER_SIDES: usize = 12;
+
+/// Radius of that polygon, relative to the circle of the same area.
+const EQUAL_AREA_RADIUS: f32 = 1.0235;
+
+/// Angular drag acts as if a body displaced at most this many times its mass of water.
+const MAX_DISPLACED_MASSES: f32 = 4.0;
+
 /// Forces on bodies in water.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WaterOptions {
@@ -51,22 +60,22 @@ impl Buoyancy {
         dt: f32,
         options: &WaterOptions,
     ) -> usize {
-        let mut wet = 0;
+        let mut in_water = 0;
         for (_, body) in bodies.iter_mut() {
             if !body.is_dynamic() || body.is_sleeping() || !body.is_enabled() {
                 continue;
             }
-            let under = self.under(ground, placement, body, colliders);
-            if under.volume > 0.0 {
-                push(body, &under, placement, dt, options);
-                wet += 1;
+            let submerged = self.submersion(ground, placement, body, colliders);
+            if submerged.volume > 0.0 {
+                apply_impulses(body, &submerged, placement, dt, options);
+                in_water += 1;
             }
         }
-        wet
+        in_water
     }
 
     /// The submerged part of a body, in voxels.
-    fn under(
+    fn submersion(
         &mut self,
         ground: &Collider,
         placement: Placement,
@@ -87,11 +96,11 @@ impl Buoyancy {
             let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
             each_part(collider.shape(), local, voxels, points, &mut |part| {
                 let body = Body { parts: &[part], position, rotation };
-                let under = scratch.submersion(ground, &body).found;
-                moment += Vector::from(under.centre) * under.volume;
-                sum.volume += under.volume;
-                sum.body_volume += under.body_volume;
-                sum.area = [0, 1, 2].map(|i| sum.area[i] + under.area[i]);
+                let submerged = scratch.submersion(ground, &body).found;
+                moment += Vector::from(submerged.centre) * submerged.volume;
+                sum.volume += submerged.volume;
+                sum.body_volume += submerged.body_volume;
+                sum.area = [0, 1, 2].map(|i| sum.area[i] + submerged.area[i]);
             });
         }
         if sum.volume > 0.0 {
@@ -112,30 +121,30 @@ fn each_part(
     let scaled = |v: Vector| (v * voxels).to_array();
     let offset = scaled(at.translation);
     let rotation = at.rotation.to_array();
-    let mut give = |shape: Shape<'_>| visit(BodyPart { shape, offset, rotation });
+    let mut visit_here = |shape: Shape<'_>| visit(BodyPart { shape, offset, rotation });
     points.clear();
     match shape.as_typed_shape() {
-        TypedShape::Ball(ball) => give(Shape::Sphere { radius: ball.radius * voxels }),
-        TypedShape::Cuboid(cuboid) => give(upright(scaled(cuboid.half_extents))),
-        TypedShape::Capsule(capsule) => give(Shape::Capsule {
+        TypedShape::Ball(ball) => visit_here(Shape::Sphere { radius: ball.radius * voxels }),
+        TypedShape::Cuboid(cuboid) => visit_here(aligned_box(scaled(cuboid.half_extents))),
+        TypedShape::Capsule(capsule) => visit_here(Shape::Capsule {
             a: scaled(capsule.segment.a),
             b: scaled(capsule.segment.b),
             radius: capsule.radius * voxels,
         }),
         TypedShape::ConvexPolyhedron(hull) => {
             points.extend(hull.points().iter().map(|&point| scaled(point)));
-            give(Shape::Convex { points });
+            visit_here(Shape::Convex { points });
         }
         TypedShape::Cylinder(cylinder) => {
             let (radius, half) = (cylinder.radius, cylinder.half_height);
-            for k in 0..12 {
-                let (sin, cos) = (k as f32 * std::f32::consts::TAU / 12.0).sin_cos();
-                // A 12-gon with the area of the circle.
-                let rim = Vector::new(cos, 0.0, sin) * radius * 1.0235;
+            for k in 0..CYLINDER_SIDES {
+                let angle = k as f32 * std::f32::consts::TAU / CYLINDER_SIDES as f32;
+                let (sin, cos) = angle.sin_cos();
+                let rim = Vector::new(cos, 0.0, sin) * radius * EQUAL_AREA_RADIUS;
                 points.push(scaled(rim + Vector::Y * half));
                 points.push(scaled(rim - Vector::Y * half));
             }
-            give(Shape::Convex { points });
+            visit_here(Shape::Convex { points });
         }
         TypedShape::Compound(compound) => {
             for (pose, part) in compound.shapes() {
@@ -148,37 +157,38 @@ fn each_part(
             let half = aabb.half_extents();
             if half.min_element() > 0.0 && half.is_finite() {
                 let middle = scaled(at.translation + at.rotation * aabb.center());
-                visit(BodyPart { shape: upright(scaled(half)), offset: middle, rotation });
+                visit(BodyPart { shape: aligned_box(scaled(half)), offset: middle, rotation });
             }
         }
     }
 }
 
-fn upright(half: [f32; 3]) -> Shape<'static> {
+/// A box along the axes.
+fn aligned_box(half: [f32; 3]) -> Shape<'static> {
     Shape::Box { half, rotation: [0.0, 0.0, 0.0, 1.0] }
 }
 
-fn push(
+/// Applies buoyancy and drag for a step of `dt` seconds.
+fn apply_impulses(
     body: &mut RigidBody,
-    under: &Submersion,
+    submerged: &Submersion,
     placement: Placement,
     dt: f32,
     options: &WaterOptions,
 ) {
     let metres = placement.voxel_size_m as f32;
-    let displaced = under.volume * metres.powi(3) * options.density;
-    let point = body.translation() + Vector::from(under.centre) * metres;
+    let displaced = submerged.volume * metres.powi(3) * options.density;
+    let point = body.translation() + Vector::from(submerged.centre) * metres;
     body.apply_impulse_at_point(Vector::from(options.gravity) * -displaced * dt, point, false);
     let velocity = body.velocity_at_point(point).to_array();
     let mass = body.mass().max(f32::MIN_POSITIVE);
-    let slowed = [0, 1, 2].map(|i| {
-        let area = under.area[i] * metres * metres;
+    let drag = [0, 1, 2].map(|i| {
+        let area = submerged.area[i] * metres * metres;
         let quadratic = 0.5 * options.density * options.drag * area * velocity[i].abs();
         let rate = dt * (quadratic + options.damping * displaced) / mass;
         -velocity[i] * mass * rate / (1.0 + rate)
     });
-    body.apply_impulse_at_point(Vector::from(slowed), point, false);
-    let rate = dt * options.damping * (displaced / mass).min(4.0);
-    let turning = body.angvel() / (1.0 + rate);
-    body.set_angvel(turning, false);
+    body.apply_impulse_at_point(Vector::from(drag), point, false);
+    let rate = dt * options.damping * (displaced / mass).min(MAX_DISPLACED_MASSES);
+    body.set_angvel(body.angvel() / (1.0 + rate), false);
 }

@@ -9,11 +9,12 @@
 //!
 //! Parts are measured on a grid of at most 64³ cells with an edge of 2ⁿ voxels.
 
-use super::LooseShapeOptions;
 use rapier3d::math::Vector;
 use rapier3d::prelude::{Pose, SharedShape};
 use terravox::bodies::LooseBody;
 use terravox::voxel::{DenseBox, Kind, Region, VoxelPos};
+
+use crate::options::LooseShapeOptions;
 
 /// Cells along an edge of the grid: a row is one word.
 const GRID_EDGE: usize = 64;
@@ -42,22 +43,67 @@ struct PieceCells {
 /// A part of the piece, which becomes one hull.
 struct HullPart {
     /// Bounds of its cells.
-    cells: [[usize; 3]; 2],
-    /// Numbers of its vertices.
+    bounds: CellBox,
+    /// Indices of its vertices.
     vertices: Vec<u32>,
     /// Volume of its hull minus that of its cells, voxels.
     excess: f32,
 }
 
+/// A box of cells.
+#[derive(Clone, Copy)]
+struct CellBox {
+    min: [usize; 3],
+    /// Exclusive.
+    max: [usize; 3],
+}
+
+impl CellBox {
+    /// The cells of a row from the first to the last set bit, which there must be.
+    fn of_row(bits: u64, y: usize, z: usize) -> CellBox {
+        let end = GRID_EDGE - bits.leading_zeros() as usize;
+        CellBox { min: [bits.trailing_zeros() as usize, y, z], max: [end, y + 1, z + 1] }
+    }
+
+    fn union(self, other: CellBox) -> CellBox {
+        CellBox {
+            min: [0, 1, 2].map(|i| self.min[i].min(other.min[i])),
+            max: [0, 1, 2].map(|i| self.max[i].max(other.max[i])),
+        }
+    }
+
+    fn cell_count(self) -> usize {
+        (0..3).map(|i| self.max[i] - self.min[i]).product()
+    }
+
+    /// All rows, as (y, z).
+    fn rows(self) -> impl Iterator<Item = (usize, usize)> {
+        let CellBox { min, max } = self;
+        (min[1]..max[1]).flat_map(move |y| (min[2]..max[2]).map(move |z| (y, z)))
+    }
+}
+
+/// The union with a box that may be empty.
+fn grow(bounds: &mut Option<CellBox>, other: CellBox) {
+    *bounds = Some(bounds.map_or(other, |bounds| bounds.union(other)));
+}
+
+/// Where a part is cut: before cell `cell` along `axis`.
+#[derive(Clone, Copy)]
+struct CutPlane {
+    axis: usize,
+    cell: usize,
+}
+
 /// The hulls, metres; a part without a valid hull becomes its box.
-pub(super) fn hulls(
+pub(super) fn convex_hulls(
     body: &LooseBody,
     voxel_size_m: f32,
     options: &LooseShapeOptions,
 ) -> Vec<(Pose, SharedShape)> {
     let cells = PieceCells::of(body);
     let vertices = vertices_of(body);
-    let whole = [[0; 3], [GRID_EDGE; 3]];
+    let whole = CellBox { min: [0; 3], max: [GRID_EDGE; 3] };
     let all = (0..vertices.len() as u32).collect();
     let mut parts: Vec<HullPart> = cells.part(whole, all, &vertices).into_iter().collect();
     let volume: f32 = cells.volumes.iter().sum();
@@ -65,14 +111,15 @@ pub(super) fn hulls(
         let excess: f32 = parts.iter().map(|part| part.excess).sum();
         let worst = (0..parts.len()).max_by(|&a, &b| parts[a].excess.total_cmp(&parts[b].excess));
         let Some(worst) = worst.filter(|_| excess > options.concavity * volume) else { break };
-        let Some((axis, at)) = cells.plane(parts[worst].cells) else {
+        let Some(CutPlane { axis, cell }) = cells.best_cut(parts[worst].bounds) else {
             // A single cell cannot be cut.
             parts[worst].excess = 0.0;
             continue;
         };
         let part = parts.swap_remove(worst);
-        let (mut low, mut high) = (part.cells, part.cells);
-        (low[1][axis], high[0][axis]) = (at, at);
+        let (mut low, mut high) = (part.bounds, part.bounds);
+        low.max[axis] = cell;
+        high.min[axis] = cell;
         parts.extend(cells.part(low, part.vertices.clone(), &vertices));
         parts.extend(cells.part(high, part.vertices, &vertices));
     }
@@ -82,9 +129,8 @@ pub(super) fn hulls(
 /// The vertices of the piece's mesh, voxels.
 fn vertices_of(body: &LooseBody) -> Vec<Vector> {
     let of_mesh = body.meshes.iter().flat_map(|mesh| {
-        let corner = mesh.block.min.to_array().map(|v| v as f32);
-        let place = move |p: &[f32; 3]| Vector::from([0, 1, 2].map(|i| p[i] + corner[i]));
-        mesh.solid.positions.iter().map(place)
+        let corner = Vector::from(mesh.block.min.to_array().map(|v| v as f32));
+        mesh.solid.positions.iter().map(move |&position| Vector::from(position) + corner)
     });
     of_mesh.collect()
 }
@@ -127,47 +173,47 @@ impl PieceCells {
         }
     }
 
-    /// The cells of a row (z, y) within a box.
-    fn row(&self, [low, high]: [[usize; 3]; 2], y: usize, z: usize) -> u64 {
-        let mask = (u64::MAX >> (GRID_EDGE - (high[0] - low[0]))) << low[0];
+    /// The cells of a row within a box.
+    fn row(&self, bounds: CellBox, y: usize, z: usize) -> u64 {
+        let (first, end) = (bounds.min[0], bounds.max[0]);
+        let mask = (u64::MAX >> (GRID_EDGE - (end - first))) << first;
         self.rows[z + GRID_EDGE * y] & mask
     }
 
     /// Bounds of the cells in each slice of a box, by axis and slice; `None` for empty slices.
-    fn slices(&self, cells: [[usize; 3]; 2]) -> [Vec<Option<CellBox>>; 3] {
-        let [low, high] = cells;
-        let mut slices = [0, 1, 2].map(|axis| vec![None; high[axis] - low[axis]]);
+    fn slices(&self, bounds: CellBox) -> [Vec<Option<CellBox>>; 3] {
+        let CellBox { min, max } = bounds;
+        let mut slices = [0, 1, 2].map(|axis| vec![None; max[axis] - min[axis]]);
         // Rows as seen along z, and along y.
         let (mut by_y, mut by_z) = ([0u64; GRID_EDGE], [0u64; GRID_EDGE]);
-        for (y, z) in (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| (y, z))) {
-            let bits = self.row(cells, y, z);
+        for (y, z) in bounds.rows() {
+            let bits = self.row(bounds, y, z);
             if bits != 0 {
-                let xs =
-                    [bits.trailing_zeros() as usize, GRID_EDGE - bits.leading_zeros() as usize];
-                let span = [[xs[0], y, z], [xs[1], y + 1, z + 1]];
-                grow(&mut slices[1][y - low[1]], span);
-                grow(&mut slices[2][z - low[2]], span);
+                let span = CellBox::of_row(bits, y, z);
+                grow(&mut slices[1][y - min[1]], span);
+                grow(&mut slices[2][z - min[2]], span);
                 by_y[y] |= bits;
                 by_z[z] |= bits;
             }
         }
-        for x in low[0]..high[0] {
-            let ends = |seen: &[u64; GRID_EDGE]| {
-                let set = |i: &usize| seen[*i] >> x & 1 != 0;
-                Some([(0..GRID_EDGE).find(set)?, (0..GRID_EDGE).rev().find(set)? + 1])
+        for x in min[0]..max[0] {
+            let range = |rows: &[u64; GRID_EDGE]| {
+                let is_set = |i: &usize| rows[*i] >> x & 1 != 0;
+                Some((0..GRID_EDGE).find(is_set)?..(0..GRID_EDGE).rev().find(is_set)? + 1)
             };
-            if let (Some(ys), Some(zs)) = (ends(&by_y), ends(&by_z)) {
-                slices[0][x - low[0]] = Some([[x, ys[0], zs[0]], [x + 1, ys[1], zs[1]]]);
+            if let (Some(ys), Some(zs)) = (range(&by_y), range(&by_z)) {
+                let span = CellBox { min: [x, ys.start, zs.start], max: [x + 1, ys.end, zs.end] };
+                slices[0][x - min[0]] = Some(span);
             }
         }
         slices
     }
 
-    /// The plane, as axis and cell, that minimizes the volume of the boxes on both sides; on ties the
-    /// one nearest to the middle of a long edge.
-    fn plane(&self, cells: [[usize; 3]; 2]) -> Option<(usize, usize)> {
-        let mut best: Option<([usize; 2], (usize, usize))> = None;
-        for (axis, slices) in self.slices(cells).iter().enumerate() {
+    /// The plane that minimizes the volume of the boxes on both sides; on ties the one nearest to
+    /// the middle of a long edge.
+    fn best_cut(&self, bounds: CellBox) -> Option<CutPlane> {
+        let mut best: Option<([usize; 2], CutPlane)> = None;
+        for (axis, slices) in self.slices(bounds).iter().enumerate() {
             let mut below = vec![None; slices.len() + 1];
             for (i, slice) in slices.iter().enumerate() {
                 below[i + 1] = below[i];
@@ -176,65 +222,74 @@ impl PieceCells {
             let mut above = None;
             for i in (1..slices.len()).rev() {
                 slices[i].iter().for_each(|span| grow(&mut above, *span));
-                let volume = volume_of(below[i]) + volume_of(above);
-                // Larger distance from the ends is nearer to the middle.
-                let from_end = GRID_EDGE - i.min(slices.len() - i);
-                if best.is_none_or(|best| [volume, from_end] < best.0) {
-                    best = Some(([volume, from_end], (axis, cells[0][axis] + i)));
+                let volume: usize =
+                    [below[i], above].into_iter().flatten().map(CellBox::cell_count).sum();
+                // Less if farther from both ends.
+                let from_middle = GRID_EDGE - i.min(slices.len() - i);
+                if best.is_none_or(|(least, _)| [volume, from_middle] < least) {
+                    let plane = CutPlane { axis, cell: bounds.min[axis] + i };
+                    best = Some(([volume, from_middle], plane));
                 }
             }
         }
-        best.map(|best| best.1)
+        best.map(|(_, plane)| plane)
     }
 
-    /// The part in a box, with the vertices of `own` that are in it; `None` if it has no cells.
-    fn part(&self, cells: [[usize; 3]; 2], mut own: Vec<u32>, all: &[Vector]) -> Option<HullPart> {
-        let [low, high] = cells;
-        let mut about = None;
-        for (y, z) in (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| (y, z))) {
-            let bits = self.row(cells, y, z);
+    /// The part in a box, with those of the vertices `candidates` that are in it; `None` if it has
+    /// no cells.
+    fn part(
+        &self,
+        within: CellBox,
+        mut candidates: Vec<u32>,
+        vertices: &[Vector],
+    ) -> Option<HullPart> {
+        let mut bounds = None;
+        for (y, z) in within.rows() {
+            let bits = self.row(within, y, z);
             if bits != 0 {
-                let xs =
-                    [bits.trailing_zeros() as usize, GRID_EDGE - bits.leading_zeros() as usize];
-                grow(&mut about, [[xs[0], y, z], [xs[1], y + 1, z + 1]]);
+                grow(&mut bounds, CellBox::of_row(bits, y, z));
             }
         }
-        let cells = about?;
-        let [min, max] = self.corners(cells);
+        let bounds = bounds?;
+        let (min, max) = (self.voxel(bounds.min), self.voxel(bounds.max));
         let (min, max) = (min - Vector::splat(MARGIN_VOXELS), max + Vector::splat(MARGIN_VOXELS));
-        own.retain(|&i| {
-            let at = all[i as usize];
-            at.cmpge(min).all() && at.cmple(max).all()
+        candidates.retain(|&i| {
+            let vertex = vertices[i as usize];
+            vertex.cmpge(min).all() && vertex.cmple(max).all()
         });
-        let hull =
-            hull(&own, all, MEASURING_LINES).map_or(0.0, |hull| hull.mass_properties(1.0).mass());
-        Some(HullPart { cells, vertices: own, excess: hull - self.volume(cells) })
+        let hull = SharedShape::convex_hull(&outermost(&candidates, vertices, MEASURING_LINES));
+        let hull_volume = hull.map_or(0.0, |hull| hull.mass_properties(1.0).mass());
+        let excess = hull_volume - self.volume(bounds);
+        Some(HullPart { bounds, vertices: candidates, excess })
     }
 
     /// Solid volume of a box, voxels.
-    fn volume(&self, [low, high]: [[usize; 3]; 2]) -> f32 {
-        let rows =
-            (low[1]..high[1]).flat_map(|y| (low[2]..high[2]).map(move |z| z + GRID_EDGE * y));
-        rows.map(|row| {
-            self.volumes[GRID_EDGE * row + low[0]..GRID_EDGE * row + high[0]].iter().sum::<f32>()
-        })
-        .sum()
+    fn volume(&self, bounds: CellBox) -> f32 {
+        let rows = bounds.rows().map(|(y, z)| GRID_EDGE * (z + GRID_EDGE * y));
+        rows.map(|row| self.volumes[row + bounds.min[0]..row + bounds.max[0]].iter().sum::<f32>())
+            .sum()
     }
 
-    /// The corners of a box, voxels.
-    fn corners(&self, cells: [[usize; 3]; 2]) -> [Vector; 2] {
+    /// The min corner of a cell, voxels.
+    fn voxel(&self, cell: [usize; 3]) -> Vector {
         let min = self.min.to_array();
-        cells.map(|at| Vector::from([0, 1, 2].map(|i| min[i] as f32 + (at[i] << self.log2) as f32)))
+        Vector::from([0, 1, 2].map(|i| min[i] as f32 + (cell[i] << self.log2) as f32))
     }
 
     /// The shape of a part, metres.
-    fn shape(&self, part: &HullPart, all: &[Vector], voxel_size_m: f32) -> (Pose, SharedShape) {
-        let points = outermost(&part.vertices, all, FINAL_LINES);
+    fn shape(
+        &self,
+        part: &HullPart,
+        vertices: &[Vector],
+        voxel_size_m: f32,
+    ) -> (Pose, SharedShape) {
+        let points = outermost(&part.vertices, vertices, FINAL_LINES);
         let points: Vec<Vector> = points.iter().map(|&p| p * voxel_size_m).collect();
         match SharedShape::convex_hull(&points) {
             Some(hull) => (Pose::IDENTITY, hull),
             None => {
-                let [min, max] = self.corners(part.cells).map(|v| v * voxel_size_m);
+                let CellBox { min, max } = part.bounds;
+                let [min, max] = [min, max].map(|cell| self.voxel(cell) * voxel_size_m);
                 let half = (max - min) / 2.0;
                 let shape = SharedShape::cuboid(half.x, half.y, half.z);
                 (Pose::from_translation((min + max) / 2.0), shape)
@@ -243,29 +298,10 @@ impl PieceCells {
     }
 }
 
-/// Two corners of a box of cells, the second exclusive.
-type CellBox = [[usize; 3]; 2];
-
-fn grow(about: &mut Option<CellBox>, span: CellBox) {
-    let old = about.unwrap_or(span);
-    *about = Some([
-        [0, 1, 2].map(|i| old[0][i].min(span[0][i])),
-        [0, 1, 2].map(|i| old[1][i].max(span[1][i])),
-    ]);
-}
-
-fn volume_of(span: Option<CellBox>) -> usize {
-    span.map_or(0, |[low, high]| (0..3).map(|i| high[i] - low[i]).product())
-}
-
-fn hull(own: &[u32], all: &[Vector], lines: usize) -> Option<SharedShape> {
-    SharedShape::convex_hull(&outermost(own, all, lines))
-}
-
 /// The vertices that are extreme in some direction: hulls of few points are fast to build and to
 /// collide with.
-fn outermost(own: &[u32], all: &[Vector], lines: usize) -> Vec<Vector> {
-    let mut kept = Vec::new();
+fn outermost(indices: &[u32], vertices: &[Vector], lines: usize) -> Vec<Vector> {
+    let mut extreme = Vec::new();
     let step = 2.0 / (lines - 1) as f32;
     let along = |i: usize| i as f32 * step - 1.0;
     for number in 0..lines * lines * lines {
@@ -275,16 +311,16 @@ fn outermost(own: &[u32], all: &[Vector], lines: usize) -> Vec<Vector> {
             continue;
         }
         let direction = Vector::from(at.map(along));
-        let mut most = (f32::MIN, None);
-        for &i in own {
-            let far = all[i as usize].dot(direction);
-            if far > most.0 {
-                most = (far, Some(i));
+        let (mut max_distance, mut farthest) = (f32::MIN, None);
+        for &i in indices {
+            let distance = vertices[i as usize].dot(direction);
+            if distance > max_distance {
+                (max_distance, farthest) = (distance, Some(i));
             }
         }
-        kept.extend(most.1);
+        extreme.extend(farthest);
     }
-    kept.sort_unstable();
-    kept.dedup();
-    kept.into_iter().map(|i| all[i as usize]).collect()
+    extreme.sort_unstable();
+    extreme.dedup();
+    extreme.into_iter().map(|i| vertices[i as usize]).collect()
 }

@@ -5,7 +5,7 @@
 
 mod hulls;
 
-use hulls::hulls;
+use hulls::convex_hulls;
 use rapier3d::math::{Matrix, Vector};
 use rapier3d::prelude::{
     ColliderBuilder, MassProperties, Pose, RigidBody, RigidBodyBuilder, SharedShape,
@@ -16,22 +16,7 @@ use terravox::terrain::Placement;
 use terravox::voxel::{DenseBox, Kind, SurfaceShape};
 
 use crate::ground::{Coefficients, coefficients};
-
-/// Options of the collision shape of a smooth piece.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LooseShapeOptions {
-    /// Fraction of the piece's volume by which all hulls together may exceed it.
-    pub concavity: f32,
-    /// Most hulls.
-    pub max_parts: usize,
-}
-
-impl Default for LooseShapeOptions {
-    /// 5 %, 24 hulls.
-    fn default() -> LooseShapeOptions {
-        LooseShapeOptions { concavity: 0.05, max_parts: 24 }
-    }
-}
+use crate::options::LooseShapeOptions;
 
 /// Body and collider of a piece, at the position where it was cut loose: the body's local origin is
 /// the min corner of its voxel (0, 0, 0), in metres. Mass and inertia are those of its cells;
@@ -41,14 +26,15 @@ pub fn loose_builders(
     placement: Placement,
     options: &LooseShapeOptions,
 ) -> (RigidBodyBuilder, ColliderBuilder) {
-    let at = placement.world_from_voxel(body.origin_voxel.to_array().map(f64::from));
+    let position = placement.world_from_voxel(body.origin_voxel.to_array().map(f64::from));
     let voxel_size_m = placement.voxel_size_m as f32;
     let counts = MaterialCounts::of(body);
     let shape = shape_of(body, voxel_size_m, options, &counts);
     let rigid = RigidBodyBuilder::dynamic()
-        .translation(at.map(|v| v as f32).into())
+        .translation(position.map(|v| v as f32).into())
         .additional_mass_properties(mass_of(body, voxel_size_m));
-    let Coefficients { friction, restitution } = coefficients(body.grid.as_snapshot(), counts.most);
+    let Coefficients { friction, restitution } =
+        coefficients(body.grid.as_snapshot(), counts.most_frequent);
     let collider =
         ColliderBuilder::new(shape).density(0.0).friction(friction).restitution(restitution);
     (rigid, collider)
@@ -85,8 +71,7 @@ fn mass_of(body: &LooseBody, voxel_size_m: f32) -> MassProperties {
 
 /// Materials of a piece.
 struct MaterialCounts {
-    /// The most frequent material.
-    most: u8,
+    most_frequent: u8,
     /// Whether most cells are blocky.
     is_blocky: bool,
 }
@@ -104,10 +89,10 @@ impl MaterialCounts {
         let solid = (0..=255u8).filter(|&m| materials.kind(m) == Kind::Solid);
         let count = |m: u8| by_material[usize::from(m)];
         let is_blocky = |m: &u8| materials.shape(*m) == SurfaceShape::Blocky;
-        let is_blocky: u32 = solid.clone().filter(is_blocky).map(count).sum();
+        let blocky_cells: u32 = solid.clone().filter(is_blocky).map(count).sum();
         // The lowest id on ties.
-        let most = solid.rev().max_by_key(|&m| count(m)).unwrap_or(0);
-        MaterialCounts { most, is_blocky: 2 * u64::from(is_blocky) > body.cells }
+        let most_frequent = solid.rev().max_by_key(|&m| count(m)).unwrap_or(0);
+        MaterialCounts { most_frequent, is_blocky: 2 * u64::from(blocky_cells) > body.cells }
     }
 }
 
@@ -117,7 +102,8 @@ fn shape_of(
     options: &LooseShapeOptions,
     counts: &MaterialCounts,
 ) -> SharedShape {
-    let hulls = if counts.is_blocky { Vec::new() } else { hulls(body, voxel_size_m, options) };
+    let hulls =
+        if counts.is_blocky { Vec::new() } else { convex_hulls(body, voxel_size_m, options) };
     let parts = if hulls.is_empty() { boxes(body, voxel_size_m) } else { hulls };
     SharedShape::compound(parts)
 }

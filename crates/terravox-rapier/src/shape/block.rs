@@ -21,7 +21,7 @@ use super::parry::shape::{
 use crate::ground::{BlockGround, Bounds};
 use terravox::collide::{LocalHit, LocalRay};
 
-/// The ground of one block with the same friction and restitution, in metres from the block's lowest
+/// The ground of one block with the same friction and restitution, in metres from the block's min
 /// corner. It cannot be scaled.
 #[derive(Clone)]
 pub struct GroundShape {
@@ -121,9 +121,10 @@ impl GroundShape {
     /// The part closest to a point.
     fn closest_part(&self, point: Vector) -> u32 {
         let voxels = 1.0 / self.ground.voxel_size_m();
-        let found = self.ground.tree().closest_point((point * voxels).to_array(), Real::INFINITY);
+        let closest = self.ground.tree().closest_point((point * voxels).to_array(), Real::INFINITY);
+        let triangle = closest.map(|closest| closest.triangle);
         if let Some(part) =
-            found.and_then(|found| self.ground.part_of(found.triangle.quad, found.triangle.second))
+            triangle.and_then(|triangle| self.ground.part_of(triangle.quad, triangle.second))
         {
             return part;
         }
@@ -136,8 +137,8 @@ impl GroundShape {
     }
 }
 
-fn aabb([low, high]: Bounds) -> Aabb {
-    Aabb::new(Vector::from(low), Vector::from(high))
+fn aabb(bounds: Bounds) -> Aabb {
+    Aabb::new(Vector::from(bounds.min), Vector::from(bounds.max))
 }
 
 impl CompositeShape for GroundShape {
