@@ -7,8 +7,8 @@
 //!
 //! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format", as [`super`] says.
 
-use super::{DecodeError, DecodeErrorKind, Dialect, ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
-use crate::voxel::{AIR, Kind};
+use super::rle::{DecodeError, DecodeErrorKind, Dialect, ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
+use crate::voxel::{AIR, DenseBox, Kind};
 
 /// Longest run: lead, material, occupancy, count, water.
 const WINDOW: usize = 5;
@@ -16,7 +16,44 @@ const WINDOW: usize = 5;
 /// Cells written in one store.
 const BLOCK: usize = 32;
 
-pub(super) fn decode(
+impl Rle<'_> {
+    /// Fills `material` and `occupancy` from the runs at the start of `bytes`, replaces
+    /// `water` with the water held by solid cells, ascending, and returns how many bytes
+    /// the runs took. Cells come in the order of the box: x fastest, then z, then y. Safe for
+    /// untrusted input: any bytes return cells or an error. Memory grows by at most 8 bytes for
+    /// every 3 bytes read. An occupancy byte on air is read and dropped.
+    ///
+    /// # Errors
+    /// If the bytes end early, a run does not fit what is left of the arrays, or water
+    /// follows air or a liquid. The arrays then hold unspecified cells.
+    ///
+    /// # Panics
+    /// If the two slices differ in length.
+    pub fn decode(
+        self,
+        bytes: &[u8],
+        material: &mut [u8],
+        occupancy: &mut [u8],
+        water: &mut Vec<(u32, u8)>,
+    ) -> Result<usize, DecodeError> {
+        decode(self, bytes, material, occupancy, water)
+    }
+
+    /// Fills all cells of a box, as large as it is, from the runs at the start of
+    /// `bytes`; [`Rle::decode`] with its arrays.
+    ///
+    /// # Errors
+    /// As [`Rle::decode`].
+    pub fn decode_box(self, bytes: &[u8], cells: &mut DenseBox) -> Result<usize, DecodeError> {
+        let mut water = std::mem::take(cells.water_mut());
+        let (material, occupancy) = cells.arrays_mut();
+        let read = self.decode(bytes, material, occupancy, &mut water);
+        *cells.water_mut() = water;
+        read
+    }
+}
+
+fn decode(
     rle: Rle<'_>,
     bytes: &[u8],
     material: &mut [u8],

@@ -8,19 +8,35 @@
 //! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format"; greedy runs and the
 //! rules of what is left out are those of real terrain files.
 
-use super::{ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
-use crate::voxel::{AIR, Kind};
+use super::rle::{ESCAPE, HAS_COUNT, HAS_OCCUPANCY, Rle};
+use crate::voxel::{AIR, DenseBox, Kind};
 
 /// Cells compared in one step.
 const STEP: usize = 8;
 
-pub(super) fn encode(
-    rle: Rle<'_>,
-    material: &[u8],
-    occupancy: &[u8],
-    water: &[(u32, u8)],
-    out: &mut Vec<u8>,
-) {
+impl Rle<'_> {
+    /// Appends the runs of `material` and `occupancy`, with the `water` held by solid
+    /// cells as (cell index, stored water) by ascending index, to `out`.
+    ///
+    /// The bytes are canonical: of all that decode to these cells they are the ones that a
+    /// greedy coder writes, so equal cells give equal bytes. Occupancy of air, and
+    /// water listed for a cell that is not solid, are ignored. At most 3
+    /// bytes a cell and 2 more for a cell with water are appended.
+    ///
+    /// # Panics
+    /// If the two slices differ in length, `water` is not strictly ascending or names a
+    /// cell outside, or a material is above [`Dialect::max_material`].
+    pub fn encode(self, material: &[u8], occupancy: &[u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
+        encode(self, material, occupancy, water, out);
+    }
+
+    /// Appends the runs of a box; [`Rle::encode`] with its arrays.
+    pub fn encode_box(self, cells: &DenseBox, out: &mut Vec<u8>) {
+        self.encode(cells.materials(), cells.occupancies(), cells.water(), out);
+    }
+}
+
+fn encode(rle: Rle<'_>, material: &[u8], occupancy: &[u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
     assert_eq!(material.len(), occupancy.len(), "one occupancy a material");
     assert!(water.is_sorted_by(|a, b| a.0 < b.0), "water is strictly ascending by cell");
     assert!(

@@ -1,6 +1,6 @@
 //! The coder one cell and one byte at a time: what the fast paths are tested against.
 
-use super::{DecodeError, DecodeErrorKind, Dialect, ESCAPE, Rle};
+use super::rle::{DecodeError, DecodeErrorKind, Dialect, ESCAPE, Rle};
 use crate::voxel::{AIR, Cell, Kind};
 
 /// A cell as the format sees it: air without occupancy, water only in solid cells.

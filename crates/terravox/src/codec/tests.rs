@@ -1,7 +1,7 @@
 //! The fast coder against its naive twin, on chosen bytes and on any.
 
 use super::*;
-use crate::voxel::{Cell, MaterialTable, Region};
+use crate::voxel::{Cell, DenseBox, MaterialTable, Region};
 use proptest::prelude::*;
 
 fn decoded(rle: Rle<'_>, bytes: &[u8], cells: usize) -> Result<naive::Decoded, DecodeError> {

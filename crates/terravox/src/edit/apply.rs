@@ -12,7 +12,7 @@ use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
 use crate::voxel::{
-    AIR, ChunkState, DenseBox, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
+    AIR, DenseBox, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
 /// Operations of at most this many cells are done as one box.
@@ -99,7 +99,7 @@ impl Editor {
         if region.volume() > EditOp::MAX_CELLS {
             return Err(EditError::TooLarge { region, max_cells: EditOp::MAX_CELLS });
         }
-        check_held(grid.as_snapshot(), needed)?;
+        grid.as_snapshot().check_held(needed)?;
         let mut progress = EditProgress::default();
         let remember = history.is_some();
         if region.volume() <= one_box {
@@ -274,17 +274,6 @@ fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
         Action::Paint { material } => Some(RowAction::Paint(material)),
         _ => None,
     }
-}
-
-/// Returns an error unless all chunks of the region are held at mip 0.
-pub(super) fn check_held(grid: &Snapshot, region: Region) -> Result<(), NotHeld> {
-    for chunk in region.blocks::<5>() {
-        let held = grid.held(chunk);
-        if matches!(held, ChunkState::Unknown | ChunkState::Mip(1..)) {
-            return Err(NotHeld { chunk, mip: 0, held });
-        }
-    }
-    Ok(())
 }
 
 /// Copies `from` to `to`, reusing its memory.

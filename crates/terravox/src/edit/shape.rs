@@ -5,7 +5,6 @@
 
 use super::brush::HalfSpace;
 use super::error::check_range;
-use super::stamp::{LocalFrame, StampShape};
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
@@ -15,6 +14,48 @@ const MAX_FIELD_CELLS: u64 = 1 << 26;
 
 /// Longest falloff of a mesh brush, voxels.
 const MAX_MESH_FALLOFF: f64 = 16.0;
+
+/// The shape that a stamp evaluates, in f32 from its anchor.
+pub(super) enum StampShape {
+    Ball {
+        centre: [f32; 3],
+        radius: f32,
+    },
+    Box {
+        frame: LocalFrame,
+        half: [f32; 3],
+    },
+    Cylinder {
+        frame: LocalFrame,
+        radius: f32,
+        half_height: f32,
+    },
+    Wedge {
+        frame: LocalFrame,
+        half: [f32; 3],
+        up: [f32; 2],
+    },
+    Path {
+        points: Vec<[f32; 3]>,
+        radius: f32,
+    },
+    /// Unit normals and offsets.
+    Convex(Vec<([f32; 3], f32)>),
+    Field(MeshDistance),
+    Heights {
+        corner: [f32; 3],
+        spacing: f32,
+        width: usize,
+        heights: Vec<f32>,
+    },
+}
+
+/// Local axes and their origin.
+pub(super) struct LocalFrame {
+    pub centre: [f32; 3],
+    /// Unit vectors.
+    pub axes: [[f32; 3]; 3],
+}
 
 /// The bounds of a brush, voxels. Cells whose centres are half a voxel or more from it
 /// are not covered.
@@ -150,7 +191,7 @@ pub(super) fn form(
             StampShape::Ball { centre: local(centre), radius: ball_radius(*radius) as f32 }
         }
         Brush::Box { centre, half, rotation } => {
-            StampShape::Block { frame: frame(centre, rotation)?, half: short(half) }
+            StampShape::Box { frame: frame(centre, rotation)?, half: short(half) }
         }
         Brush::Cylinder { centre, radius, half_height, rotation } => {
             let (radius, half_height) = (round_radius(*radius) as f32, *half_height as f32);
@@ -191,7 +232,7 @@ pub(super) fn form(
     })
 }
 
-/// Volume and surface area of shapes that are thick enough for [`Stamp`](super::stamp::Stamp) to correct.
+/// Volume and surface area of shapes that are thick enough to be corrected.
 pub(super) fn volume_and_surface(brush: &Brush) -> Option<(f64, f64)> {
     const PI: f64 = std::f64::consts::PI;
     Some(match *brush {

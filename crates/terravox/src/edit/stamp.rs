@@ -8,9 +8,9 @@
 //!
 //! The share of a cell depends on the cell alone, not on the row or region that is read.
 
-use super::shape::{bounds, form, region_of, volume_and_surface};
+use super::shape::{LocalFrame, StampShape, bounds, form, region_of, volume_and_surface};
 use super::{Brush, EditError, EditOp};
-use crate::math::{MeshDistance, dot, sub};
+use crate::math::{dot, sub};
 use crate::voxel::{Region, VoxelPos};
 use std::ops::Range;
 
@@ -28,48 +28,6 @@ pub(super) struct Stamp {
     slope: f32,
     /// Units of a cell that is covered completely.
     full: f32,
-}
-
-/// The shape of a stamp, in f32 from the anchor.
-pub(super) enum StampShape {
-    Ball {
-        centre: [f32; 3],
-        radius: f32,
-    },
-    Block {
-        frame: LocalFrame,
-        half: [f32; 3],
-    },
-    Cylinder {
-        frame: LocalFrame,
-        radius: f32,
-        half_height: f32,
-    },
-    Wedge {
-        frame: LocalFrame,
-        half: [f32; 3],
-        up: [f32; 2],
-    },
-    Path {
-        points: Vec<[f32; 3]>,
-        radius: f32,
-    },
-    /// Unit normals and offsets.
-    Convex(Vec<([f32; 3], f32)>),
-    Field(MeshDistance),
-    Heights {
-        corner: [f32; 3],
-        spacing: f32,
-        width: usize,
-        heights: Vec<f32>,
-    },
-}
-
-/// Local axes and their origin.
-pub(super) struct LocalFrame {
-    pub centre: [f32; 3],
-    /// Unit vectors.
-    pub axes: [[f32; 3]; 3],
 }
 
 /// How much of a region a brush covers.
@@ -271,7 +229,7 @@ impl StampShape {
                 let inner = if full > 0.0 && within > 0.0 { within.sqrt() } else { 0.0 };
                 row.full_depths(centre[0], inner, depth);
             }
-            StampShape::Block { frame, half } => row.each(|x| {
+            StampShape::Box { frame, half } => row.each(|x| {
                 let [a, b, c] = frame.local([x, y, z]);
                 slab(half[0], a, slope) * slab(half[1], b, slope) * slab(half[2], c, slope)
             }),
@@ -310,7 +268,7 @@ impl StampShape {
     fn grow(&mut self, by: f32) {
         match self {
             StampShape::Ball { radius, .. } => *radius += by,
-            StampShape::Block { half, .. } => *half = half.map(|half| half + by),
+            StampShape::Box { half, .. } => *half = half.map(|half| half + by),
             StampShape::Cylinder { radius, half_height, .. } => {
                 *radius += by;
                 *half_height += by;
@@ -327,7 +285,7 @@ impl StampShape {
                 let off = sub(p, *centre);
                 radius - dot(off, off).sqrt()
             }
-            StampShape::Block { frame, half } => {
+            StampShape::Box { frame, half } => {
                 let off = frame.local(p);
                 let [a, b, c] = [0, 1, 2].map(|i| half[i] - off[i].abs());
                 least(a, least(b, c))

@@ -10,7 +10,6 @@
 //! not overlap can be undone in any order.
 
 use super::EditError;
-use super::apply::check_held;
 use super::patch::{Patch, PatchScratch};
 use super::strokes::{Stroke, Strokes};
 use crate::voxel::{Region, VoxelGrid};
@@ -92,15 +91,23 @@ impl Default for History {
 impl History {
     /// An empty history of at most `budget` bytes; beyond, the oldest strokes are dropped.
     pub fn new(budget: usize) -> History {
-        let (done, undone, stamp, scratch) = Default::default();
-        History { done, undone, open: None, stamp, bytes: 0, budget, forgotten: 0, scratch }
+        History {
+            done: Strokes::default(),
+            undone: Strokes::default(),
+            open: None,
+            stamp: HistoryStamp::default(),
+            bytes: 0,
+            budget,
+            forgotten: 0,
+            scratch: PatchScratch::default(),
+        }
     }
 
     /// All strokes as they are now, for a save on any thread; an open stroke counts as ended
     /// in the copy and stays open here. Takes microseconds: strokes are shared, not copied.
     pub fn copy(&self) -> HistoryCopy {
         let mut done = self.done.clone();
-        if let Some(open) = self.open.as_ref().filter(|stroke| !stroke.patches.is_empty()) {
+        if let Some(open) = self.open_stroke() {
             done.push_back(open.clone());
         }
         HistoryCopy { done, undone: self.undone.clone(), stamp: self.stamp.clone() }
@@ -110,10 +117,14 @@ impl History {
         &self.stamp
     }
 
+    /// The open stroke, if it changed anything.
+    fn open_stroke(&self) -> Option<&Stroke> {
+        self.open.as_ref().filter(|stroke| !stroke.patches.is_empty())
+    }
+
     /// Numbers and sizes.
     pub fn stats(&self) -> HistoryStats {
-        // Empty strokes do not count.
-        let open = self.open.as_ref().filter(|stroke| !stroke.patches.is_empty());
+        let open = self.open_stroke();
         HistoryStats {
             undo: self.done.len() + usize::from(open.is_some()),
             redo: self.undone.len(),
@@ -209,13 +220,18 @@ impl History {
     pub fn undo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
         self.end_stroke();
         let Some(mut stroke) = self.done.pop_back() else { return Ok(None) };
-        self.bytes -= stroke.bytes();
-        let swapped = stroke.swap(grid, true, &mut self.scratch);
-        match swapped {
-            Ok(_) => self.push_undone(stroke),
-            Err(_) => self.push(stroke),
+        let bytes = stroke.bytes();
+        match stroke.swap(grid, SwapOrder::Backward, &mut self.scratch) {
+            Ok(region) => {
+                self.bytes -= bytes;
+                self.push_undone(stroke);
+                Ok(Some(region))
+            }
+            Err(error) => {
+                self.done.push_back(stroke);
+                Err(error)
+            }
         }
-        swapped.map(Some)
     }
 
     /// Redoes the last stroke that was undone. Returns as [`History::undo`].
@@ -225,32 +241,49 @@ impl History {
     pub fn redo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
         self.end_stroke();
         let Some(mut stroke) = self.undone.pop_back() else { return Ok(None) };
-        self.bytes -= stroke.bytes();
-        let swapped = stroke.swap(grid, false, &mut self.scratch);
-        match swapped {
-            Ok(_) => self.push(stroke),
-            Err(_) => self.push_undone(stroke),
+        let bytes = stroke.bytes();
+        match stroke.swap(grid, SwapOrder::Forward, &mut self.scratch) {
+            Ok(region) => {
+                self.bytes -= bytes;
+                self.push(stroke);
+                Ok(Some(region))
+            }
+            Err(error) => {
+                self.undone.push_back(stroke);
+                Err(error)
+            }
         }
-        swapped.map(Some)
     }
 }
 
+/// The order in which the patches of a stroke are swapped.
+enum SwapOrder {
+    /// As they were made: redo.
+    Forward,
+    /// The last one first: undo.
+    Backward,
+}
+
 impl Stroke {
-    /// Swaps all patches with the cells of the grid, in reverse order if `back`.
+    /// Swaps all patches with the cells of the grid. On an error nothing is changed.
     fn swap(
         &mut self,
         grid: &mut VoxelGrid,
-        back: bool,
+        order: SwapOrder,
         scratch: &mut PatchScratch,
     ) -> Result<Region, EditError> {
         for patch in self.patches.iter() {
-            check_held(grid.as_snapshot(), patch.region)?;
+            grid.as_snapshot().check_held(patch.region)?;
         }
         let mut region = Region::default();
         let patches = Arc::make_mut(&mut self.patches);
         let count = patches.len();
         for i in 0..count {
-            let patch = &mut patches[if back { count - 1 - i } else { i }];
+            let at = match order {
+                SwapOrder::Forward => i,
+                SwapOrder::Backward => count - 1 - i,
+            };
+            let patch = &mut patches[at];
             patch.swap(grid, scratch)?;
             region = region.union(patch.region);
         }

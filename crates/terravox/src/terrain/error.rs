@@ -1,12 +1,12 @@
 //! Errors of edits, fills and undo, in metres.
 
-use super::{Placement, Terrain};
+use super::placement::Placement;
 use crate::edit::EditError;
 use crate::voxel::Region;
 use std::fmt;
 
-/// Why a [`Terrain`] refused an edit, a fill or an undo. Nothing was changed, except by
-/// [`Terrain::hold`], which keeps what it could get.
+/// Why a [`Terrain`](super::Terrain) refused an edit, a fill or an undo. Nothing was changed, except by
+/// [`Terrain::hold`](super::Terrain::hold), which keeps what it could get.
 ///
 /// ```
 /// use terravox::edit::{EditError, EditOp};
@@ -63,13 +63,5 @@ impl TerrainError {
         };
         let (min, max) = (corner(region.min), corner(region.max));
         write!(f, "the box from {min:?} to {max:?} m")
-    }
-}
-
-impl Terrain {
-    /// Returns what turns a refusal in voxels into one in metres, for `map_err`.
-    pub(super) fn in_metres<E: Into<EditError>>(&self) -> impl Fn(E) -> TerrainError + use<E> {
-        let placement = self.placement;
-        move |reason| TerrainError { reason: reason.into(), placement }
     }
 }

@@ -6,13 +6,15 @@
 
 mod budget;
 mod edits;
+mod effect_planes;
 mod effects;
 mod error;
 mod fill_request;
-mod jobs;
+mod job;
 mod loose;
 mod placement;
 mod rays;
+mod runner;
 mod save;
 mod shown;
 mod swaps;
@@ -22,7 +24,7 @@ pub use crate::lod::{LodOptions, MeshSwap, ShownMesh};
 pub use budget::{Budget, Clock};
 pub use error::TerrainError;
 pub use fill_request::FillRequest;
-pub use jobs::{FinishedJob, Job, JobKind, JobScratch};
+pub use job::{FinishedJob, Job, JobKind, JobScratch};
 pub use placement::Placement;
 pub use rays::{RayHit, RayOutcome};
 pub use save::UnsavedChanges;
@@ -36,9 +38,9 @@ use crate::mesh::BlockMesh;
 use crate::voxel::{
     Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid,
 };
-use budget::JobRunner;
-use effects::EffectPlanes;
+use effect_planes::EffectPlanes;
 use fill_request::filled;
+use runner::JobRunner;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -383,6 +385,12 @@ impl Terrain {
         self.loose.touch(region);
         self.follow_edits();
         Ok(region)
+    }
+
+    /// Returns what turns a refusal in voxels into one in metres, for `map_err`.
+    fn in_metres<E: Into<EditError>>(&self) -> impl Fn(E) -> TerrainError + use<E> {
+        let placement = self.placement;
+        move |reason| TerrainError { reason: reason.into(), placement }
     }
 
     /// The voxels that a box in world metres touches, if it lies within the limits of the grid.

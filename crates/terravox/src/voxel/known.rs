@@ -3,9 +3,9 @@
 use super::cell::{Cell, Row};
 use super::dense::DenseBox;
 use super::far::MAX_FAR_MIP;
-use super::grid::UnlistedChunks;
 use super::mip_block::MipBlock;
 use super::mips::coarser_cell;
+use super::options::UnlistedChunks;
 use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_LEVELS};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::snapshot::Snapshot;

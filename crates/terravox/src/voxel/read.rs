@@ -4,8 +4,8 @@
 use super::cell::{AIR, Row};
 use super::chunk::{CHUNK_LEVELS, ChunkRows};
 use super::dense::DenseBox;
-use super::grid::{ChunkState, UnlistedChunks};
 use super::mips::MipLevel;
+use super::options::{ChunkState, UnlistedChunks};
 use super::packed_rows::RowGroup;
 use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageRows, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};

@@ -3,9 +3,9 @@
 use super::cell::{Cell, Row};
 use super::chunk::{Chunk, ChunkView};
 use super::far::{FarCells, FarTable};
-use super::grid::{ChunkState, UnlistedChunks};
 use super::material::{Kind, MaterialTable, SurfaceShape};
 use super::mip_block::MipBlock;
+use super::options::{ChunkState, UnlistedChunks};
 use super::page::{Page, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::tables::Tables;
@@ -183,6 +183,17 @@ impl Snapshot {
             }
             None => ChunkState::Unknown,
         }
+    }
+
+    /// Returns an error unless every chunk that touches `region`, in voxels, is held at mip 0 or air.
+    pub(crate) fn check_held(&self, region: Region) -> Result<(), NotHeld> {
+        for chunk in region.blocks::<5>() {
+            let held = self.held(chunk);
+            if matches!(held, ChunkState::Unknown | ChunkState::Mip(1..)) {
+                return Err(NotHeld { chunk, mip: 0, held });
+            }
+        }
+        Ok(())
     }
 
     /// A chunk for reading at mip 0.

@@ -4,8 +4,8 @@
 //! copies a table when it writes to one that a snapshot shares.
 
 use super::far::FarTable;
-use super::grid::{GridOptions, UnlistedChunks};
 use super::material::MaterialTable;
+use super::options::{GridOptions, UnlistedChunks};
 use super::page::Page;
 use super::position::PagePos;
 use rustc_hash::FxHashMap;

@@ -142,7 +142,10 @@ fn edits_over_chunks_not_held_change_nothing() {
     grid.read(chunk.region(), 0, &mut cells).expect("it is held");
     grid.mark_saved(&grid.unsaved());
     assert!(grid.forget(chunk));
+    let (saved, stats) = (history.stamp().clone(), history.stats());
     assert!(matches!(history.undo(&mut grid), Err(EditError::NotHeld(_))));
+    assert!(saved.is_same_or_later(history.stamp()), "there is nothing new to save");
+    assert_eq!(history.stats(), stats);
     grid.write(&cells).expect("a whole chunk");
     assert_eq!(digest(&grid), dug);
     assert!(matches!(history.undo(&mut grid), Ok(Some(_))));

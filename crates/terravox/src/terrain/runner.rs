@@ -1,0 +1,207 @@
+//! Runs the jobs of a frame: how long they are predicted to take, the memory that they reuse, and
+//! those for which there was no time.
+
+use super::budget::Budget;
+use super::job::{Job, JobKind, JobScratch};
+use rustc_hash::FxHashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Weights of a new value in the moving mean and in the moving deviation.
+const MEAN_SHARE: f64 = 0.125;
+const DEVIATION_SHARE: f64 = 0.25;
+
+/// A job is predicted to take the mean plus this many deviations.
+const MOST_DEVIATIONS: f64 = 3.0;
+
+/// Classes of jobs whose times are kept. A world has some hundreds (3 kinds, 9 mips, the heights
+/// near viewers); the bound is for viewers who climb forever.
+const MAX_JOB_CLASSES: usize = 1024;
+
+/// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
+#[derive(Default)]
+pub(super) struct JobRunner {
+    pub scratch: ScratchPool<JobScratch>,
+    /// By kind, mip and height, since blocks of air, of the surface and of caves differ by orders
+    /// of magnitude.
+    classes: FxHashMap<JobClass, TimeEstimate>,
+    /// Of all jobs of a kind.
+    kinds: FxHashMap<JobKind, TimeEstimate>,
+    /// Of updating the collider after planning wrote cells.
+    follow: TimeEstimate,
+    /// Jobs for which the last update had no time: the next one begins with them.
+    deferred: Vec<Job>,
+}
+
+/// What jobs have in common that take about as long as one another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct JobClass {
+    kind: JobKind,
+    mip: u8,
+    /// Height of the block, in blocks of its mip.
+    y: i32,
+}
+
+impl JobClass {
+    pub fn of(job: &Job) -> JobClass {
+        let block = job.block();
+        JobClass { kind: job.kind(), mip: block.mip, y: block.pos.y }
+    }
+}
+
+/// Milliseconds that something takes, estimated from the last times as TCP does for round trips
+/// (Jacobson, Congestion Avoidance and Control, 1988).
+#[derive(Clone, Copy, Default)]
+struct TimeEstimate(Option<MeanAndDeviation>);
+
+#[derive(Clone, Copy)]
+struct MeanAndDeviation {
+    mean: f64,
+    deviation: f64,
+}
+
+impl TimeEstimate {
+    fn note(&mut self, millis: f64) {
+        // Without a clock, times are infinite.
+        if !millis.is_finite() {
+            return;
+        }
+        let Some(MeanAndDeviation { mean, deviation }) = &mut self.0 else {
+            self.0 = Some(MeanAndDeviation { mean: millis, deviation: 0.5 * millis });
+            return;
+        };
+        let error = millis - *mean;
+        *mean += MEAN_SHARE * error;
+        *deviation += DEVIATION_SHARE * (error.abs() - *deviation);
+    }
+
+    /// Returns the longest that the next one is predicted to take, if there was one.
+    fn longest(&self) -> Option<f64> {
+        self.0.map(|times| times.mean + MOST_DEVIATIONS * times.deviation)
+    }
+}
+
+impl JobRunner {
+    /// Returns how many milliseconds jobs that run at once are predicted to take; infinity if
+    /// there was none like one of them.
+    pub fn longest_millis(&self, jobs: &[Job]) -> f64 {
+        let longest = |job: &Job| self.longest_of(JobClass::of(job));
+        jobs.iter().map(longest).fold(0.0, f64::max)
+    }
+
+    fn longest_of(&self, class: JobClass) -> f64 {
+        let times = self.classes.get(&class).or_else(|| self.kinds.get(&class.kind));
+        times.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
+    }
+
+    /// Records how long a job took.
+    pub fn note(&mut self, class: JobClass, millis: f64) {
+        if self.classes.len() >= MAX_JOB_CLASSES {
+            self.classes.clear();
+        }
+        self.classes.entry(class).or_default().note(millis);
+        self.kinds.entry(class.kind).or_default().note(millis);
+    }
+
+    /// Returns how many milliseconds the update of the collider is predicted to take.
+    pub fn follow_millis(&self) -> f64 {
+        self.follow.longest().unwrap_or(0.0)
+    }
+
+    /// Records how long an update of the collider took.
+    pub fn note_follow(&mut self, millis: f64) {
+        self.follow.note(millis);
+    }
+
+    /// Keeps jobs for the next update, which begins with them.
+    pub fn defer(&mut self, jobs: Vec<Job>) {
+        self.deferred = jobs;
+    }
+
+    pub fn take_deferred(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.deferred)
+    }
+
+    /// Drops the jobs that wait for the next update; they are handed out again.
+    pub fn drop_deferred(&mut self) {
+        self.deferred.clear();
+    }
+}
+
+/// Number of jobs that run before the clock is checked again.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn at_once(_: Budget) -> usize {
+    1
+}
+
+/// Number of jobs that run before the clock is checked again.
+#[cfg(feature = "parallel")]
+pub(super) fn at_once(budget: Budget) -> usize {
+    let threads = rayon::current_num_threads();
+    match budget {
+        Budget::Millis(_) => threads,
+        // Twice as many, so that threads that finish early go on.
+        Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
+    }
+}
+
+/// Returns the result of `work` for each item, in order.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+    items.into_iter().map(work).collect()
+}
+
+/// Returns the result of `work` for each item, in order.
+#[cfg(feature = "parallel")]
+pub(super) fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
+    use rayon::prelude::*;
+    items.into_par_iter().map(work).collect()
+}
+
+/// Scratch memory of jobs, reused: as many as ever ran at once.
+#[derive(Default)]
+pub(super) struct ScratchPool<T>(Mutex<Vec<T>>);
+
+impl<T: Default> ScratchPool<T> {
+    /// Calls `work` with scratch memory that no other job is using.
+    pub fn lend<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = lock().pop().unwrap_or_default();
+        let done = work(&mut spare);
+        lock().push(spare);
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_follow_the_times_that_were_measured() {
+        let mut times = TimeEstimate::default();
+        assert_eq!(times.longest(), None);
+        times.note(f64::INFINITY);
+        assert_eq!(times.longest(), None, "there is no clock");
+        (0..100).for_each(|_| times.note(4.0));
+        assert!((times.longest().unwrap() - 4.0).abs() < 1e-3, "steady times have no deviation");
+        (0..100).for_each(|i| times.note(if i % 2 == 0 { 2.0 } else { 6.0 }));
+        assert!(times.longest().unwrap() > 6.0, "predictions err on the long side");
+    }
+
+    #[test]
+    fn jobs_of_a_new_class_take_as_long_as_others_of_their_kind() {
+        let mut runner = JobRunner::default();
+        let class = |kind, y| JobClass { kind, mip: 0, y };
+        assert_eq!(runner.longest_of(class(JobKind::Fill, 0)), f64::INFINITY);
+        runner.note(class(JobKind::Fill, 0), 1.0);
+        assert_eq!(runner.longest_of(class(JobKind::Fill, 7)), 2.5);
+        assert_eq!(runner.longest_of(class(JobKind::Mesh, 0)), f64::INFINITY);
+    }
+
+    #[test]
+    fn scratch_is_lent_again() {
+        let pool = ScratchPool::<Vec<u8>>::default();
+        pool.lend(|scratch| scratch.push(1));
+        pool.lend(|scratch| assert_eq!(scratch, &[1]));
+    }
+}
