@@ -1,5 +1,5 @@
-//! Smooth normals, colours and materials of the corners of the collider's triangles, which
-//! the collider does not store: each block is meshed again when it is first shaded.
+//! Smooth normals, colours and materials at the corners of the collider's triangles. The collider
+//! does not store them, so each block is meshed again when it is first shaded.
 
 use glam::Vec3;
 use rustc_hash::FxHashMap;
@@ -11,6 +11,8 @@ use terravox::voxel::{ChunkPos, DenseBox, Snapshot};
 
 /// Blocks along the edge of a chunk.
 const BLOCKS_PER_EDGE: i32 = 4;
+
+const BLOCKS_PER_CHUNK: usize = 64;
 
 /// A corner of a triangle.
 #[derive(Debug)]
@@ -61,9 +63,9 @@ struct BlockVertices {
 }
 
 /// Blocks of a chunk, x fastest, then z, then y.
-type ChunkVertices = [OnceLock<Box<BlockVertices>>; 64];
+type ChunkVertices = [OnceLock<Box<BlockVertices>>; BLOCKS_PER_CHUNK];
 
-/// VertexCache of the blocks of a scene, by chunk; each block is meshed at most once.
+/// Caches the vertices of a scene's blocks, by chunk; each block is meshed at most once.
 pub(crate) struct VertexCache {
     chunks: FxHashMap<ChunkPos, Box<ChunkVertices>>,
 }
@@ -78,9 +80,9 @@ pub(crate) struct RemeshScratch {
 }
 
 impl VertexCache {
-    /// Returns an empty cache for the blocks of some chunks.
+    /// Returns an empty cache for the blocks of these chunks.
     pub fn new(chunks: Vec<ChunkPos>) -> VertexCache {
-        let empty = || Box::new([const { OnceLock::new() }; 64]);
+        let empty = || Box::new([const { OnceLock::new() }; BLOCKS_PER_CHUNK]);
         VertexCache { chunks: chunks.into_iter().map(|chunk| (chunk, empty())).collect() }
     }
 

@@ -25,13 +25,18 @@ pub(crate) struct BoxTree {
 struct BoxTreeNode {
     bounds: Corners,
     /// Leaf: its start in `order`. Parent: its second child.
-    at: u32,
+    link: u32,
     /// Boxes of a leaf; 0 in a parent.
     count: u32,
 }
 
-/// A node still to be visited: the distance at which the ray enters it, and its index.
-type PendingNode = (f64, u32);
+/// A node still to be visited.
+#[derive(Clone, Copy, Default)]
+struct PendingNode {
+    /// At which the ray enters it.
+    distance: f64,
+    index: u32,
+}
 
 impl BoxTree {
     /// Builds a tree.
@@ -55,7 +60,7 @@ impl BoxTree {
 
     /// Calls `visit` with the index of every box that a ray enters within `reach`, roughly
     /// nearest first. `visit` may shorten the reach; returning true ends the walk. Returns
-    /// whether it did.
+    /// whether `visit` ended it.
     pub fn walk(
         &self,
         ray: &SceneRay,
@@ -63,30 +68,31 @@ impl BoxTree {
         mut visit: impl FnMut(u32, &mut f64) -> bool,
     ) -> bool {
         let inverse = ray.direction.recip();
-        let enter = |number: u32, reach: f64| -> Option<PendingNode> {
-            let [low, high] = self.nodes[number as usize].bounds.map(|v| v.as_dvec3());
-            entry_distance(ray.origin, inverse, [low, high], reach).map(|at| (at, number))
+        let enter = |index: u32, reach: f64| -> Option<PendingNode> {
+            let [low, high] = self.nodes[index as usize].bounds.map(|v| v.as_dvec3());
+            let distance = entry_distance(ray.origin, inverse, [low, high], reach)?;
+            Some(PendingNode { distance, index })
         };
-        // Deeper than any tree of 2³² boxes that is split in halves.
-        let mut pending = [(0.0, 0); 40];
+        // No tree of 2³² boxes that is split in halves is deeper.
+        let mut pending = [PendingNode::default(); 40];
         let mut count = 0;
         let mut next = self.nodes.first().and_then(|_| enter(0, *reach));
-        while let Some((at, number)) = next {
-            let node = &self.nodes[number as usize];
+        while let Some(PendingNode { distance, index }) = next {
+            let node = &self.nodes[index as usize];
             let mut down = None;
-            if at > *reach {
+            if distance > *reach {
             } else if node.count > 0 {
-                let leaf = node.at as usize..(node.at + node.count) as usize;
+                let leaf = node.link as usize..(node.link + node.count) as usize;
                 for &item in &self.order[leaf] {
                     if visit(item, reach) {
                         return true;
                     }
                 }
             } else {
-                let both = [number + 1, node.at].map(|child| enter(child, *reach));
+                let both = [index + 1, node.link].map(|child| enter(child, *reach));
                 down = match both {
                     [Some(a), Some(b)] => {
-                        let [near, far] = if a.0 <= b.0 { [a, b] } else { [b, a] };
+                        let [near, far] = if a.distance <= b.distance { [a, b] } else { [b, a] };
                         pending[count] = far;
                         count += 1;
                         Some(near)
@@ -114,7 +120,7 @@ fn build(boxes: &[Corners], order: &mut [u32], first: u32, nodes: &mut Vec<BoxTr
     };
     let bounds = order.iter().fold(start, |all, &number| union(all, boxes[number as usize]));
     let number = nodes.len();
-    nodes.push(BoxTreeNode { bounds, at: first, count: order.len() as u32 });
+    nodes.push(BoxTreeNode { bounds, link: first, count: order.len() as u32 });
     if order.len() > LEAF_SIZE {
         let middles = order.iter().fold(start, |all, &one| union(all, [middle(one); 2]));
         let axis = (middles[1] - middles[0]).max_position();
@@ -124,7 +130,7 @@ fn build(boxes: &[Corners], order: &mut [u32], first: u32, nodes: &mut Vec<BoxTr
         });
         let (left, right) = order.split_at_mut(half);
         build(boxes, left, first, nodes);
-        nodes[number] = BoxTreeNode { bounds, at: nodes.len() as u32, count: 0 };
+        nodes[number] = BoxTreeNode { bounds, link: nodes.len() as u32, count: 0 };
         build(boxes, right, first + half as u32, nodes);
     }
 }

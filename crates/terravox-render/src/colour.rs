@@ -1,8 +1,8 @@
 //! Linear light, sRGB, and the tone curve between them.
 //!
 //! Source of the tone curve: Reinhard et al., "Photographic Tone Reproduction for Digital
-//! Images" (2002), equation 4, mostly on luminance and partly on each channel: the first
-//! keeps hues, the second lets the brightest lights go white.
+//! Images" (2002), equation 4, blended from luminance, which keeps hues, and from each channel,
+//! which lets the brightest lights turn white.
 
 use glam::Vec3;
 use terravox::voxel::MaterialTable;
@@ -13,18 +13,21 @@ const EXPOSURE: f32 = 1.0;
 /// Light, after exposure, that is shown as white.
 const WHITE: f32 = 2.6;
 
+/// Share of the tone curve per channel; the rest is on luminance.
+const PER_CHANNEL_SHARE: f32 = 0.4;
+
 /// Returns the linear colours of the 256 material ids.
 pub(crate) fn palette(materials: &MaterialTable) -> [Vec3; 256] {
     std::array::from_fn(|id| Vec3::from(materials.colour(id as u8).map(linear_from_srgb)))
 }
 
-/// Returns a channel of sRGB as linear light, 0 to 1.
+/// Converts an sRGB channel to linear light, 0 to 1.
 pub(crate) fn linear_from_srgb(value: u8) -> f32 {
     let v = f32::from(value) / 255.0;
     if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
 }
 
-/// Returns linear channels, clamped to 0 to 1, as sRGB bytes.
+/// Converts linear channels, clamped to 0 to 1, to sRGB bytes.
 pub(crate) fn srgb_from_linear(linear: Vec3) -> [u8; 3] {
     linear.to_array().map(|v| {
         let v = v.clamp(0.0, 1.0);
@@ -39,7 +42,7 @@ pub(crate) fn tone_mapped(light: Vec3) -> Vec3 {
     let bright = luminance(x);
     let same_hue = x * (tone_curve(bright) / bright.max(1e-6));
     let per_channel = Vec3::new(tone_curve(x.x), tone_curve(x.y), tone_curve(x.z));
-    same_hue.lerp(per_channel, 0.4).clamp(Vec3::ZERO, Vec3::ONE)
+    same_hue.lerp(per_channel, PER_CHANNEL_SHARE).clamp(Vec3::ZERO, Vec3::ONE)
 }
 
 /// Returns the relative luminance of linear light.

@@ -1,7 +1,7 @@
 //! Automatic cameras: views of a whole world or of one spot of it.
 //!
-//! A few dozen candidates are rated by tiny pictures; the best shows the most land at varied
-//! slopes, some sky and nothing right in front of the lens.
+//! A few dozen candidates are rated by trial pictures of a few hundred rays; the best shows much land
+//! of varied slope, some sky, and nothing right in front of the lens.
 
 use crate::camera::{Camera, FOV_DEGREES, Lens, SUN_ELEVATION_DEGREES, direction_from_bearing};
 use crate::ray::{RAY_REACH_CELLS, SceneRay};
@@ -13,7 +13,7 @@ use terravox::voxel::{Kind, VoxelPos};
 /// Columns and rows of the vertical rays that probe the land.
 const PROBES: usize = 32;
 
-/// Columns and rows of the tiny picture that rates a candidate.
+/// Columns and rows of the trial picture that rates a candidate.
 const TRIAL: [usize; 2] = [32, 18];
 const TRIAL_RAYS: usize = TRIAL[0] * TRIAL[1];
 
@@ -23,7 +23,7 @@ const FRAME_SHARE: f64 = 0.58;
 /// Share of the picture's width or height that an overview fills.
 const FILLED_SHARE: f64 = 0.97;
 
-/// Most promising spots that are rated with cameras.
+/// Number of the most promising spots that are rated with cameras.
 const RATED_SPOTS: usize = 6;
 
 /// Criteria by which candidates are rated.
@@ -57,12 +57,12 @@ pub fn overview(scene: &Scene, lens: Lens) -> Camera {
     let goal = FramingGoal { target, land_share: 0.8, needs_sight: false, land_bounds: None };
     let candidates = (0..8).flat_map(|turn| {
         let yaw = 25.0 + 45.0 * f64::from(turn);
-        [-22.0, -30.0, -40.0].map(|pitch| fitted([low, high], [yaw, pitch], lens))
+        [-22.0, -30.0, -40.0].map(|pitch| fit_camera([low, high], [yaw, pitch], lens))
     });
     best(scene, &goal, candidates, lens.aspect).1
 }
 
-/// Returns the best view of `target` from about `distance` cells away.
+/// Returns the best view of `target` from `distance` cells away.
 pub fn around(scene: &Scene, target: DVec3, distance: f64, lens: Lens) -> Camera {
     rated_around(scene, target, distance, lens).1
 }
@@ -81,8 +81,8 @@ fn rated_around(scene: &Scene, target: DVec3, distance: f64, lens: Lens) -> (f64
     best(scene, &goal, candidates, lens.aspect)
 }
 
-/// Returns the camera that sees the most land and water farther off than `beyond` cells, framed
-/// by nearer surfaces; `None` without cameras.
+/// Returns the camera that sees the most land and water beyond `beyond` cells, framed by nearer
+/// surfaces; `None` without cameras.
 pub fn outlook(
     scene: &Scene,
     beyond: f64,
@@ -95,7 +95,7 @@ pub fn outlook(
             let ray = camera.ray(at, aspect);
             match scene.closest(&ray, RAY_REACH_CELLS, &Filter::BOTH) {
                 Some(hit) if hit.distance < beyond => near += 1.0 / TRIAL_RAYS as f64,
-                Some(hit) => far += if hit.liquid { 1.5 } else { 1.0 } / TRIAL_RAYS as f64,
+                Some(hit) => far += if hit.is_liquid { 1.5 } else { 1.0 } / TRIAL_RAYS as f64,
                 None => {}
             }
         }
@@ -104,7 +104,7 @@ pub fn outlook(
     rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|best| best.1)
 }
 
-/// Returns the points of the tiny picture.
+/// Returns the points of a trial picture.
 fn trial_points() -> impl Iterator<Item = DVec2> {
     let size = DVec2::new(TRIAL[0] as f64, TRIAL[1] as f64);
     (0..TRIAL_RAYS)
@@ -117,11 +117,11 @@ pub fn shore(scene: &Scene, lens: Lens) -> Option<Camera> {
     let distance = detail_distance(scene);
     // Prefer high land close by.
     let relief = |at: DVec3| {
-        let land = hits.iter().filter(|hit| !hit.liquid);
+        let land = hits.iter().filter(|hit| !hit.is_liquid);
         let close = land.filter(|hit| hit.point.distance(at) < 0.7 * distance);
         close.map(|hit| hit.point.y - at.y).fold(0.0, f64::max)
     };
-    let wet = hits.iter().filter(|hit| hit.liquid);
+    let wet = hits.iter().filter(|hit| hit.is_liquid);
     let spots = wet.map(|hit| (relief(hit.point), hit.point)).collect();
     best_of_spots(scene, spots, distance, lens)
 }
@@ -161,7 +161,7 @@ pub fn land_centre(scene: &Scene) -> DVec3 {
 struct ProbeHit {
     /// Cells.
     point: DVec3,
-    liquid: bool,
+    is_liquid: bool,
 }
 
 /// Returns the bounds of all surfaces, cells.
@@ -174,7 +174,7 @@ fn bounds(scene: &Scene) -> [DVec3; 2] {
 fn probe_box(scene: &Scene, within: [DVec3; 2]) -> Vec<ProbeHit> {
     let hits = probe_rays(within, 1.0, DVec3::NEG_Y).filter_map(|ray| {
         let hit = scene.closest(&ray, RAY_REACH_CELLS, &Filter::BOTH)?;
-        Some(ProbeHit { point: ray.at(hit.distance), liquid: hit.liquid })
+        Some(ProbeHit { point: ray.at(hit.distance), is_liquid: hit.is_liquid })
     });
     hits.collect()
 }
@@ -182,12 +182,12 @@ fn probe_box(scene: &Scene, within: [DVec3; 2]) -> Vec<ProbeHit> {
 /// Probes the whole world, then again the bounds of the land in it, so that a small island in
 /// a large world gets as many hits as a full one.
 fn probe_land(scene: &Scene) -> Vec<ProbeHit> {
-    let [least, most] = bounds(scene);
-    let coarse: Vec<DVec3> = probe_box(scene, [least, most]).iter().map(|hit| hit.point).collect();
+    let [min, max] = bounds(scene);
+    let coarse: Vec<DVec3> = probe_box(scene, [min, max]).iter().map(|hit| hit.point).collect();
     let Some([low, high]) = extent(&coarse) else { return Vec::new() };
-    let margin = 1.5 * (most - least) / PROBES as f64;
-    let [mut low, mut high] = [(low - margin).max(least), (high + margin).min(most)];
-    (low.y, high.y) = (least.y, most.y);
+    let margin = 1.5 * (max - min) / PROBES as f64;
+    let [mut low, mut high] = [(low - margin).max(min), (high + margin).min(max)];
+    (low.y, high.y) = (min.y, max.y);
     probe_box(scene, [low, high])
 }
 
@@ -222,8 +222,7 @@ fn detail_distance(scene: &Scene) -> f64 {
     (x.max(z) as f64 * 0.2).clamp(24.0, 90.0)
 }
 
-/// Returns the bounds of the points without the outermost percent, so that stray bits far off
-/// do not count.
+/// Returns the bounds of the points without the outermost percent, so that outliers do not count.
 fn extent(points: &[DVec3]) -> Option<[DVec3; 2]> {
     let range = |axis: usize, skip: f64| {
         let mut values: Vec<f64> = points.iter().map(|p| p[axis]).collect();
@@ -236,7 +235,7 @@ fn extent(points: &[DVec3]) -> Option<[DVec3; 2]> {
 }
 
 /// Returns the nearest camera along a bearing that sees the whole box.
-fn fitted([low, high]: [DVec3; 2], [yaw, pitch]: [f64; 2], lens: Lens) -> Camera {
+fn fit_camera([low, high]: [DVec3; 2], [yaw, pitch]: [f64; 2], lens: Lens) -> Camera {
     let Lens { aspect, fov_degrees } = lens;
     let centre = (low + high) * 0.5;
     let corner = |i: usize| {
@@ -288,7 +287,7 @@ fn best(
     best.unwrap_or((f64::NEG_INFINITY, Camera::from_bearing(goal.target, 0.0, 0.0, FOV_DEGREES)))
 }
 
-/// Statistics of a tiny picture, as shares of it.
+/// Statistics of a trial picture, as shares of it.
 #[derive(Default)]
 struct TrialPicture {
     land: f64,
@@ -331,7 +330,7 @@ fn trial_picture(scene: &Scene, goal: &FramingGoal, camera: &Camera, aspect: f64
         slope += normal.y;
         slope_squared += normal.y * normal.y;
         picture.land += share;
-        picture.water += if hit.liquid { share } else { 0.0 };
+        picture.water += if hit.is_liquid { share } else { 0.0 };
         picture.sunlit += if lit { share } else { 0.0 };
         picture.near +=
             if hit.distance < 0.35 * camera.eye.distance(goal.target) { share } else { 0.0 };

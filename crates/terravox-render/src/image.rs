@@ -2,14 +2,14 @@
 
 use std::io::{BufWriter, Write};
 
-/// A picture: sRGB, 8 bits a channel, rows from the top.
+/// A picture: sRGB, 8 bits per channel, rows from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Pixels in a row.
+    /// Pixels per row.
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// Red, green, blue; `width * height` of them.
+    /// [red, green, blue], row by row; `width * height` of them.
     pub pixels: Vec<[u8; 3]>,
 }
 
@@ -22,7 +22,7 @@ impl Image {
     /// Writes the picture as PNG.
     ///
     /// # Errors
-    /// Errors of the writer.
+    /// If `out` fails, or the picture has no pixels.
     pub fn write_png(&self, out: impl Write) -> std::io::Result<()> {
         let [width, height] = [self.width as u32, self.height as u32];
         let mut encoder = png::Encoder::new(BufWriter::new(out), width, height);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_png_reads_back() -> Result<(), Box<dyn std::error::Error>> {
+    fn a_written_png_has_the_same_pixels() -> Result<(), Box<dyn std::error::Error>> {
         let mut image = Image::new(3, 2);
         image.pixels[4] = [1, 2, 3];
         let mut bytes = Vec::new();

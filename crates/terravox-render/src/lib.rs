@@ -1,19 +1,20 @@
-//! Pictures of voxel terrain, by casting rays on the CPU: no GPU, no driver.
+//! Renders voxel terrain by casting rays on the CPU: no GPU, no driver.
 //!
-//! How a picture comes about:
+//! How a picture is made:
 //!
-//! 1. A [`Scene`] prepares a world at one mip for rays, by the library's collider; or the
-//!    meshes that a level of detail shows. [`Solid`]s and textures can be added.
+//! 1. A [`Scene`] holds a world at one mip, as the library's collider, or the meshes that a
+//!    level-of-detail view shows. [`Solid`]s and textures can be added.
 //! 2. A [`Camera`] is placed by hand, or by [`framing`], which rates candidates by tiny
 //!    pictures.
-//! 3. [`render`] sets sky, lamp and exposure, and hands tiles of pixels to threads. Each
-//!    ray becomes a surface point (position, smooth normal, colour), which is lit by the sun,
-//!    a shadow ray and the visible share of the sky; water reflects and refracts further
-//!    rays. Haze, tone mapping and sRGB make a pixel.
-//! 4. [`overlay`] draws lines over the [`Image`], which is written as PNG.
+//! 3. [`render`] sets sky, lamp and exposure, and hands tiles of pixels to threads. Where a
+//!    ray hits, the surface point (position, smooth normal, colour) is lit by the sun, unless a
+//!    shadow ray is blocked, and by the visible share of the sky; water casts reflected and
+//!    refracted rays. Haze, tone mapping and sRGB conversion give the pixel.
+//! 4. [`overlay`] draws lines over the [`Image`], which [`Image::write_png`] writes.
 //!
-//! Every pixel is a pure function of scene, camera and options, so pictures do not depend on
-//! the number of threads.
+//! Lengths are in cells of the scene's mip, colours are sRGB, Y is up, and north is -z. Every
+//! pixel is a pure function of scene, camera and options, so pictures do not depend on the
+//! number of threads.
 //!
 //! ```
 //! use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -65,7 +66,7 @@ mod water;
 
 pub use camera::{Camera, FOV_DEGREES, Lens, SunPosition, direction_from_bearing};
 pub use image::Image;
-pub use picture::{Picture, PictureOptions, recorded_rays, render};
+pub use picture::{Picture, PictureOptions, record_rays, render};
 pub use ray::{RAY_REACH_CELLS, SceneRay};
 pub use scene::{Scene, SceneHit};
 pub use shade::RecordedRays;

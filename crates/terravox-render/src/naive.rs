@@ -1,4 +1,4 @@
-//! The renderer's slow twin: every triangle of a region in turn, in f64.
+//! The slow twin of the renderer's rays: tests every triangle of a region, in f64.
 
 use crate::ray::SceneRay;
 use glam::DVec3;

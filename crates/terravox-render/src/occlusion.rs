@@ -1,4 +1,4 @@
-//! Sky visibility (ambient occlusion): cones through the coarser mips.
+//! Sky visibility (ambient occlusion) by cone tracing through the coarser mips.
 //!
 //! Source: Crassin et al., "Interactive Indirect Illumination Using Voxel Cone Tracing"
 //! (2011). A mip cell holds the mean fill of what it covers, so a cone takes one sample
@@ -9,38 +9,50 @@ use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
 use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
 
-/// Cells along the edge of a brick. It stores one more on the far sides, so that a sample
-/// between eight cells needs one brick.
+/// Cells along the edge of a brick. It stores one more at the max sides, so that a sample
+/// between eight cells needs only one brick.
 const BRICK_EDGE: i32 = 8;
 
-/// Samples of a cone, each in a mip coarser than the one before.
+const BRICK_SAMPLES: usize = 729;
+
+/// Samples of a cone, each one mip coarser than the last.
 const CONE_MIPS: u8 = 5;
 
 /// Limit of the bricks that a thread caches; 729 bytes each.
 const MAX_BRICKS: usize = 1 << 16;
 
-/// Tilt of the outer cones against the normal: sine and cosine.
-const TILT_SIN_COS: (f32, f32) = (0.829, 0.559);
+/// Sine of the angle between the outer cones and the normal.
+const TILT_SINE: f32 = 0.829;
+/// Cosine of that angle.
+const TILT_COSINE: f32 = 0.559;
 
-/// What a plane blocks of an outer cone by itself; divided out, so that flat ground counts
-/// as fully open.
+/// Share of an outer cone that a plane blocks; divided out, so that flat ground counts as fully
+/// open.
 const BLOCKED_BY_PLANE: f32 = 0.23;
 
 /// Mean solid fill of 9³ cells, 255 being full.
-type Brick = Box<[u8; 729]>;
+type Brick = Box<[u8; BRICK_SAMPLES]>;
 
 /// Cache of bricks of solid fill, read from the world when first needed. One per thread.
 pub(crate) struct FillBricks {
     /// Indices into `bricks`, by mip and position.
     indices: FxHashMap<(u8, IVec3), u32>,
     bricks: Vec<Brick>,
-    /// Position and index of the last brick of each mip: cones stay near each other.
-    last: [(IVec3, u32); MAX_MIP as usize + 1],
+    /// The last brick of each mip: successive samples are close to each other.
+    last: [LastBrick; MAX_MIP as usize + 1],
     cells: DenseBox,
 }
 
-/// A position that no brick has.
-const NO_BRICK: (IVec3, u32) = (IVec3::MIN, 0);
+/// A brick, by its position in bricks of its mip.
+#[derive(Clone, Copy)]
+struct LastBrick {
+    position: IVec3,
+    /// Index in [`FillBricks::bricks`].
+    index: u32,
+}
+
+/// A brick at a position that no cell has.
+const NO_BRICK: LastBrick = LastBrick { position: IVec3::MIN, index: 0 };
 
 impl Default for FillBricks {
     fn default() -> FillBricks {
@@ -61,10 +73,11 @@ impl FillBricks {
         let cell = cell_of(point);
         let part = (point - cell.as_dvec3()).as_vec3();
         let at = cell >> 3;
-        if self.last[usize::from(mip)].0 != at {
-            self.last[usize::from(mip)] = (at, self.index_of(snapshot, mip, at));
+        if self.last[usize::from(mip)].position != at {
+            let index = self.index_of(snapshot, mip, at);
+            self.last[usize::from(mip)] = LastBrick { position: at, index };
         }
-        let brick = &self.bricks[self.last[usize::from(mip)].1 as usize];
+        let brick = &self.bricks[self.last[usize::from(mip)].index as usize];
         let local = (cell - at * BRICK_EDGE).as_uvec3();
         let base = (local.x + 9 * (local.z + 9 * local.y)) as usize;
         let value = |offset: usize| f32::from(brick[base + offset]);
@@ -93,7 +106,7 @@ impl FillBricks {
     }
 
     /// Returns the share of the sky, 0 to 1, that a point with this normal sees past the
-    /// ground within some 40 cells of mip `level`; between two whole mips interpolated.
+    /// ground within some 40 cells of mip `level`; interpolated between two whole mips.
     pub fn sky_visibility(
         &mut self,
         snapshot: &Snapshot,
@@ -122,7 +135,7 @@ impl FillBricks {
                 _ => {
                     let (sin, cos) = (cone as f32 * std::f32::consts::TAU / 5.0).sin_cos();
                     let across = tangent * cos + bitangent * sin;
-                    (normal * TILT_SIN_COS.1 + across * TILT_SIN_COS.0, 0.15)
+                    (normal * TILT_COSINE + across * TILT_SINE, 0.15)
                 }
             };
             // The sky is above: cones that point down see distant ground.
@@ -160,7 +173,7 @@ impl FillBricks {
 fn read_brick(snapshot: &Snapshot, mip: u8, at: IVec3, cells: &mut DenseBox) -> Brick {
     let min = VoxelPos::from((at * BRICK_EDGE).to_array());
     let region = Region { min, max: min + VoxelPos::splat(BRICK_EDGE + 1) };
-    let mut brick = Box::new([0; 729]);
+    let mut brick = Box::new([0; BRICK_SAMPLES]);
     snapshot.read_known(region, mip, cells);
     let kinds = snapshot.materials().kinds();
     let values = cells.materials().iter().zip(cells.occupancies());

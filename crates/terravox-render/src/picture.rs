@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard};
 use terravox::collide::Filter;
 use terravox::voxel::Kind;
 
-/// Edge of the squares that threads take, pixels.
+/// Edge of the tiles that threads render, pixels.
 const TILE_PIXELS: usize = 32;
 
-/// Columns and rows of the tiny picture that sets the exposure.
+/// Columns and rows of the trial picture that sets the exposure.
 const TRIAL_PIXELS: [usize; 2] = [24, 14];
 
 /// Mean luminance of the ground in a picture by day.
@@ -27,6 +27,9 @@ const DAY_LUMINANCE: f32 = 0.2;
 
 /// Limit of the exposure of dark places.
 const MAX_EXPOSURE: f32 = 2.6;
+
+/// Brightness of the lamp at the camera.
+const LAMP_BRIGHTNESS: f32 = 1.6;
 
 /// Sky visibility at the camera below which it carries a lamp by default.
 const DARK_SKY_VISIBILITY: f32 = 0.4;
@@ -76,7 +79,7 @@ impl PictureOptions {
         self.width as f64 / self.height as f64
     }
 
-    /// Returns the number of squares after each of which [`render`] reports progress.
+    /// Returns the number of tiles; [`render`] reports progress after each.
     pub fn tiles(&self) -> usize {
         self.width.div_ceil(TILE_PIXELS) * self.height.div_ceil(TILE_PIXELS)
     }
@@ -88,8 +91,8 @@ impl PictureOptions {
     }
 }
 
-/// Takes a picture; calls `progress`, on any thread, after each of [`PictureOptions::tiles`]
-/// squares. Pixels do not depend on the number of threads.
+/// Takes a picture; calls `progress`, on any thread, after each of its
+/// [`tiles`](PictureOptions::tiles). Pixels do not depend on the number of threads.
 ///
 /// # Panics
 /// Panics if width, height or samples are 0.
@@ -129,16 +132,16 @@ pub fn render(
     picture.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Locks, ignoring poison: a panic of a thread ends the scope of them all.
+/// Locks, ignoring poison: a panic of one thread ends the scope of all.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Returns the rays of a picture of one ray per pixel, to be cast again.
+/// Returns the rays of a picture with one ray per pixel, for casting them again, as benchmarks do.
 ///
 /// # Panics
 /// As [`render`].
-pub fn recorded_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -> RecordedRays {
+pub fn record_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -> RecordedRays {
     let options = PictureOptions { samples_per_edge: 1, ..*options };
     let shader = shader(scene, camera, &options);
     let recorded = Some(RecordedRays::default());
@@ -164,15 +167,15 @@ pub(crate) fn shader<'a>(
         scene,
         sky: Sky::new(sun.direction(), scene.haze_distance(camera.eye)),
         pixel_edge: camera.pixel_edge(options.height),
-        lamp: if options.lamp.unwrap_or(is_dark) { 1.6 } else { 0.0 },
+        lamp: if options.lamp.unwrap_or(is_dark) { LAMP_BRIGHTNESS } else { 0.0 },
         exposure: 1.0,
     };
     shader.exposure = exposure(&shader, camera, options.aspect());
     shader
 }
 
-/// Returns how much brighter than by day the picture is exposed, from the ground in a tiny
-/// picture, as an eye adapts to the dark. Bright places are not darkened.
+/// Returns the exposure relative to that by day, from the ground in a trial picture, as an eye
+/// adapts to the dark. Bright places are not darkened.
 fn exposure(shader: &Shader, camera: &Camera, aspect: f64) -> f32 {
     let mut scratch = ShadeScratch::default();
     let [mut sum, mut count] = [0.0; 2];

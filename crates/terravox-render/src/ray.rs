@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-/// Reach of rays, cells: past any world.
+/// Length of rays that reach past any world, cells.
 pub const RAY_REACH_CELLS: f64 = 1e10;
 
 /// A half-line, in cells of the scene's mip.

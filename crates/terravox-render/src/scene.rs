@@ -1,5 +1,5 @@
-//! The scene of a picture: a world at one mip, as its collider, or the meshes that a level of
-//! detail shows; and solids.
+//! The scene of a picture: a world at one mip, as its collider, or the meshes that a
+//! level-of-detail view shows; and solids.
 
 use crate::block_vertices::{RemeshScratch, SurfaceVertex, VertexCache};
 use crate::colour::{self, linear_from_srgb};
@@ -17,7 +17,7 @@ use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
-/// Limit of mixed chunks at an automatic mip; with more of them a coarser mip is taken.
+/// Most mixed chunks at an automatic mip; with more, the next coarser mip is used.
 const MAX_MIXED_CHUNKS: usize = 4_000;
 
 /// Coarsest automatic mip.
@@ -55,8 +55,8 @@ pub struct SceneHit {
     pub distance: f64,
     /// Unit normal of the triangle, out of the ground or liquid.
     pub normal: [f32; 3],
-    /// Whether it is a liquid's surface.
-    pub liquid: bool,
+    /// Whether it is the surface of a liquid.
+    pub is_liquid: bool,
     source: HitSource,
 }
 
@@ -81,7 +81,8 @@ pub(crate) struct HitTriangle<'a> {
 }
 
 impl Scene {
-    /// Returns the world at mip `mip`; by default at the finest one of bounded memory.
+    /// Returns the scene of a world at mip `mip`; by default at the finest mip that keeps memory
+    /// bounded, at most 3.
     ///
     /// # Errors
     /// [`NotHeld`] if a listed chunk is held at a coarser mip only.
@@ -91,15 +92,15 @@ impl Scene {
     pub fn new(world: &VoxelGrid, mip: Option<u8>) -> Result<Scene, NotHeld> {
         let finest = surface_chunks::chunk_contents(world.as_snapshot())?;
         let mut at = mip.unwrap_or(0);
-        let mut contents = surface_chunks::coarser(&finest, at);
+        let mut contents = surface_chunks::coarser_contents(&finest, at);
         while mip.is_none()
             && at < MAX_AUTOMATIC_MIP
-            && surface_chunks::mixed_count(&contents) > MAX_MIXED_CHUNKS
+            && surface_chunks::count_mixed(&contents) > MAX_MIXED_CHUNKS
         {
             at += 1;
-            contents = surface_chunks::coarser(&finest, at);
+            contents = surface_chunks::coarser_contents(&finest, at);
         }
-        let listed = surface_chunks::with_surface(&contents);
+        let listed = surface_chunks::chunks_with_surface(&contents);
         let bounds = listed.iter().fold(Region::default(), |all, c| all.union(c.region()));
         let mut collider = Collider::default();
         match at {
@@ -114,16 +115,11 @@ impl Scene {
         Ok(Scene { snapshot, ground, solids, palette, textures, mip: at, bounds })
     }
 
-    /// Returns the meshes that a level of detail shows of a world from a viewpoint, in voxels.
-    /// If `tinted`, the ground is coloured by mip, see [`crate::mip_colour`].
-    pub fn of_shown_meshes(
-        world: &Snapshot,
-        shown: &[ShownMesh],
-        viewpoint: Viewpoint,
-        tinted: bool,
-    ) -> Scene {
+    /// Returns the scene of the meshes that a level-of-detail view shows of a world from a
+    /// viewpoint, in voxels.
+    pub fn of_shown_meshes(world: &Snapshot, shown: &[ShownMesh], viewpoint: Viewpoint) -> Scene {
         let palette = colour::palette(world.materials());
-        let ground = SceneGround::Shown(ShownGround::new(shown, viewpoint, &palette, tinted));
+        let ground = SceneGround::Shown(ShownGround::new(shown, viewpoint, &palette));
         // The casts saturate.
         let corner = |by: f64| VoxelPos::from((viewpoint.eye + by).to_array().map(|v| v as i32));
         let voxels = |shown: &ShownMesh| shown.mesh.block.finer(shown.mip.into());
@@ -141,13 +137,21 @@ impl Scene {
         }
     }
 
+    /// Tints shown meshes by their mips, see [`mip_colour`](crate::mip_colour). A scene at one mip
+    /// is left as it is.
+    pub fn tint_by_mip(&mut self) {
+        if let SceneGround::Shown(shown) = &mut self.ground {
+            shown.tint_by_mip();
+        }
+    }
+
     /// Replaces the solids of the scene. Those with a non-finite position or size are left out.
     pub fn set_solids(&mut self, solids: &[Solid]) {
         self.solids = Solids::new(solids, |colour| Vec3::from(colour.map(linear_from_srgb)));
     }
 
-    /// Covers the ground with textures instead of plain colours; the material `unset` by its
-    /// slope with grass and rock. This hides the mips of a tinted scene.
+    /// Covers the ground with textures instead of plain colours. The material `unset` becomes grass
+    /// where flat and rock where steep. Textures hide the tint of [`Scene::tint_by_mip`].
     pub fn set_textures(&mut self, unset: u8) {
         self.textures = Some(Box::new(Textures::new(self.snapshot.materials(), unset)));
     }
@@ -228,13 +232,14 @@ impl Scene {
         match &self.ground {
             SceneGround::OneMip { collider, .. } => {
                 let hit = collider.ray(&collider_ray(ray, reach), filter).found?;
-                let (distance, normal, liquid) = (hit.distance, hit.normal, hit.is_liquid);
-                Some(SceneHit { distance, normal, liquid, source: HitSource::OneMip(hit) })
+                let (distance, normal, is_liquid) = (hit.distance, hit.normal, hit.is_liquid);
+                Some(SceneHit { distance, normal, is_liquid, source: HitSource::OneMip(hit) })
             }
             SceneGround::Shown(shown) => {
                 let hit = shown.closest(ray, reach, filter)?;
-                let (distance, normal, liquid) = (hit.distance, shown.normal(&hit), hit.liquid);
-                Some(SceneHit { distance, normal, liquid, source: HitSource::Shown(hit) })
+                let (distance, normal, is_liquid) =
+                    (hit.distance, shown.normal(&hit), hit.is_liquid);
+                Some(SceneHit { distance, normal, is_liquid, source: HitSource::Shown(hit) })
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The light that arrives along a ray: ground in sun, shadow and sky light, water, haze and
-//! the sky itself.
+//! Computes the light that arrives along a ray: ground in sun, shadow and sky light, water, haze
+//! and the sky itself.
 
 use crate::grain;
 use crate::ray::{RAY_REACH_CELLS, SceneRay};
@@ -69,7 +69,7 @@ impl Shader<'_> {
         let Some(hit) = self.sampler().closest(ray, &Filter::BOTH, &mut scratch.surface) else {
             return self.sky.colour_with_sun(direction);
         };
-        let colour = if hit.liquid {
+        let colour = if hit.is_liquid {
             self.liquid_light(ray, &hit, scratch)
         } else {
             let lamp = self.lamp_light(&hit.surface, direction, hit.distance);
@@ -156,7 +156,7 @@ impl Shader<'_> {
     fn liquid_light(&self, ray: &SceneRay, hit: &SurfaceHit, scratch: &mut ShadeScratch) -> Vec3 {
         let surface = &hit.surface;
         let direction = ray.direction.as_vec3();
-        if surface.from_behind {
+        if surface.is_back_face {
             let beyond = SceneRay { origin: ray.at(hit.distance + 0.02), direction: ray.direction };
             let above = self.secondary_light(&beyond, scratch);
             return self.through_water(above, surface, hit.distance, 1.0);

@@ -1,6 +1,6 @@
-//! Rays against the meshes that a level of detail shows: ground to the horizon.
+//! Rays against the meshes that a level-of-detail view shows: ground to the horizon.
 //!
-//! A mesh has its origin in whole voxels and its corners relative to it, so meshes that share
+//! The origin of a mesh is a whole voxel and its corners are relative to that, so meshes that share
 //! a corner place it identically, whatever their mips.
 //!
 //! Source of the triangle test: Woop, Benthin and Wald, "Watertight Ray/Triangle
@@ -32,15 +32,15 @@ const MIP_COLOURS: [[u8; 3]; 7] = [
     [150, 78, 190],
 ];
 
-/// Returns the colour of a mip in tinted scenes, sRGB.
+/// Returns the colour of a mip in scenes that are tinted by mip, sRGB.
 pub fn mip_colour(mip: u8) -> [u8; 3] {
     MIP_COLOURS[usize::from(mip) % MIP_COLOURS.len()]
 }
 
-/// The eye for which meshes were selected, and how far and how finely; voxels.
+/// The eye for which meshes were selected, the view distance and the detail; lengths in voxels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewpoint {
-    /// Position.
+    /// Position of the eye.
     pub eye: DVec3,
     /// View distance.
     pub distance: f64,
@@ -71,12 +71,13 @@ pub(crate) struct ShownGround {
 #[derive(Clone, Copy)]
 struct SurfaceIndex {
     mesh: u32,
-    liquid: bool,
+    is_liquid: bool,
 }
 
 struct GroundMesh {
     /// The min corner of the block, voxels.
     origin: DVec3,
+    mip: u8,
     solid: TriangleTree,
     liquid: TriangleTree,
 }
@@ -94,7 +95,7 @@ struct TriangleTree {
 pub(crate) struct MeshHit {
     /// Voxels along the ray.
     pub distance: f64,
-    pub liquid: bool,
+    pub is_liquid: bool,
     /// Barycentric: of the corners; they sum to 1.
     pub weights: [f32; 3],
     mesh: u32,
@@ -102,22 +103,16 @@ pub(crate) struct MeshHit {
 }
 
 impl ShownGround {
-    /// `palette` holds the linear colours of the materials. If `tinted`, meshes are coloured by
-    /// their mips.
-    pub fn new(
-        shown: &[ShownMesh],
-        viewpoint: Viewpoint,
-        palette: &[Vec3; 256],
-        tinted: bool,
-    ) -> ShownGround {
+    /// `palette` holds the linear colours of the materials.
+    pub fn new(shown: &[ShownMesh], viewpoint: Viewpoint, palette: &[Vec3; 256]) -> ShownGround {
         let base = viewpoint.eye.floor();
-        let mesh = |shown: &ShownMesh| GroundMesh::new(shown, palette, tinted);
+        let mesh = |shown: &ShownMesh| GroundMesh::new(shown, palette);
         let meshes: Vec<GroundMesh> = shown.par_iter().map(mesh).collect();
         let (mut surfaces, mut boxes) = (Vec::new(), Vec::new());
         for (number, mesh) in meshes.iter().enumerate() {
-            for liquid in [false, true] {
-                if let Some(bounds) = mesh.surface(liquid).bounds(mesh.origin - base) {
-                    surfaces.push(SurfaceIndex { mesh: number as u32, liquid });
+            for is_liquid in [false, true] {
+                if let Some(bounds) = mesh.surface(is_liquid).bounds(mesh.origin - base) {
+                    surfaces.push(SurfaceIndex { mesh: number as u32, is_liquid });
                     boxes.push(bounds);
                 }
             }
@@ -125,10 +120,20 @@ impl ShownGround {
         ShownGround { viewpoint, base, meshes, surfaces, tree: BoxTree::new(&boxes) }
     }
 
+    /// Tints all vertices with the colours of their mips.
+    pub fn tint_by_mip(&mut self) {
+        self.meshes.par_iter_mut().for_each(|mesh| {
+            let colour = Vec3::from(mip_colour(mesh.mip).map(linear_from_srgb));
+            for vertex in mesh.solid.vertices.iter_mut().chain(&mut mesh.liquid.vertices) {
+                vertex.colour = vertex.colour.lerp(colour, MIP_COLOUR_SHARE);
+            }
+        });
+    }
+
     /// Returns the first surface within `reach` voxels.
-    pub fn closest(&self, ray: &SceneRay, reach: f64, sees: &Filter) -> Option<MeshHit> {
+    pub fn closest(&self, ray: &SceneRay, reach: f64, filter: &Filter) -> Option<MeshHit> {
         let mut best = None;
-        self.walk(ray, reach, sees.surfaces, |hit, reach| {
+        self.walk(ray, reach, filter.surfaces, |hit, reach| {
             *reach = hit.distance;
             best = Some(hit);
             false
@@ -151,16 +156,16 @@ impl ShownGround {
     ) -> bool {
         let from_base = SceneRay { origin: ray.origin - self.base, direction: ray.direction };
         self.tree.walk(&from_base, &mut reach, |number, reach| {
-            let SurfaceIndex { mesh: index, liquid } = self.surfaces[number as usize];
-            let passes = if liquid { filter.liquid() } else { filter.solid() };
+            let SurfaceIndex { mesh: index, is_liquid } = self.surfaces[number as usize];
+            let passes = if is_liquid { filter.liquid() } else { filter.solid() };
             let mesh = &self.meshes[index as usize];
-            let surface = mesh.surface(liquid);
+            let surface = mesh.surface(is_liquid);
             let local = SceneRay { origin: ray.origin - mesh.origin, direction: ray.direction };
             passes
                 && surface.tree.walk(&local, reach, |triangle, reach| {
                     match surface.hit(&local, triangle, *reach) {
                         Some((distance, weights)) => visit(
-                            MeshHit { distance, liquid, weights, mesh: index, triangle },
+                            MeshHit { distance, is_liquid, weights, mesh: index, triangle },
                             reach,
                         ),
                         None => false,
@@ -178,36 +183,33 @@ impl ShownGround {
     /// Returns the min corner of the hit block, voxels, and the triangle's corners.
     pub fn corners(&self, hit: &MeshHit) -> (DVec3, [&SurfaceVertex; 3]) {
         let mesh = &self.meshes[hit.mesh as usize];
-        let surface = mesh.surface(hit.liquid);
+        let surface = mesh.surface(hit.is_liquid);
         let corners = surface.triangles[hit.triangle as usize];
         (mesh.origin, corners.map(|corner| &surface.vertices[corner as usize]))
     }
 }
 
 impl GroundMesh {
-    fn new(shown: &ShownMesh, palette: &[Vec3; 256], tinted: bool) -> GroundMesh {
+    fn new(shown: &ShownMesh, palette: &[Vec3; 256]) -> GroundMesh {
         let VoxelPos { x, y, z } = shown.mesh.block.min;
         let scale = f64::from(1_u32 << shown.mip);
-        let colour = Vec3::from(mip_colour(shown.mip).map(linear_from_srgb));
         let surface = |surface: &Surface| {
             let mut vertices = vertices_of(surface, palette);
             for vertex in &mut vertices {
                 vertex.position *= scale as f32;
-                if tinted {
-                    vertex.colour = vertex.colour.lerp(colour, MIP_COLOUR_SHARE);
-                }
             }
             TriangleTree::new(vertices, surface.triangles().collect())
         };
         GroundMesh {
             origin: DVec3::new(x.into(), y.into(), z.into()) * scale,
+            mip: shown.mip,
             solid: surface(&shown.mesh.solid),
             liquid: surface(&shown.mesh.liquid),
         }
     }
 
-    fn surface(&self, liquid: bool) -> &TriangleTree {
-        if liquid { &self.liquid } else { &self.solid }
+    fn surface(&self, is_liquid: bool) -> &TriangleTree {
+        if is_liquid { &self.liquid } else { &self.solid }
     }
 }
 

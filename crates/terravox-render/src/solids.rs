@@ -86,8 +86,23 @@ enum PreparedShape {
         ends: [DVec3; 2],
         radius: f64,
     },
-    /// The points below all of these planes: unit normal, and offset along it.
-    Planes(Vec<(DVec3, f64)>),
+    /// The points below all of these planes.
+    Planes(Vec<Plane>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plane {
+    /// Unit length, out of the solid.
+    normal: DVec3,
+    /// Distance from the origin along the normal, cells.
+    offset: f64,
+}
+
+impl Plane {
+    /// Returns the height of a point above the plane.
+    fn height(&self, point: DVec3) -> f64 {
+        self.normal.dot(point) - self.offset
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -111,10 +126,12 @@ impl Solids {
     /// Builds the tree; `linear` converts colours. Solids with a non-finite position or size
     /// are left out.
     pub fn new(solids: &[Solid], linear: impl Fn([u8; 3]) -> Vec3) -> Solids {
-        let ready =
+        let prepared =
             solids.iter().map(|solid| PreparedSolid::new(&solid.shape, linear(solid.colour)));
         let mut all = Solids {
-            solids: ready.filter(|r| r.low.is_finite() && r.high.is_finite()).collect(),
+            solids: prepared
+                .filter(|solid| solid.low.is_finite() && solid.high.is_finite())
+                .collect(),
             nodes: Vec::new(),
         };
         if !all.solids.is_empty() {
@@ -209,7 +226,7 @@ impl Solids {
         visit: impl Fn(&'a PreparedSolid, &mut T) -> bool,
         state: &mut T,
     ) -> bool {
-        // Deeper than any tree in memory that is split in halves.
+        // No tree in memory that is split in halves is deeper.
         let mut pending = [0; 64];
         let mut count = usize::from(!self.nodes.is_empty());
         while count > 0 {
@@ -247,7 +264,7 @@ impl PreparedSolid {
             SolidShape::Hull(points) => {
                 let low = points.iter().fold(DVec3::INFINITY, |low, &p| low.min(p));
                 let high = points.iter().fold(DVec3::NEG_INFINITY, |high, &p| high.max(p));
-                (PreparedShape::Planes(planes(points)), [low, high])
+                (PreparedShape::Planes(hull_planes(points)), [low, high])
             }
         };
         PreparedSolid { shape, colour, low, high }
@@ -280,17 +297,18 @@ impl PreparedSolid {
                 away(a.lerp(b, share.clamp(0.0, 1.0)))
             }
             PreparedShape::Planes(planes) => {
-                let off = |plane: &&(DVec3, f64)| plane.0.dot(point) - plane.1;
-                let nearest = planes.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
-                nearest.map_or(DVec3::Y, |plane| plane.0)
+                let nearest =
+                    planes.iter().max_by(|a, b| a.height(point).total_cmp(&b.height(point)));
+                nearest.map_or(DVec3::Y, |plane| plane.normal)
             }
         }
     }
 }
 
-/// Returns the face planes of a convex hull: those through three points with none beyond.
-fn planes(points: &[DVec3]) -> Vec<(DVec3, f64)> {
-    let mut planes: Vec<(DVec3, f64)> = Vec::new();
+/// Returns the face planes of a convex hull: those through three points that have no point above
+/// them.
+fn hull_planes(points: &[DVec3]) -> Vec<Plane> {
+    let mut planes: Vec<Plane> = Vec::new();
     for (i, &a) in points.iter().enumerate() {
         for (j, &b) in points.iter().enumerate().skip(i + 1) {
             for &c in &points[j + 1..] {
@@ -299,8 +317,9 @@ fn planes(points: &[DVec3]) -> Vec<(DVec3, f64)> {
                     let offset = normal.dot(a);
                     let outermost =
                         points.iter().all(|p| normal.dot(*p) < offset + PLANE_TOLERANCE);
-                    if outermost && planes.iter().all(|known| known.0.dot(normal) < 1.0 - 1e-9) {
-                        planes.push((normal, offset));
+                    if outermost && planes.iter().all(|known| known.normal.dot(normal) < 1.0 - 1e-9)
+                    {
+                        planes.push(Plane { normal, offset });
                     }
                 }
             }
@@ -324,7 +343,11 @@ fn in_cylinder(ray: &SceneRay, [a, b]: [DVec3; 2], radius: f64) -> Option<RaySpa
     let across = |v: DVec3| v - axis * v.dot(axis);
     let (way, direction) = (across(a - ray.origin), across(ray.direction));
     let speed = direction.length_squared();
-    let ends = in_planes(ray, &[(axis, axis.dot(b)), (-axis, -axis.dot(a))])?;
+    let end_planes = [
+        Plane { normal: axis, offset: axis.dot(b) },
+        Plane { normal: -axis, offset: -axis.dot(a) },
+    ];
+    let ends = in_planes(ray, &end_planes)?;
     if speed < 1e-18 {
         return (way.length() < radius).then_some(ends);
     }
@@ -340,10 +363,10 @@ fn in_cylinder(ray: &SceneRay, [a, b]: [DVec3; 2], radius: f64) -> Option<RaySpa
 }
 
 /// Returns the interval of a line below all planes.
-fn in_planes(ray: &SceneRay, planes: &[(DVec3, f64)]) -> Option<RaySpan> {
+fn in_planes(ray: &SceneRay, planes: &[Plane]) -> Option<RaySpan> {
     let mut span = RaySpan { enter: f64::NEG_INFINITY, leave: f64::INFINITY };
-    for &(normal, offset) in planes {
-        let (speed, above) = (normal.dot(ray.direction), normal.dot(ray.origin) - offset);
+    for plane in planes {
+        let (speed, above) = (plane.normal.dot(ray.direction), plane.height(ray.origin));
         if speed < 0.0 {
             span.enter = span.enter.max(-above / speed);
         } else if speed > 0.0 {
@@ -395,7 +418,7 @@ mod tests {
         shapes.into_iter().enumerate().map(solid).collect()
     }
 
-    fn ready(solids: &[Solid]) -> Solids {
+    fn prepared(solids: &[Solid]) -> Solids {
         Solids::new(solids, |colour| Vec3::from(colour.map(f32::from)))
     }
 
@@ -407,9 +430,9 @@ mod tests {
                 let nearest = (0..=400).map(|i| a.lerp(*b, f64::from(i) / 400.0).distance(point));
                 nearest.fold(f64::INFINITY, f64::min) < radius - margin
             }
-            SolidShape::Hull(points) => {
-                planes(points).iter().all(|plane| plane.0.dot(point) < plane.1 - margin)
-            }
+            SolidShape::Hull(points) => hull_planes(points)
+                .iter()
+                .all(|plane| plane.normal.dot(point) < plane.offset - margin),
         }
     }
 
@@ -422,7 +445,7 @@ mod tests {
         ) {
             let Some(direction) = (target - origin).try_normalize() else { return Ok(()) };
             let ray = SceneRay { origin, direction };
-            let all = ready(&solids(shapes));
+            let all = prepared(&solids(shapes));
             let spans = all.solids.iter().filter_map(|solid| solid.span(&ray));
             let entered = spans.clone().map(|span| span.enter).filter(|&t| t > 0.0 && t < 20.0);
             let nearest = entered.min_by(f64::total_cmp);
@@ -434,11 +457,11 @@ mod tests {
         #[test]
         fn rays_end_at_the_surface(shape in shape(), origin in vector(14.0), aim in vector(1.0)) {
             let solid = solids(vec![shape.clone()]);
-            let all = ready(&solid);
+            let all = prepared(&solid);
             let target = 0.5 * (all.solids[0].low + all.solids[0].high) + aim;
             let Some(direction) = (target - origin).try_normalize() else { return Ok(()) };
             let ray = SceneRay { origin, direction };
-            // Up to the hit all points are outside; just behind it they are inside.
+            // Points up to the hit are outside; those just behind it are inside.
             let end = all.closest(&ray, 40.0).map_or(40.0, |hit| hit.distance);
             if !inside(&shape, origin, 0.0) {
                 for step in 0..100 {
@@ -459,21 +482,21 @@ mod tests {
     fn a_box_has_six_planes_and_non_finite_solids_are_ignored() {
         let corner = |i: i32| DVec3::from([0, 1, 2].map(|axis| f64::from(i >> axis & 1)));
         let points: Vec<DVec3> = (0..8).map(corner).collect();
-        assert_eq!(planes(&points).len(), 6);
-        let all = ready(&solids(vec![SolidShape::Hull(points)]));
+        assert_eq!(hull_planes(&points).len(), 6);
+        let all = prepared(&solids(vec![SolidShape::Hull(points)]));
         let ray = SceneRay { origin: DVec3::new(0.3, 5.0, 0.4), direction: DVec3::NEG_Y };
         let hit = all.closest(&ray, 100.0);
         assert_eq!(hit.map(|h| (h.distance, h.normal)), Some((4.0, Vec3::Y)));
         assert!(all.is_blocked(&ray, 4.5) && !all.is_blocked(&ray, 3.5));
         let lost = SolidShape::Ball { centre: DVec3::NAN, radius: 1.0 };
-        assert!(ready(&solids(vec![lost])).closest(&ray, 100.0).is_none());
-        assert!(ready(&[]).closest(&ray, 100.0).is_none());
+        assert!(prepared(&solids(vec![lost])).closest(&ray, 100.0).is_none());
+        assert!(prepared(&[]).closest(&ray, 100.0).is_none());
     }
 
     #[test]
     fn a_nearer_ball_occludes_more_sky() {
         let ball = |y: f64| SolidShape::Ball { centre: DVec3::Y * y, radius: 1.0 };
-        let open = |y: f64| ready(&solids(vec![ball(y)])).sky_visibility(DVec3::ZERO, Vec3::Y);
+        let open = |y: f64| prepared(&solids(vec![ball(y)])).sky_visibility(DVec3::ZERO, Vec3::Y);
         assert!(open(1.05) < 0.4 && open(1.05) < open(1.6) && open(1.6) < open(2.5));
         assert_eq!([open(3.1), open(-1.5)], [1.0, 1.0]);
     }

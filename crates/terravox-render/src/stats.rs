@@ -34,12 +34,12 @@ impl AddAssign for RayCounts {
 pub struct RenderStats {
     /// Rays of all threads.
     pub rays: RayCounts,
-    /// CPU time of all threads: casting, meshing blocks that are hit first, shading.
+    /// CPU time of all threads: casting rays, meshing blocks when they are first hit, shading.
     pub cpu: Duration,
 }
 
 impl RenderStats {
-    /// Returns rays per second and core; 0 if no time was spent.
+    /// Returns rays per second per core; 0 if no time was spent.
     pub fn rays_per_second(&self) -> f64 {
         let seconds = self.cpu.as_secs_f64();
         if seconds > 0.0 { self.rays.total() as f64 / seconds } else { 0.0 }

@@ -1,4 +1,4 @@
-//! From a hit to a surface point that can be lit: position, smooth normal, colour.
+//! Computes the surface point of a hit, ready to be lit: position, smooth normal, colour.
 //!
 //! Source of the shadow origin: Hanika, "Hacking the Shadow Terminator" (Ray Tracing
 //! Gems II, 2021): on coarse triangles with smooth normals, shadow rays start from where
@@ -16,15 +16,14 @@ use terravox::collide::Filter;
 /// Offset of shadow rays from ground that faces the sun, cells.
 const SHADOW_OFFSET: f32 = 0.02;
 
-/// Further offset at grazing sun: ground that rises less than this over a flat surface casts
-/// no shadow, which would be that of single triangles.
+/// Further offset at grazing sun: ground that rises less than this above a flat surface casts no
+/// shadow, which would show single triangles.
 const GRAZING_SHADOW_OFFSET: f32 = 0.35;
 
-/// Textures are filtered as if ground were seen at no flatter angle than of this sine.
+/// Sine of the flattest angle for which textures are filtered.
 const MIN_TEXTURE_SINE: f32 = 0.06;
 
-/// Shading normals deviate from the triangle's by at most the angle of this cosine, about 65
-/// degrees.
+/// Cosine of the largest angle between a shading normal and that of its triangle, about 65°.
 const MIN_NORMAL_COSINE: f32 = 0.42;
 
 /// A surface point, ready to be lit.
@@ -39,8 +38,8 @@ pub(crate) struct SurfacePoint {
     pub shadow_origin: DVec3,
     /// Linear colour.
     pub colour: Vec3,
-    /// Whether the surface is seen from its back.
-    pub from_behind: bool,
+    /// Whether the ray hit the back of the surface.
+    pub is_back_face: bool,
     /// Sky visibility, if interpolated from the corners.
     pub sky_visibility: Option<f32>,
     /// Whether the surface gets no grain: solids.
@@ -52,7 +51,7 @@ pub(crate) struct SurfaceHit {
     /// Cells from the ray's origin.
     pub distance: f64,
     /// Whether it is a liquid.
-    pub liquid: bool,
+    pub is_liquid: bool,
     pub surface: SurfacePoint,
 }
 
@@ -73,7 +72,7 @@ pub(crate) struct SurfaceSampler<'a> {
 }
 
 impl SurfaceSampler<'_> {
-    /// Returns the first solid, or surface that the filter passes.
+    /// Returns the first surface on a ray: of a solid, or one that the filter passes.
     pub fn closest(
         &self,
         ray: &SceneRay,
@@ -84,11 +83,11 @@ impl SurfaceSampler<'_> {
         let reach = hit.as_ref().map_or(RAY_REACH_CELLS, |hit| hit.distance);
         if let Some(solid) = self.scene.closest_solid(ray, reach) {
             let surface = point_on_solid(ray, &solid);
-            return Some(SurfaceHit { distance: solid.distance, liquid: false, surface });
+            return Some(SurfaceHit { distance: solid.distance, is_liquid: false, surface });
         }
         let hit = hit?;
         let surface = self.surface_point(ray, &hit, scratch);
-        Some(SurfaceHit { distance: hit.distance, liquid: hit.liquid, surface })
+        Some(SurfaceHit { distance: hit.distance, is_liquid: hit.is_liquid, surface })
     }
 
     /// Returns the surface point of a hit of the scene.
@@ -107,8 +106,8 @@ impl SurfaceSampler<'_> {
         let triangle = Triangle { corners: corners.unwrap_or([&flat; 3]), weights };
         let cell = self.scene.light_mip(at).exp2();
         let direction = ray.direction.as_vec3();
-        let from_behind = face.dot(direction) > 0.0;
-        let side = if from_behind { -1.0 } else { 1.0 };
+        let is_back_face = face.dot(direction) > 0.0;
+        let side = if is_back_face { -1.0 } else { 1.0 };
         let local = triangle.blend(|vertex| vertex.position);
         let face_normal = face * side;
         let outward = triangle.blend(|vertex| vertex.normal).normalize_or(face_normal * side);
@@ -116,12 +115,12 @@ impl SurfaceSampler<'_> {
         let sun_cosine = normal.dot(self.sun).clamp(0.0, 1.0);
         let grazing = GRAZING_SHADOW_OFFSET * (1.0 - sun_cosine) * (1.0 - sun_cosine);
         let offset = cell as f32 * (SHADOW_OFFSET + grazing);
-        let near = !hit.liquid && !from_behind && hit.distance * self.pixel_edge < cell;
+        let near = !hit.is_liquid && !is_back_face && hit.distance * self.pixel_edge < cell;
         let sky_visibility =
             near.then(|| self.sky_of_corners(&triangle, origin, &mut scratch.bricks));
         let point = origin + local.as_dvec3();
         let colour = match self.scene.textures() {
-            Some(textures) if !hit.liquid => {
+            Some(textures) if !hit.is_liquid => {
                 let width = hit.distance * self.pixel_edge;
                 let sine = f64::from(face_normal.dot(direction).abs().max(MIN_TEXTURE_SINE).sqrt());
                 self.texture_colour(textures, point, outward, width / sine, &triangle)
@@ -135,7 +134,7 @@ impl SurfaceSampler<'_> {
             face_normal,
             shadow_origin: origin + (curved + normal * offset).as_dvec3(),
             colour,
-            from_behind,
+            is_back_face,
             sky_visibility,
             is_smooth: false,
         }
@@ -190,7 +189,7 @@ fn point_on_solid(ray: &SceneRay, hit: &SolidHit) -> SurfacePoint {
         face_normal: hit.normal,
         shadow_origin: point + (hit.normal * SHADOW_OFFSET).as_dvec3(),
         colour: hit.colour,
-        from_behind: false,
+        is_back_face: false,
         sky_visibility: None,
         is_smooth: true,
     }

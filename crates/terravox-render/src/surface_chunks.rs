@@ -18,7 +18,7 @@ pub(crate) type ChunkContents = FxHashMap<VoxelPos, ChunkContent>;
 /// Returns the contents of the listed chunks.
 ///
 /// # Errors
-/// [`NotHeld`] if one is held at a coarser mip only.
+/// [`NotHeld`] if a chunk is held at a coarser mip only.
 pub(crate) fn chunk_contents(snapshot: &Snapshot) -> Result<ChunkContents, NotHeld> {
     let materials = snapshot.materials();
     let mut contents = FxHashMap::default();
@@ -33,44 +33,53 @@ pub(crate) fn chunk_contents(snapshot: &Snapshot) -> Result<ChunkContents, NotHe
     Ok(contents)
 }
 
+/// The chunks that one coarser chunk merges.
+struct MergedChunks {
+    content: ChunkContent,
+    count: u64,
+}
+
 /// Returns the contents of the chunks of 32³ cells of mip `mip`.
 ///
 /// # Panics
 /// Panics if `mip` exceeds [`MAX_MIP`].
-pub(crate) fn coarser(finest: &ChunkContents, mip: u8) -> ChunkContents {
+pub(crate) fn coarser_contents(finest: &ChunkContents, mip: u8) -> ChunkContents {
     assert!(mip <= MAX_MIP, "mip {mip}; the coarsest is {MAX_MIP}");
-    let mut merged: FxHashMap<VoxelPos, (ChunkContent, u64)> = FxHashMap::default();
+    let mut merged: FxHashMap<VoxelPos, MergedChunks> = FxHashMap::default();
     for (chunk, &content) in finest {
-        let entry = merged.entry(chunk.coarser(mip.into())).or_insert((content, 0));
-        entry.1 += 1;
-        if entry.0 != content {
-            entry.0 = ChunkContent::Mixed;
+        let empty = MergedChunks { content, count: 0 };
+        let entry = merged.entry(chunk.coarser(mip.into())).or_insert(empty);
+        entry.count += 1;
+        if entry.content != content {
+            entry.content = ChunkContent::Mixed;
         }
     }
-    // UnlistedChunks chunks are air.
+    // Chunks that are not listed are air.
     let capacity = 1_u64 << (3 * u32::from(mip));
-    let content = |(content, count)| if count == capacity { content } else { ChunkContent::Mixed };
-    merged.into_iter().map(|(chunk, entry)| (chunk, content(entry))).collect()
+    let content = |chunks: MergedChunks| {
+        if chunks.count == capacity { chunks.content } else { ChunkContent::Mixed }
+    };
+    merged.into_iter().map(|(chunk, chunks)| (chunk, content(chunks))).collect()
 }
 
 /// Returns the number of mixed chunks.
-pub(crate) fn mixed_count(contents: &ChunkContents) -> usize {
+pub(crate) fn count_mixed(contents: &ChunkContents) -> usize {
     contents.values().filter(|&&content| content == ChunkContent::Mixed).count()
 }
 
-/// Returns the chunks that can hold a surface: mixed ones, and neighbours of another content.
-pub(crate) fn with_surface(contents: &ChunkContents) -> Vec<ChunkPos> {
+/// Returns the chunks that can hold a surface: mixed ones, and neighbours of different content.
+pub(crate) fn chunks_with_surface(contents: &ChunkContents) -> Vec<ChunkPos> {
     let neighbourhood = Region::new([-1; 3], [2; 3]);
     let content_at =
         |at: &VoxelPos| contents.get(at).copied().unwrap_or(ChunkContent::Uniform(Kind::Air));
-    let mut found = FxHashSet::default();
+    let mut chunks = FxHashSet::default();
     for (&chunk, &content) in contents {
         for neighbour in neighbourhood.voxels().map(|step| chunk + step) {
             if content == ChunkContent::Mixed || content_at(&neighbour) != content {
-                found.insert(chunk);
-                found.insert(neighbour);
+                chunks.insert(chunk);
+                chunks.insert(neighbour);
             }
         }
     }
-    found.into_iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect()
+    chunks.into_iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect()
 }

@@ -1,4 +1,4 @@
-//! Pictures of small worlds whose pixels are known, and rays against the slow twin.
+//! Small worlds: expected pixels, and rays compared with the slow twin.
 
 use crate::camera::{Camera, FOV_DEGREES, Lens, SunPosition, direction_from_bearing};
 use crate::framing::overview;
@@ -421,7 +421,7 @@ fn shown_meshes_at_mip_0_have_the_surface_of_the_world() {
     terrain.update(&[], Budget::Unlimited, |_| {});
     let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
     let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
-    let far = Scene::of_shown_meshes(terrain.grid().as_snapshot(), &shown, viewpoint, false);
+    let far = Scene::of_shown_meshes(terrain.grid().as_snapshot(), &shown, viewpoint);
     let mut hits = 0;
     for i in 0..400 {
         let way = direction_from_bearing(f64::from(i) * 137.5, -5.0 - f64::from(i % 80));
@@ -461,7 +461,7 @@ fn textures_align_at_every_mip_and_on_shown_meshes() {
     terrain.update(&[], Budget::Unlimited, |_| {});
     let shown: Vec<_> = terrain.mesh_swaps().flat_map(|swap| swap.added).collect();
     let viewpoint = Viewpoint { eye: DVec3::Y * 30.0, distance: 200.0, detail: 3.0 };
-    let mut far = Scene::of_shown_meshes(terrain.grid().as_snapshot(), &shown, viewpoint, false);
+    let mut far = Scene::of_shown_meshes(terrain.grid().as_snapshot(), &shown, viewpoint);
     let eye = DVec3::new(2.0, 20.0, 3.0);
     let camera = |scale: f64| Camera::from_bearing(eye / scale, 20.0, -70.0, 40.0);
     let plain = colours(&fine, &camera(1.0), 1.0);

@@ -7,7 +7,7 @@ use terravox::collide::{Collider, Filter, Ray};
 use terravox::mesh::shade::UNSET;
 use terravox_render::{
     Camera, FOV_DEGREES, Lens, PictureOptions, RAY_REACH_CELLS, RenderStats, Scene, SceneRay,
-    framing, recorded_rays, render,
+    framing, record_rays, render,
 };
 
 use crate::report::{AreaReport, ReportRow, detail};
@@ -63,7 +63,7 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<ReportRow>) {
     let textured = again(&scene);
     let Some(collider) = scene.collider() else { unreachable!("it is at one mip") };
     let [cold_rate, rate, textured_rate] = [cold, warm, textured].map(|stats| mrays(&stats));
-    let rays = recorded_rays(&scene, camera, &OPTIONS);
+    let rays = record_rays(&scene, camera, &OPTIONS);
     let query = |ray: &SceneRay| Ray::new(ray.origin, ray.direction, RAY_REACH_CELLS);
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
     let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();

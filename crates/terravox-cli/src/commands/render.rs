@@ -151,8 +151,10 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
     if let (true, Some(camera)) = (args.lod, args.view.camera) {
         let far = lod_view::show(&args.world, camera, args.levels, args.reading, console)?;
         add_shown(&far, report);
-        let scene =
-            Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint, args.lod_colours);
+        let mut scene = Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint);
+        if args.lod_colours {
+            scene.tint_by_mip();
+        }
         return Ok(Subject { scene, info: far.info, notes: far.notes, meshes: far.meshes });
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
@@ -163,7 +165,7 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
         kept.add_to(report);
         let liquids = world_liquids(&snapshot).map_err(Failure::at(&args.world))?;
         let meshes: Vec<_> = [ground].into_iter().chain(liquids).map(shown).collect();
-        let scene = Scene::of_shown_meshes(&snapshot, &meshes, near_everything(&snapshot), false);
+        let scene = Scene::of_shown_meshes(&snapshot, &meshes, near_everything(&snapshot));
         return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
     }
     let busy = console.busy("preparing");

@@ -26,31 +26,39 @@ pub fn show(
     let hills = PathBuf::from(format!("{}{DEMO_SEED}", lod_view::HILLS_PREFIX));
     let show = || lod_view::show(&hills, HILLS_CAMERA_M, LEVELS, args.reading, console);
     let far = times.step("level of detail", show)?;
-    let mut picture = |step, file, tinted| save(&far, step, file, tinted, args, console, times);
+    let mut picture = |step, file, colours| save(&far, step, file, colours, args, console, times);
     Ok(vec![
-        picture("picture horizon", "horizon.png", false)?,
-        picture("picture rings", "rings.png", true)?,
+        picture("picture horizon", "horizon.png", GroundColours::Textures)?,
+        picture("picture rings", "rings.png", GroundColours::Mips)?,
     ])
+}
+
+/// How the ground is coloured.
+#[derive(Clone, Copy, PartialEq)]
+enum GroundColours {
+    Textures,
+    Mips,
 }
 
 fn save(
     far: &LodView,
     step: &'static str,
     file: &'static str,
-    tinted: bool,
+    colours: GroundColours,
     args: &DemoArgs,
     console: &Console,
     times: &mut StepTimes,
 ) -> CliResult<PictureReport> {
     let [width, height] = args.size;
-    // A chart needs no smooth edges.
-    let samples_per_edge = if tinted { 1 } else { 2 };
+    // A picture coloured by mip needs no smooth edges.
+    let samples_per_edge = if colours == GroundColours::Mips { 1 } else { 2 };
     let options = PictureOptions { width, height, samples_per_edge, ..PictureOptions::default() };
     let path = args.out.join(file);
     let output = Output::create(&path)?;
-    let mut scene = Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint, tinted);
-    if !tinted {
-        scene.set_textures(UNSET);
+    let mut scene = Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint);
+    match colours {
+        GroundColours::Textures => scene.set_textures(UNSET),
+        GroundColours::Mips => scene.tint_by_mip(),
     }
     let eye = cells_from_metres(&far.info, &scene, HILLS_CAMERA_M);
     let camera =
