@@ -25,7 +25,7 @@ pub enum ChunkState {
     Unknown,
 }
 
-/// Options of a new [`VoxelGrid`].
+/// Options of a new [`VoxelGrid`](super::VoxelGrid).
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct GridOptions {
