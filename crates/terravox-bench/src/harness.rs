@@ -11,23 +11,22 @@ use cpu_time::ThreadTime;
 
 /// Limits of a contest.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct RoundBudget {
     /// Rounds that are run whatever they cost, the warm-up not counted.
     pub min_rounds: usize,
     /// Rounds after which it ends.
     pub max_rounds: usize,
     /// Seconds of thread CPU time after which no further round begins.
     pub seconds: f64,
-    /// Whether every turn runs its item twice and only the second time counts, so that
-    /// an entrant does not pay for what the others left in the caches. Not for what is
-    /// about memory.
+    /// Whether every turn runs its item twice and only the second time counts, so that an entrant
+    /// does not pay for what the others left in the caches. Not for measurements of memory.
     pub warm: bool,
 }
 
-impl Budget {
+impl RoundBudget {
     /// Budget of most contests.
-    pub const fn seconds(seconds: f64) -> Budget {
-        Budget { min_rounds: 5, max_rounds: 60, seconds, warm: false }
+    pub const fn seconds(seconds: f64) -> RoundBudget {
+        RoundBudget { min_rounds: 5, max_rounds: 60, seconds, warm: false }
     }
 }
 
@@ -79,31 +78,48 @@ pub struct Timing {
     pub rounds: usize,
 }
 
-/// Runs `items` items by all entrants in turn, and returns in the entrants' order.
+/// Runs `items` items by all entrants in turn; returns their timings in the same order.
 ///
 /// # Panics
 /// If there is no item or no round.
-pub fn contest(items: usize, budget: Budget, entrants: Vec<Entrant<'_>>) -> Vec<Timing> {
+pub fn contest<const N: usize>(
+    items: usize,
+    budget: RoundBudget,
+    mut entrants: [Entrant<'_>; N],
+) -> [Timing; N] {
+    play_rounds(items, budget, &mut entrants);
+    entrants.each_ref().map(Entrant::timing)
+}
+
+/// [`contest`] for a number of entrants that is not known before.
+pub fn contest_all(
+    items: usize,
+    budget: RoundBudget,
+    mut entrants: Vec<Entrant<'_>>,
+) -> Vec<Timing> {
+    play_rounds(items, budget, &mut entrants);
+    entrants.iter().map(Entrant::timing).collect()
+}
+
+fn play_rounds(items: usize, budget: RoundBudget, entrants: &mut [Entrant<'_>]) {
     assert!(items > 0 && budget.min_rounds > 0);
-    let mut entrants = entrants;
     let start = ThreadTime::now();
-    play_round(0, items, false, &mut entrants);
-    // Caches were cold and buffers grew: the first round is forgotten.
-    for entrant in &mut entrants {
+    play_round(0, items, false, entrants);
+    // Caches were cold and buffers grew: the first round does not count.
+    for entrant in &mut *entrants {
         entrant.seconds = vec![Vec::new(); items];
     }
     let mut round = 0;
     while round < budget.min_rounds
         || (round < budget.max_rounds && start.elapsed().as_secs_f64() < budget.seconds)
     {
-        play_round(round, items, budget.warm, &mut entrants);
+        play_round(round, items, budget.warm, entrants);
         round += 1;
     }
-    entrants.iter().map(Entrant::timing).collect()
 }
 
-/// Times `run` alone, `rounds` times, `prepare` before each outside the time: for
-/// what must not be repeated on its own outcome. The first time does not count.
+/// Times `run` alone, `rounds` times, each on what `prepare` returns, which is not timed: for work
+/// that cannot be repeated on its own result. The first time does not count.
 ///
 /// # Panics
 /// If there is no round.
@@ -126,8 +142,8 @@ pub fn repeat<T>(
     Timing { name, min: times[0], median: median_of_sorted(&times), rounds }
 }
 
-/// One round: every item by every entrant of this round. Who begins changes from
-/// item to item, so that no entrant always finds the item in the cache.
+/// One round: every item by every entrant of this round. The first entrant changes from item to
+/// item, so that none always finds the item in the cache.
 fn play_round(round: usize, items: usize, warm: bool, entrants: &mut [Entrant<'_>]) {
     let count = entrants.len();
     for item in 0..items {
@@ -167,7 +183,8 @@ mod tests {
 
     use super::*;
 
-    const SHORT: Budget = Budget { min_rounds: 5, max_rounds: 5, seconds: 0.0, warm: false };
+    const SHORT: RoundBudget =
+        RoundBudget { min_rounds: 5, max_rounds: 5, seconds: 0.0, warm: false };
 
     #[test]
     fn entrants_take_turns_and_the_warm_up_does_not_count() {
@@ -179,7 +196,7 @@ mod tests {
                 0
             }
         };
-        let entrants = vec![Entrant::new("a", note('a')), Entrant::new("b", note('b'))];
+        let entrants = [Entrant::new("a", note('a')), Entrant::new("b", note('b'))];
         let timings = contest(2, SHORT, entrants);
         assert_eq!(&turns.borrow()[..4], &[('a', 0), ('b', 0), ('b', 1), ('a', 1)]);
         assert_eq!(turns.borrow().len(), (1 + 5) * 2 * 2);
@@ -193,7 +210,7 @@ mod tests {
             *turns.borrow_mut() += 1;
             0
         });
-        let timings = contest(1, Budget { warm: true, ..SHORT }, vec![count]);
+        let timings = contest(1, RoundBudget { warm: true, ..SHORT }, [count]);
         assert_eq!((timings[0].rounds, *turns.borrow()), (5, 1 + 2 * 5));
     }
 
@@ -204,7 +221,7 @@ mod tests {
             *turns.borrow_mut() += 1;
             0
         });
-        let timings = contest(1, SHORT, vec![slow.every(2), Entrant::new("fast", |_| 0)]);
+        let timings = contest(1, SHORT, [slow.every(2), Entrant::new("fast", |_| 0)]);
         assert_eq!(timings[0].rounds, 3);
         drop(timings);
         assert_eq!(*turns.borrow(), 1 + 3);
@@ -213,8 +230,7 @@ mod tests {
     #[test]
     fn more_work_is_measured_as_more_time() {
         let spin = |times: u64| move |_| (0..times).fold(1u64, |a, i| black_box(a ^ (a << 1) ^ i));
-        let entrants =
-            vec![Entrant::new("one", spin(200_000)), Entrant::new("four", spin(800_000))];
+        let entrants = [Entrant::new("one", spin(200_000)), Entrant::new("four", spin(800_000))];
         let timings = contest(1, SHORT, entrants);
         let ratio = timings[1].min / timings[0].min;
         assert!((2.0..8.0).contains(&ratio), "{ratio}");

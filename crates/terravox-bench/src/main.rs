@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use figures::Area;
 use machine::Machine;
-use report::AreaReport;
+use report::{AreaPart, AreaReport};
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
@@ -57,9 +57,6 @@ struct Request {
     /// The only part of the area to measure.
     only: Option<String>,
 }
-
-/// Name and measurement of a part of an area.
-type AreaPart = (&'static str, fn(&mut AreaReport));
 
 /// Returns the parts of an area that can be measured by themselves.
 fn parts(area: Area) -> &'static [AreaPart] {
@@ -110,9 +107,9 @@ fn soak(arguments: &[String]) -> ExitCode {
             }
         }
     }
-    let found = contacts::soak(seconds as usize, seed);
-    println!("{found:?}");
-    match found.below + found.nan + found.over_budget + found.late {
+    let failures = contacts::soak(seconds as usize, seed);
+    println!("{failures:?}");
+    match failures.below + failures.nan + failures.over_budget + failures.late {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
@@ -148,7 +145,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         return Err("no area given".to_string());
     }
     if let Some(only) = &only {
-        let names: Vec<&str> = parts(areas[0]).iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
         if areas.len() > 1 || names.is_empty() {
             return Err("--only needs exactly one area: lod, octree or front".to_string());
         }
@@ -172,9 +169,9 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
             Area::Lod | Area::Octree | Area::Front => {
-                let wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
-                let parts = parts(area).iter().filter(|(name, _)| wanted(name));
-                parts.for_each(|(_, measure)| measure(&mut report));
+                let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
+                let parts = parts(area).iter().filter(|part| is_wanted(part.name));
+                parts.for_each(|part| (part.measure)(&mut report));
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),

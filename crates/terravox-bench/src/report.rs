@@ -33,6 +33,21 @@ pub enum Better {
     More,
 }
 
+/// A part of an area that can be measured by itself.
+pub struct AreaPart {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Measures its figures.
+    pub measure: fn(&mut AreaReport),
+}
+
+impl AreaPart {
+    /// A part of this name.
+    pub const fn new(name: &'static str, measure: fn(&mut AreaReport)) -> AreaPart {
+        AreaPart { name, measure }
+    }
+}
+
 /// Cells of a table by lines, headings first.
 pub type Table = Vec<Vec<String>>;
 

@@ -1,5 +1,5 @@
 //! The blocks on which indexes are measured, and their queries: the solid surfaces of 8³ blocks,
-//! segments that cross them, boxes near them. All in voxels relative to the block's lowest
+//! segments that cross them, boxes near them. All in voxels relative to the block's min
 //! corner.
 
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
@@ -11,18 +11,17 @@ use crate::mesh::speed::blocks_of_8;
 use crate::worlds::World;
 use crate::worlds::random::Lcg;
 
-/// Segments, and boxes, that a block is asked.
+/// Segments, and boxes, of a block.
 pub const QUERIES: usize = 96;
 
 /// Edge of a block, voxels.
 const EDGE: f32 = 8.0;
 
 /// Distance from the block's sides at which segments begin and end, voxels: surfaces of full cells
-/// lie on the sides themselves, and whether a segment that ends there meets them is
-/// anyone's guess.
-const BEYOND: f32 = 0.123;
+/// lie on the sides themselves, and rounding decides whether a segment that ends there hits them.
+const MARGIN_VOXELS: f32 = 0.123;
 
-/// A block: its cells, its surface, its questions.
+/// A block: its cells, its surface, its queries.
 pub struct SurfaceBlock {
     /// The cells, with padding.
     pub cells: DenseBox,
@@ -30,9 +29,9 @@ pub struct SurfaceBlock {
     pub surface: Surface,
     /// Payload of each quad in the k-d tree.
     pub payloads: Vec<u32>,
-    /// Cell and direction of each quad's face. What they say takes no part in the time.
+    /// Cell and direction of each quad's face: zeros, since their values do not change the time.
     pub faces: Vec<[u8; 4]>,
-    /// Four angles of 4 bits a quad; neither do these.
+    /// Four angles of 4 bits a quad, zeros likewise.
     pub angles: Vec<u16>,
     /// The peer mesher's input.
     pub fsn: FsnBlock,
@@ -76,18 +75,18 @@ impl SurfaceBlock {
     }
 }
 
-/// Through the block, from one point of its hull to one of another side.
+/// A segment through the block, from a point beyond one side to one beyond another.
 fn segment(random: &mut Lcg) -> [[f32; 3]; 2] {
     let from = random.below(6);
     let to = (from + 1 + random.below(5)) % 6;
     [from, to].map(|side| {
         let mut point = [0; 3].map(|_| random.unit() * EDGE);
-        point[side / 2] = if side % 2 == 0 { -BEYOND } else { EDGE + BEYOND };
+        point[side / 2] = if side % 2 == 0 { -MARGIN_VOXELS } else { EDGE + MARGIN_VOXELS };
         point
     })
 }
 
-/// Half a voxel or so from a vertex, and about as large.
+/// A box of 0.6 to 2 voxels, with its centre within a voxel of a vertex along each axis.
 fn box_near(surface: &Surface, random: &mut Lcg) -> [[f32; 3]; 2] {
     let vertex = surface.positions[random.below(surface.positions.len())];
     let centre = vertex.map(|v| v + random.unit() * 2.0 - 1.0);
@@ -104,7 +103,7 @@ mod tests {
         let mut random = Lcg(1);
         for _ in 0..200 {
             let ends = segment(&mut random);
-            let hull = -BEYOND..=EDGE + BEYOND;
+            let hull = -MARGIN_VOXELS..=EDGE + MARGIN_VOXELS;
             let on_it = |v: &f32| *v == *hull.start() || *v == *hull.end();
             assert!(ends.iter().all(|p| p.iter().any(on_it)));
             assert!(ends.iter().flatten().all(|v| hull.contains(v)));

@@ -5,7 +5,7 @@ use terravox::collide::{BuildScratch, EdgeScratch, QuadBvh, edge_angles};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot, SurfaceShape};
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::mesh::ours::{blocks_of, table_of};
 use crate::mesh::peers::FsnBlock;
 use crate::report::{AreaReport, ReportRow, detail};
@@ -19,7 +19,7 @@ const GROUP: usize = 64;
 const CHUNKS: usize = 512;
 
 /// A block's cells are in the cache: an edit or the broadphase read them right before.
-const RACE: Budget = Budget { min_rounds: 20, max_rounds: 400, seconds: 4.0, warm: true };
+const RACE: RoundBudget = RoundBudget { min_rounds: 20, max_rounds: 400, seconds: 4.0, warm: true };
 
 /// The entrants of [`race`].
 const FSN: usize = 0;
@@ -123,7 +123,7 @@ impl<'a> BlockBuilder<'a> {
     }
 }
 
-fn race(world: &World, blocks: &[Region]) -> Vec<Timing> {
+fn race(world: &World, blocks: &[Region]) -> [Timing; 6] {
     let table = table_of(SurfaceShape::Default);
     let snapshot = world.grid.snapshot();
     let padded = |block: &Region| {
@@ -155,7 +155,7 @@ fn race(world: &World, blocks: &[Region]) -> Vec<Timing> {
         maker.mesher.mesh(cells, &table, &mut maker.mesh);
         maker.mesh.solid.indices.len() as u64
     };
-    let entrants = vec![
+    let entrants = [
         Entrant::new("fast-surface-nets", |item| {
             let mesh = |block: &FsnBlock| {
                 block.mesh(&mut buffer);

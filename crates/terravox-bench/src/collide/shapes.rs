@@ -6,7 +6,7 @@ use parry3d::query::{self, ShapeCastOptions};
 use parry3d::shape as parry;
 use terravox::geometry::{Shape, ShapeCore};
 
-use crate::harness::{Budget, Entrant, contest};
+use crate::harness::{Entrant, RoundBudget, contest};
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
@@ -103,13 +103,13 @@ fn ask(report: &mut AreaReport, name: &str, ours: &Shape, peer: &dyn parry::Shap
     let mut lines = Vec::new();
     for (question, ours, peer) in questions {
         let (yes, peer_yes) = (all(ours), all(peer));
-        let budget = Budget { warm: true, ..Budget::seconds(0.3) };
+        let budget = RoundBudget { warm: true, ..RoundBudget::seconds(0.3) };
         let timings = contest(
             1,
             budget,
-            vec![Entrant::new("ours", |_| all(ours)), Entrant::new("parry", |_| all(peer))],
+            [Entrant::new("ours", |_| all(ours)), Entrant::new("parry", |_| all(peer))],
         );
-        let [ours, peer] = [0, 1].map(|i| timings[i].min / PAIRS as f64 * 1e9);
+        let [ours, peer] = timings.map(|timing| timing.min / PAIRS as f64 * 1e9);
         let note = format!("yes to {yes} of {PAIRS}, parry to {peer_yes}");
         lines.push(detail(question, ours, "ns").beside(peer).note(note));
     }

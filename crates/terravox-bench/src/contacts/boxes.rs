@@ -7,7 +7,7 @@ use terravox::voxel::{
     Cell, Changes, DenseBox, GridOptions, Kind, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::report::{AreaReport, detail};
 use crate::worlds::{random::Lcg, rough};
 
@@ -173,10 +173,9 @@ fn time(piece: &TerrainPiece, cube_log2: u32) -> [Timing; 2] {
         calls as u64
     };
     let rebuild = |_| piece.build(cube_log2).1.len() as u64;
-    let budget = Budget { warm: true, ..Budget::seconds(0.3) };
-    let timings =
-        contest(1, budget, vec![Entrant::new("all", rebuild), Entrant::new("edit", update)]);
-    let [all, mut edit] = [0, 1].map(|i| timings[i].clone());
+    let budget = RoundBudget { warm: true, ..RoundBudget::seconds(0.3) };
+    let [all, mut edit] =
+        contest(1, budget, [Entrant::new("all", rebuild), Entrant::new("edit", update)]);
     edit.min /= 2.0 * EDITS as f64;
     edit.median /= 2.0 * EDITS as f64;
     [all, edit]

@@ -10,7 +10,7 @@ use terravox::geometry::Shape;
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, WATER};
 
 use super::integrator::{GRAVITY, Integrator, Rigid, STEP};
-use crate::harness::{Budget, Entrant, contest};
+use crate::harness::{Entrant, RoundBudget, contest};
 use crate::report::{AreaReport, detail};
 use crate::worlds::generated;
 use crate::worlds::random::Lcg;
@@ -352,14 +352,14 @@ fn query_times(
         position: pose.position,
         rotation: pose.turn.to_array(),
     };
-    let budget = Budget { min_rounds: 7, warm: true, ..Budget::seconds(0.0) };
+    let budget = RoundBudget { min_rounds: 7, warm: true, ..RoundBudget::seconds(0.0) };
     // Pose by pose: the median is over the poses.
     let mut by_pose = [Vec::new(), Vec::new()];
     for pose in poses {
         let timings = contest(
             1,
             budget,
-            vec![
+            [
                 // Repeated, so that the clock's own cost does not count.
                 Entrant::new("block", |_| {
                     (0..REPEATED).for_each(|_| {

@@ -9,16 +9,16 @@ mod saving;
 mod shores;
 mod upload;
 
-use crate::AreaPart;
+use crate::report::AreaPart;
 
 /// The parts of the area, in the order in which they run.
 pub const PARTS: &[AreaPart] = &[
-    ("frames", frames::run),
-    ("generators", generators::run),
-    ("bodies", bodies::run),
-    ("saving", saving::run),
-    ("upload", upload::run),
-    ("place", place::run),
-    ("shores", shores::run),
-    ("edit", edit::run),
+    AreaPart::new("frames", frames::run),
+    AreaPart::new("generators", generators::run),
+    AreaPart::new("bodies", bodies::run),
+    AreaPart::new("saving", saving::run),
+    AreaPart::new("upload", upload::run),
+    AreaPart::new("place", place::run),
+    AreaPart::new("shores", shores::run),
+    AreaPart::new("edit", edit::run),
 ];

@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use crate::harness::{Budget, Entrant, contest};
+use crate::harness::{Entrant, RoundBudget, contest};
 use crate::lod::horizon_view;
 use crate::report::{AreaReport, detail};
 use terravox::mesh::{BlockMesh, PackedIndices, PackedSurface, PackedVertex, Surface};
 
 /// Bytes of a vertex in the arrays of a [`Surface`]: position, normal, materials, weights.
-const UNPACKED: f64 = 32.0;
+const UNPACKED_VERTEX_BYTES: f64 = 32.0;
+
+/// Bytes of a triangle in them: three 4-byte indices.
+const UNPACKED_TRIANGLE_BYTES: f64 = 12.0;
 
 /// Measures `vertex_bytes`, and the time of packing.
 pub fn run(report: &mut AreaReport) {
@@ -20,16 +23,16 @@ pub fn run(report: &mut AreaReport) {
     let surfaces: Vec<&Surface> =
         meshes.iter().flat_map(|mesh| [&mesh.solid, &mesh.liquid]).collect();
     let vertices: usize = surfaces.iter().map(|surface| surface.vertex_count()).sum();
-    let totals = PackedMeshes::new(&surfaces);
+    let totals = PackedTotals::new(&surfaces);
     assert_eq!(totals.vertices, vertices, "every vertex is packed");
 
     let per_vertex = totals.vertex_bytes as f64 / vertices as f64;
     let note = format!(
-        "{} bytes of {vertices} vertices of a 16 km view; the layout is of {}",
+        "{} bytes of {vertices} vertices of a 16 km view; {} bytes by layout",
         totals.vertex_bytes,
         size_of::<PackedVertex>(),
     );
-    report.set_beside("vertex_bytes", per_vertex, UNPACKED, note);
+    report.set_beside("vertex_bytes", per_vertex, UNPACKED_VERTEX_BYTES, note);
 
     let mut packed = PackedSurface::default();
     let pack = Entrant::new("pack", |_| {
@@ -39,12 +42,14 @@ pub fn run(report: &mut AreaReport) {
         };
         surfaces.iter().map(pack).sum()
     });
-    let timing = &contest(1, Budget::seconds(4.0), vec![pack])[0];
+    let [timing] = contest(1, RoundBudget::seconds(4.0), [pack]);
     let [best, median] = [timing.min, timing.median].map(|s| s * 1e9 / vertices as f64);
     let triangles: usize = surfaces.iter().map(|surface| surface.triangle_count()).sum();
     let rows = vec![
-        detail("packing", best, "ns/vertex").note(format!("median {median:.1}, indices included")),
-        detail("indices", totals.index_bytes as f64 / triangles as f64, "B/triangle").beside(12.0),
+        detail("packing, min", best, "ns/vertex")
+            .note(format!("median {median:.1}, indices included")),
+        detail("indices", totals.index_bytes as f64 / triangles as f64, "B/triangle")
+            .beside(UNPACKED_TRIANGLE_BYTES),
         detail("vertices and indices", totals.bytes() as f64 / triangles as f64, "B/triangle"),
         detail("surfaces with 2-byte indices", totals.narrow_share(), "share"),
         detail("packing the view", best * vertices as f64 * 1e-6, "ms"),
@@ -54,18 +59,18 @@ pub fn run(report: &mut AreaReport) {
 
 /// Sizes of all surfaces, packed.
 #[derive(Default)]
-struct PackedMeshes {
+struct PackedTotals {
     vertices: usize,
     vertex_bytes: usize,
     index_bytes: usize,
     /// Surfaces with 2-byte indices.
-    narrow: usize,
+    narrow_surfaces: usize,
     surfaces: usize,
 }
 
-impl PackedMeshes {
-    fn new(surfaces: &[&Surface]) -> PackedMeshes {
-        let mut totals = PackedMeshes::default();
+impl PackedTotals {
+    fn new(surfaces: &[&Surface]) -> PackedTotals {
+        let mut totals = PackedTotals::default();
         let (mut packed, mut bytes) = (PackedSurface::default(), Vec::new());
         for surface in surfaces.iter().filter(|surface| !surface.is_empty()) {
             surface.pack(&mut packed);
@@ -76,7 +81,7 @@ impl PackedMeshes {
             bytes.extend(packed.vertices.iter().flat_map(|vertex| vertex.to_bytes()));
             totals.vertex_bytes += bytes.len();
             totals.vertices += packed.vertices.len();
-            totals.narrow += usize::from(matches!(packed.indices, PackedIndices::U16(_)));
+            totals.narrow_surfaces += usize::from(matches!(packed.indices, PackedIndices::U16(_)));
             totals.surfaces += 1;
         }
         totals
@@ -87,6 +92,6 @@ impl PackedMeshes {
     }
 
     fn narrow_share(&self) -> f64 {
-        self.narrow as f64 / self.surfaces as f64
+        self.narrow_surfaces as f64 / self.surfaces as f64
     }
 }

@@ -6,8 +6,12 @@ mod view;
 
 pub use view::horizon_view;
 
-use crate::AreaPart;
+use crate::report::AreaPart;
 
 /// The parts, in the order in which they run.
-pub const PARTS: &[AreaPart] =
-    &[("view", view::run), ("fly", fly::run), ("far", fly::run_far), ("speed", speed::run)];
+pub const PARTS: &[AreaPart] = &[
+    AreaPart::new("view", view::run),
+    AreaPart::new("fly", fly::run),
+    AreaPart::new("far", fly::run_far),
+    AreaPart::new("speed", speed::run),
+];

@@ -4,12 +4,12 @@
 use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, SurfaceShape, VoxelGrid};
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::mesh::ours::table_of;
 use crate::report::{AreaReport, detail};
 use crate::worlds::{generated, rough};
 
-const RACE: Budget = Budget { min_rounds: 10, max_rounds: 60, seconds: 8.0, warm: true };
+const RACE: RoundBudget = RoundBudget { min_rounds: 10, max_rounds: 60, seconds: 8.0, warm: true };
 
 /// Blocks of a world.
 const BLOCKS: usize = 24;
@@ -92,13 +92,13 @@ fn race(grid: &VoxelGrid) -> [Timing; 6] {
         mesher.mesh_mixed(blocks[item], &around[item][which], ask, &table, false, out);
         out.solid.indices.len() as u64
     };
-    let mut state: Vec<_> = (0..6).map(|_| (Mesher::new(), BlockMesh::new())).collect();
-    let [a, b, c, d, e, f] = &mut state[..] else { unreachable!("six were made") };
+    let [mut a, mut b, mut c, mut d, mut e, mut f] =
+        std::array::from_fn(|_| (Mesher::new(), BlockMesh::new()));
     let mut cells = DenseBox::default();
-    let timings = contest(
+    contest(
         blocks.len(),
         RACE,
-        vec![
+        [
             Entrant::new("flat", |item| {
                 a.0.mesh(&boxes[item], &table, &mut a.1);
                 a.1.solid.indices.len() as u64
@@ -116,11 +116,7 @@ fn race(grid: &VoxelGrid) -> [Timing; 6] {
                 f.1.solid.indices.len() as u64
             }),
         ],
-    );
-    match <[Timing; 6]>::try_from(timings) {
-        Ok(timings) => timings,
-        Err(_) => unreachable!("six ran"),
-    }
+    )
 }
 
 /// Reads cells of a mip.

@@ -19,12 +19,32 @@ use crate::worlds::random::Rng;
 use crate::worlds::shapes::{TiltedBox, ball, filled, half_space, plate};
 
 const ROCK: u8 = 8;
+const OURS: &str = "default";
 const PEER: &str = "fast-surface-nets";
 /// Edge of the block in which shapes are meshed.
 const EDGE: i32 = 64;
 
+/// Cells along the edges of a plate.
+const PLATE_EDGE: i32 = 40;
+
+/// Radius of the balls, voxels.
+const BALL_RADIUS: f64 = 24.0;
+
+/// Number of random planes.
+const PLANES: usize = 24;
+
 /// A mesher of a padded box of [`EDGE`]³ cells.
-type MeshMaker<'a> = (&'static str, Box<dyn FnMut(&DenseBox) -> Surface + 'a>);
+struct MeshMaker<'a> {
+    name: &'static str,
+    mesh: Box<dyn FnMut(&DenseBox) -> Surface + 'a>,
+}
+
+/// The errors of one mesher.
+struct MesherErrors {
+    mesher: &'static str,
+    spread: Spread,
+    note: String,
+}
 
 /// Measures `sphere24_rms`, `oblique_rms`, `box_edge_rms` and `plate_volume_error`.
 pub fn run(report: &mut AreaReport) {
@@ -38,12 +58,12 @@ pub fn run(report: &mut AreaReport) {
 fn makers(table: &MaterialTable) -> [MeshMaker<'_>; 4] {
     let of_shape = |name, shape| -> MeshMaker<'static> {
         let mut keyed = Keyed::new(shape);
-        (name, Box::new(move |cells: &DenseBox| keyed.mesh(cells)))
+        MeshMaker { name, mesh: Box::new(move |cells: &DenseBox| keyed.mesh(cells)) }
     };
     let fsn = move |cells: &DenseBox| FsnBlock::new(cells, EDGE as usize, table).surface();
     [
-        of_shape("default", SurfaceShape::Default),
-        (PEER, Box::new(fsn)),
+        of_shape(OURS, SurfaceShape::Default),
+        MeshMaker { name: PEER, mesh: Box::new(fsn) },
         of_shape("smooth", SurfaceShape::Smooth),
         of_shape("sharp", SurfaceShape::Sharp),
     ]
@@ -53,75 +73,84 @@ fn padded() -> Region {
     Region::new([0; 3], [EDGE; 3]).grow(PAD)
 }
 
-/// Sets a figure: the first mesher's value, compared with the second's.
-fn set(report: &mut AreaReport, id: &str, title: &str, found: &[(&'static str, Spread, String)]) {
-    let [ours, peer] = [found[0].1.rms, found[1].1.rms];
-    report.set_beside(
-        id,
-        ours,
-        peer,
-        format!("{title}; max {:.3}; baseline {}", found[0].1.max, found[1].0),
-    );
-    for (name, spread, _) in found.iter().filter(|found| found.0 != PEER) {
-        let what = format!("{title}, {name}");
-        report.compare(&what, "voxels rms", Better::Less, spread.rms, (PEER, peer));
-    }
-    let line = |(name, spread, note): &(&'static str, Spread, String)| -> ReportRow {
-        let note = format!("max {:.3}{note}", spread.max);
-        detail(*name, spread.rms, "voxels").beside(peer).note(note)
+/// Sets a figure to the error of [`OURS`], compared with that of [`PEER`].
+fn set(report: &mut AreaReport, id: &str, title: &str, errors: &[MesherErrors]) {
+    let of = |mesher: &str| {
+        let Some(errors) = errors.iter().find(|errors| errors.mesher == mesher) else {
+            unreachable!("{mesher} is among the makers")
+        };
+        errors.spread
     };
-    report.details(format!("{id}: {title}"), found.iter().map(line).collect());
+    let (ours, peer) = (of(OURS), of(PEER));
+    let note = format!("{title}; max {:.3}; baseline {PEER}", ours.max);
+    report.set_beside(id, ours.rms, peer.rms, note);
+    for MesherErrors { mesher, spread, .. } in errors.iter().filter(|e| e.mesher != PEER) {
+        let what = format!("{title}, {mesher}");
+        report.compare(&what, "voxels rms", Better::Less, spread.rms, (PEER, peer.rms));
+    }
+    let line = |MesherErrors { mesher, spread, note }: &MesherErrors| -> ReportRow {
+        let note = format!("max {:.3}{note}", spread.max);
+        detail(*mesher, spread.rms, "voxels").beside(peer.rms).note(note)
+    };
+    report.details(format!("{id}: {title}"), errors.iter().map(line).collect());
+}
+
+/// A random point within half a voxel of the block's middle, along each axis.
+fn near_middle(rng: &mut Rng) -> DVec3 {
+    DVec3::splat(0.5 * f64::from(EDGE) - 0.5) + rng.point()
 }
 
 /// Eight balls of radius 24 with their centres within half a voxel of the block's middle.
 fn balls(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(24);
-    let centres: Vec<DVec3> = (0..8).map(|_| DVec3::splat(31.5) + rng.point()).collect();
+    let centres: Vec<DVec3> = (0..8).map(|_| near_middle(&mut rng)).collect();
     let shapes: Vec<DenseBox> =
-        centres.iter().map(|&centre| filled(padded(), ROCK, ball(centre, 24.0))).collect();
-    let of = |(name, make): &mut MeshMaker<'_>| {
+        centres.iter().map(|&centre| filled(padded(), ROCK, ball(centre, BALL_RADIUS))).collect();
+    let errors_of = |maker: &mut MeshMaker<'_>| {
         let (mut surface, mut vertex) = (Pool::default(), Pool::default());
         for (cells, centre) in shapes.iter().zip(&centres) {
-            let mesh = make(cells);
-            let error = |p: DVec3| p.distance(*centre) - 24.0;
+            let mesh = (maker.mesh)(cells);
+            let error = |p: DVec3| p.distance(*centre) - BALL_RADIUS;
             surface.add(mesh.rms(error));
             vertex.add(mesh.vertex_rms(error));
         }
-        (*name, surface.spread(), format!("; vertices alone {:.4}", vertex.spread().rms))
+        let note = format!("; vertices alone {:.4}", vertex.spread().rms);
+        MesherErrors { mesher: maker.name, spread: surface.spread(), note }
     };
-    let found: Vec<_> = makers.iter_mut().map(of).collect();
-    set(report, "sphere24_rms", "8 balls of radius 24", &found);
+    let errors: Vec<_> = makers.iter_mut().map(errors_of).collect();
+    set(report, "sphere24_rms", "8 balls of radius 24", &errors);
 }
 
 /// Planes with 24 random normals, within half a voxel of the block's middle.
 fn planes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(42);
     let planes: Vec<(DVec3, DVec3)> =
-        (0..24).map(|_| (DVec3::splat(31.5) + rng.point(), rng.direction())).collect();
+        (0..PLANES).map(|_| (near_middle(&mut rng), rng.direction())).collect();
     let shapes: Vec<DenseBox> = planes
         .iter()
         .map(|&(point, normal)| filled(padded(), ROCK, half_space(point, normal)))
         .collect();
-    let of = |(name, make): &mut MeshMaker<'_>| {
+    let errors_of = |maker: &mut MeshMaker<'_>| {
         let (mut error, mut degrees) = (Pool::default(), Pool::default());
         for (cells, &(point, normal)) in shapes.iter().zip(&planes) {
-            let mesh = make(cells);
+            let mesh = (maker.mesh)(cells);
             error.add(mesh.rms(|p| (p - point).dot(normal)));
-            degrees.add(tilt(&mesh, normal));
+            degrees.add(normal_errors(&mesh, normal));
         }
-        let worst = (0..planes.len()).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
+        let worst = (0..PLANES).max_by(|&a, &b| error.0[a].rms.total_cmp(&error.0[b].rms));
         let worst = worst.map_or(String::new(), |at| {
             format!("; worst {:.4}, normal {:.2}", error.0[at].rms, planes[at].1)
         });
         let normals = degrees.spread().rms;
-        (*name, error.spread(), format!("; normals off by {normals:.2}° rms{worst}"))
+        let note = format!("; normals off by {normals:.2}° rms{worst}");
+        MesherErrors { mesher: maker.name, spread: error.spread(), note }
     };
-    let found: Vec<_> = makers.iter_mut().map(of).collect();
-    set(report, "oblique_rms", "planes with 24 random normals", &found);
+    let errors: Vec<_> = makers.iter_mut().map(errors_of).collect();
+    set(report, "oblique_rms", "planes with 24 random normals", &errors);
 }
 
 /// Degrees between the vertex normals and `normal`.
-fn tilt(mesh: &Surface, normal: DVec3) -> Spread {
+fn normal_errors(mesh: &Surface, normal: DVec3) -> Spread {
     let mut degrees = Accumulator::default();
     for shading in &mesh.normals {
         let cosine = shading.normalize_or_zero().dot(normal).clamp(-1.0, 1.0);
@@ -135,17 +164,17 @@ fn boxes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
     let mut rng = Rng::new(7);
     let boxes: Vec<TiltedBox> = (0..8)
         .map(|_| TiltedBox {
-            centre: DVec3::splat(31.5) + rng.point(),
+            centre: near_middle(&mut rng),
             half: DVec3::new(20.0, 15.0, 12.0),
             rotation: rng.rotation(),
         })
         .collect();
     let shapes: Vec<DenseBox> =
         boxes.iter().map(|shape| filled(padded(), ROCK, shape.distance())).collect();
-    let of = |(name, make): &mut MeshMaker<'_>| {
+    let errors_of = |maker: &mut MeshMaker<'_>| {
         let (mut edges, mut faces) = (Pool::default(), Pool::default());
         for (cells, shape) in shapes.iter().zip(&boxes) {
-            let mesh = make(cells);
+            let mesh = (maker.mesh)(cells);
             let nearest = NearestTriangles::new(&mesh);
             let mut errors = Accumulator::default();
             for point in shape.edge_points(100) {
@@ -154,10 +183,11 @@ fn boxes(report: &mut AreaReport, makers: &mut [MeshMaker<'_>]) {
             edges.add(errors.finish());
             faces.add(mesh.rms(shape.distance()));
         }
-        (*name, edges.spread(), format!("; whole surface {:.3}", faces.spread().rms))
+        let note = format!("; whole surface {:.3}", faces.spread().rms);
+        MesherErrors { mesher: maker.name, spread: edges.spread(), note }
     };
-    let found: Vec<_> = makers.iter_mut().map(of).collect();
-    set(report, "box_edge_rms", "edges of 8 turned boxes", &found);
+    let errors: Vec<_> = makers.iter_mut().map(errors_of).collect();
+    set(report, "box_edge_rms", "edges of 8 turned boxes", &errors);
 }
 
 /// Plates of 40² cells across each axis, of several fills.
@@ -175,7 +205,7 @@ fn plates(report: &mut AreaReport) {
             worst = worst.max(error.abs());
             peer_worst = peer_worst.max(peer.abs());
             let name = format!("fill {units}/256 across {}", ["x", "y", "z"][axis]);
-            lines.push(detail(name, error, "share").note(format!("fast-surface-nets {peer:.3}")));
+            lines.push(detail(name, error, "share").note(format!("{PEER} {peer:.3}")));
         }
     }
     report.set_beside(
@@ -186,8 +216,6 @@ fn plates(report: &mut AreaReport) {
     );
     report.details("plate_volume_error: volume of the mesh ÷ sum of fills − 1", lines);
 }
-
-const PLATE_EDGE: i32 = 40;
 
 /// Joins the spreads of several meshes, each counting alike.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use terravox::voxel::{DenseBox, MaterialTable, Region, SurfaceShape};
 
 use super::ours::{blocks_of, table_of};
 use super::peers::{FsnBlock, TransvoxelBlock};
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 
@@ -19,14 +19,15 @@ const GROUP_8: usize = 64;
 const GROUPS_8: usize = 8;
 
 /// A mesher finds its box in the cache: it was read from the grid right before.
-const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 8.0, warm: true };
-const SHORT: Budget = Budget { min_rounds: 20, max_rounds: 400, seconds: 1.0, warm: true };
+const RACE: RoundBudget = RoundBudget { min_rounds: 10, max_rounds: 40, seconds: 8.0, warm: true };
+const SHORT: RoundBudget =
+    RoundBudget { min_rounds: 20, max_rounds: 400, seconds: 1.0, warm: true };
 
 /// The figures of one world and block edge.
 struct SpeedResult {
     edge: usize,
     /// By entrant: [`DEFAULT`], [`FSN`], [`SMOOTH`], [`PORTABLE`], [`TRANSVOXEL`].
-    timings: Vec<Timing>,
+    timings: [Timing; 5],
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
     vertices: [f64; 2],
@@ -204,7 +205,7 @@ fn race(edge: usize, boxes: &[DenseBox]) -> SpeedResult {
     };
     let mut outs = [BlockMesh::new(), BlockMesh::new(), BlockMesh::new()];
     let [out_0, out_1, out_2] = &mut outs;
-    let entrants = vec![
+    let entrants = [
         Entrant::new("default", |item| ours(&mut best, out_0, &tables[0], item)),
         Entrant::new("fast-surface-nets", |item| {
             let mesh = |block: &FsnBlock| {
@@ -254,10 +255,10 @@ fn gather(report: &mut AreaReport, worlds: &[&World]) {
             world.read(regions[item], &mut cells);
             u64::from(cells.materials()[item])
         };
-        let budget = Budget { seconds: 2.0, warm: false, ..SHORT };
-        let timings = contest(regions.len(), budget, vec![Entrant::new("read", read)]);
+        let budget = RoundBudget { seconds: 2.0, warm: false, ..SHORT };
+        let [timing] = contest(regions.len(), budget, [Entrant::new("read", read)]);
         let voxels = (regions.len() * 64 * 64 * 64) as f64;
-        each.push((world.name, timings[0].min * 1e9 / voxels, timings[0].median * 1e9 / voxels));
+        each.push((world.name, timing.min * 1e9 / voxels, timing.median * 1e9 / voxels));
     }
     let worst = each.iter().map(|e| e.1).fold(0.0, f64::max);
     let note =
@@ -283,7 +284,7 @@ fn empty(report: &mut AreaReport) {
 fn empty_race(cells: &DenseBox, table: &MaterialTable) -> [f64; 2] {
     let (mut mesher, mut out) = (Mesher::new(), BlockMesh::new());
     let (peer, mut buffer) = (FsnBlock::new(cells, 64, table), SurfaceNetsBuffer::default());
-    let entrants = vec![
+    let entrants = [
         Entrant::new("ours", |_| {
             mesher.mesh(cells, table, &mut out);
             assert!(out.solid.is_empty(), "a block without a surface has one");
@@ -294,6 +295,5 @@ fn empty_race(cells: &DenseBox, table: &MaterialTable) -> [f64; 2] {
             buffer.indices.len() as u64
         }),
     ];
-    let timings = contest(1, SHORT, entrants);
-    [0, 1].map(|at: usize| timings[at].min * 1e9 / 64f64.powi(3))
+    contest(1, SHORT, entrants).map(|timing| timing.min * 1e9 / 64f64.powi(3))
 }

@@ -6,7 +6,7 @@ use terravox::octree::{Contourer, Detail, Octree, OctreeBuilder};
 use terravox::voxel::SurfaceShape;
 
 use super::speed::{EDGE, blocks, set_worst};
-use crate::harness::{Budget, Entrant, contest};
+use crate::harness::{Entrant, RoundBudget, contest};
 use crate::mesh::distance::NearestTriangles;
 use crate::mesh::ours::table_of;
 use crate::mesh::surface::Surface;
@@ -16,7 +16,7 @@ use crate::worlds::{generated, rough};
 /// Levels of the octree of a block.
 const LEVELS: u8 = EDGE.trailing_zeros() as u8;
 
-const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 4.0, warm: true };
+const RACE: RoundBudget = RoundBudget { min_rounds: 10, max_rounds: 40, seconds: 4.0, warm: true };
 
 /// Levels of detail in the tables.
 const DETAILS: [(&str, Detail); 7] = [
@@ -78,7 +78,7 @@ fn time(octrees: &[Octree]) -> [f64; 2] {
     let timings = contest(
         octrees.len(),
         RACE,
-        vec![
+        [
             Entrant::new("parents", |item| builders[item].parents_again(LEVELS) as u64),
             Entrant::new("contour", |item| {
                 contourer.contour(&octrees[item], &Detail::size(2), &mut out);
@@ -86,7 +86,7 @@ fn time(octrees: &[Octree]) -> [f64; 2] {
             }),
         ],
     );
-    [timings[0].min, timings[1].min]
+    timings.map(|timing| timing.min)
 }
 
 /// Returns the deviation of the contours of an octree from that of its leaves, and the triangles

@@ -4,8 +4,11 @@ mod cluster;
 mod simplify;
 mod speed;
 
-use crate::AreaPart;
+use crate::report::AreaPart;
 
 /// The parts, in the order in which they run.
-pub const PARTS: &[AreaPart] =
-    &[("speed", speed::run), ("cluster", cluster::run), ("simplify", simplify::run)];
+pub const PARTS: &[AreaPart] = &[
+    AreaPart::new("speed", speed::run),
+    AreaPart::new("cluster", cluster::run),
+    AreaPart::new("simplify", simplify::run),
+];

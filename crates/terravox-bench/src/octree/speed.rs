@@ -5,7 +5,7 @@ use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::octree::{Octree, OctreeBuilder};
 use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, SurfaceShape, VoxelPos};
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::mesh::ours::table_of;
 use crate::mesh::speed::surface_blocks;
 use crate::report::{AreaReport, detail};
@@ -17,7 +17,7 @@ pub const EDGE: i32 = 64;
 /// Blocks that a world gives.
 const BLOCKS: usize = 8;
 
-const RACE: Budget = Budget { min_rounds: 10, max_rounds: 40, seconds: 6.0, warm: true };
+const RACE: RoundBudget = RoundBudget { min_rounds: 10, max_rounds: 40, seconds: 6.0, warm: true };
 
 /// Blocks with much surface, and the cells that their octrees need.
 pub fn blocks(world: &World) -> Vec<(Region, DenseBox)> {
@@ -116,7 +116,7 @@ fn race(world: &World) -> OctreeTimings {
     let timings = contest(
         blocks.len(),
         RACE,
-        vec![
+        [
             Entrant::new("flat mesh", |item| {
                 mesher.mesh(&padded[item], &table, &mut mesh);
                 mesh.solid.indices.len() as u64
@@ -134,7 +134,6 @@ fn race(world: &World) -> OctreeTimings {
     let sum = |of: fn(&Octree) -> usize| octrees.iter().map(|o| of(o) as f64).sum();
     let mut builder = OctreeBuilder::new();
     let sampled = |item| of_densities(item, &mut builder).leaf_count() as f64;
-    let Ok(timings) = <[Timing; 3]>::try_from(timings) else { unreachable!("three ran") };
     OctreeTimings {
         timings,
         blocks: blocks.len() as f64,

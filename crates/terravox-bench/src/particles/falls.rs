@@ -2,8 +2,7 @@
 
 use terravox::particles::{Effect, EffectOptions, Emitter, PlaneCache, PlaneSource};
 
-use super::STEP;
-use super::ground::{FallCounts, Ground};
+use super::ground::{FallCounts, Ground, STEP_S};
 use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::places;
 use crate::worlds::random::Rng;
@@ -91,7 +90,7 @@ fn debris(per_update: f32, seed: u64) -> Effect {
 fn run_effect(ground: &Ground, effect: &mut Effect, cache: &mut PlaneCache) -> usize {
     let mut fallen = FallCounts::default();
     for update in 0..UPDATES {
-        effect.update(STEP, cache, |ray| ground.ray(ray));
+        effect.update(STEP_S, cache, |ray| ground.ray(ray));
         if update % LOOK == LOOK - 1 {
             fallen.look(ground, effect);
         }

@@ -7,6 +7,9 @@ use terravox::voxel::{ChunkPos, VoxelPos};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
 
+/// Seconds of an update.
+pub const STEP_S: f32 = 1.0 / 60.0;
+
 /// A particle that is deeper inside has fallen through, metres.
 pub const DEEP_M: f64 = 0.25;
 

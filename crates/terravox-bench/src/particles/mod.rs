@@ -13,6 +13,3 @@ pub fn run(report: &mut AreaReport) {
     falls::run(report);
     rest::run(report);
 }
-
-/// Seconds of an update.
-const STEP: f32 = 1.0 / 60.0;

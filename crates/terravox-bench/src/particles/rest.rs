@@ -4,8 +4,7 @@ use terravox::generate::fill_sdf;
 use terravox::particles::{Effect, EffectOptions, Emitter, PlaneCache, PlaneSource};
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
 
-use super::STEP;
-use super::ground::Ground;
+use super::ground::{Ground, STEP_S};
 use crate::report::{AreaReport, detail};
 use crate::worlds::World;
 
@@ -59,7 +58,7 @@ fn at_rest(ground: &Ground, planes: u8) -> f64 {
     effect.burst(&emitter, EACH);
     let mut cache = PlaneCache::default();
     for _ in 0..UPDATES {
-        effect.update(STEP, &mut cache, |ray| ground.ray(ray));
+        effect.update(STEP_S, &mut cache, |ray| ground.ray(ray));
     }
     let ([x, y, z], [u, v, w]) = (effect.positions(), effect.velocities());
     let rests = |at: &usize| {

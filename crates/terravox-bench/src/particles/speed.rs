@@ -6,9 +6,8 @@ use terravox::particles::{
     PlaneCache, PlaneSource,
 };
 
-use super::STEP;
-use super::ground::Ground;
-use crate::harness::{Budget, Entrant, contest, repeat};
+use super::ground::{Ground, STEP_S};
+use crate::harness::{Entrant, RoundBudget, contest, repeat};
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::{generated, places};
@@ -50,13 +49,13 @@ fn high(planes: PlaneSource, portable: bool) -> Effect {
 /// Returns millions of updates per second of one kind.
 fn rate(planes: PlaneSource, portable: bool) -> f64 {
     let (mut effect, mut cache) = (high(planes, portable), PlaneCache::default());
-    let budget = Budget { min_rounds: 30, max_rounds: 400, ..Budget::seconds(1.0) };
+    let budget = RoundBudget { min_rounds: 30, max_rounds: 400, ..RoundBudget::seconds(1.0) };
     let update = |_| {
         effect.update(1e-5, &mut cache, |_| None);
         effect.len() as u64
     };
-    let timings = contest(1, budget, vec![Entrant::new("update", update)]);
-    MANY as f64 / timings[0].min / 1e6
+    let [timing] = contest(1, budget, [Entrant::new("update", update)]);
+    MANY as f64 / timing.min / 1e6
 }
 
 fn flight(report: &mut AreaReport) {
@@ -86,7 +85,7 @@ fn same_bits() -> bool {
         effect.burst(&Emitter { radius_m: 5.0, ..Emitter::at([0.0, 6.0, 0.0]) }, 20_000);
         let mut cache = PlaneCache::default();
         for _ in 0..400 {
-            effect.update(STEP, &mut cache, |ray: &ParticleRay| {
+            effect.update(STEP_S, &mut cache, |ray: &ParticleRay| {
                 let distance = -ray.origin_m[1] / ray.direction[1];
                 let point = Vec3::from(ray.origin_m) + distance * Vec3::from(ray.direction);
                 let (point_m, normal) = (point.to_array(), [0.0, 1.0, 0.0]);
@@ -117,7 +116,7 @@ fn against_rays(report: &mut AreaReport, ground: &Ground, name: &str) {
         }
         let start = || (effect.clone(), PlaneCache::default());
         let ours = repeat("planes", 3, start, |(effect, cache)| {
-            (0..UPDATES).for_each(|_| effect.update(STEP, cache, |ray| ground.ray(ray)));
+            (0..UPDATES).for_each(|_| effect.update(STEP_S, cache, |ray| ground.ray(ray)));
             effect.stats().bounces
         });
         let start = || (positions(&effect), effect.options().gravity);
@@ -144,8 +143,8 @@ fn positions(effect: &Effect) -> Vec<[Vec3; 2]> {
 /// One update in which every particle asks along its way: what planes save.
 fn ray_each(ground: &Ground, particles: &mut [[Vec3; 2]], gravity: Vec3) {
     for [position, velocity] in particles {
-        *velocity += gravity * STEP;
-        let way = *velocity * STEP;
+        *velocity += gravity * STEP_S;
+        let way = *velocity * STEP_S;
         let length_m = way.length();
         let direction = (way / length_m).to_array();
         let origin_m = position.to_array();

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use terravox::codec::Rle;
 use terravox::voxel::{AIR, DenseBox};
 
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 
@@ -99,13 +99,13 @@ pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     report.details("bytes of coded chunks, a cell that is not air", sizes);
 }
 
-fn encode(coded: &CodedChunks) -> Vec<Timing> {
+fn encode(coded: &CodedChunks) -> [Timing; 3] {
     let kinds = coded.world.grid.materials().kinds();
     let (mut out, mut block) =
         (Vec::new(), vec![0; lz4_flex::block::get_maximum_output_size(CHUNK_BYTES)]);
     let mut packed = vec![0; zstd::zstd_safe::compress_bound(CHUNK_BYTES)];
     let Ok(mut zstd) = zstd::bulk::Compressor::new(3) else { unreachable!("level 3 exists") };
-    let entrants = vec![
+    let entrants = [
         Entrant::new("rle", |item| {
             let chunk = |i: usize| {
                 out.clear();
@@ -131,15 +131,15 @@ fn encode(coded: &CodedChunks) -> Vec<Timing> {
             coded.chunks(item).map(chunk).sum()
         }),
     ];
-    contest(coded.items(), Budget::seconds(3.0), entrants)
+    contest(coded.items(), RoundBudget::seconds(3.0), entrants)
 }
 
-fn decode(coded: &CodedChunks) -> Vec<Timing> {
+fn decode(coded: &CodedChunks) -> [Timing; 3] {
     let kinds = coded.world.grid.materials().kinds();
     let mut cells = coded.boxes[0].clone();
     let block = RefCell::new(vec![0; CHUNK_BYTES]);
     let Ok(mut zstd) = zstd::bulk::Decompressor::new() else { unreachable!("no dictionary") };
-    let entrants = vec![
+    let entrants = [
         Entrant::new("rle", |item| {
             let chunk = |i: usize| {
                 let used = Rle::wide(kinds).decode_box(&coded.rle[i], &mut cells);
@@ -167,7 +167,7 @@ fn decode(coded: &CodedChunks) -> Vec<Timing> {
             coded.chunks(item).map(chunk).sum()
         }),
     ];
-    contest(coded.items(), Budget::seconds(3.0), entrants)
+    contest(coded.items(), RoundBudget::seconds(3.0), entrants)
 }
 
 fn add_sizes(report: &mut AreaReport, sizes: &mut Vec<ReportRow>, coded: &CodedChunks) {

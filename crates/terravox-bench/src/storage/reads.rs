@@ -1,11 +1,13 @@
 //! Reading cells: whole rows in order, and cells at random, from the grid, from a
 //! hash of dense chunks and from bit-packed palettes that hold the same world.
 
+use std::ops::Range;
+
 use terravox::voxel::{Cell, ChunkPos, Row, VoxelPos};
 
 use super::dense::DenseWorld;
 use super::palette::{PaletteWorld, SectionPos};
-use crate::harness::{Budget, Entrant, Timing, contest};
+use crate::harness::{Entrant, RoundBudget, Timing, contest};
 use crate::report::{AreaReport, Better, ReportRow, detail};
 use crate::worlds::World;
 use crate::worlds::random::Rng;
@@ -51,10 +53,10 @@ impl<'a> Layouts<'a> {
 }
 
 impl Layouts<'_> {
-    fn rows_of_grid(&self, from: usize, to: usize) -> u64 {
+    fn rows_of_grid(&self, chunks: Range<usize>) -> u64 {
         let mut scratch = Row::uniform(0);
         let mut sum = 0;
-        for &chunk in &self.world.chunks[from..to] {
+        for &chunk in &self.world.chunks[chunks] {
             let Ok(view) = self.world.grid.chunk(chunk) else { unreachable!("held whole") };
             for y in 0..32 {
                 for z in 0..32 {
@@ -65,16 +67,16 @@ impl Layouts<'_> {
         sum
     }
 
-    fn rows_of_dense(&self, from: usize, to: usize) -> u64 {
-        let chunks = self.world.chunks[from..to].iter();
+    fn rows_of_dense(&self, chunks: Range<usize>) -> u64 {
+        let chunks = self.world.chunks[chunks].iter();
         let rows = chunks.filter_map(|&chunk| self.dense.chunk(chunk)).flat_map(|rows| rows.iter());
         rows.fold(0, |sum, row| sum ^ fold(row))
     }
 
-    fn rows_of_palette(&self, from: usize, to: usize) -> u64 {
+    fn rows_of_palette(&self, chunks: Range<usize>) -> u64 {
         let mut row = Row::uniform(0);
         let mut sum = 0;
-        for chunk in &self.world.chunks[from..to] {
+        for chunk in &self.world.chunks[chunks] {
             for index in 0..1024 {
                 let (y, z) = (index >> 5, index & 31);
                 for half in 0..2usize {
@@ -101,15 +103,16 @@ fn fold(row: &Row) -> u64 {
     words.fold(0, |sum, word| sum ^ u64::from_le_bytes(*word))
 }
 
-fn rows(report: &mut AreaReport, figure: bool, layouts: &Layouts, lines: &mut Vec<ReportRow>) {
+fn rows(report: &mut AreaReport, sets_figure: bool, layouts: &Layouts, lines: &mut Vec<ReportRow>) {
     let chunks = layouts.world.chunks.len();
-    let item = |i: usize| (i * CHUNKS_PER_ITEM, ((i + 1) * CHUNKS_PER_ITEM).min(chunks));
-    let cold = row_contest(layouts, chunks.div_ceil(CHUNKS_PER_ITEM), item);
+    let chunks_of =
+        |item: usize| item * CHUNKS_PER_ITEM..((item + 1) * CHUNKS_PER_ITEM).min(chunks);
+    let cold = row_contest(layouts, chunks.div_ceil(CHUNKS_PER_ITEM), chunks_of);
     // Of all its spans of that length, the one with the most stored rows.
     let busiest = busiest_chunks(layouts.world);
-    let hot = row_contest(layouts, 1, |_| (busiest, (busiest + HOT_CHUNKS).min(chunks)));
+    let hot = row_contest(layouts, 1, |_| busiest..(busiest + HOT_CHUNKS).min(chunks));
     let bandwidth = |chunks: usize, seconds: f64| chunks as f64 * CHUNK_BYTES / seconds / 1e9;
-    if figure {
+    if sets_figure {
         let [ours, dense] = [bandwidth(chunks, cold[0].min), bandwidth(chunks, cold[1].min)];
         let note = format!("{ours:.1} GB/s of a world of {chunks} chunks; baseline dense");
         report.set_ratio("row_read_ratio", ours / dense, dense, note);
@@ -147,23 +150,26 @@ fn busiest_chunks(world: &World) -> usize {
 fn row_contest(
     layouts: &Layouts,
     items: usize,
-    item: impl Fn(usize) -> (usize, usize) + Copy,
-) -> Vec<Timing> {
-    let run = |read: fn(&Layouts, usize, usize) -> u64| {
-        move |i: usize| {
-            let (from, to) = item(i);
-            read(layouts, from, to)
-        }
+    chunks_of_item: impl Fn(usize) -> Range<usize> + Copy,
+) -> [Timing; 3] {
+    let run = |read: fn(&Layouts, Range<usize>) -> u64| {
+        move |item: usize| read(layouts, chunks_of_item(item))
     };
-    let entrants = vec![
-        Entrant::new("row-packed", run(|l, from, to| l.rows_of_grid(from, to))),
-        Entrant::new("dense", run(|l, from, to| l.rows_of_dense(from, to))),
-        Entrant::new("palette 16³", run(|l, from, to| l.rows_of_palette(from, to))).every(4),
+    let entrants = [
+        Entrant::new("row-packed", run(|layouts, chunks| layouts.rows_of_grid(chunks))),
+        Entrant::new("dense", run(|layouts, chunks| layouts.rows_of_dense(chunks))),
+        Entrant::new("palette 16³", run(|layouts, chunks| layouts.rows_of_palette(chunks)))
+            .every(4),
     ];
-    contest(items, Budget::seconds(6.0), entrants)
+    contest(items, RoundBudget::seconds(6.0), entrants)
 }
 
-fn random(report: &mut AreaReport, figure: bool, layouts: &Layouts, lines: &mut Vec<ReportRow>) {
+fn random(
+    report: &mut AreaReport,
+    sets_figure: bool,
+    layouts: &Layouts,
+    lines: &mut Vec<ReportRow>,
+) {
     let region = layouts.world.grid.bounds();
     let [x, y, z] = region.size().map(|n| n as u32);
     let mut rng = Rng::new(77);
@@ -180,15 +186,15 @@ fn random(report: &mut AreaReport, figure: bool, layouts: &Layouts, lines: &mut 
     };
     let dense = |i: usize| items[i].iter().map(|&p| layouts.dense.cell(p)).fold(0, add);
     let palette = |i: usize| items[i].iter().map(|&p| layouts.palette.cell(p)).fold(0, add);
-    let entrants = vec![
+    let entrants = [
         Entrant::new("row-packed", grid),
         Entrant::new("dense", dense),
         Entrant::new("palette 16³", palette),
     ];
-    let timings = contest(items.len(), Budget::seconds(6.0), entrants);
+    let timings = contest(items.len(), RoundBudget::seconds(6.0), entrants);
     let nanoseconds = |seconds: f64| seconds * 1e9 / (items.len() * READS_PER_ITEM) as f64;
-    let each: Vec<f64> = timings.iter().map(|timing| nanoseconds(timing.min)).collect();
-    if figure {
+    let each = timings.each_ref().map(|timing| nanoseconds(timing.min));
+    if sets_figure {
         let note = format!("{:.1} ns a cell, hash and cell; baseline dense", each[0]);
         report.set_ratio("random_read_ratio", each[0] / each[1], each[1], note);
     }
@@ -219,10 +225,10 @@ mod tests {
         let world = World::new("test", grid);
         let layouts = Layouts::of(&world);
         for chunk in 0..6 {
-            let expected = layouts.rows_of_dense(chunk, chunk + 1);
+            let expected = layouts.rows_of_dense(chunk..chunk + 1);
             assert_ne!(expected, 0);
-            assert_eq!(layouts.rows_of_grid(chunk, chunk + 1), expected);
-            assert_eq!(layouts.rows_of_palette(chunk, chunk + 1), expected);
+            assert_eq!(layouts.rows_of_grid(chunk..chunk + 1), expected);
+            assert_eq!(layouts.rows_of_palette(chunk..chunk + 1), expected);
         }
     }
 }

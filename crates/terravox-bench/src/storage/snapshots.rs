@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use terravox::voxel::{self, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 
-use crate::harness::{Budget, Entrant, Timing, contest, repeat};
+use crate::harness::{Entrant, RoundBudget, Timing, contest, repeat};
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::closed_grid;
 
@@ -19,7 +19,7 @@ const WRITES: usize = 200;
 pub fn run(report: &mut AreaReport) {
     let grid = large_world();
     let chunks = grid.memory().chunks;
-    let timing = &snapshots(&grid)[0];
+    let timing = snapshots(&grid);
     let each = |seconds: f64| seconds * 1e6 / SNAPSHOTS as f64;
     let note = format!("{chunks} chunks in {} pages, taken and dropped", grid.memory().pages);
     report.set("snapshot_us", each(timing.min), note);
@@ -61,16 +61,14 @@ fn ground() -> DenseBox {
     cells
 }
 
-fn snapshots(grid: &VoxelGrid) -> Vec<Timing> {
+fn snapshots(grid: &VoxelGrid) -> Timing {
     let take = |_| {
         let taken: u64 = (0..SNAPSHOTS).map(|_| u64::from(grid.snapshot().is_empty())).sum();
         taken
     };
-    contest(
-        1,
-        Budget { min_rounds: 50, max_rounds: 500, seconds: 1.0, warm: true },
-        vec![Entrant::new("snapshot", take)],
-    )
+    let budget = RoundBudget { min_rounds: 50, max_rounds: 500, seconds: 1.0, warm: true };
+    let [timing] = contest(1, budget, [Entrant::new("snapshot", take)]);
+    timing
 }
 
 /// Times writes without snapshots, and each while a snapshot is held that was taken

@@ -1,8 +1,9 @@
 //! Query boxes in the air near solid surfaces.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use terravox::collide::{Broadphase, CollisionBlock};
+use terravox::collide::CollisionBlock;
 use terravox::math::Aabb;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, Kind};
@@ -13,16 +14,16 @@ use crate::worlds::random::Rng;
 /// Number of boxes.
 const BOXES: usize = 100_000;
 
-/// `2 * BOXES / PLACES` boxes are tried around a block.
-const PLACES: usize = 1000;
+/// Boxes tried in a block.
+const TRIES_PER_BLOCK: usize = 200;
 
 /// Half edge of the cube around a box's centre that must meet the bounds of a triangle, voxels.
-const MAX_DISTANCE: f64 = 4.0;
+const SEARCH_HALF_VOXELS: f64 = 4.0;
 
 /// Half sizes of the boxes, voxels.
-const HALF_SIZES: [f64; 2] = [0.3, 1.0];
+const HALF_SIZES: Range<f64> = 0.3..1.0;
 
-/// Bounds of the solid triangles of the blocks around a place.
+/// Bounds of the solid triangles of blocks, by block.
 struct NearbyTriangles<'a> {
     world: &'a World,
     mesher: Mesher,
@@ -52,10 +53,9 @@ fn triangle_bounds(surface: &Surface, block: CollisionBlock) -> Vec<Aabb> {
     surface.triangles().map(|t| point(t[0]).union(point(t[1])).union(point(t[2]))).collect()
 }
 
-/// Returns random boxes near the surfaces of a world; neighbours in the list lie near each
-/// other.
-pub fn near_surfaces(world: &World, broadphase: &Broadphase) -> Vec<Aabb> {
-    let blocks = super::solid_blocks(broadphase);
+/// Returns random boxes near the surfaces of a world, which are in `blocks`; neighbours in the list
+/// lie near each other.
+pub fn near_surfaces(world: &World, blocks: &[CollisionBlock]) -> Vec<Aabb> {
     let mut rng = Rng::new(11);
     let mut boxes = Vec::new();
     while boxes.len() < BOXES {
@@ -69,6 +69,7 @@ pub fn near_surfaces(world: &World, broadphase: &Broadphase) -> Vec<Aabb> {
         );
         add_boxes_in(world, at, &mut rng, &mut boxes);
     }
+    boxes.truncate(BOXES);
     boxes
 }
 
@@ -85,13 +86,14 @@ fn add_boxes_in(world: &World, block: CollisionBlock, rng: &mut Rng, boxes: &mut
     let mut cells = DenseBox::default();
     world.read(block.region(), &mut cells);
     let origin = block.min_voxel().to_array().map(f64::from);
-    for _ in 0..2 * BOXES / PLACES {
+    for _ in 0..TRIES_PER_BLOCK {
         let (p, half) = (rng.point(), rng.point());
         let centre = [0, 1, 2].map(|i| origin[i] + 8.0 * p[i]);
-        let half = half.to_array().map(|u| HALF_SIZES[0] + u * (HALF_SIZES[1] - HALF_SIZES[0]));
+        let half =
+            half.to_array().map(|u| HALF_SIZES.start + u * (HALF_SIZES.end - HALF_SIZES.start));
         let voxel = centre.map(|v| v.floor() as i32);
         let kind = world.grid.materials().kind(cells.cell(voxel.into()).material);
-        let reach = Aabb::around(centre, [MAX_DISTANCE; 3]);
+        let reach = Aabb::around(centre, [SEARCH_HALF_VOXELS; 3]);
         let is_near = || triangles.by_block.values().flatten().any(|t| t.meets(reach));
         if kind == Kind::Air && is_near() {
             boxes.push(Aabb::around(centre, half));

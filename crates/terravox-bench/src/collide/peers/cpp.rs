@@ -46,7 +46,7 @@ pub struct Embree {
 
 impl Index for Embree {
     const NAME: &'static str = "Embree";
-    const BOXES: bool = false;
+    const HAS_BOXES: bool = false;
 
     fn build(block: &SurfaceBlock) -> Embree {
         let (positions, indices, mut bytes) =
@@ -87,7 +87,7 @@ pub struct Bullet {
 
 impl Index for Bullet {
     const NAME: &'static str = "Bullet, quantized";
-    const EVERY: usize = 8;
+    const BUILD_INTERVAL_ROUNDS: usize = 8;
 
     fn build(block: &SurfaceBlock) -> Bullet {
         let (positions, indices, mut bytes) =
@@ -111,16 +111,18 @@ impl Index for Bullet {
         t.is_finite().then_some(t)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
         let old = out.len();
         out.resize(old + 256, Triangle::default());
         let room = out[old..].as_flattened_mut();
-        let (first, most) = (room.as_flattened_mut().as_mut_ptr(), 256);
+        let (first, max_triangles) = (room.as_flattened_mut().as_mut_ptr(), 256);
         // SAFETY: the peer is alive, the corners have three numbers, and there is room
         // for as many triangles as is said.
-        let met = unsafe { peer_bullet_boxed(self.peer, min.as_ptr(), max.as_ptr(), first, most) };
-        assert!(met <= most, "more triangles than room");
-        out.truncate(old + met);
+        let count = unsafe {
+            peer_bullet_boxed(self.peer, min.as_ptr(), max.as_ptr(), first, max_triangles)
+        };
+        assert!(count <= max_triangles, "more triangles than room");
+        out.truncate(old + count);
     }
 }
 

@@ -14,21 +14,21 @@ pub use self::parry::{ParryCubes, ParryEdges, ParryMesh};
 
 use super::blocks::SurfaceBlock;
 
-/// A triangle, as boxes write it out.
+/// Corners of a triangle.
 pub type Triangle = [[f32; 3]; 3];
 
 /// An index of a block's surface.
 pub trait Index: Sized {
     /// Name in the tables.
     const NAME: &'static str;
-    /// Takes part in every n-th round of building.
-    const EVERY: usize = 4;
-    /// Whether its surface is the mesher's.
-    const SAME: bool = true;
+    /// Builds in every n-th round only.
+    const BUILD_INTERVAL_ROUNDS: usize = 4;
+    /// Whether its triangles are exactly the mesher's.
+    const IS_EXACT: bool = true;
     /// Whether it supports queries for the triangles in a box.
-    const BOXES: bool = true;
+    const HAS_BOXES: bool = true;
 
-    /// From the mesher's output.
+    /// Builds it from the mesher's output.
     fn build(block: &SurfaceBlock) -> Self;
 
     /// All bytes, the mesh included.
@@ -37,11 +37,11 @@ pub trait Index: Sized {
     /// Share of the way from `from` to `to` that is before the first hit.
     fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32>;
 
-    /// Adds the triangles whose boxes meet the box; those that cannot be asked add none.
-    fn boxed(&self, _min: [f32; 3], _max: [f32; 3], _out: &mut Vec<Triangle>) {}
+    /// Adds the triangles whose bounds overlap the box; none without [`Index::HAS_BOXES`].
+    fn in_box(&self, _min: [f32; 3], _max: [f32; 3], _out: &mut Vec<Triangle>) {}
 }
 
-/// `to - from`.
+/// The vector from `from` to `to`.
 fn between(from: [f32; 3], to: [f32; 3]) -> [f32; 3] {
     [0, 1, 2].map(|i| to[i] - from[i])
 }

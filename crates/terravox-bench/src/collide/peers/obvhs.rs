@@ -61,7 +61,7 @@ impl Index for Obvhs2 {
         self.tree.ray_traverse(ray(from, to), &mut hit, triangle).then_some(hit.t)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
         let aabb = Aabb::new(min.into(), max.into());
         self.tree.aabb_traverse(aabb, |tree, node| {
             let node = &tree.nodes[node as usize];
@@ -85,7 +85,7 @@ pub struct ObvhsWide {
 
 impl Index for ObvhsWide {
     const NAME: &'static str = "obvhs CwBvh";
-    const BOXES: bool = false;
+    const HAS_BOXES: bool = false;
 
     fn build(block: &SurfaceBlock) -> ObvhsWide {
         let input = triangles(block);

@@ -17,8 +17,8 @@ thread_local! {
 pub struct Kd(pub KdTree);
 
 impl Index for Kd {
-    const NAME: &'static str = "kD tree";
-    const EVERY: usize = 1;
+    const NAME: &'static str = "k-d tree";
+    const BUILD_INTERVAL_ROUNDS: usize = 1;
 
     fn build(block: &SurfaceBlock) -> Kd {
         let surface = &block.surface;
@@ -37,7 +37,7 @@ impl Index for Kd {
         self.0.closest(from, between(from, to), 1.0).map(|hit| hit.t)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
         self.0.triangles_in(min, max, |triangle| out.push(triangle.corners));
     }
 }
@@ -46,8 +46,8 @@ impl Index for Kd {
 pub struct Quads(pub QuadBvh);
 
 impl Index for Quads {
-    const NAME: &'static str = "quad tree";
-    const EVERY: usize = 1;
+    const NAME: &'static str = "quad BVH";
+    const BUILD_INTERVAL_ROUNDS: usize = 1;
 
     fn build(block: &SurfaceBlock) -> Quads {
         let SurfaceBlock { surface, faces, angles, .. } = block;
@@ -64,7 +64,7 @@ impl Index for Quads {
         self.0.closest(&ray, 0.0, 1.0).map(|hit| hit.t)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
         self.0.triangles_in(min, max, |triangle| out.push(triangle.corners));
     }
 }

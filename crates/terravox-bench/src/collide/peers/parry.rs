@@ -36,7 +36,7 @@ impl Index for ParryMesh {
         self.0.cast_local_ray(&ray(from, to), 1.0, false)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
         let aabb = Aabb::new(min.into(), max.into());
         for at in self.0.bvh().intersect_aabb(&aabb) {
             let triangle = self.0.triangle(at);
@@ -53,7 +53,7 @@ pub struct ParryEdges(ParryMesh);
 
 impl Index for ParryEdges {
     const NAME: &'static str = "parry TriMesh, inner edges";
-    const EVERY: usize = 8;
+    const BUILD_INTERVAL_ROUNDS: usize = 8;
 
     fn build(block: &SurfaceBlock) -> ParryEdges {
         let flags = TriMeshFlags::FIX_INTERNAL_EDGES;
@@ -69,8 +69,8 @@ impl Index for ParryEdges {
         self.0.closest(from, to)
     }
 
-    fn boxed(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
-        self.0.boxed(min, max, out);
+    fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {
+        self.0.in_box(min, max, out);
     }
 }
 
@@ -79,8 +79,8 @@ pub struct ParryCubes(Voxels);
 
 impl Index for ParryCubes {
     const NAME: &'static str = "parry Voxels (cubes)";
-    const SAME: bool = false;
-    const BOXES: bool = false;
+    const IS_EXACT: bool = false;
+    const HAS_BOXES: bool = false;
 
     fn build(block: &SurfaceBlock) -> ParryCubes {
         let cells: Vec<IVector> = block.solid_cells().into_iter().map(IVector::from).collect();
