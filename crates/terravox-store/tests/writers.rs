@@ -15,7 +15,7 @@ const KIND_ROUNDS: usize = 30;
 /// Writes of each thread to the same world.
 const WRITES: usize = 100;
 
-/// The default materials with water in the place of sand.
+/// The default materials, but material 5 is a liquid.
 fn other_kinds() -> MaterialTable {
     let mut materials = MaterialTable::default().materials().to_vec();
     materials[5].kind = Kind::Liquid;

@@ -132,7 +132,7 @@ struct BoxCounts {
     calls: f64,
 }
 
-fn look_at(piece: &TerrainPiece, cube_log2: u32) -> BoxCounts {
+fn count_boxes(piece: &TerrainPiece, cube_log2: u32) -> BoxCounts {
     let (mut colliders, mut list) = piece.build(cube_log2);
     let boxes = list.len();
     let (mut reused, mut least, mut calls) = (0.0, 1.0f64, 0);
@@ -154,8 +154,15 @@ fn look_at(piece: &TerrainPiece, cube_log2: u32) -> BoxCounts {
     }
 }
 
-/// Seconds of making all boxes of a piece and of one edit.
-fn time(piece: &TerrainPiece, cube_log2: u32) -> [Timing; 2] {
+/// Times of a piece.
+struct PieceTimes {
+    /// Of all boxes.
+    build: Timing,
+    /// Of one edit.
+    edit: Timing,
+}
+
+fn time(piece: &TerrainPiece, cube_log2: u32) -> PieceTimes {
     let (mut colliders, mut list) = piece.build(cube_log2);
     let edits: Vec<(Changes, &Snapshot)> = piece
         .edits
@@ -174,20 +181,22 @@ fn time(piece: &TerrainPiece, cube_log2: u32) -> [Timing; 2] {
     };
     let rebuild = |_| piece.build(cube_log2).1.len() as u64;
     let budget = RoundBudget { warm: true, ..RoundBudget::seconds(0.3) };
-    let [all, mut edit] =
+    let [build, mut edit] =
         contest(1, budget, [Entrant::new("all", rebuild), Entrant::new("edit", update)]);
     edit.min /= 2.0 * EDITS as f64;
     edit.median /= 2.0 * EDITS as f64;
-    [all, edit]
+    PieceTimes { build, edit }
 }
 
 /// Microseconds of making all boxes of a piece and of one edit, means over the pieces.
-fn means(times: &[[Timing; 2]]) -> [f64; 2] {
-    let mean = |i: usize| times.iter().map(|t| t[i].min * 1e6).sum::<f64>() / times.len() as f64;
-    [mean(0), mean(1)]
+fn means(times: &[PieceTimes]) -> [f64; 2] {
+    let mean = |of: fn(&PieceTimes) -> &Timing| {
+        times.iter().map(|times| of(times).min * 1e6).sum::<f64>() / times.len() as f64
+    };
+    [mean(|times| &times.build), mean(|times| &times.edit)]
 }
 
-/// The largest of some values and whose it is.
+/// The largest of some values, and the name of its piece.
 fn largest<'a>(values: impl Iterator<Item = (&'a TerrainPiece, f64)>) -> (&'a str, f64) {
     values.fold(
         ("", f64::MIN),
@@ -200,8 +209,8 @@ fn largest<'a>(values: impl Iterator<Item = (&'a TerrainPiece, f64)>) -> (&'a st
 /// Measures this part.
 pub fn run(report: &mut AreaReport) {
     let pieces = pieces();
-    let found: Vec<BoxCounts> = pieces.iter().map(|piece| look_at(piece, CUBE_LOG2)).collect();
-    let times: Vec<[Timing; 2]> = pieces.iter().map(|piece| time(piece, CUBE_LOG2)).collect();
+    let found: Vec<BoxCounts> = pieces.iter().map(|piece| count_boxes(piece, CUBE_LOG2)).collect();
+    let times: Vec<PieceTimes> = pieces.iter().map(|piece| time(piece, CUBE_LOG2)).collect();
     let each = || pieces.iter().zip(&found);
     let (name, value) = largest(each().map(|(piece, found)| (piece, found.per_solid_cell)));
     report.set("boxes_per_solid_cell", value, format!("{name}, the most of {}", pieces.len()));
@@ -210,17 +219,17 @@ pub fn run(report: &mut AreaReport) {
         largest(each().map(|(piece, found)| (piece, 1.0 - found.least_reused)));
     let note = format!("{name}, the least of all; of one edit {:.4}, {least_name}", 1.0 - least);
     report.set("boxes_reused_share", 1.0 - lost, note);
-    let ratio = |[all, edit]: &[Timing; 2]| edit.min / all.min;
+    let ratio = |times: &PieceTimes| times.edit.min / times.build.min;
     let (name, worst) = largest(pieces.iter().zip(&times).map(|(p, t)| (p, ratio(t))));
     let [all, edit] = means(&times);
     let note = format!("{edit:.2} of {all:.1} µs, all pieces; {worst:.4} for {name}, the worst");
     report.set("boxes_update_vs_rebuild", edit / all, note);
-    let lines = each().zip(&times).map(|((piece, found), [all, edit])| {
+    let lines = each().zip(&times).map(|((piece, found), PieceTimes { build, edit })| {
         let BoxCounts { boxes, calls, .. } = found;
         let note = format!(
             "{boxes} boxes, {} octree volumes, {} solid cells; all in {:.1} µs, an edit in {:.2} µs \
              with {calls:.1} calls; reused {:.4}, least {:.4}",
-            piece.volumes(), piece.solid_cells, all.min * 1e6, edit.min * 1e6, found.reused,
+            piece.volumes(), piece.solid_cells, build.min * 1e6, edit.min * 1e6, found.reused,
             found.least_reused,
         );
         detail(piece.name.clone(), found.per_solid_cell, "boxes/cell").note(note)
@@ -232,8 +241,8 @@ pub fn run(report: &mut AreaReport) {
 /// Measures the effect of the size of cubes, over all pieces.
 fn cube_sizes(report: &mut AreaReport, pieces: &[TerrainPiece]) {
     let lines = (3..=6).map(|log2| {
-        let found: Vec<BoxCounts> = pieces.iter().map(|piece| look_at(piece, log2)).collect();
-        let times: Vec<[Timing; 2]> = pieces.iter().map(|piece| time(piece, log2)).collect();
+        let found: Vec<BoxCounts> = pieces.iter().map(|piece| count_boxes(piece, log2)).collect();
+        let times: Vec<PieceTimes> = pieces.iter().map(|piece| time(piece, log2)).collect();
         let boxes: usize = found.iter().map(|found| found.boxes).sum();
         let cells: u64 = pieces.iter().map(|piece| piece.solid_cells).sum();
         let reused = found.iter().map(|found| found.reused).fold(1.0, f64::min);

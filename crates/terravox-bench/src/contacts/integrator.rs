@@ -1,7 +1,9 @@
-//! The least that makes bodies move on the library's own contacts: semi-implicit Euler,
+//! A minimal integrator for the library's own contacts: semi-implicit Euler,
 //! sequential impulses with friction (Catto, "Iterative Dynamics with Temporal Coherence",
-//! 2005), overlap taken out by moving the body, so that it never turns into speed. Bodies
-//! do not meet each other. Only for measuring.
+//! 2005), overlap resolved by moving the body, so that it never turns into speed. Bodies do not
+//! collide with each other. Only for measurements.
+
+use std::ops::RangeInclusive;
 
 use glam::{DVec3, Mat3, Quat, Vec3};
 use terravox::collide::Collider;
@@ -17,14 +19,14 @@ pub const GRAVITY: f32 = 9.81;
 
 const ITERATIONS: usize = 12;
 
-/// Overlap that stays, voxels.
-const SLOP: f32 = 0.002;
+/// Overlap that is left, voxels.
+const SLOP_VOXELS: f32 = 0.002;
 
-/// Share of the overlap beyond it that a step takes out.
+/// Share of the overlap beyond it that a step resolves.
 const RECOVERY: f32 = 0.3;
 
-/// Density of water against which bodies are weighed.
-const WATER: f32 = 1.0;
+/// Density of water, in units of a body's mass per cubic voxel.
+const WATER_DENSITY: f32 = 1.0;
 
 /// A body of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +38,15 @@ pub struct Rigid {
     /// Radians per second.
     pub spin: Vec3,
     pub mass: f32,
-    /// Along the body's own axes; 0: it never turns.
+    /// About the body's own axes; 0 for bodies that never rotate.
     pub inverse_inertia: Vec3,
     pub friction: f32,
-    /// It only moves up and down.
-    pub upright_only: bool,
+    /// Whether it only moves up and down.
+    pub is_vertical_only: bool,
 }
 
 impl Rigid {
-    /// One at rest that does not turn.
+    /// A body at rest that does not rotate.
     pub fn new(part: BodyPart<'static>, position: DVec3) -> Rigid {
         Rigid {
             part,
@@ -55,12 +57,12 @@ impl Rigid {
             mass: 1.0,
             inverse_inertia: Vec3::ZERO,
             friction: 0.0,
-            upright_only: false,
+            is_vertical_only: false,
         }
     }
 
-    /// Turns as something with this inertia does.
-    pub fn turning(self, inertia: Vec3) -> Rigid {
+    /// With this inertia about its own axes.
+    pub fn with_inertia(self, inertia: Vec3) -> Rigid {
         Rigid { inverse_inertia: inertia.recip(), ..self }
     }
 
@@ -74,11 +76,10 @@ impl Rigid {
 struct ConstraintRow {
     at: Vec3,
     normal: Vec3,
-    /// Across the normal.
-    along: [Vec3; 2],
+    tangents: [Vec3; 2],
     distance: f32,
     impulse: f32,
-    rubbed: [f32; 2],
+    friction_impulses: [f32; 2],
 }
 
 /// Moves bodies; holds buffers that are reused from step to step.
@@ -94,39 +95,39 @@ impl Integrator {
     pub fn step(&mut self, collider: &Collider, body: &mut Rigid) {
         body.velocity.y -= GRAVITY * STEP;
         let prediction = 0.02 + 0.5 * body.velocity.y.abs() * STEP;
-        self.find(collider, body, prediction);
+        self.build_rows(collider, body, prediction);
         let inertia = body.world_inverse_inertia();
         for _ in 0..ITERATIONS {
             for row in &mut self.rows {
                 solve(row, body, &inertia);
             }
         }
-        if body.upright_only {
+        if body.is_vertical_only {
             (body.velocity.x, body.velocity.z, body.spin) = (0.0, 0.0, Vec3::ZERO);
         }
         body.position += (body.velocity * STEP).as_dvec3();
         body.rotation = (Quat::from_scaled_axis(body.spin * STEP) * body.rotation).normalize();
-        self.take_out(collider, body);
+        self.resolve_overlaps(collider, body);
     }
 
-    /// As [`Integrator::step`], in water. Returns how much of the body is under.
+    /// As [`Integrator::step`], in water. Returns the submerged part of the body.
     pub fn float(&mut self, collider: &Collider, body: &mut Rigid) -> Submersion {
         let parts = [body.part];
         let at =
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
-        let wet = self.water.submersion(collider, &at).found;
-        let lift = Vec3::Y * (GRAVITY * WATER * wet.volume);
+        let submerged = self.water.submersion(collider, &at).found;
+        let lift = Vec3::Y * (GRAVITY * WATER_DENSITY * submerged.volume);
         let inertia = body.world_inverse_inertia();
-        // Drag that lets it come to rest, by the share that is under.
-        let drag = (-2.5 * wet.share() * STEP).exp();
+        // Drag that lets it come to rest, by the submerged share.
+        let drag = (-2.5 * submerged.share() * STEP).exp();
         body.velocity = body.velocity * drag + lift * (STEP / body.mass);
-        body.spin = body.spin * drag + inertia * Vec3::from(wet.centre).cross(lift) * STEP;
+        body.spin = body.spin * drag + inertia * Vec3::from(submerged.centre).cross(lift) * STEP;
         self.step(collider, body);
-        wet
+        submerged
     }
 
     /// Current contacts of the body.
-    pub fn touched(&mut self, collider: &Collider, body: &Rigid, prediction: f32) -> &[Manifold] {
+    pub fn contacts(&mut self, collider: &Collider, body: &Rigid, prediction: f32) -> &[Manifold] {
         let parts = [body.part];
         let at =
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
@@ -135,8 +136,8 @@ impl Integrator {
         &self.contacts.manifolds
     }
 
-    fn find(&mut self, collider: &Collider, body: &Rigid, prediction: f32) {
-        self.touched(collider, body, prediction);
+    fn build_rows(&mut self, collider: &Collider, body: &Rigid, prediction: f32) {
+        self.contacts(collider, body, prediction);
         self.rows.clear();
         for point in self.contacts.manifolds.iter().flat_map(|manifold| manifold.points()) {
             self.rows.push(ConstraintRow::new(point));
@@ -144,16 +145,17 @@ impl Integrator {
     }
 
     /// Moves the body out of overlaps.
-    fn take_out(&mut self, collider: &Collider, body: &mut Rigid) {
-        self.find(collider, body, 0.0);
+    fn resolve_overlaps(&mut self, collider: &Collider, body: &mut Rigid) {
+        self.build_rows(collider, body, 0.0);
         let mut moved = Vec3::ZERO;
         for _ in 0..4 {
             for row in &self.rows {
-                let normal = if body.upright_only { Vec3::Y * row.normal.y } else { row.normal };
+                let normal =
+                    if body.is_vertical_only { Vec3::Y * row.normal.y } else { row.normal };
                 let length = normal.length_squared();
-                let over = -row.distance - SLOP - moved.dot(row.normal);
-                if over > 0.0 && length > 1e-3 {
-                    moved += normal * (RECOVERY * over / length);
+                let excess = -row.distance - SLOP_VOXELS - moved.dot(row.normal);
+                if excess > 0.0 && length > 1e-3 {
+                    moved += normal * (RECOVERY * excess / length);
                 }
             }
         }
@@ -168,39 +170,41 @@ impl ConstraintRow {
         ConstraintRow {
             at: point.offset.into(),
             normal,
-            along: [u, v],
+            tangents: [u, v],
             distance: point.distance,
             impulse: 0.0,
-            rubbed: [0.0; 2],
+            friction_impulses: [0.0; 2],
         }
     }
 }
 
-/// One contact's turn.
+/// Solves one contact.
 fn solve(row: &mut ConstraintRow, body: &mut Rigid, inertia: &Mat3) {
     let inverse_mass = 1.0 / body.mass;
-    let mut push = |direction: Vec3, wanted: f32, held: &mut f32, range: [f32; 2]| {
-        let arm = row.at.cross(direction);
-        let linear = if body.upright_only { Vec3::Y * direction.y } else { direction };
-        let give = linear.length_squared() * inverse_mass + arm.dot(*inertia * arm);
-        if give < 1e-6 {
-            return;
-        }
-        let speed = direction.dot(body.velocity) + arm.dot(body.spin);
-        let total = (*held + (wanted - speed) / give).clamp(range[0], range[1]);
-        let impulse = total - *held;
-        *held = total;
-        body.velocity += linear * (impulse * inverse_mass);
-        body.spin += *inertia * (arm * impulse);
-    };
+    let mut push =
+        |direction: Vec3, target_speed: f32, total: &mut f32, range: RangeInclusive<f32>| {
+            let arm = row.at.cross(direction);
+            let linear = if body.is_vertical_only { Vec3::Y * direction.y } else { direction };
+            let mobility = linear.length_squared() * inverse_mass + arm.dot(*inertia * arm);
+            if mobility < 1e-6 {
+                return;
+            }
+            let speed = direction.dot(body.velocity) + arm.dot(body.spin);
+            let new =
+                (*total + (target_speed - speed) / mobility).clamp(*range.start(), *range.end());
+            let impulse = new - *total;
+            *total = new;
+            body.velocity += linear * (impulse * inverse_mass);
+            body.spin += *inertia * (arm * impulse);
+        };
     // Separated bodies may close the gap within the step.
-    let wanted = -row.distance.max(0.0) / STEP;
+    let target_speed = -row.distance.max(0.0) / STEP;
     let mut impulse = row.impulse;
-    push(row.normal, wanted, &mut impulse, [0.0, f32::INFINITY]);
+    push(row.normal, target_speed, &mut impulse, 0.0..=f32::INFINITY);
     row.impulse = impulse;
-    let most = body.friction * impulse;
-    for (direction, held) in row.along.into_iter().zip(&mut row.rubbed) {
-        push(direction, 0.0, held, [-most, most]);
+    let max_friction = body.friction * impulse;
+    for (direction, total) in row.tangents.into_iter().zip(&mut row.friction_impulses) {
+        push(direction, 0.0, total, -max_friction..=max_friction);
     }
 }
 
@@ -220,7 +224,7 @@ mod tests {
         collider.update(&grid);
         let shape = Shape::Box { half: [0.5; 3], rotation: [0.0, 0.0, 0.0, 1.0] };
         let mut body = Rigid::new(BodyPart::new(shape), DVec3::new(0.3, 2.0, 0.1));
-        body = Rigid { friction: 0.5, ..body.turning(Vec3::splat(1.0 / 6.0)) };
+        body = Rigid { friction: 0.5, ..body.with_inertia(Vec3::splat(1.0 / 6.0)) };
         body.rotation = Quat::from_rotation_x(0.4);
         let mut integrator = Integrator::default();
         for _ in 0..240 {

@@ -9,13 +9,13 @@ use crate::report::{AreaReport, detail};
 const BALLS: usize = 60;
 
 /// Radius of a ball, metres.
-const RADIUS: f32 = 0.4;
+const RADIUS_M: f32 = 0.4;
 
 /// 15 seconds.
 const FRAMES: usize = 900;
 
-/// Blocks filled or meshed in a frame: so few that the ground below most balls comes long
-/// after they could have fallen to it.
+/// Blocks filled or meshed in a frame: so few that the ground below most balls is built long after
+/// they could have fallen to it.
 const BUDGET: Budget = Budget::Blocks(4);
 
 const ROCK: u8 = 8;
@@ -27,17 +27,17 @@ fn hills(p: [f32; 3]) -> f32 {
 /// Fates of the balls.
 #[derive(Default)]
 struct FallOutcome {
-    /// Their middle was in the ground, or below it.
+    /// Balls whose middle was in the ground, or below it.
     fallen: usize,
-    /// On the ground in the end.
+    /// Balls on the ground at the end.
     landed: usize,
-    /// Still waiting in the end.
+    /// Balls still waiting at the end.
     waiting: usize,
-    /// The most that waited in a frame.
-    most_waiting: usize,
+    /// Largest number that waited in a frame.
+    max_waiting: usize,
 }
 
-/// Drops balls around a viewer in the first frame of a world of which nothing is there.
+/// Drops balls around a viewer in the first frame of a world that has no ground yet.
 fn drop_balls(wait_for_ground: bool) -> FallOutcome {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let mut ground = TerrainColliders::new(TerrainColliderOptions {
@@ -50,7 +50,7 @@ fn drop_balls(wait_for_ground: bool) -> FallOutcome {
         .map(|i| {
             let at = [(i % 10) as f32 * 9.0 - 40.0, 14.0, (i / 10) as f32 * 14.0 - 35.0];
             let body = RigidBodyBuilder::dynamic().translation(at.into()).angular_damping(3.0);
-            world.insert(body, ColliderBuilder::ball(RADIUS)).0
+            world.insert(body, ColliderBuilder::ball(RADIUS_M)).0
         })
         .collect();
     let viewers = [Viewer { position_m: [0.0, 20.0, 0.0], distance_m: 300.0 }];
@@ -63,31 +63,32 @@ fn drop_balls(wait_for_ground: bool) -> FallOutcome {
         let PhysicsWorld { bodies, colliders, islands, .. } = &mut world;
         let report = ground.sync(&terrain, bodies, colliders, islands);
         outcome.waiting = report.waiting.len();
-        outcome.most_waiting = outcome.most_waiting.max(outcome.waiting);
+        outcome.max_waiting = outcome.max_waiting.max(outcome.waiting);
         world.step();
         for (fallen, &ball) in fallen.iter_mut().zip(&balls) {
             *fallen |= hills(world.bodies[ball].translation().to_array()) > 0.0;
         }
     }
     outcome.fallen = fallen.iter().filter(|&&fallen| fallen).count();
-    let above = |&&ball: &&RigidBodyHandle| {
+    let is_on_ground = |&&ball: &&RigidBodyHandle| {
         let depth = hills(world.bodies[ball].translation().to_array());
-        (-2.0 * RADIUS..=0.0).contains(&depth)
+        (-2.0 * RADIUS_M..=0.0).contains(&depth)
     };
-    outcome.landed = balls.iter().filter(above).count();
+    outcome.landed = balls.iter().filter(is_on_ground).count();
     outcome
 }
 
+/// Measures `bodies_fallen`.
 pub fn run(report: &mut AreaReport) {
     let [waiting, falling] = [true, false].map(drop_balls);
     let note = format!(
-        "of {BALLS} in {FRAMES} frames: {} landed, {} wait in the end, {} at most; {} fall if told \
-         not to wait",
-        waiting.landed, waiting.waiting, waiting.most_waiting, falling.fallen
+        "of {BALLS} in {FRAMES} frames: {} landed, {} wait at the end, {} at most; {} fall without \
+         waiting",
+        waiting.landed, waiting.waiting, waiting.max_waiting, falling.fallen
     );
     report.set("bodies_fallen", waiting.fallen as f64, note);
     report.details(
-        "bodies over a world that is still coming",
+        "bodies over a world that is still loading",
         vec![
             detail("fallen, waiting for ground", waiting.fallen as f64, "bodies"),
             detail("fallen, not waiting", falling.fallen as f64, "bodies"),

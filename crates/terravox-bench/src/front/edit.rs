@@ -14,8 +14,10 @@ use crate::report::AreaReport;
 use crate::worlds::{World, generated, places};
 
 const DIGS: usize = 200;
+/// Radius of a dig, voxels.
 const RADIUS: f64 = 4.0;
 
+/// Measures `edit_to_collidable_us`.
 pub fn run(report: &mut AreaReport) {
     let mut worlds = vec![generated::world()];
     worlds.extend(places::world("Caves"));
@@ -40,8 +42,8 @@ fn median_us(world: &World) -> f64 {
         let dug = terrain.edit(&EditOp::dig_ball(point, RADIUS));
         let floor = [point[0], point[1] - RADIUS, point[2]];
         let mut triangles = 0;
-        let asked = Aabb::around(floor, [0.5; 3]);
-        terrain.collider().triangles_in(&asked, &Filter::SOLID, |_| triangles += 1);
+        let at_floor = Aabb::around(floor, [0.5; 3]);
+        terrain.collider().triangles_in(&at_floor, &Filter::SOLID, |_| triangles += 1);
         times.push(start.elapsed().as_secs_f64() * 1e6);
         assert!(dug.is_ok(), "the world is held");
     }

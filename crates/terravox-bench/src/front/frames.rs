@@ -1,5 +1,5 @@
-//! A new viewer, a flight and a walk: cost of a frame, and when there is ground. Thread time, so
-//! that other work on the machine does not count.
+//! A new viewer, a flight and a walk: the cost of a frame, and the time until there is ground. Thread
+//! time, so that other work on the machine does not count.
 
 use cpu_time::ThreadTime;
 use terravox::edit::EditOp;
@@ -8,14 +8,17 @@ use terravox::terrain::{Budget, FillRequest, Terrain, TerrainOptions, Viewer};
 
 use crate::report::{AreaReport, detail};
 
+const GRASS: u8 = 2;
 const ROCK: u8 = 8;
+const GROUND: u8 = 14;
 const BUDGET_MS: f32 = 3.0;
-const FRAMES_A_SECOND: f64 = 60.0;
+const FRAMES_PER_SECOND: f64 = 60.0;
 const DOWN: [f32; 3] = [0.0, -1.0, 0.0];
 
+/// Measures `readme_first_dig_frame`, `first_ray_ms`, `update_over_budget_ms` and
+/// `walk_without_ground_frames`.
 pub fn run(report: &mut AreaReport) {
-    // Another crate of the workspace asks for `parallel`: here jobs run on the thread whose time is
-    // taken.
+    // Another crate of the workspace enables `parallel`: one thread, so that its jobs are timed.
     let Ok(one_thread) = rayon::ThreadPoolBuilder::new().num_threads(1).build() else {
         return report.not_measured("update_over_budget_ms", "no thread could be started");
     };
@@ -62,7 +65,8 @@ fn readme(report: &mut AreaReport) {
     }
 }
 
-/// Time of `update` until a ray below a fresh viewer hits, every cell asked of a closure.
+/// Time of `update` until a ray below a new viewer hits, with a closure that is called for every
+/// cell.
 fn first_ray(report: &mut AreaReport) {
     let once = || {
         let mut terrain = Terrain::new(TerrainOptions::default());
@@ -77,7 +81,7 @@ fn first_ray(report: &mut AreaReport) {
     };
     let mut times: Vec<f64> = (0..9).map(|_| once()).collect();
     times.sort_by(f64::total_cmp);
-    let note = "median of 9; every cell asked of a closure, 8 km view";
+    let note = "median of 9; a closure called for every cell, 8 km view";
     report.set("first_ray_ms", times[times.len() / 2], note);
 }
 
@@ -87,8 +91,8 @@ fn layered(request: &mut FillRequest<'_>) {
     let deep = Some(terravox::generate::Deep { depth: 4.0, material: ROCK });
     request.fill_height_with(-16.0..=16.0, deep, height, |_| {
         |_y, depth| match depth {
-            d if d < 1.0 => 2,
-            d if d < 4.0 => 14,
+            d if d < 1.0 => GRASS,
+            d if d < 4.0 => GROUND,
             _ => ROCK,
         }
     });
@@ -105,12 +109,12 @@ fn flight(fill: impl Fn(&mut FillRequest<'_>) + Sync) -> Vec<f64> {
     let mut viewer = Viewer::at([0.0, 70.0, 0.0]);
     let mut times: Vec<f64> = (0..600)
         .map(|_| {
-            viewer.position_m[0] += 30.0 / FRAMES_A_SECOND;
+            viewer.position_m[0] += 30.0 / FRAMES_PER_SECOND;
             let start = ThreadTime::now();
             terrain.update(&[viewer], Budget::Millis(BUDGET_MS), &fill);
-            let took = start.elapsed().as_secs_f64() * 1e3;
+            let ms = start.elapsed().as_secs_f64() * 1e3;
             terrain.mesh_swaps().for_each(drop);
-            took
+            ms
         })
         .collect();
     times.sort_by(f64::total_cmp);
@@ -131,17 +135,17 @@ fn flights(report: &mut AreaReport) {
     report.set("update_over_budget_ms", worst, "the worst update of both flights");
 }
 
-/// Walks at 9 m/s for 600 frames, from the first on.
+/// Walks at 9 m/s for 600 frames, starting with the first.
 fn walk(report: &mut AreaReport) {
     let mut terrain = Terrain::new(TerrainOptions::default());
     let mut eye = [0.0, 20.0, 0.0];
-    let mut without = 0;
+    let mut without_ground = 0;
     for _ in 0..600 {
-        eye[0] += 9.0 / FRAMES_A_SECOND;
+        eye[0] += 9.0 / FRAMES_PER_SECOND;
         terrain.update(&[Viewer::at(eye)], Budget::Millis(BUDGET_MS), layered);
         terrain.mesh_swaps().for_each(drop);
-        without += u32::from(terrain.ray(eye, DOWN, 100.0).hit().is_none());
+        without_ground += u32::from(terrain.ray(eye, DOWN, 100.0).hit().is_none());
     }
     let note = "of 600 at 9 m/s, from the first frame on; three materials by a height function";
-    report.set("walk_without_ground_frames", f64::from(without), note);
+    report.set("walk_without_ground_frames", f64::from(without_ground), note);
 }

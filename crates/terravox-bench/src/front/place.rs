@@ -13,9 +13,10 @@ use crate::worlds::places;
 /// The largest real place: 1.3 MB.
 const PLACE: &str = "BoogaOpenSourced";
 
-/// Cells that the surface may move by.
-const ERROR: f32 = 0.25;
+/// Tolerance, cells.
+const TOLERANCE_CELLS: f32 = 0.25;
 
+/// Measures `simplify_place_s`.
 pub fn run(report: &mut AreaReport) {
     match simplify() {
         Ok(SimplifiedPlace { seconds, cpu_seconds, stats }) => {
@@ -35,7 +36,7 @@ struct SimplifiedPlace {
     stats: GlbStats,
 }
 
-/// Reads the place, meshes and simplifies it and writes a model, to nowhere.
+/// Reads the place, meshes and simplifies it, and writes a model that is discarded.
 fn simplify() -> Result<SimplifiedPlace, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
     let pool = pool.map_err(|error| error.to_string())?;
@@ -43,10 +44,10 @@ fn simplify() -> Result<SimplifiedPlace, String> {
     let stats = pool.install(|| -> Result<GlbStats, String> {
         let world = places::world(PLACE)?;
         let snapshot = world.grid.snapshot();
-        let how = TileMeshing { simplify: Some(ERROR), ..TileMeshing::default() };
-        let tiles = tiles_of(&snapshot, how);
+        let options = TileMeshing { simplify: Some(TOLERANCE_CELLS), ..TileMeshing::default() };
+        let tiles = tiles_of(&snapshot, options);
         let mut writer = GlbWriter::new(GlbOptions::default(), snapshot.materials());
-        for tile in mesh_tiles(&snapshot, &tiles, how, &|| ()) {
+        for tile in mesh_tiles(&snapshot, &tiles, options, &|| ()) {
             let (name, meshes) = tile.map_err(|error| error.to_string())?;
             writer.add_tile(&name, &meshes).map_err(|error| error.to_string())?;
         }

@@ -8,22 +8,25 @@ use terravox::edit::EditOp;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::VoxelGrid;
 
-/// The very sessions that the tests of the store play.
+/// The sessions of the store's tests.
 #[path = "../../../terravox-store/tests/session/mod.rs"]
 mod session;
 
-/// Sessions of each kind of world, and steps of each.
+/// Number of sessions in each kind of world.
 const SESSIONS: [(Kind, u64); 3] =
     [(Kind::Grown, 5000), (Kind::Streamed, 2500), (Kind::Whole, 2500)];
+
+/// Steps of a session.
 const STEPS: u32 = 20;
 
+/// Measures `save_lost_edits` and `save_stall_ms`.
 pub fn run(report: &mut AreaReport) {
     lost_edits(report);
     stall(report);
 }
 
 fn folder() -> PathBuf {
-    // In memory where the system offers that: this is not about disks.
+    // In memory where the system offers that: disks are not measured.
     let memory = PathBuf::from("/dev/shm");
     let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
     place.join(format!("terravox-bench-saving-{}", std::process::id()))
@@ -62,7 +65,7 @@ fn lost_edits(report: &mut AreaReport) {
     report.set("save_lost_edits", lost as f64, note);
 }
 
-/// A world of 1,000 dirty chunks and a history of as many strokes and more.
+/// A world of 1,000 dirty chunks with a history of several strokes each.
 fn dug() -> Terrain {
     let mut terrain = Terrain::from_grid(VoxelGrid::default(), Placement::default());
     let at = |i: u16| f64::from(i) * 32.0 + 16.0;
@@ -76,19 +79,22 @@ fn dug() -> Terrain {
     terrain
 }
 
+/// Rounds of taking unsaved changes and an edit.
+const ROUNDS: u16 = 200;
+
 fn stall(report: &mut AreaReport) {
     let mut terrain = dug();
     let (chunks, strokes) = (terrain.unsaved_chunks().len(), terrain.history_mut().stats());
     let (mut takes, mut edits, mut marks) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..200u16 {
+    for round in 0..ROUNDS {
         let start = ThreadTime::now();
         let unsaved = terrain.unsaved();
         takes.push(start.elapsed().as_secs_f64() * 1e3);
-        // What was shared with the copy is paid for by the next edit.
+        // The next edit pays for copying what is shared.
         let start = ThreadTime::now();
         let _ = terrain.edit(&EditOp::dig_ball([f64::from(round), 16.0, 16.0], 3.0));
         edits.push(start.elapsed().as_secs_f64() * 1e3);
-        if round == 199 {
+        if round + 1 == ROUNDS {
             let start = ThreadTime::now();
             terrain.mark_saved(&unsaved);
             marks.push(start.elapsed().as_secs_f64() * 1e3);

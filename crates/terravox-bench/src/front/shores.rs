@@ -1,13 +1,12 @@
 //! How far liquid sheets end from the waterline.
 //!
-//! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that
-//! only one triangle of the whole liquid surface has, if that shows the upper face of a cell:
-//! there a sheet ends. (Where a wall of water ends, at the world's edge, is no shore.) It is in
-//! its place
-//! if it lies inside the solid surface or within a quarter of a voxel of it, and no more than
-//! that lower than the sheet beside it: else the end is seen above the ground, or the sheet
-//! stops short of where the ground rises out of the water and goes down to it. Inside is where
-//! a ray upwards meets the solid surface an odd number of times.
+//! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that only one
+//! triangle of the whole liquid surface has, if that triangle shows the upper face of a cell: there
+//! a sheet ends. (The ends of walls of water, at the world's edge, do not count.) It is in its place
+//! if it lies inside the solid surface or within a quarter of a voxel of it, and at most that much
+//! lower than the sheet beside it. Otherwise the end is seen above the ground, or the sheet bends
+//! down to the ground before its shore. A point is inside if a ray upwards crosses the solid surface
+//! an odd number of times.
 
 use glam::DVec3;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,11 +16,12 @@ use terravox::voxel::{DenseBox, Region};
 use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::{World, places};
 
-/// Farthest that a shore vertex may lie off, in voxels.
-const TOLERANCE: f64 = 0.25;
+/// Tolerance of the position of a shore vertex.
+const TOLERANCE_VOXELS: f64 = 0.25;
 
 const PLACES: [&str; 3] = ["BoogaOpenSourced", "catapult-intro", "ethical-eli-hub"];
 
+/// Measures `shore_teeth`.
 pub fn run(report: &mut AreaReport) {
     let mut sum = TeethCount::default();
     let (mut lines, mut notes) = (Vec::new(), Vec::new());
@@ -30,14 +30,12 @@ pub fn run(report: &mut AreaReport) {
             Ok(world) => world,
             Err(why) => return report.not_measured("shore_teeth", why),
         };
-        for (how, carries) in [("", true), (", cells as they are stored", false)] {
-            let found = teeth(&world, carries);
-            if carries {
-                sum.add(found);
-                notes.push(format!("{name} {} of {}", found.off(), found.vertices));
-            }
-            lines.extend(found.rows(&format!("{name}{how}")));
-        }
+        let soaked = count_teeth(&world, ShoreCells::Soaked);
+        sum.add(soaked);
+        notes.push(format!("{name} {} of {}", soaked.off(), soaked.vertices));
+        lines.push(soaked.row(name));
+        let stored = count_teeth(&world, ShoreCells::Stored);
+        lines.push(stored.row(&format!("{name}, cells as they are stored")));
     }
     report.set("shore_teeth", sum.share(), notes.join(", "));
     report.details("Ends of liquid sheets", lines);
@@ -47,9 +45,9 @@ pub fn run(report: &mut AreaReport) {
 #[derive(Clone, Copy, Default)]
 struct TeethCount {
     vertices: usize,
-    /// Outside of the ground.
+    /// Those outside of the ground.
     in_the_air: usize,
-    /// On or in the ground, but lower than the sheet.
+    /// Those on or in the ground, but lower than the sheet.
     low: usize,
 }
 
@@ -68,21 +66,30 @@ impl TeethCount {
         self.low += other.low;
     }
 
-    fn rows(&self, name: &str) -> [ReportRow; 1] {
+    fn row(&self, name: &str) -> ReportRow {
         let TeethCount { vertices, in_the_air, low } = self;
         let note = format!("{in_the_air} in the air, {low} too low, of {vertices}");
-        [detail(name, self.share(), "share").note(note)]
+        detail(name, self.share(), "share").note(note)
     }
 }
 
-fn teeth(world: &World, carries: bool) -> TeethCount {
+/// The cells that are meshed.
+#[derive(Clone, Copy, PartialEq)]
+enum ShoreCells {
+    /// As they are stored.
+    Stored,
+    /// With liquid in the solid cells beside it, as in a terrain.
+    Soaked,
+}
+
+fn count_teeth(world: &World, shore_cells: ShoreCells) -> TeethCount {
     let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
     let (mut shores, mut cells) = (Shores::default(), DenseBox::default());
     let (mut sheet, mut ground) = (LiquidSheet::default(), SolidSurface::default());
     for chunk in &world.chunks {
         let block = chunk.region();
         world.read(block.grow(PAD), &mut cells);
-        if carries {
+        if shore_cells == ShoreCells::Soaked {
             shores.soak(world.grid.as_snapshot(), 0, &mut cells);
         }
         mesher.mesh_keyed(&cells, world.grid.materials(), &mut mesh);
@@ -94,7 +101,7 @@ fn teeth(world: &World, carries: bool) -> TeethCount {
         teeth.vertices += 1;
         if !ground.is_near(p) && !ground.is_inside(p) {
             teeth.in_the_air += 1;
-        } else if p.y < level - TOLERANCE {
+        } else if p.y < level - TOLERANCE_VOXELS {
             teeth.low += 1;
         }
     }
@@ -111,7 +118,7 @@ struct LiquidSheet {
     is_upper: Vec<bool>,
 }
 
-/// Number of the direction upwards.
+/// Direction of upper faces.
 const UP: u8 = 3;
 
 impl LiquidSheet {
@@ -134,7 +141,7 @@ impl LiquidSheet {
         self.is_upper.extend(surface.quad_faces.iter().flat_map(|face| [face[3] == UP; 2]));
     }
 
-    /// The vertices at which the sheet ends, and how high it stands beside them.
+    /// The vertices at which the sheet ends, and the height of the sheet beside them.
     fn ends(&self) -> Vec<(DVec3, f64)> {
         let mut edges = FxHashSet::default();
         for t in &self.triangles {
@@ -198,9 +205,11 @@ impl SolidSurface {
     }
 
     fn is_near(&self, p: DVec3) -> bool {
-        let columns = |at: f64| (at - TOLERANCE).floor() as i32..=(at + TOLERANCE).floor() as i32;
+        let columns = |at: f64| {
+            (at - TOLERANCE_VOXELS).floor() as i32..=(at + TOLERANCE_VOXELS).floor() as i32
+        };
         columns(p.x).any(|x| {
-            let near = |t: &[DVec3; 3]| (closest(t, p) - p).length() <= TOLERANCE;
+            let near = |t: &[DVec3; 3]| (closest(t, p) - p).length() <= TOLERANCE_VOXELS;
             columns(p.z).any(|z| self.column(x, z).any(near))
         })
     }

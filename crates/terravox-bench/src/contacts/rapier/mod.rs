@@ -1,5 +1,5 @@
-//! Terrain in Rapier: bumps at edges and block borders, hold, speed, what edits cost.
-//! Compared with one parry mesh with corrected inner edges.
+//! Terrain in Rapier: bumps at edges and block borders, support of bodies, speed, and the cost of
+//! edits. Compared with one parry mesh with corrected inner edges.
 //!
 //! Steps of 1/60 s, Rapier's own settings, contact recycling on, unless a row says
 //! otherwise.

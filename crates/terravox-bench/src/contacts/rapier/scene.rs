@@ -15,16 +15,44 @@ const BODIES: InteractionGroups =
 /// Returns the depth of a point inside the ground, metres.
 pub type InsideTest = fn([f32; 3]) -> f32;
 
+/// What bodies collide with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroundKind {
+    /// Our colliders.
+    Terrain,
+    /// One mesh of all of it, with corrected inner edges.
+    OneMesh,
+}
+
+impl GroundKind {
+    /// Ours, then the peer's.
+    pub const BOTH: [GroundKind; 2] = [GroundKind::Terrain, GroundKind::OneMesh];
+}
+
 /// A terrain in a world.
 pub struct PhysicsScene {
     pub terrain: Terrain,
-    /// None if the ground is one mesh.
+    /// `None` if the ground is one mesh.
     pub ground: Option<TerrainColliders>,
     pub world: PhysicsWorld,
 }
 
 impl PhysicsScene {
-    /// Ground where `inside_m` is positive, in a box of metres, as our colliders.
+    /// Ground where `inside_m` is positive, in a box of metres.
+    pub fn new(
+        ground: GroundKind,
+        min: [f32; 3],
+        max: [f32; 3],
+        inside_m: impl Fn([f32; 3]) -> f32,
+    ) -> PhysicsScene {
+        let mut scene = PhysicsScene::ours(min, max, inside_m);
+        if ground == GroundKind::OneMesh {
+            scene.replace_ground_by_mesh();
+        }
+        scene
+    }
+
+    /// As [`PhysicsScene::new`], with our colliders.
     pub fn ours(min: [f32; 3], max: [f32; 3], inside_m: impl Fn([f32; 3]) -> f32) -> PhysicsScene {
         // Air around the filled region.
         let unlisted = UnlistedChunks::Air;
@@ -40,19 +68,12 @@ impl PhysicsScene {
         PhysicsScene { terrain, ground: Some(TerrainColliders::default()), world }
     }
 
-    /// The same as one mesh with corrected inner edges, all of it.
-    pub fn one_mesh(
-        min: [f32; 3],
-        max: [f32; 3],
-        inside_m: impl Fn([f32; 3]) -> f32,
-    ) -> PhysicsScene {
-        let mut scene = PhysicsScene::ours(min, max, inside_m);
-        scene.ground = None;
-        let mesh = merged(&mut scene.terrain);
-        let material = scene.terrain.grid().materials().get(ROCK);
+    fn replace_ground_by_mesh(&mut self) {
+        self.ground = None;
+        let mesh = merged(&mut self.terrain);
+        let material = self.terrain.grid().materials().get(ROCK);
         let (friction, restitution) = material.map_or((0.5, 0.0), |m| (m.friction, m.restitution));
-        scene.world.insert_collider(mesh.friction(friction).restitution(restitution), None);
-        scene
+        self.world.insert_collider(mesh.friction(friction).restitution(restitution), None);
     }
 
     /// Follows edits and bodies, if the ground is ours.
@@ -105,8 +126,16 @@ fn merged(terrain: &mut Terrain) -> ColliderBuilder {
     mesh
 }
 
-/// Points of convex edges, metres, with whether they are at a block's border.
-pub fn convex_edges(collider: &Collider, blocks: &[CollisionBlock]) -> Vec<([f32; 3], bool)> {
+/// The middle of a convex edge.
+#[derive(Clone, Copy)]
+pub struct EdgePoint {
+    pub position_m: [f32; 3],
+    /// Whether the edge lies along a block's border.
+    pub is_at_border: bool,
+}
+
+/// Middles of all convex edges of blocks.
+pub fn convex_edges(collider: &Collider, blocks: &[CollisionBlock]) -> Vec<EdgePoint> {
     let mut points = Vec::new();
     for &block in blocks {
         let Ok(Some(surfaces)) = collider.block(block, BuildPolicy::Build) else { continue };
@@ -121,11 +150,11 @@ pub fn convex_edges(collider: &Collider, blocks: &[CollisionBlock]) -> Vec<([f32
                     continue;
                 }
                 let ends = [corners[side], corners[(side + 1) % 4]];
-                let border = (0..3).any(|i| {
+                let is_at_border = (0..3).any(|i| {
                     ends.iter().all(|end| end[i] < 0.8) || ends.iter().all(|end| end[i] > 7.2)
                 });
-                let middle = [0, 1, 2].map(|i| corner[i] + (ends[0][i] + ends[1][i]) / 2.0);
-                points.push((middle, border));
+                let position_m = [0, 1, 2].map(|i| corner[i] + (ends[0][i] + ends[1][i]) / 2.0);
+                points.push(EdgePoint { position_m, is_at_border });
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Bodies on terrain that is being edited at random: none may get lost, wake late or find
-//! more bytes built than the budget allows.
+//! Bodies on terrain that is being edited at random: none may get lost or wake late, and the built
+//! blocks stay within their budget.
 
 use rapier3d::prelude::*;
 use terravox::collide::{ColliderOptions, Filter, Ray as VoxelRay};
@@ -11,24 +11,29 @@ use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
 const ROCK: u8 = 8;
+
 /// Steps per second.
 const STEPS: usize = 60;
-/// Bodies, and steps between edits.
-const BODIES: usize = 200;
-const EDIT_EVERY: usize = 5;
-/// Half the edge of the ground, metres.
-const HALF: f32 = 40.0;
-/// Steps before the end from which on no fill buries a body: those that one buried are to be
-/// out by then.
-const LAST_STEPS: usize = 60;
-/// Steps between looks at where the bodies are.
-const LOOK_EVERY: usize = 4;
-/// Budget of built blocks after an update, bytes: far below the demand.
-const BUDGET: usize = 256 << 10;
 
-/// Counts of failures.
+const BODIES: usize = 200;
+
+const STEPS_PER_EDIT: usize = 5;
+
+/// Half the edge of the ground, metres.
+const HALF_EDGE_M: f32 = 40.0;
+
+/// In this many last steps no fill buries a body, so that buried ones can come out.
+const LAST_STEPS: usize = 60;
+
+/// Steps between checks of where the bodies are.
+const STEPS_PER_CHECK: usize = 4;
+
+/// Budget of built blocks after an update: far below the demand.
+const BUDGET_BYTES: usize = 256 << 10;
+
+/// Counts of edits and of failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Soak {
+pub struct SoakCounts {
     /// Steps made.
     pub steps: usize,
     /// Edits made.
@@ -38,25 +43,29 @@ pub struct Soak {
     /// Bodies whose middle is in the ground, a quarter of a metre or more from its surface,
     /// or under all of it.
     pub below: usize,
-    /// Most steps that a body's middle was in the ground, as deep as that, at one go.
+    /// Most consecutive steps in which a body's middle was that deep in the ground.
     pub longest: usize,
     /// Bodies with a non-finite position.
     pub nan: usize,
     /// Updates that left more bytes than the budget.
     pub over_budget: usize,
-    /// Sleeping bodies that an edit reached and that still slept after the step.
+    /// Sleeping bodies that an edit reached and that did not wake in the next step.
     pub late: usize,
 }
 
-/// The seed of the soak that is a benchmark.
+/// Seed of the benchmark.
 const SEED: u64 = 9;
 
-/// Soaks for some seconds of the bodies' time. The same seed is the same soak.
-pub fn soak(seconds: usize, seed: u64) -> Soak {
+/// Runs for some seconds of simulated time. The same seed repeats a run.
+pub fn soak(seconds: usize, seed: u64) -> SoakCounts {
     // A wall around, so that nothing rolls off the world.
-    let walled = |p: [f32; 3]| rough(p).max(p[0].abs().max(p[2].abs()) - HALF - 8.0);
-    let mut scene = PhysicsScene::ours([-HALF, -40.0, -HALF], [HALF, 16.0, HALF], walled);
-    let collider = ColliderOptions { budget_bytes: BUDGET };
+    let walled = |p: [f32; 3]| rough(p).max(p[0].abs().max(p[2].abs()) - HALF_EDGE_M - 8.0);
+    let mut scene = PhysicsScene::ours(
+        [-HALF_EDGE_M, -40.0, -HALF_EDGE_M],
+        [HALF_EDGE_M, 16.0, HALF_EDGE_M],
+        walled,
+    );
+    let collider = ColliderOptions { budget_bytes: BUDGET_BYTES };
     let (grid, placement) = (scene.terrain.grid().snapshot(), scene.terrain.placement());
     let mut terrain = terravox::terrain::Terrain::new(TerrainOptions {
         placement,
@@ -72,46 +81,46 @@ pub fn soak(seconds: usize, seed: u64) -> Soak {
     scene.terrain = terrain;
     let mut random = Lcg(seed);
     let bodies: Vec<_> = (0..BODIES).map(|i| drop_body(&mut scene, i, &mut random)).collect();
-    let mut found = Soak::default();
+    let mut counts = SoakCounts::default();
     let mut in_ground = vec![0; BODIES];
     for step in 0..seconds * STEPS {
-        let buries = step + LAST_STEPS < seconds * STEPS;
-        let edited = match step % EDIT_EVERY {
-            0 => edit(&mut scene, &bodies, &mut random, buries, &mut found),
+        let may_bury = step + LAST_STEPS < seconds * STEPS;
+        let edited: Option<EditedBox> = match step % STEPS_PER_EDIT {
+            0 => edit(&mut scene, &bodies, &mut random, may_bury, &mut counts),
             _ => None,
         };
-        let asleep: Vec<_> = edited.map_or(Vec::new(), |(low, high)| {
+        let asleep: Vec<_> = edited.map_or(Vec::new(), |EditedBox { min, max }| {
             let reached = |body: &&RigidBodyHandle| {
                 let at = scene.body(**body).translation();
-                scene.body(**body).is_sleeping()
-                    && (0..3).all(|i| at[i] > low[i] && at[i] < high[i])
+                scene.body(**body).is_sleeping() && (0..3).all(|i| at[i] > min[i] && at[i] < max[i])
             };
             bodies.iter().filter(reached).copied().collect()
         });
         scene.step();
-        found.late += asleep.iter().filter(|&&body| scene.body(body).is_sleeping()).count();
+        counts.late += asleep.iter().filter(|&&body| scene.body(body).is_sleeping()).count();
         // The next update is the one that must have kept the budget.
-        found.over_budget += usize::from(scene.terrain.collider().stats().built_bytes > BUDGET);
-        found.steps += 1;
-        if step % LOOK_EVERY == 0 {
+        counts.over_budget +=
+            usize::from(scene.terrain.collider().stats().built_bytes > BUDGET_BYTES);
+        counts.steps += 1;
+        if step % STEPS_PER_CHECK == 0 {
             for (body, steps) in bodies.iter().zip(&mut in_ground) {
                 let at = scene.body(*body).translation();
-                *steps = if is_below(&mut scene, at) { *steps + LOOK_EVERY } else { 0 };
-                found.longest = found.longest.max(*steps);
+                *steps = if is_below(&mut scene, at) { *steps + STEPS_PER_CHECK } else { 0 };
+                counts.longest = counts.longest.max(*steps);
             }
         }
     }
     for body in &bodies {
         let at = scene.body(*body).translation();
-        let is_number = at.x.is_finite() && at.y.is_finite() && at.z.is_finite();
-        found.nan += usize::from(!is_number);
-        found.below += usize::from(is_number && is_below(&mut scene, at));
+        let is_finite = at.x.is_finite() && at.y.is_finite() && at.z.is_finite();
+        counts.nan += usize::from(!is_finite);
+        counts.below += usize::from(is_finite && is_below(&mut scene, at));
     }
-    found
+    counts
 }
 
 fn drop_body(scene: &mut PhysicsScene, number: usize, random: &mut Lcg) -> RigidBodyHandle {
-    let mut side = || (random.unit() - 0.5) * 1.6 * HALF;
+    let mut side = || (random.unit() - 0.5) * 1.6 * HALF_EDGE_M;
     let at = Vector::new(side(), 12.0 + (number % 7) as f32, side());
     let shape = match number % 5 {
         0 => ColliderBuilder::ball(0.5),
@@ -126,31 +135,39 @@ fn drop_body(scene: &mut PhysicsScene, number: usize, random: &mut Lcg) -> Rigid
     scene.add(RigidBodyBuilder::dynamic().translation(at).angular_damping(0.5), shape)
 }
 
-/// Digs or fills a ball near a body; returns the box that it reached. Half of the fills leave
-/// all bodies alone, as careful games do; the others may bury bodies.
+/// The box that an edit reached, metres.
+struct EditedBox {
+    min: Vector,
+    max: Vector,
+}
+
+/// Digs or fills a ball near a body. Half of the fills leave all bodies alone, as careful games do;
+/// the others may bury bodies, if `may_bury`.
 fn edit(
     scene: &mut PhysicsScene,
     bodies: &[RigidBodyHandle],
     random: &mut Lcg,
-    buries: bool,
-    found: &mut Soak,
-) -> Option<(Vector, Vector)> {
+    may_bury: bool,
+    counts: &mut SoakCounts,
+) -> Option<EditedBox> {
     let near = bodies[(random.unit() * bodies.len() as f32) as usize % bodies.len()];
     let off = Vector::new(random.unit() - 0.5, -random.unit(), random.unit() - 0.5) * 6.0;
     let (centre, radius) = (scene.body(near).translation() + off, 1.5 + 2.0 * random.unit());
-    let (dig, buries) = (random.unit() < 0.6, random.unit() < 0.5 && buries);
-    let inside = |at: Vector| at.x.abs() < HALF - 6.0 && at.z.abs() < HALF - 6.0 && at.y > -24.0;
+    let (dig, buries) = (random.unit() < 0.6, random.unit() < 0.5 && may_bury);
+    let inside = |at: Vector| {
+        at.x.abs() < HALF_EDGE_M - 6.0 && at.z.abs() < HALF_EDGE_M - 6.0 && at.y > -24.0
+    };
     let free =
         |body: &RigidBodyHandle| scene.body(*body).translation().distance(centre) > radius + 2.0;
     let all_free = dig || bodies.iter().all(free);
     if !inside(centre) || !(all_free || buries) {
         return None;
     }
-    found.edits += 1;
-    found.burials += usize::from(!all_free);
+    counts.edits += 1;
+    counts.burials += usize::from(!all_free);
     let reach = Vector::splat(radius + 1.0);
-    let (low, high) = (centre - reach, centre + reach);
-    let [min, max] = [low, high].map(|v| v.to_array().map(f64::from));
+    let edited = EditedBox { min: centre - reach, max: centre + reach };
+    let [min, max] = [edited.min, edited.max].map(|v| v.to_array().map(f64::from));
     let written = scene.terrain.edit_cells(min, max, |at, old| {
         let at = at.map(|v| v as f32);
         let ball = (0.5 + radius - Vector::from(at).distance(centre)).clamp(0.0, 1.0);
@@ -160,13 +177,12 @@ fn edit(
             units => Cell::new(if old.is_air() { ROCK } else { old.material }, (units - 1) as u8),
         }
     });
-    written.is_ok().then_some((low, high))
+    written.is_ok().then_some(edited)
 }
 
 /// Returns whether a point is in the ground, a quarter of a metre or more from its surface: rays out
-/// of it leave the ground more often than they enter. Three of them, as one may run through
-/// an edge. (Counting by sides, not odd and even: where thin remains of ground fold over
-/// themselves there is air that the surface goes around the other way.)
+/// of it leave the ground more often than they enter it. Three rays, since one may run through an
+/// edge. (By sides, not by parity: thin remains of ground may fold over themselves.)
 fn is_below(scene: &mut PhysicsScene, at: Vector) -> bool {
     let collider = scene.terrain.collider();
     let origin = at.to_array().map(f64::from);
@@ -181,23 +197,23 @@ fn is_below(scene: &mut PhysicsScene, at: Vector) -> bool {
     leaves && collider.closest_point(origin, 0.25, &Filter::SOLID).found.is_none() || at.y < -40.0
 }
 
-/// Measures this part.
+/// Measures `soak_lost`.
 pub fn run(report: &mut AreaReport, seconds: usize) {
-    let found = soak(seconds, SEED);
+    let counts = soak(seconds, SEED);
     let note = format!(
         "{BODIES} bodies, {} edits in {seconds} s of their time, of which {} bury bodies",
-        found.edits, found.burials
+        counts.edits, counts.burials
     );
-    report.set("soak_lost", (found.below + found.nan) as f64, note);
+    report.set("soak_lost", (counts.below + counts.nan) as f64, note);
     let line = |what: &str, count: usize| detail(what, count as f64, "");
     report.details(
         format!("soak, {seconds} s"),
         vec![
-            line("bodies below ground", found.below),
-            line("longest that a body was below ground, steps", found.longest),
-            line("bodies with a non-finite position", found.nan),
-            line("updates over the budget of bytes", found.over_budget),
-            line("sleeping bodies that an edit reached and that slept on", found.late),
+            line("bodies below ground", counts.below),
+            line("longest that a body was below ground, steps", counts.longest),
+            line("bodies with a non-finite position", counts.nan),
+            line("updates over the budget of bytes", counts.over_budget),
+            line("sleeping bodies that an edit reached and did not wake", counts.late),
         ],
     );
 }

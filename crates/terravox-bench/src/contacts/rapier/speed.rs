@@ -7,7 +7,7 @@ use std::time::Instant;
 use terravox::voxel::{Cell, DenseBox, Region};
 use terravox_rapier::TerrainColliderStats;
 
-use super::scene::{PhysicsScene, flat, rough, sine};
+use super::scene::{GroundKind, InsideTest, PhysicsScene, flat, rough, sine};
 use crate::harness::median_of_sorted;
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
@@ -15,13 +15,14 @@ use crate::worlds::random::Lcg;
 /// Balls in a scene.
 const BALLS: usize = 1000;
 
-/// Turns that each side takes.
+/// Rounds, in each of which both grounds take a turn.
 const ROUNDS: usize = 7;
 
 /// Steps of a turn that count.
 const STEPS: usize = 60;
 
-/// Measures this part.
+/// Measures `rest_1000_vs_trimesh`, `roll_1000_vs_trimesh`, `rapier_bytes_per_triangle` and
+/// `rapier_edit_to_contact_us`.
 pub fn run(report: &mut AreaReport) {
     steps(report);
     edits(report);
@@ -34,20 +35,17 @@ enum Motion {
     Roll,
 }
 
-/// A scene with its balls, after what comes first.
-fn scene(ours: bool, doing: Motion, inside: fn([f32; 3]) -> f32) -> PhysicsScene {
+/// A scene with its balls, once they have settled.
+fn scene(ground: GroundKind, motion: Motion, inside: InsideTest) -> PhysicsScene {
     let (min, max) = ([-16.0, -32.0, -16.0], [208.0, 32.0, 112.0]);
-    let mut scene = match ours {
-        true => PhysicsScene::ours(min, max, inside),
-        false => PhysicsScene::one_mesh(min, max, inside),
-    };
+    let mut scene = PhysicsScene::new(ground, min, max, inside);
     let mut numbers = Lcg(23);
     for i in 0..BALLS {
         let [x, z] = [(i % 40) as f32 * 2.4, (i / 40) as f32 * 3.9];
         let [x, z] = [x + numbers.unit() * 0.5, z + numbers.unit() * 0.5];
         let at = Vector::new(x, inside([x, 0.0, z]) + 0.5, z);
         let mut body = RigidBodyBuilder::dynamic().translation(at).can_sleep(false);
-        if doing == Motion::Roll {
+        if motion == Motion::Roll {
             let velocity = Vector::new(20.0, 0.0, 0.0);
             body = body.linvel(velocity).angvel(Vector::new(0.0, 0.0, -40.0));
         } else {
@@ -55,60 +53,76 @@ fn scene(ours: bool, doing: Motion, inside: fn([f32; 3]) -> f32) -> PhysicsScene
         }
         scene.add(body, ColliderBuilder::ball(0.5).friction(1.0));
     }
-    scene.steps(if doing == Motion::Roll { 30 } else { 120 });
+    scene.steps(if motion == Motion::Roll { 30 } else { 120 });
     scene
 }
 
-/// Milliseconds of a step, the least of all turns: ours, the mesh. And what ours held.
-fn contest(doing: Motion, inside: fn([f32; 3]) -> f32) -> ([f64; 2], TerrainColliderStats) {
-    let (mut best, mut held) = ([f64::INFINITY; 2], TerrainColliderStats::default());
+/// Milliseconds of a step, the minimum over all rounds.
+struct StepTimes {
+    ours_ms: f64,
+    mesh_ms: f64,
+    /// Statistics of our colliders.
+    stats: TerrainColliderStats,
+}
+
+impl StepTimes {
+    fn ratio(&self) -> f64 {
+        self.ours_ms / self.mesh_ms
+    }
+}
+
+fn time_steps(motion: Motion, inside: InsideTest) -> StepTimes {
+    let (mut best, mut stats) = ([f64::INFINITY; 2], TerrainColliderStats::default());
     for _ in 0..ROUNDS {
-        for (which, ours) in [true, false].into_iter().enumerate() {
-            let mut scene = scene(ours, doing, inside);
+        for (best, ground) in best.iter_mut().zip(GroundKind::BOTH) {
+            let mut scene = scene(ground, motion, inside);
             let start = ThreadTime::now();
             scene.steps(STEPS);
             let ms = start.elapsed().as_secs_f64() * 1e3 / STEPS as f64;
-            best[which] = best[which].min(ms);
+            *best = best.min(ms);
             if let Some(ground) = &scene.ground {
-                held = ground.stats(&scene.world.colliders);
+                stats = ground.stats(&scene.world.colliders);
             }
         }
     }
-    (best, held)
+    let [ours_ms, mesh_ms] = best;
+    StepTimes { ours_ms, mesh_ms, stats }
 }
 
 fn steps(report: &mut AreaReport) {
-    let (rest, held) = contest(Motion::Rest, flat);
-    let (roll, rolled) = contest(Motion::Roll, flat);
-    let ratio = |ms: [f64; 2]| (ms[0] / ms[1], ms[1]);
+    let rest = time_steps(Motion::Rest, flat);
+    let roll = time_steps(Motion::Roll, flat);
+    let hills = time_steps(Motion::Rest, rough);
     let note = "1000 balls, level ground, sync included; ms of the mesh's step beside";
-    let (value, mesh) = ratio(rest);
-    report.set_ratio("rest_1000_vs_trimesh", value, mesh, note);
-    let (value, mesh) = ratio(roll);
-    report.set_ratio("roll_1000_vs_trimesh", value, mesh, format!("{note}; at 20 m/s"));
-    let per =
-        |bytes: usize, held: &TerrainColliderStats| bytes as f64 / held.touched_triangles as f64;
-    let (hills, on_hills) = contest(Motion::Rest, rough);
-    let bytes = |held: &TerrainColliderStats| held.touched_bytes.ground + held.touched_bytes.bvh;
+    report.set_ratio("rest_1000_vs_trimesh", rest.ratio(), rest.mesh_ms, note);
+    let note = format!("{note}; at 20 m/s");
+    report.set_ratio("roll_1000_vs_trimesh", roll.ratio(), roll.mesh_ms, note);
+    let per_triangle =
+        |bytes: usize, stats: &TerrainColliderStats| bytes as f64 / stats.touched_triangles as f64;
+    let bytes = |stats: &TerrainColliderStats| {
+        per_triangle(stats.touched_bytes.ground + stats.touched_bytes.bvh, stats)
+    };
     let note = format!(
         "compact tree and parry's, {} blocks touched on rough hills; level ground {:.0}",
-        on_hills.touched,
-        per(bytes(&held), &held)
+        hills.stats.touched,
+        bytes(&rest.stats)
     );
-    report.set("rapier_bytes_per_triangle", per(bytes(&on_hills), &on_hills), note);
+    report.set("rapier_bytes_per_triangle", bytes(&hills.stats), note);
+    let step =
+        |name: &str, times: &StepTimes| detail(name, times.ours_ms, "ms").beside(times.mesh_ms);
+    let memory = |name: &str, bytes: usize, stats: &TerrainColliderStats| {
+        detail(name, per_triangle(bytes, stats), "B/triangle")
+    };
+    let plain_mesh = roll.stats.touched_bytes.mesh;
     let rows = vec![
-        detail("step, balls at rest on rough hills", hills[0], "ms").beside(hills[1]),
-        detail("step, balls at rest", rest[0], "ms").beside(rest[1]),
-        detail("step, balls rolling", roll[0], "ms").beside(roll[1]),
-        detail("compact tree", per(on_hills.touched_bytes.ground, &on_hills), "B/triangle"),
-        detail("parry's tree", per(on_hills.touched_bytes.bvh, &on_hills), "B/triangle"),
-        detail(
-            "plain mesh, where fast bodies are",
-            per(rolled.touched_bytes.mesh, &rolled),
-            "B/triangle",
-        ),
+        step("step, balls at rest on rough hills", &hills),
+        step("step, balls at rest", &rest),
+        step("step, balls rolling", &roll),
+        memory("compact tree", hills.stats.touched_bytes.ground, &hills.stats),
+        memory("parry's tree", hills.stats.touched_bytes.bvh, &hills.stats),
+        memory("plain mesh, where fast bodies are", plain_mesh, &roll.stats),
     ];
-    report.details("a step with 1000 balls, and what is held", rows);
+    report.details("a step with 1000 balls, and memory", rows);
 }
 
 /// From a dig of radius 4 under a body to the end of the step that finds the new ground.
