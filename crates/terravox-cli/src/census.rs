@@ -1,10 +1,13 @@
-//! Counts of chunks, cells and materials of a world.
+//! Counts the chunks, cells and materials of a world.
 
 use crate::console::Console;
 use crate::report::{Report, grouped, size};
 use rayon::prelude::*;
 use serde_json::json;
 use terravox::voxel::{AIR, DenseBox, NotHeld, Snapshot};
+
+/// Cells of a chunk.
+const CHUNK_CELLS: u64 = 32 * 32 * 32;
 
 /// Counts over all cells of a world at mip 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,20 @@ impl Default for Census {
     }
 }
 
+/// The counts of one thread.
+struct CellCounter {
+    materials: Box<[u64; 256]>,
+    wet_cells: u64,
+    /// Scratch.
+    cells: DenseBox,
+}
+
+impl Default for CellCounter {
+    fn default() -> CellCounter {
+        CellCounter { materials: Box::new([0; 256]), wet_cells: 0, cells: DenseBox::default() }
+    }
+}
+
 impl Census {
     /// Adds the counts of another part of the world.
     pub fn add(&mut self, other: &Census) {
@@ -49,33 +66,34 @@ impl Census {
     pub fn of(snapshot: &Snapshot, console: &Console) -> Result<Census, NotHeld> {
         let chunks = snapshot.chunks();
         let bar = console.bar("counting", chunks.len());
-        let count = |(mut counts, mut cells): (Box<[u64; 257]>, DenseBox), chunk: &_| {
+        let count = |mut counter: CellCounter, chunk: &_| {
             let view = snapshot.chunk(*chunk)?;
             match view.uniform_material() {
-                Some(material) => counts[usize::from(material)] += 32 * 32 * 32,
+                Some(material) => counter.materials[usize::from(material)] += CHUNK_CELLS,
                 None => {
-                    snapshot.read(chunk.region(), 0, &mut cells)?;
-                    cells.materials().iter().for_each(|&m| counts[usize::from(m)] += 1);
-                    counts[256] += cells.water().len() as u64;
+                    let CellCounter { materials, wet_cells, cells } = &mut counter;
+                    snapshot.read(chunk.region(), 0, cells)?;
+                    cells.materials().iter().for_each(|&m| materials[usize::from(m)] += 1);
+                    *wet_cells += cells.water().len() as u64;
                 }
             }
             bar.step();
-            Ok((counts, cells))
+            Ok(counter)
         };
-        let none = || (Box::new([0; 257]), DenseBox::default());
-        let parts: Vec<_> = chunks.par_iter().try_fold(none, count).collect::<Result<_, _>>()?;
-        let mut counts = [0; 257];
-        for (part, _) in parts {
-            counts.iter_mut().zip(part.iter()).for_each(|(sum, part)| *sum += part);
-        }
+        let parts = chunks.par_iter().try_fold(CellCounter::default, count);
+        let parts: Vec<CellCounter> = parts.collect::<Result<_, _>>()?;
         let mut materials = Box::new([0; 256]);
-        materials.copy_from_slice(&counts[..256]);
+        let mut wet_cells = 0;
+        for part in parts {
+            materials.iter_mut().zip(*part.materials).for_each(|(sum, count)| *sum += count);
+            wet_cells += part.wet_cells;
+        }
         let memory = snapshot.memory();
         Ok(Census {
             chunks: memory.chunks as u64,
             uniform_chunks: memory.uniform_chunks as u64,
             cells: materials[1..].iter().sum(),
-            wet_cells: counts[256],
+            wet_cells,
             materials,
             memory_bytes: memory.total() as u64,
         })
@@ -88,7 +106,7 @@ impl Census {
 
     /// Adds chunks, cells and memory to a report.
     pub fn add_to(&self, report: &mut Report) {
-        let chunks = format!("{}, {} of one material", grouped(self.chunks), self.uniform_chunks);
+        let chunks = format!("{}, {} uniform", grouped(self.chunks), grouped(self.uniform_chunks));
         report.line("chunks", "chunks", chunks, json!(self.chunks));
         report.hidden("uniform_chunks", self.uniform_chunks);
         report.count("cells", "cells", self.cells);
@@ -98,25 +116,29 @@ impl Census {
 
     /// Adds a number of bytes, and bytes per cell, to a report.
     pub fn add_bytes(&self, key: &str, label: &str, bytes: u64, report: &mut Report) {
-        let a_cell = self.bytes_per_cell(bytes);
-        let text = format!("{}, {a_cell:.3} bytes a cell", size(bytes));
+        let per_cell = self.bytes_per_cell(bytes);
+        let text = match self.cells {
+            0 => size(bytes),
+            _ => format!("{}, {per_cell:.3} bytes per cell", size(bytes)),
+        };
         report.line(&format!("{key}_bytes"), label, text, json!(bytes));
-        report.hidden(&format!("{key}_bytes_a_cell"), (a_cell * 1e4).round() / 1e4);
+        report.hidden(&format!("{key}_bytes_a_cell"), (per_cell * 1e4).round() / 1e4);
     }
 
     /// Adds the materials, most common first, to a report.
     pub fn add_materials(&self, snapshot: &Snapshot, report: &mut Report) {
-        let mut found: Vec<(u64, u8)> = (AIR + 1..=255)
+        let mut counts: Vec<(u64, u8)> = (AIR + 1..=255)
             .map(|id| (self.materials[usize::from(id)], id))
             .filter(|entry| entry.0 > 0)
             .collect();
-        found.sort_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
+        counts.sort_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
         let table = snapshot.materials();
-        let text = found
+        let text = counts
             .iter()
             .map(|&(count, id)| format!("{} {}", table.name(id), share(count, self.cells)));
         let text = text.collect::<Vec<_>>().join(", ");
-        let value = found
+        let text = if text.is_empty() { "none".to_owned() } else { text };
+        let value = counts
             .iter()
             .map(|&(count, id)| json!({ "id": id, "name": table.name(id), "cells": count }));
         report.line("materials", "materials", text, value.collect());

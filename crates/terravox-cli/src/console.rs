@@ -9,33 +9,33 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Shorter work shows no progress.
+/// Work that takes less time shows no progress.
 const PROGRESS_DELAY: Duration = Duration::from_millis(700);
 
 /// Destination of progress and reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     json: bool,
-    bars: bool,
+    shows_progress: bool,
 }
 
 impl Console {
-    /// `json`: reports are one JSON object on standard output. Bars show only where
-    /// standard error is a terminal.
+    /// If `json`, reports are one JSON object on standard output. Bars show only if standard error
+    /// is a terminal.
     pub fn new(json: bool) -> Console {
-        Console { json, bars: std::io::stderr().is_terminal() }
+        Console { json, shows_progress: std::io::stderr().is_terminal() }
     }
 
-    /// Returns a progress bar of `steps` steps; it shows once the work takes long.
+    /// Returns a progress bar of `steps` steps; it shows after [`PROGRESS_DELAY`].
     pub fn bar(&self, what: &str, steps: usize) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
         let template = "{msg:10} {wide_bar} {percent:>3} %  {elapsed}, {eta} left";
-        // The template is ours; one that did not parse would leave the plain bar.
+        // If the template did not parse, the default bar would show.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
+        Bar { bar, start: Instant::now(), is_pending: AtomicBool::new(self.shows_progress) }
     }
 
     /// Returns a counter of `unit`, for an unknown number of steps.
@@ -46,13 +46,13 @@ impl Console {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        Bar { bar, start: Instant::now(), show: AtomicBool::new(self.bars) }
+        Bar { bar, start: Instant::now(), is_pending: AtomicBool::new(self.shows_progress) }
     }
 
-    /// Returns a spinner for work without steps, such as syncing a file; it shows once the work
-    /// takes long.
+    /// Returns a spinner for work without steps, such as syncing a file. It shows after
+    /// [`PROGRESS_DELAY`]; `None` if progress is not shown.
     pub fn busy(&self, what: &str) -> Option<Spinner> {
-        self.bars.then(|| Spinner::new(what.to_owned()))
+        self.shows_progress.then(|| Spinner::new(what.to_owned()))
     }
 
     /// Prints the report of a command. A closed pipe is not an error.
@@ -115,8 +115,8 @@ impl Drop for Spinner {
 pub struct Bar {
     bar: ProgressBar,
     start: Instant,
-    /// Whether it is still hidden.
-    show: AtomicBool,
+    /// Whether the bar is still hidden and may show.
+    is_pending: AtomicBool,
 }
 
 impl Bar {
@@ -140,7 +140,7 @@ impl Bar {
     }
 
     fn show_if_due(&self) {
-        if self.start.elapsed() > PROGRESS_DELAY && self.show.swap(false, Ordering::Relaxed) {
+        if self.start.elapsed() > PROGRESS_DELAY && self.is_pending.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
         }
     }

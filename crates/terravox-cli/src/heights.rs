@@ -1,5 +1,5 @@
-//! Importing heightmaps: metres of the command line to voxels and back, and worlds larger than
-//! memory, piece by piece.
+//! Importing heightmaps: converts metres of the command line to voxels and back, and imports worlds
+//! larger than memory piece by piece.
 
 use crate::args::HeightmapArgs;
 use crate::census::Census;
@@ -16,9 +16,12 @@ use terravox_io::heightmap::{
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 
-/// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces
-/// write to one coarse block, and small enough that two of them take little memory.
+/// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces write
+/// to one coarse block, small enough that two pieces take little memory.
 const PIECE_COLUMNS: i32 = 16;
+
+/// Height of the land by default, as a share of the width of the map.
+const HEIGHT_TO_WIDTH: f64 = 1.0 / 8.0;
 
 /// The format of a heightmap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub enum HeightmapFormat {
 }
 
 impl HeightmapFormat {
-    /// Returns the format by extension and first bytes; `None` if the file is no heightmap.
+    /// Detects the format by extension and first bytes; `None` if the file is not a heightmap.
     pub fn of(extension: &str, start: &[u8]) -> Option<HeightmapFormat> {
         match extension {
             "raw" | "r16" => Some(HeightmapFormat::Raw),
@@ -43,8 +46,8 @@ impl HeightmapFormat {
 /// Imports a heightmap into memory.
 ///
 /// # Errors
-/// If the file is damaged or no heightmap, an option is out of range, or the world does not
-/// fit in memory.
+/// If the file is damaged or not a heightmap, an option is out of range, or the world does not fit
+/// in memory.
 pub fn import(
     path: &Path,
     bytes: Vec<u8>,
@@ -55,10 +58,10 @@ pub fn import(
     let info = info(options);
     let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
     let heights = read(bytes, kind, options).map_err(explain)?;
-    let how = in_voxels(&heights, options, info.voxel_size_m);
+    let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let bar = console.bar("importing", 1);
-    heightmap::import(&heights, &how, &mut grid, |done, all| bar.set(done, all))
+    heightmap::import(&heights, &voxel_options, &mut grid, |done, all| bar.set(done, all))
         .map_err(explain)?;
     drop(bar);
     Ok(World {
@@ -79,52 +82,55 @@ pub struct StreamedImport {
     pub file_bytes: u64,
 }
 
-/// Imports a heightmap into a world file piece by piece: a piece is built on all threads while
-/// the one before is written. Memory holds the samples and two pieces, whatever the size.
+/// Imports a heightmap into a world file piece by piece: all threads generate a piece while the
+/// previous one is written. Memory holds the samples and two pieces, whatever the size of the world.
 ///
 /// # Errors
-/// As [`import`], but for its size; and if the world cannot be written.
+/// If the file is damaged or not a heightmap, an option is out of range, or the world cannot be
+/// written.
 pub fn stream(
     path: &Path,
     bytes: Vec<u8>,
     kind: HeightmapFormat,
     options: &HeightmapArgs,
-    target: (&Path, Overwrite),
+    target: &Path,
+    overwrite: Overwrite,
     console: &Console,
 ) -> CliResult<StreamedImport> {
     let info = info(options);
     let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
     let heights = read(bytes, kind, options).map_err(explain)?;
-    let how = in_voxels(&heights, options, info.voxel_size_m);
-    let relief = HeightmapRelief::new(heights, how, info.materials.kinds()).map_err(explain)?;
-    let draft = Store::create(target.0, &info, target.1).map_err(store_failure)?;
+    let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
+    let relief =
+        HeightmapRelief::new(heights, voxel_options, info.materials.kinds()).map_err(explain)?;
+    let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
     let pieces = pieces(&relief);
     let bar = console.bar("importing", pieces.iter().map(Vec::len).sum());
     let mut census = Census::default();
-    let mut made = None;
+    let mut generated: Option<VoxelGrid> = None;
     for piece in &pieces {
         let (written, next) = rayon::join(
-            || made.as_ref().map_or(Ok(()), |grid| write(&draft, grid)),
-            || make(&relief, piece, &info.materials),
+            || generated.as_ref().map_or(Ok(()), |grid| write(&draft, grid)),
+            || generate(&relief, piece, &info.materials),
         );
         written?;
         census.add(&Census::of(next.as_snapshot(), console).map_err(Failure::at(path))?);
         bar.add(piece.len());
-        made = Some(next);
+        generated = Some(next);
     }
-    if let Some(last) = made.take() {
+    if let Some(last) = generated.take() {
         write(&draft, &last)?;
     }
     drop(bar);
     let busy = console.busy("finishing");
     drop(draft.finish().map_err(store_failure)?);
     drop(busy);
-    let file_bytes = fs::metadata(target.0).map_err(Failure::at(target.0))?.len();
+    let file_bytes = fs::metadata(target).map_err(Failure::at(target))?.len();
     Ok(StreamedImport { census, file_bytes })
 }
 
-/// Returns the chunk columns in squares, in Morton order, so that squares that share coarse
-/// blocks follow each other.
+/// Returns the chunk columns in square pieces, in Morton order, so that pieces that share coarse
+/// blocks are close in time.
 fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
     let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE_COLUMNS), z.div_euclid(PIECE_COLUMNS)];
     let mut columns = relief.chunk_columns();
@@ -137,15 +143,19 @@ fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
     columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()
 }
 
-fn make(relief: &HeightmapRelief, columns: &[[i32; 2]], materials: &MaterialTable) -> VoxelGrid {
-    let made: Vec<Vec<ChunkCells>> =
+fn generate(
+    relief: &HeightmapRelief,
+    columns: &[[i32; 2]],
+    materials: &MaterialTable,
+) -> VoxelGrid {
+    let chunks: Vec<Vec<ChunkCells>> =
         columns.par_iter().map(|&column| relief.column(column)).collect();
     let materials = materials.clone();
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
     let mut uniform = DenseBox::default();
-    for chunk in made.iter().flatten() {
-        let done = grid.write(chunk.cells(&mut uniform));
-        assert!(done.is_ok(), "whole chunks can always be written");
+    for chunk in chunks.iter().flatten() {
+        let result = grid.write(chunk.cells(&mut uniform));
+        assert!(result.is_ok(), "whole chunks can always be written");
     }
     grid
 }
@@ -176,11 +186,11 @@ fn in_voxels(heights: &Heights, options: &HeightmapArgs, voxel: f64) -> Heightma
     let defaults = HeightmapOptions::default();
     let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
     let [low, high] = heights.range().map(f64::from);
-    let across = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
-    let stretched = across / 8.0 / (high - low).max(1e-9);
+    let width = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
+    let default_height = width * HEIGHT_TO_WIDTH / (high - low).max(1e-9);
     let height_voxels = match options.vertical_scale {
         Some(height) => height / voxel,
-        None if high > low => stretched,
+        None if high > low => default_height,
         None => defaults.height_voxels,
     };
     let sea_level = options.sea_level.map(|sea| sea / voxel);
@@ -201,21 +211,26 @@ fn explained(error: &HeightmapError, voxel: f64) -> String {
         HeightmapError::Colours { .. } => {
             format!("{error}; pass --luma to import their luminance as height")
         }
-        HeightmapError::RawSize { .. } | HeightmapError::RawNotSquare { .. } => {
-            format!("{error} (import --width SAMPLES --height ROWS)")
-        }
+        HeightmapError::RawSize { bytes, width, depth, wanted } => format!(
+            "the file has {bytes} bytes, but {width} × {depth} samples of 16 bits are {wanted}; \
+             give --width SAMPLES --height ROWS that match"
+        ),
+        HeightmapError::RawNotSquare { samples, hint } => format!(
+            "{samples} raw samples of 16 bits are not a square; \
+             give --width SAMPLES --height ROWS{hint}"
+        ),
         HeightmapError::TooWide { voxels } => {
             let max_voxels = HeightmapOptions::MAX_EXTENT_VOXELS;
-            let [wide, most] = [*voxels, max_voxels].map(|voxels| metres(voxels as f64));
+            let [width, max_width] = [*voxels, max_voxels].map(|voxels| metres(voxels as f64));
             let size = metres(*voxels as f64 / max_voxels as f64);
             format!(
-                "the world would be {wide} m wide, at most {most} m with voxels of {voxel} m; \
+                "the world would be {width} m wide, at most {max_width} m with voxels of {voxel} m; \
                  give --voxel-size {size} or more, or a lower --scale"
             )
         }
         HeightmapError::TooManyChunks { chunks } => format!(
-            "the world would have {chunks} chunks, more than fit in memory; import it to a \
-             file first, piece by piece: terravox import"
+            "the world would have {chunks} chunks, too many for memory; import it into a world \
+             file first: terravox import"
         ),
         HeightmapError::OutOfRange { option, value, low, high } => {
             let flag = match *option {
@@ -225,16 +240,18 @@ fn explained(error: &HeightmapError, voxel: f64) -> String {
                 "sea_level" => "--sea-level",
                 _ => return error.to_string(),
             };
-            let [value, least, most] = [*value, low.max(0.0), *high].map(metres);
+            let [value, min, max] = [*value, low.max(0.0), *high].map(metres);
             let range = match *option {
-                "sea_level" => format!("{} to {most}", metres(*low)),
-                "voxels_per_sample" => format!("{least} to {most}"),
-                _ => format!("at most {most}"),
+                "sea_level" => format!("{} to {max}", metres(*low)),
+                "voxels_per_sample" => format!("{min} to {max}"),
+                _ => format!("at most {max}"),
             };
             format!("{flag} is {value} m; give {range} m with voxels of {voxel} m (--voxel-size)")
         }
         HeightmapError::TooHigh { height } => {
-            format!("the land would reach {} m, which no world holds", metres(*height))
+            let limit = f64::from(terravox::voxel::LIMIT);
+            let [height, limit] = [*height, limit].map(metres);
+            format!("the land would reach {height} m, at most ±{limit} m; lower --vertical-scale")
         }
         _ => error.to_string(),
     }
@@ -266,9 +283,11 @@ mod tests {
                 voxel_size: Some(voxel),
                 ..HeightmapArgs::default()
             };
-            let how = in_voxels(&heights, &options, voxel);
+            let voxel_options = in_voxels(&heights, &options, voxel);
             let kinds = MaterialTable::default();
-            let error = HeightmapRelief::new(heights, how, kinds.kinds()).err().expect("an error");
+            let error = HeightmapRelief::new(heights, voxel_options, kinds.kinds())
+                .err()
+                .expect("an error");
             explained(&error, voxel)
         };
         let high = wrong(8.0, 600_000.0, 8.0, 8.0);
@@ -288,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_all_columns_once_in_squares() {
+    fn pieces_cover_every_column_once() {
         let heights = Heights::new([40, 30], vec![0.5; 1200]).expect("heights");
         let options = HeightmapOptions {
             voxels_per_sample: 32.0,

@@ -1,5 +1,5 @@
-//! The view of a world from a point, fine nearby and coarse far away, streamed block by block:
-//! only blocks that are shown are read or generated.
+//! The level-of-detail view of a world from a point, fine nearby and coarse far away. Only blocks
+//! that are shown are read or generated.
 
 use crate::args::{LevelArgs, MorphChoice, ReadArgs};
 use crate::console::Console;
@@ -44,10 +44,11 @@ pub struct LodView {
     pub blocks: usize,
     /// Number of blocks whose cells were read or generated.
     pub filled: usize,
-    /// Notes for the user, a line each.
+    /// Notes for the user, one line each.
     pub notes: Vec<String>,
 }
 
+/// Where cells come from.
 enum CellSource {
     Hills(Hills),
     /// A file, and the generator of blocks that it does not hold.
@@ -74,7 +75,7 @@ pub fn show(
     reading: ReadArgs,
     console: &Console,
 ) -> CliResult<LodView> {
-    let (source, info, mut notes) = source(path, reading, console)?;
+    let OpenWorld { source, info, mut notes } = open_world(path, reading, console)?;
     let viewpoint = viewpoint(&info, camera_m, levels)?;
     let faults = ReadFaults::default();
     let filled = AtomicUsize::new(0);
@@ -102,7 +103,7 @@ pub fn show(
     notes.extend(faults.into_note(path, reading)?);
     let lod = terrain.lod();
     if levels.simplify.is_none() {
-        // Block by block, so that the result does not depend on the number of updates.
+        // Collected anew by block, so that the result does not depend on the number of updates.
         let shown = |block: MipBlock| {
             let mesh = lod.mesh(block)?.clone();
             Some((block, ShownMesh { block, mip: block.mip, mesh }))
@@ -138,8 +139,8 @@ fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResu
         detail: levels.detail.into(),
     };
     if viewpoint.eye.abs().max_element() >= f64::from(LIMIT) {
-        let reach = f64::from(LIMIT) * size;
-        let what = format!("--camera is beyond the world, which ends {reach} m from its origin");
+        let limit = f64::from(LIMIT) * size;
+        let what = format!("--camera is beyond the world; give at most {limit} m from its origin");
         return Err(Failure::new(what));
     }
     Ok(viewpoint)
@@ -147,7 +148,7 @@ fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResu
 
 /// Options of a terrain in voxels; the file's own scale is applied last.
 fn terrain_options(info: &WorldInfo, viewpoint: Viewpoint, levels: LevelArgs) -> TerrainOptions {
-    // Roots are shown whole: most of a root larger than the view would be out of sight.
+    // Roots are shown whole, so most of a root larger than the view would be out of sight.
     let max_mip = (viewpoint.distance / 64.0).log2().clamp(0.0, MAX_MIP.into()) as u8;
     TerrainOptions {
         materials: info.materials.clone(),
@@ -164,13 +165,13 @@ fn terrain_options(info: &WorldInfo, viewpoint: Viewpoint, levels: LevelArgs) ->
 
 /// Updates the drawn meshes; returns whether they changed.
 fn take_swaps(terrain: &mut Terrain, drawn: &mut BTreeMap<MipBlock, ShownMesh>) -> bool {
-    let mut changed = false;
+    let mut has_changed = false;
     for swap in terrain.mesh_swaps() {
         swap.removed.iter().for_each(|block| drop(drawn.remove(block)));
         drawn.extend(swap.added.into_iter().map(|shown| (shown.block, shown)));
-        changed = true;
+        has_changed = true;
     }
-    changed
+    has_changed
 }
 
 /// Moves the vertices of a mesh towards the next coarser level, for an eye in voxels.
@@ -195,24 +196,31 @@ fn morph_vertices(
     mesh.liquid.morph(factor);
 }
 
-/// Returns the source of the cells of a world, its description, and notes for the user.
-fn source(
-    path: &Path,
-    reading: ReadArgs,
-    console: &Console,
-) -> CliResult<(CellSource, WorldInfo, Vec<String>)> {
+/// A world whose cells can be read block by block.
+struct OpenWorld {
+    source: CellSource,
+    info: WorldInfo,
+    /// Notes for the user, one line each.
+    notes: Vec<String>,
+}
+
+fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<OpenWorld> {
     if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-        let seed =
-            seed.parse().map_err(|_| Failure::of(path, "give an integer seed, such as hills:7"))?;
-        return Ok((CellSource::Hills(Hills::new(seed)), WorldInfo::default(), Vec::new()));
+        let seed = seed.parse().map_err(|_| {
+            Failure::of(path, "the seed is not an integer; give for example hills:7")
+        })?;
+        let source = CellSource::Hills(Hills::new(seed));
+        return Ok(OpenWorld { source, info: WorldInfo::default(), notes: Vec::new() });
     }
     if let Some(store) = world::open_store(path)? {
         let info = (*store.info()).clone();
         let hills = generator_of(&store).map_err(store_failure)?;
-        return Ok((CellSource::Store(Box::new(store), hills), info, Vec::new()));
+        let source = CellSource::Store(Box::new(store), hills);
+        return Ok(OpenWorld { source, info, notes: Vec::new() });
     }
     let world = world::open(path, &Default::default(), reading, console)?;
-    Ok((CellSource::Grid(world.grid.snapshot()), world.info, world.notes))
+    let source = CellSource::Grid(world.grid.snapshot());
+    Ok(OpenWorld { source, info: world.info, notes: world.notes })
 }
 
 /// Returns whether a path names hills without a file.

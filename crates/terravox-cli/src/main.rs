@@ -1,8 +1,8 @@
 //! The `terravox` command line.
 //!
-//! A command reads whole files into a world in memory, does its work and writes whole files,
-//! which appear complete or not at all. An error is one line on standard error and exit
-//! code 2; with `--json` it is one JSON object on standard output, in place of the report.
+//! A command reads files, does its work and writes whole files, which appear complete or not at
+//! all. An error is one line on standard error and exit code 2; with `--json` it is one JSON
+//! object on standard output, in place of the report.
 
 mod args;
 mod census;
@@ -39,6 +39,11 @@ fn main() -> ExitCode {
 
 /// Prints help and version to standard output; anything else is a failure.
 fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing was parsed, so the raw arguments are searched.
+    let words: Vec<OsString> =
+        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+    let json = words.iter().any(|word| word == "--json");
+    let command = words.iter().find_map(|word| args::Command::known(word.to_str()?));
     let failure = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A closed pipe is not an error.
@@ -48,23 +53,30 @@ fn usage(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Failure::new("no command given; see terravox --help")
         }
-        _ => {
-            let text = error.to_string();
-            let mut lines =
-                text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage"));
-            let first = lines.next().unwrap_or_default();
-            let first = first.strip_prefix("error: ").unwrap_or(first);
-            let rest = lines.filter(|line| !line.is_empty() && !line.starts_with("For more"));
-            let rest: String = rest.map(|line| format!(" {line}")).collect();
-            Failure::new(format!("{first}{rest}; see --help"))
-        }
+        _ => Failure::new(usage_line(&error.to_string(), command)),
     };
-    // Nothing was parsed, so the raw arguments are searched.
-    let words: Vec<OsString> =
-        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
-    let json = words.iter().any(|word| word == "--json");
-    let command = words.iter().find_map(|word| args::Command::known(word.to_str()?));
     fail(&failure, json, command)
+}
+
+/// Returns the message of a usage error as one line: without the usage and with the help to see.
+fn usage_line(message: &str, command: Option<&str>) -> String {
+    let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage"));
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
+    let mut text = String::new();
+    for line in lines {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            text += "; ";
+            text += tip;
+        } else {
+            text += " ";
+            text += line.strip_prefix("error: ").unwrap_or(line);
+        }
+    }
+    let text = text
+        .replace("the following required arguments were not provided:", "missing")
+        .replace("subcommand", "command");
+    let command = command.map(|command| format!("{command} ")).unwrap_or_default();
+    format!("{text}; see terravox {command}--help")
 }
 
 /// Prints a failure: as text on standard error, or as JSON on standard output.

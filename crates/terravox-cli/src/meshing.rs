@@ -1,4 +1,4 @@
-//! TileMeshing a world tile by tile on all threads, with optional simplification.
+//! Meshes a world tile by tile on all threads, with optional simplification.
 
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -10,26 +10,31 @@ use terravox_io::tiles::{Tile, group_into_tiles};
 /// Chunks along the edge of a tile.
 const TILE_CHUNKS: u16 = 4;
 
-/// Chunks along the edge of a simplified tile. Its borders keep their triangles, which favours
-/// large tiles, but larger ones exceed the processor's caches.
+/// Chunks along the edge of a simplified tile. Borders keep their triangles, which favours large
+/// tiles, but larger ones exceed the processor's caches.
 const SIMPLIFIED_TILE_CHUNKS: u16 = 3;
 
 /// Tiles per thread in a batch that is meshed before it is written: enough to balance the
 /// threads, few enough that the triangles of a large world need not fit in memory.
 const TILES_PER_THREAD: usize = 16;
 
-/// Name and meshes of a tile.
-pub type MeshedTile = (String, Vec<BlockMesh>);
+/// The meshes of a tile.
+pub struct MeshedTile {
+    /// Name of the tile.
+    pub name: String,
+    /// One mesh per block with a surface; a single mesh if simplified.
+    pub meshes: Vec<BlockMesh>,
+}
 
 /// Options of [`mesh_tiles`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TileMeshing {
+pub struct TileMeshOptions {
     /// Mesh cells of 2^mip voxels.
     pub mip: u8,
     /// Tolerance of simplification, cells; `None` keeps all triangles.
     pub simplify: Option<f32>,
-    /// Whether to leave out the ground.
-    pub only_liquid: bool,
+    /// Whether to leave out solid surfaces.
+    pub is_liquid_only: bool,
 }
 
 /// Scratch memory of one thread.
@@ -40,28 +45,27 @@ struct Scratch {
     cells: DenseBox,
 }
 
-/// Returns the meshes of tiles, in order, meshed by all threads as the iterator advances. The
-/// result does not depend on the number of threads. `step` is called after each tile, on any
-/// thread.
+/// Meshes tiles on all threads as the iterator advances; returns them in order. The result does not
+/// depend on the number of threads. Calls `step` after each tile, on any thread.
 ///
 /// Items are [`NotHeld`] if the world does not hold a needed cell.
 pub fn mesh_tiles<'a>(
     snapshot: &'a Snapshot,
     tiles: &'a [Tile],
-    how: TileMeshing,
+    options: TileMeshOptions,
     step: &'a (dyn Fn() + Sync),
 ) -> impl Iterator<Item = Result<MeshedTile, NotHeld>> + 'a {
     let mesh = move |simplifier: &mut Simplifier, tile: &Tile| {
-        let mut meshes = mesh_tile(snapshot, tile, how.mip)?;
-        if how.only_liquid {
+        let mut meshes = mesh_tile(snapshot, tile, options.mip)?;
+        if options.is_liquid_only {
             meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
         }
-        let meshes = simplified(meshes, how.simplify, simplifier);
+        let meshes = simplify(meshes, options.simplify, simplifier);
         step();
-        Ok((tile.name(), meshes))
+        Ok(MeshedTile { name: tile.name(), meshes })
     };
-    let at_once = TILES_PER_THREAD * rayon::current_num_threads();
-    tiles.chunks(at_once).flat_map(move |tiles| {
+    let batch_tiles = TILES_PER_THREAD * rayon::current_num_threads();
+    tiles.chunks(batch_tiles).flat_map(move |tiles| {
         let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, mesh);
         meshed.collect::<Vec<_>>()
     })
@@ -88,8 +92,8 @@ pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockM
 
 /// Returns whether a chunk and its neighbours are of one kind, so that it has no surface.
 fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
-    let around = Region::new([-1; 3], [2; 3]);
-    let mut kinds = around.voxels().map(|step| -> Option<Kind> {
+    let neighbourhood = Region::new([-1; 3], [2; 3]);
+    let mut kinds = neighbourhood.voxels().map(|step| -> Option<Kind> {
         let at = ChunkPos::new(chunk.x + step.x, chunk.y + step.y, chunk.z + step.z);
         let material = snapshot.chunk(at).ok()?.uniform_material()?;
         Some(snapshot.materials().kind(material))
@@ -99,8 +103,8 @@ fn is_inside(snapshot: &Snapshot, chunk: ChunkPos) -> bool {
 }
 
 /// Returns the tiles of a world.
-pub fn tiles_of(snapshot: &Snapshot, how: TileMeshing) -> Vec<Tile> {
-    let mip = how.mip;
+pub fn tiles_of(snapshot: &Snapshot, options: TileMeshOptions) -> Vec<Tile> {
+    let mip = options.mip;
     let not_air = |chunk: &ChunkPos| {
         snapshot.chunk(*chunk).map_or(true, |view| view.uniform_material() != Some(AIR))
     };
@@ -110,13 +114,13 @@ pub fn tiles_of(snapshot: &Snapshot, how: TileMeshing) -> Vec<Tile> {
     let chunks: Vec<_> = coarser.iter().map(|p| ChunkPos::new(p.x, p.y, p.z)).collect();
     group_into_tiles(
         &chunks,
-        if how.simplify.is_some() { SIMPLIFIED_TILE_CHUNKS } else { TILE_CHUNKS },
+        if options.simplify.is_some() { SIMPLIFIED_TILE_CHUNKS } else { TILE_CHUNKS },
     )
 }
 
 /// Joins touching meshes and simplifies them, staying within `error` cells of the original;
-/// returns them unchanged if `error` is `None`.
-pub fn simplified(
+/// without an `error`, returns them unchanged.
+pub fn simplify(
     meshes: Vec<BlockMesh>,
     error: Option<f32>,
     simplifier: &mut Simplifier,

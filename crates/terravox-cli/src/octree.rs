@@ -1,4 +1,4 @@
-//! Meshing the ground of a world from the nodes of its octrees.
+//! Meshes the ground of a world from the nodes of its octrees.
 
 use crate::args::ClusterArgs;
 use crate::console::Console;
@@ -41,7 +41,7 @@ pub fn bake(
     drop(bar);
     let busy = console.busy("contouring");
     let octree = Octree::joined(&octrees?.iter().collect::<Vec<_>>());
-    // The root may reach far beyond the world.
+    // The root may extend far beyond the world.
     let (min, max) = (octree.min(), octree.region().max.min(snapshot.bounds().max));
     let mut mesh = BlockMesh { block: Region { min, max }, ..BlockMesh::default() };
     let mut fine = Surface::default();
@@ -50,12 +50,12 @@ pub fn bake(
     let detail = Detail { size: clusters.cluster, error: clusters.error.map(|e| e as f32) };
     contourer.contour(&octree, &detail, &mut mesh.solid);
     drop(busy);
-    let kept = OctreeStats {
+    let stats = OctreeStats {
         leaves: octree.leaf_count(),
         triangles: mesh.solid.triangle_count(),
         fine_triangles: fine.triangle_count(),
     };
-    Ok((mesh, kept))
+    Ok((mesh, stats))
 }
 
 impl OctreeStats {
@@ -63,12 +63,9 @@ impl OctreeStats {
     pub fn add_to(&self, report: &mut Report) {
         report.count("leaves", "leaves", self.leaves as u64);
         let share = self.triangles as f64 / self.fine_triangles.max(1) as f64;
-        let text = format!(
-            "keep {:.1} % of {} triangles",
-            share * 100.0,
-            grouped(self.fine_triangles as u64)
-        );
+        let text =
+            format!("{:.1} % of {} triangles", share * 100.0, grouped(self.fine_triangles as u64));
         let value = json!({ "share": share, "fine_triangles": self.fine_triangles });
-        report.line("kept", "nodes", text, value);
+        report.line("kept", "kept", text, value);
     }
 }

@@ -21,10 +21,10 @@ impl Output {
     /// If `target` is a folder or its folder cannot be written.
     pub fn create(target: &Path) -> CliResult<Output> {
         if target.is_dir() {
-            return Err(Failure::of(target, "this is a folder; name a file in it"));
+            return Err(Failure::of(target, "is a folder; give a file"));
         }
         let Some(name) = target.file_name() else {
-            return Err(Failure::of(target, "has no file name"));
+            return Err(Failure::of(target, "has no file name; give a file"));
         };
         let mut partial_name = OsString::from(".");
         partial_name.push(name);
@@ -38,7 +38,7 @@ impl Output {
         Ok(Output { file, partial, target: target.to_owned() })
     }
 
-    /// Returns the writer. Its errors are the caller's to report.
+    /// Returns the writer. The caller reports its errors.
     pub fn writer(&mut self) -> &mut (impl Write + use<>) {
         let Some(file) = &mut self.file else {
             unreachable!("the file is open until the output is finished");
@@ -84,7 +84,7 @@ impl Drop for Output {
 pub fn check_not_input(input: &Path, target: &Path) -> CliResult<()> {
     match (fs::canonicalize(input), fs::canonicalize(target)) {
         (Ok(a), Ok(b)) if a == b => {
-            Err(Failure::of(target, "is the file that is read; choose another file to write"))
+            Err(Failure::of(target, "is the file that is read; give another file to write"))
         }
         _ => Ok(()),
     }

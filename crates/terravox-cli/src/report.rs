@@ -53,7 +53,7 @@ impl Report {
         self.line(key, label, size(bytes), json!(bytes));
     }
 
-    /// Adds the duration of a step. The value is in milliseconds; the key should say so.
+    /// Adds the duration of a step. The value is in milliseconds; the key should end in `_ms`.
     pub fn time(&mut self, key: &str, label: &str, time: Duration) {
         let millis = time.as_secs_f64() * 1e3;
         self.line(key, label, duration(time), json!((millis * 100.0).round() / 100.0));

@@ -1,4 +1,4 @@
-//! Writing the surface of a world as triangles, tile by tile.
+//! Writes the surface of a world as triangles, tile by tile.
 
 use crate::args::{TriangleArgs, UpChoice};
 use crate::console::Console;
@@ -9,7 +9,7 @@ use std::path::Path;
 use terravox::mesh::BlockMesh;
 use terravox::simplify::Simplifier;
 use terravox::voxel::VoxelPos;
-use terravox_cli::meshing::{MeshedTile, TileMeshing, mesh_tiles, simplified, tiles_of};
+use terravox_cli::meshing::{MeshedTile, TileMeshOptions, mesh_tiles, simplify, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
 use terravox_io::tiles::ExportFrame;
@@ -58,18 +58,19 @@ pub fn write(
 ) -> CliResult<WrittenModel> {
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
-    let doing = if options.simplify.is_some() { "simplifying" } else { "meshing" };
-    let how = TileMeshing {
+    let progress_label = if options.simplify.is_some() { "simplifying" } else { "meshing" };
+    let mesh_options = TileMeshOptions {
         mip: options.mip,
         simplify: options.simplify.map(|error| error as f32),
-        only_liquid: ground.is_some(),
+        is_liquid_only: ground.is_some(),
     };
-    let tiles = tiles_of(&snapshot, how);
-    let bar = console.bar(doing, tiles.len());
-    let ground = ground.map(|mesh| simplified(vec![mesh], how.simplify, &mut Simplifier::new()));
-    let ground = ground.map(|meshes| Ok(("ground".to_owned(), meshes)));
+    let tiles = tiles_of(&snapshot, mesh_options);
+    let bar = console.bar(progress_label, tiles.len());
+    let ground =
+        ground.map(|mesh| simplify(vec![mesh], mesh_options.simplify, &mut Simplifier::new()));
+    let ground = ground.map(|meshes| Ok(MeshedTile { name: "ground".to_owned(), meshes }));
     let step = || bar.step();
-    let meshed = mesh_tiles(&snapshot, &tiles, how, &step);
+    let meshed = mesh_tiles(&snapshot, &tiles, mesh_options, &step);
     let meshed = meshed.map(|tile| tile.map_err(Failure::at(path)));
     let meshed = ground.into_iter().chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
@@ -80,11 +81,11 @@ pub fn write(
             let options = GlbOptions { frame, materials, ..GlbOptions::default() };
             write_glb(world, path, options, meshed, console)
         }
-        _ => write_obj(world, path, ObjOptions { frame, up: up(options.up) }, meshed),
+        _ => write_obj(world, path, ObjOptions { frame, up: up_axis(options.up) }, meshed),
     }
 }
 
-fn up(up: UpChoice) -> obj::UpAxis {
+fn up_axis(up: UpChoice) -> obj::UpAxis {
     match up {
         UpChoice::Y => obj::UpAxis::Y,
         UpChoice::Z => obj::UpAxis::Z,
@@ -101,7 +102,7 @@ fn write_glb(
     let mut output = Output::create(path)?;
     let mut writer = GlbWriter::new(options, world.grid.materials());
     for tile in tiles {
-        let (name, meshes) = tile?;
+        let MeshedTile { name, meshes } = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
     }
     let busy = console.busy("writing");
@@ -125,7 +126,7 @@ fn write_obj(
     let out = output.writer();
     let mut writer = ObjWriter::new(out, options, &name, table).map_err(Failure::at(path))?;
     for tile in tiles {
-        let (name, meshes) = tile?;
+        let MeshedTile { name, meshes } = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
     }
     let stats = writer.finish().map_err(Failure::at(path))?;

@@ -10,26 +10,29 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::voxel::{GridOptions, VoxelGrid};
-use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
+use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata, STUDS_PER_VOXEL};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
 /// Limit of imported files, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
 
-/// Edge of a Roblox voxel in metres: 4 studs of 0.28 m.
-const ROBLOX_VOXEL_M: f64 = 1.12;
+/// Edge of a stud in metres.
+const STUD_M: f64 = 0.28;
+
+/// Edge of a Roblox voxel in metres.
+const ROBLOX_VOXEL_M: f64 = STUDS_PER_VOXEL as f64 * STUD_M;
 
 /// Key, in the world file, of the metadata of a Roblox file.
 const ROBLOX_EXTRA: &str = "roblox";
 
-/// Extension of worlds.
-pub const WORLD: &str = "tvx";
+/// Extension of world files.
+pub const WORLD_EXTENSION: &str = "tvx";
 
 /// A world in memory.
 pub struct World {
     /// The cells and materials.
     pub grid: VoxelGrid,
-    /// Scale, place and origin.
+    /// Scale, origin and generator.
     pub info: WorldInfo,
     /// Metadata for exporting to Roblox; the default for other worlds.
     pub roblox: RobloxMetadata,
@@ -37,7 +40,7 @@ pub struct World {
     pub source: &'static str,
     /// Length of the file, bytes.
     pub file_bytes: u64,
-    /// Notes for the user, a line each.
+    /// Notes for the user, one line each.
     pub notes: Vec<String>,
 }
 
@@ -66,8 +69,8 @@ pub fn open(
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
     if map.is_none() && !roblox {
-        let what = "unknown file type; supported are .tvx, .rbxm .rbxl .rbxmx .rbxlx \
-                    .smoothgrid, .png, .raw .r16";
+        let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .png, \
+                    .raw or .r16";
         return Err(Failure::of(path, what));
     }
     let bytes = read(path, file_bytes)?;
@@ -93,7 +96,7 @@ pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
 }
 
 fn is_world(extension: &str, start: &[u8]) -> bool {
-    extension == WORLD || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A")
+    extension == WORLD_EXTENSION || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A")
 }
 
 /// Returns the length of a file.
@@ -103,14 +106,14 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 pub fn check_file(path: &Path) -> CliResult<u64> {
     let metadata = fs::metadata(path).map_err(|error| {
         if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-            let what = "hills:SEED works with render and lod only; generate a file first: \
+            let what = "hills:SEED is for render and lod only; generate a world file: \
                         terravox generate hills.tvx --seed";
             return Failure::of(path, format!("{what} {seed}"));
         }
         Failure::of(path, format!("cannot be read: {error}; check the name"))
     })?;
     if metadata.is_dir() {
-        return Err(Failure::of(path, "this is a folder; name a file in it"));
+        return Err(Failure::of(path, "is a folder; give a file"));
     }
     if metadata.is_file() && metadata.len() == 0 {
         return Err(Failure::of(path, "the file is empty; get another copy"));
@@ -118,7 +121,7 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
     Ok(metadata.len())
 }
 
-/// Returns the first bytes of a file, which tell its type.
+/// Returns the first bytes of a file, by which its type is detected.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -136,7 +139,7 @@ pub fn first_bytes(path: &Path) -> CliResult<Vec<u8>> {
 pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     let too_long = |bytes: u64| {
         let [bytes, most] = [bytes, MAX_IMPORT_BYTES].map(size);
-        Failure::of(path, format!("the file is too long to import: {bytes}; the limit is {most}"))
+        Failure::of(path, format!("the file has {bytes}, too large to import; at most {most}"))
     };
     if length > MAX_IMPORT_BYTES {
         return Err(too_long(length));
@@ -194,7 +197,7 @@ fn import_roblox(
     let bar = console.bar("importing", 1);
     let progress = |done, all| bar.set(done, all);
     let imported = roblox::import_with_progress(bytes, &import, &mut grid, progress)
-        .map_err(Failure::at(path))?;
+        .map_err(|error| Failure::of(path, explain_roblox(&error)))?;
     let info = WorldInfo {
         voxel_size_m: options.voxel_size.unwrap_or(ROBLOX_VOXEL_M),
         materials: grid.materials().clone(),
@@ -208,6 +211,16 @@ fn import_roblox(
         file_bytes: 0,
         notes: imported.notes,
     })
+}
+
+/// Formats an error; the command line has no option that raises limits.
+fn explain_roblox(error: &RobloxError) -> String {
+    match error {
+        RobloxError::TooLarge { part, offset, what, limit } => {
+            format!("{part}, byte {offset}: {what}, the limit is {limit}; import a smaller place")
+        }
+        _ => error.to_string(),
+    }
 }
 
 impl World {
@@ -231,21 +244,21 @@ impl World {
     }
 }
 
-/// Refuses paths without the extension of worlds: swapped arguments would cost a file.
+/// Refuses paths without the extension of worlds, so that swapped arguments overwrite nothing.
 ///
 /// # Errors
-/// If the extension is not `.tvx`, or a folder is in the way.
+/// If the extension is not `.tvx`, or the path is a folder.
 pub fn check_world_path(path: &Path) -> CliResult<()> {
-    if extension(path) != WORLD {
-        return Err(Failure::of(path, "world files need the extension .tvx"));
+    if extension(path) != WORLD_EXTENSION {
+        return Err(Failure::of(path, "a world file needs the extension .tvx"));
     }
     if path.is_dir() {
-        return Err(Failure::of(path, "this is a folder; name a file in it"));
+        return Err(Failure::of(path, "is a folder; give a file"));
     }
     Ok(())
 }
 
-/// Refuses a world that would overwrite another, before any work is done.
+/// Refuses to overwrite a world without `force`, before any work is done.
 ///
 /// # Errors
 /// As [`check_world_path`], or if the file exists and `force` is not set.
@@ -267,7 +280,7 @@ fn already_exists(path: &Path) -> Failure {
     Failure::of(path, "already exists; pass --force to overwrite")
 }
 
-/// Converts an error of the store; names the option that helps.
+/// Converts an error of the store to a failure that names the option that helps.
 pub fn store_failure(error: StoreError) -> Failure {
     match &error {
         StoreError::Exists { path } => already_exists(path),

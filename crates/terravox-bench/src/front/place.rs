@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use terravox_cli::meshing::{TileMeshing, mesh_tiles, tiles_of};
+use terravox_cli::meshing::{MeshedTile, TileMeshOptions, mesh_tiles, tiles_of};
 use terravox_io::gltf::{GlbOptions, GlbStats, GlbWriter};
 
 use crate::report::AreaReport;
@@ -44,11 +44,12 @@ fn simplify() -> Result<SimplifiedPlace, String> {
     let stats = pool.install(|| -> Result<GlbStats, String> {
         let world = places::world(PLACE)?;
         let snapshot = world.grid.snapshot();
-        let options = TileMeshing { simplify: Some(TOLERANCE_CELLS), ..TileMeshing::default() };
+        let options =
+            TileMeshOptions { simplify: Some(TOLERANCE_CELLS), ..TileMeshOptions::default() };
         let tiles = tiles_of(&snapshot, options);
         let mut writer = GlbWriter::new(GlbOptions::default(), snapshot.materials());
         for tile in mesh_tiles(&snapshot, &tiles, options, &|| ()) {
-            let (name, meshes) = tile.map_err(|error| error.to_string())?;
+            let MeshedTile { name, meshes } = tile.map_err(|error| error.to_string())?;
             writer.add_tile(&name, &meshes).map_err(|error| error.to_string())?;
         }
         writer.finish(&mut std::io::sink()).map_err(|error| error.to_string())

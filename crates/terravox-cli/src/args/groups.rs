@@ -1,37 +1,39 @@
 //! Groups of arguments that several commands share.
 
 use super::values::{
-    MorphChoice, cluster, detail, fov, morph, number, pair, pixels, positive, triple,
+    MorphChoice, cluster, detail, fov, integer, morph, number, pair, pixels, positive, triple,
 };
 use clap::{Args, ValueEnum};
 
 /// Heightmaps, and the voxel size of imports.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HeightmapArgs {
-    /// Edge of a voxel in metres [default: 1; Roblox 1.12, which is 4 studs]
+    /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
-    /// Heightmaps: metres from one sample to the next [default: one voxel]
+    /// Heightmaps: distance between samples in metres [default: one voxel]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
-    /// Heightmaps: metres from black to white [default: an eighth of the map's width from the
-    /// lowest to the highest sample]
+    /// Heightmaps: height of white above black in metres [default: such that the land is an eighth
+    /// as high as the map is wide]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub vertical_scale: Option<f64>,
-    /// Heightmaps: level of the water in metres above black [default: no water]
+    /// Heightmaps: height of the water surface above black in metres [default: no water]
     #[arg(long, value_parser = number, value_name = "M", allow_hyphen_values = true)]
     pub sea_level: Option<f64>,
-    /// Heightmaps: metres of ground below the lowest sample [default: 8 voxels]
+    /// Heightmaps: depth of the ground below the lowest sample in metres [default: 8 voxels]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub depth: Option<f64>,
     /// Heightmaps: use the luminance of a colour picture as height
     #[arg(long)]
     pub luma: bool,
     /// Raw heightmaps: samples per row
-    #[arg(long, requires = "height", value_name = "SAMPLES")]
+    #[arg(long, requires = "height", value_parser = |text: &str| integer(text, 1..=usize::MAX),
+        value_name = "SAMPLES")]
     pub width: Option<usize>,
-    /// Raw heightmaps: rows
-    #[arg(long, requires = "width", value_name = "ROWS")]
+    /// Raw heightmaps: number of rows
+    #[arg(long, requires = "width", value_parser = |text: &str| integer(text, 1..=usize::MAX),
+        value_name = "ROWS")]
     pub height: Option<usize>,
 }
 
@@ -46,14 +48,14 @@ pub struct ReadArgs {
 /// The ground as nodes of an octree.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ClusterArgs {
-    /// Mesh the ground from the nodes of an octree instead of cells
+    /// Mesh the ground from the nodes of an octree instead of from cells
     #[arg(long, conflicts_with = "mip")]
     pub octree: bool,
     /// Octree: edge of the smallest nodes in voxels: 1, 2, 4, 8 or 16
     #[arg(long, default_value = "1", value_parser = cluster, requires = "octree",
         value_name = "VOXELS")]
     pub cluster: u32,
-    /// Octree: use larger nodes where their error is at most this, in voxels
+    /// Octree: also use larger nodes whose error is at most this, in voxels
     #[arg(long, value_parser = positive, requires = "octree", value_name = "VOXELS")]
     pub error: Option<f64>,
 }
@@ -62,16 +64,16 @@ pub struct ClusterArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct TriangleArgs {
     /// .obj: the axis that points up
-    #[arg(long, value_enum, default_value_t = UpChoice::Y)]
+    #[arg(long, value_enum, default_value_t = UpChoice::Y, value_name = "AXIS")]
     pub up: UpChoice,
     /// Triangles: units of the file per metre
     #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "UNITS")]
     pub scale: f64,
-    /// .glb: write the materials of vertices and their weights, for shaders
+    /// .glb: also write the materials and weights of vertices, for shaders
     #[arg(long)]
     pub materials: bool,
     /// Triangles: mesh cells of 2^MIP voxels; 0 is the finest
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
+    #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=5_u8))]
     pub mip: u8,
     /// Triangles: simplify, staying within CELLS of the original surface
     #[arg(long, value_parser = positive, value_name = "CELLS")]
@@ -96,8 +98,8 @@ pub struct LevelArgs {
     /// Level of detail: a block nearer than this many of its edges is split into finer blocks
     #[arg(long, default_value_t = 3.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
-    /// Level of detail: morph vertices towards the next coarser level: by a factor from 0 to 1;
-    /// by distance, as games do; or (lod only) as morph targets of the model [default: 0]
+    /// Level of detail: morph vertices towards the next coarser level by a factor F from 0 to 1;
+    /// by distance, as games do; or (lod only) store morph targets in the model [default: 0]
     #[arg(long, value_parser = morph, value_name = "F|distance|targets")]
     pub morph: Option<MorphChoice>,
     /// Level of detail: simplify each mesh, staying within CELLS of its surface
@@ -130,17 +132,17 @@ pub enum ColliderLayer {
 /// Camera and light of a picture.
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
-    /// Position of the camera, in metres [default: an overview of the world; hills: above them]
+    /// Position of the camera in metres [default: an overview of the world; for hills above them]
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<[f64; 3]>,
-    /// Point that the camera looks at, in metres
+    /// Point that the camera looks at in metres
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub look: Option<[f64; 3]>,
-    /// Instead of --look: degrees clockwise from north (-z)
+    /// Instead of --look: viewing direction, degrees clockwise from north (-z)
     #[arg(long, value_parser = number, conflicts_with = "look", requires = "camera",
         value_name = "DEGREES", allow_hyphen_values = true)]
     pub yaw: Option<f64>,
-    /// Instead of --look: degrees above the horizon
+    /// Instead of --look: viewing direction, degrees above the horizon
     #[arg(long, value_parser = number, conflicts_with = "look", requires = "camera",
         value_name = "DEGREES", allow_hyphen_values = true)]
     pub pitch: Option<f64>,
@@ -150,18 +152,19 @@ pub struct ViewArgs {
     /// Width and height in pixels
     #[arg(long, default_value = "1280x720", value_parser = pixels, value_name = "WxH")]
     pub size: [usize; 2],
-    /// Rays along the edge of a pixel
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    /// N × N rays per pixel
+    #[arg(long, default_value_t = 2, value_parser = |text: &str| integer(text, 1..=8_u8),
+        value_name = "N")]
     pub samples: u8,
-    /// Position of the sun: degrees from north, degrees above the horizon [default: over the
-    /// camera's left shoulder]
-    #[arg(long, value_parser = pair, value_name = "YAW,HEIGHT", allow_hyphen_values = true)]
+    /// Position of the sun: degrees clockwise from north, degrees above the horizon [default: over
+    /// the camera's left shoulder]
+    #[arg(long, value_parser = pair, value_name = "AZIMUTH,ELEVATION", allow_hyphen_values = true)]
     pub sun: Option<[f64; 2]>,
     /// A lamp at the camera [default: on where the camera sees little sky]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "ON|OFF")]
     pub lamp: Option<OnOff>,
     /// Show cells of 2^MIP voxels [default: 0; coarser for huge worlds, to bound memory]
-    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
+    #[arg(long, value_parser = |text: &str| integer(text, 0..=3_u8))]
     pub mip: Option<u8>,
 }
 

@@ -7,25 +7,25 @@ pub use groups::{
     ClusterArgs, ColliderLayer, HeightmapArgs, LevelArgs, OnOff, ReadArgs, SurfaceChoice,
     TriangleArgs, UpChoice, ViewArgs,
 };
-pub use values::MorphChoice;
+pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
-use values::{pixels, positive, triple};
+use values::{integer, pixels, positive};
 
 /// Smooth, editable voxel terrain: generate, import, edit, mesh and render worlds
 #[derive(Debug, Parser)]
 #[command(name = "terravox", version, max_term_width = 100)]
 #[command(after_help = "Start here:\n  terravox demo\n\n\
-    A Roblox place to a picture and a model:\n  \
+    Import a Roblox place, render it and export it as a model:\n  \
     terravox import place.rbxl world.tvx\n  \
     terravox render world.tvx world.png\n  \
     terravox export world.tvx world.glb\n\n\
-    Errors are one line on standard error, with exit code 2. With --json there is exactly one\n\
-    JSON object on standard output, on success and on failure: the report, or\n  \
+    An error is one line on standard error, and exit code 2. With --json, standard output is\n\
+    exactly one JSON object, on success and on failure: the report, or\n  \
     {\"command\":\"mesh\",\"error\":\"w.tvx: …\",\"exit_code\":2,\"file\":\"w.tvx\"}")]
 pub struct Cli {
-    /// Print the report, or the error, as one JSON object on standard output
+    /// Print the report or the error as one JSON object on standard output
     #[arg(long, global = true)]
     pub json: bool,
     /// The command to run
@@ -55,9 +55,9 @@ impl Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Generate or import a world, dig a tunnel, save, reopen, mesh, take pictures; without a
-    /// file also of hills to the horizon
-    #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl")]
+    /// Generate or import a world, dig a tunnel, save, reopen, mesh and render it
+    #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl\n\n\
+        Without FILE, it also renders hills to the horizon.")]
     Demo(DemoArgs),
     /// Generate a world of hills, caves and lakes
     #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512")]
@@ -66,10 +66,10 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
         terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
     Import(ImportArgs),
-    /// Dig, fill, paint, smooth, copy; undo and redo
+    /// Edit a world: dig, fill, paint, smooth, copy, undo, redo
     #[command(after_help = EDIT_HELP)]
     Edit(EditArgs),
-    /// Write a world in a format of another program, chosen by the extension
+    /// Write a world in another program's format, chosen by the extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n\n\
         Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .glb (glTF), .obj")]
@@ -83,18 +83,18 @@ pub enum Command {
         terravox mesh world.tvx far.glb --mip 2\n  \
         terravox mesh world.tvx baked.glb --octree --error 0.1")]
     Mesh(MeshArgs),
-    /// Write the view from a point as .glb, fine nearby and coarse far away
+    /// Write a level-of-detail view from a point as .glb: fine nearby, coarse far away
     #[command(after_help = "Example:\n  \
         terravox lod world.tvx --camera 0,60,0 --out view.glb\n  \
         terravox lod hills:7 --camera 0,90,0 --distance 2000 --colours --out rings.glb\n\n\
-        hills:SEED is the endless world of hills of that seed, without a file.")]
+        hills:SEED is the endless generated world of that seed; it needs no file.")]
     Lod(LodArgs),
     /// Print the first surface that a ray hits
     #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
-        A ray without a hit is no error: the exit code is 0.")]
+        A ray that hits nothing is not an error: the exit code is 0.")]
     Raycast(RaycastArgs),
-    /// Take a picture of a world; needs no GPU
+    /// Render a picture of a world on the CPU
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
         terravox render hills:7 hills.png\n  \
@@ -142,7 +142,8 @@ pub struct DemoArgs {
     pub size: [usize; 2],
     /// Number of bodies to drop into the world
     #[cfg(feature = "physics")]
-    #[arg(long, default_value_t = 500, value_parser = values::bodies)]
+    #[arg(long, default_value_t = 500, value_parser = |text: &str| integer(text, 0..=10_000_usize),
+        value_name = "N")]
     pub bodies: usize,
     #[command(flatten)]
     pub heightmap: HeightmapArgs,
@@ -156,12 +157,13 @@ pub struct GenerateArgs {
     /// The world to write (.tvx)
     pub world: PathBuf,
     /// Seed of the generator
-    #[arg(long, default_value_t = DEMO_SEED)]
+    #[arg(long, default_value_t = DEMO_SEED, value_parser = |text: &str| integer(text, 0..=u64::MAX))]
     pub seed: u64,
     /// Voxels along x and z, rounded up to chunks of 32
-    #[arg(long, default_value_t = 384, value_parser = clap::value_parser!(u32).range(32..=8192))]
+    #[arg(long, default_value_t = 384, value_parser = |text: &str| integer(text, 32..=8192_u32),
+        value_name = "VOXELS")]
     pub size: u32,
-    /// Store no chunks: an endless world, generated on demand, that stores only edits
+    /// Make an endless world, generated on demand: the file stores only edits
     #[arg(long, conflicts_with = "size")]
     pub sparse: bool,
     /// Edge of a voxel in metres
@@ -178,7 +180,8 @@ pub const DEMO_SEED: u64 = 1;
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// .rbxm .rbxl .rbxmx .rbxlx .smoothgrid, a heightmap .png, or .raw .r16 (16 bits)
+    /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid) or a heightmap (.png, or raw 16-bit
+    /// .raw .r16)
     pub file: PathBuf,
     /// The world to write (.tvx)
     pub world: PathBuf,
@@ -226,10 +229,12 @@ pub struct EditArgs {
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// Undo this many operations first
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=u32::MAX),
+        value_name = "N")]
     pub undo: u32,
     /// Redo this many operations first
-    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "undo")]
+    #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=u32::MAX),
+        value_name = "N", conflicts_with = "undo")]
     pub redo: u32,
 }
 
@@ -275,7 +280,7 @@ pub struct InfoArgs {
 pub struct LodArgs {
     /// A world, any file that can be imported, or hills:SEED
     pub world: PathBuf,
-    /// Position of the viewer, in metres
+    /// Position of the viewer in metres
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: [f64; 3],
     /// The file to write (.glb)
@@ -284,7 +289,7 @@ pub struct LodArgs {
     /// Colour each mesh by its level
     #[arg(long)]
     pub colours: bool,
-    /// Write the materials of vertices and their weights, for shaders
+    /// Also write the materials and weights of vertices, for shaders
     #[arg(long)]
     pub materials: bool,
     #[command(flatten)]
@@ -298,7 +303,7 @@ pub struct LodArgs {
 pub struct RaycastArgs {
     /// A world, or any file that can be imported
     pub world: PathBuf,
-    /// Start of the ray, in metres
+    /// Start of the ray in metres
     #[arg(value_parser = triple, value_name = "FROM", allow_hyphen_values = true)]
     pub from: [f64; 3],
     /// Direction of the ray, of any length
@@ -308,7 +313,7 @@ pub struct RaycastArgs {
     #[arg(long, default_value_t = 1000.0, value_parser = positive, value_name = "M")]
     pub max: f64,
     /// Surfaces that the ray hits
-    #[arg(long, value_enum, default_value_t = SurfaceChoice::Solid)]
+    #[arg(long, value_enum, default_value_t = SurfaceChoice::Solid, value_name = "SURFACES")]
     pub sees: SurfaceChoice,
     /// Hit only surfaces of this material
     #[arg(long, value_name = "NAME")]
@@ -326,16 +331,15 @@ pub struct RenderArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub view: ViewArgs,
-    /// Show the levels of detail around the camera, fine nearby and coarse far away; needs
-    /// --camera
+    /// Show levels of detail around the camera, fine nearby and coarse far away; needs --camera
     #[arg(long, conflicts_with_all = ["draw", "mip", "octree"])]
     pub lod: bool,
     /// With --lod: colour the ground by its level
     #[arg(long)]
     pub lod_colours: bool,
-    /// Cover the ground with textures instead of plain colours [default: on, but off with
-    /// --lod-colours, --wire and --draw]
-    #[arg(long, value_enum)]
+    /// Cover the ground with textures instead of plain colours [default: on; off with
+    /// --lod-colours, --wire or --draw]
+    #[arg(long, value_enum, value_name = "ON|OFF")]
     pub textures: Option<OnOff>,
     /// Textures: the material of unpainted ground, shown as grass where flat and as rock where
     /// steep
@@ -349,13 +353,19 @@ pub struct RenderArgs {
     #[arg(long)]
     pub wire: bool,
     /// Draw structures of the collider around the middle of the picture
-    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "octree")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        conflicts_with = "octree",
+        value_name = "LAYER,…"
+    )]
     pub draw: Vec<ColliderLayer>,
     /// Radius of --draw in voxels
     #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
     pub draw_radius: f64,
     /// Number of threads [default: as many as the machine has]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_parser = |text: &str| integer(text, 1..=1024_u16), value_name = "N")]
     pub threads: Option<u16>,
     #[command(flatten)]
     pub reading: ReadArgs,

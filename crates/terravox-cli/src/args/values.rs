@@ -1,4 +1,8 @@
-//! Parsers of argument values. Errors say what is allowed.
+//! Parsers of argument values. Error messages say what is allowed.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Morphing of vertices towards the next coarser level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,20 +15,29 @@ pub enum MorphChoice {
     Targets,
 }
 
-pub(super) fn number(text: &str) -> Result<f64, String> {
+/// Largest magnitude of a number: twice the extent of a world with voxels of a kilometre.
+const MAX_NUMBER: f64 = 2e12;
+
+/// Parses a number.
+pub fn number(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
-    // Twice the extent of a world of voxels of a kilometre.
-    if value.abs() <= 2e12 { Ok(value) } else { Err("not a number from -2e12 to 2e12".to_owned()) }
+    let is_valid = value.abs() <= MAX_NUMBER;
+    is_valid.then_some(value).ok_or_else(|| "give a number from -2e12 to 2e12".to_owned())
 }
 
-#[cfg(feature = "physics")]
-pub(super) fn bodies(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count <= 10_000).ok_or("give 0 to 10000".to_owned())
+/// Parses an integer of a range.
+pub(super) fn integer<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let value = text.parse().ok().filter(|value| range.contains(value));
+    value.ok_or_else(|| format!("give an integer from {} to {}", range.start(), range.end()))
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     let value = number(text)?;
-    if (1e-6..=1e9).contains(&value) { Ok(value) } else { Err("give 0.000001 to 1e9".to_owned()) }
+    let is_valid = (1e-6..=1e9).contains(&value);
+    is_valid.then_some(value).ok_or_else(|| "give a number from 0.000001 to 1e9".to_owned())
 }
 
 pub(super) fn morph(text: &str) -> Result<MorphChoice, String> {
@@ -35,13 +48,17 @@ pub(super) fn morph(text: &str) -> Result<MorphChoice, String> {
     }
     match text.parse() {
         Ok(factor) if (0.0..=1.0).contains(&factor) => Ok(MorphChoice::All(factor)),
-        _ => Err("give a number from 0 to 1, distance, or targets".to_string()),
+        _ => Err("give a number from 0 to 1, distance, or targets".to_owned()),
     }
 }
 
 pub(super) fn detail(text: &str) -> Result<f32, String> {
     let value = number(text)?;
-    if (1.0..=16.0).contains(&value) { Ok(value as f32) } else { Err("give 1 to 16".to_owned()) }
+    if (1.0..=16.0).contains(&value) {
+        Ok(value as f32)
+    } else {
+        Err("give a number from 1 to 16".to_owned())
+    }
 }
 
 pub(super) fn cluster(text: &str) -> Result<u32, String> {
@@ -51,7 +68,11 @@ pub(super) fn cluster(text: &str) -> Result<u32, String> {
 
 pub(super) fn fov(text: &str) -> Result<f64, String> {
     let value = number(text)?;
-    if (1.0..=150.0).contains(&value) { Ok(value) } else { Err("give 1 to 150".to_owned()) }
+    if (1.0..=150.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err("give a number from 1 to 150".to_owned())
+    }
 }
 
 fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
@@ -59,7 +80,8 @@ fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     values?.try_into().map_err(|_| format!("give {N} numbers separated by commas"))
 }
 
-pub(super) fn triple(text: &str) -> Result<[f64; 3], String> {
+/// Parses three numbers separated by commas.
+pub fn triple(text: &str) -> Result<[f64; 3], String> {
     numbers(text)
 }
 
@@ -87,6 +109,10 @@ mod tests {
         assert!(triple("1,2").is_err() && triple("1,2,nan").is_err() && number("inf").is_err());
         assert_eq!(pixels("640x360"), Ok([640, 360]));
         assert!(pixels("640").is_err() && pixels("0x5").is_err() && pixels("99999x5").is_err());
+        assert_eq!(integer("32", 32..=64_u32), Ok(32));
+        let error = integer("31", 32..=64_u32).err();
+        assert_eq!(error.as_deref(), Some("give an integer from 32 to 64"));
+        assert!(integer("x", 0..=9_u8).is_err());
         assert!(positive("0").is_err() && fov("180").is_err());
         assert!(cluster("8") == Ok(8) && cluster("3").is_err() && cluster("32").is_err());
         assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));

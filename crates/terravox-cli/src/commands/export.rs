@@ -1,4 +1,4 @@
-//! `export`: a world as a file of another program.
+//! `export`: writes a world in another program's format.
 
 use super::mesh;
 use crate::args::ExportArgs;
@@ -18,7 +18,7 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "smoothgrid" => Some(Container::SmoothGrid),
         "glb" | "obj" => None,
         _ => {
-            let what = "unsupported extension; use .rbxm .rbxmx .smoothgrid .glb or .obj";
+            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .glb or .obj";
             return Err(Failure::of(&args.file, what));
         }
     };

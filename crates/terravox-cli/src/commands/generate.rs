@@ -1,4 +1,4 @@
-//! `generate`: a seeded world of hills, caves and lakes.
+//! `generate`: makes a seeded world of hills, caves and lakes.
 
 use crate::args::GenerateArgs;
 use crate::census::Census;
@@ -25,7 +25,7 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     }
     let start = Instant::now();
     let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
-    let made = start.elapsed();
+    let generated = start.elapsed();
     let start = Instant::now();
     let saved = world.save(&args.world, args.force, console)?;
     let mut report = Report::new("generate");
@@ -34,12 +34,12 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.world))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
-    report.time("generate_ms", "generate", made);
+    report.time("generate_ms", "generate", generated);
     report.time("save_ms", "save", start.elapsed());
     Ok(report)
 }
 
-/// Creates a world whose chunks are generated on demand: only its description.
+/// Creates a world whose chunks are generated on demand: a file with its description only.
 fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
     let info = WorldInfo {
         voxel_size_m: args.voxel_size,
@@ -53,7 +53,7 @@ fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
     let mut report = Report::new("generate");
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
-    report.line("grows", "grows", "chunks are generated on demand", json!(true));
+    report.line("grows", "endless", "chunks are generated on demand", json!(true));
     report.bytes("disk_bytes", "on disk", stats.file_bytes);
     Ok(report)
 }

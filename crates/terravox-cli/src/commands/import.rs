@@ -1,4 +1,4 @@
-//! `import`: a file of another program as a world.
+//! `import`: converts another program's file to a world.
 
 use crate::args::{ImportArgs, ReadArgs};
 use crate::census::Census;
@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::heights;
 use crate::report::Report;
-use crate::world::{self, WORLD, check_file, check_new_world, extension, first_bytes};
+use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension, first_bytes};
 use serde_json::json;
 use std::time::Instant;
 use terravox_store::Overwrite;
@@ -14,7 +14,7 @@ use terravox_store::Overwrite;
 pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
     check_file(&args.file)?;
-    if extension(&args.file) == WORLD {
+    if extension(&args.file) == WORLD_EXTENSION {
         return Err(Failure::of(&args.file, "is already a world; copy the file instead"));
     }
     let start_bytes = first_bytes(&args.file)?;
@@ -48,13 +48,13 @@ fn stream(
     let start = Instant::now();
     let bytes = world::read(&args.file, check_file(&args.file)?)?;
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
-    let target = (&*args.world, overwrite);
-    let made = heights::stream(&args.file, bytes, kind, &args.heightmap, target, console)?;
+    let imported =
+        heights::stream(&args.file, bytes, kind, &args.heightmap, &args.world, overwrite, console)?;
     let mut report = Report::new("import");
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
-    made.census.add_to(&mut report);
-    made.census.add_bytes("disk", "on disk", made.file_bytes, &mut report);
+    imported.census.add_to(&mut report);
+    imported.census.add_bytes("disk", "on disk", imported.file_bytes, &mut report);
     if let Some(bytes) = peak_memory() {
         report.bytes("peak_memory_bytes", "peak memory", bytes);
     }
@@ -63,7 +63,7 @@ fn stream(
     Ok(report)
 }
 
-/// Returns the peak memory of this process in bytes, if the system tells.
+/// Returns the peak memory of this process in bytes, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! `info`: the contents of a world, or of a file that can be imported.
+//! `info`: prints the contents of a world, or of a file that can be imported.
 
 use super::import::add_notes;
 use crate::args::InfoArgs;
@@ -25,7 +25,7 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
         report.line("generator", "generator", text, value);
     }
     if world.info.grows() && world.info.generator.is_some() {
-        report.line("grows", "grows", "chunks are generated on demand", json!(true));
+        report.line("grows", "endless", "chunks are generated on demand", json!(true));
     }
     add_bounds(world.grid.bounds(), &mut report);
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
@@ -45,7 +45,7 @@ fn add_bounds(bounds: Region, report: &mut Report) {
     let [x, y, z] = bounds.size();
     let text = match bounds.is_empty() {
         true => "none; the world is empty".to_owned(),
-        false => format!("{x} × {y} × {z}, from {} on", bounds.min),
+        false => format!("{x} × {y} × {z}, min corner {}", bounds.min),
     };
     let value: Value = json!({ "min": bounds.min.to_array(), "max": bounds.max.to_array() });
     report.line("bounds", "voxels", text, value);

@@ -1,4 +1,4 @@
-//! `lod`: the view of a world from a point, as a model.
+//! `lod`: writes the level-of-detail view of a world from a point as a model.
 
 use super::import::add_notes;
 use crate::args::{LodArgs, MorphChoice};
@@ -26,32 +26,32 @@ pub fn run(args: &LodArgs, console: &Console) -> CliResult<Report> {
     }
     check_not_input(&args.world, &args.out)?;
     let start = Instant::now();
-    let far = lod_view::show(&args.world, args.camera, args.levels, args.reading, console)?;
+    let view = lod_view::show(&args.world, args.camera, args.levels, args.reading, console)?;
     let shown = start.elapsed();
-    let (stats, file_bytes) = write(&far, args)?;
+    let (stats, file_bytes) = write(&view, args)?;
     let mut report = Report::new("lod");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.out.display().to_string());
-    add_shown(&far, &mut report);
+    add_shown(&view, &mut report);
     report.count("vertices", "vertices", stats.vertices);
     report.bytes("file_bytes", "written", file_bytes);
     report.time("show_ms", "show", shown);
-    report.time("lod_ms", "in all", start.elapsed());
-    add_notes(&far.notes, &mut report);
+    report.time("lod_ms", "total", start.elapsed());
+    add_notes(&view.notes, &mut report);
     Ok(report)
 }
 
 /// Adds blocks and triangles, by mip, to a report.
-pub fn add_shown(far: &LodView, report: &mut Report) {
-    report.count("blocks_filled", "filled", far.filled as u64);
-    report.count("blocks", "blocks", far.blocks as u64);
+pub fn add_shown(view: &LodView, report: &mut Report) {
+    report.count("blocks_filled", "blocks filled", view.filled as u64);
+    report.count("blocks", "blocks shown", view.blocks as u64);
     let mut by_mip: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
-    for ShownMesh { mip, mesh, .. } in &far.meshes {
+    for ShownMesh { mip, mesh, .. } in &view.meshes {
         let [meshes, triangles] = by_mip.entry(*mip).or_default();
         *meshes += 1;
         *triangles += (mesh.solid.triangle_count() + mesh.liquid.triangle_count()) as u64;
     }
-    report.count("meshes", "meshes", far.meshes.len() as u64);
+    report.count("meshes", "meshes", view.meshes.len() as u64);
     report.count("triangles", "triangles", by_mip.values().map(|[_, count]| count).sum());
     for (mip, [meshes, triangles]) in by_mip {
         let text = format!("{} triangles in {} meshes", grouped(triangles), grouped(meshes));
@@ -61,19 +61,19 @@ pub fn add_shown(far: &LodView, report: &mut Report) {
 }
 
 /// Writes the meshes; neighbouring blocks of one mip are one object.
-fn write(far: &LodView, args: &LodArgs) -> CliResult<(GlbStats, u64)> {
+fn write(view: &LodView, args: &LodArgs) -> CliResult<(GlbStats, u64)> {
     let path = &args.out;
     let mut output = Output::create(path)?;
     // Origin near the eye, where cells are small and positions need precision.
-    let near = far.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
+    let near = view.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
     let frame =
-        ExportFrame { voxel_size_m: far.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
+        ExportFrame { voxel_size_m: view.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
     let targets = args.levels.morph == Some(MorphChoice::Targets);
     let materials = args.materials;
     let options = GlbOptions { frame, materials, targets, ..GlbOptions::default() };
-    let mut writer = GlbWriter::new(options, far.snapshot.materials());
+    let mut writer = GlbWriter::new(options, view.snapshot.materials());
     let mut objects: BTreeMap<MipBlock, Vec<GlbBlock<'_>>> = BTreeMap::new();
-    for ShownMesh { block, mip, mesh } in &far.meshes {
+    for ShownMesh { block, mip, mesh } in &view.meshes {
         let tint = args.colours.then(|| mip_colour(*mip));
         let object = block.over(mip + OBJECT_BLOCKS_LOG2);
         objects.entry(object).or_default().push(GlbBlock { mesh, mip: *mip, tint });

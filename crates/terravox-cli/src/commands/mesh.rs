@@ -1,4 +1,4 @@
-//! `mesh`: the surface of a world as triangles.
+//! `mesh`: writes the surface of a world as triangles.
 
 use super::import::add_notes;
 use crate::args::{ExportArgs, MeshArgs};
@@ -25,9 +25,9 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
         return triangles("mesh", &world, &args, None, console);
     }
     let baked = octree::bake(&world.grid.snapshot(), clusters, console);
-    let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
+    let (ground, stats) = baked.map_err(Failure::at(&args.world))?;
     let mut report = triangles("mesh", &world, &args, Some(ground), console)?;
-    kept.add_to(&mut report);
+    stats.add_to(&mut report);
     Ok(report)
 }
 

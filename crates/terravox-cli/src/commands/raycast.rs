@@ -1,4 +1,4 @@
-//! `raycast`: the first surface that a ray hits.
+//! `raycast`: prints the first surface that a ray hits.
 
 use super::import::add_notes;
 use crate::args::{RaycastArgs, SurfaceChoice};
@@ -52,7 +52,7 @@ fn filter(args: &RaycastArgs, materials: &MaterialTable) -> CliResult<Filter> {
     if ids.is_empty() {
         let known = materials.materials().iter().filter(|m| m.kind != Kind::Air);
         let known = known.map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(format!("unknown material {name:?}; there are: {known}")));
+        return Err(Failure::new(format!("unknown material {name:?}; known are {known}")));
     }
     let materials = ids.iter().fold(MaterialSet::NONE, |set, &id| set.with(id as u8));
     Ok(Filter { materials, ..Filter::of(surfaces) })
@@ -81,14 +81,14 @@ fn add_hit(world: &World, hit: &Hit, report: &mut Report) {
     report.line("chunk", "chunk", chunk.to_string(), json!([chunk.x, chunk.y, chunk.z]));
 }
 
-/// Adds the place where the world is not held finely enough.
+/// Adds the position where the world is not held at mip 0.
 fn add_missing(missing: MissingData, report: &mut Report) {
     let (text, value) = match missing {
         MissingData::NotHeld(chunk) => (
-            format!("chunk {chunk} along the ray is not held at mip 0; hits in it are missed"),
+            format!("chunk {chunk} along the ray is not held at mip 0; hits in it may be missed"),
             json!([chunk.x, chunk.y, chunk.z]),
         ),
         MissingData::NotBuilt(block) => (format!("block {block} is not built"), json!(null)),
     };
-    report.line("not_held", "unknown", text, value);
+    report.line("not_held", "not held", text, value);
 }

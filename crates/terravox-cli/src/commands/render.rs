@@ -1,4 +1,4 @@
-//! `render`: a picture of a world.
+//! `render`: renders a picture of a world.
 
 use super::import::add_notes;
 use super::lod::add_shown;
@@ -21,7 +21,7 @@ use terravox::mesh::BlockMesh;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
-use terravox_cli::meshing::{TileMeshing, mesh_tile, tiles_of};
+use terravox_cli::meshing::{TileMeshOptions, mesh_tile, tiles_of};
 use terravox_render::{
     Camera, FOV_DEGREES, Image, Lens, Picture, PictureOptions, RenderStats, Scene, SunPosition,
     Viewpoint, framing, overlay,
@@ -36,7 +36,9 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
         return Err(Failure::of(&args.file, "unsupported extension; use .png"));
     }
     if args.levels.morph == Some(MorphChoice::Targets) {
-        return Err(Failure::new("--morph targets is for lod only; give 0 to 1, or distance"));
+        return Err(Failure::new(
+            "--morph targets is for lod only; give a number from 0 to 1, or distance",
+        ));
     }
     check_not_input(&args.world, &args.file)?;
     let args = &with_defaults(args)?;
@@ -87,14 +89,14 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
 fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
     let mut args = args.clone();
     if lod_view::is_hills(&args.world) {
-        let whole = [
+        let exclusive = [
             ("--mip", args.view.mip.is_some()),
             ("--octree", args.clusters.octree),
             ("--draw", !args.draw.is_empty()),
         ];
-        if let Some((option, _)) = whole.into_iter().find(|(_, given)| *given) {
+        if let Some((option, _)) = exclusive.into_iter().find(|(_, is_given)| *is_given) {
             let what = format!(
-                "{option} needs a finite world, and hills:SEED is endless; generate a file first: \
+                "{option} needs a finite world, and hills:SEED is endless; generate a world file: \
                  terravox generate hills.tvx"
             );
             return Err(Failure::of(&args.world, what));
@@ -114,15 +116,15 @@ fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
         return Err(Failure::new(what));
     }
     if args.lod_colours && !args.lod {
-        return Err(Failure::new("--lod-colours needs --lod"));
+        return Err(Failure::new("--lod-colours needs --lod; add --lod"));
     }
     Ok(args)
 }
 
 /// Returns whether the ground gets textures: by default not in charts.
 fn has_textures(args: &RenderArgs) -> bool {
-    let chart = args.lod_colours || args.wire || !args.draw.is_empty();
-    args.textures.map_or(!chart, |textures| textures == OnOff::On)
+    let is_chart = args.lod_colours || args.wire || !args.draw.is_empty();
+    args.textures.map_or(!is_chart, |textures| textures == OnOff::On)
 }
 
 /// Returns the material that counts as unpainted.
@@ -133,7 +135,7 @@ fn unset_material(materials: &MaterialTable, name: Option<&str>) -> CliResult<u8
     let Some(name) = name else { return Ok(UNSET) };
     materials.find(name).ok_or_else(|| {
         let known: Vec<&str> = materials.materials().iter().map(|m| m.name.as_str()).collect();
-        Failure::new(format!("unknown material {name:?}; there are: {}", known.join(", ")))
+        Failure::new(format!("unknown material {name:?}; known are {}", known.join(", ")))
     })
 }
 
@@ -149,20 +151,20 @@ struct Subject {
 /// Opens the scene: a world at one mip, its levels of detail from the camera, or clusters.
 fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResult<Subject> {
     if let (true, Some(camera)) = (args.lod, args.view.camera) {
-        let far = lod_view::show(&args.world, camera, args.levels, args.reading, console)?;
-        add_shown(&far, report);
-        let mut scene = Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint);
+        let shown = lod_view::show(&args.world, camera, args.levels, args.reading, console)?;
+        add_shown(&shown, report);
+        let mut scene = Scene::of_shown_meshes(&shown.snapshot, &shown.meshes, shown.viewpoint);
         if args.lod_colours {
             scene.tint_by_mip();
         }
-        return Ok(Subject { scene, info: far.info, notes: far.notes, meshes: far.meshes });
+        return Ok(Subject { scene, info: shown.info, notes: shown.notes, meshes: shown.meshes });
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     if args.clusters.octree {
         let snapshot = world.grid.snapshot();
         let baked = octree::bake(&snapshot, args.clusters, console);
-        let (ground, kept) = baked.map_err(Failure::at(&args.world))?;
-        kept.add_to(report);
+        let (ground, stats) = baked.map_err(Failure::at(&args.world))?;
+        stats.add_to(report);
         let liquids = world_liquids(&snapshot).map_err(Failure::at(&args.world))?;
         let meshes: Vec<_> = [ground].into_iter().chain(liquids).map(shown).collect();
         let scene = Scene::of_shown_meshes(&snapshot, &meshes, near_everything(&snapshot));
@@ -178,7 +180,7 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
 /// Returns the liquid surfaces of a world.
 fn world_liquids(snapshot: &Snapshot) -> Result<Vec<BlockMesh>, NotHeld> {
     let mut all = Vec::new();
-    for tile in tiles_of(snapshot, TileMeshing::default()) {
+    for tile in tiles_of(snapshot, TileMeshOptions::default()) {
         let mut meshes = mesh_tile(snapshot, &tile, 0)?;
         meshes.retain(|mesh| !mesh.liquid.is_empty());
         meshes.iter_mut().for_each(|mesh| mesh.solid.clear());

@@ -1,5 +1,5 @@
-//! Files that are damaged, hostile or not what they seem, and places that cannot be
-//! written: one line, exit code 2, nothing left behind.
+//! Damaged, hostile and mislabelled files, and unwritable outputs: one line, exit code 2, nothing
+//! left behind.
 
 use super::{Folder, files, read, text};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn readers(file: &str) -> Vec<Vec<&str>> {
     ]
 }
 
-/// All commands refuse a file, naming it.
+/// Checks that all commands refuse a file and name it.
 fn all_refuse(folder: &Folder, file: &str, words: &[&str]) {
     for arguments in readers(file) {
         folder.refused(&arguments, &[&[file], words].concat());
@@ -28,7 +28,7 @@ fn all_refuse(folder: &Folder, file: &str, words: &[&str]) {
 }
 
 #[test]
-fn files_that_are_not_there_or_no_files() {
+fn missing_files_and_folders_are_refused() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("folder.tvx")).expect("a folder");
     for missing in ["missing.tvx", "missing.rbxl", "missing.png", "missing.raw", "missing"] {
@@ -47,7 +47,7 @@ fn empty_files() {
 }
 
 #[test]
-fn files_of_another_kind() {
+fn files_of_unknown_type_are_refused() {
     let folder = Folder::new();
     folder.put("text.txt", b"some text");
     all_refuse(&folder, "text.txt", &["unknown file type", ".rbxm"]);
@@ -68,7 +68,7 @@ fn truncated_and_bit_flipped_terrain() {
     let whole = files::smooth_grid(&[[0, 0, 0], [1, 0, 0]]);
     for length in [1, 2, 3, 9, 14, 20, 60, whole.len() / 2, whole.len() - 1] {
         folder.put("cut.smoothgrid", &whole[..length]);
-        // Header and no chunk is an empty terrain, which is sound.
+        // A header without chunks is an empty terrain, which is valid.
         if length == 2 {
             folder.report(&["info", "cut.smoothgrid"]);
         } else {
@@ -113,7 +113,7 @@ fn wrong_versions_duplicates_and_positions_beyond_the_limits() {
     folder.put("edge.smoothgrid", &version);
     all_refuse(&folder, "edge.smoothgrid", &["2^6"]);
     folder.put("twice.smoothgrid", &files::smooth_grid(&[[0, 0, 0], [0, 0, 0]]));
-    all_refuse(&folder, "twice.smoothgrid", &["second time", "(0, 0, 0)"]);
+    all_refuse(&folder, "twice.smoothgrid", &["listed twice", "(0, 0, 0)"]);
     folder.put("far.smoothgrid", &files::smooth_grid(&[[1 << 30, 0, 0]]));
     all_refuse(&folder, "far.smoothgrid", &["limit", "1073741824"]);
 }
@@ -140,9 +140,9 @@ fn oversized_files_are_refused_unread() {
     let folder = Folder::new();
     for name in ["huge.rbxm", "huge.png", "huge.raw"] {
         let file = File::create(folder.path(name)).expect("a file");
-        // Holes: the file takes no room.
+        // A sparse file takes no space.
         file.set_len(3 << 30).expect("a long file");
-        all_refuse(&folder, name, &["too long"]);
+        all_refuse(&folder, name, &["too large"]);
     }
 }
 
@@ -192,7 +192,7 @@ fn a_damaged_chunk_costs_that_chunk() {
 }
 
 #[test]
-fn pictures_that_are_no_heightmaps() {
+fn damaged_and_oversized_heightmaps_are_refused() {
     let folder = Folder::new();
     let whole = files::heightmap(20, 20);
     for (name, bytes) in [("cut.png", &whole[..whole.len() / 2]), ("start.png", &whole[..20])] {
@@ -218,7 +218,7 @@ fn pictures_that_are_no_heightmaps() {
 }
 
 #[test]
-fn outputs_that_cannot_be_written() {
+fn unwritable_outputs_are_refused() {
     let folder = Folder::new();
     folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
     folder.put("file", b"a file, not a folder");
@@ -237,14 +237,14 @@ fn outputs_that_cannot_be_written() {
         folder.refused(&[command, "in.smoothgrid", out], &[out]);
     }
     folder.refused(&["demo", "in.smoothgrid", "--out", "file"], &["file"]);
-    // Nor the file that is read.
+    // The input must not be overwritten.
     folder.refused(&["export", "in.smoothgrid", "./in.smoothgrid"], &["in.smoothgrid", "read"]);
     folder.put("hill.png", &files::heightmap(20, 20));
     folder.refused(&["render", "hill.png", "hill.png"], &["hill.png", "read"]);
 }
 
 #[test]
-fn extensions_that_mean_nothing() {
+fn unsupported_extensions_are_refused() {
     let folder = Folder::new();
     folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
     folder.refused(&["import", "in.smoothgrid", "w.world"], &["w.world", ".tvx"]);
@@ -259,7 +259,7 @@ fn extensions_that_mean_nothing() {
 }
 
 #[test]
-fn what_is_mistyped_is_one_line_too() {
+fn usage_errors_are_one_line() {
     let folder = Folder::new();
     folder.refused(&[], &["--help"]);
     folder.refused(&["rendr"], &["rendr"]);
@@ -272,7 +272,7 @@ fn what_is_mistyped_is_one_line_too() {
 }
 
 #[test]
-fn far_views_that_cannot_be() {
+fn invalid_views_are_refused() {
     let folder = Folder::new();
     let lod = |camera: &str, more: &[&str], words: &[&str]| {
         let arguments = ["lod", "hills:1", "--camera", camera, "--out", "out.glb"];
@@ -307,7 +307,7 @@ fn hills_without_a_file_are_refused_where_a_whole_world_is_needed() {
 }
 
 #[test]
-fn errors_are_json_where_reports_are() {
+fn errors_are_json_with_json() {
     let folder = Folder::new();
     folder.put("bad.rbxm", b"some text");
     let failed = |arguments: &[&str], command: Option<&str>, file: Option<&str>, words: &str| {
@@ -325,17 +325,17 @@ fn errors_are_json_where_reports_are() {
     }
     failed(&["--json", "generate", "w.world"], Some("generate"), Some("w.world"), ".tvx");
     failed(&["--json", "raycast", "w.tvx", "0,0,0", "0,0,0"], Some("raycast"), None, "DIR");
-    // What cannot even be read as a command line.
+    // Command lines that cannot be parsed.
     failed(&["--json"], None, None, "--help");
     failed(&["--json", "rendr"], None, None, "rendr");
     failed(&["render", "w.tvx", "--json"], Some("render"), None, "--help");
     failed(&["render", "w.tvx", "p.png", "--size", "0x9", "--json"], Some("render"), None, "0x9");
-    // Without it, all is as ever; a file may be called so.
+    // After `--` it is the name of a file.
     folder.refused(&["info", "--", "--json"], &["--json"]);
 }
 
 #[test]
-fn lengths_in_messages_are_in_metres_as_they_were_given() {
+fn lengths_in_messages_are_in_metres() {
     let folder = Folder::new();
     folder.put("hill.png", &files::heightmap(20, 20));
     let import = |options: &[&str], words: &[&str]| {
@@ -351,7 +351,7 @@ fn lengths_in_messages_are_in_metres_as_they_were_given() {
 }
 
 #[test]
-fn pictures_in_colours_are_no_heightmaps_unless_their_brightness_is_asked_for() {
+fn colour_pictures_are_refused_without_luma() {
     let folder = Folder::new();
     let picture = |pixels: &[u8]| {
         let mut bytes = Vec::new();

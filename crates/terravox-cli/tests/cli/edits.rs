@@ -14,7 +14,7 @@ fn digest(report: &Value) -> String {
 }
 
 #[test]
-fn edits_are_kept_and_undone_and_redone_across_runs() {
+fn edits_persist_and_are_undone_and_redone_across_runs() {
     let folder = world();
     let before = digest(&folder.report(&["info", "w.tvx"]));
     let ops = ["dig ball 0,10,0 r=8", "fill Rock box 0,20,0 size=6,4,6 turn=30"];
@@ -53,7 +53,7 @@ fn a_script_replays_to_the_same_world() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_and_changes_nothing() {
+fn invalid_operations_are_one_line_and_change_nothing() {
     let folder = world();
     let bytes = super::read(folder.path("w.tvx"));
     folder.put("half.jsonl", b"dig ball 0,10,0 r=8\n{\"brush\":{\"brush\":{\"ball\":{\"cen");
@@ -66,15 +66,15 @@ fn what_is_wrong_is_one_line_and_changes_nothing() {
     for (arguments, words) in [
         (vec![], vec!["nothing to do"]),
         (vec!["dig ball 0,10,0"], vec!["dig ball", "r= is missing"]),
-        (vec!["dig ball 0,10,0 r=8", "fill Cheese ball 0,0,0 r=2"], vec!["Cheese", "there are"]),
+        (vec!["dig ball 0,10,0 r=8", "fill Cheese ball 0,0,0 r=2"], vec!["Cheese", "known are"]),
         (vec!["dig ball 0,10,0 r=8", "dig ball 0,0,0 r=-2"], vec!["radius"]),
         (vec!["dig ball 0,0,0 r=99999"], vec!["may touch"]),
         (vec!["dig ball 1e12,0,0 r=9"], vec!["centre"]),
         (vec!["copy 0,0,0 600,600,600 to=0,0,0"], vec!["one operation may touch"]),
-        (vec!["--undo", "1"], vec!["w.tvx", "0 operations"]),
-        (vec!["--redo", "3"], vec!["w.tvx", "0 operations"]),
+        (vec!["--undo", "1"], vec!["w.tvx", "no operation"]),
+        (vec!["--redo", "3"], vec!["w.tvx", "no operation"]),
         (vec!["--script", "half.jsonl"], vec!["half.jsonl", "line 2"]),
-        (vec!["--script", "unknown.jsonl"], vec!["line 2", "explode", "there are"]),
+        (vec!["--script", "unknown.jsonl"], vec!["line 2", "explode", "give dig"]),
         (vec!["--script", "field.jsonl"], vec!["line 1", "size"]),
         (vec!["--script", "binary.jsonl"], vec!["binary.jsonl"]),
         (vec!["--script", "none.jsonl"], vec!["none.jsonl"]),

@@ -1,4 +1,4 @@
-//! What is seen from a place, as a model and as a picture.
+//! Level-of-detail views, as models and as pictures.
 
 use super::{Folder, files, read};
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn assert_closed(triangles: &[[[u32; 3]; 3]]) {
 }
 
 #[test]
-fn what_is_seen_of_a_stored_world_is_closed_across_its_levels() {
+fn a_view_of_a_stored_world_is_closed_across_its_levels() {
     let folder = Folder::new();
     folder.put("hill.png", &files::heightmap(300, 260));
     let import = ["import", "hill.png", "w.tvx", "--vertical-scale", "60", "--sea-level", "9"];
@@ -108,7 +108,7 @@ fn what_is_seen_of_a_stored_world_is_closed_across_its_levels() {
 }
 
 #[test]
-fn hills_are_seen_from_a_seed_or_a_sparse_world_alike() {
+fn hills_look_the_same_from_a_seed_and_from_a_sparse_world() {
     let folder = Folder::new();
     folder.report(&["generate", "w.tvx", "--sparse", "--seed", "5"]);
     let seen = ["--lod", "--camera", "0,90,0", "--distance", "200", "--detail", "1"];
@@ -127,7 +127,7 @@ fn hills_are_seen_from_a_seed_or_a_sparse_world_alike() {
 }
 
 #[test]
-fn hills_are_pictured_without_saying_from_where() {
+fn hills_have_a_default_camera() {
     let folder = Folder::new();
     let small = ["--distance", "200", "--detail", "1", "--size", "40x30", "--samples", "1"];
     let picture = |out: &str, more: &[&str]| {

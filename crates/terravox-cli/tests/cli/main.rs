@@ -1,4 +1,4 @@
-//! The `terravox` program itself, run as a user runs it, on files that the tests make.
+//! Runs the `terravox` program as a user does, on files that the tests make.
 
 mod bad_input;
 mod edits;

@@ -18,7 +18,7 @@ fn real(name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_real_place_comes_out_as_it_went_in() {
+fn a_real_place_round_trips() {
     let folder = Folder::new();
     let models = [
         ("Aerodymier__Pathfinder__Terrain.rbxmx", "Aerodymier__Pathfinder__Terrain.smoothgrid"),
@@ -35,7 +35,7 @@ fn a_real_place_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn a_real_heightmap_becomes_land_with_water() {
+fn a_real_heightmap_has_land_and_water() {
     let folder = Folder::new();
     let Some(map) = real("real/jacksboro_dem_16.png") else { return };
     let map = map.to_str().expect("a name in UTF-8");

@@ -1,5 +1,5 @@
-//! A bridge that is cut at both ends and in its middle: four moments of its fall in one
-//! picture. Falling pieces are drawn written back to the ground.
+//! A bridge that is cut at both ends and in its middle: four moments of its fall in one picture.
+//! Each scene has the falling pieces written back into the terrain.
 
 use super::super::render::{camera_report, take, write_png};
 use super::{PictureReport, StepTimes};
@@ -58,7 +58,8 @@ pub fn show(
     let whole = times.step("picture bridge", || four_pictures(&grids, &camera, size, console))?;
     write_png(output, &path, &whole)?;
     let last = Scene::new(&grids[3], Some(0)).map_err(Failure::new)?;
-    Ok(vec![("bridge.png", camera_report(&info, &last, &camera).value)])
+    let camera = camera_report(&info, &last, &camera).value;
+    Ok(vec![PictureReport { file: "bridge.png", camera }])
 }
 
 /// Takes the four pictures as one.
@@ -101,7 +102,8 @@ fn fall() -> CliResult<[VoxelGrid; 4]> {
     for body in cut.bodies {
         let shape = LooseShapeOptions::default();
         let (rigid, collider) = loose_builders(&body, terrain.placement(), &shape);
-        bodies.push((body, world.insert(rigid, collider).0));
+        let (handle, _) = world.insert(rigid, collider);
+        bodies.push(FallingPiece { body, handle });
     }
     for step in 0..MAX_STEPS {
         if PICTURE_STEPS.contains(&step) {
@@ -110,7 +112,7 @@ fn fall() -> CliResult<[VoxelGrid; 4]> {
         ground.sync(&terrain, &mut world.bodies, &mut world.colliders, &mut world.islands);
         world.step();
         let rests = |handle: RigidBodyHandle| world.bodies[handle].is_sleeping();
-        if grids.len() > PICTURE_STEPS.len() && bodies.iter().all(|body| rests(body.1)) {
+        if grids.len() > PICTURE_STEPS.len() && bodies.iter().all(|body| rests(body.handle)) {
             break;
         }
     }
@@ -174,15 +176,21 @@ fn cut(terrain: &mut Terrain, along: f32) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns the world with its bodies written back where they are.
+/// A piece of the bridge, and its body in Rapier.
+struct FallingPiece {
+    body: LooseBody,
+    handle: RigidBodyHandle,
+}
+
+/// Returns the world with its bodies written back at their poses.
 fn with_bodies(
     terrain: &Terrain,
     world: &PhysicsWorld,
-    bodies: &[(LooseBody, RigidBodyHandle)],
+    bodies: &[FallingPiece],
 ) -> CliResult<VoxelGrid> {
     let grid = copy(terrain.grid()).map_err(Failure::new)?;
     let mut terrain = Terrain::from_grid(grid, terrain.placement());
-    for (body, handle) in bodies {
+    for FallingPiece { body, handle } in bodies {
         let (position, rotation) = loose_pose(&world.bodies[*handle]);
         // Pieces that fell out of the world are not drawn.
         if DVec3::from(position).length() < 200.0 {
@@ -210,7 +218,7 @@ mod tests {
     #[test]
     fn the_bridge_falls_into_the_gorge_in_two_and_nothing_is_lost() -> CliResult<()> {
         let grids = fall()?;
-        // Height of the middle of all that is of brick and cobblestone, and how much it is.
+        // Volume of brick and cobblestone, and its mean height.
         let brick = |grid: &VoxelGrid| {
             let (mut units, mut height) = (0.0, 0.0);
             for voxel in grid.bounds().voxels() {
@@ -226,7 +234,7 @@ mod tests {
         assert!(whole[1] > falling[1] && falling[1] > lower[1] && lower[1] > rest[1]);
         assert!(whole[1] - rest[1] > 8.0, "{whole:?} to {rest:?}");
         assert!(rest[0] > 0.9 * falling[0], "{falling:?} to {rest:?}");
-        // What was cut loose is in the air where it was drawn first.
+        // The first picture has the bridge, the last has air in its place.
         let kind = |grid: &VoxelGrid, voxel: [i32; 3]| {
             grid.cell(voxel.into()).map(|cell| grid.materials().kind(cell.material))
         };

@@ -1,4 +1,4 @@
-//! The demo's hills to the horizon, in natural colours and coloured by level of detail.
+//! Hills to the horizon, in natural colours and coloured by level of detail.
 
 use super::super::render::{camera_report, cells_from_metres, take, write_png};
 use super::{PictureReport, StepTimes};
@@ -25,8 +25,8 @@ pub fn show(
 ) -> CliResult<Vec<PictureReport>> {
     let hills = PathBuf::from(format!("{}{DEMO_SEED}", lod_view::HILLS_PREFIX));
     let show = || lod_view::show(&hills, HILLS_CAMERA_M, LEVELS, args.reading, console);
-    let far = times.step("level of detail", show)?;
-    let mut picture = |step, file, colours| save(&far, step, file, colours, args, console, times);
+    let view = times.step("level of detail", show)?;
+    let mut picture = |step, file, colours| save(&view, step, file, colours, args, console, times);
     Ok(vec![
         picture("picture horizon", "horizon.png", GroundColours::Textures)?,
         picture("picture rings", "rings.png", GroundColours::Mips)?,
@@ -41,7 +41,7 @@ enum GroundColours {
 }
 
 fn save(
-    far: &LodView,
+    view: &LodView,
     step: &'static str,
     file: &'static str,
     colours: GroundColours,
@@ -55,15 +55,16 @@ fn save(
     let options = PictureOptions { width, height, samples_per_edge, ..PictureOptions::default() };
     let path = args.out.join(file);
     let output = Output::create(&path)?;
-    let mut scene = Scene::of_shown_meshes(&far.snapshot, &far.meshes, far.viewpoint);
+    let mut scene = Scene::of_shown_meshes(&view.snapshot, &view.meshes, view.viewpoint);
     match colours {
         GroundColours::Textures => scene.set_textures(UNSET),
         GroundColours::Mips => scene.tint_by_mip(),
     }
-    let eye = cells_from_metres(&far.info, &scene, HILLS_CAMERA_M);
+    let eye = cells_from_metres(&view.info, &scene, HILLS_CAMERA_M);
     let camera =
         Camera::from_bearing(eye, HILLS_BEARING_DEGREES[0], HILLS_BEARING_DEGREES[1], FOV_DEGREES);
     let picture = times.step(step, || take(&scene, &camera, &options, console));
     write_png(output, &path, &picture.image)?;
-    Ok((file, camera_report(&far.info, &scene, &camera).value))
+    let camera = camera_report(&view.info, &scene, &camera).value;
+    Ok(PictureReport { file, camera })
 }

@@ -1,4 +1,4 @@
-//! `demo`: a world from nothing or a file to a model and pictures.
+//! `demo`: makes a model and pictures of a generated or imported world.
 
 #[cfg(feature = "physics")]
 mod bridge;
@@ -34,15 +34,20 @@ const SIZE: u32 = 384;
 /// Heights of the demo world: deep enough for lakes, and for caves in its sides.
 const HEIGHTS: Range<i32> = -32..128;
 
-/// How to get the part of the demo that is not built by default.
+/// How to run the part of the demo that is not built by default.
 #[cfg(not(feature = "physics"))]
-const PHYSICS_HINT: &str = "to see 500 bodies fall, float and be dug under, and a bridge fall: \
+const PHYSICS_HINT: &str = "to drop 500 bodies, which settle and float, and to collapse a bridge: \
                        cargo run --release --features physics -- demo";
 
-/// A picture: the name of its file, and its camera.
-type PictureReport = (&'static str, Value);
+/// A picture that was written.
+struct PictureReport {
+    /// Name of its file.
+    file: &'static str,
+    /// Its camera, as JSON.
+    camera: Value,
+}
 
-/// Durations of the steps, in order.
+/// Names and durations of the steps, in order.
 #[derive(Default)]
 struct StepTimes(Vec<(&'static str, Duration)>);
 
@@ -65,10 +70,10 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
         }
     };
     create_folder(&args.out)?;
-    let dug = times.step("dig", || tunnel::dig(&mut world.grid))?;
-    let saved_as = args.out.join("world.tvx");
-    let saved = times.step("save", || world.save(&saved_as, true, console))?;
-    let reopened = times.step("reopen", || reopen(&world, &saved_as, console))?;
+    let tunnel = times.step("dig", || tunnel::dig(&mut world.grid))?;
+    let saved_path = args.out.join("world.tvx");
+    let file_bytes = times.step("save", || world.save(&saved_path, true, console))?;
+    let reopened = times.step("reopen", || reopen(&world, &saved_path, console))?;
     let model = args.out.join("world.glb");
     let options =
         TriangleArgs { up: UpChoice::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
@@ -76,43 +81,43 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
     scene.set_textures(UNSET);
-    let mut pictures = take_pictures(&reopened, &scene, &dug, args, console, &mut times)?;
+    let mut pictures = take_pictures(&reopened, &scene, &tunnel, args, console, &mut times)?;
     if args.file.is_none() {
         pictures.extend(horizon::show(args, console, &mut times)?);
         #[cfg(feature = "physics")]
         pictures.extend(bridge::show(args, console, &mut times)?);
     }
     #[cfg(feature = "physics")]
-    let (drop, pictures) =
-        drop::show(world.grid, &reopened, scene, pictures, args, console, &mut times)?;
+    let drop = drop::show(world.grid, &reopened, scene, &mut pictures, args, console, &mut times)?;
 
     let mut report = Report::new("demo");
     let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
     report.text_line("from", "from", from);
     let census =
-        Census::of(reopened.grid.as_snapshot(), console).map_err(Failure::at(&saved_as))?;
+        Census::of(reopened.grid.as_snapshot(), console).map_err(Failure::at(&saved_path))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", saved, &mut report);
-    report.count("dug_cells", "cells dug", dug.cells);
+    census.add_bytes("disk", "on disk", file_bytes, &mut report);
+    report.count("dug_cells", "cells dug", tunnel.cells);
     report.count("triangles", "triangles", written.triangles);
     report.hidden("model_bytes", written.file_bytes);
     #[cfg(feature = "physics")]
-    if let Some(end) = drop {
-        end.add_to(&mut report);
+    if let Some(summary) = drop {
+        summary.add_to(&mut report);
     }
     #[cfg(not(feature = "physics"))]
     report.text_line("drop", "drop", PHYSICS_HINT);
     for (name, time) in &times.0 {
         report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
     }
-    let digest = reopened.grid.digest().map_err(Failure::at(&saved_as))?;
+    let digest = reopened.grid.digest().map_err(Failure::at(&saved_path))?;
     let digest = format!("{digest:032x}");
     report.line("digest", "digest", format!("{digest}, identical after reopening"), json!(digest));
     let mut files = vec!["world.tvx", "world.glb"];
-    files.extend(pictures.iter().map(|picture| picture.0));
+    files.extend(pictures.iter().map(|picture| picture.file));
     let names = files.join(" ");
     report.line("files", "files", format!("{names} in {}", args.out.display()), json!(files));
-    report.hidden("cameras", pictures.into_iter().map(|picture| picture.1).collect::<Vec<_>>());
+    report
+        .hidden("cameras", pictures.into_iter().map(|picture| picture.camera).collect::<Vec<_>>());
     super::import::add_notes(&world.notes, &mut report);
     Ok(report)
 }
@@ -138,17 +143,17 @@ fn reopen(world: &World, path: &Path, console: &Console) -> CliResult<World> {
 fn take_pictures(
     world: &World,
     scene: &Scene,
-    dug: &tunnel::Tunnel,
+    tunnel: &tunnel::Tunnel,
     args: &DemoArgs,
     console: &Console,
     times: &mut StepTimes,
 ) -> CliResult<Vec<PictureReport>> {
     let aspect = args.size[0] as f64 / args.size[1] as f64;
-    let views = times.step("frame", || views::pictures(scene, dug, aspect));
-    let taken = views.iter().map(|view| save(world, scene, view, args, console, times));
-    let mut taken: Vec<PictureReport> = taken.collect::<CliResult<_>>()?;
-    taken.extend(sparks::show(world, scene, &views[1], args, console, times)?);
-    Ok(taken)
+    let views = times.step("frame", || views::pictures(scene, tunnel, aspect));
+    let pictures = views.iter().map(|view| save(world, scene, view, args, console, times));
+    let mut pictures: Vec<PictureReport> = pictures.collect::<CliResult<_>>()?;
+    pictures.extend(sparks::show(world, scene, &views[1], args, console, times)?);
+    Ok(pictures)
 }
 
 /// Takes and writes a picture.
@@ -166,5 +171,6 @@ fn save(
     let output = Output::create(&path)?;
     let picture = times.step(view.step, || take(scene, &view.camera, &options, console));
     write_png(output, &path, &picture.image)?;
-    Ok((view.file, camera_report(&world.info, scene, &view.camera).value))
+    let camera = camera_report(&world.info, scene, &view.camera).value;
+    Ok(PictureReport { file: view.file, camera })
 }

@@ -37,7 +37,7 @@ const PICTURE_SIXTEENTHS: [Range<u32>; 2] = [3..14, 8..15];
 /// Colours of sparks, young to old.
 const COLOURS: [[u8; 3]; 4] = [[255, 250, 205], [255, 214, 110], [255, 150, 40], [214, 74, 16]];
 
-/// Takes the picture with the camera of the tunnel's; `None` if no floor is in view.
+/// Takes the picture with the camera of the tunnel's picture; `None` if no floor is in view.
 pub fn show(
     world: &World,
     scene: &Scene,
@@ -47,8 +47,8 @@ pub fn show(
     times: &mut StepTimes,
 ) -> CliResult<Option<PictureReport>> {
     let aspect = args.size[0] as f64 / args.size[1] as f64;
-    let Some(floor) = floor(scene, &view.camera, aspect) else { return Ok(None) };
-    let effect = times.step("sparks", || fly(scene, &floor));
+    let Some(floor) = find_floor(scene, &view.camera, aspect) else { return Ok(None) };
+    let effect = times.step("sparks", || simulate(scene, &floor));
     let [width, height] = args.size;
     let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
     let file = "sparks.png";
@@ -60,7 +60,8 @@ pub fn show(
         picture
     });
     write_png(output, &path, &picture.image)?;
-    Ok(Some((file, camera_report(&world.info, scene, &view.camera).value)))
+    let camera = camera_report(&world.info, scene, &view.camera).value;
+    Ok(Some(PictureReport { file, camera }))
 }
 
 /// A point of the tunnel's floor.
@@ -72,7 +73,7 @@ struct FloorPoint {
 }
 
 /// Returns the flattest point near the camera in the picture.
-fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<FloorPoint> {
+fn find_floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<FloorPoint> {
     let [across, down] = PICTURE_SIXTEENTHS;
     let look = |x: u32, y: u32| {
         let ray = camera.ray(DVec2::new(f64::from(x), f64::from(y)) / 16.0, aspect);
@@ -86,7 +87,7 @@ fn floor(scene: &Scene, camera: &Camera, aspect: f64) -> Option<FloorPoint> {
 }
 
 /// Simulates sparks from a point over the ground of a scene, in its cells.
-fn fly(scene: &Scene, &FloorPoint { point, normal }: &FloorPoint) -> Effect {
+fn simulate(scene: &Scene, &FloorPoint { point, normal }: &FloorPoint) -> Effect {
     let source = point.as_vec3() + 0.3 * Vec3::from(normal);
     let emitter = Emitter::sparks(source, normal);
     let mut effect = Effect::new(EffectOptions::sparks());

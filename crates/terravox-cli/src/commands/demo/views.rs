@@ -77,8 +77,8 @@ fn in_tunnel(scene: &Scene, tunnel: &Tunnel, lens: Lens) -> Camera {
             for (aside, down) in
                 YAW_DEGREES.iter().flat_map(|a| DOWN_SLOPES.iter().map(move |d| (*a, *d)))
             {
-                let way = DQuat::from_rotation_y(f64::to_radians(aside)) * out;
-                let target = eye + way - DVec3::Y * down;
+                let forward = DQuat::from_rotation_y(f64::to_radians(aside)) * out;
+                let target = eye + forward - DVec3::Y * down;
                 cameras.push(Camera::looking_at(eye, target, TUNNEL_FOV_DEGREES));
             }
         }

@@ -1,10 +1,10 @@
-//! `edit`: operations on a world, and undoing them.
+//! `edit`: applies operations to a world, and undoes and redoes them.
 //!
 //! The world is read whole, edited in memory and written at the end, so an invalid operation
 //! leaves the file as it was. The history is stored beside the cells in the world file and
 //! written with them in one transaction.
 
-mod words;
+mod parser;
 
 use crate::args::EditArgs;
 use crate::console::Console;
@@ -41,16 +41,16 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     let mut grid = load(&store, &args.world, console)?;
     let mut history = read_history(&store)?;
     let start = Instant::now();
-    let mut done = EditSummary::default();
-    step_through_history(args, &mut grid, &mut history, &mut done)?;
-    apply(&operations, &mut grid, &mut history, &mut done, console)?;
+    let mut totals = EditTotals::default();
+    step_through_history(args, &mut grid, &mut history, &mut totals)?;
+    apply(&operations, &mut grid, &mut history, &mut totals, console)?;
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
     save(&store, &grid, &history)?;
     let mut report = Report::new("edit");
     report.text_line("world", "world", args.world.display().to_string());
-    done.add_to(&info, grid.materials(), &mut report);
+    totals.add_to(&info, grid.materials(), &mut report);
     let stats = history.stats();
     report.count("can_undo", "can undo", stats.undo as u64);
     report.count("can_redo", "can redo", stats.redo as u64);
@@ -61,9 +61,9 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// What an edit changed.
+/// The changes of all operations.
 #[derive(Default)]
-struct EditSummary {
+struct EditTotals {
     undone: u32,
     redone: u32,
     operations: u64,
@@ -81,7 +81,7 @@ fn load(store: &Store, path: &Path, console: &Console) -> CliResult<VoxelGrid> {
         Some(first) => {
             let count = loaded.bad.len();
             let what =
-                format!("{first} ({count} damaged parts in all); damaged worlds cannot be edited");
+                format!("{first} ({count} damaged parts in all); a damaged world cannot be edited");
             Err(Failure::of(path, what))
         }
     }
@@ -110,14 +110,21 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<()> {
     saved.map(drop).map_err(store_failure)
 }
 
-/// Parses all operations, in voxels, before any is applied.
-fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<(String, EditOp)>> {
+/// An operation in voxels.
+struct NamedOperation {
+    /// Where it was given, for error messages.
+    name: String,
+    op: EditOp,
+}
+
+/// Parses all operations before any is applied.
+fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<NamedOperation>> {
     let mut operations = Vec::new();
     for text in &args.operations {
         let name = format!("operation {text:?}");
         let op =
-            words::parse(text, info).map_err(|what| Failure::new(format!("{name}: {what}")))?;
-        operations.push((name, op));
+            parser::parse(text, info).map_err(|what| Failure::new(format!("{name}: {what}")))?;
+        operations.push(NamedOperation { name, op });
     }
     let Some(script) = &args.script else { return Ok(operations) };
     check_file(script)?;
@@ -131,10 +138,10 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<(String, 
         let name = format!("{}: line {}", script.display(), number + 1);
         let op = match line.trim_start().starts_with('{') {
             true => from_json(&line, info),
-            false => words::parse(&line, info),
+            false => parser::parse(&line, info),
         };
         let op = op.map_err(|what| Failure::new(format!("{name}: {what}")))?;
-        operations.push((name, op));
+        operations.push(NamedOperation { name, op });
     }
     Ok(operations)
 }
@@ -142,7 +149,7 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<(String, 
 /// Parses an operation in metres, as JSON.
 fn from_json(line: &str, info: &WorldInfo) -> Result<EditOp, String> {
     let op: EditOp = serde_json::from_str(line)
-        .map_err(|error| format!("{error}; terravox edit --help shows an operation as JSON"))?;
+        .map_err(|error| format!("{error}; see terravox edit --help for an operation as JSON"))?;
     Ok(in_voxels(&op, info))
 }
 
@@ -152,54 +159,61 @@ fn in_voxels(op: &EditOp, info: &WorldInfo) -> EditOp {
     op.scaled(scale, info.origin_m.map(|v| -v * scale))
 }
 
+/// Undoes or redoes the operations that the arguments ask for.
 fn step_through_history(
     args: &EditArgs,
     grid: &mut VoxelGrid,
     history: &mut History,
-    done: &mut EditSummary,
+    totals: &mut EditTotals,
 ) -> CliResult<()> {
     let stats = history.stats();
-    for (asked, there, what) in [(args.undo, stats.undo, "undo"), (args.redo, stats.redo, "redo")] {
-        if asked as usize > there {
-            let all = if there == 1 { "1 operation".into() } else { format!("{there} operations") };
-            let what = format!("--{what} {asked}: there are only {all} to {what}");
-            return Err(Failure::of(&args.world, what));
-        }
-    }
+    check_steps("undo", args.undo, stats.undo).map_err(Failure::at(&args.world))?;
+    check_steps("redo", args.redo, stats.redo).map_err(Failure::at(&args.world))?;
     for _ in 0..args.undo {
         let region = history.undo(grid).map_err(Failure::at(&args.world))?;
-        done.region = done.region.union(region.unwrap_or_default());
+        totals.region = totals.region.union(region.unwrap_or_default());
     }
     for _ in 0..args.redo {
         let region = history.redo(grid).map_err(Failure::at(&args.world))?;
-        done.region = done.region.union(region.unwrap_or_default());
+        totals.region = totals.region.union(region.unwrap_or_default());
     }
-    (done.undone, done.redone) = (args.undo, args.redo);
+    (totals.undone, totals.redone) = (args.undo, args.redo);
     Ok(())
 }
 
+/// Refuses more steps than the history has.
+fn check_steps(command: &str, steps: u32, available: usize) -> Result<(), String> {
+    let operations = match available {
+        _ if steps as usize <= available => return Ok(()),
+        0 => "no operation".to_owned(),
+        1 => "only 1 operation".to_owned(),
+        _ => format!("only {available} operations"),
+    };
+    Err(format!("--{command} {steps}: the history has {operations} to {command}"))
+}
+
 fn apply(
-    operations: &[(String, EditOp)],
+    operations: &[NamedOperation],
     grid: &mut VoxelGrid,
     history: &mut History,
-    done: &mut EditSummary,
+    totals: &mut EditTotals,
     console: &Console,
 ) -> CliResult<()> {
     let mut editor = Editor::default();
     let bar = console.bar("editing", operations.len());
-    for (name, op) in operations {
+    for NamedOperation { name, op } in operations {
         let edited = editor.apply(grid, op, &mut *history);
         let edited = edited.map_err(|error| Failure::new(format!("{name}: {error}")))?;
-        done.region = done.region.union(edited.region);
-        done.removed.add_all(&edited.removed);
-        done.added.add_all(&edited.added);
-        done.operations += 1;
+        totals.region = totals.region.union(edited.region);
+        totals.removed.add_all(&edited.removed);
+        totals.added.add_all(&edited.added);
+        totals.operations += 1;
         bar.step();
     }
     Ok(())
 }
 
-impl EditSummary {
+impl EditTotals {
     fn add_to(&self, info: &WorldInfo, materials: &MaterialTable, report: &mut Report) {
         for (key, label, count) in
             [("undone", "undone", self.undone), ("redone", "redone", self.redone)]

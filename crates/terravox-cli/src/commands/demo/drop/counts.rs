@@ -1,4 +1,4 @@
-//! The states of the bodies: resting, floating, sunk, or where none should be.
+//! Classifies bodies at the end: resting, floating, sunk, moving, lost, or in the ground.
 
 use super::site::probe;
 use super::{Drop, DroppedBody};
@@ -11,8 +11,8 @@ use terravox::collide::{Collider, Filter, Ray};
 /// Slower bodies are calm: metres and radians per second.
 const CALM_SPEEDS: [f32; 2] = [0.1, 0.2];
 
-/// Bodies are below ground only deeper than this.
-const BELOW_DEPTH_VOXELS: f64 = 0.25;
+/// Bodies count as in the ground if they are deeper than this.
+const MIN_GROUND_DEPTH_VOXELS: f64 = 0.25;
 
 /// The state of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub enum BodyState {
     /// Off the edge of the world.
     Lost,
     /// Its centre is in the ground.
-    Below,
+    InGround,
     /// Its position is not finite.
-    NotANumber,
+    NonFinite,
 }
 
 /// Numbers of bodies by their state at the end.
@@ -74,8 +74,8 @@ impl Drop {
                 BodyState::Sunk => &mut counts.sunk,
                 BodyState::Moving => &mut counts.moving,
                 BodyState::Lost => &mut counts.lost,
-                BodyState::Below => &mut counts.below,
-                BodyState::NotANumber => &mut counts.not_a_number,
+                BodyState::InGround => &mut counts.below,
+                BodyState::NonFinite => &mut counts.not_a_number,
             } += 1;
         }
         counts
@@ -96,9 +96,9 @@ impl Drop {
     }
 
     fn state(&mut self, body: &DroppedBody) -> BodyState {
-        let at = self.place(body);
+        let at = self.position(body);
         if !at.is_finite() {
-            return BodyState::NotANumber;
+            return BodyState::NonFinite;
         }
         if !self.world.bodies[body.handle].is_enabled() {
             return BodyState::Lost;
@@ -108,8 +108,8 @@ impl Drop {
         let [low, high] = [box_m.mins, box_m.maxs]
             .map(|v| placement.voxel_from_world(v.to_array().map(f64::from))[1]);
         let ground = self.terrain.collider();
-        if is_below(ground, at) {
-            return BodyState::Below;
+        if is_in_ground(ground, at) {
+            return BodyState::InGround;
         }
         let probe = probe(ground, self.bounds, [at.x, at.z]);
         let water = probe.filter(|probe| probe.depth > 0.0).map(|probe| probe.point.y);
@@ -135,14 +135,14 @@ impl Drop {
 
 /// Returns whether a point is in the ground: the surface is closed, so rays from inside cross it
 /// an odd number of times. Three rays vote, as one may hit an edge.
-fn is_below(ground: &Collider, at: DVec3) -> bool {
+fn is_in_ground(ground: &Collider, at: DVec3) -> bool {
     let mut hits = Vec::new();
     let directions = [[0.0, 1.0, 0.0], [0.31, 1.0, 0.17], [-0.23, 1.0, 0.29]];
     let odd = directions.iter().all(|&direction| {
         ground.ray_all(&Ray::new(at, direction, 1e4), &Filter::SOLID, &mut hits);
         hits.len() % 2 == 1
     });
-    odd && ground.closest_point(at, BELOW_DEPTH_VOXELS, &Filter::SOLID).found.is_none()
+    odd && ground.closest_point(at, MIN_GROUND_DEPTH_VOXELS, &Filter::SOLID).found.is_none()
 }
 
 impl BodyCounts {
@@ -153,11 +153,11 @@ impl BodyCounts {
             [bodies, calm, resting, floating, sunk, moving, fell].map(|n| grouped(n as u64));
         let mut text = format!(
             "{bodies}: {resting} at rest, {floating} floating, {sunk} sunk, {moving} moving; \
-             {calm} of them calm; {fell} fell after the dig; {} below ground, {} not a number",
+             {calm} of them calm; {fell} fell after the dig; {} in the ground, {} at no finite position",
             self.below, self.not_a_number
         );
         if self.lost > 0 {
-            text += &format!("; {} over the edge of the world", self.lost);
+            text += &format!("; {} off the edge of the world", self.lost);
         }
         let value = json!({
             "bodies": self.bodies, "calm": self.calm, "resting": self.resting,

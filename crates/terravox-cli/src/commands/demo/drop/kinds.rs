@@ -91,17 +91,17 @@ pub fn noise(number: usize, purpose: u64) -> f32 {
     (h >> 40) as f32 / (1 << 24) as f32
 }
 
-/// Appends the picture's shapes for a collider shape at a pose in metres; `place` converts
+/// Appends the picture's shapes for a collider shape at a pose in metres; `to_cells` converts
 /// metres to the picture's cells.
 pub fn add_solid_shapes(
     shape: &dyn Shape,
     at: Pose,
-    place: &dyn Fn(Vector) -> DVec3,
+    to_cells: &dyn Fn(Vector) -> DVec3,
     out: &mut Vec<SolidShape>,
 ) {
-    let put = |point: Vector| place(at * point);
-    // `place` is a uniform scale and a translation.
-    let scaled = |length: f32| place(Vector::X * length).distance(place(Vector::ZERO));
+    let put = |point: Vector| to_cells(at * point);
+    // `to_cells` is a uniform scale and a translation.
+    let scaled = |length: f32| to_cells(Vector::X * length).distance(to_cells(Vector::ZERO));
     match shape.as_typed_shape() {
         TypedShape::Ball(ball) => {
             out.push(SolidShape::Ball { centre: put(Vector::ZERO), radius: scaled(ball.radius) });
@@ -121,7 +121,7 @@ pub fn add_solid_shapes(
         }
         TypedShape::Compound(compound) => {
             for (pose, part) in compound.shapes() {
-                add_solid_shapes(part.as_ref(), at * *pose, place, out);
+                add_solid_shapes(part.as_ref(), at * *pose, to_cells, out);
             }
         }
         _ => {}

@@ -64,7 +64,7 @@ struct Drop {
     world: PhysicsWorld,
     bodies: Vec<DroppedBody>,
     bounds: Region,
-    /// Steps made.
+    /// Number of steps so far.
     steps: usize,
 }
 
@@ -81,7 +81,7 @@ struct DroppedBody {
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// Centres, by number.
-    pub places: Vec<DVec3>,
+    pub positions: Vec<DVec3>,
     /// Shapes and colours.
     pub solids: Vec<Solid>,
 }
@@ -98,7 +98,7 @@ pub struct DropResult {
     pub counts: BodyCounts,
     /// Whether each body fell after the dig.
     pub fell: Vec<bool>,
-    /// Steps made.
+    /// Number of steps so far.
     pub steps: usize,
 }
 
@@ -128,7 +128,7 @@ pub fn drop_bodies(
     drop.settle(MAX_STEPS[1], &|| bar.step());
     let last = drop.moment();
     let fell: Vec<bool> =
-        settled.places.iter().zip(&last.places).map(|(a, b)| a.y - b.y > 1.0).collect();
+        settled.positions.iter().zip(&last.positions).map(|(a, b)| a.y - b.y > 1.0).collect();
     let counts = drop.count(&fell);
     let Drop { terrain, steps, .. } = drop;
     Ok(Some(DropResult { moments: [falling, settled, last], middle, terrain, counts, fell, steps }))
@@ -214,7 +214,7 @@ impl Drop {
     fn dig(&mut self) -> CliResult<()> {
         let states = self.states();
         let moment = self.moment();
-        let resting = moment.places.iter().zip(&states);
+        let resting = moment.positions.iter().zip(&states);
         let resting = resting.filter(|(_, state)| **state == counts::BodyState::Resting);
         let resting: Vec<DVec3> = resting.map(|(&at, _)| at).collect();
         let bounds = self.bounds;
@@ -235,7 +235,7 @@ impl Drop {
     }
 
     /// Returns the centre of a body, voxels.
-    fn place(&self, body: &DroppedBody) -> DVec3 {
+    fn position(&self, body: &DroppedBody) -> DVec3 {
         let at = self.world.bodies[body.handle].translation();
         self.terrain.placement().voxel_from_world(at.to_array().map(f64::from)).into()
     }
@@ -243,15 +243,15 @@ impl Drop {
     /// Returns the positions of all bodies.
     fn moment(&self) -> Moment {
         let placement = self.terrain.placement();
-        let place =
+        let to_voxels =
             |at: Vector| DVec3::from(placement.voxel_from_world(at.to_array().map(f64::from)));
         let mut moment = Moment::default();
         let mut shapes: Vec<SolidShape> = Vec::new();
         for body in &self.bodies {
-            moment.places.push(self.place(body));
+            moment.positions.push(self.position(body));
             let pose: Pose = *self.world.bodies[body.handle].position();
             let shape = self.world.colliders[body.collider].shape();
-            kinds::add_solid_shapes(shape, pose, &place, &mut shapes);
+            kinds::add_solid_shapes(shape, pose, &to_voxels, &mut shapes);
             let colour = kinds::colour_of(body.number);
             moment.solids.extend(shapes.drain(..).map(|shape| Solid { shape, colour }));
         }
@@ -276,7 +276,7 @@ impl Moment {
         };
         let solid = |solid: &Solid| Solid { shape: scaled(&solid.shape), colour: solid.colour };
         Moment {
-            places: self.places.iter().map(|&place| place * by).collect(),
+            positions: self.positions.iter().map(|&position| position * by).collect(),
             solids: self.solids.iter().map(solid).collect(),
         }
     }
@@ -287,13 +287,13 @@ impl DropResult {
     /// it sees most of the settled bodies, and above all of those that fell into the pit.
     pub fn camera(&self, [before, after]: [&Scene; 2], aspect: f64) -> Camera {
         let mip = before.mip();
-        let [_, settled, last] = self.moments.each_ref().map(|moment| moment.at_mip(mip).places);
+        let [_, settled, last] = self.moments.each_ref().map(|moment| moment.at_mip(mip).positions);
         let fell = last.iter().zip(&self.fell).filter(|(_, fell)| **fell);
-        let fell: Vec<DVec3> = fell.map(|(&place, _)| place).collect();
+        let fell: Vec<DVec3> = fell.map(|(&position, _)| position).collect();
         let middle = self.middle / f64::from(1_u32 << mip);
         site::camera(before, middle, |camera| {
-            let count = |scene, places: &[DVec3]| {
-                places.iter().filter(|&&at| site::sees(scene, camera, at, aspect)).count() as f64
+            let count = |scene, positions: &[DVec3]| {
+                positions.iter().filter(|&&at| site::sees(scene, camera, at, aspect)).count() as f64
             };
             count(before, &settled) + PIT_WEIGHT * count(after, &fell)
         })

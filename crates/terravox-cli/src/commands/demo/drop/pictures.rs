@@ -12,17 +12,22 @@ use terravox::mesh::shade::UNSET;
 use terravox::voxel::VoxelGrid;
 use terravox_render::Scene;
 
-/// Names of the pictures' steps and files.
-const PICTURES: [(&str, &str); 3] = [
-    ("picture drop 1", "drop-1-falling.png"),
-    ("picture drop 2", "drop-2-settled.png"),
-    ("picture drop 3", "drop-3-dug.png"),
+/// Names of the steps of the pictures, and of their files.
+const PICTURES: [DropPicture; 3] = [
+    DropPicture { step: "picture drop 1", file: "drop-1-falling.png" },
+    DropPicture { step: "picture drop 2", file: "drop-2-settled.png" },
+    DropPicture { step: "picture drop 3", file: "drop-3-dug.png" },
 ];
+
+struct DropPicture {
+    step: &'static str,
+    file: &'static str,
+}
 
 /// Elevation of the sun: high enough to shine into the pit.
 const SUN_ELEVATION_DEGREES: f64 = 54.0;
 
-/// The end of the drop.
+/// The result of the drop, for the report.
 pub struct DropSummary {
     counts: BodyCounts,
     /// Steps made.
@@ -38,28 +43,28 @@ pub fn show(
     grid: VoxelGrid,
     world: &World,
     mut before: Scene,
-    mut taken: Vec<PictureReport>,
+    pictures: &mut Vec<PictureReport>,
     args: &DemoArgs,
     console: &Console,
     times: &mut StepTimes,
-) -> CliResult<(Option<DropSummary>, Vec<PictureReport>)> {
+) -> CliResult<Option<DropSummary>> {
     if args.bodies == 0 {
-        return Ok((None, taken));
+        return Ok(None);
     }
     let dropped = times.step("drop", || drop_bodies(grid, args.bodies, console))?;
-    let Some(dropped) = dropped else { return Ok((None, taken)) };
+    let Some(dropped) = dropped else { return Ok(None) };
     let mip = before.mip();
     let mut after = Scene::new(dropped.terrain.grid(), Some(mip)).map_err(Failure::new)?;
     after.set_textures(UNSET);
     let [width, height] = args.size;
     let camera = dropped.camera([&before, &after], width as f64 / height as f64);
-    for (i, (step, file)) in PICTURES.into_iter().enumerate() {
+    for (i, DropPicture { step, file }) in PICTURES.into_iter().enumerate() {
         let scene = if i < 2 { &mut before } else { &mut after };
         scene.set_solids(&dropped.moments[i].at_mip(mip).solids);
         let view = DemoPicture { step, file, camera, sun: Some(camera.sun(SUN_ELEVATION_DEGREES)) };
-        taken.push(save(world, scene, &view, args, console, times)?);
+        pictures.push(save(world, scene, &view, args, console, times)?);
     }
-    Ok((Some(DropSummary { counts: dropped.counts, steps: dropped.steps }), taken))
+    Ok(Some(DropSummary { counts: dropped.counts, steps: dropped.steps }))
 }
 
 impl DropSummary {

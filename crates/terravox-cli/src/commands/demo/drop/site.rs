@@ -17,8 +17,17 @@ const SEARCH_VOXELS: f64 = 384.0;
 /// Desired share of water.
 const WATER_SHARE: f64 = 0.45;
 
-/// Pitch in degrees and distance in voxels of the candidate cameras.
-const CAMERAS: [(f64, f64); 3] = [(-28.0, 86.0), (-35.0, 84.0), (-42.0, 82.0)];
+/// Pitch and distance of the candidate cameras.
+const CAMERAS: [CameraCandidate; 3] = [
+    CameraCandidate { pitch_degrees: -28.0, distance_voxels: 86.0 },
+    CameraCandidate { pitch_degrees: -35.0, distance_voxels: 84.0 },
+    CameraCandidate { pitch_degrees: -42.0, distance_voxels: 82.0 },
+];
+
+struct CameraCandidate {
+    pitch_degrees: f64,
+    distance_voxels: f64,
+}
 
 /// Radius of the pit.
 pub const PIT_RADIUS_VOXELS: f64 = 8.0;
@@ -30,8 +39,8 @@ pub struct SurfaceProbe {
     pub point: DVec3,
     /// Depth of the water there, voxels; 0 on land.
     pub depth: f64,
-    /// The upward part of the ground's normal.
-    pub up: f64,
+    /// The y component of the ground's normal.
+    pub normal_y: f64,
 }
 
 /// Probes a column from above; `None` without a surface.
@@ -44,8 +53,8 @@ pub fn probe(ground: &Collider, bounds: Region, [x, z]: [f64; 2]) -> Option<Surf
         false => Some(first),
     };
     let depth = solid.as_ref().map_or(1e3, |hit| hit.distance - first.distance);
-    let up = solid.map_or(0.0, |hit| f64::from(hit.normal[1]));
-    Some(SurfaceProbe { point: DVec3::from(first.point), depth, up })
+    let normal_y = solid.map_or(0.0, |hit| f64::from(hit.normal[1]));
+    Some(SurfaceProbe { point: DVec3::from(first.point), depth, normal_y })
 }
 
 /// Returns the centre of the best disc to drop bodies on: part land and part deep water, the
@@ -59,14 +68,14 @@ pub fn find(ground: &Collider, bounds: Region) -> Option<DVec3> {
     };
     let (x, columns) = range(bounds.min.x, bounds.max.x);
     let (z, rows) = range(bounds.min.z, bounds.max.z);
-    let place = |i: usize| {
+    let column_at = |i: usize| {
         [
             x + PROBE_SPACING_VOXELS * (i % columns) as f64,
             z + PROBE_SPACING_VOXELS * (i / columns) as f64,
         ]
     };
     let probes: Vec<Option<SurfaceProbe>> =
-        (0..columns * rows).map(|i| probe(ground, bounds, place(i))).collect();
+        (0..columns * rows).map(|i| probe(ground, bounds, column_at(i))).collect();
     let reach = (RADIUS_VOXELS / PROBE_SPACING_VOXELS).ceil() as i32;
     let rated = (0..probes.len()).filter_map(|i| {
         let middle = probes[i]?;
@@ -96,8 +105,8 @@ fn rate(probes: impl Iterator<Item = Option<SurfaceProbe>>) -> f64 {
             deep += probe.depth.min(6.0) / 6.0;
         } else {
             land += 1.0;
-            level += probe.up;
-            rough += if probe.up < 0.8 { 1.0 } else { 0.0 };
+            level += probe.normal_y;
+            rough += if probe.normal_y < 0.8 { 1.0 } else { 0.0 };
         }
     }
     let miss = (wet / count - WATER_SHARE).abs();
@@ -129,10 +138,10 @@ pub fn pit(ground: &Collider, bounds: Region, resting: &[DVec3]) -> Option<Surfa
 pub fn camera(scene: &Scene, middle: DVec3, rate: impl Fn(&Camera) -> f64) -> Camera {
     let cell = f64::from(1_u32 << scene.mip());
     let mut best = (f64::NEG_INFINITY, Camera::looking_at(middle + DVec3::ONE, middle, 40.0));
-    for (pitch, distance) in CAMERAS {
+    for CameraCandidate { pitch_degrees, distance_voxels } in CAMERAS {
         for turn in 0..24 {
-            let way = direction_from_bearing(15.0 * f64::from(turn), pitch);
-            let eye = middle - way * (distance / cell);
+            let forward = direction_from_bearing(15.0 * f64::from(turn), pitch_degrees);
+            let eye = middle - forward * (distance_voxels / cell);
             if scene.kind_at(eye) != Kind::Air {
                 continue;
             }
@@ -148,10 +157,10 @@ pub fn camera(scene: &Scene, middle: DVec3, rate: impl Fn(&Camera) -> f64) -> Ca
 
 /// Returns whether a camera sees a point, in cells: not hidden by ground, and away from the edge
 /// of the picture.
-pub fn sees(scene: &Scene, camera: &Camera, place: DVec3, aspect: f64) -> bool {
-    let at = camera.project(place, aspect);
-    let way = place - camera.eye;
-    let ray = SceneRay { origin: camera.eye, direction: way.normalize() };
+pub fn sees(scene: &Scene, camera: &Camera, point: DVec3, aspect: f64) -> bool {
+    let at = camera.project(point, aspect);
+    let offset = point - camera.eye;
+    let ray = SceneRay { origin: camera.eye, direction: offset.normalize() };
     at.is_some_and(|at| at.abs().max_element() < 0.95)
-        && !scene.is_blocked(&ray, way.length() - 1.0)
+        && !scene.is_blocked(&ray, offset.length() - 1.0)
 }

@@ -73,7 +73,7 @@ fn the_same_drop_ends_the_same() -> CliResult<()> {
     assert_eq!(a.steps, b.steps);
     assert_eq!(a.counts, b.counts);
     for (a, b) in a.moments.iter().zip(&b.moments) {
-        assert_eq!(a.places, b.places);
+        assert_eq!(a.positions, b.positions);
         assert_eq!(a.solids, b.solids);
     }
     assert_eq!(a.terrain.grid().digest(), b.terrain.grid().digest());

@@ -1,6 +1,7 @@
-//! Parsing operations of the command line: `dig ball 10,20,30 r=6`.
+//! Parses operations of the command line: `dig ball 10,20,30 r=6`.
 
 use super::in_voxels;
+use crate::args::{number, triple};
 use std::collections::BTreeMap;
 use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, PastePose};
 use terravox::voxel::{MaterialTable, WATER};
@@ -10,119 +11,133 @@ use terravox_store::WorldInfo;
 const SHAPES: [&str; 6] = ["ball", "box", "cylinder", "wedge", "capsule", "path"];
 
 /// Names of the actions, for messages.
-const ACTIONS: &str = "dig fill paint replace smooth flatten grow erode roughen flood drain copy";
+const ACTIONS: &str =
+    "dig, fill, paint, replace, smooth, flatten, grow, erode, roughen, flood, drain or copy";
 
-/// The words and `key=value` options of an operation. They are removed as they are parsed, so
-/// that leftovers are errors.
-struct Words<'a> {
+/// The words and `key=value` options of an operation. Parsing removes them, so what is left over
+/// is an error.
+struct Tokens<'a> {
+    /// In reverse order.
     words: Vec<&'a str>,
-    keys: BTreeMap<&'a str, &'a str>,
+    options: BTreeMap<&'a str, &'a str>,
 }
 
 /// Parses an operation; returns it in voxels of a world.
 pub fn parse(text: &str, info: &WorldInfo) -> Result<EditOp, String> {
-    let mut words = Words::new(text)?;
-    let op = match words.next("an action")? {
-        "copy" => copy(&mut words, info)?,
-        verb => in_voxels(&EditOp::Brush(brush_op(verb, &mut words, &info.materials)?), info),
+    let mut tokens = Tokens::new(text)?;
+    let op = match tokens.next("an action")? {
+        "copy" => copy(&mut tokens, info)?,
+        verb => in_voxels(&EditOp::Brush(brush_op(verb, &mut tokens, &info.materials)?), info),
     };
-    words.check_empty()?;
+    tokens.check_empty()?;
     Ok(op)
 }
 
 fn brush_op(
     verb: &str,
-    words: &mut Words<'_>,
+    tokens: &mut Tokens<'_>,
     materials: &MaterialTable,
 ) -> Result<BrushOp, String> {
-    let mut action = action(verb, words, materials)?;
-    let shape = words.next("a shape")?;
-    let brush = brush(shape, words)?;
+    let mut action = action(verb, tokens, materials)?;
+    let shape = tokens.next("a shape")?;
+    let brush = brush(shape, tokens)?;
     if let (Action::Flatten { point, .. }, Some(centre)) = (&mut action, centre_of(&brush)) {
-        let height = words.optional("at", number)?;
+        let height = tokens.optional("at", number)?;
         *point = [centre[0], height.unwrap_or(centre[1]), centre[2]];
     }
     let mut op = BrushOp::new(brush, action);
-    op.falloff = words.optional("falloff", number)?.unwrap_or(0.0);
-    op.strength = words.optional("strength", number)?.unwrap_or(1.0);
+    op.falloff = tokens.optional("falloff", number)?.unwrap_or(0.0);
+    op.strength = tokens.optional("strength", number)?.unwrap_or(1.0);
     op.mask = EditMask {
-        heights: words.optional("heights", range)?,
-        slope: words.optional("slope", range)?,
-        materials: words
+        heights: tokens.optional("heights", range)?,
+        slope: tokens.optional("slope", range)?,
+        materials: tokens
             .optional("only", |names| names.split(',').map(|n| material(n, materials)).collect())?
             .unwrap_or_default(),
     };
     Ok(op)
 }
 
-fn action(verb: &str, words: &mut Words<'_>, materials: &MaterialTable) -> Result<Action, String> {
-    let named = |words: &mut Words<'_>| material(words.next("a material")?, materials);
+fn action(
+    verb: &str,
+    tokens: &mut Tokens<'_>,
+    materials: &MaterialTable,
+) -> Result<Action, String> {
+    let required_material =
+        |tokens: &mut Tokens<'_>| material(tokens.next("a material")?, materials);
     // Without a material, the next word is a shape.
-    let maybe = |words: &mut Words<'_>| match words.words.last() {
+    let optional_material = |tokens: &mut Tokens<'_>| match tokens.words.last() {
         Some(word) if SHAPES.contains(word) => Ok(None),
-        _ => material(words.next("a material or a shape")?, materials).map(Some),
+        _ => material(tokens.next("a material or a shape")?, materials).map(Some),
     };
-    let amount = |words: &mut Words<'_>| number(words.next("a distance in metres")?);
+    let amount = |tokens: &mut Tokens<'_>| {
+        let word = tokens.next("a distance in metres")?;
+        number(word).map_err(|error| format!("{word:?}: {error}"))
+    };
     Ok(match verb {
         "dig" => Action::Dig,
-        "fill" => Action::Fill { material: named(words)? },
-        "paint" => Action::Paint { material: named(words)? },
-        "replace" => Action::Replace { from: named(words)?, to: named(words)? },
+        "fill" => Action::Fill { material: required_material(tokens)? },
+        "paint" => Action::Paint { material: required_material(tokens)? },
+        "replace" => {
+            Action::Replace { from: required_material(tokens)?, to: required_material(tokens)? }
+        }
         "smooth" => Action::Smooth,
         "flatten" => {
-            let material = maybe(words)?;
+            let material = optional_material(tokens)?;
             Action::Flatten { point: [0.0; 3], normal: [0.0, 1.0, 0.0], material }
         }
-        "grow" => Action::Grow { amount: amount(words)? },
-        "erode" => Action::Erode { amount: amount(words)? },
+        "grow" => Action::Grow { amount: amount(tokens)? },
+        "erode" => Action::Erode { amount: amount(tokens)? },
         "roughen" => Action::Roughen {
-            amount: amount(words)?,
-            size: words.optional("bumps", number)?.unwrap_or(6.0),
-            seed: words.optional("seed", whole)?.unwrap_or(0),
+            amount: amount(tokens)?,
+            size: tokens.optional("bumps", number)?.unwrap_or(6.0),
+            seed: tokens.optional("seed", integer)?.unwrap_or(0),
         },
-        "flood" => Action::Flood { material: maybe(words)?.unwrap_or(WATER) },
+        "flood" => Action::Flood { material: optional_material(tokens)?.unwrap_or(WATER) },
         "drain" => Action::Drain,
-        _ => return Err(format!("unknown action {verb:?}; there are: {ACTIONS}")),
+        _ => return Err(format!("unknown action {verb:?}; give {ACTIONS}")),
     })
 }
 
-fn brush(shape: &str, words: &mut Words<'_>) -> Result<Brush, String> {
-    let half = |words: &mut Words<'_>| {
-        words.needed("size", triple).map(|size| size.map(|edge| edge / 2.0))
+fn brush(shape: &str, tokens: &mut Tokens<'_>) -> Result<Brush, String> {
+    let half = |tokens: &mut Tokens<'_>| {
+        tokens.required("size", triple).map(|size| size.map(|edge| edge / 2.0))
     };
     Ok(match shape {
-        "ball" => Brush::Ball { centre: words.point()?, radius: words.needed("r", number)? },
-        "box" => Brush::Box { centre: words.point()?, half: half(words)?, rotation: turn(words)? },
+        "ball" => Brush::Ball { centre: tokens.point()?, radius: tokens.required("r", number)? },
+        "box" => {
+            Brush::Box { centre: tokens.point()?, half: half(tokens)?, rotation: turn(tokens)? }
+        }
         "wedge" => {
-            Brush::Wedge { centre: words.point()?, half: half(words)?, rotation: turn(words)? }
+            Brush::Wedge { centre: tokens.point()?, half: half(tokens)?, rotation: turn(tokens)? }
         }
         "cylinder" => Brush::Cylinder {
-            centre: words.point()?,
-            radius: words.needed("r", number)?,
-            half_height: words.needed("h", number)? / 2.0,
-            rotation: turn(words)?,
+            centre: tokens.point()?,
+            radius: tokens.required("r", number)?,
+            half_height: tokens.required("h", number)? / 2.0,
+            rotation: turn(tokens)?,
         },
         "capsule" => Brush::Path {
-            points: vec![words.point()?, words.point()?],
-            radius: words.needed("r", number)?,
+            points: vec![tokens.point()?, tokens.point()?],
+            radius: tokens.required("r", number)?,
         },
         "path" => {
-            let mut points = vec![words.point()?];
-            while !words.words.is_empty() {
-                points.push(words.point()?);
+            let mut points = vec![tokens.point()?];
+            while !tokens.words.is_empty() {
+                points.push(tokens.point()?);
             }
-            Brush::Path { points, radius: words.needed("r", number)? }
+            Brush::Path { points, radius: tokens.required("r", number)? }
         }
         _ => {
-            let known = SHAPES.join(" ");
-            return Err(format!("unknown shape {shape:?}; there are: {known}"));
+            let known = SHAPES.join(", ");
+            return Err(format!("unknown shape {shape:?}; give one of {known}"));
         }
     })
 }
 
 /// Returns the turn about y as a quaternion.
-fn turn(words: &mut Words<'_>) -> Result<[f64; 4], String> {
-    let Some(degrees) = words.optional("turn", number)? else { return Ok(Brush::NO_ROTATION) };
+fn turn(tokens: &mut Tokens<'_>) -> Result<[f64; 4], String> {
+    let Some(degrees) = tokens.optional("turn", number)? else { return Ok(Brush::NO_ROTATION) };
     let half = degrees.to_radians() / 2.0;
     Ok([0.0, half.sin(), 0.0, half.cos()])
 }
@@ -138,44 +153,43 @@ fn centre_of(brush: &Brush) -> Option<[f64; 3]> {
     }
 }
 
-fn copy(words: &mut Words<'_>, info: &WorldInfo) -> Result<EditOp, String> {
+fn copy(tokens: &mut Tokens<'_>, info: &WorldInfo) -> Result<EditOp, String> {
     let voxel = |p: [f64; 3]| {
         // The casts saturate; positions beyond the limits are refused later.
         [0, 1, 2].map(|i| ((p[i] - info.origin_m[i]) / info.voxel_size_m).floor() as i32)
     };
-    let [a, b] = [voxel(words.point()?), voxel(words.point()?)];
+    let [a, b] = [voxel(tokens.point()?), voxel(tokens.point()?)];
     let place = PastePose {
-        at: voxel(words.needed("to", triple)?),
-        quarter_turns: [0, words.optional("turn", quarter_turns)?.unwrap_or(0), 0],
-        mirror: words.optional("mirror", axes)?.unwrap_or_default(),
-        scale: words.optional("scale", whole)?.unwrap_or(1),
-        blend: words.optional("blend", blend)?.unwrap_or_default(),
+        at: voxel(tokens.required("to", triple)?),
+        quarter_turns: [0, tokens.optional("turn", quarter_turns)?.unwrap_or(0), 0],
+        mirror: tokens.optional("mirror", axes)?.unwrap_or_default(),
+        scale: tokens.optional("scale", integer)?.unwrap_or(1),
+        blend: tokens.optional("blend", blend)?.unwrap_or_default(),
     };
     let from = [0, 1, 2].map(|i| a[i].min(b[i]));
     let to = [0, 1, 2].map(|i| a[i].max(b[i]).saturating_add(1));
     Ok(EditOp::Copy(CopyOp { from, to, pose: place }))
 }
 
-impl<'a> Words<'a> {
-    fn new(text: &'a str) -> Result<Words<'a>, String> {
-        let mut words = Words { words: Vec::new(), keys: BTreeMap::new() };
+impl<'a> Tokens<'a> {
+    fn new(text: &'a str) -> Result<Tokens<'a>, String> {
+        let mut tokens = Tokens { words: Vec::new(), options: BTreeMap::new() };
         for word in text.split_whitespace() {
             match word.split_once('=') {
-                None => words.words.push(word),
+                None => tokens.words.push(word),
                 Some((key, value)) => {
-                    if words.keys.insert(key, value).is_some() {
-                        return Err(format!("{key}= is given twice"));
+                    if tokens.options.insert(key, value).is_some() {
+                        return Err(format!("{key}= is given twice; give it once"));
                     }
                 }
             }
         }
-        // Popped from the end.
-        words.words.reverse();
-        Ok(words)
+        tokens.words.reverse();
+        Ok(tokens)
     }
 
     fn next(&mut self, what: &str) -> Result<&'a str, String> {
-        self.words.pop().ok_or_else(|| format!("{what} is missing"))
+        self.words.pop().ok_or_else(|| format!("{what} is missing; see terravox edit --help"))
     }
 
     fn point(&mut self) -> Result<[f64; 3], String> {
@@ -188,41 +202,31 @@ impl<'a> Words<'a> {
         key: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
-        let value = self.keys.remove(key);
+        let value = self.options.remove(key);
         value.map(|value| read(value).map_err(|e| format!("{key}={value}: {e}"))).transpose()
     }
 
-    fn needed<T>(
+    fn required<T>(
         &mut self,
         key: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, String> {
-        self.optional(key, read)?.ok_or_else(|| format!("{key}= is missing"))
+        self.optional(key, read)?.ok_or_else(|| format!("{key}= is missing; add {key}=VALUE"))
     }
 
     fn check_empty(&self) -> Result<(), String> {
         if let Some(word) = self.words.last() {
-            return Err(format!("unexpected {word:?}"));
+            return Err(format!("unexpected {word:?}; remove it"));
         }
-        match self.keys.keys().next() {
-            Some(key) => Err(format!("{key}= does not apply here")),
+        match self.options.keys().next() {
+            Some(key) => Err(format!("{key}= does not apply here; remove it")),
             None => Ok(()),
         }
     }
 }
 
-fn number(text: &str) -> Result<f64, String> {
-    let value: Result<f64, _> = text.parse();
-    value.ok().filter(|v| v.is_finite()).ok_or_else(|| format!("{text:?} is not a number"))
-}
-
-fn whole<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "not an integer".to_owned())
-}
-
-fn triple(text: &str) -> Result<[f64; 3], String> {
-    let values: Result<Vec<f64>, String> = text.split(',').map(number).collect();
-    values?.try_into().map_err(|_| "give 3 numbers separated by commas".to_owned())
+fn integer<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "give an integer".to_owned())
 }
 
 fn range(text: &str) -> Result<[f64; 2], String> {
@@ -266,7 +270,7 @@ fn material(name: &str, materials: &MaterialTable) -> Result<u8, String> {
     materials.find(name).ok_or_else(|| {
         let known = materials.materials().iter().map(|m| m.name.as_str());
         let known = known.collect::<Vec<_>>().join(", ");
-        format!("unknown material {name:?}; there are: {known}")
+        format!("unknown material {name:?}; known are {known}")
     })
 }
 
@@ -310,7 +314,7 @@ mod tests {
             ("dig ball 0,0,0 r=3 r=4", "twice"),
             ("dig ball 0,0,0 r=3 h=4", "h= does not apply"),
             ("dig ball 0,0,0 r=3 deep", "\"deep\""),
-            ("fill Cheese ball 0,0,0 r=3", "there are: Air"),
+            ("fill Cheese ball 0,0,0 r=3", "known are Air"),
             ("paint ball 0,0,0 r=3", "unknown material"),
             ("smooth ball 0,0,0 r=3 slope=1", "LOW..HIGH"),
             ("copy 0,0,0 1,1,1", "to= is missing"),
