@@ -140,7 +140,7 @@ proptest! {
                     let from = middle + down * 0.02;
                     let ray = LocalRay::new(from.to_array(), down.to_array());
                     // The way to what lies behind, within this block.
-                    let way = tree.closest(&ray, 0.0, 9.0).map_or(9.0, |hit| hit.t + 0.02);
+                    let way = tree.first_hit(&ray, 0.0, 9.0).map_or(9.0, |hit| hit.t + 0.02);
                     claims += 1;
                     thin += usize::from(facet.depth / 0.5 > way + 0.05);
                 }

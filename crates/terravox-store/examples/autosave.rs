@@ -96,8 +96,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut again = store.terrain(TerrainOptions::default())?;
     again.hold(place[0], place[1], fill)?;
     assert_eq!(again.grid().digest()?, terrain.grid().digest()?, "not a cell is lost");
-    let strokes = again.history_mut().stats().undo;
-    assert_eq!(strokes, terrain.history_mut().stats().undo);
+    let strokes = again.history_mut().stats().undoable;
+    assert_eq!(strokes, terrain.history_mut().stats().undoable);
     println!("opened again: every cell is there, and {strokes} strokes to undo");
     drop(store);
     std::fs::remove_file(path)?;

@@ -42,8 +42,8 @@ impl Store {
     ) -> Result<Terrain, StoreError> {
         let placement = self.info().placement();
         let mut terrain = Terrain::from_grid(grid, TerrainOptions { placement, ..options });
-        let budget = terrain.history_mut().stats().budget;
-        if let Some(history) = self.history(budget)? {
+        let budget_bytes = terrain.history_mut().stats().budget_bytes;
+        if let Some(history) = self.history(budget_bytes)? {
             terrain.restore_history(history);
         }
         Ok(terrain)

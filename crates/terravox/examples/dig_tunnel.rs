@@ -32,6 +32,6 @@ fn main() -> Result<(), TerrainError> {
     terrain.undo()?;
     println!("after undo: {}", through(&mut terrain));
     let stats = terrain.history_mut().stats();
-    println!("history: {} bytes, {} to redo", stats.bytes, stats.redo);
+    println!("history: {} bytes, {} to redo", stats.bytes, stats.redoable);
     Ok(())
 }

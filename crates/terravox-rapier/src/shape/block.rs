@@ -104,7 +104,7 @@ impl GroundShape {
         let ray = LocalRay::new(origin, dir);
         let tree = self.ground.tree();
         let mut nearest: Option<LocalHit> = None;
-        let hit = tree.closest(&ray, 0.0, max_time_of_impact)?;
+        let hit = tree.first_hit(&ray, 0.0, max_time_of_impact)?;
         if self.ground.part_of(hit.quad, hit.second).is_some() {
             return Some(hit);
         }

@@ -346,7 +346,7 @@ fn undo_restores_the_piece() {
     let water = grid.cell(VoxelPos::new(-33, 33, 0)).unwrap();
     assert_eq!(water, Cell::new(WATER, 77), "water stays where it was");
     let after_cut = grid.digest().unwrap();
-    assert_eq!(history.stats().undo, 2);
+    assert_eq!(history.stats().undoable, 2);
     history.undo(&mut grid).unwrap();
     assert_eq!(grid.digest().unwrap(), after_dig);
     history.redo(&mut grid).unwrap();

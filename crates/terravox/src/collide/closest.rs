@@ -84,11 +84,11 @@ fn closest_on_surface(
     let mut best: Option<LocalPoint> = None;
     let aabb = Aabb::around(point.to_array(), [max_distance; 3]);
     world.triangles_of(surface, &aabb, filter, |triangle| {
-        let near = closest_on_triangle(local.to_array(), &triangle.corners);
-        let distance = local.distance(Vec3::from(near));
+        let near = closest_on_triangle(local, &triangle.corners.map(Vec3::from));
+        let distance = local.distance(near);
         let limit = best.map_or(max_distance as f32, |best| best.distance);
         if distance < limit || (distance == limit && best.is_none()) {
-            best = Some(LocalPoint { distance, point: near, triangle: *triangle });
+            best = Some(LocalPoint { distance, point: near.to_array(), triangle: *triangle });
         }
     });
     best

@@ -156,7 +156,7 @@ impl<'a> RayQuery<'a> {
         let t_max = ray.up_to(end);
         let mut local = None;
         if self.sees_any_material() {
-            local = surface.tree.closest(&self.local, ray.t_min, t_max);
+            local = surface.tree.first_hit(&self.local, ray.t_min, t_max);
         } else {
             surface.tree.each(&self.local, ray.t_min, t_max, |hit| {
                 let is_nearer = local.is_none_or(|best: LocalHit| hit.t < best.t);

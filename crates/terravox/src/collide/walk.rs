@@ -371,7 +371,7 @@ impl<'a, V: RayVisitor<'a>> RayWalk<'_, 'a, V> {
         let mut last = (f64::NEG_INFINITY, IVec3::MIN);
         let key = |(t, cube): (f64, IVec3)| (t, cube.to_array());
         loop {
-            let entered = self.broadphase.pages().filter_map(|page| {
+            let entered = self.broadphase.page_positions().filter_map(|page| {
                 let cube = IVec3::new(page.x, page.y, page.z);
                 let inside = self.path.clip_cube(cube, PAGE_LOG2, span)?;
                 Some((inside.enter, cube)).filter(|&next| key(next) > key(last))

@@ -432,8 +432,8 @@ proptest! {
 }
 
 fn nearest_point(triangle: &crate::collide::naive::WorldTriangle, point: DVec3) -> DVec3 {
-    let corners = triangle.corners.map(|p| (p - point).as_vec3().to_array());
-    point + Vec3::from(crate::geometry::closest_on_triangle([0.0; 3], &corners)).as_dvec3()
+    let corners = triangle.corners.map(|p| (p - point).as_vec3());
+    point + crate::geometry::closest_on_triangle(Vec3::ZERO, &corners).as_dvec3()
 }
 
 /// All contacts of a tracker, asked anew.

@@ -115,15 +115,15 @@ impl History {
     }
 
     /// Reads the history that [`History::to_bytes`] wrote, without the strokes that do not fit in
-    /// `budget` bytes.
+    /// `budget_bytes` bytes.
     ///
     /// # Errors
     /// [`HistoryError`].
-    pub fn from_bytes(bytes: &[u8], budget: usize) -> Result<History, HistoryError> {
+    pub fn from_bytes(bytes: &[u8], budget_bytes: usize) -> Result<History, HistoryError> {
         let mut reader = Reader { bytes, offset: 0 };
         reader.check_header()?;
         let (done, undone) = (reader.number()?, reader.number()?);
-        let mut history = History::new(budget);
+        let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
             let count = reader.number()?;
             let mut patches = Vec::new();

@@ -29,9 +29,9 @@ pub struct History {
     /// Size of the ended strokes.
     bytes: usize,
     /// Maximum of `bytes`.
-    budget: usize,
-    /// Strokes dropped to stay within the budget.
-    forgotten: u64,
+    budget_bytes: usize,
+    /// Strokes dropped to stay within the budget_bytes.
+    dropped: u64,
     scratch: PatchScratch,
 }
 
@@ -70,15 +70,15 @@ impl fmt::Debug for HistoryCopy {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HistoryStats {
     /// Strokes that can be undone.
-    pub undo: usize,
+    pub undoable: usize,
     /// Strokes that can be redone.
-    pub redo: usize,
+    pub redoable: usize,
     /// Size of all strokes, bytes.
     pub bytes: usize,
     /// Maximum size, bytes.
-    pub budget: usize,
-    /// Strokes dropped to stay within the budget.
-    pub forgotten: u64,
+    pub budget_bytes: usize,
+    /// Strokes dropped to stay within the budget_bytes.
+    pub dropped: u64,
 }
 
 impl Default for History {
@@ -89,16 +89,16 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history of at most `budget` bytes; beyond, the oldest strokes are dropped.
-    pub fn new(budget: usize) -> History {
+    /// An empty history of at most `budget_bytes` bytes; beyond, the oldest strokes are dropped.
+    pub fn new(budget_bytes: usize) -> History {
         History {
             done: Strokes::default(),
             undone: Strokes::default(),
             open: None,
             stamp: HistoryStamp::default(),
             bytes: 0,
-            budget,
-            forgotten: 0,
+            budget_bytes,
+            dropped: 0,
             scratch: PatchScratch::default(),
         }
     }
@@ -126,11 +126,11 @@ impl History {
     pub fn stats(&self) -> HistoryStats {
         let open = self.open_stroke();
         HistoryStats {
-            undo: self.done.len() + usize::from(open.is_some()),
-            redo: self.undone.len(),
+            undoable: self.done.len() + usize::from(open.is_some()),
+            redoable: self.undone.len(),
             bytes: self.bytes + open.map_or(0, Stroke::bytes),
-            budget: self.budget,
-            forgotten: self.forgotten,
+            budget_bytes: self.budget_bytes,
+            dropped: self.dropped,
         }
     }
 
@@ -146,7 +146,7 @@ impl History {
     /// terrain.edit(&EditOp::dig_ball([4.0, 0.0, 0.0], 3.0))?;
     /// terrain.history_mut().end_stroke();
     /// terrain.undo()?; // both
-    /// assert_eq!(terrain.history_mut().stats().undo, 0);
+    /// assert_eq!(terrain.history_mut().stats().undoable, 0);
     /// # Ok::<(), terravox::TerrainError>(())
     /// ```
     pub fn begin_stroke(&mut self) {
@@ -168,7 +168,7 @@ impl History {
 
     /// Drops all strokes, also an open one, which is then closed. Saves treat it as a new history.
     pub fn clear(&mut self) {
-        *self = History::new(self.budget);
+        *self = History::new(self.budget_bytes);
     }
 
     /// Records what an operation changed. Clears what could be redone.
@@ -202,12 +202,12 @@ impl History {
 
     /// Drops the oldest strokes, then those that would be redone last.
     fn keep_budget(&mut self) {
-        while self.bytes > self.budget {
+        while self.bytes > self.budget_bytes {
             let Some(oldest) = self.done.pop_front().or_else(|| self.undone.pop_front()) else {
                 return;
             };
             self.bytes -= oldest.bytes();
-            self.forgotten += 1;
+            self.dropped += 1;
         }
     }
 

@@ -61,7 +61,7 @@ impl Index for Quads {
 
     fn closest(&self, from: [f32; 3], to: [f32; 3]) -> Option<f32> {
         let ray = LocalRay::new(from, between(from, to));
-        self.0.closest(&ray, 0.0, 1.0).map(|hit| hit.t)
+        self.0.first_hit(&ray, 0.0, 1.0).map(|hit| hit.t)
     }
 
     fn in_box(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Triangle>) {

@@ -52,8 +52,8 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     totals.add_to(&info, grid.materials(), &mut report);
     let stats = history.stats();
-    report.count("can_undo", "can undo", stats.undo as u64);
-    report.count("can_redo", "can redo", stats.redo as u64);
+    report.count("can_undo", "can undo", stats.undoable as u64);
+    report.count("can_redo", "can redo", stats.redoable as u64);
     report.bytes("history_bytes", "history", history.to_bytes().len() as u64);
     report.text_line("digest", "digest", format!("{digest:032x}"));
     report.time("edit_ms", "edit", edited);
@@ -167,8 +167,8 @@ fn step_through_history(
     totals: &mut EditTotals,
 ) -> CliResult<()> {
     let stats = history.stats();
-    check_steps("undo", args.undo, stats.undo).map_err(Failure::at(&args.world))?;
-    check_steps("redo", args.redo, stats.redo).map_err(Failure::at(&args.world))?;
+    check_steps("undo", args.undo, stats.undoable).map_err(Failure::at(&args.world))?;
+    check_steps("redo", args.redo, stats.redoable).map_err(Failure::at(&args.world))?;
     for _ in 0..args.undo {
         let region = history.undo(grid).map_err(Failure::at(&args.world))?;
         totals.region = totals.region.union(region.unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::geometry::on_triangle;
+use crate::geometry::closest_on_triangle;
 
 use super::leaf::{FLAT, LEAF, Leaves, MAX_POSITION, MIDDLE, QuadLeaf, STEPS, cells_of};
 use super::mesh::{BlockTriangle, CompactMesh};
@@ -57,7 +57,7 @@ fn walk<V: Copy + Into<usize> + Into<u16>>(
             let [a, b, c, d] = leaf.corners.map(|corner| {
                 Vec3::from(cells_of(mesh.positions[Into::<usize>::into(corner[quad])]))
             });
-            let found = on_triangle(point, &if second { [a, c, d] } else { [a, b, c] });
+            let found = closest_on_triangle(point, &if second { [a, c, d] } else { [a, b, c] });
             let distance = found.distance_squared(point);
             if distance < limit || distance == limit && nearest.is_none() {
                 (limit, squared) = (distance, distance);

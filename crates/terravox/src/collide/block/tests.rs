@@ -54,7 +54,7 @@ fn check_ray(surface: &Surface, tree: &QuadBvh, origin: Vec3, direction: Vec3) {
         }
     }
     let first = hits.iter().map(|hit| hit.t).min_by(f32::total_cmp);
-    assert_eq!(tree.closest(&ray, 0.0, 100.0).map(|hit| hit.t), first);
+    assert_eq!(tree.first_hit(&ray, 0.0, 100.0).map(|hit| hit.t), first);
     assert_eq!(tree.any(&ray, 0.0, 100.0), first.is_some());
 }
 
@@ -301,7 +301,7 @@ fn one_quad_is_found() {
     let tree = tree(&surface_of(square, &[[0, 1, 2, 3]]));
     assert_eq!((tree.quad_count(), tree.triangle_count()), (1, 2));
     let down = LocalRay::new([1.5, 8.0, 2.5], [0.0, -2.0, 0.0]);
-    let hit = tree.closest(&down, 0.0, 10.0).expect("the ray goes through the quad");
+    let hit = tree.first_hit(&down, 0.0, 10.0).expect("the ray goes through the quad");
     assert_eq!((hit.t, hit.quad, hit.second), (3.0, 0, false));
     let [a, b, c] = tree.triangle(0, false).corners.map(Vec3::from);
     let point = a + (b - a) * hit.u + (c - a) * hit.v;
@@ -398,7 +398,7 @@ fn invalid_rays_hit_nothing() {
         ([4.0; 3], [0.0, -1e30, 0.0]),
     ] {
         let ray = LocalRay::new(origin, direction);
-        assert_eq!(tree.closest(&ray, 0.0, f32::INFINITY), None, "{origin:?} {direction:?}");
+        assert_eq!(tree.first_hit(&ray, 0.0, f32::INFINITY), None, "{origin:?} {direction:?}");
     }
     let ray = LocalRay::new([4.1, 6.0, 4.2], down);
     assert!(tree.any(&ray, 0.0, f32::INFINITY));
@@ -435,7 +435,7 @@ fn rays_through_edges_and_corners_of_a_floor_hit_it() {
         for z in 0..=16 {
             let origin = [x as f32 * 0.5, 7.0, z as f32 * 0.5];
             let down = LocalRay::new(origin, [0.0, -1.0, 0.0]);
-            let hit = tree.closest(&down, 0.0, 9.0).expect("the floor is whole");
+            let hit = tree.first_hit(&down, 0.0, 9.0).expect("the floor is whole");
             assert_eq!(hit.t, 3.0);
             let slanted = LocalRay::new(origin, [4.0 - origin[0], -3.0, 4.0 - origin[2]]);
             assert!(tree.any(&slanted, 0.0, 1.1));
@@ -452,7 +452,7 @@ fn rays_in_the_plane_of_a_face_meet_the_face_behind_it() {
         ));
     for z in [1.0, 1.5, 2.0, 4.0] {
         let ray = LocalRay::new([-2.0, 4.0, z], [1.0, 0.0, 0.0]);
-        let hit = tree.closest(&ray, 0.0, 20.0).expect("the step is in the way");
+        let hit = tree.first_hit(&ray, 0.0, 20.0).expect("the step is in the way");
         assert!((4.0..=6.5).contains(&hit.t), "{hit:?}");
         assert!(hit.u.is_finite() && hit.v.is_finite());
     }

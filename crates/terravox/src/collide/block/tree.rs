@@ -43,7 +43,7 @@ impl QuadBvh {
     }
 
     /// Returns the nearest triangle that the ray hits at `t_min..=t_max`.
-    pub fn closest(&self, ray: &LocalRay, t_min: f32, t_max: f32) -> Option<LocalHit> {
+    pub fn first_hit(&self, ray: &LocalRay, t_min: f32, t_max: f32) -> Option<LocalHit> {
         let mut nearest = None;
         hits(&self.nodes, &self.mesh, ray, [t_min, t_max], |hit, _| {
             nearest = Some(hit);

@@ -131,7 +131,7 @@ impl Broadphase {
             self.update_chunk(snapshot, chunk, layers, is_water_unchanged, maker);
         }
         for page in dirty.keys().map(|&chunk| page_of(chunk)) {
-            if self.pages.get_mut(page).is_some_and(|page| page.is_all(self.unlisted)) {
+            if self.pages.get_mut(page).is_some_and(|page| page.is_as_unlisted(self.unlisted)) {
                 self.pages.remove(page);
             }
         }
@@ -205,7 +205,7 @@ impl Broadphase {
                 }
             }
             page.shrink();
-            if !page.is_all(self.unlisted) {
+            if !page.is_as_unlisted(self.unlisted) {
                 self.pages.get_or_insert(position, || page);
             }
         }
@@ -240,7 +240,7 @@ impl Broadphase {
     }
 
     /// Positions of all pages, in arbitrary order.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = PagePos> {
+    pub(crate) fn page_positions(&self) -> impl Iterator<Item = PagePos> {
         self.pages.iter().map(|(at, _)| at)
     }
 

@@ -179,7 +179,7 @@ impl PageBlocks {
     }
 
     /// Whether all chunks are as unlisted ones are: air, or unknown.
-    pub(super) fn is_all(&self, unlisted: UnlistedChunks) -> bool {
+    pub(super) fn is_as_unlisted(&self, unlisted: UnlistedChunks) -> bool {
         let kept = [&self.stored, &self.all_solid, &self.all_liquid];
         self.unknown == [unknown_word(unlisted); 8]
             && kept.into_iter().flatten().all(|&word| word == 0)

@@ -138,7 +138,7 @@ fn rebuilt(snapshot: &Snapshot) -> Broadphase {
 }
 
 fn assert_same(a: &Broadphase, b: &Broadphase) {
-    let mut positions: Vec<_> = a.pages().chain(b.pages()).collect();
+    let mut positions: Vec<_> = a.page_positions().chain(b.page_positions()).collect();
     positions.sort();
     for page in positions {
         assert!(a.page(page) == b.page(page), "page {page}");

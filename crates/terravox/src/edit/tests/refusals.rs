@@ -8,7 +8,7 @@ fn refused(grid: &mut VoxelGrid, op: impl Into<EditOp>) -> EditError {
     let mut history = History::default();
     let outcome = Editor::default().apply(grid, &op.into(), &mut history);
     assert_eq!(grid.digest().ok(), before);
-    assert_eq!(history.stats().undo, 0);
+    assert_eq!(history.stats().undoable, 0);
     outcome.expect_err("the operation is invalid")
 }
 

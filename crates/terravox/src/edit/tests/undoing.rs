@@ -8,14 +8,14 @@ fn draw(grid: &mut VoxelGrid, history: &mut History, strokes: &[Vec<BrushOp>]) -
     let mut digests = Vec::new();
     for stroke in strokes {
         let before = digest(grid);
-        let held = history.stats().undo;
+        let held = history.stats().undoable;
         history.begin_stroke();
         for op in stroke {
             editor.apply(grid, &op.clone().into(), &mut *history).expect("a sound edit");
         }
         history.end_stroke();
         // A stroke that changed nothing is not kept.
-        if history.stats().undo > held {
+        if history.stats().undoable > held {
             digests.push(before);
         }
     }
@@ -123,7 +123,7 @@ fn the_budget_is_kept_by_dropping_the_oldest() {
         assert!(history.stats().bytes <= 4000);
     }
     let stats = history.stats();
-    assert!(stats.undo > 3 && stats.undo as u64 + stats.forgotten == 50, "{stats:?}");
+    assert!(stats.undoable > 3 && stats.undoable as u64 + stats.dropped == 50, "{stats:?}");
     // What is kept to redo may push out what was kept to undo.
     let mut back = 0;
     while history.undo(&mut grid).expect("all is held").is_some() {
@@ -131,12 +131,12 @@ fn the_budget_is_kept_by_dropping_the_oldest() {
         assert_eq!(digest(&grid), digests[50 - back]);
         assert!(history.stats().bytes <= 4000);
     }
-    assert!((3..=stats.undo).contains(&back), "{back}");
-    // A stroke that does not fit at all is forgotten at once.
+    assert!((3..=stats.undoable).contains(&back), "{back}");
+    // A stroke that does not fit at all is dropped at once.
     let mut tiny = History::new(10);
     let op = EditOp::dig_ball([0.0; 3], 4.0);
     editor.apply(&mut grid, &op, &mut tiny).expect("a sound edit");
-    assert_eq!((tiny.stats().undo, tiny.stats().bytes, tiny.stats().forgotten), (0, 0, 1));
+    assert_eq!((tiny.stats().undoable, tiny.stats().bytes, tiny.stats().dropped), (0, 0, 1));
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn a_new_edit_forgets_what_was_undone() {
         editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
     }
     history.undo(&mut grid).expect("all is held");
-    assert_eq!((history.stats().undo, history.stats().redo), (1, 1));
+    assert_eq!((history.stats().undoable, history.stats().redoable), (1, 1));
     let nothing = EditOp::dig_ball([200.0, 0.0, 0.0], 4.0);
     editor.apply(&mut grid, &nothing, &mut history).expect("a sound edit");
-    assert_eq!(history.stats().redo, 1, "an edit that changes nothing is not kept");
+    assert_eq!(history.stats().redoable, 1, "an edit that changes nothing is not kept");
     let op = EditOp::fill_ball(3, [40.0, 0.0, 0.0], 4.0);
     editor.apply(&mut grid, &op, &mut history).expect("a sound edit");
-    assert_eq!((history.stats().undo, history.stats().redo), (2, 0));
+    assert_eq!((history.stats().undoable, history.stats().redoable), (2, 0));
 }
 
 /// The bytes that this version writes, for ever: see `docs/format.md`.

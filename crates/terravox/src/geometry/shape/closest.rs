@@ -32,7 +32,7 @@ pub(super) fn foot(p: Vec3, triangle: &[Vec3; 3], normal: Vec3) -> Option<Vec3> 
 }
 
 /// The point of the segment from `a` to `b` nearest to `p`.
-pub(super) fn on_segment(p: Vec3, a: Vec3, b: Vec3) -> Vec3 {
+pub(super) fn closest_on_segment(p: Vec3, a: Vec3, b: Vec3) -> Vec3 {
     let ab = b - a;
     let along = ab.dot(p - a);
     let length = ab.length_squared();
@@ -43,8 +43,9 @@ pub(super) fn on_segment(p: Vec3, a: Vec3, b: Vec3) -> Vec3 {
 }
 
 /// The point of the triangle's sides nearest to `p`.
-pub(super) fn on_sides(p: Vec3, &[a, b, c]: &[Vec3; 3]) -> Vec3 {
-    let near = [on_segment(p, a, b), on_segment(p, b, c), on_segment(p, c, a)];
+pub(super) fn closest_on_sides(p: Vec3, &[a, b, c]: &[Vec3; 3]) -> Vec3 {
+    let near =
+        [closest_on_segment(p, a, b), closest_on_segment(p, b, c), closest_on_segment(p, c, a)];
     let far = near.map(|q| q.distance_squared(p));
     let first = if far[1] < far[0] { 1 } else { 0 };
     near[if far[2] < far[first] { 2 } else { first }]
@@ -52,13 +53,7 @@ pub(super) fn on_sides(p: Vec3, &[a, b, c]: &[Vec3; 3]) -> Vec3 {
 
 /// The point of the triangle nearest to `p`; of one without an area, the nearest point
 /// of its sides.
-pub(crate) fn on_triangle(p: Vec3, triangle: &[Vec3; 3]) -> Vec3 {
+pub(crate) fn closest_on_triangle(p: Vec3, triangle: &[Vec3; 3]) -> Vec3 {
     let over = normal_of(triangle).and_then(|normal| foot(p, triangle, normal));
-    over.unwrap_or_else(|| on_sides(p, triangle))
-}
-
-/// The point of `triangle` nearest to `p`, all in voxels. A triangle without an area is
-/// its sides. With NaN or infinity in it, the result is not finite.
-pub(crate) fn closest_on_triangle(p: impl Into<[f32; 3]>, triangle: &[[f32; 3]; 3]) -> [f32; 3] {
-    on_triangle(Vec3::from(p.into()), &triangle.map(Vec3::from)).to_array()
+    over.unwrap_or_else(|| closest_on_sides(p, triangle))
 }

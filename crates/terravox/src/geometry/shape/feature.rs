@@ -131,7 +131,7 @@ pub(super) fn contact_axis(
 ) -> Option<ContactAxis> {
     match *core {
         Core::Point => {
-            let foot = closest::on_triangle(Vec3::ZERO, triangle);
+            let foot = closest::closest_on_triangle(Vec3::ZERO, triangle);
             let distance = foot.length();
             let normal = (-foot / distance).normalize_or(Vec3::Y);
             let axis = ContactAxis { distance: distance - radius, normal };

@@ -32,7 +32,7 @@ mod vertical;
 
 use glam::{Mat3, Quat, Vec3};
 
-pub(crate) use closest::{closest_on_triangle, on_triangle};
+pub(crate) use closest::closest_on_triangle;
 use feature::ContactAxis;
 pub(crate) use feature::FeaturePolygon;
 pub(crate) use slice::Slice;

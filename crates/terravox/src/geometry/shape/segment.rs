@@ -6,7 +6,7 @@
 
 use glam::Vec3;
 
-use super::closest::{foot, is_over, normal_of, on_segment, on_sides};
+use super::closest::{closest_on_segment, closest_on_sides, foot, is_over, normal_of};
 use super::separation::{LocalSeparation, any_normal, noise_distance};
 
 /// Squared sine below which two sides count as parallel: their ends then hold the
@@ -69,11 +69,11 @@ fn nearest(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Opti
         }
     }
     for &end in ends {
-        best.offer(end, on_sides(end, triangle));
+        best.offer(end, closest_on_sides(end, triangle));
     }
     for side in 0..3 {
         let (a, b) = (triangle[side], triangle[(side + 1) % 3]);
-        best.offer(on_segment(a, ends[0], ends[1]), a);
+        best.offer(closest_on_segment(a, ends[0], ends[1]), a);
         if let Some((p, q)) = inner_points(ends[0], ends[1], a, b) {
             best.offer(p, q);
         }

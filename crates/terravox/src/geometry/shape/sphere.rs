@@ -5,19 +5,19 @@
 
 use glam::Vec3;
 
-use super::closest::{foot, is_over, normal_of, on_sides, on_triangle};
+use super::closest::{closest_on_sides, closest_on_triangle, foot, is_over, normal_of};
 use super::separation::{LocalSeparation, any_normal, noise_distance};
 
 /// Whether the sphere and the triangle share a point.
 pub(super) fn overlaps(radius: f32, triangle: &[Vec3; 3]) -> bool {
-    on_triangle(Vec3::ZERO, triangle).length_squared() <= radius * radius
+    closest_on_triangle(Vec3::ZERO, triangle).length_squared() <= radius * radius
 }
 
 /// Separates the centre and the triangle.
 pub(super) fn separation(triangle: &[Vec3; 3]) -> LocalSeparation {
     let normal = normal_of(triangle);
     let over = normal.and_then(|normal| foot(Vec3::ZERO, triangle, normal));
-    let on_triangle = over.unwrap_or_else(|| on_sides(Vec3::ZERO, triangle));
+    let on_triangle = over.unwrap_or_else(|| closest_on_sides(Vec3::ZERO, triangle));
     let distance = on_triangle.length();
     let normal = match (over, normal) {
         // The direction to a near foot is noise.

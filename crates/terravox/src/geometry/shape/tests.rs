@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn points_of_triangles_are_those_of_the_twin(p in point(3.0), triangle in triangle()) {
-        let near = closest_on_triangle(p, &triangle);
+        let near = closest_on_triangle(p.into(), &triangle.map(Vec3::from)).to_array();
         let expected = triangle_distance(triangle.map(|q| wide(q) - wide(p)));
         prop_assert!((wide(near).distance(wide(p)) - expected).abs() < 1e-4);
         prop_assert!(triangle_distance(triangle.map(|q| wide(q) - wide(near))) < 1e-4);

@@ -13,14 +13,14 @@ use crate::mesh::rules::block::PAD;
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::{CORNERS, CornerSheets, SIDE};
 use crate::mesh::rules::face::{Direction, face_corners};
-use crate::mesh::rules::hull::{HullFeatures, INSIDE, feature_of, side_direction};
+use crate::mesh::rules::hull::{HullFeatures, feature_of, side_direction, side_feature};
 use crate::mesh::rules::place::unit_normal;
 use crate::mesh::rules::split::EdgeQuadrant;
 use crate::mesh::surface::{Surface, VertexKey};
 use crate::voxel::VoxelPos;
 
 use super::cells::{CornerCells, FineLayer};
-use super::corners::{BorderCorner, BorderCorners, NO_VERTICES};
+use super::corners::{BorderCorner, BorderCorners, NO_CORNER, NO_VERTEX, NO_VERTICES};
 use super::lattice::{MipSpan, QUANTA, round};
 use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
 use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
@@ -49,7 +49,7 @@ pub(super) struct BorderScratch {
 pub(super) struct BorderWriter<'a, C> {
     /// Its fast mesh has vertices that the border shares.
     pub sources: LevelSources<'a, C>,
-    /// Features that touch another mip.
+    /// Features that touch another mip, as in all names with "foreign" below.
     pub foreign: HullFeatures,
     /// See [`HullMips::finest_steps`].
     pub finest_steps: [u8; 27],
@@ -88,7 +88,7 @@ struct FaceEnd {
 /// An end of a side of a face.
 #[derive(Clone, Copy)]
 struct SideEnd {
-    /// Number of the corner.
+    /// Index of the corner.
     corner: usize,
     /// The face's vertex there.
     vertex: u32,
@@ -125,12 +125,12 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         faces.clear();
         faces.extend_from_slice(self.sources.fast.left_out());
         for &LeftOutFace { cell, direction } in &faces {
-            self.own_face(cell as usize, Direction::ALL[usize::from(direction)]);
+            self.write_own_face(cell as usize, Direction::ALL[usize::from(direction)]);
         }
         self.scratch.faces = faces;
         for direction in Direction::ALL {
             if self.is_foreign_side(direction) {
-                self.side(direction);
+                self.write_side(direction);
             }
         }
         self.out.indices.extend(self.scratch.loose_triangles.as_flattened());
@@ -146,7 +146,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     }
 
     /// Writes the face of the padded own cell `i`, unless it lies on a foreign side.
-    fn own_face(&mut self, i: usize, direction: Direction) {
+    fn write_own_face(&mut self, i: usize, direction: Direction) {
         let cells = self.sources.cells;
         let [sx, _, sz] = cells.own.size();
         let padded = [i % sx, i / (sx * sz), i / sx % sz];
@@ -155,21 +155,21 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         if cell[direction.axis] == outer && self.is_foreign_side(direction) {
             return;
         }
-        self.whole_face(cell, i, direction);
+        self.write_full_face(cell, i, direction);
     }
 
     /// Writes a face of the size of the block's cells.
-    fn whole_face(&mut self, cell: [i32; 3], i: usize, direction: Direction) {
+    fn write_full_face(&mut self, cell: [i32; 3], i: usize, direction: Direction) {
         let cells = self.sources.cells;
-        let size = cells.lattice.size(cells.lattice.mip);
+        let size = cells.lattice.cell_units(cells.lattice.mip);
         let mut low = cell.map(|c| c * size);
         low[direction.axis] += if direction.is_high { size } else { 0 };
         let material = cells.own.material(i);
-        self.face(BorderFace { cell, direction, low, size, material });
+        self.write_face(BorderFace { cell, direction, low, size, material });
     }
 
     /// Writes the faces on a side across which another mip is shown.
-    fn side(&mut self, direction: Direction) {
+    fn write_side(&mut self, direction: Direction) {
         let Direction { axis, is_high } = direction;
         let [u, v] = SIDE_AXES[axis];
         let lattice = self.sources.cells.lattice;
@@ -183,20 +183,20 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
                 (cell[u], place[u]) = (a << shift, a);
                 let mip = lattice.around.beside(place);
                 if mip < lattice.mip {
-                    self.small_faces(cell, direction, mip);
+                    self.write_fine_faces(cell, direction, mip);
                 } else if mip != NeighbourMips::UNKNOWN {
-                    self.whole_faces(cell, direction);
+                    self.write_full_faces(cell, direction);
                 }
             }
         }
     }
 
     /// Writes the faces between the inside cells of a place on a side and coarser cells.
-    fn whole_faces(&mut self, first: [i32; 3], direction: Direction) {
+    fn write_full_faces(&mut self, first: [i32; 3], direction: Direction) {
         let cells = self.sources.cells;
         for (cell, i) in cells.inside_own_cells(first, direction.axis) {
             if self.is_exposed(cell, direction) {
-                self.whole_face(cell, i, direction);
+                self.write_full_face(cell, i, direction);
             }
         }
     }
@@ -204,7 +204,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     /// Whether the cell that is shown across a side of an own cell is outside.
     fn is_exposed(&self, cell: [i32; 3], direction: Direction) -> bool {
         let cells = self.sources.cells;
-        let size = cells.lattice.size(cells.lattice.mip);
+        let size = cells.lattice.cell_units(cells.lattice.mip);
         let mut beyond = cell.map(|c| c * size);
         beyond[direction.axis] += if direction.is_high { size } else { -1 };
         cells.is_outside(cells.shown_cell(beyond))
@@ -212,19 +212,18 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
 
     /// Writes the faces between the inside cells of a place on a side and cells of the finer
     /// `mip`.
-    fn small_faces(&mut self, first: [i32; 3], direction: Direction, mip: u8) {
+    fn write_fine_faces(&mut self, first: [i32; 3], direction: Direction, mip: u8) {
         let Direction { axis, is_high } = direction;
         let [u, v] = SIDE_AXES[axis];
         let cells = self.sources.cells;
         let lattice = cells.lattice;
-        let feature = INSIDE as i32 + if is_high { 1 } else { -1 } * [1, 9, 3][axis];
-        let Some(FineLayer { cells: layer, low: start }) = cells.layer(feature as usize, mip)
-        else {
+        let feature = side_feature(direction);
+        let Some(FineLayer { cells: layer, low: start }) = cells.layer(feature, mip) else {
             return;
         };
         let steps = layer.steps();
-        let shift = lattice.shift(lattice.mip) - lattice.shift(mip);
-        let (count, size) = (1 << shift, lattice.size(mip));
+        let shift = lattice.cell_log2(lattice.mip) - lattice.cell_log2(mip);
+        let (count, size) = (1 << shift, lattice.cell_units(mip));
         for (cell, i) in cells.inside_own_cells(first, axis) {
             let fine_low = cell.map(|at| at << shift);
             let index_along = |a: usize| (fine_low[a] - start[a]) as usize * steps[a];
@@ -234,36 +233,37 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
                 if !layer.outside(index) {
                     continue;
                 }
-                let mut corner = [0; 3];
-                corner[axis] = if is_high { lattice.edge() } else { 0 };
-                (corner[u], corner[v]) = ((fine_low[u] + on_u) * size, (fine_low[v] + on_v) * size);
+                let mut low = [0; 3];
+                low[axis] = if is_high { lattice.edge() } else { 0 };
+                (low[u], low[v]) = ((fine_low[u] + on_u) * size, (fine_low[v] + on_v) * size);
                 let material = cells.own.material(i);
-                self.face(BorderFace { cell, direction, low: corner, size, material });
+                self.write_face(BorderFace { cell, direction, low, size, material });
             }
         }
     }
 
     /// Writes a face.
-    fn face(&mut self, face: BorderFace) {
-        let at = face_corners([0; 3], face.direction);
-        let mut corners = at.map(|at| [0, 1, 2].map(|a| face.low[a] + at[a] * face.size));
-        // `face_corners` adds the direction, which `low` has already.
-        for corner in &mut corners {
-            corner[face.direction.axis] = face.low[face.direction.axis];
-        }
+    fn write_face(&mut self, face: BorderFace) {
+        let axis = face.direction.axis;
+        let corners = face_corners([0; 3], face.direction).map(|on_unit_cube| {
+            let mut at = [0, 1, 2].map(|a| face.low[a] + on_unit_cube[a] * face.size);
+            // `low` lies on the face's plane already.
+            at[axis] = face.low[axis];
+            at
+        });
         let ends = corners.map(|at| self.face_end(at, &face));
         let is_pinched = ends.iter().any(|end| end.is_pinched);
         if !is_pinched && self.is_uncut(&face, corners) {
             return self.push_quad(ends.map(|end| end.vertex), &face);
         }
-        let numbers = corners.map(|at| self.corner(at));
+        let indices = corners.map(|at| self.corner_index(at));
         let mut ring = std::mem::take(&mut self.scratch.ring);
         ring.clear();
         for k in 0..4 {
             ring.corners[k] = ring.vertices.len();
             let ends =
-                [k, (k + 1) % 4].map(|k| SideEnd { corner: numbers[k], vertex: ends[k].vertex });
-            self.ring_side(&face, ends, &mut ring.vertices);
+                [k, (k + 1) % 4].map(|k| SideEnd { corner: indices[k], vertex: ends[k].vertex });
+            self.push_ring_side(&face, ends, &mut ring.vertices);
         }
         if ring.is_quad() {
             self.push_quad(ring.quad(), &face);
@@ -280,47 +280,49 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let cells = self.sources.cells;
         let lattice = cells.lattice;
         if !self.foreign.has(feature_of(at, lattice.edge())) {
-            let own = at.map(|a| a >> lattice.shift(lattice.mip));
+            let own = at.map(|a| a >> lattice.cell_log2(lattice.mip));
             if let Some(vertex) = self.sources.fast.plain_vertex(cells.own.size(), own) {
                 return FaceEnd { vertex, is_pinched: false };
             }
         }
-        let number = self.corner(at);
-        let vertex = self.face_vertex(number, face);
-        FaceEnd { vertex, is_pinched: self.scratch.corners.all[number].corner.pinched != 0 }
+        let index = self.corner_index(at);
+        let vertex = self.face_vertex(index, face);
+        FaceEnd { vertex, is_pinched: self.scratch.corners.all[index].sheets.pinched != 0 }
     }
 
     /// Whether no side of a face is cut.
     fn is_uncut(&self, face: &BorderFace, corners: [[i32; 3]; 4]) -> bool {
         let Direction { axis, is_high } = face.direction;
         let sides = if is_high { [axis + 1, axis + 2] } else { [axis + 2, axis + 1] };
-        (0..4).all(|k| self.piece(corners[k], sides[k % 2] % 3, k < 2, face.size) == face.size)
+        (0..4)
+            .all(|k| self.piece_length(corners[k], sides[k % 2] % 3, k < 2, face.size) == face.size)
     }
 
     /// Appends the vertices of a side of a face, from one corner up to, not including, the next.
-    fn ring_side(&mut self, face: &BorderFace, ends: [SideEnd; 2], ring: &mut Vec<u32>) {
+    fn push_ring_side(&mut self, face: &BorderFace, ends: [SideEnd; 2], ring: &mut Vec<u32>) {
         let [from, to] = ends.map(|end| self.scratch.corners.all[end.corner].at);
         let along = (0..3).find(|&axis| from[axis] != to[axis]).unwrap_or(0);
         let is_up = to[along] > from[along];
         let mut start = ends[0];
         loop {
             let mut at = self.scratch.corners.all[start.corner].at;
-            let length = self.piece(at, along, is_up, face.size);
+            let length = self.piece_length(at, along, is_up, face.size);
             at[along] += if is_up { length } else { -length };
             let end = if at == to {
                 ends[1]
             } else {
-                let corner = self.corner(at);
+                let corner = self.corner_index(at);
                 SideEnd { corner, vertex: self.face_vertex(corner, face) }
             };
             ring.push(start.vertex);
             let (low, top) = if is_up { (start, end) } else { (end, start) };
-            let corner = |end: SideEnd| &self.scratch.corners.all[end.corner];
-            if corner(low).corner.is_pinched(along, true)
-                && corner(top).corner.is_pinched(along, false)
+            let corners = &self.scratch.corners.all;
+            let (low_corner, top_corner) = (&corners[low.corner], &corners[top.corner]);
+            if low_corner.sheets.is_pinched(along, true)
+                && top_corner.sheets.is_pinched(along, false)
             {
-                let (low_at, vertices) = (corner(low).at, [low.vertex, top.vertex]);
-                let piece = PinchedPiece { low: low_at, along, length, ends: vertices };
+                let ends = [low.vertex, top.vertex];
+                let piece = PinchedPiece { low: low_corner.at, along, length, ends };
                 let first = self.split_piece(face, piece);
                 ring.extend(if is_up { [first, first + 1] } else { [first + 1, first] });
             }
@@ -333,14 +335,13 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
 
     /// Returns the length of the piece that starts at `at`, of a side of a face of size `size`:
     /// that of the smallest cell around.
-    fn piece(&self, at: [i32; 3], along: usize, is_up: bool, size: i32) -> i32 {
+    fn piece_length(&self, at: [i32; 3], along: usize, is_up: bool, size: i32) -> i32 {
         let lattice = self.sources.cells.lattice;
-        let mut on = at;
-        // Inside the edge, not at its end.
-        on[along] = 1;
-        let finest = self.finest_steps[feature_of(on, lattice.edge())];
+        let mut inside_edge = at; // any corner between its ends has the edge's feature
+        inside_edge[along] = 1;
+        let finest = self.finest_steps[feature_of(inside_edge, lattice.edge())];
         if finest != HullMips::VARIES {
-            return size.min(lattice.size(lattice.mip - finest));
+            return size.min(lattice.cell_units(lattice.mip - finest));
         }
         let mut middle = at;
         middle[along] = if is_up { at[along] } else { at[along] - 1 };
@@ -352,21 +353,21 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             beside[v] -= quadrant >> 1;
             let mip = lattice.mip_at(beside);
             if mip != NeighbourMips::UNKNOWN {
-                length = length.min(lattice.size(mip));
+                length = length.min(lattice.cell_units(mip));
             }
         }
         length
     }
 
-    /// Returns the number of the border's corner at a position.
-    fn corner(&mut self, at: [i32; 3]) -> usize {
+    /// Returns the index of the border's corner at a position, which it adds if it is new.
+    fn corner_index(&mut self, at: [i32; 3]) -> usize {
         let feature = feature_of(at, self.sources.cells.lattice.edge());
         let count = self.scratch.corners.all.len() as u32;
-        let number = self.scratch.corners.number(at, feature);
-        if *number != u32::MAX {
-            return *number as usize;
+        let index = self.scratch.corners.index(at, feature);
+        if *index != NO_CORNER {
+            return *index as usize;
         }
-        *number = count;
+        *index = count;
         let corner = self.new_corner(at, feature);
         self.scratch.corners.all.push(corner);
         count as usize
@@ -377,10 +378,10 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let cells = self.sources.cells;
         let lattice = cells.lattice;
         if !self.foreign.has(feature) {
-            let own = at.map(|a| a >> lattice.shift(lattice.mip));
-            let corner = self.sources.block_cells(lattice.mip).corner(own);
+            let own = at.map(|a| a >> lattice.cell_log2(lattice.mip));
+            let sheets = self.sources.block_cells(lattice.mip).corner(own);
             let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip };
-            return BorderCorner { at, corner, mips, materials: 0, numbers: NO_VERTICES };
+            return BorderCorner { at, sheets, mips, materials: 0, vertices: NO_VERTICES };
         }
         let only = self.only[feature];
         let around = match side_direction(feature) {
@@ -392,70 +393,64 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let CornerCells { inside, outside, mips, materials } = around;
         let MipSpan { finest, coarsest } = mips;
         assert!(coarsest - finest <= MAX_MIP_STEPS, "blocks of mips {finest} and {coarsest} touch");
-        let corner = match inside | outside {
+        let sheets = match inside | outside {
             255 => CORNERS[usize::from(inside)],
             _ => CornerSheets::new(inside, outside),
         };
-        BorderCorner { at, corner, mips, materials, numbers: NO_VERTICES }
+        BorderCorner { at, sheets, mips, materials, vertices: NO_VERTICES }
     }
 
     /// Returns the vertex of a face at one of its corners.
-    fn face_vertex(&mut self, number: usize, face: &BorderFace) -> u32 {
-        let BorderCorner { at, corner, .. } = &self.scratch.corners.all[number];
+    fn face_vertex(&mut self, index: usize, face: &BorderFace) -> u32 {
+        let BorderCorner { at, sheets, .. } = &self.scratch.corners.all[index];
         let Direction { axis, is_high } = face.direction;
         let mut octant = 0;
         for a in 0..3 {
             let is_high = if a == axis { !is_high } else { 2 * (at[a] - face.low[a]) < face.size };
             octant |= if is_high { SIDE[a] } else { 0 };
         }
-        let sheet = corner.sheet_of_face(axis, octant);
-        let vertex = self.scratch.corners.all[number].numbers[usize::from(sheet)];
-        if vertex != u32::MAX {
+        let sheet = sheets.sheet_of_face(axis, octant);
+        let vertex = self.scratch.corners.all[index].vertices[usize::from(sheet)];
+        if vertex != NO_VERTEX {
             return vertex;
         }
-        let vertex = self.make_vertex(number, sheet);
-        self.scratch.corners.all[number].numbers[usize::from(sheet)] = vertex;
+        let vertex = self.make_vertex(index, sheet);
+        self.scratch.corners.all[index].vertices[usize::from(sheet)] = vertex;
         vertex
     }
 
     /// Returns the vertex of a sheet at a corner: one of the fast mesh, or a new one.
-    fn make_vertex(&mut self, number: usize, sheet: u8) -> u32 {
-        let BorderCorner { at, corner, .. } = self.scratch.corners.all[number];
+    fn make_vertex(&mut self, index: usize, sheet_number: u8) -> u32 {
+        let BorderCorner { at, sheets, .. } = self.scratch.corners.all[index];
         let cells = self.sources.cells;
         let lattice = cells.lattice;
         if self.foreign.has(feature_of(at, lattice.edge())) {
-            return self.make_foreign_vertex(number, at, &corner, sheet);
+            return self.make_foreign_vertex(index, sheet_number);
         }
-        let own = at.map(|a| a >> lattice.shift(lattice.mip));
-        if let Some(vertex) = self.sources.fast.vertex(cells.own.size(), own, sheet) {
+        let own = at.map(|a| a >> lattice.cell_log2(lattice.mip));
+        if let Some(vertex) = self.sources.fast.vertex(cells.own.size(), own, sheet_number) {
             return vertex;
         }
         let block = self.sources.block_cells(lattice.mip);
-        let vertex = self.scratch.levels.vertex(&block, 0, own, &corner, sheet);
+        let vertex = self.scratch.levels.vertex(&block, 0, own, &sheets, sheet_number);
         let quanta = lattice.quanta() / 2;
         let offset = vertex.placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
         let point = LatticePoint { position, normal: vertex.placed.normal };
         let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip };
-        self.push_target(at, mips, corner.sheet(sheet).direction, point);
-        let key = LocalKey { at, between: 0, part: sheet };
+        self.push_target(at, mips, sheets.sheet(sheet_number).direction, point);
+        let key = LocalKey { at, between: 0, part: sheet_number };
         self.push_vertex(point, blend(vertex.materials.get()), key)
     }
 
     /// Makes the vertex of a sheet at a corner that touches another mip.
-    fn make_foreign_vertex(
-        &mut self,
-        number: usize,
-        at: [i32; 3],
-        corner: &CornerSheets,
-        part: u8,
-    ) -> u32 {
-        let sheet = corner.sheet(part);
-        let BorderCorner { mips, materials, .. } = self.scratch.corners.all[number];
+    fn make_foreign_vertex(&mut self, index: usize, sheet_number: u8) -> u32 {
+        let BorderCorner { at, sheets, mips, materials, .. } = self.scratch.corners.all[index];
+        let sheet = sheets.sheet(sheet_number);
         let point = self.scratch.levels.point(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);
-        self.push_vertex(point, blend, LocalKey { at, between: 0, part })
+        self.push_vertex(point, blend, LocalKey { at, between: 0, part: sheet_number })
     }
 
     /// Appends the target of a vertex at `point` that faces `direction`.
@@ -516,18 +511,18 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let PinchedPiece { low, along, length, ends } = piece;
         let lattice = self.sources.cells.lattice;
         let across = EdgeQuadrant::across(along);
-        let size = lattice.size(lattice.mip);
+        let size = lattice.cell_units(lattice.mip);
         let is_high = across.map(|axis| face.cell[axis] * size == low[axis]);
         let edge = EdgeQuadrant::new(low, along, is_high);
         if let Some(&first) = self.scratch.split.get(&edge) {
             return first;
         }
         let first = self.out.positions.len() as u32;
-        let [a, b] = ends.map(|end| self.position(end));
+        let [pa, pb] = ends.map(|end| self.position(end));
         let [na, nb] = ends.map(|end| self.out.normals[end as usize]);
         for upper in [0, 1] {
             let share = [3 - 2 * upper, 1 + 2 * upper];
-            let mut sum = [0, 1, 2].map(|axis| share[0] * a[axis] + share[1] * b[axis]);
+            let mut sum = [0, 1, 2].map(|axis| share[0] * pa[axis] + share[1] * pb[axis]);
             for (axis, is_high) in across.into_iter().zip(is_high) {
                 let (from, length4) = (4 * i64::from(low[axis] * QUANTA), 4 * i64::from(length));
                 let push = if is_high { PUSH * length4 } else { -PUSH * length4 };

@@ -183,7 +183,7 @@ fn read_padded(
 ) {
     cells(mip, block.grow(PAD), out);
     if lattice.around.has_unknown() {
-        let shift = lattice.shift(mip);
+        let shift = lattice.cell_log2(mip);
         fill_unknown(out, block, |pos| {
             let at = (pos - block.min).to_array().map(|a| a << shift);
             lattice.mip_at(at) != NeighbourMips::UNKNOWN
@@ -334,7 +334,7 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
         }
         let (source, cells, cell) = if mip >= self.lattice.mip {
             let source = mip - self.lattice.mip;
-            let shift = self.lattice.shift(mip);
+            let shift = self.lattice.cell_log2(mip);
             (source, self.padded(source), at.map(|a| (a >> shift) + PAD))
         } else {
             let slot = self.slot(at, mip);
@@ -358,7 +358,7 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
     /// Returns the position in a layer of cells of `mip` of the one at `at`.
     #[inline]
     fn in_layer(&self, slot: u8, mip: u8, at: [i32; 3]) -> [i32; 3] {
-        let (edge, shift) = (self.lattice.edge(), self.lattice.shift(mip));
+        let (edge, shift) = (self.lattice.edge(), self.lattice.cell_log2(mip));
         let low = self.low[usize::from(slot)];
         [0, 1, 2].map(|a| if (0..edge).contains(&at[a]) { (at[a] >> shift) - low[a] } else { 0 })
     }
@@ -393,7 +393,7 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
     /// Returns the cells that are shown around a corner of the hull.
     pub(super) fn corner_cells(&self, corner: [i32; 3]) -> CornerCells {
         let low = corner.map(|a| a - 1);
-        let shift = self.lattice.place_shift();
+        let shift = self.lattice.place_log2();
         let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
         let mut cells_here = CornerCells::NONE;
         for number in 0..8u8 {
@@ -429,7 +429,7 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
             low[axis] += i32::from(beyond == is_high);
             let first = self.cell_of(mip, low);
             let cells = self.cells(first);
-            let (steps, shift) = (cells.steps(), self.lattice.shift(mip));
+            let (steps, shift) = (cells.steps(), self.lattice.cell_log2(mip));
             let apart = |a: usize| ((corner[a] >> shift) - (low[a] >> shift)) as usize * steps[a];
             let (apart_u, apart_v) = (apart(u), apart(v));
             let number = if beyond == is_high { SIDE[axis] } else { 0 };

@@ -11,21 +11,28 @@ use crate::mesh::rules::hull::{HullFeatures, side_direction};
 use super::lattice::{LocalLattice, MipSpan, packed};
 use super::neighbours::{HullMips, SIDE_AXES};
 
+/// In the place of a vertex number: the sheet has none yet.
+pub(super) const NO_VERTEX: u32 = u32::MAX;
+
 /// No sheet has a vertex yet.
-pub(super) const NO_VERTICES: [u32; 4] = [u32::MAX; 4];
+pub(super) const NO_VERTICES: [u32; 4] = [NO_VERTEX; 4];
+
+/// In the place of an index of a corner: there is none yet.
+pub(super) const NO_CORNER: u32 = u32::MAX;
 
 /// A corner of the border.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BorderCorner {
     /// In units.
     pub at: [i32; 3],
-    pub corner: CornerSheets,
+    /// How the cells around it connect.
+    pub sheets: CornerSheets,
     /// Around it. Meaningful only where it touches another mip.
     pub mips: MipSpan,
     /// The materials of the inside octants, a byte each. Likewise.
     pub materials: u64,
     /// By sheet: its vertex.
-    pub numbers: [u32; 4],
+    pub vertices: [u32; 4],
 }
 
 /// The part of the table for the corners on a side.
@@ -42,13 +49,13 @@ struct SideTable {
 /// All corners of a border. Reusable.
 #[derive(Debug, Default)]
 pub(super) struct BorderCorners {
-    /// By number.
+    /// By index.
     pub all: Vec<BorderCorner>,
-    /// Numbers of those inside sides, by position; [`u32::MAX`] for none.
+    /// Indices of those inside sides, by position, or [`NO_CORNER`].
     table: Vec<u32>,
     /// By feature.
     sides: [SideTable; 27],
-    /// Numbers of the others by position, packed.
+    /// Indices of the others by position, packed.
     others: FxHashMap<u32, u32>,
 }
 
@@ -70,26 +77,26 @@ impl BorderCorners {
             let finest = finest_steps[feature];
             let is_uniform = finest != HullMips::VARIES;
             if side_direction(feature).is_some() && foreign.has(feature) && is_uniform {
-                let shift = lattice.shift(lattice.mip - finest);
+                let shift = lattice.cell_log2(lattice.mip - finest);
                 let width = lattice.edge() as u32 >> shift;
                 *side = SideTable { first: count, shift, width };
                 count += width * width;
             }
         }
         table.clear();
-        table.resize(count as usize, u32::MAX);
+        table.resize(count as usize, NO_CORNER);
     }
 
-    /// Returns the entry for the number of the corner at `at`, which lies on a feature;
-    /// [`u32::MAX`] if it has none yet.
+    /// Returns the entry for the index of the corner at `at`, which lies on a feature;
+    /// [`NO_CORNER`] if it has none yet.
     #[inline]
-    pub(super) fn number(&mut self, at: [i32; 3], feature: usize) -> &mut u32 {
+    pub(super) fn index(&mut self, at: [i32; 3], feature: usize) -> &mut u32 {
         let SideTable { first, shift, width } = self.sides[feature];
         if let (Some(direction), true) = (side_direction(feature), width > 0) {
             let [u, v] = SIDE_AXES[direction.axis].map(|axis| at[axis] as u32 >> shift);
             &mut self.table[(first + v * width + u) as usize]
         } else {
-            self.others.entry(packed(at)).or_insert(u32::MAX)
+            self.others.entry(packed(at)).or_insert(NO_CORNER)
         }
     }
 }

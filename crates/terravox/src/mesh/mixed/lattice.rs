@@ -45,28 +45,28 @@ impl<'a> LocalLattice<'a> {
         self.cells << (self.mip - self.unit)
     }
 
-    /// Returns the units along the edge of a cell of `mip`, as a shift.
+    /// Returns log2 of the units along the edge of a cell of `mip`.
     #[inline]
-    pub(super) fn shift(&self, mip: u8) -> u32 {
+    pub(super) fn cell_log2(&self, mip: u8) -> u32 {
         u32::from(mip - self.unit)
     }
 
     /// Returns the units along the edge of a cell of `mip`.
     #[inline]
-    pub(super) fn size(&self, mip: u8) -> i32 {
-        1 << self.shift(mip)
+    pub(super) fn cell_units(&self, mip: u8) -> i32 {
+        1 << self.cell_log2(mip)
     }
 
-    /// Returns the units along the edge of a place of [`NeighbourMips`], as a shift.
+    /// Returns log2 of the units along the edge of a place of [`NeighbourMips`].
     #[inline]
-    pub(super) fn place_shift(&self) -> u32 {
+    pub(super) fn place_log2(&self) -> u32 {
         self.edge().trailing_zeros() - 3
     }
 
     /// Returns the mip shown in the unit cube at `at`.
     #[inline]
     pub(super) fn mip_at(&self, at: [i32; 3]) -> u8 {
-        let shift = self.place_shift();
+        let shift = self.place_log2();
         self.around.at(at.map(|a| a >> shift))
     }
 
@@ -114,12 +114,12 @@ mod tests {
         let around = NeighbourMips::uniform(2);
         let lattice = LocalLattice::new(&around, 32);
         assert_eq!(
-            (lattice.unit, lattice.edge(), lattice.size(4), lattice.quanta()),
+            (lattice.unit, lattice.edge(), lattice.cell_units(4), lattice.quanta()),
             (0, 128, 16, 16384)
         );
         let around = NeighbourMips::uniform(7);
         let lattice = LocalLattice::new(&around, 32);
-        assert_eq!((lattice.unit, lattice.edge(), lattice.size(7)), (4, 256, 8));
+        assert_eq!((lattice.unit, lattice.edge(), lattice.cell_units(7)), (4, 256, 8));
     }
 
     #[test]

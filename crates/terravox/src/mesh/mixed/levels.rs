@@ -148,7 +148,7 @@ impl LevelSurfaces {
         direction: impl Fn() -> [f32; 3],
     ) -> Option<LatticePoint> {
         let lattice = sources.cells.lattice;
-        let size = lattice.size(mips.coarsest);
+        let size = lattice.cell_units(mips.coarsest);
         let base = at.map(|a| a & !(size - 1));
         let share = [0, 1, 2].map(|axis| at[axis] - base[axis]);
         let (mut sum, mut count, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
@@ -171,7 +171,7 @@ impl LevelSurfaces {
         if count == 0 {
             return None;
         }
-        let unit = i64::from(lattice.size(mips.finest));
+        let unit = i64::from(lattice.cell_units(mips.finest));
         let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
         let normal = match between == 0 {
             true => normal.map(|n| n / count as f32),
@@ -192,7 +192,7 @@ impl LevelSurfaces {
     ) -> Option<PlacedVertex> {
         let lattice = sources.cells.lattice;
         let step = mip - lattice.mip;
-        let corner_at = at.map(|a| a >> lattice.shift(mip));
+        let corner_at = at.map(|a| a >> lattice.cell_log2(mip));
         let vertex = match step {
             0 => sources.fast.hull_vertex(corner_at),
             _ => self.placed[usize::from(step) - 1].at(corner_at),

@@ -39,7 +39,7 @@ pub(super) fn push_flat<C: SurfaceCells>(
         let key = out.keys[i];
         let at = (key.corner - sources.origin).to_array();
         let direction = || block.corner(at).sheet(key.part).direction;
-        let units = at.map(|a| a << lattice.shift(lattice.mip));
+        let units = at.map(|a| a << lattice.cell_log2(lattice.mip));
         let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip + 1 };
         let target: Option<LatticePoint> = match lattice.mip < top {
             true => levels.on_level(sources, units, mips, direction),

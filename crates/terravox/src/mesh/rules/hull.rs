@@ -28,6 +28,13 @@ pub(crate) const fn side_direction(feature: usize) -> Option<Direction> {
     }
 }
 
+/// Returns the number of the side that faces `direction`.
+#[inline]
+pub(crate) const fn side_feature(Direction { axis, is_high }: Direction) -> usize {
+    let step = [1, 9, 3][axis];
+    if is_high { INSIDE + step } else { INSIDE - step }
+}
+
 /// Returns the number of the feature on which a corner of a block of edge `edge` lies.
 #[inline]
 pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {
@@ -95,6 +102,7 @@ mod tests {
             let direction = (axes.len() == 1)
                 .then(|| Direction { axis: axes[0], is_high: sides(feature)[axes[0]] == 1 });
             assert_eq!(side_direction(feature), direction);
+            assert!(direction.is_none_or(|direction| side_feature(direction) == feature));
         }
         assert_eq!(feature_of([1, 31, 7], 32), INSIDE);
     }

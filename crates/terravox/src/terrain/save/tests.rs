@@ -122,14 +122,14 @@ fn an_open_stroke_is_saved_and_stays_open() {
     let unsaved = terrain.unsaved();
     assert!(terrain.history_mut().is_stroke_open());
     let bytes = unsaved.history.as_ref().unwrap().to_bytes(1 << 20);
-    assert_eq!(History::from_bytes(&bytes, 1 << 20).unwrap().stats().undo, 1);
+    assert_eq!(History::from_bytes(&bytes, 1 << 20).unwrap().stats().undoable, 1);
     terrain.mark_saved(&unsaved);
     assert!(terrain.is_saved());
     dig(&mut terrain, 5.0);
     assert!(terrain.unsaved().history.is_some());
     terrain.history_mut().end_stroke();
     terrain.undo().unwrap();
-    assert_eq!(terrain.history_mut().stats().undo, 0, "both digs were one stroke");
+    assert_eq!(terrain.history_mut().stats().undoable, 0, "both digs were one stroke");
 }
 
 #[test]
