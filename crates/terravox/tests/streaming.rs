@@ -76,6 +76,7 @@ fn a_chunk_that_cannot_be_had_keeps_nothing_else_away_slow() {
 fn a_viewer_who_is_nowhere_changes_nothing() {
     let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 300.0 };
     let mut terrain = Terrain::default();
+    assert!(!terrain.is_settled(), "nothing is planned yet");
     terrain.update(&[viewer], Budget::Unlimited, flat);
     let before = terrain.lod().blocks();
     assert!(terrain.is_settled() && before.len() > 8);

@@ -110,7 +110,7 @@ fn stall(report: &mut AreaReport) {
     let (take, edit) = (median(&mut takes), median(&mut edits));
     let note = format!(
         "{chunks} chunks, {} strokes of {:.1} MB; take, and mark when it is saved",
-        strokes.undo,
+        strokes.undoable,
         strokes.bytes as f64 / 1e6
     );
     report.set("save_stall_ms", take + mark, note);

@@ -104,6 +104,7 @@ impl LodView {
             self.chosen_for = None;
         }
         self.has_viewers = !shows_all;
+        self.has_planned = true;
     }
 
     /// Chooses what to show, while there is time. Returns whether it finished.

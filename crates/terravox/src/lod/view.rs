@@ -62,6 +62,8 @@ pub struct LodView {
     pub(super) has_left_island: bool,
     /// Whether it is shown for viewers, rather than everything that is listed.
     pub(super) has_viewers: bool,
+    /// Whether planning ever began.
+    pub(super) has_planned: bool,
     /// Whether `tiling` and `next_tiling` are swapped just now: nothing is meshed.
     pub(super) is_choosing_next: bool,
     /// Whether a chunk near the viewers was written into the grid in this round.
@@ -112,6 +114,7 @@ impl LodView {
             is_choice_stale: false,
             has_left_island: false,
             has_viewers: false,
+            has_planned: false,
             is_choosing_next: false,
             has_held_near: false,
             scratch: DenseBox::default(),
@@ -128,12 +131,13 @@ impl LodView {
         self.active_plan.is_some()
     }
 
-    /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan.
+    /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false before
+    /// the first.
     pub fn is_settled(&self) -> bool {
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();
         let is_idle =
             self.active_plan.is_none() && self.planning.is_none() && self.next_tiling.is_none();
-        is_chosen && is_idle && !self.fills.is_waiting()
+        self.has_planned && is_chosen && is_idle && !self.fills.is_waiting()
     }
 
     /// Whether all meshes that stopped changing are joined, or simplified if that is on.

@@ -436,8 +436,8 @@ impl Terrain {
     }
 
     /// Whether everything in view is filled and meshed at the requested detail, for the viewers of
-    /// the last [`Terrain::update`] or [`Terrain::take_jobs`]. Joining and simplifying meshes may
-    /// still follow.
+    /// the last [`Terrain::update`] or [`Terrain::take_jobs`]; false before the first. Joining and
+    /// simplifying meshes may still follow.
     pub fn is_settled(&self) -> bool {
         self.lod.is_settled()
     }

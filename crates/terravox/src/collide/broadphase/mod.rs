@@ -201,7 +201,7 @@ impl Broadphase {
             let mut page = PageBlocks::new(snapshot);
             for chunk in position.region().blocks::<5>() {
                 if snapshot.is_listed(chunk) {
-                    page.update(chunk, remake(snapshot, chunk, ALL_LAYERS, None, false, maker));
+                    page.update(chunk, RemakeRequest::whole(chunk).run(snapshot, maker));
                 }
             }
             page.shrink();
@@ -227,10 +227,11 @@ impl Broadphase {
         }
         let page = self.pages.get_or_insert(position, || PageBlocks::new(snapshot));
         // An unknown chunk has nothing to keep.
-        let kept = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
-        // `remake` never marks a chunk of one material, so `Some(false)` proves nothing.
-        let is_near = is_water_unchanged && kept == Some(true);
-        page.update(chunk, remake(snapshot, chunk, layers, kept, is_near, maker));
+        let kept_near_water = (!page.is_unknown(chunk)).then(|| page.is_near_water(chunk));
+        // A chunk of one material is never marked, so `Some(false)` proves nothing.
+        let is_surely_near = is_water_unchanged && kept_near_water == Some(true);
+        let request = RemakeRequest { chunk, layers, kept_near_water, is_surely_near };
+        page.update(chunk, request.run(snapshot, maker));
     }
 
     /// The page at `at`; `None` if all of it is as unlisted chunks are.
@@ -386,28 +387,40 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
         let part = region.intersect(chunk.region());
         let local = |y: i32| (y - chunk.min_voxel().y) >> 3;
         let layers = local(part.min.y)..local(part.max.y - 1) + 1;
-        *dirty.entry(chunk).or_default() |= layers.map(|layer| 1 << layer).sum::<u8>();
+        *dirty.entry(chunk).or_default() |= layers.fold(0, |bits, layer| bits | 1 << layer);
     }
 }
 
-/// Remakes layers (bits) of a chunk; `None` if it is unknown. `kept` says whether the layers
-/// that stay were made as near water; if that has changed, or no layer stays, all layers are
-/// remade. `is_near` says that the chunk is near water unless it is of one material.
-fn remake<'a>(
-    snapshot: &Snapshot,
+/// Layers of a chunk whose masks are to be made again.
+struct RemakeRequest {
     chunk: ChunkPos,
+    /// A bit for each.
     layers: u8,
-    kept: Option<bool>,
-    is_near: bool,
-    maker: &'a mut MaskMaker,
-) -> Option<ChunkUpdate<'a>> {
-    let neighbours = ChunkNeighbours::new(snapshot, chunk)?;
-    let is_near_water =
-        neighbours.one_material().is_none() && (is_near || maker.is_near_water(snapshot, chunk));
-    let layers = if kept == Some(is_near_water) { layers } else { ALL_LAYERS };
-    let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
-    let blocks = range.clone().map(|layer| 0xffff << (16 * layer)).sum();
-    maker.make(snapshot, &neighbours, range, is_near_water);
-    let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
-    Some(ChunkUpdate { blocks, words: *words, solid, wet, is_near_water })
+    /// Whether the other layers were made as near water; `None` if they cannot be kept.
+    kept_near_water: Option<bool>,
+    /// Whether the chunk is known to be near water, unless it is of one material.
+    is_surely_near: bool,
+}
+
+impl RemakeRequest {
+    /// All layers, about which nothing is known.
+    fn whole(chunk: ChunkPos) -> RemakeRequest {
+        let layers = ALL_LAYERS;
+        RemakeRequest { chunk, layers, kept_near_water: None, is_surely_near: false }
+    }
+
+    /// Makes the masks of the layers, and of the others if those cannot be kept; `None` if the chunk
+    /// is unknown.
+    fn run<'a>(self, snapshot: &Snapshot, maker: &'a mut MaskMaker) -> Option<ChunkUpdate<'a>> {
+        let neighbours = ChunkNeighbours::new(snapshot, self.chunk)?;
+        let is_near_water = neighbours.one_material().is_none()
+            && (self.is_surely_near || maker.is_near_water(snapshot, self.chunk));
+        let can_keep = self.kept_near_water == Some(is_near_water);
+        let layers = if can_keep { self.layers } else { ALL_LAYERS };
+        let range = layers.trailing_zeros() as usize..8 - layers.leading_zeros() as usize;
+        let blocks = range.clone().fold(0, |bits, layer| bits | 0xffff << (16 * layer));
+        maker.make(snapshot, &neighbours, range, is_near_water);
+        let MaskMaker { words, solid, wet_masks: wet, .. } = maker;
+        Some(ChunkUpdate { blocks, words: *words, solid, wet, is_near_water })
+    }
 }
