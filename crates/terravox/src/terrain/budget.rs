@@ -92,14 +92,14 @@ impl Meter {
         match self.budget {
             // One job can be chosen only when all is planned.
             Budget::Millis(_) if matches!(self.start, Start::Unknown) => true,
-            Budget::Millis(most) => self.has_time_for(follow_millis.min(0.5 * f64::from(most))),
+            Budget::Millis(budget) => self.has_time_for(follow_millis.min(0.5 * f64::from(budget))),
             _ => true,
         }
     }
 
     fn has_time_for(&self, millis: f64) -> bool {
         match self.budget {
-            Budget::Millis(most) => self.elapsed() + millis < f64::from(most),
+            Budget::Millis(budget) => self.elapsed() + millis < f64::from(budget),
             _ => true,
         }
     }
@@ -118,8 +118,8 @@ impl Meter {
     /// the first and planning left most of the time, so that slow generators get on.
     pub fn may_begin(&self, millis: f64) -> bool {
         match self.budget {
-            Budget::Millis(most) => {
-                let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(most);
+            Budget::Millis(budget) => {
+                let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(budget);
                 let first = self.spent == 0 && (early || matches!(self.start, Start::Unknown));
                 first || self.has_time_for(millis)
             }

@@ -70,10 +70,11 @@ impl Terrain {
         let deferred = self.runner.take_deferred();
         self.run_jobs(deferred, &mut meter, &fill);
         while self.advance(&viewers, &meter) {
-            let most = meter.left().min(at_once(budget));
-            let jobs: Vec<Job> = std::iter::from_fn(|| self.next_job(&meter)).take(most).collect();
+            let max_jobs = meter.left().min(at_once(budget));
+            let jobs: Vec<Job> =
+                std::iter::from_fn(|| self.next_job(&meter)).take(max_jobs).collect();
             if jobs.is_empty() {
-                if most > 0 && self.publish_whole() {
+                if max_jobs > 0 && self.publish_complete() {
                     continue;
                 }
                 break;
@@ -84,7 +85,7 @@ impl Terrain {
             }
             self.run_jobs(jobs, &mut meter, &fill);
         }
-        self.rest(&meter);
+        self.join_or_simplify(&meter);
         let start = meter.elapsed();
         self.follow_edits();
         self.runner.note_follow(meter.elapsed() - start);
@@ -132,7 +133,7 @@ impl Terrain {
         while jobs.len() < max_jobs && self.advance(&viewers, &meter) {
             match self.next_job(&meter) {
                 Some(job) => jobs.push(job),
-                None if self.publish_whole() => {}
+                None if self.publish_complete() => {}
                 None => break,
             }
         }
@@ -157,7 +158,7 @@ impl Terrain {
             }
             Finished::Mesh(mesh) => {
                 self.lod.finish_mesh(mesh);
-                self.publish_whole();
+                self.publish_complete();
             }
             Finished::Simplify(mesh) => {
                 let swap = self.lod.publish_simplified(vec![mesh]);
@@ -190,7 +191,7 @@ impl Terrain {
     }
 
     /// Shows the plan that is out, if all of it is back; returns whether it did.
-    pub(super) fn publish_whole(&mut self) -> bool {
+    pub(super) fn publish_complete(&mut self) -> bool {
         let swap = self.lod.publish_complete();
         swap.map(|swap| self.show(swap)).is_some()
     }
@@ -215,14 +216,14 @@ impl Terrain {
         }
     }
 
-    /// Joins and simplifies meshes that did not change for a while, with what is left of the
+    /// Joins or simplifies meshes that did not change for a while, with what is left of the
     /// budget. Simplifying a group takes many times a frame, so a time budget leaves it to other
     /// threads.
-    fn rest(&mut self, meter: &Meter) {
+    fn join_or_simplify(&mut self, meter: &Meter) {
         let swap = if self.lod.options().simplify.is_some() {
             let is_idle = !meter.is_timed() && !self.lod.is_planned();
-            let most = if is_idle { meter.left() } else { 0 };
-            let jobs = self.lod.plan_simplified(most.min(at_once(meter.budget())));
+            let max_jobs = if is_idle { meter.left() } else { 0 };
+            let jobs = self.lod.plan_simplified(max_jobs.min(at_once(meter.budget())));
             let done = each(jobs, |job| self.runner.scratch.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
         } else if meter.may_begin(JOIN_MILLIS) {
