@@ -8,12 +8,13 @@ use terravox::voxel::{VoxelGrid, VoxelPos};
 use crate::report::{AreaReport, detail};
 use crate::worlds::{World, billion, generated, ground};
 
+/// Radius of a dig, voxels.
 const RADIUS: f32 = 4.0;
 
-/// Columns between places, so that no two are in one chunk.
-const STEP: usize = 75;
+/// Distance between dug columns, voxels, so that no two are in one chunk.
+const SPACING_VOXELS: usize = 75;
 
-/// Digs at each place, each somewhat lower than the one before.
+/// Digs at each place, each lower than the one before.
 const DIGS: usize = 3;
 
 /// Measures `connectivity_us`.
@@ -22,9 +23,9 @@ pub fn run(report: &mut AreaReport) {
     let (grid, cells) = billion::copies(&world);
     drop(world);
     let mut world = World::new("a billion cells", grid);
-    let places = ground(&world, STEP);
+    let places = ground(&world, SPACING_VOXELS);
     let floor = world.grid.bounds().min.y + 1;
-    let mut looks = CheckTimes {
+    let mut check = ConnectivityCheck {
         loose: LooseCutter::default(),
         options: LooseOptions::floor(floor),
         editor: Editor::default(),
@@ -35,7 +36,7 @@ pub fn run(report: &mut AreaReport) {
     for place in &places {
         for (dig, seconds) in seconds.iter_mut().enumerate() {
             let low = VoxelPos::new(0, -4 * dig as i32, 0);
-            match looks.look(&mut world.grid, *place + low) {
+            match check.time_dig(&mut world.grid, *place + low) {
                 Some(time) => seconds.push(time),
                 None => freed += 1,
             }
@@ -53,14 +54,14 @@ pub fn run(report: &mut AreaReport) {
         first.len()
     );
     report.set("connectivity_us", mean(&first), note);
-    let share = |times: &[f64], share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let quantile = |times: &[f64], q: f64| times[((times.len() - 1) as f64 * q) as usize];
     let line = |name: &'static str, times: &[f64]| {
-        let note = format!("median {:.1}, most {:.1}", share(times, 0.5), share(times, 1.0));
+        let note = format!("median {:.1}, max {:.1}", quantile(times, 0.5), quantile(times, 1.0));
         detail(name, mean(times), "µs").note(note)
     };
-    let stats = looks.loose.stats();
+    let stats = check.loose.stats();
     report.details(
-        "looks after digs of radius 4 that freed nothing",
+        "checks after digs of radius 4 that freed nothing",
         vec![
             line("first dig at a place", &first),
             line("second, below it", &second),
@@ -72,15 +73,16 @@ pub fn run(report: &mut AreaReport) {
     );
 }
 
-struct CheckTimes {
+/// The connectivity check of a world.
+struct ConnectivityCheck {
     loose: LooseCutter,
     options: LooseOptions,
     editor: Editor,
 }
 
-impl CheckTimes {
-    /// Digs a ball and times the look; none if it freed something.
-    fn look(&mut self, grid: &mut VoxelGrid, place: VoxelPos) -> Option<f64> {
+impl ConnectivityCheck {
+    /// Digs a ball and times the check; `None` if the dig freed something.
+    fn time_dig(&mut self, grid: &mut VoxelGrid, place: VoxelPos) -> Option<f64> {
         let op = EditOp::dig_ball(place.to_array().map(|v| f64::from(v) + 0.4), RADIUS.into());
         let dug = match self.editor.apply(grid, &op, None) {
             Ok(dug) => dug,

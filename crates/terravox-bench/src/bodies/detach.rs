@@ -1,4 +1,4 @@
-//! A bridge of a hundred thousand cells, cut at both ends, until it is a body.
+//! The time from a cut to a body: a bridge of a hundred thousand cells, cut at both ends.
 
 use std::cell::RefCell;
 
@@ -14,14 +14,19 @@ use crate::report::{AreaReport, detail};
 
 const ROUNDS: usize = 15;
 
-/// Half of the length between the cuts, and of the width, voxels.
-const HALF: [f64; 2] = [100.0, 24.0];
+const ROCK: u8 = 8;
+const GROUND: u8 = 14;
+
+/// Half the length of the bridge between the cuts, voxels.
+const HALF_LENGTH: f64 = 100.0;
+
+/// Half its width, voxels.
+const HALF_WIDTH: f64 = 24.0;
 
 /// Measures `detach_ms`.
 pub fn run(report: &mut AreaReport) {
     let last = RefCell::new(None);
-    let timing = repeat("detach", ROUNDS, cut_bridge, |state| {
-        let (grid, loose, history) = state;
+    let timing = repeat("detach", ROUNDS, cut_bridge, |CutBridge { grid, loose, history }| {
         let options = LooseOptions::floor(-30);
         match loose.cut(grid, Some(history), &options) {
             Ok(cut) => *last.borrow_mut() = Some(cut),
@@ -63,21 +68,27 @@ pub fn run(report: &mut AreaReport) {
     );
 }
 
+/// A bridge whose ends were dug away.
+struct CutBridge {
+    grid: VoxelGrid,
+    loose: LooseCutter,
+    history: History,
+}
+
 /// A bridge with a bent deck between two cliffs, cut at both.
-fn cut_bridge() -> (VoxelGrid, LooseCutter, History) {
+fn cut_bridge() -> CutBridge {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::new(Region::new([-140, -32, -40], [140, 40, 40]));
-    let [length, width] = HALF;
-    let world = |p: [f64; 3]| {
-        let cliffs = (p[0].abs() - length - 8.0).min(-p[1] - 12.0);
-        let deck = (5.5 - (p[1] - 8.0 + p[0] * p[0] / 1000.0).abs()).min(width - p[2].abs());
+    let distance = |p: [f64; 3]| {
+        let cliffs = (p[0].abs() - HALF_LENGTH - 8.0).min(-p[1] - 12.0);
+        let deck = (5.5 - (p[1] - 8.0 + p[0] * p[0] / 1000.0).abs()).min(HALF_WIDTH - p[2].abs());
         cliffs.max(deck)
     };
-    fill_sdf(&mut cells, 0, world, |p| if p[1] > 0.0 { 14 } else { 8 });
+    fill_sdf(&mut cells, 0, distance, |p| if p[1] > 0.0 { GROUND } else { ROCK });
     let Ok(()) = grid.write(&cells) else { unreachable!("unlisted chunks are air") };
     let (mut loose, mut history) = (LooseCutter::default(), History::default());
     for end in [-1.0, 1.0] {
-        let centre = [end * length, 0.0, 0.0];
+        let centre = [end * HALF_LENGTH, 0.0, 0.0];
         let brush = Brush::Box { centre, half: [2.0, 30.0, 40.0], rotation: Brush::NO_ROTATION };
         let op = EditOp::from(BrushOp::new(brush, Action::Dig));
         match Editor::default().apply(&mut grid, &op, &mut history) {
@@ -85,5 +96,5 @@ fn cut_bridge() -> (VoxelGrid, LooseCutter, History) {
             Err(error) => panic!("{error}"),
         }
     }
-    (grid, loose, history)
+    CutBridge { grid, loose, history }
 }

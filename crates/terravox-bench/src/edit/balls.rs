@@ -9,12 +9,16 @@ use crate::harness::{Timing, repeat};
 use crate::report::{AreaReport, detail};
 use crate::worlds::{generated, ground};
 
+/// Radius of a ball, voxels.
 const RADIUS: f32 = 16.0;
-/// Cells of the box about a ball, all of which are read, changed and compared.
-const CELLS: f64 = 33.0 * 33.0 * 33.0;
+
+/// Cells of the box around a ball, all of which are read, changed and compared.
+const BOX_CELLS: f64 = 33.0 * 33.0 * 33.0;
+
 /// Share of them that lies in the ball.
-const IN_BALL: f64 = 17157.0 / CELLS;
-/// Balls in one turn, which do not touch.
+const BALL_SHARE: f64 = 17157.0 / BOX_CELLS;
+
+/// Balls in one round, which do not touch.
 const BALLS: usize = 64;
 const ROUNDS: usize = 15;
 
@@ -24,12 +28,12 @@ pub fn run(report: &mut AreaReport) {
     let mut spots = ground(&world, 48);
     spots.truncate(BALLS);
     let [dig, fill] = dig_and_fill(world.grid, &spots);
-    let rate = |seconds: f64| CELLS * spots.len() as f64 / seconds / 1e6;
+    let rate = |seconds: f64| BOX_CELLS * spots.len() as f64 / seconds / 1e6;
     let slower = rate(dig.min.max(fill.min));
     let note = format!(
         "the slower of digging and filling; cells of the ball's box, read, changed, compared \
          and written where they differ; {:.1} of cells in the ball",
-        slower * IN_BALL
+        slower * BALL_SHARE
     );
     report.set("ball16_cells_per_s", slower, note);
     let line = |timing: &Timing| {
@@ -38,7 +42,7 @@ pub fn run(report: &mut AreaReport) {
     };
     let each = dig.min / spots.len() as f64 * 1e6;
     let inside = |timing: &Timing, name: &'static str| {
-        detail(name, rate(timing.min) * IN_BALL, "M/s").note("cells in the ball alone")
+        detail(name, rate(timing.min) * BALL_SHARE, "M/s").note("cells in the ball alone")
     };
     let lines = vec![
         line(&dig),
@@ -50,7 +54,7 @@ pub fn run(report: &mut AreaReport) {
     report.details("balls of radius 16 at the ground", lines);
 }
 
-/// In turns: all balls are dug, then filled.
+/// All balls are dug, then filled, in turns.
 fn dig_and_fill(grid: VoxelGrid, spots: &[VoxelPos]) -> [Timing; 2] {
     let state = RefCell::new((grid, Editor::default()));
     let apply = |op: fn([f64; 3]) -> EditOp| {

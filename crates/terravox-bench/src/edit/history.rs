@@ -7,20 +7,29 @@ use terravox::voxel::VoxelPos;
 use crate::report::{AreaReport, detail};
 use crate::worlds::{World, ground, places as real, rough};
 
-/// Places of each world that get one stroke of every kind.
+/// Positions in each world that get one stroke of every kind.
 const SPOTS: usize = 24;
+
 const ROUNDS: usize = 5;
 
-/// A kind of stroke: its name, and its operation at a place.
-type StrokeKind = (&'static str, fn([f64; 3]) -> Vec<EditOp>);
+/// A kind of stroke.
+struct StrokeKind {
+    name: &'static str,
+    /// Its operations at a position.
+    ops: fn([f64; 3]) -> Vec<EditOp>,
+}
+
+const fn kind(name: &'static str, ops: fn([f64; 3]) -> Vec<EditOp>) -> StrokeKind {
+    StrokeKind { name, ops }
+}
 
 const STROKES: [StrokeKind; 6] = [
-    ("dig ball 8", |p| vec![brush(Action::Dig, p, 8.0)]),
-    ("dig ball 16", |p| vec![brush(Action::Dig, p, 16.0)]),
-    ("fill ball 8", |p| vec![brush(Action::Fill { material: 8 }, p, 8.0)]),
-    ("paint ball 8", |p| vec![brush(Action::Paint { material: 6 }, p, 8.0)]),
-    ("smooth ball 8", |p| vec![brush(Action::Smooth, p, 8.0)]),
-    ("tunnel of 8 balls", |p| {
+    kind("dig ball 8", |p| vec![brush(Action::Dig, p, 8.0)]),
+    kind("dig ball 16", |p| vec![brush(Action::Dig, p, 16.0)]),
+    kind("fill ball 8", |p| vec![brush(Action::Fill { material: 8 }, p, 8.0)]),
+    kind("paint ball 8", |p| vec![brush(Action::Paint { material: 6 }, p, 8.0)]),
+    kind("smooth ball 8", |p| vec![brush(Action::Smooth, p, 8.0)]),
+    kind("tunnel of 8 balls", |p| {
         let step = |i: i32| [p[0] + 2.0 * f64::from(i), p[1] - f64::from(i), p[2]];
         (0..8).map(|i| brush(Action::Dig, step(i), 4.0)).collect()
     }),
@@ -42,10 +51,12 @@ fn raw_bytes(op: &EditOp) -> u64 {
 /// Cost of the strokes of one kind.
 #[derive(Clone, Copy, Default)]
 struct Cost {
-    edit: f64,
-    undo: f64,
+    edit_seconds: f64,
+    undo_seconds: f64,
+    /// Of the history.
     bytes: usize,
-    raw: u64,
+    /// Of the cells of the boxes around the balls.
+    raw_bytes: u64,
 }
 
 /// Measures `undo_vs_edit` and `history_vs_raw`.
@@ -58,17 +69,17 @@ pub fn run(report: &mut AreaReport) {
         }
     };
     let mut costs = [Cost::default(); STROKES.len()];
-    let spots: Vec<Vec<VoxelPos>> = worlds.iter().map(spread).collect();
+    let spots: Vec<Vec<VoxelPos>> = worlds.iter().map(spots_of).collect();
     for (cost, stroke) in costs.iter_mut().zip(STROKES) {
         for (world, spots) in worlds.iter_mut().zip(&spots) {
-            measure(world, spots, stroke.1, cost);
+            measure(world, spots, stroke.ops, cost);
         }
     }
     let sum = |of: fn(&Cost) -> f64| costs.iter().map(of).sum::<f64>();
-    let [edit, undo] = [sum(|c| c.edit), sum(|c| c.undo)];
-    let note = "edits remember; all strokes below, least of the rounds each";
+    let [edit, undo] = [sum(|c| c.edit_seconds), sum(|c| c.undo_seconds)];
+    let note = "edits with a history; all strokes below, minimum of the rounds each";
     report.set_ratio("undo_vs_edit", undo / edit, edit, note);
-    let [bytes, raw] = [sum(|c| c.bytes as f64), sum(|c| c.raw as f64)];
+    let [bytes, raw] = [sum(|c| c.bytes as f64), sum(|c| c.raw_bytes as f64)];
     if worlds.len() > 1 {
         let note =
             format!("{bytes:.0} bytes of history for {raw:.0} of the boxes touched, two a cell");
@@ -77,23 +88,23 @@ pub fn run(report: &mut AreaReport) {
     let line = |(stroke, cost): (&StrokeKind, &Cost)| {
         let note = format!(
             "undo {:.2} of it; history {:.3} of raw",
-            cost.undo / cost.edit,
-            cost.bytes as f64 / cost.raw as f64
+            cost.undo_seconds / cost.edit_seconds,
+            cost.bytes as f64 / cost.raw_bytes as f64
         );
-        detail(stroke.0, cost.edit * 1e6, "µs").note(note)
+        detail(stroke.name, cost.edit_seconds * 1e6, "µs").note(note)
     };
     let lines = STROKES.iter().zip(&costs).map(line).collect();
     report.details("strokes on real terrain, sums over all places", lines);
 }
 
-/// Up to [`SPOTS`] places, evenly from all there are.
-fn spread(world: &World) -> Vec<VoxelPos> {
+/// Up to [`SPOTS`] positions on the ground, evenly chosen.
+fn spots_of(world: &World) -> Vec<VoxelPos> {
     let all = ground(world, 40);
     let step = (all.len() / SPOTS).max(1);
     all.into_iter().step_by(step).take(SPOTS).collect()
 }
 
-/// Edits and undoes at every place in turn, and adds the cost.
+/// Edits and undoes at every position, and adds the cost.
 fn measure(
     world: &mut World,
     spots: &[VoxelPos],
@@ -120,7 +131,7 @@ fn measure(
             edit = edit.min(start.elapsed().as_secs_f64());
             if round == 0 {
                 cost.bytes += history.stats().bytes - empty;
-                cost.raw += raw;
+                cost.raw_bytes += raw;
             }
             let start = ThreadTime::now();
             if let Err(error) = history.undo(&mut world.grid) {
@@ -128,7 +139,7 @@ fn measure(
             }
             undo = undo.min(start.elapsed().as_secs_f64());
         }
-        cost.edit += edit;
-        cost.undo += undo;
+        cost.edit_seconds += edit;
+        cost.undo_seconds += undo;
     }
 }

@@ -12,9 +12,9 @@ use terravox::voxel::{Cell, MipBlock, VoxelPos};
 use super::view::{DETAIL, hills, resident_bytes};
 use crate::report::AreaReport;
 
-/// Metres per second, frames per second.
-const SPEED: f64 = 50.0;
-const RATE: f64 = 60.0;
+const SPEED_M_S: f64 = 50.0;
+
+const FRAMES_PER_SECOND: f64 = 60.0;
 
 /// Budget of the worker per frame, milliseconds.
 const BUDGET_MS: f32 = 6.0;
@@ -22,13 +22,15 @@ const BUDGET_MS: f32 = 6.0;
 /// Seconds of flight that are measured.
 const SECONDS: usize = 20;
 
-/// Metres of the long flight, and of one of its steps.
-const FAR: f64 = 100_000.0;
-const STRIDE: f64 = 32.0;
+/// Length of the long flight.
+const FAR_M: f64 = 100_000.0;
 
-/// Metres after which the ground of the long flight is the same again, so that memory is
-/// compared over like ground.
-const PERIOD: i32 = 4096;
+/// Length of one of its steps.
+const STRIDE_M: f64 = 32.0;
+
+/// Distance after which the ground of the long flight repeats, so that memory is compared over equal
+/// ground.
+const PERIOD_M: i32 = 4096;
 
 /// Measures `fly_worker_ms`, `fly_late_ms` and `stroke_visible_ms`.
 pub fn run(report: &mut AreaReport) {
@@ -48,9 +50,9 @@ fn flight(report: &mut AreaReport) {
     terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
     let (mut spent, mut latest, mut triangles) = (0.0, 0, 0);
     let mut due: FxHashMap<MipBlock, usize> = FxHashMap::default();
-    let frames = SECONDS * RATE as usize;
+    let frames = SECONDS * FRAMES_PER_SECOND as usize;
     for frame in 0..frames {
-        viewer.position_m[0] += SPEED / RATE;
+        viewer.position_m[0] += SPEED_M_S / FRAMES_PER_SECOND;
         let start = ProcessTime::now();
         terrain.update(&[viewer], Budget::Millis(BUDGET_MS), |request| hills(&world, request));
         spent += start.elapsed().as_secs_f64() * 1e3;
@@ -61,10 +63,10 @@ fn flight(report: &mut AreaReport) {
         latest = due.values().map(|&since| frame - since).max().unwrap_or(0).max(latest);
     }
     let note =
-        format!("{SECONDS} s at {SPEED} m/s, detail {DETAIL}, {triangles} triangles at most");
+        format!("{SECONDS} s at {SPEED_M_S} m/s, detail {DETAIL}, {triangles} triangles at most");
     report.set("fly_worker_ms", spent / frames as f64, note);
     let note = format!("at most {BUDGET_MS} ms of work a frame");
-    report.set("fly_late_ms", latest as f64 * 1e3 / RATE, note);
+    report.set("fly_late_ms", latest as f64 * 1e3 / FRAMES_PER_SECOND, note);
 }
 
 /// Measures `fly_memory_growth`.
@@ -72,23 +74,24 @@ pub fn run_far(report: &mut AreaReport) {
     let world = Hills::new(7);
     let mut terrain = terrain(1.0, 4);
     let mut viewer = Viewer { position_m: [8.0, 50.0, 8.0], distance_m: 500.0 };
-    let mut most = Vec::new();
-    while viewer.position_m[0] < FAR {
-        viewer.position_m[0] += STRIDE;
+    let mut peaks = Vec::new();
+    while viewer.position_m[0] < FAR_M {
+        viewer.position_m[0] += STRIDE_M;
         terrain.update(&[viewer], Budget::Unlimited, |request| periodic(&world, request));
         terrain.mesh_swaps().for_each(drop);
-        let period = (viewer.position_m[0] / f64::from(PERIOD)) as usize;
-        most.resize(period + 1, 0);
-        most[period] = resident_bytes(&terrain).max(most[period]);
+        let period = (viewer.position_m[0] / f64::from(PERIOD_M)) as usize;
+        peaks.resize(period + 1, 0);
+        peaks[period] = resident_bytes(&terrain).max(peaks[period]);
     }
-    // The first begins with nothing, the last is cut off. When blocks leave memory shifts
+    // The first period starts empty, the last is cut off. The moment when blocks leave memory shifts
     // from one to the next, so a few are taken together.
-    let whole = &most[1..most.len() - 1];
+    let whole = &peaks[1..peaks.len() - 1];
     let peak = |part: &[usize]| part.iter().copied().max().unwrap_or(0) as f64;
-    let [start, end] = [peak(&whole[..TOGETHER]), peak(&whole[whole.len() - TOGETHER..])];
+    let [start, end] =
+        [peak(&whole[..PERIODS_PER_PEAK]), peak(&whole[whole.len() - PERIODS_PER_PEAK..])];
     let [from, to] = [start, end].map(|bytes| bytes / f64::from(1 << 20));
     let note = format!(
-        "{from:.2} MiB at most in the first {TOGETHER}, {to:.2} in the last, of {} times the same {PERIOD} m",
+        "{from:.2} MiB at most in the first {PERIODS_PER_PEAK}, {to:.2} in the last, of {} times the same {PERIOD_M} m",
         whole.len()
     );
     report.set("fly_memory_growth", end / start, note);
@@ -99,13 +102,16 @@ fn periodic(world: &Hills, request: &mut FillRequest<'_>) {
     let mip = request.block().mip;
     let cells = request.cells();
     let at = cells.region().min;
-    cells.move_to(VoxelPos::new(at.x.rem_euclid(PERIOD >> mip), at.y, at.z));
+    cells.move_to(VoxelPos::new(at.x.rem_euclid(PERIOD_M >> mip), at.y, at.z));
     world.fill(cells, mip);
     cells.move_to(at);
 }
 
 /// Periods whose peaks are taken together.
-const TOGETHER: usize = 5;
+const PERIODS_PER_PEAK: usize = 5;
+
+/// Radius of a brush stroke, metres.
+const STROKE_RADIUS: f64 = 4.0;
 
 fn stroke(report: &mut AreaReport) {
     let world = Hills::new(7);
@@ -116,17 +122,22 @@ fn stroke(report: &mut AreaReport) {
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
         let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
-        let [min, max] = [-4.0, 4.0].map(|reach| hit.point_m.map(|v| v + reach));
+        let [min, max] =
+            [-STROKE_RADIUS, STROKE_RADIUS].map(|reach| hit.point_m.map(|v| v + reach));
         let ball = |p: [f64; 3], old: Cell| {
             let d = [0, 1, 2].map(|i| p[i] - hit.point_m[i]);
-            if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < 16.0 { Cell::AIR } else { old }
+            if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < STROKE_RADIUS * STROKE_RADIUS {
+                Cell::AIR
+            } else {
+                old
+            }
         };
         let start = Instant::now();
         let Ok(_) = terrain.edit_cells(min, max, ball) else { continue };
         terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
-        let took = start.elapsed().as_secs_f64() * 1e3;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
         if terrain.mesh_swaps().any(|swap| !swap.added.is_empty()) {
-            millis.push(took);
+            millis.push(ms);
         }
     }
     millis.sort_by(f64::total_cmp);

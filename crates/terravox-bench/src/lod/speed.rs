@@ -17,8 +17,21 @@ const BLOCKS: usize = 24;
 /// The mip of the blocks: with finer and coarser ones.
 const MIP: u8 = 1;
 
-/// Sides of the block that the surface of ground crosses: axis, and −1 or 8.
-const SIDES: [(usize, i32); 4] = [(0, -1), (0, 8), (2, -1), (2, 8)];
+/// A side of a block.
+#[derive(Clone, Copy)]
+struct BlockSide {
+    axis: usize,
+    /// Where its neighbours lie along the axis, in eighths of the block: −1 or 8.
+    eighth: i32,
+}
+
+/// The sides that the surface of ground crosses.
+const SIDES: [BlockSide; 4] = [
+    BlockSide { axis: 0, eighth: -1 },
+    BlockSide { axis: 0, eighth: 8 },
+    BlockSide { axis: 2, eighth: -1 },
+    BlockSide { axis: 2, eighth: 8 },
+];
 
 /// Measures `border_vs_interior` and `mixed_vs_flat`.
 pub fn run(report: &mut AreaReport) {
@@ -37,38 +50,38 @@ pub fn run(report: &mut AreaReport) {
         report.details(format!("{}: blocks of 32³ at mip {MIP}", world.name), lines.to_vec());
     }
     // The worse neighbour on generated ground; rough ground is in the note.
-    let worst = border[..2].iter().map(|found| found.1).fold(0.0, f64::max);
+    let worst = border[..2].iter().map(|value| value.1).fold(0.0, f64::max);
     let what = "border alone, reading for it included, ÷ flat part of the same blocks";
     report.set("border_vs_interior", worst, format!("{what}: {}", listed(&border)));
-    let worst = uniform.iter().map(|found| found.1).fold(0.0, f64::max);
+    let worst = uniform.iter().map(|value| value.1).fold(0.0, f64::max);
     report.set("mixed_vs_flat", worst, listed(&uniform));
 }
 
-fn listed(found: &[(String, f64)]) -> String {
-    let notes: Vec<_> = found.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
+fn listed(values: &[(String, f64)]) -> String {
+    let notes: Vec<_> = values.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
     notes.join("; ")
 }
 
-/// Blocks with most surface.
+/// The blocks with the most surface.
 fn blocks(grid: &VoxelGrid, table: &MaterialTable) -> Vec<MipBlock> {
     let (mut mesher, mut out) = (Mesher::new(), BlockMesh::new());
     let mut cells = DenseBox::default();
-    let mut found: Vec<(usize, MipBlock)> = Vec::new();
-    // Those at the rim have walls where the world ends.
+    let mut by_quads: Vec<(usize, MipBlock)> = Vec::new();
+    // Blocks at the world's end have walls.
     let inner = grid.bounds().grow(-64);
     for pos in inner.coarser(5 + u32::from(MIP)).voxels() {
         let block = MipBlock { mip: MIP, pos };
         read(grid, MIP, block.cells().grow(PAD), &mut cells);
         mesher.mesh(&cells, table, &mut out);
-        found.push((out.solid.quad_count(), block));
+        by_quads.push((out.solid.quad_count(), block));
     }
-    found.sort_by_key(|entry| std::cmp::Reverse(entry.0));
-    found.into_iter().take(BLOCKS).map(|entry| entry.1).collect()
+    by_quads.sort_by_key(|entry| std::cmp::Reverse(entry.0));
+    by_quads.into_iter().take(BLOCKS).map(|entry| entry.1).collect()
 }
 
 /// A block one of whose sides shows another mip.
-fn beside(mip: u8, (axis, place): (usize, i32)) -> NeighbourMips {
-    NeighbourMips::from_fn(MIP, |at| if at[axis] == place { mip } else { MIP })
+fn beside(mip: u8, BlockSide { axis, eighth }: BlockSide) -> NeighbourMips {
+    NeighbourMips::from_fn(MIP, |at| if at[axis] == eighth { mip } else { MIP })
 }
 
 /// Timings of the flat mesher on cells that were read; with reading them; of blocks among

@@ -12,22 +12,24 @@ use terravox_store::{Overwrite, Store, WorldInfo};
 
 use crate::report::{AreaReport, detail};
 
-/// A block is shown whole from this many of its edges on: cells are then under 16 pixels
-/// wide where 60° fill 1080; 99 % of the surface of a mip lies within an eighth of a cell of
-/// the finer one (measured once, see `docs/decisions.md`), two pixels, most of it within half of one.
+/// A block is not split from this many of its edges on: cells are then under 16 pixels wide if 60°
+/// fill 1080. 99 % of the surface of a mip lies within an eighth of a cell of the finer one, two
+/// pixels, and most of it within half a pixel (see `docs/decisions.md`).
 pub const DETAIL: f32 = 2.0;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// Edge of the smaller stored world, which holds all of the view; the larger one has 8 × 8 of it.
-const SMALL: i32 = 512;
+/// Edge of the smaller stored world, which holds all of the view.
+const SMALL_VOXELS: i32 = 512;
+
+/// Copies of it in the larger one, along x and along z.
 const COPIES: i32 = 8;
 
 /// Measures `view_16km_*` and `world_growth`.
 pub fn run(report: &mut AreaReport) {
     horizon(report);
     match growth() {
-        Ok([time, memory]) => {
+        Ok(Growth { time, memory }) => {
             let note = format!("time {time:.2}, memory {memory:.2}; the median of 5 views");
             report.set("world_growth", time.max(memory), note);
         }
@@ -62,7 +64,7 @@ fn mesh_bytes(mesh: &BlockMesh) -> usize {
     size_of::<BlockMesh>() + surface(&mesh.solid) + surface(&mesh.liquid)
 }
 
-/// 16 km of hills as they are shown.
+/// A view of 16 km of hills, all of it shown.
 pub fn horizon_view() -> Terrain {
     let world = Hills::new(7);
     let lod = LodOptions { detail: DETAIL, ..LodOptions::default() };
@@ -99,16 +101,21 @@ fn horizon(report: &mut AreaReport) {
     report.details("16 km of hills, by mip", lines.collect());
 }
 
-/// The larger world's share of the smaller's time and memory for the same view.
-fn growth() -> Result<[f64; 2], String> {
-    let folder = std::env::temp_dir().join(format!("terravox-growth-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let found = stored_views(&folder);
-    let _ = std::fs::remove_dir_all(&folder);
-    found.map_err(|error| error.to_string())
+/// Time and memory of a view in the larger world, divided by those in the smaller one.
+struct Growth {
+    time: f64,
+    memory: f64,
 }
 
-fn stored_views(folder: &Path) -> Result<[f64; 2], Box<dyn std::error::Error>> {
+fn growth() -> Result<Growth, String> {
+    let folder = std::env::temp_dir().join(format!("terravox-growth-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let growth = stored_views(&folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    growth.map_err(|error| error.to_string())
+}
+
+fn stored_views(folder: &Path) -> Result<Growth, Box<dyn std::error::Error>> {
     let small = store_world(&folder.join("small"), 1)?;
     let large = store_world(&folder.join("large"), COPIES)?;
     let mut times = [Vec::new(), Vec::new()];
@@ -125,7 +132,7 @@ fn stored_views(folder: &Path) -> Result<[f64; 2], Box<dyn std::error::Error>> {
         times[times.len() / 2]
     };
     let [small, large] = times.each_mut().map(median);
-    Ok([large / small, bytes[1] as f64 / bytes[0] as f64])
+    Ok(Growth { time: large / small, memory: bytes[1] as f64 / bytes[0] as f64 })
 }
 
 /// Hills of 512 × 512 voxels, `copies` × `copies` times side by side, as a stored world
@@ -134,11 +141,11 @@ fn store_world(path: &Path, copies: i32) -> Result<Store, Box<dyn std::error::Er
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::default();
     let hills = Hills::new(7);
-    for chunk in Region::new([0, -64, 0], [SMALL, 128, SMALL]).blocks::<5>() {
+    for chunk in Region::new([0, -64, 0], [SMALL_VOXELS, 128, SMALL_VOXELS]).blocks::<5>() {
         cells.reset(chunk.region());
         hills.fill(&mut cells, 0);
         for (x, z) in (0..copies).flat_map(|x| (0..copies).map(move |z| (x, z))) {
-            cells.move_to(chunk.min_voxel() + VoxelPos::new(x * SMALL, 0, z * SMALL));
+            cells.move_to(chunk.min_voxel() + VoxelPos::new(x * SMALL_VOXELS, 0, z * SMALL_VOXELS));
             grid.write(&cells)?;
         }
     }

@@ -37,16 +37,16 @@ pub fn run(report: &mut AreaReport) {
         let table = table_of(SurfaceShape::Default);
         let mut builder = OctreeBuilder::new();
         let octrees: Vec<Octree> =
-            blocks(&world).iter().map(|(_, cells)| builder.cells(cells, &table)).collect();
+            blocks(&world).iter().map(|block| builder.cells(&block.cells, &table)).collect();
         let fine = triangles(&octrees, &Detail::size(1));
         let shares = DETAILS.map(|(_, detail)| triangles(&octrees, &detail) / fine);
         kept[0].push((world.name, shares[0]));
         kept[1].push((world.name, shares[1]));
-        let [upward, contoured] = time(&octrees);
-        cost.push((world.name, (upward + contoured) * 1e9 / fine));
+        let times = time(&octrees);
+        cost.push((world.name, (times.parents + times.contour) * 1e9 / fine));
         let mut lines: Vec<ReportRow> = vec![
-            detail("parents from leaves", upward * 1e9 / fine, "ns/triangle"),
-            detail("contour at size 2", contoured * 1e9 / fine, "ns/triangle"),
+            detail("parents from leaves", times.parents * 1e9 / fine, "ns/triangle"),
+            detail("contour at size 2", times.contour * 1e9 / fine, "ns/triangle"),
         ];
         lines.extend(deviations(&octrees[0], &shares));
         report.details(format!("{}: clusters of blocks of 64³", world.name), lines);
@@ -65,9 +65,15 @@ fn triangles(octrees: &[Octree], detail: &Detail) -> f64 {
     octrees.iter().map(&mut count).sum()
 }
 
-/// Seconds for all octrees: their nodes of all sizes above the leaves, and a contour at
-/// size 2.
-fn time(octrees: &[Octree]) -> [f64; 2] {
+/// Seconds for all octrees.
+struct ClusterTimes {
+    /// Nodes of all sizes above the leaves.
+    parents: f64,
+    /// A contour at size 2.
+    contour: f64,
+}
+
+fn time(octrees: &[Octree]) -> ClusterTimes {
     let builder = |octree: &Octree| {
         let mut builder = OctreeBuilder::new();
         builder.leaves([0; 3], LEVELS, &octree.leaves_at(&Detail::size(1)));
@@ -75,7 +81,7 @@ fn time(octrees: &[Octree]) -> [f64; 2] {
     };
     let mut builders: Vec<_> = octrees.iter().map(builder).collect();
     let (mut contourer, mut out) = (Contourer::new(), Mesh::default());
-    let timings = contest(
+    let [parents, contour] = contest(
         octrees.len(),
         RACE,
         [
@@ -86,7 +92,7 @@ fn time(octrees: &[Octree]) -> [f64; 2] {
             }),
         ],
     );
-    timings.map(|timing| timing.min)
+    ClusterTimes { parents: parents.min, contour: contour.min }
 }
 
 /// Returns the deviation of the contours of an octree from that of its leaves, and the triangles

@@ -14,11 +14,10 @@ use crate::mesh::surface::Surface;
 use crate::report::{AreaReport, detail};
 use crate::worlds::{World, generated, places, rough};
 
-/// Tolerance, voxels.
-const ERROR: f32 = 0.25;
+const TOLERANCE_VOXELS: f32 = 0.25;
 
-/// Blocks along the edge of a group that is simplified as one, and cells along its edge.
-const GROUP: i32 = 64;
+/// Cells along the edge of a group of chunks that is simplified as one.
+const GROUP_EDGE: i32 = 64;
 
 /// Groups of all worlds together.
 const GROUPS: usize = 200;
@@ -39,43 +38,45 @@ pub fn run(report: &mut AreaReport) {
 
 /// Simplifies groups of real places and, to make up their number, of the generated world.
 fn accuracy(report: &mut AreaReport, real: &[World]) {
-    let mut found: Vec<(&str, SimplifyResult)> = Vec::new();
+    let mut results: Vec<(&str, SimplifyResult)> = Vec::new();
     let mut left = GROUPS;
     for world in real {
         let groups = groups(world, GROUPS / (real.len() + 1));
         left -= groups.len();
-        found.push((world.name, simplify(&groups)));
+        results.push((world.name, simplify(&groups)));
     }
-    found.push(("generated", simplify(&groups(&generated::world(), left))));
-    let worst: Vec<_> = found.iter().map(|(name, f)| (*name, f.worst / f64::from(ERROR))).collect();
+    results.push(("generated", simplify(&groups(&generated::world(), left))));
+    let worst: Vec<_> =
+        results.iter().map(|(name, f)| (*name, f.worst / f64::from(TOLERANCE_VOXELS))).collect();
     set_worst(report, "simplify_deviation", &worst);
-    let sum = |of: fn(&SimplifyResult) -> usize| found.iter().map(|(_, f)| of(f)).sum::<usize>();
+    let sum = |of: fn(&SimplifyResult) -> usize| results.iter().map(|(_, f)| of(f)).sum::<usize>();
     let share = sum(|f| f.kept) as f64 / sum(|f| f.all) as f64;
     let note = format!("of {} triangles in {} groups", sum(|f| f.all), sum(|f| f.groups));
     report.set("simplify_kept_quarter_voxel", share, note);
     // Unrealistic: rough at every scale.
-    found.push(("rough", simplify(&groups(&rough::world(), 10))));
-    let lines = found.iter().flat_map(|(name, found)| {
-        let note = format!("{} groups, {} triangles", found.groups, found.all);
-        let time = found.seconds * 1e9 / found.all as f64;
+    results.push(("rough", simplify(&groups(&rough::world(), 10))));
+    let lines = results.iter().flat_map(|(name, result)| {
+        let note = format!("{} groups, {} triangles", result.groups, result.all);
+        let time = result.seconds * 1e9 / result.all as f64;
         [
-            detail(format!("{name}: kept"), found.kept as f64 / found.all as f64, "share")
+            detail(format!("{name}: kept"), result.kept as f64 / result.all as f64, "share")
                 .note(note),
             detail(format!("{name}: time"), time, "ns/triangle"),
         ]
     });
-    report.details(format!("groups of 64³ simplified to {ERROR} voxels"), lines.collect());
+    report
+        .details(format!("groups of 64³ simplified to {TOLERANCE_VOXELS} voxels"), lines.collect());
 }
 
 /// Meshes of groups of a world that have a surface, evenly chosen.
-fn groups(world: &World, most: usize) -> Vec<BlockMesh> {
+fn groups(world: &World, max_groups: usize) -> Vec<BlockMesh> {
     let mut mesher = Mesher::new();
-    let mut meshes: Vec<BlockMesh> = blocks_of(world.grid.bounds(), GROUP)
+    let mut meshes: Vec<BlockMesh> = blocks_of(world.grid.bounds(), GROUP_EDGE)
         .into_iter()
         .map(|region| group(world, region, &mut mesher))
         .filter(|mesh| !mesh.solid.is_empty())
         .collect();
-    let count = meshes.len().min(most);
+    let count = meshes.len().min(max_groups);
     let chosen: Vec<usize> = (0..count).map(|i| i * meshes.len() / count).collect();
     let mut at = 0;
     meshes.retain(|_| {
@@ -97,32 +98,36 @@ fn group(world: &World, region: Region, mesher: &mut Mesher) -> BlockMesh {
     join_blocks(region, &blocks.iter().collect::<Vec<_>>())
 }
 
-/// The result for some groups.
+/// Triangles, time and deviation of some groups.
 #[derive(Default)]
 struct SimplifyResult {
     groups: usize,
+    /// Triangles before.
     all: usize,
+    /// Triangles after.
     kept: usize,
     seconds: f64,
-    /// The largest distance, voxels.
+    /// Largest distance between the surfaces, voxels.
     worst: f64,
 }
 
 fn simplify(groups: &[BlockMesh]) -> SimplifyResult {
     let mut simplifier = Simplifier::new();
-    let mut found = SimplifyResult { groups: groups.len(), ..SimplifyResult::default() };
+    let mut result = SimplifyResult { groups: groups.len(), ..SimplifyResult::default() };
     for group in groups {
         let start = Instant::now();
-        let few = simplifier.simplify_block(group, SimplifyOptions::within(ERROR));
-        found.seconds += start.elapsed().as_secs_f64();
-        found.all += triangles(group);
-        found.kept += triangles(&few);
-        for pair in [[&group.solid, &few.solid], [&group.liquid, &few.liquid]] {
-            let [all, few] = pair.map(in_f64);
-            found.worst = found.worst.max(farthest(&all, &few)).max(farthest(&few, &all));
+        let simplified =
+            simplifier.simplify_block(group, SimplifyOptions::within(TOLERANCE_VOXELS));
+        result.seconds += start.elapsed().as_secs_f64();
+        result.all += triangles(group);
+        result.kept += triangles(&simplified);
+        for pair in [[&group.solid, &simplified.solid], [&group.liquid, &simplified.liquid]] {
+            let [original, simplified] = pair.map(in_f64);
+            let forth = max_distance(&original, &simplified);
+            result.worst = result.worst.max(forth).max(max_distance(&simplified, &original));
         }
     }
-    found
+    result
 }
 
 fn triangles(mesh: &BlockMesh) -> usize {
@@ -139,7 +144,7 @@ fn in_f64(mesh: &Mesh) -> Surface {
 
 /// The largest distance of points of a surface from another: at a lattice of points in each
 /// triangle, its corners among them.
-fn farthest(from: &Surface, to: &Surface) -> f64 {
+fn max_distance(from: &Surface, to: &Surface) -> f64 {
     let near = NearestTriangles::new(to);
     let mut worst = 0.0_f64;
     for &triangle in &from.triangles {

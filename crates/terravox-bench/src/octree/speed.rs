@@ -19,50 +19,58 @@ const BLOCKS: usize = 8;
 
 const RACE: RoundBudget = RoundBudget { min_rounds: 10, max_rounds: 40, seconds: 6.0, warm: true };
 
-/// Blocks with much surface, and the cells that their octrees need.
-pub fn blocks(world: &World) -> Vec<(Region, DenseBox)> {
+/// A block, and the cells that its octree needs.
+pub struct OctreeBlock {
+    /// The block.
+    pub region: Region,
+    /// The cells, with padding.
+    pub cells: DenseBox,
+}
+
+/// Blocks with much surface.
+pub fn blocks(world: &World) -> Vec<OctreeBlock> {
     let boxes = surface_blocks(world, EDGE, BLOCKS);
     let read = |cells: DenseBox| {
-        let block = cells.region().grow(-PAD);
+        let region = cells.region().grow(-PAD);
         let mut needed = DenseBox::default();
-        world.read(Octree::cells_needed(block), &mut needed);
-        (block, needed)
+        world.read(Octree::cells_needed(region), &mut needed);
+        OctreeBlock { region, cells: needed }
     };
     boxes.into_iter().map(read).collect()
 }
 
 /// Measures `octree_vs_flat`, `octree_ns_voxel` and `octree_bytes_per_leaf`.
 pub fn run(report: &mut AreaReport) {
-    let (mut against, mut voxel, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut vs_flat, mut ns_voxel, mut leaf_bytes) = (Vec::new(), Vec::new(), Vec::new());
     for world in [generated::world(), rough::world()] {
-        let found = race(&world);
-        let [flat, octree, densities] = &found.timings;
+        let race = race(&world);
+        let [flat, octree, densities] = &race.timings;
         let name = world.name;
-        let voxels = found.blocks * f64::from(EDGE).powi(3);
-        against.push((name, octree.min / flat.min));
-        voxel.push((name, densities.min * 1e9 / voxels));
-        bytes.push((name, found.bytes / found.leaves));
+        let voxels = race.blocks * f64::from(EDGE).powi(3);
+        vs_flat.push((name, octree.min / flat.min));
+        ns_voxel.push((name, densities.min * 1e9 / voxels));
+        leaf_bytes.push((name, race.bytes / race.leaves));
         let each = |timing: &Timing, leaves: f64| {
             let note = format!("{:.1} ns a leaf of {leaves}", timing.min * 1e9 / leaves);
-            detail(timing.name, timing.min * 1e6 / found.blocks, "µs/block").note(note)
+            detail(timing.name, timing.min * 1e6 / race.blocks, "µs/block").note(note)
         };
         let mut lines = vec![
-            each(flat, found.leaves),
-            each(octree, found.leaves),
-            each(densities, found.sampled),
+            each(flat, race.leaves),
+            each(octree, race.leaves),
+            each(densities, race.density_leaves),
         ];
-        lines.push(detail("nodes a leaf", found.nodes / found.leaves, "nodes"));
+        lines.push(detail("nodes a leaf", race.nodes / race.leaves, "nodes"));
         report.details(format!("{name}: blocks of 64³"), lines);
     }
-    set_worst(report, "octree_vs_flat", &against);
-    set_worst(report, "octree_ns_voxel", &voxel);
-    set_worst(report, "octree_bytes_per_leaf", &bytes);
+    set_worst(report, "octree_vs_flat", &vs_flat);
+    set_worst(report, "octree_ns_voxel", &ns_voxel);
+    set_worst(report, "octree_bytes_per_leaf", &leaf_bytes);
 }
 
 /// Sets a figure to the worst of the worlds.
-pub fn set_worst(report: &mut AreaReport, id: &str, found: &[(&str, f64)]) {
-    let worst = found.iter().map(|found| found.1).fold(0.0, f64::max);
-    let each: Vec<_> = found.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+pub fn set_worst(report: &mut AreaReport, id: &str, values: &[(&str, f64)]) {
+    let worst = values.iter().map(|value| value.1).fold(0.0, f64::max);
+    let each: Vec<_> = values.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     report.set(id, worst, each.join("; "));
 }
 
@@ -75,11 +83,11 @@ struct OctreeTimings {
     nodes: f64,
     bytes: f64,
     /// Leaves of all octrees of densities.
-    sampled: f64,
+    density_leaves: f64,
 }
 
 /// Returns distances estimated from occupancy, at the centres of a block's cells and one beyond:
-/// what contouring peers are given.
+/// the input of contouring peers.
 fn densities(block: Region, cells: &DenseBox, table: &MaterialTable) -> Vec<(f32, u8)> {
     let points = Region { min: block.min, max: block.max + VoxelPos::splat(1) };
     let sample = |at: VoxelPos| {
@@ -98,14 +106,14 @@ fn race(world: &World) -> OctreeTimings {
     let blocks = blocks(world);
     let padded: Vec<DenseBox> = blocks
         .iter()
-        .map(|(block, _)| {
+        .map(|block| {
             let mut cells = DenseBox::default();
-            world.read(block.grow(PAD), &mut cells);
+            world.read(block.region.grow(PAD), &mut cells);
             cells
         })
         .collect();
     let arrays: Vec<_> =
-        blocks.iter().map(|(block, cells)| densities(*block, cells, &table)).collect();
+        blocks.iter().map(|block| densities(block.region, &block.cells, &table)).collect();
     let of_densities = |item: usize, builder: &mut OctreeBuilder| {
         let mut samples = arrays[item].iter();
         let levels = EDGE.trailing_zeros() as u8;
@@ -122,7 +130,7 @@ fn race(world: &World) -> OctreeTimings {
                 mesh.solid.indices.len() as u64
             }),
             Entrant::new("octree of cells", |item| {
-                builder.cells(&blocks[item].1, &table).node_count() as u64
+                builder.cells(&blocks[item].cells, &table).node_count() as u64
             }),
             Entrant::new("octree of densities", |item| {
                 of_densities(item, &mut other).node_count() as u64
@@ -130,16 +138,16 @@ fn race(world: &World) -> OctreeTimings {
         ],
     );
     let octrees: Vec<_> =
-        blocks.iter().map(|(_, cells)| OctreeBuilder::new().cells(cells, &table)).collect();
+        blocks.iter().map(|block| OctreeBuilder::new().cells(&block.cells, &table)).collect();
     let sum = |of: fn(&Octree) -> usize| octrees.iter().map(|o| of(o) as f64).sum();
     let mut builder = OctreeBuilder::new();
-    let sampled = |item| of_densities(item, &mut builder).leaf_count() as f64;
+    let density_leaves = |item| of_densities(item, &mut builder).leaf_count() as f64;
     OctreeTimings {
         timings,
         blocks: blocks.len() as f64,
         leaves: sum(Octree::leaf_count),
         nodes: sum(Octree::node_count),
         bytes: sum(Octree::memory),
-        sampled: (0..blocks.len()).map(sampled).sum(),
+        density_leaves: (0..blocks.len()).map(density_leaves).sum(),
     }
 }

@@ -16,24 +16,26 @@ const BURST: usize = 1000;
 /// Bursts of a place.
 const BURSTS: usize = 10;
 
-/// Runs of a particle alone, all places together.
+/// Runs of a single particle, all places together.
 const ALONE: usize = 10_000;
 
-/// Updates until all particles lie or have fallen.
+/// Updates, after which all particles rest or have fallen.
 const UPDATES: usize = 300;
 
-/// Updates from one look at who is inside to the next.
-const LOOK: usize = 6;
+/// Updates between checks for particles inside the ground.
+const UPDATES_PER_CHECK: usize = 6;
 
-/// Measures this part.
+/// Measures the shares that fell through: of a large effect, bursts and single particles.
 pub fn run(report: &mut AreaReport) {
     let worlds = match places::all() {
         Ok(worlds) => worlds,
         Err(why) => {
-            let ids = ["particles_fell_through", "burst_fell_through_cold"];
-            for id in
-                ids.into_iter().chain(["burst_fell_through_warm", "single_particle_fell_through"])
-            {
+            for id in [
+                "particles_fell_through",
+                "burst_fell_through_cold",
+                "burst_fell_through_warm",
+                "single_particle_fell_through",
+            ] {
                 report.not_measured(id, why.clone());
             }
             return;
@@ -86,13 +88,13 @@ fn debris(per_update: f32, seed: u64) -> Effect {
     })
 }
 
-/// Lets an effect run, and returns how many fell.
+/// Runs an effect; returns the number of particles that fell through.
 fn run_effect(ground: &Ground, effect: &mut Effect, cache: &mut PlaneCache) -> usize {
     let mut fallen = FallCounts::default();
     for update in 0..UPDATES {
         effect.update(STEP_S, cache, |ray| ground.ray(ray));
-        if update % LOOK == LOOK - 1 {
-            fallen.look(ground, effect);
+        if update % UPDATES_PER_CHECK == UPDATES_PER_CHECK - 1 {
+            fallen.check(ground, effect);
         }
     }
     fallen.count()
@@ -122,8 +124,8 @@ fn fall_in_bursts(ground: &Ground) -> [f64; 2] {
     for burst in 0..BURSTS {
         let emitter = Emitter::debris(ground.free_spot(&mut rng), [0.0, 1.0, 0.0], 0.2);
         let mut cache = PlaneCache::default();
-        for (turn, share) in shares.iter_mut().enumerate() {
-            let mut effect = debris(1.0, (2 * burst + turn) as u64);
+        for (run, share) in shares.iter_mut().enumerate() {
+            let mut effect = debris(1.0, (2 * burst + run) as u64);
             effect.burst(&emitter, BURST);
             let fell = run_effect(ground, &mut effect, &mut cache);
             *share += fell as f64 / (BURST * BURSTS) as f64;

@@ -1,4 +1,4 @@
-//! Ground that particles fly over, a voxel a metre, and the truth about who is inside.
+//! Ground that particles fly over, with voxels of a metre, and exact checks for particles inside.
 
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::particles::{Effect, ParticleHit, ParticleRay};
@@ -10,8 +10,8 @@ use crate::worlds::random::Rng;
 /// Seconds of an update.
 pub const STEP_S: f32 = 1.0 / 60.0;
 
-/// A particle that is deeper inside has fallen through, metres.
-pub const DEEP_M: f64 = 0.25;
+/// A particle that is deeper inside has fallen through.
+const DEEP_M: f64 = 0.25;
 
 /// A world with its collider.
 pub struct Ground {
@@ -20,7 +20,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Of a world.
+    /// The ground of a world.
     pub fn new(world: &World) -> Ground {
         let mut collider = Collider::default();
         collider.update(&world.grid);
@@ -54,7 +54,7 @@ impl Ground {
         self.is_inside(point) && self.distance_m(point) > DEEP_M
     }
 
-    /// A place in free air half a metre above ground, under the sky or in a cave.
+    /// A random point in the air half a metre above ground, under the sky or in a cave.
     pub fn free_spot(&self, rng: &mut Rng) -> [f32; 3] {
         loop {
             let chunk = self.chunks[rng.below(self.chunks.len() as u32) as usize];
@@ -79,7 +79,7 @@ pub struct FallCounts {
 
 impl FallCounts {
     /// Checks all particles.
-    pub fn look(&mut self, ground: &Ground, effect: &Effect) {
+    pub fn check(&mut self, ground: &Ground, effect: &Effect) {
         let [x, y, z] = effect.positions();
         self.fallen.resize(x.len(), false);
         for (at, fallen) in self.fallen.iter_mut().enumerate() {

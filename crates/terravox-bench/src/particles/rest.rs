@@ -8,13 +8,19 @@ use super::ground::{Ground, STEP_S};
 use crate::report::{AreaReport, detail};
 use crate::worlds::World;
 
-/// Casings in the V, and as many in the corner.
-const EACH: usize = 500;
+/// Casings in the V, and in the corner.
+const CASINGS: usize = 500;
 
 /// Updates: ten seconds.
 const UPDATES: usize = 600;
 
-/// Measures this part.
+/// A casing that is slower rests.
+const MAX_REST_SPEED_M_S: f32 = 0.05;
+
+/// A casing that is farther from the surface does not rest on it.
+const MAX_REST_DISTANCE_M: f64 = 0.05;
+
+/// Measures `v_rest`.
 pub fn run(report: &mut AreaReport) {
     // Two slopes of 45° that meet along Z, and three that meet in a point.
     let v = ground(&[[0.707, 0.707, 0.0], [-0.707, 0.707, 0.0]]);
@@ -47,15 +53,15 @@ fn ground(normals: &[[f32; 3]]) -> Ground {
     Ground::new(&World::new("slopes", grid))
 }
 
-/// The share of casings that lie still on the surface at the end.
+/// The share of casings that rest on the surface at the end.
 fn at_rest(ground: &Ground, planes: u8) -> f64 {
     let mut effect = Effect::new(EffectOptions {
         lifetime_s: None,
-        planes: PlaneSource::Rays { per_update: 0.1 * EACH as f32, planes },
+        planes: PlaneSource::Rays { per_update: 0.1 * CASINGS as f32, planes },
         ..EffectOptions::shell_casings()
     });
     let emitter = Emitter { radius_m: 1.0, speed_m_s: [0.0, 2.0], ..Emitter::at([0.3, 3.0, -0.4]) };
-    effect.burst(&emitter, EACH);
+    effect.burst(&emitter, CASINGS);
     let mut cache = PlaneCache::default();
     for _ in 0..UPDATES {
         effect.update(STEP_S, &mut cache, |ray| ground.ray(ray));
@@ -63,7 +69,8 @@ fn at_rest(ground: &Ground, planes: u8) -> f64 {
     let ([x, y, z], [u, v, w]) = (effect.positions(), effect.velocities());
     let rests = |at: &usize| {
         let speed = [u[*at], v[*at], w[*at]].iter().map(|v| v * v).sum::<f32>().sqrt();
-        speed < 0.05 && ground.distance_m([x[*at], y[*at], z[*at]].map(f64::from)) < 0.05
+        let position = [x[*at], y[*at], z[*at]].map(f64::from);
+        speed < MAX_REST_SPEED_M_S && ground.distance_m(position) < MAX_REST_DISTANCE_M
     };
-    (0..EACH).filter(rests).count() as f64 / EACH as f64
+    (0..CASINGS).filter(rests).count() as f64 / CASINGS as f64
 }

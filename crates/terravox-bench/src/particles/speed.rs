@@ -14,7 +14,7 @@ use crate::worlds::{generated, places};
 
 const MANY: usize = 100_000;
 
-/// Measures this part.
+/// Measures `particles_per_s` and `particles_vs_ray_each`.
 pub fn run(report: &mut AreaReport) {
     flight(report);
     let world = places::world("Caves").unwrap_or_else(|why| {
@@ -24,15 +24,31 @@ pub fn run(report: &mut AreaReport) {
     against_rays(report, &Ground::new(&world), world.name);
 }
 
-/// Particles high above a plane of their own, of a fixed one, of none.
-fn high(planes: PlaneSource, portable: bool) -> Effect {
+/// The code that moves particles.
+#[derive(Clone, Copy, PartialEq)]
+enum CodePath {
+    Vector,
+    Portable,
+}
+
+impl CodePath {
+    fn effect(self, options: EffectOptions) -> Effect {
+        match self {
+            CodePath::Vector => Effect::new(options),
+            CodePath::Portable => Effect::portable(options),
+        }
+    }
+}
+
+/// Particles high above their planes.
+fn high(planes: PlaneSource, path: CodePath) -> Effect {
     let options = EffectOptions {
         max_particles: MANY,
         gravity: [0.0, -1e-3, 0.0],
         planes,
         ..EffectOptions::default()
     };
-    let mut effect = if portable { Effect::portable(options) } else { Effect::new(options) };
+    let mut effect = path.effect(options);
     let start = [0.0, 1000.0, 0.0];
     effect.burst(&Emitter { speed_m_s: [0.0; 2], ..Emitter::at(start) }, MANY);
     // All find the plane far below in the cache.
@@ -47,8 +63,8 @@ fn high(planes: PlaneSource, portable: bool) -> Effect {
 }
 
 /// Returns millions of updates per second of one kind.
-fn rate(planes: PlaneSource, portable: bool) -> f64 {
-    let (mut effect, mut cache) = (high(planes, portable), PlaneCache::default());
+fn rate(planes: PlaneSource, path: CodePath) -> f64 {
+    let (mut effect, mut cache) = (high(planes, path), PlaneCache::default());
     let budget = RoundBudget { min_rounds: 30, max_rounds: 400, ..RoundBudget::seconds(1.0) };
     let update = |_| {
         effect.update(1e-5, &mut cache, |_| None);
@@ -65,23 +81,24 @@ fn flight(report: &mut AreaReport) {
     let kinds = kinds.into_iter().chain([("one for all", fixed), ("no plane", PlaneSource::None)]);
     let mut rows = Vec::new();
     for (name, planes) in kinds {
-        let [wide, portable] = [rate(planes, false), rate(planes, true)];
+        let [wide, portable] =
+            [CodePath::Vector, CodePath::Portable].map(|path| rate(planes, path));
         rows.push(detail(name, wide, "M/s").beside(portable).note("beside portable code"));
     }
-    let same = same_bits();
+    let bits_are_equal = are_bits_equal();
     report.set(
         "particles_per_s",
-        if same { rows[0].value } else { f64::NAN },
+        if bits_are_equal { rows[0].value } else { f64::NAN },
         "100,000 in flight, one plane and one ray an update; vector and portable bits equal",
     );
     report.details("particles in flight, millions a second", rows);
 }
 
 /// Returns whether vector and portable code give the same bits over bounces.
-fn same_bits() -> bool {
-    let run = |portable: bool| {
+fn are_bits_equal() -> bool {
+    let run = |path: CodePath| {
         let options = EffectOptions { max_particles: MANY, ..EffectOptions::debris() };
-        let mut effect = if portable { Effect::portable(options) } else { Effect::new(options) };
+        let mut effect = path.effect(options);
         effect.burst(&Emitter { radius_m: 5.0, ..Emitter::at([0.0, 6.0, 0.0]) }, 20_000);
         let mut cache = PlaneCache::default();
         for _ in 0..400 {
@@ -95,10 +112,10 @@ fn same_bits() -> bool {
         }
         effect.positions().map(|axis| axis.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
     };
-    run(false) == run(true)
+    run(CodePath::Vector) == run(CodePath::Portable)
 }
 
-/// Debris in the second after it was thrown, compared with one ray per particle.
+/// Debris in its first second, compared with one ray per particle.
 fn against_rays(report: &mut AreaReport, ground: &Ground, name: &str) {
     const UPDATES: usize = 60;
     let mut rows = Vec::new();
@@ -119,7 +136,7 @@ fn against_rays(report: &mut AreaReport, ground: &Ground, name: &str) {
             (0..UPDATES).for_each(|_| effect.update(STEP_S, cache, |ray| ground.ray(ray)));
             effect.stats().bounces
         });
-        let start = || (positions(&effect), effect.options().gravity);
+        let start = || (plain_particles(&effect), effect.options().gravity);
         let each = repeat("a ray each", 1, start, |(particles, gravity)| {
             (0..UPDATES).for_each(|_| ray_each(ground, particles, Vec3::from(*gravity)));
             particles.len() as u64
@@ -134,15 +151,24 @@ fn against_rays(report: &mut AreaReport, ground: &Ground, name: &str) {
     report.details("a ray for each of 100,000 particles, over planes", rows);
 }
 
-fn positions(effect: &Effect) -> Vec<[Vec3; 2]> {
+/// A particle without planes.
+struct PlainParticle {
+    position: Vec3,
+    velocity: Vec3,
+}
+
+fn plain_particles(effect: &Effect) -> Vec<PlainParticle> {
     let ([x, y, z], [u, v, w]) = (effect.positions(), effect.velocities());
-    let particle = |at| [Vec3::new(x[at], y[at], z[at]), Vec3::new(u[at], v[at], w[at])];
+    let particle = |at| PlainParticle {
+        position: Vec3::new(x[at], y[at], z[at]),
+        velocity: Vec3::new(u[at], v[at], w[at]),
+    };
     (0..effect.len()).map(particle).collect()
 }
 
-/// One update in which every particle asks along its way: what planes save.
-fn ray_each(ground: &Ground, particles: &mut [[Vec3; 2]], gravity: Vec3) {
-    for [position, velocity] in particles {
+/// One update in which every particle casts a ray along its way: the cost that planes save.
+fn ray_each(ground: &Ground, particles: &mut [PlainParticle], gravity: Vec3) {
+    for PlainParticle { position, velocity } in particles {
         *velocity += gravity * STEP_S;
         let way = *velocity * STEP_S;
         let length_m = way.length();
