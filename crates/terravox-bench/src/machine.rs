@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// The machine and the build, as far as they can be found out.
+/// The machine and the build, as far as known.
 pub struct Machine {
     /// Processor name.
     cpu: String,
@@ -15,12 +15,12 @@ pub struct Machine {
     features: Vec<&'static str>,
     os: String,
     compiler: String,
-    /// Seconds of load in the last minute, per core.
+    /// Load average of the last minute.
     load: Option<f64>,
 }
 
 impl Machine {
-    /// The machine at hand.
+    /// This machine.
     pub fn this() -> Machine {
         Machine {
             cpu: cpu_name().unwrap_or_else(|| std::env::consts::ARCH.to_string()),

@@ -179,8 +179,8 @@ fn run(request: &Request) -> Result<(), String> {
         print!("\n{}", report.text());
         reports.push(report);
     }
-    let short: usize = reports.iter().map(AreaReport::short).sum();
-    println!("\n{short} figures miss their bound or were not measured");
+    let unmet: usize = reports.iter().map(AreaReport::unmet_count).sum();
+    println!("\n{unmet} figures miss their bound or were not measured");
     if let Some(path) = &request.json {
         let json = format!("{:#}\n", report::json(&reports, &machine));
         std::fs::write(path, json).map_err(|error| format!("{}: {error}", path.display()))?;

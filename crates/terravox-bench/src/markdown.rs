@@ -19,7 +19,7 @@ pub fn update(document: &str, reports: &[AreaReport], machine: &Machine) -> Resu
     update_summary(&text)
 }
 
-/// Machine, figures, and the cases in which a peer is better.
+/// The section of an area: machine, figures, and the cases in which a peer is better.
 fn section(report: &AreaReport, machine: &Machine) -> String {
     let mut text = format!("{machine}\n\n{}", table(&report.figure_table()));
     if !report.peer_wins().is_empty() {

@@ -140,7 +140,7 @@ impl AreaReport {
     }
 
     /// Returns the number of figures outside their bound or without a value.
-    pub fn short(&self) -> usize {
+    pub fn unmet_count(&self) -> usize {
         let holds = |f: &Figure| self.row(f.id).is_some_and(|row| f.bound.holds(row.value));
         self.figures().filter(|figure| !holds(figure)).count()
     }
@@ -313,7 +313,7 @@ mod tests {
         let mut report = AreaReport::new(Area::Storage);
         report.set_ratio("row_read_ratio", 1.25, 9.0, "of GB/s");
         report.not_measured("snapshot_us", "no clock");
-        assert_eq!(report.short(), report.figures().count() - 1);
+        assert_eq!(report.unmet_count(), report.figures().count() - 1);
         let reports = [report, AreaReport::new(Area::Mesh)];
         let count: usize = reports.iter().map(|report| report.figures().count()).sum();
         let json = json(&reports, &Machine::this());

@@ -11,22 +11,24 @@ use crate::mesh::peers::FsnBlock;
 use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::World;
 
-/// Blocks of a world, and those in an item, which alone are too short for the clock.
+/// Blocks of a world.
 const BLOCKS: usize = 512;
+
+/// Blocks in an item: one alone is too short for the clock.
 const GROUP: usize = 64;
 
-/// Chunks of a world in which blocks are looked for.
+/// Chunks of a world that are searched for blocks.
 const CHUNKS: usize = 512;
 
 /// A block's cells are in the cache: an edit or the broadphase read them right before.
 const RACE: RoundBudget = RoundBudget { min_rounds: 20, max_rounds: 400, seconds: 4.0, warm: true };
 
-/// The entrants of [`race`].
+// Positions of the entrants of `race`.
 const FSN: usize = 0;
 const EDGES: usize = 1;
 const READY: usize = 2;
 
-/// Measures this part.
+/// Measures `edge_data_vs_fsn` and `block_ready_vs_fsn`.
 pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let mut all = Vec::new();
     for world in worlds {
@@ -45,7 +47,7 @@ pub fn run(report: &mut AreaReport, worlds: &[&World]) {
             continue;
         };
         let note = format!("{}; baseline ns/block", note.join(", "));
-        report.set_ratio(id, ratio(&worst.1), a_block(&worst.1[FSN]), note);
+        report.set_ratio(id, ratio(&worst.1), ns_per_block(&worst.1[FSN]), note);
     }
 }
 
@@ -145,7 +147,7 @@ fn race(world: &World, blocks: &[Region]) -> [Timing; 6] {
     let mut buffer = SurfaceNetsBuffer::default();
     let [mut a, mut b, mut c, mut d, mut e] =
         std::array::from_fn(|_| BlockBuilder::new(&snapshot, &table));
-    let of = |item: usize| item * GROUP..(item + 1) * GROUP;
+    let range = |item: usize| item * GROUP..(item + 1) * GROUP;
     let build = |maker: &mut BlockBuilder<'_>, i: usize| {
         let solid = &meshes[i].solid;
         let tree = QuadBvh::build(solid, &solid.quad_faces, &angles[i], &mut maker.index);
@@ -161,27 +163,32 @@ fn race(world: &World, blocks: &[Region]) -> [Timing; 6] {
                 block.mesh(&mut buffer);
                 buffer.indices.len() as u64
             };
-            fsn[of(item)].iter().map(mesh).sum()
+            fsn[range(item)].iter().map(mesh).sum()
         }),
         Entrant::new("edges", |item| {
-            meshes[of(item)].iter().map(|mesh| a.edges(&mesh.solid, mesh.block)).sum()
+            meshes[range(item)].iter().map(|mesh| a.edges(&mesh.solid, mesh.block)).sum()
         }),
-        Entrant::new("ready", |item| blocks[of(item)].iter().map(|&block| b.ready(block)).sum()),
-        Entrant::new("gather", |item| blocks[of(item)].iter().map(|&block| c.gather(block)).sum()),
-        Entrant::new("mesh", |item| boxes[of(item)].iter().map(|cells| mesh(&mut d, cells)).sum()),
-        Entrant::new("index", |item| of(item).map(|i| build(&mut e, i)).sum()),
+        Entrant::new("ready", |item| blocks[range(item)].iter().map(|&block| b.ready(block)).sum()),
+        Entrant::new("gather", |item| {
+            blocks[range(item)].iter().map(|&block| c.gather(block)).sum()
+        }),
+        Entrant::new("mesh", |item| {
+            boxes[range(item)].iter().map(|cells| mesh(&mut d, cells)).sum()
+        }),
+        Entrant::new("index", |item| range(item).map(|i| build(&mut e, i)).sum()),
     ];
     contest(BLOCKS / GROUP, RACE, entrants)
 }
 
-fn a_block(timing: &Timing) -> f64 {
+fn ns_per_block(timing: &Timing) -> f64 {
     timing.min * 1e9 / BLOCKS as f64
 }
 
 fn time_lines(timings: &[Timing]) -> Vec<ReportRow> {
     let line = |timing: &Timing| {
         let median = timing.median * 1e9 / BLOCKS as f64;
-        let row = detail(timing.name, a_block(timing), "ns/block").beside(a_block(&timings[FSN]));
+        let row = detail(timing.name, ns_per_block(timing), "ns/block")
+            .beside(ns_per_block(&timings[FSN]));
         row.note(format!("median {median:.0}"))
     };
     timings.iter().map(line).collect()

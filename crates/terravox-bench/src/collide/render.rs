@@ -13,7 +13,7 @@ use terravox_render::{
 use crate::report::{AreaReport, ReportRow, detail};
 use crate::worlds::World;
 
-/// Pictures that are taken of each world; the fastest counts.
+/// Pictures of each world; the fastest counts.
 const ROUNDS: usize = 5;
 
 /// One ray per pixel, one thread.
@@ -26,7 +26,7 @@ const OPTIONS: PictureOptions = PictureOptions {
     threads: Some(1),
 };
 
-/// Measures this part.
+/// Measures `render_mrays`.
 pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     let mut rates = Vec::new();
     for world in worlds {
@@ -48,7 +48,7 @@ pub fn run(report: &mut AreaReport, worlds: &[&World]) {
 
 /// Returns millions of primary and shadow rays per second, and the details.
 fn measure(world: &World, camera: &Camera) -> (f64, Vec<ReportRow>) {
-    // A scene of its own: the camera's search has built blocks of the other.
+    // A new scene: the search for a camera built blocks of the other.
     let Ok(mut scene) = Scene::new(&world.grid, Some(0)) else {
         unreachable!("it was made before")
     };
@@ -67,14 +67,15 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<ReportRow>) {
     let query = |ray: &SceneRay| Ray::new(ray.origin, ray.direction, RAY_REACH_CELLS);
     let primary: Vec<Ray> = rays.primary.iter().map(query).collect();
     let shadow: Vec<Ray> = rays.shadow.iter().map(query).collect();
-    let seen = collider.stats().hits;
+    let hits_before = collider.stats().hits;
     let first = |ray: &Ray| u64::from(collider.ray(ray, &Filter::BOTH).found.is_some());
     let any = |ray: &Ray| u64::from(collider.ray_any(ray, &Filter::SOLID).found);
-    let closest = least(&primary, first);
-    let before = collider.stats().hits;
-    let shadows = least(&shadow, any);
-    let [firsts, anys] = [before - seen, collider.stats().hits - before];
-    let looked = |hits: u64, rays: &[Ray]| hits as f64 / (ROUNDS * rays.len().max(1)) as f64;
+    let closest = min_seconds(&primary, first);
+    let hits_between = collider.stats().hits;
+    let shadows = min_seconds(&shadow, any);
+    let primary_hits = hits_between - hits_before;
+    let shadow_hits = collider.stats().hits - hits_between;
+    let per_ray = |hits: u64, rays: &[Ray]| hits as f64 / (ROUNDS * rays.len().max(1)) as f64;
     let build = cold_seconds(world, &primary, &shadow) - closest - shadows;
     let count = (primary.len() + shadow.len()) as f64;
     let row = |id: &str, value: f64, unit, note: &str| detail(id, value, unit).note(note);
@@ -88,10 +89,15 @@ fn measure(world: &World, camera: &Camera) -> (f64, Vec<ReportRow>) {
         row("rays alone", count / (closest + shadows) / 1e6, "M/s", "primary and shadow"),
         row("primary rays alone", primary.len() as f64 / closest / 1e6, "M/s", ""),
         row("shadow rays alone", shadow.len() as f64 / shadows / 1e6, "M/s", ""),
-        row("blocks a primary ray", looked(firsts, &primary), "blocks", "whose trees it enters"),
-        row("blocks a shadow ray", looked(anys, &shadow), "blocks", ""),
+        row(
+            "blocks a primary ray",
+            per_ray(primary_hits, &primary),
+            "blocks",
+            "whose trees it enters",
+        ),
+        row("blocks a shadow ray", per_ray(shadow_hits, &shadow), "blocks", ""),
         row("blocks built", built.built as f64, "blocks", ""),
-        row("building them", build * 1e3, "ms", "what the first rays take longer"),
+        row("building them", build * 1e3, "ms", "extra time of the first rays"),
     ];
     (rate, rows)
 }
@@ -115,8 +121,8 @@ fn mrays(stats: &RenderStats) -> f64 {
     (stats.rays.primary + stats.rays.shadow) as f64 / stats.cpu.as_secs_f64() / 1e6
 }
 
-/// Seconds to cast all rays, the least of some rounds.
-fn least(rays: &[Ray], cast: impl Fn(&Ray) -> u64) -> f64 {
+/// Seconds to cast all rays, the minimum of some rounds.
+fn min_seconds(rays: &[Ray], cast: impl Fn(&Ray) -> u64) -> f64 {
     let round = |_| {
         let start = ThreadTime::now();
         black_box(rays.iter().map(&cast).sum::<u64>());

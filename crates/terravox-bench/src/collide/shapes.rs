@@ -10,7 +10,7 @@ use crate::harness::{Entrant, RoundBudget, contest};
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::Lcg;
 
-/// Triangles a kind of shape is asked about.
+/// Triangles that each kind of shape is tested against.
 const PAIRS: usize = 2000;
 
 /// Largest separation that queries report, voxels: as for contacts.
@@ -25,7 +25,7 @@ struct Pair {
 }
 
 /// Returns whether a pair overlaps, is near or is hit.
-type Question<'a> = &'a dyn Fn(&Pair) -> bool;
+type PairTest<'a> = &'a dyn Fn(&Pair) -> bool;
 
 /// Three numbers from `-reach` to `reach`.
 fn three(numbers: &mut Lcg, reach: f32) -> [f32; 3] {
@@ -69,7 +69,13 @@ fn pose(at: [f32; 3], turn: Quat) -> Pose3 {
 }
 
 /// Runs all three queries for one kind of shape; also returns how often it overlaps.
-fn ask(report: &mut AreaReport, name: &str, ours: &Shape, peer: &dyn parry::Shape, turn: Quat) {
+fn compare_shapes(
+    report: &mut AreaReport,
+    name: &str,
+    ours: &Shape,
+    peer: &dyn parry::Shape,
+    turn: Quat,
+) {
     let core = ShapeCore::new(ours).expect("the shape is valid");
     let pairs = pairs(&core);
     let none = Pose3::IDENTITY;
@@ -95,14 +101,14 @@ fn ask(report: &mut AreaReport, name: &str, ours: &Shape, peer: &dyn parry::Shap
         let found = query::cast_shapes(&from, motion, peer, &none, Vec3::ZERO, &p.face, options);
         found.is_ok_and(|hit| hit.is_some())
     };
-    let questions: [(&str, Question, Question); 3] = [
+    let tests: [(&str, PairTest, PairTest); 3] = [
         ("overlap", &overlaps, &peer_overlaps),
         ("separation", &near, &peer_near),
         ("cast", &cast, &peer_cast),
     ];
     let mut lines = Vec::new();
-    for (question, ours, peer) in questions {
-        let (yes, peer_yes) = (all(ours), all(peer));
+    for (name, ours, peer) in tests {
+        let (hits, peer_hits) = (all(ours), all(peer));
         let budget = RoundBudget { warm: true, ..RoundBudget::seconds(0.3) };
         let timings = contest(
             1,
@@ -110,28 +116,28 @@ fn ask(report: &mut AreaReport, name: &str, ours: &Shape, peer: &dyn parry::Shap
             [Entrant::new("ours", |_| all(ours)), Entrant::new("parry", |_| all(peer))],
         );
         let [ours, peer] = timings.map(|timing| timing.min / PAIRS as f64 * 1e9);
-        let note = format!("yes to {yes} of {PAIRS}, parry to {peer_yes}");
-        lines.push(detail(question, ours, "ns").beside(peer).note(note));
+        let note = format!("true for {hits} of {PAIRS}, {peer_hits} of parry's");
+        lines.push(detail(name, ours, "ns").beside(peer).note(note));
     }
     report.details(format!("a {name} against a triangle; beside parry3d"), lines);
 }
 
-/// Measures this part.
+/// Measures three queries for each kind of shape, as details.
 pub fn run(report: &mut AreaReport) {
     let turn = Quat::from_axis_angle(Vec3::new(1.0, 2.0, 3.0).normalize(), 0.7);
     let none = Quat::IDENTITY;
-    ask(report, "sphere", &Shape::Sphere { radius: 0.5 }, &parry::Ball::new(0.5), none);
+    compare_shapes(report, "sphere", &Shape::Sphere { radius: 0.5 }, &parry::Ball::new(0.5), none);
     let (low, high) = ([0.0, -0.5, 0.0], [0.0, 0.5, 0.0]);
     let ours = Shape::Capsule { a: low, b: high, radius: 0.3 };
     let peer = parry::Capsule::new(Vec3::from(low), Vec3::from(high), 0.3);
-    ask(report, "capsule", &ours, &peer, none);
+    compare_shapes(report, "capsule", &ours, &peer, none);
     let half = [0.5, 0.4, 0.6];
     let ours = Shape::Box { half, rotation: turn.to_array() };
-    ask(report, "box", &ours, &parry::Cuboid::new(Vec3::from(half)), turn);
+    compare_shapes(report, "box", &ours, &parry::Cuboid::new(Vec3::from(half)), turn);
     let mut numbers = Lcg(3);
     let points = [0; 16]
         .map(|_| (Vec3::from(three(&mut numbers, 1.0)).normalize_or(Vec3::Y) * 0.6).to_array());
     let corners = points.map(Vec3::from);
     let peer = parry::ConvexPolyhedron::from_convex_hull(&corners).expect("the points have a hull");
-    ask(report, "hull of 16 points", &Shape::Convex { points: &points }, &peer, none);
+    compare_shapes(report, "hull of 16 points", &Shape::Convex { points: &points }, &peer, none);
 }

@@ -20,10 +20,10 @@ use crate::worlds::World;
 const DIGS: usize = 200;
 /// Radius of a dig, voxels.
 const RADIUS: f32 = 4.0;
-/// Half the edge of the box that asks about the dug floor, voxels.
-const HALF: f64 = 0.5;
+/// Half the edge of the query box at the dug floor, voxels.
+const HALF_EDGE: f64 = 0.5;
 
-/// Measures this part.
+/// Measures `edit_to_collidable_vs_parry` and `query_allocations`.
 pub fn run(report: &mut AreaReport, worlds: &[&World]) {
     edits(report, worlds);
     allocations(report, worlds);
@@ -46,7 +46,7 @@ pub(crate) fn surface_points(world: &World, collider: &Collider, count: usize) -
         let [x, z] = [random(min.x + 8, max.x - 8), random(min.z + 8, max.z - 8)];
         let down = Ray::new([x, top, z], [0.0, -1.0, 0.0], f64::INFINITY);
         collider.ray_all(&down, &Filter::SOLID, &mut hits);
-        // Any floor on the way down, caves' too.
+        // Any floor on the way down, in caves too.
         let floors: Vec<_> = hits.iter().filter(|hit| hit.normal[1] > 0.3).collect();
         if !floors.is_empty() {
             points.push(floors[random(0, floors.len() as i32) as usize].point);
@@ -59,21 +59,22 @@ pub(crate) fn surface_points(world: &World, collider: &Collider, count: usize) -
     points
 }
 
-/// Memory that digging reuses.
+/// Digs balls; holds the scratch memory.
 #[derive(Default)]
-struct Dig {
+struct BallDigger {
     cells: DenseBox,
-    /// By cell of `cells`: fill after the dig, 256ths.
+    /// Fill of each cell after the dig, 256ths.
     fills: Vec<u16>,
-    /// Cells in the ball's band: those that may be left as a film.
+    /// Cells in the ball's band, which might be left as a film.
     band: Vec<usize>,
 }
 
-impl Dig {
-    /// Digs a ball: the smaller of what is there and one less the ball, and no film is left:
-    /// in the band, what is at most half full goes unless a neighbour is more.
-    fn ball(&mut self, grid: &mut VoxelGrid, centre: [f64; 3]) -> Region {
-        let Dig { cells, fills, band } = self;
+impl BallDigger {
+    /// Digs a ball: each cell keeps the smaller of its fill and 1 − that of the ball. So that no film
+    /// is left, cells of the band that are at most half full are removed, unless a neighbour is
+    /// fuller.
+    fn dig(&mut self, grid: &mut VoxelGrid, centre: [f64; 3]) -> Region {
+        let BallDigger { cells, fills, band } = self;
         let region = Aabb::around(centre, [f64::from(RADIUS) + 1.0; 3]).voxels().grow(1);
         grid.read(region, 0, cells).expect("the world is held");
         let [sx, sy, sz] = region.size();
@@ -102,8 +103,8 @@ impl Dig {
         }
         for &i in band.iter() {
             let steps = [1, sx, sx * sz];
-            let held = |i: usize| fills[i] > 128;
-            if !held(i) && !steps.iter().any(|&step| held(i - step) || held(i + step)) {
+            let is_full = |i: usize| fills[i] > 128;
+            if !is_full(i) && !steps.iter().any(|&step| is_full(i - step) || is_full(i + step)) {
                 materials[i] = AIR;
             }
         }
@@ -118,39 +119,45 @@ impl Dig {
     }
 }
 
-/// Seconds of the median edit, and of a peer for the touched chunks.
-struct Edit {
+/// Seconds of the median edit.
+struct EditTimes {
+    /// All of ours.
     ours: f64,
-    /// Without the first query.
-    stages: [f64; 3],
+    /// Dig and write.
+    dig: f64,
+    /// Update of the collider.
+    update: f64,
+    /// First query.
+    query: f64,
+    /// Of a peer, for the touched chunks.
     peer: f64,
 }
 
 fn edits(report: &mut AreaReport, worlds: &[&World]) {
-    let mut found = Vec::new();
+    let mut edits = Vec::new();
     for world in worlds {
         let edit = world_edits(world);
         let us = |seconds: f64| seconds * 1e6;
         let line = |name: &str, seconds: f64| detail(name, us(seconds), "µs");
         let rows: Vec<ReportRow> = vec![
             line("edit to collidable", edit.ours).beside(us(edit.peer)),
-            line("of this: dig and write, mips included", edit.stages[0]),
-            line("of this: masks, snapshot, old blocks dropped", edit.stages[1]),
-            line("of this: the answer, blocks built", edit.stages[2]),
+            line("of this: dig and write, mips included", edit.dig),
+            line("of this: masks, snapshot, old blocks dropped", edit.update),
+            line("of this: the query, blocks built", edit.query),
             line("fast-surface-nets + parry TriMesh of the touched chunks", edit.peer),
         ];
         report.details(format!("{}, {DIGS} digs of radius {RADIUS}, medians", world.name), rows);
-        found.push((world.name, edit));
+        edits.push((world.name, edit));
     }
-    let ratio = |edit: &Edit| edit.ours / edit.peer;
-    let worst = found.iter().max_by(|a, b| ratio(&a.1).total_cmp(&ratio(&b.1)));
-    if let Some((by_ratio, of_peer)) = worst {
-        let note = format!("{by_ratio}; baseline µs");
-        report.set_ratio("edit_to_collidable_vs_parry", ratio(of_peer), of_peer.peer * 1e6, note);
+    let ratio = |edit: &EditTimes| edit.ours / edit.peer;
+    let worst = edits.iter().max_by(|a, b| ratio(&a.1).total_cmp(&ratio(&b.1)));
+    if let Some((world, edit)) = worst {
+        let note = format!("{world}; baseline µs");
+        report.set_ratio("edit_to_collidable_vs_parry", ratio(edit), edit.peer * 1e6, note);
     }
 }
 
-fn world_edits(world: &World) -> Edit {
+fn world_edits(world: &World) -> EditTimes {
     let mut grid = VoxelGrid::new(terravox::voxel::GridOptions {
         materials: world.grid.materials().clone(),
         ..Default::default()
@@ -159,7 +166,7 @@ fn world_edits(world: &World) -> Edit {
     let mut collider = Collider::new(ColliderOptions::default());
     collider.update(&grid);
     let points = surface_points(world, &collider, DIGS);
-    let mut digger = Dig::default();
+    let mut digger = BallDigger::default();
     let mut times: [Vec<f64>; 5] = Default::default();
     let mut buffer = SurfaceNetsBuffer::default();
     for point in points {
@@ -167,28 +174,29 @@ fn world_edits(world: &World) -> Edit {
         let stand = Aabb::around(point, [6.0; 3]);
         collider.triangles_in(&stand, &Filter::SOLID, |_| ());
         let start = ThreadTime::now();
-        let dug_region = digger.ball(&mut grid, point);
+        let dug_region = digger.dig(&mut grid, point);
         let dug = ThreadTime::now();
         collider.update(&grid);
         let updated = ThreadTime::now();
         let floor = [point[0], point[1] - f64::from(RADIUS), point[2]];
         let mut triangles = 0;
-        collider.triangles_in(&Aabb::around(floor, [HALF; 3]), &Filter::SOLID, |_| triangles += 1);
-        let answered = ThreadTime::now();
+        collider
+            .triangles_in(&Aabb::around(floor, [HALF_EDGE; 3]), &Filter::SOLID, |_| triangles += 1);
+        let queried = ThreadTime::now();
         let seconds = |from: ThreadTime, to: ThreadTime| to.duration_since(from).as_secs_f64();
-        times[0].push(seconds(start, answered));
+        times[0].push(seconds(start, queried));
         times[1].push(seconds(start, dug));
         times[2].push(seconds(dug, updated));
-        times[3].push(seconds(updated, answered));
+        times[3].push(seconds(updated, queried));
         times[4].push(peer(&grid, dug_region.grow(-1), &mut buffer));
     }
     times.iter_mut().for_each(|of| of.sort_by(f64::total_cmp));
-    let [ours, dug, updated, answered, peer] = times.map(|of| median_of_sorted(&of));
-    Edit { ours, stages: [dug, updated, answered], peer }
+    let [ours, dig, update, query, peer] = times.map(|of| median_of_sorted(&of));
+    EditTimes { ours, dig, update, query, peer }
 }
 
-/// Seconds that meshing every chunk that `region` touches takes, and making parry's
-/// triangle mesh with internal edges of it.
+/// Seconds to mesh every chunk that `region` touches and to build parry's triangle meshes with
+/// internal edges.
 fn peer(grid: &VoxelGrid, region: Region, buffer: &mut SurfaceNetsBuffer) -> f64 {
     let (table, mut cells) = (table_of(SurfaceShape::Default), DenseBox::default());
     let mut seconds = 0.0;
@@ -212,6 +220,9 @@ fn peer(grid: &VoxelGrid, region: Region, buffer: &mut SurfaceNetsBuffer) -> f64
     seconds
 }
 
+/// Queries at each point in [`allocations`].
+const QUERIES_PER_POINT: usize = 11;
+
 /// Allocations of queries whose blocks are built.
 fn allocations(report: &mut AreaReport, worlds: &[&World]) {
     let mut worst = 0;
@@ -221,7 +232,7 @@ fn allocations(report: &mut AreaReport, worlds: &[&World]) {
         collider.update(&world.grid);
         let points = surface_points(world, &collider, 100);
         let mut hits = Vec::with_capacity(10_000);
-        let mut ask = |collider: &Collider| {
+        let mut query_all = |collider: &Collider| {
             for &[x, y, z] in &points {
                 let at = [x, y + 3.0, z];
                 let ray = Ray::new(at, [0.3, -1.0, 0.2], 100.0);
@@ -241,10 +252,10 @@ fn allocations(report: &mut AreaReport, worlds: &[&World]) {
                 }
             }
         };
-        ask(&collider);
-        let info = allocation_counter::measure(|| ask(&collider));
+        query_all(&collider);
+        let info = allocation_counter::measure(|| query_all(&collider));
         worst = worst.max(info.count_total);
-        queries += points.len() * 11;
+        queries += points.len() * QUERIES_PER_POINT;
     }
     report.set("query_allocations", worst as f64 / queries as f64, format!("of {queries} queries"));
 }

@@ -66,13 +66,13 @@ fn of_grid(keyed: &mut Keyed, grid: &DenseBox) -> Topology {
     for block in blocks_of(grid.region(), GRID_BLOCK) {
         weld.add(&keyed.mesh(&cut(grid, block.grow(PAD))));
     }
-    weld.judge()
+    weld.count_defects()
 }
 
 fn of_world(keyed: &mut Keyed, world: &World) -> Topology {
     let mut weld = Weld::default();
     keyed.mesh_world(world, PLACE_BLOCK, |surface| weld.add(&surface));
-    weld.judge()
+    weld.count_defects()
 }
 
 /// The peer's mesh of the same grid as one block of 32³: it needs no welding, so what
@@ -82,7 +82,7 @@ fn of_peer(grid: &DenseBox) -> Topology {
     let surface = FsnBlock::new(&padded, 32, &table_of(SurfaceShape::Default)).surface();
     let mut weld = Weld::default();
     weld.add(&surface);
-    weld.judge()
+    weld.count_defects()
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         for block in &blocks_of(grid.region(), GRID_BLOCK)[1..] {
             weld.add(&keyed.mesh(&cut(&grid, block.grow(PAD))));
         }
-        assert!(weld.judge().open_edges > 20);
+        assert!(weld.count_defects().open_edges > 20);
     }
 
     #[test]

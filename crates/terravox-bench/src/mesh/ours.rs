@@ -1,4 +1,4 @@
-//! Our mesher as the metrics use it: blocks of a world or of a box, with keys.
+//! Our mesher for the metrics: blocks of a world or of a box, with keys.
 
 use glam::DVec3;
 use terravox::mesh::{BlockMesh, Mesher, PAD, VertexKey};
@@ -40,15 +40,15 @@ impl Keyed {
         }
     }
 
-    /// Meshes every block of `edge`³ cells of `world` that its listed chunks touch, or
-    /// border on, and hands each to `each`.
-    pub fn mesh_world(&mut self, world: &World, edge: i32, mut each: impl FnMut(Surface)) {
+    /// Meshes every block of `edge`³ cells within the bounds of `world` that has solid cells, and
+    /// calls `visit` with its surface.
+    pub fn mesh_world(&mut self, world: &World, edge: i32, mut visit: impl FnMut(Surface)) {
         let mut cells = DenseBox::default();
         for block in blocks_of(world.grid.bounds(), edge) {
             world.read(block.grow(PAD), &mut cells);
             let kinds = self.table.kinds();
             if cells.materials().iter().any(|&m| kinds[usize::from(m)] == Kind::Solid) {
-                each(self.mesh(&cells));
+                visit(self.mesh(&cells));
             }
         }
     }
@@ -78,7 +78,7 @@ pub fn cut(cells: &DenseBox, region: Region) -> DenseBox {
     part
 }
 
-/// Twice the lattice position, and which of the vertices there it is.
+/// The exact id of a vertex.
 pub fn doubled(key: &VertexKey) -> VertexId {
     let between = |axis: u8| i32::from(key.between >> axis & 1);
     let VoxelPos { x, y, z } = key.corner;

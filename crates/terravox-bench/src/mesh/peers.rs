@@ -144,7 +144,7 @@ mod tests {
         assert!((surface.volume() / volume - 1.0).abs() < 0.02, "{}", surface.volume());
         let mut weld = Weld::default();
         weld.add(&surface);
-        assert_eq!(weld.judge().open_edges, 0);
+        assert_eq!(weld.count_defects().open_edges, 0);
     }
 
     #[test]

@@ -31,8 +31,7 @@ struct SpeedResult {
     voxels: f64,
     /// Vertices of ours and of fast-surface-nets.
     vertices: [f64; 2],
-    /// Vertices of our liquid surface, which are part of the work and not of the ratio
-    /// to vertices.
+    /// Vertices of our liquid surface: they are timed, but not counted as vertices.
     liquid: f64,
     triangles: [f64; 2],
 }
@@ -133,9 +132,9 @@ fn lines(found: &SpeedResult) -> Vec<ReportRow> {
     found.timings.iter().map(line).collect()
 }
 
-/// Padded boxes of up to `most` blocks that hold at least a third of the surface of
-/// the fullest one, evenly chosen.
-pub fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
+/// Padded boxes of up to `max_blocks` blocks that hold at least a third of the surface of the
+/// fullest one, evenly chosen.
+pub fn surface_blocks(world: &World, edge: i32, max_blocks: usize) -> Vec<DenseBox> {
     let (table, mut mesher, mut out) =
         (table_of(SurfaceShape::Default), Mesher::new(), BlockMesh::new());
     let mut blocks: Vec<(usize, Region)> = Vec::new();
@@ -147,7 +146,7 @@ pub fn surface_blocks(world: &World, edge: i32, most: usize) -> Vec<DenseBox> {
     }
     let fullest = blocks.iter().map(|block| block.0).max().unwrap_or(0);
     blocks.retain(|block| block.0 > 0 && 3 * block.0 >= fullest);
-    evenly(&blocks, most).map(|&(_, block)| padded(world, block)).collect()
+    evenly(&blocks, max_blocks).map(|&(_, block)| padded(world, block)).collect()
 }
 
 /// Padded boxes of blocks of 8³ with a surface, out of larger ones, in whole groups.
@@ -179,9 +178,9 @@ fn padded(world: &World, block: Region) -> DenseBox {
     cells
 }
 
-/// Up to `most` of `all`, at even steps.
-fn evenly<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
-    let count = all.len().min(most);
+/// Up to `max_count` of `all`, at even steps.
+fn evenly<T>(all: &[T], max_count: usize) -> impl Iterator<Item = &T> {
+    let count = all.len().min(max_count);
     (0..count).map(move |i| &all[i * all.len() / count])
 }
 

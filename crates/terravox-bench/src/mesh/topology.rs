@@ -21,7 +21,7 @@ pub struct Topology {
     pub nonmanifold_edges: u64,
     /// Vertices whose triangles do not form one cycle around them.
     pub bad_links: u64,
-    /// Triangles that name a vertex twice.
+    /// Triangles that use a vertex twice.
     pub collapsed: u64,
 }
 
@@ -37,7 +37,7 @@ impl Topology {
     }
 }
 
-/// Gathers the meshes of blocks and judges them as one.
+/// Joins the meshes of blocks and counts the defects of the whole.
 #[derive(Default)]
 pub struct Weld {
     ids: FxHashMap<VertexId, u32>,
@@ -58,8 +58,8 @@ impl Weld {
     }
 
     /// Counts the defects.
-    pub fn judge(&self) -> Topology {
-        let mut found = Topology {
+    pub fn count_defects(&self) -> Topology {
+        let mut topology = Topology {
             triangles: self.triangles.len() as u64,
             vertices: self.ids.len() as u64,
             ..Topology::default()
@@ -67,18 +67,26 @@ impl Weld {
         let mut edges = Vec::with_capacity(self.triangles.len() * 3);
         let mut wedges = Vec::with_capacity(self.triangles.len() * 3);
         for &[a, b, c] in &self.triangles {
-            found.collapsed += u64::from(a == b || b == c || c == a);
+            topology.collapsed += u64::from(a == b || b == c || c == a);
             for (vertex, from, to) in [(a, b, c), (b, c, a), (c, a, b)] {
                 edges.push(edge_use(vertex, from));
-                wedges.push((vertex, from, to));
+                wedges.push(Wedge { vertex, from, to });
             }
         }
-        count_edges(&mut edges, &mut found);
+        count_edges(&mut edges, &mut topology);
         wedges.sort_unstable();
-        let links = wedges.chunk_by(|a, b| a.0 == b.0);
-        found.bad_links = links.filter(|wedges| !is_one_cycle(wedges)).count() as u64;
-        found
+        let links = wedges.chunk_by(|a, b| a.vertex == b.vertex);
+        topology.bad_links = links.filter(|wedges| !is_one_cycle(wedges)).count() as u64;
+        topology
     }
+}
+
+/// A corner of a triangle: its vertex, and the next two around the triangle.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Wedge {
+    vertex: u32,
+    from: u32,
+    to: u32,
 }
 
 /// One use of an edge, sortable so that all uses of an edge are neighbours: both
@@ -87,26 +95,26 @@ fn edge_use(from: u32, to: u32) -> u64 {
     u64::from(from.min(to)) << 32 | u64::from(from.max(to)) << 1 | u64::from(from > to)
 }
 
-fn count_edges(edges: &mut [u64], found: &mut Topology) {
+fn count_edges(edges: &mut [u64], topology: &mut Topology) {
     edges.sort_unstable();
     for uses in edges.chunk_by(|a, b| a >> 1 == b >> 1) {
         match uses {
-            [_] => found.open_edges += 1,
+            [_] => topology.open_edges += 1,
             [forward, back] if forward != back => {}
-            _ => found.nonmanifold_edges += 1,
+            _ => topology.nonmanifold_edges += 1,
         }
     }
 }
 
-/// Returns whether the wedges (vertex, from, to) of one vertex, sorted, lead through all of
-/// them once and back to the first.
-fn is_one_cycle(wedges: &[(u32, u32, u32)]) -> bool {
+/// Returns whether the wedges of one vertex, sorted, lead through all of them once and back to the
+/// first.
+fn is_one_cycle(wedges: &[Wedge]) -> bool {
     let mut at = 0;
     for step in 1..=wedges.len() {
-        let to = wedges[at].2;
-        let Ok(next) = wedges.binary_search_by_key(&to, |wedge| wedge.1) else { return false };
-        let twice = wedges.get(next + 1).is_some_and(|wedge| wedge.1 == to)
-            || (next > 0 && wedges[next - 1].1 == to);
+        let to = wedges[at].to;
+        let Ok(next) = wedges.binary_search_by_key(&to, |wedge| wedge.from) else { return false };
+        let twice = wedges.get(next + 1).is_some_and(|wedge| wedge.from == to)
+            || (next > 0 && wedges[next - 1].from == to);
         if twice {
             return false;
         }
@@ -127,7 +135,7 @@ mod tests {
     fn judge(surfaces: &[&Surface]) -> Topology {
         let mut weld = Weld::default();
         surfaces.iter().for_each(|surface| weld.add(surface));
-        weld.judge()
+        weld.count_defects()
     }
 
     fn by_keys(triangles: &[[i32; 3]]) -> Surface {

@@ -1,7 +1,7 @@
-//! Number of crates below `terravox` with its default features.
+//! Number of crates that `terravox` depends on with its default features.
 //!
 //! Counted by `cargo tree`, which resolves the features of this one package;
-//! `cargo metadata` would mix in those that other members ask for.
+//! `cargo metadata` would mix in those that other members enable.
 
 use std::collections::BTreeSet;
 use std::process::Command;

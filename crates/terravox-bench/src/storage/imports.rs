@@ -1,5 +1,5 @@
-//! A real place to a saved world: read the file, decode it, fill the grid with its
-//! mips, write all chunks and coarse mips, bring them to disk.
+//! From a real place to a saved world: read the file, decode it, fill the grid with its mips, write
+//! all chunks and coarse mips, flush them to disk.
 //!
 //! Wall time, because the disk is part of it; thread CPU time in the note.
 
@@ -18,7 +18,7 @@ use crate::worlds::places;
 const PLACE: &str = "BoogaOpenSourced";
 const ROUNDS: usize = 7;
 
-/// Times of one import.
+/// Seconds of one import, and the size of the world.
 #[derive(Clone, Copy, Debug)]
 struct ImportTimes {
     wall: f64,
@@ -70,10 +70,10 @@ fn import(place: &Path, world: &Path) -> Result<ImportTimes, String> {
     let draft = Store::create(world, &info, Overwrite::Yes).map_err(|error| error.to_string())?;
     draft.write_all(&grid.snapshot(), |_, _| {}).map_err(|error| error.to_string())?;
     let store = draft.finish().map_err(|error| error.to_string())?;
-    let took = (wall.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+    let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
     drop(store);
     let world_bytes = std::fs::metadata(world).map_or(0, |data| data.len());
-    Ok(ImportTimes { wall: took.0, cpu: took.1, world_bytes })
+    Ok(ImportTimes { wall, cpu, world_bytes })
 }
 
 #[cfg(test)]

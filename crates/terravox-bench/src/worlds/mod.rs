@@ -48,8 +48,8 @@ impl World {
 }
 
 /// Positions on the ground of a world, spread over it: the highest solid voxel of columns that are
-/// `step` voxels apart, where there is one.
-pub fn ground(world: &World, step: usize) -> Vec<VoxelPos> {
+/// `spacing_voxels` apart, if they have one.
+pub fn ground(world: &World, spacing_voxels: usize) -> Vec<VoxelPos> {
     let bounds = world.grid.bounds();
     let top = |x: i32, z: i32| {
         let column = Region::new([x, bounds.min.y, z], [x + 1, bounds.max.y, z + 1]);
@@ -59,8 +59,8 @@ pub fn ground(world: &World, step: usize) -> Vec<VoxelPos> {
         let high = cells.materials().iter().rposition(solid)?;
         Some(VoxelPos::new(x, bounds.min.y + high as i32, z))
     };
-    let half = step as i32 / 2;
-    let along = |min: i32, max: i32| (min + half..max).step_by(step);
+    let half = spacing_voxels as i32 / 2;
+    let along = |min: i32, max: i32| (min + half..max).step_by(spacing_voxels);
     let columns = along(bounds.min.z, bounds.max.z)
         .flat_map(|z| along(bounds.min.x, bounds.max.x).map(move |x| (x, z)));
     columns.filter_map(|(x, z)| top(x, z)).collect()

@@ -1,5 +1,5 @@
-//! Real places: terrain that others made, from `../shared/data/roblox` or from
-//! where TERRAVOX_REAL_DATA points. Not part of the repository.
+//! Real places: terrain made by others, from `../shared/data/roblox` or the folder `roblox` in
+//! TERRAVOX_REAL_DATA. Not part of the repository.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,24 @@ use terravox_io::roblox::{self, ImportOptions};
 
 use super::World;
 
-/// Names of the files, and what they are called here.
-const PLACES: [(&str, &str); 6] = [
-    ("Pathfinder", "Aerodymier__Pathfinder__Terrain.smoothgrid"),
-    ("catapult-intro", "DarthSharkie__catapult-intro__Terrain.smoothgrid"),
-    ("ethical-eli-hub", "EliTheGingerCat__ethical-eli-hub__Terrain.smoothgrid"),
-    ("flat-terrain", "KevinGamer3D2__flat-terrain__Terrain.smoothgrid"),
-    ("BoogaOpenSourced", "RandomB-oi__BoogaOpenSourced__place.smoothgrid"),
-    ("Caves", "TheTryph__Caves__Terrain.smoothgrid"),
+/// A real place.
+struct RealPlace {
+    /// Name in the tables.
+    name: &'static str,
+    file: &'static str,
+}
+
+const fn place(name: &'static str, file: &'static str) -> RealPlace {
+    RealPlace { name, file }
+}
+
+const PLACES: [RealPlace; 6] = [
+    place("Pathfinder", "Aerodymier__Pathfinder__Terrain.smoothgrid"),
+    place("catapult-intro", "DarthSharkie__catapult-intro__Terrain.smoothgrid"),
+    place("ethical-eli-hub", "EliTheGingerCat__ethical-eli-hub__Terrain.smoothgrid"),
+    place("flat-terrain", "KevinGamer3D2__flat-terrain__Terrain.smoothgrid"),
+    place("BoogaOpenSourced", "RandomB-oi__BoogaOpenSourced__place.smoothgrid"),
+    place("Caves", "TheTryph__Caves__Terrain.smoothgrid"),
 ];
 
 /// Returns the folder of the real data, if it exists.
@@ -28,10 +38,10 @@ pub fn folder() -> Option<PathBuf> {
     places.is_dir().then_some(places)
 }
 
-/// The file of the place called `name`, if it is there.
+/// Returns the file of the place `name`, if it exists.
 pub fn file(name: &str) -> Option<PathBuf> {
-    let (_, file) = PLACES.iter().find(|(place, _)| *place == name)?;
-    let path = folder()?.join(file);
+    let place = PLACES.iter().find(|place| place.name == name)?;
+    let path = folder()?.join(place.file);
     path.is_file().then_some(path)
 }
 
@@ -40,7 +50,7 @@ pub fn file(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// Says why they are missing.
 pub fn all() -> Result<Vec<World>, String> {
-    PLACES.iter().map(|(name, _)| world(name)).collect()
+    PLACES.iter().map(|place| world(place.name)).collect()
 }
 
 /// One real place.

@@ -1,6 +1,6 @@
 //! A rougher world than the generated one: steep noise, many caves, strata and ore,
-//! so that a third of its rows are not one material. It shows what packing rows
-//! costs where they pack badly.
+//! so that a third of its rows are not one material. It shows the cost of packing rows where they
+//! pack badly.
 //!
 //! Source of the noise: Perlin, "An image synthesizer" (1985), the value noise of its
 //! lattice, with cubic easing.
@@ -11,6 +11,15 @@ use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, 
 use super::World;
 
 const SEED: u32 = 0x7e44;
+
+// Default materials.
+const WATER: u8 = 1;
+const GRASS: u8 = 2;
+const SNOW: u8 = 10;
+const BASALT: u8 = 13;
+
+/// Ground, rock, sandstone, limestone, slate and rock again.
+const STRATA: [u8; 6] = [14, 8, 11, 21, 3, 8];
 
 /// Chunks of the world, each axis, from the origin.
 const CHUNKS: [i32; 3] = [16, 6, 16];
@@ -41,20 +50,20 @@ fn fill_chunk(chunk: ChunkPos, cells: &mut DenseBox) {
                 height(x as f32 + 1.5, z as f32 + 0.5) - ground,
                 height(x as f32 + 0.5, z as f32 + 1.5) - ground,
             ];
-            let steep = (1.0 + slope[0] * slope[0] + slope[1] * slope[1]).sqrt();
+            let rise_length = (1.0 + slope[0] * slope[0] + slope[1] * slope[1]).sqrt();
             for y in min.y..max.y {
                 let p = VoxelPos::new(x, y, z);
-                cells.set(p, cell(p, ground, steep));
+                cells.set(p, cell(p, ground, rise_length));
             }
         }
     }
 }
 
-fn cell(p: VoxelPos, ground: f32, steep: f32) -> Cell {
+fn cell(p: VoxelPos, ground: f32, rise_length: f32) -> Cell {
     let [x, y, z] = p.to_array().map(|v| v as f32 + 0.5);
-    let above = (ground - y) / steep;
+    let above = (ground - y) / rise_length;
     if above < -0.5 {
-        return if y < 60.0 { Cell::full(1) } else { Cell::AIR };
+        return if y < 60.0 { Cell::full(WATER) } else { Cell::AIR };
     }
     let tunnel = |seed| noise3(seed, [x / 23.0, y / 17.0, z / 23.0]) - 0.5;
     let (a, b) = (tunnel(7), tunnel(8));
@@ -67,11 +76,11 @@ fn cell(p: VoxelPos, ground: f32, steep: f32) -> Cell {
 
 fn material(x: f32, y: f32, z: f32, depth: f32) -> u8 {
     if depth < 2.0 {
-        return if y > 130.0 { 10 } else { 2 };
+        return if y > 130.0 { SNOW } else { GRASS };
     }
     let layer = y + 14.0 * noise3(11, [x / 50.0, y / 50.0, z / 50.0]);
     let ore = noise3(12, [x / 9.0, y / 9.0, z / 9.0]);
-    if ore > 0.83 { 13 } else { [14, 8, 11, 21, 3, 8][(layer / 11.0) as usize % 6] }
+    if ore > 0.83 { BASALT } else { STRATA[(layer / 11.0) as usize % STRATA.len()] }
 }
 
 fn height(x: f32, z: f32) -> f32 {
