@@ -10,11 +10,12 @@ pub struct GlbOptions {
     /// Opacity of liquids, 0 to 1.
     pub liquid_alpha: f32,
     /// Whether vertices have the attributes `_MATERIALS` and `_WEIGHTS`, as in
-    /// [`Surface::materials`] and [`Surface::weights`], for shaders that cover the ground
+    /// [`Surface::materials`](terravox::mesh::Surface::materials) and
+    /// [`Surface::weights`](terravox::mesh::Surface::weights), for shaders that cover the ground
     /// with textures ([`terravox::mesh::shade`]).
     pub materials: bool,
     /// Whether meshes have a morph target, initially of weight 0: the next coarser level of detail,
-    /// in blocks that have it ([`Surface::targets`]).
+    /// in blocks that have it ([`Surface::targets`](terravox::mesh::Surface::targets)).
     pub targets: bool,
 }
 

@@ -300,7 +300,8 @@ impl<'a> BinaryTerrainFinder<'a> {
     }
 }
 
-/// Returns value `index` of an SSTR payload: u32 version, u32 count, then hash[16], string.
+/// Returns value `index` of an SSTR payload: u32 version, u32 count, then for each
+/// a hash of 16 bytes and a string.
 fn shared_value<'p>(
     chunk: &'p FileChunk<'_>,
     payload: &'p [u8],

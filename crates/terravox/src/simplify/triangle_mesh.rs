@@ -11,7 +11,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Default)]
 pub(super) struct TriangleMesh {
-    /// Removed triangles are [`NONE`] three times.
+    /// Vertices of each triangle; a removed triangle has [`NONE`] three times.
     pub triangles: Vec<[u32; 3]>,
     /// Unit normals by triangle; 0 without area.
     pub normals: Vec<Vec3>,

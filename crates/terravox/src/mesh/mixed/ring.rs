@@ -38,8 +38,8 @@ impl FaceRing {
         (0..4).find(|&k| is_whole(k) && is_whole((k + 3) % 4)).map(|k| self.corners[k])
     }
 
-    /// Returns the triangles of a fan from the vertex at `apex`, or from `centre` if that is
-    /// `None`.
+    /// Returns the triangles of a fan from the vertex at `apex`, or from `centre` without an
+    /// `apex`.
     pub(super) fn fan(
         &self,
         apex: Option<usize>,

@@ -111,7 +111,7 @@ pub(crate) fn place(
 
 /// Moves a vertex at `start`, where its planes meet, relative to the mean of the feet: along the
 /// surface toward it; perpendicular to the surface toward it where that is smooth, away from it
-/// in a crease. `ridge` is `None` for a vertex that does not slide.
+/// in a crease. Without a `ridge`, the vertex does not slide.
 fn settle(sums: &PlaneSums, start: [f32; 3], normal: [f32; 3], ridge: Option<f32>) -> [f32; 3] {
     let [xx, xy, xz, yy, yz, zz] = sums.a;
     let trace = (xx + yy) + zz;
