@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let store = &store;
         scope.spawn(move || {
             for (i, unsaved) in unsaved_of_game.into_iter().enumerate() {
-                // At first the generator has no answer, say as its server is away.
+                // The first time the generator fails, as if its server were down.
                 let done = store.save(&unsaved, |request| match i {
                     0 => request.set_missing(),
                     _ => store.fill(request, generate),

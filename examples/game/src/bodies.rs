@@ -5,8 +5,8 @@ use terravox::terrain::{Placement, Terrain};
 use terravox_rapier::rapier3d::prelude::*;
 use terravox_rapier::{SyncReport, TerrainColliders};
 
-/// Half the edge of a crate, and the radius_voxels of a ball, metres.
-const HALF: f32 = 0.4;
+/// Half the edge of a crate, and the radius of a ball.
+const HALF_EDGE_M: f32 = 0.4;
 
 #[derive(Default)]
 pub struct Bodies {
@@ -19,13 +19,13 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Drops one, by turns a ball and a crate. `at` is on the map, as are all points here.
+    /// Drops a ball or a crate, in turns. `at` is on the map, as are all points here.
     pub fn drop_at(&mut self, placement: Placement, at: [f64; 3]) {
         self.places.push(at);
         let at = Vector::from(local_from_map(placement, at).map(|v| v as f32));
         let collider = match self.handles.len() % 2 {
-            0 => ColliderBuilder::ball(HALF),
-            _ => ColliderBuilder::cuboid(HALF, HALF, HALF),
+            0 => ColliderBuilder::ball(HALF_EDGE_M),
+            _ => ColliderBuilder::cuboid(HALF_EDGE_M, HALF_EDGE_M, HALF_EDGE_M),
         };
         let body = RigidBodyBuilder::dynamic().translation(at).angular_damping(3.0);
         self.handles.push(self.physics.insert(body, collider.density(500.0)).0);
@@ -58,7 +58,7 @@ impl Bodies {
         }
     }
 
-    /// Whether any hangs over ground that has not come.
+    /// Whether a body waits for ground that is not held yet.
     pub fn are_waiting(&self) -> bool {
         self.handles.iter().any(|&body| self.ground.is_waiting(body))
     }

@@ -1,4 +1,4 @@
-//! Threads of the game's own that fill and mesh what the player is to see.
+//! The game's own threads, which fill and mesh the ground around the player.
 
 use cpu_time::ThreadTime;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,13 +9,13 @@ use std::time::Duration;
 use terravox::terrain::{Budget, FillRequest, FinishedJob, Job, JobScratch, Terrain, Viewer};
 
 const THREADS: usize = 2;
-/// Jobs that wait or run at most: few, so that the next ones are for where the player is then.
+/// Largest number of jobs that wait or run: few, so that the next ones fit the player's new position.
 const MAX_IN_FLIGHT: usize = 12;
-/// For choosing what is to be done, each frame.
+/// Time for choosing jobs, each frame.
 const PLANNING: Budget = Budget::Millis(2.0);
 
 pub struct Workers {
-    /// None when the threads are to end.
+    /// `None` once the threads shall end.
     jobs: Option<Sender<Job>>,
     results: Receiver<thread::Result<FinishedJob>>,
     threads: Vec<JoinHandle<()>>,
@@ -47,7 +47,7 @@ impl Workers {
         Workers { jobs: Some(jobs), results, threads, in_flight: 0, frame_cpu: Vec::new() }
     }
 
-    /// Takes in what is done and hands out what is next: once a frame.
+    /// Takes finished jobs and hands out new ones: once a frame.
     pub fn frame(&mut self, terrain: &mut Terrain, viewer: Viewer) {
         let start = ThreadTime::now();
         while let Ok(done) = self.results.try_recv() {

@@ -23,18 +23,18 @@ const REACH_M: f64 = 25.0;
 const SIGHT_M: f64 = 400.0;
 /// The origin follows the player, since physics are f32.
 const FAR_M: f64 = 4096.0;
-/// What the player walks before he leaves a place.
+/// Distance that the player walks before he leaves a place.
 const WALK_M: f64 = 60.0;
 const ELSEWHERE_M: [f64; 3] = [1e6, 0.0, -1e6];
 const BODIES: usize = 36;
 /// Frames back home in which all comes to rest.
 const LAST_FRAMES: u64 = 240;
-/// No game takes so many: something hangs.
+/// Frames after which a game counts as hanging.
 const TOO_MANY_FRAMES: u64 = 100_000;
 
-/// What happened.
+/// What happened, by number.
 #[derive(Debug, Default)]
-struct Seen {
+struct EventCounts {
     hits: u32,
     misses: u32,
     unknown: u32,
@@ -74,10 +74,10 @@ struct Game<F> {
     undermined: Undermined,
     /// What a renderer would have on the graphics card.
     shown: HashMap<MipBlock, ShownMesh>,
-    seen: Seen,
+    counts: EventCounts,
 }
 
-/// Plays on in the world of a folder: for ever, or until everything was seen.
+/// Plays on in the world of a folder: for ever, or until every kind of event happened.
 pub fn play(folder: &Path, for_ever: bool) -> Result<()> {
     let (store, land) = (Arc::new(Store::open(folder.join(WORLD))?), Land::new());
     let of = Land::generator();
@@ -106,7 +106,7 @@ pub fn play(folder: &Path, for_ever: bool) -> Result<()> {
         stage: Stage::Home,
         undermined: Undermined::NotYet,
         shown: HashMap::new(),
-        seen: Seen::default(),
+        counts: EventCounts::default(),
     };
     while for_ever || !game.is_over() {
         game.frame()?;
@@ -127,7 +127,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
             self.use_tool(self.frame / 9)?;
         }
         self.undermine()?;
-        self.seen.woken += self.bodies.step(&self.terrain).woken;
+        self.counts.woken += self.bodies.step(&self.terrain).woken;
         self.saver.poll(&mut self.terrain, false)?;
         if self.frame.is_multiple_of(60) && !self.saver.is_busy {
             self.save();
@@ -139,7 +139,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
         self.terrain.placement()
     }
 
-    /// Local, as all that the terrain is asked.
+    /// In local metres, as all positions of the terrain.
     fn eyes(&self) -> [f64; 3] {
         let [x, y, z] = local_from_map(self.placement(), self.state.player);
         [x, y + EYES_M, z]
@@ -176,7 +176,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
             let origin = self.placement().origin_m;
             self.terrain.set_origin([0, 1, 2].map(|i| origin[i] - local[i]));
             self.bodies.follow_origin(self.placement());
-            self.seen.origins += 1;
+            self.counts.origins += 1;
         }
     }
 
@@ -197,7 +197,7 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
             }
             RayOutcome::Miss => self.state.player[1] = self.highest,
             RayOutcome::Unknown(_) => {
-                self.seen.unknown += 1;
+                self.counts.unknown += 1;
                 self.workers.wait(&mut self.terrain);
             }
         }
@@ -229,11 +229,11 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
             // The pit stays until the body is in it.
             5 | 13 if matches!(self.undermined, Undermined::Falls(..)) => return Ok(()),
             5 | 13 => {
-                self.seen.undos += u32::from(self.act(Stroke::Undo)?);
+                self.counts.undos += u32::from(self.act(Stroke::Undo)?);
                 return Ok(());
             }
             6 => {
-                self.seen.redos += u32::from(self.act(Stroke::Redo)?);
+                self.counts.redos += u32::from(self.act(Stroke::Redo)?);
                 return Ok(());
             }
             _ => {}
@@ -242,13 +242,13 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
         let look = [yaw.cos(), -down, yaw.sin()].map(|v| v as f32);
         match self.terrain.ray(self.eyes(), look, REACH_M) {
             RayOutcome::Hit(hit) => {
-                self.seen.hits += 1;
+                self.counts.hits += 1;
                 let (material, radius_m) =
                     if turn.is_multiple_of(3) { (ROCK, 1.5) } else { (0, 2.0) };
                 self.act(Stroke::ball(&self.terrain, material, hit.point_m, radius_m))?;
             }
-            RayOutcome::Miss => self.seen.misses += 1,
-            RayOutcome::Unknown(_) => self.seen.unknown += 1, // nothing to work on yet
+            RayOutcome::Miss => self.counts.misses += 1,
+            RayOutcome::Unknown(_) => self.counts.unknown += 1, // nothing to work on yet
         }
         Ok(())
     }
@@ -305,26 +305,29 @@ impl<F: Fn(&mut FillRequest<'_>) + Sync> Game<F> {
         self.saver.poll(&mut self.terrain, true)?;
         ensure(self.terrain.is_saved(), "something is not saved")?;
         ensure(self.saver.completed > 1, "nothing was saved meanwhile")?;
-        let seen = &self.seen;
-        eprintln!("  {} frames, {} strokes, {seen:?}", self.frame, self.state.strokes);
+        let counts = &self.counts;
+        eprintln!("  {} frames, {} strokes, {counts:?}", self.frame, self.state.strokes);
         self.workers.frame_cpu.sort();
         let time = |i: usize| self.workers.frame_cpu[i * (self.workers.frame_cpu.len() - 1) / 100];
         eprintln!(
-            "  finish_job and take_jobs, CPU a frame: p50 {:.1?}, p99 {:.1?}, most {:.1?}",
+            "  finish_job and take_jobs, CPU a frame: p50 {:.1?}, p99 {:.1?}, max {:.1?}",
             time(50),
             time(99),
             time(100)
         );
-        ensure(seen.hits > 0 && seen.misses > 0 && seen.unknown > 0, "rays found too little")?;
-        ensure(seen.undos > 0 && seen.redos > 0, "nothing was taken back")?;
-        ensure(seen.woken > 0, "nothing was woken by digging")?;
-        ensure(seen.origins == 2, "the origin did not follow")?;
+        ensure(
+            counts.hits > 0 && counts.misses > 0 && counts.unknown > 0,
+            "rays found too little",
+        )?;
+        ensure(counts.undos > 0 && counts.redos > 0, "nothing was taken back")?;
+        ensure(counts.woken > 0, "nothing was woken by digging")?;
+        ensure(counts.origins == 2, "the origin did not follow")?;
         let triangles = self.shown.values().map(|shown| shown.mesh.solid.indices.len() / 3).sum();
         ensure(self.terrain.lod().triangles() == triangles, "the swaps do not add up")?;
         self.check_bodies()
     }
 
-    /// All bodies lie over the ground, none of them in it.
+    /// Checks that all bodies lie on the ground.
     fn check_bodies(&self) -> Result<()> {
         ensure(self.bodies.places().len() == BODIES, "bodies are missing")?;
         for &at in self.bodies.places() {

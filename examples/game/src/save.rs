@@ -11,12 +11,12 @@ use terravox_store::{Store, StoreError};
 /// Name of the game's bytes in the world file.
 const NAME: &str = "game";
 
-/// All of the game but the ground; points are on the map.
+/// The state of the game without the ground; points are on the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// Number of the save.
     pub save: u32,
-    /// Deeds so far.
+    /// Strokes so far.
     pub strokes: u32,
     pub player: [f64; 3],
     pub bodies: Vec<[f64; 3]>,
@@ -46,7 +46,7 @@ impl State {
         })
     }
 
-    /// What a world file has; none in a new world.
+    /// The state in a world file; `None` in a new world.
     pub fn load(store: &Store) -> Result<Option<State>> {
         let Some(bytes) = store.extra(NAME)? else { return Ok(None) };
         Ok(Some(State::from_bytes(&bytes).ok_or("the bytes of the game make no sense")?))
@@ -55,7 +55,7 @@ impl State {
 
 /// Saves on a thread of its own, while the game goes on.
 pub struct Saver {
-    /// None when the thread is to end.
+    /// `None` once the thread shall end.
     work: Option<Sender<(u32, UnsavedChanges)>>,
     written: Receiver<(UnsavedChanges, std::result::Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
