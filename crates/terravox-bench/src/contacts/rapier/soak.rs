@@ -89,13 +89,7 @@ pub fn soak(seconds: usize, seed: u64) -> SoakCounts {
             0 => edit(&mut scene, &bodies, &mut random, may_bury, &mut counts),
             _ => None,
         };
-        let asleep: Vec<_> = edited.map_or(Vec::new(), |EditedBox { min, max }| {
-            let reached = |body: &&RigidBodyHandle| {
-                let at = scene.body(**body).translation();
-                scene.body(**body).is_sleeping() && (0..3).all(|i| at[i] > min[i] && at[i] < max[i])
-            };
-            bodies.iter().filter(reached).copied().collect()
-        });
+        let asleep = edited.map_or(Vec::new(), |edited| sleeping_in(&scene, &bodies, &edited));
         scene.step();
         counts.late += asleep.iter().filter(|&&body| scene.body(body).is_sleeping()).count();
         // The next update is the one that must have kept the budget.
@@ -117,6 +111,21 @@ pub fn soak(seconds: usize, seed: u64) -> SoakCounts {
         counts.below += usize::from(is_finite && is_below(&mut scene, at));
     }
     counts
+}
+
+/// The sleeping bodies in a box.
+fn sleeping_in(
+    scene: &PhysicsScene,
+    bodies: &[RigidBodyHandle],
+    edited: &EditedBox,
+) -> Vec<RigidBodyHandle> {
+    let EditedBox { min, max } = edited;
+    let is_inside = |at: Vector| (0..3).all(|i| at[i] > min[i] && at[i] < max[i]);
+    let is_reached = |body: &&RigidBodyHandle| {
+        let body = scene.body(**body);
+        body.is_sleeping() && is_inside(body.translation())
+    };
+    bodies.iter().filter(is_reached).copied().collect()
 }
 
 fn drop_body(scene: &mut PhysicsScene, number: usize, random: &mut Lcg) -> RigidBodyHandle {
