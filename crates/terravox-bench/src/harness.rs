@@ -223,7 +223,6 @@ mod tests {
         });
         let timings = contest(1, SHORT, [slow.every(2), Entrant::new("fast", |_| 0)]);
         assert_eq!(timings[0].rounds, 3);
-        drop(timings);
         assert_eq!(*turns.borrow(), 1 + 3);
     }
 
