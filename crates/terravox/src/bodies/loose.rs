@@ -8,9 +8,12 @@ use super::clumps::ClumpCache;
 use super::search::{ClumpCell, LoosePiece, Search, SearchContext};
 use super::{Anchors, LooseBody};
 use crate::edit::{EditError, History};
-use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid, VoxelPos};
+use crate::voxel::{ChangeCursor, Changes, ChunkPos, LIMIT, Region, VoxelGrid, VoxelPos};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+
+/// Chunks of a touched region that are listed at once, whether the grid has them or not.
+const MAX_TOUCHED_CHUNKS: u64 = 4096;
 
 /// Options of [`LooseCutter::cut`] and [`Terrain::cut_loose`](crate::Terrain::cut_loose): anchors,
 /// and limits per call.
@@ -128,6 +131,8 @@ pub struct LooseCutter {
     cache: ClumpCache,
     /// By chunk: the region to search.
     pending: BTreeMap<ChunkPos, Region>,
+    /// Touched regions too large to list all their chunks; those of the grid are listed later.
+    large: Vec<Region>,
     search: Search,
     /// Pieces found and not yet cut.
     ready: VecDeque<LoosePiece>,
@@ -136,10 +141,34 @@ pub struct LooseCutter {
 
 impl LooseCutter {
     /// Records that the cells of a region, in voxels, were edited: the next [`LooseCutter::cut`]
-    /// searches in it and beside it.
+    /// searches in it and beside it. The region may be the whole world.
     pub fn touch(&mut self, region: Region) {
-        if !region.is_empty() {
-            self.search_in(region.grow(1));
+        let limits = Region::new([-LIMIT; 3], [LIMIT; 3]);
+        let region = region.intersect(limits);
+        if region.is_empty() {
+            return;
+        }
+        let region = region.grow(1);
+        if region.coarser(5).volume() <= MAX_TOUCHED_CHUNKS {
+            self.search_in(region);
+        } else if !self.large.contains(&region) {
+            self.large.push(region);
+        }
+    }
+
+    /// Lists the chunks of `grid` in large touched regions.
+    fn list_large(&mut self, grid: &VoxelGrid) {
+        if self.large.is_empty() {
+            return;
+        }
+        let large = std::mem::take(&mut self.large);
+        for chunk in grid.chunks() {
+            for region in &large {
+                let part = region.intersect(chunk.region());
+                if !part.is_empty() {
+                    self.search_in(part);
+                }
+            }
         }
     }
 
@@ -156,7 +185,7 @@ impl LooseCutter {
         LooseStats {
             chunks: self.cache.len(),
             bytes: self.cache.bytes(),
-            pending: self.pending.len(),
+            pending: self.pending.len() + self.large.len(),
             ready: self.ready.len(),
         }
     }
@@ -194,6 +223,7 @@ impl LooseCutter {
 
     /// Searches within the step budget. Returns whether the search finished.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
+        self.list_large(grid);
         self.read_changes(grid, &options.anchors);
         if self.cache.bytes() > options.cache_bytes {
             self.cache.clear();

@@ -441,6 +441,18 @@ fn fills_cut_nothing_until_touched() {
 }
 
 #[test]
+fn the_whole_world_can_be_touched() {
+    let mut grid = world(&[([0, 9, 0], [5, 12, 5]), ([-900, 40, 7], [-890, 44, 9])]);
+    let mut loose = LooseCutter::default();
+    loose.touch(Region::new([i32::MIN; 3], [i32::MAX; 3]));
+    loose.touch(Region::new([i32::MIN; 3], [0; 3]));
+    loose.touch(Region::new([i32::MAX; 3], [i32::MAX; 3]));
+    assert_eq!(loose.stats().pending, 2);
+    assert_eq!(cut_all(&mut loose, &mut grid, &LooseOptions::floor(1)).len(), 2);
+    assert_eq!(loose.stats().pending, 0);
+}
+
+#[test]
 fn many_small_pieces_take_several_calls() {
     // Every other cell around the corner of eight chunks: each is loose.
     let region = Region::new([-6; 3], [6; 3]);
