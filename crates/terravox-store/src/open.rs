@@ -11,7 +11,8 @@ use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 impl Store {
     /// Opens the world for a game that streams it: with the file's placement, materials and undo
     /// history, and no cells yet. [`Store::fill`] supplies those, both for complete worlds and for
-    /// worlds that grow. `options` gives the rest; its placement and grid are ignored.
+    /// worlds that grow. `options` gives the rest; its placement, materials and `unlisted` are
+    /// ignored.
     ///
     /// # Errors
     /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it.

@@ -94,6 +94,49 @@ fn a_viewer_who_is_nowhere_changes_nothing() {
 }
 
 #[test]
+fn a_view_with_missing_blocks_is_not_settled() {
+    let viewer = Viewer { position_m: [16.0, 5.0, 16.0], distance_m: 60.0 };
+    for mip in 0..4 {
+        let mut terrain = Terrain::default();
+        let missing = Mutex::new(None);
+        for _ in 0..400 {
+            terrain.update(&[viewer], Budget::Blocks(8), |request| {
+                let mut missing = missing.lock().unwrap();
+                let is_first = missing.is_none() && request.block().mip == mip;
+                match is_first || *missing == Some(request.block()) {
+                    true => {
+                        *missing = Some(request.block());
+                        request.set_missing();
+                    }
+                    false => flat(request),
+                }
+            });
+        }
+        assert!(missing.lock().unwrap().is_some());
+        assert!(!terrain.is_settled(), "a block of mip {mip} is missing");
+        terrain.update(&[viewer], Budget::Unlimited, flat);
+        for _ in 0..3 {
+            terrain.update(&[viewer], Budget::Unlimited, flat);
+        }
+        assert!(terrain.is_settled(), "it is there now");
+    }
+}
+
+#[test]
+fn a_viewer_outside_of_the_world_sees_nothing_and_is_settled() {
+    for at in [1e10, -1e10, 1e19, 1e300] {
+        let mut terrain = Terrain::default();
+        let viewer = Viewer { position_m: [at, 0.0, 0.0], distance_m: 100.0 };
+        (0..2).for_each(|_| terrain.update(&[viewer], Budget::Unlimited, flat));
+        assert!(terrain.is_settled() && terrain.meshed_blocks().is_empty(), "{at}");
+        // It comes back.
+        let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 100.0 };
+        terrain.update(&[viewer], Budget::Unlimited, flat);
+        assert!(terrain.is_settled() && terrain.meshed_blocks().len() > 8, "{at}");
+    }
+}
+
+#[test]
 fn what_was_read_before_a_save_is_not_held() {
     let disk: Mutex<HashMap<MipBlock, DenseBox>> = Mutex::default();
     let fill = |request: &mut FillRequest<'_>| match disk.lock().unwrap().get(&request.block()) {

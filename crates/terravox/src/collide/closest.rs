@@ -35,14 +35,15 @@ pub(super) fn closest_point(
     }
 }
 
-/// Whether there is, or may be, a surface farther than `radius` from a point on an axis.
+/// Whether there is, or may be, a surface farther than `radius` from a point.
 fn has_more(world: &CollisionWorld, point: DVec3, radius: f64) -> bool {
-    let searched = Aabb::around(point.to_array(), [radius; 3]);
     let pages = world.broadphase.page_bounds();
+    if pages.is_empty() {
+        return false;
+    }
     let bounds = Aabb::of_region(pages.finer(8)).grow(REACH.into());
-    let inside =
-        (0..3).all(|i| searched.min[i] <= bounds.min[i] && searched.max[i] >= bounds.max[i]);
-    !(inside || pages.is_empty())
+    let (low, high) = (point - DVec3::from(bounds.min), DVec3::from(bounds.max) - point);
+    low.abs().max(high.abs()).length() > radius
 }
 
 fn closest_within(

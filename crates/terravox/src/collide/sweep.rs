@@ -1,18 +1,21 @@
 //! Moving shapes: when one first touches a surface.
 //!
-//! The path is searched in strides, long ones first; only strides whose swept box meets
-//! blocks are searched in shorter ones.
+//! The path is clipped to the ground there is, and searched in strides, long ones first; only
+//! strides whose swept box meets blocks are searched in shorter ones.
 
 use super::block::BlockTriangle;
 use super::overlap::{local_bounds, swept_bounds};
-use super::query::{Filter, Hit, MissingData, QueryOutcome};
+use super::query::{Filter, Hit, MissingData, QueryOutcome, REACH};
 use super::world::{BlockSurface, CollisionWorld, min_corner, weights_at};
 use crate::geometry::{CastHit, Shape, ShapeCore};
 use crate::math::Aabb;
 use glam::DVec3;
 
-/// Lengths of the strides, voxels.
+/// Lengths of the strides of most paths, voxels.
 const STRIDES: [f64; 3] = [256.0, 32.0, 8.0];
+
+/// Lengths of the strides of longer paths.
+const LONG_STRIDES: [f64; 7] = [16_777_216.0, 1_048_576.0, 65_536.0, 4096.0, 256.0, 32.0, 8.0];
 
 /// A shape and its path, voxels.
 struct Sweep<'a> {
@@ -54,7 +57,7 @@ pub(super) fn cast(
     let bounds = local_bounds(&shape);
     let sweep = Sweep { world, shape, from, direction: motion / length, filter, bounds };
     let mut missing = None;
-    let touch = sweep.first_touch([0.0, length], &STRIDES, &mut missing);
+    let touch = sweep.first_touch_on_path(length, &mut missing);
     let found = touch.map(|touch| {
         let SweepHit { distance, surface, triangle, point, normal } = touch;
         let weights = weights_at(point, triangle.corners);
@@ -76,6 +79,51 @@ impl<'a> Sweep<'a> {
         swept_bounds(self.bounds, self.at(start), self.at(end))
     }
 
+    /// Returns the first touch on the path.
+    fn first_touch_on_path(
+        &self,
+        length: f64,
+        missing: &mut Option<MissingData>,
+    ) -> Option<SweepHit<'a>> {
+        let first = STRIDES[0];
+        let [start, end] = self.near_ground(length).unwrap_or([length, length]);
+        if start > 0.0 {
+            *missing = self.world.unknown_in(&self.swept([0.0, start.min(first)]));
+        }
+        let strides = if end - start > first { &LONG_STRIDES[..] } else { &STRIDES[..] };
+        let touch = self.first_touch([start, end], strides, missing);
+        if touch.is_none() && missing.is_none() && end < length {
+            *missing = self.world.unknown_in(&self.swept([end, length.min(end + first)]));
+        }
+        touch
+    }
+
+    /// Returns the distances between which the shape may touch ground, in whole strides.
+    fn near_ground(&self, length: f64) -> Option<[f64; 2]> {
+        let pages = self.world.broadphase.page_bounds();
+        if pages.is_empty() {
+            return None;
+        }
+        let ground = Aabb::of_region(pages.finer(8)).grow(f64::from(REACH) + 1.0);
+        let (mut start, mut end) = (0.0f64, length);
+        for axis in 0..3 {
+            let low = ground.min[axis] - self.bounds[1][axis];
+            let high = ground.max[axis] - self.bounds[0][axis];
+            let (from, direction) = (self.from[axis], self.direction[axis]);
+            if direction == 0.0 {
+                if from < low || from > high {
+                    return None;
+                }
+                continue;
+            }
+            let (a, b) = ((low - from) / direction, (high - from) / direction);
+            (start, end) = (start.max(a.min(b)), end.min(a.max(b)));
+        }
+        let stride = STRIDES[0];
+        let (start, end) = ((start / stride).floor() * stride, (end / stride).ceil() * stride);
+        (start <= end).then(|| [start, end.min(length)])
+    }
+
     /// Returns the first touch between two distances, searched in `strides`.
     fn first_touch(
         &self,
@@ -89,14 +137,25 @@ impl<'a> Sweep<'a> {
         let mut at = start;
         while at < end {
             let next = (at + stride).min(end);
+            if next == at {
+                // So far away that a stride is lost in rounding.
+                return None;
+            }
             let swept = self.swept([at, next]);
-            if self.world.broadphase.meets(&swept, self.filter.surfaces)
+            let meets = self.world.broadphase.meets(&swept, self.filter.surfaces);
+            // The box of a long stride holds chunks that are not on the path: look closer.
+            let unknown = match missing.is_none() {
+                true => self.world.unknown_in(&swept),
+                false => None,
+            };
+            let is_long = stride > STRIDES[0];
+            if (meets || (is_long && unknown.is_some()))
                 && let Some(touch) = self.first_touch([at, next], finer, missing)
             {
                 return Some(touch);
             }
-            if missing.is_none() {
-                *missing = self.world.unknown_in(&swept);
+            if !is_long && missing.is_none() {
+                *missing = unknown;
             }
             at = next;
         }

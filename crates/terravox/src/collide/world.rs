@@ -16,6 +16,9 @@ use crate::math::Aabb;
 use crate::voxel::{AIR, ChunkPos, Kind, Snapshot, UnlistedChunks, VoxelPos, WATER};
 use glam::{DVec3, Vec3};
 
+/// Regions of more chunks than this are searched for unknown ones page by page.
+const MAX_LISTED_CHUNKS: u64 = 512;
+
 /// The data of a collider that queries read.
 #[derive(Default)]
 pub(crate) struct CollisionWorld {
@@ -217,6 +220,9 @@ impl CollisionWorld {
             let last = chunks.max - VoxelPos::splat(1);
             let outside = if listed.contains(chunks.min) { last } else { chunks.min };
             return Some(MissingData::NotHeld(chunk(outside)));
+        }
+        if inside.volume() > MAX_LISTED_CHUNKS {
+            return self.broadphase.unknown_chunk_in(inside).map(MissingData::NotHeld);
         }
         let mut chunks = inside.voxels().map(chunk);
         chunks.find(|&chunk| self.broadphase.is_unknown(chunk)).map(MissingData::NotHeld)

@@ -200,10 +200,12 @@ impl<'a> PreparedOp<'a> {
             let clip = clip.placed(place)?;
             let size = clip.cells().region().max;
             let max = [0, 1, 2].map(|i| place.at[i].checked_add(size.to_array()[i]));
-            let at = Region::one(place.at.into());
             match max {
                 [Some(_), Some(_), Some(_)] => Ok(PreparedOp::Paste(clip, place)),
-                _ => Err(EditError::BeyondLimits(at)),
+                _ => {
+                    let max = place.at.map(|v| v.saturating_add(1));
+                    Err(EditError::BeyondLimits(Region::new(place.at, max)))
+                }
             }
         };
         match op {

@@ -1,7 +1,7 @@
 //! The shapes of brushes, as plain data.
 
 use super::EditError;
-use super::error::check_range;
+use super::error::{check_length_range, check_range};
 use std::ops::RangeInclusive;
 
 /// The shape of a brush. Lengths and points are voxels for [`super::Editor`], world metres for
@@ -194,7 +194,7 @@ impl Brush {
                     ));
                 }
                 heights.iter().map(|&h| f64::from(h)).try_for_each(|h| {
-                    check_range(
+                    check_length_range(
                         "a height",
                         h,
                         h.abs() <= MAX_LENGTH,
@@ -219,7 +219,7 @@ fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
 
 /// Returns an error unless the length is above 0 and at most [`MAX_LENGTH`].
 fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
-    check_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
+    check_length_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
 }
 
 /// Most triangles of a brush.

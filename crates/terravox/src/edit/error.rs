@@ -1,6 +1,6 @@
 //! Why an edit, a fill or a read was refused.
 
-use crate::voxel::{Kind, NotHeld, Region};
+use crate::voxel::{ChunkPos, Kind, NotHeld, Region};
 use std::fmt;
 
 /// Why an edit, a copy or an undo was refused. Nothing was changed. Lengths are voxels;
@@ -16,6 +16,8 @@ pub enum EditError {
         given: f64,
         /// Its range, in words.
         allowed: &'static str,
+        /// Whether it is a length, in voxels.
+        is_length: bool,
     },
     /// The operation is invalid in another way; the text says what is allowed.
     Invalid(&'static str),
@@ -38,20 +40,22 @@ pub enum EditError {
     },
     /// A chunk that the operation needs is not held at mip 0.
     NotHeld(NotHeld),
+    /// The function that was to fill a chunk did not.
+    NotFilled(ChunkPos),
 }
 
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EditError::OutOfRange { name, given, allowed } => {
-                write!(f, "{name} is {given}; it must be {allowed}")
+            EditError::OutOfRange { name, given, allowed, .. } => {
+                write!(f, "{name} is {}; it must be {allowed}", PlainNumber(*given))
             }
             EditError::Invalid(what) => f.write_str(what),
             EditError::BeyondLimits(region) => {
                 write!(f, "voxels {region} are not within the limits of the grid, ±2^30 voxels")
             }
             EditError::TooLarge { region, max_cells } => {
-                let cells = region.volume();
+                let cells = CellCount(region.volume());
                 write!(f, "voxels {region} are {cells} cells; one operation may touch {max_cells}")
             }
             EditError::WrongKind { material, needed } => {
@@ -63,6 +67,31 @@ impl fmt::Display for EditError {
                 write!(f, "material {material} is not {needed}; pass one that is")
             }
             EditError::NotHeld(error) => error.fmt(f),
+            EditError::NotFilled(chunk) => write!(f, "chunk {chunk} was not filled"),
+        }
+    }
+}
+
+/// A number, as it is written in errors: without three hundred digits.
+pub(crate) struct PlainNumber(pub f64);
+
+impl fmt::Display for PlainNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.abs() {
+            1e15.. | ..1e-5 if self.0 != 0.0 && self.0.is_finite() => write!(f, "{:e}", self.0),
+            _ => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// Number of cells, as it is written in errors: [`Region::volume`] saturates.
+pub(crate) struct CellCount(pub u64);
+
+impl fmt::Display for CellCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            u64::MAX => f.write_str("over 2^64"),
+            cells => write!(f, "{cells}"),
         }
     }
 }
@@ -91,6 +120,19 @@ pub(super) fn check_range(
 ) -> Result<(), EditError> {
     match is_allowed {
         true => Ok(()),
-        false => Err(EditError::OutOfRange { name, given, allowed }),
+        false => Err(EditError::OutOfRange { name, given, allowed, is_length: false }),
+    }
+}
+
+/// Refuses a length in voxels outside of its range, or NaN.
+pub(super) fn check_length_range(
+    name: &'static str,
+    given: f64,
+    is_allowed: bool,
+    allowed: &'static str,
+) -> Result<(), EditError> {
+    match is_allowed {
+        true => Ok(()),
+        false => Err(EditError::OutOfRange { name, given, allowed, is_length: true }),
     }
 }

@@ -44,6 +44,7 @@ pub use apply::{EditSummary, Editor};
 pub use brush::{Brush, HalfSpace};
 pub use clip::{Blend, Clip, PastePose, QuarterTurns};
 pub use error::EditError;
+pub(crate) use error::{CellCount, PlainNumber};
 pub use mask::EditMask;
 pub use op::{Action, BrushOp, CopyOp, EditOp, PasteOp};
 pub use saved::{HistoryError, HistoryErrorKind};

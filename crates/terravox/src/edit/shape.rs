@@ -4,7 +4,7 @@
 //! √(r² + 1/12) (cylinder), so the radius of a stamp is that much smaller than the brush's.
 
 use super::brush::HalfSpace;
-use super::error::check_range;
+use super::error::check_length_range;
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
@@ -214,14 +214,7 @@ pub(super) fn form(
             StampShape::Convex(planes.iter().map(offset).collect())
         }
         Brush::Mesh { vertices, triangles } => {
-            let is_long = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
-            if is_long || region.volume() > MAX_FIELD_CELLS {
-                return Err(EditError::TooLarge { region, max_cells: MAX_FIELD_CELLS });
-            }
-            let is_allowed = falloff <= MAX_MESH_FALLOFF;
-            check_range("the falloff of a mesh brush", falloff, is_allowed, "at most 16 voxels")?;
-            let reach = 1.0 + falloff as f32;
-            StampShape::Field(MeshDistance::new(vertices, triangles, region, reach))
+            StampShape::Field(mesh_distance(vertices, triangles, region, falloff)?)
         }
         Brush::Heights { corner, spacing, width, heights } => StampShape::Heights {
             corner: local(corner),
@@ -230,6 +223,23 @@ pub(super) fn form(
             heights: heights.clone(),
         },
     })
+}
+
+/// The distances of all cells of a region to a mesh, within the falloff.
+fn mesh_distance(
+    vertices: &[[f64; 3]],
+    triangles: &[[u32; 3]],
+    region: Region,
+    falloff: f64,
+) -> Result<MeshDistance, EditError> {
+    let is_long = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
+    if is_long || region.volume() > MAX_FIELD_CELLS {
+        return Err(EditError::TooLarge { region, max_cells: MAX_FIELD_CELLS });
+    }
+    let is_allowed = falloff <= MAX_MESH_FALLOFF;
+    check_length_range("the falloff of a mesh brush", falloff, is_allowed, "at most 16 voxels")?;
+    let reach = 1.0 + falloff as f32;
+    Ok(MeshDistance::new(vertices, triangles, region, reach))
 }
 
 /// Volume and surface area of shapes that are thick enough to be corrected.

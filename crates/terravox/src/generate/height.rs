@@ -11,8 +11,9 @@ use std::ops::{Bound, RangeBounds};
 use super::frame::{Frame, occupancy_units};
 use crate::voxel::{AIR, DenseBox, Region};
 
-/// Promises that everything below `depth` is `material`, so that the material function is not
-/// called there.
+/// Promises that everything below `depth` is `material`: the material function is then not called
+/// for most of it. Where it is called below `depth`, it must return `material`; builds with debug
+/// assertions check that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deep {
@@ -212,7 +213,7 @@ impl HeightFill {
         debug_assert!(
             !(h < low || h > high || (h.is_nan() && low > f64::NEG_INFINITY)),
             "the height at x = {x}, z = {z} is {h}, outside of the stated range {low}..={high} \
-             (NaN, no ground at all, is in ranges without a lower end)"
+             (NaN, which means no ground, is allowed only in ranges without a lower end)"
         );
         if h.is_nan() { f64::NEG_INFINITY } else { h }
     }
@@ -327,9 +328,11 @@ impl HeightFill {
             *cell = material(y, height - y);
             debug_assert!(
                 self.deep.is_none_or(|deep| height - y < deep.depth || *cell == deep.material),
-                "the material {} deep, at y = {y}, is {cell}, but all is said to be {:?}",
+                "the material function returns {cell} at a depth of {}, y = {y}; Deep promises {} \
+                 below {}",
                 height - y,
-                self.deep
+                self.deep.map_or(0, |deep| deep.material),
+                self.deep.map_or(0.0, |deep| deep.depth)
             );
         }
     }

@@ -95,6 +95,12 @@ impl FillQueue {
         all.any(is_available)
     }
 
+    /// Whether any block is queued, in progress or refused: not all cells that are needed are there.
+    pub fn has_missing(&self) -> bool {
+        let queues = [&self.near, &self.wanted, &self.refused];
+        !self.pending.is_empty() || queues.iter().any(|queue| !queue.is_empty())
+    }
+
     /// Whether a block is a chunk near a viewer, which is held as soon as it arrives.
     pub fn is_near(&self, block: MipBlock) -> bool {
         let near = |selector: &Selector| {
@@ -105,6 +111,13 @@ impl FillQueue {
 
     /// Replaces the queue of the next steps by `blocks`, the most urgent first.
     pub fn request(&mut self, mut blocks: Vec<MipBlock>) {
+        if !self.refused.is_empty() {
+            // What was refused and is no longer needed is not requested again.
+            let needed: FxHashSet<MipBlock> = blocks.iter().copied().collect();
+            let mut refused = std::mem::take(&mut self.refused);
+            refused.retain(|block| needed.contains(block) || self.is_near(*block));
+            self.refused = refused;
+        }
         blocks.reverse();
         self.wanted = blocks;
         self.arrivals = 0;

@@ -61,7 +61,8 @@ impl LodView {
         let covers = is_listed && self.tiling.leaves().filter(matters).all(|leaf| next.has(leaf));
         // Where near cells are unavailable, show what there is.
         let is_stuck = is_listed && !self.fills.is_waiting();
-        next.len() > 0 && (covers || is_stuck)
+        // A viewer outside of the world sees nothing, and has no island either.
+        (next.len() > 0 || self.tiling.len() == 0) && (covers || is_stuck)
     }
 
     /// Shows the next tiling in place of the island.

@@ -2,16 +2,13 @@
 //! holes.
 //!
 //! The world is shown by blocks of 32³ cells of many mips, each meshed on its own; they fit by
-//! construction (see [`mesh`](crate::mesh)). A `Tiling` holds which blocks are shown, a
-//! `Selector` says which ought to be, `Residency` which cells are in memory, and the `FillQueue`
-//! which are requested.
+//! construction (see [`mesh`](crate::mesh)). [`LodView`], the entry, holds which blocks are shown
+//! and which ought to be, which cells are in memory and which are requested.
 //!
 //! Work is planned, run and published. A plan takes the next few steps (a block into eight, eight
 //! blocks into one), nearest first, together with all blocks that edits changed and all neighbours
 //! whose mesh depends on a change. Its jobs can run on any thread; publishing shows all results at
 //! once. What is shown is therefore always the closed surface of one state of the world.
-//!
-//! Entry: [`LodView`].
 
 mod active_plan;
 mod clusters;

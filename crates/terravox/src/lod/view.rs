@@ -132,12 +132,12 @@ impl LodView {
     }
 
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false before
-    /// the first.
+    /// the first, and while cells that are needed cannot be had.
     pub fn is_settled(&self) -> bool {
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();
         let is_idle =
             self.active_plan.is_none() && self.planning.is_none() && self.next_tiling.is_none();
-        self.has_planned && is_chosen && is_idle && !self.fills.is_waiting()
+        self.has_planned && is_chosen && is_idle && !self.fills.has_missing()
     }
 
     /// Whether all meshes that stopped changing are joined, or simplified if that is on.

@@ -1,4 +1,4 @@
-//! Boxes, debug lines, distances to meshes, vectors of three numbers and of eight lanes.
+//! What the other modules share: boxes ([`Aabb`]) and lines for debug drawing ([`DebugLines`]).
 
 mod aabb;
 pub(crate) mod lanes;

@@ -1,4 +1,4 @@
-//! Cells to triangles: the solid surface and the liquid surface of a block.
+//! Cells to triangles: the solid surface and the liquid surface of a block, by [`Mesher::mesh`].
 //!
 //! The mesh is the boundary of the union of inside cells, its vertices moved off the
 //! cell corners to where the cells' occupancies say the surface lies. A boundary has

@@ -1,8 +1,8 @@
 //! Errors of edits, fills and undo, in metres.
 
 use super::placement::Placement;
-use crate::edit::EditError;
-use crate::voxel::Region;
+use crate::edit::{CellCount, EditError, PlainNumber};
+use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
 /// Why a [`Terrain`](super::Terrain) refused an edit, a fill or an undo. Nothing was changed, except by
@@ -32,20 +32,36 @@ impl fmt::Display for TerrainError {
         let size = self.placement.voxel_size_m;
         match &self.reason {
             EditError::BeyondLimits(region) => {
-                self.write_box(f, *region)?;
+                // Corners that were clamped are not those that were given.
+                let corners = [region.min, region.max].map(VoxelPos::to_array);
+                let is_clamped = |v: &i32| matches!(*v, i32::MIN | i32::MAX);
+                match region.is_empty() || corners.as_flattened().iter().any(is_clamped) {
+                    true => f.write_str("the box")?,
+                    false => self.write_box(f, *region)?,
+                }
                 write!(f, " is not finite, or not within ±2^30 voxels of {size} m")
             }
             EditError::TooLarge { region, max_cells } => {
                 self.write_box(f, *region)?;
-                let cells = region.volume();
+                let cells = CellCount(region.volume());
                 write!(f, " has {cells} voxels; one call takes {max_cells}, so split it")
             }
             EditError::NotHeld(error) => {
                 self.write_box(f, error.chunk.region())?;
                 f.write_str(" is not held at mip 0; call Terrain::hold for it first")
             }
-            reason if size == 1.0 => reason.fmt(f),
-            reason => write!(f, "{reason} (lengths in voxels of {size} m)"),
+            EditError::NotFilled(chunk) => {
+                self.write_box(f, chunk.region())?;
+                f.write_str(" is not held: the function that fills it did not provide its cells")
+            }
+            EditError::OutOfRange { name, given, allowed, is_length: true } => {
+                write!(f, "{name} is {} m; it must be {allowed}", PlainNumber(given * size))?;
+                match allowed.contains("voxel") && size != 1.0 {
+                    true => write!(f, " of {size} m"),
+                    false => Ok(()),
+                }
+            }
+            reason => reason.fmt(f),
         }
     }
 }
@@ -58,9 +74,7 @@ impl std::error::Error for TerrainError {
 
 impl TerrainError {
     fn write_box(&self, f: &mut fmt::Formatter<'_>, region: Region) -> fmt::Result {
-        let corner = |v: crate::voxel::VoxelPos| {
-            self.placement.world_from_voxel(v.to_array().map(f64::from))
-        };
+        let corner = |v: VoxelPos| self.placement.world_from_voxel(v.to_array().map(f64::from));
         let (min, max) = (corner(region.min), corner(region.max));
         write!(f, "the box from {min:?} to {max:?} m")
     }

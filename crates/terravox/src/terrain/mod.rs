@@ -329,16 +329,16 @@ impl Terrain {
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<(), TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
+        let (placement, in_metres) = (self.original_placement, self.in_metres());
+        // Queries follow even if `fill` panics.
+        let mut grid = self.grid_mut();
         for chunk in region.blocks::<5>() {
-            let Some(cells) = filled(chunk.into(), self.original_placement, &fill) else {
-                continue;
-            };
-            match self.grid.unlisted() {
-                UnlistedChunks::Air => self.grid.write(&cells).map_err(self.in_metres())?,
-                UnlistedChunks::Unknown => drop(self.grid.load(&cells)),
+            let Some(cells) = filled(chunk.into(), placement, &fill) else { continue };
+            match grid.unlisted() {
+                UnlistedChunks::Air => grid.write(&cells).map_err(&in_metres)?,
+                UnlistedChunks::Unknown => drop(grid.load(&cells)),
             }
         }
-        self.follow_edits();
         Ok(())
     }
 
@@ -436,8 +436,9 @@ impl Terrain {
     }
 
     /// Whether everything in view is filled and meshed at the requested detail, for the viewers of
-    /// the last [`Terrain::update`] or [`Terrain::take_jobs`]; false before the first. Joining and
-    /// simplifying meshes may still follow.
+    /// the last [`Terrain::update`] or [`Terrain::take_jobs`]; false before the first, and while
+    /// blocks that are needed are [missing](FillRequest::set_missing). Joining and simplifying
+    /// meshes may still follow.
     pub fn is_settled(&self) -> bool {
         self.lod.is_settled()
     }

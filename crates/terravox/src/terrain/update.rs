@@ -5,6 +5,7 @@ use super::fill_request::{FillRequest, filled};
 use super::job::{Finished, FinishedJob, Job, Work};
 use super::runner::{JobClass, at_once, each};
 use super::{Placement, Terrain, TerrainError};
+use crate::edit::EditError;
 use crate::lod::{LodViewer, MeshSwap};
 use crate::voxel::{DenseBox, MipBlock};
 
@@ -266,8 +267,8 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// [`TerrainError`]: beyond the limits of the world, too large, or not held
-    /// if `fill` cannot provide all of them: those that it can are then held.
+    /// [`TerrainError`]: beyond the limits of the world, too large, or not filled: if `fill` does
+    /// not provide all of them, those that it does are then held.
     pub fn hold(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -284,7 +285,7 @@ impl Terrain {
         }
         self.follow_edits();
         for chunk in region.blocks::<5>() {
-            self.grid.chunk(chunk).map_err(self.in_metres())?;
+            self.grid.chunk(chunk).map_err(|_| self.in_metres()(EditError::NotFilled(chunk)))?;
         }
         Ok(())
     }

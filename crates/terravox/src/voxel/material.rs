@@ -225,9 +225,10 @@ impl TryFrom<Vec<Material>> for MaterialTable {
             return Err(MaterialTableError(format!("{} materials; at most 256", materials.len())));
         }
         for (id, material) in materials.iter().enumerate() {
-            let fault = match (id == 0) == (material.kind == Kind::Air) {
-                true => material.fault(),
-                false => Some("only material 0 is air".to_owned()),
+            let fault = match (id == 0, material.kind == Kind::Air) {
+                (true, false) => Some("its kind must be air, as that of no other".to_owned()),
+                (false, true) => Some("only material 0 is air".to_owned()),
+                _ => material.fault(),
             };
             if let Some(fault) = fault {
                 let name = &material.name;

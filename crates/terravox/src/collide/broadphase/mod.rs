@@ -42,6 +42,7 @@ use chunk::ChunkUpdate;
 pub(crate) use chunk::{ChunkBlocks, block_bit, block_of_bit};
 use masks::MaskMaker;
 pub(crate) use page::PageBlocks;
+use page::chunk_of_bit;
 use pages::Pages;
 pub use query::BlockOverlap;
 use rows::ChunkNeighbours;
@@ -273,6 +274,38 @@ impl Broadphase {
     pub fn is_unknown(&self, chunk: ChunkPos) -> bool {
         let page = self.page(page_of(chunk));
         page.map_or(self.unlisted == UnlistedChunks::Unknown, |page| page.is_unknown(chunk))
+    }
+
+    /// Returns a chunk of `chunks`, in chunks, that is not held at mip 0. Looks at no more pages than
+    /// there are, and one.
+    pub(crate) fn unknown_chunk_in(&self, chunks: Region) -> Option<ChunkPos> {
+        let unknown_in_page = |at: PagePos, page: &PageBlocks| {
+            let is_inside =
+                |chunk: &ChunkPos| chunks.contains(VoxelPos::new(chunk.x, chunk.y, chunk.z));
+            let words = page.unknown.iter().enumerate();
+            let mut unknown = words.flat_map(|(word, &bits)| {
+                (0..64)
+                    .filter(move |bit| bits >> bit & 1 == 1)
+                    .map(move |bit| chunk_of_bit(at, word, bit))
+            });
+            unknown.find(is_inside)
+        };
+        if self.unlisted == UnlistedChunks::Air {
+            return self.pages.iter().find_map(|(at, page)| unknown_in_page(at, page));
+        }
+        // A page that is not there is unknown, so the search soon ends.
+        chunks.coarser(3).voxels().find_map(|VoxelPos { x, y, z }| {
+            let at = PagePos::new(x, y, z);
+            match self.pages.get(at) {
+                Some(page) => unknown_in_page(at, page),
+                None => {
+                    let first =
+                        Region::new([8 * x, 8 * y, 8 * z], [8 * x + 8, 8 * y + 8, 8 * z + 8]);
+                    let VoxelPos { x, y, z } = first.intersect(chunks).min;
+                    Some(ChunkPos::new(x, y, z))
+                }
+            }
+        })
     }
 
     /// Returns the masks and tags of a block.

@@ -108,6 +108,17 @@ fn copies_beyond_the_limits() {
         refused(&mut grid, EditOp::write(clip.clone(), far)),
         EditError::BeyondLimits(_)
     ));
+    for (axis, at) in
+        (0..3).flat_map(|axis| [i32::MAX, i32::MAX - 1, i32::MIN].map(|at| (axis, at)))
+    {
+        let mut far = [0; 3];
+        far[axis] = at;
+        let write = EditOp::write(clip.clone(), far.into());
+        let copy = EditOp::copy(Region::new([0; 3], [2; 3]), far.into());
+        for op in [write, copy] {
+            assert!(matches!(refused(&mut grid, op), EditError::BeyondLimits(_)), "{far:?}");
+        }
+    }
     let edge = VoxelPos::splat((1 << 30) - 3);
     assert!(matches!(
         refused(&mut grid, EditOp::write(clip.clone(), edge)),

@@ -11,13 +11,13 @@ use crate::mesh::rules::hull::{HullFeatures, side_direction};
 use super::lattice::{LocalLattice, MipSpan, packed};
 use super::neighbours::{HullMips, SIDE_AXES};
 
-/// In the place of a vertex number: the sheet has none yet.
+/// Vertex number of a sheet that has no vertex yet.
 pub(super) const NO_VERTEX: u32 = u32::MAX;
 
 /// No sheet has a vertex yet.
 pub(super) const NO_VERTICES: [u32; 4] = [NO_VERTEX; 4];
 
-/// In the place of an index of a corner: there is none yet.
+/// Index of a corner that is not listed yet.
 pub(super) const NO_CORNER: u32 = u32::MAX;
 
 /// A corner of the border.
