@@ -111,6 +111,10 @@ pub(crate) struct StoredListing {
 impl Store {
     /// Opens a world for reading and writing.
     ///
+    /// A damaged file can make the database panic. That is caught and becomes an error, so build
+    /// with unwinding (the default of `panic`); the panic hook still runs, see
+    /// [`panics_are_caught`](crate::panics_are_caught).
+    ///
     /// # Errors
     /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {

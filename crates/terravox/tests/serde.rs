@@ -71,5 +71,5 @@ fn a_material_table_that_cannot_be_is_an_error_that_names_the_field() {
     let restitution = error(|materials| materials[9].restitution = 1.5);
     assert!(restitution.contains("restitution is 1.5; it must be 0 to 1"), "{restitution}");
     let air = error(|materials| drop(materials.remove(0)));
-    assert!(air.contains("only material 0 is air"), "{air}");
+    assert!(air.contains("material 0 (Water): its kind must be air"), "{air}");
 }

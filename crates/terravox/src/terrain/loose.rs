@@ -45,7 +45,7 @@ impl Terrain {
 
     /// Writes a body that came to rest back into the world, with undo: `position_m` is the
     /// position of the min corner of its voxel (0, 0, 0), world metres, `rotation` its rotation
-    /// about that corner, a unit quaternion x, y, z, w. Returns whether its cells were moved
+    /// about that corner, a quaternion x, y, z, w of any non-zero length. Returns whether its cells were moved
     /// without loss ([`WriteBackMethod::Turned`]) or sampled.
     ///
     /// ```

@@ -189,7 +189,7 @@ fn a_range_that_is_wrong_is_found() {
 
 #[test]
 #[cfg(debug_assertions)]
-#[should_panic(expected = "but all is said to be")]
+#[should_panic(expected = "Deep promises 8 below 3")]
 fn a_deep_material_that_is_wrong_is_found() {
     let mut cells = DenseBox::new(Region::new([0, -16, 0], [32, 16, 32]));
     let deep = Some(Deep { depth: 3.0, material: ROCK });
