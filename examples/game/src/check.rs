@@ -68,13 +68,19 @@ pub fn check(folder: &Path) -> Result<()> {
     ensure(is_same(&stored, &expected)?, "the ground is not what was made of it")?;
     let history = stored.history_mut().stats();
     let known = expected.history_mut().stats();
-    ensure((history.undoable, history.redoable) == (known.undoable, known.redoable), "the history differs")?;
+    ensure(
+        (history.undoable, history.redoable) == (known.undoable, known.redoable),
+        "the history differs",
+    )?;
     ensure(stored.undo()?.is_some(), "nothing can be undone")?;
     expected.undo()?;
     ensure(is_same(&stored, &expected)?, "undo makes something else")?;
     while stored.undo()?.is_some() {}
     ensure(is_same(&stored, &untouched)?, "the land is not as it was before all strokes")?;
     ensure(store.verify()?.bad.is_empty(), "the file is damaged")?;
-    eprintln!("  save {}: {} strokes, {} can be undone", state.save, state.strokes, history.undoable);
+    eprintln!(
+        "  save {}: {} strokes, {} can be undone",
+        state.save, state.strokes, history.undoable
+    );
     Ok(())
 }

@@ -11,8 +11,8 @@ use terravox::codec::Rle;
 use terravox::collide::{Collider, Filter, Ray};
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::generate::Hills;
-use terravox::simplify::{Simplifier, SimplifyOptions};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
+use terravox::simplify::{Simplifier, SimplifyOptions};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -103,7 +103,10 @@ fn meshes(grid: &VoxelGrid, mip: u8) -> [u128; 2] {
         hash_surface(&mesh.solid, &mut plain);
         hash_surface(&mesh.liquid, &mut plain);
         if number % 4 == 0 {
-            hash_surface(&simplifier.simplify(&mesh.solid, SimplifyOptions::within(0.25)), &mut simple);
+            hash_surface(
+                &simplifier.simplify(&mesh.solid, SimplifyOptions::within(0.25)),
+                &mut simple,
+            );
         }
     }
     [plain, simple].map(|hash| hash.digest128())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terravox::collide::{CollisionBlock, BuildPolicy};
+use terravox::collide::{BuildPolicy, CollisionBlock};
 use terravox::terrain::{Terrain, TerrainOptions};
 use terravox::voxel::Region;
 use terravox_rapier::{BlockGround, GroundScratch, grounds};
