@@ -83,7 +83,8 @@ pub struct StreamedImport {
 }
 
 /// Imports a heightmap into a world file piece by piece: all threads generate a piece while the
-/// previous one is written. Memory holds the samples and two pieces, whatever the size of the world.
+/// previous one is written. Memory holds the samples and two pieces, whatever the size of the
+/// world.
 ///
 /// # Errors
 /// If the file is damaged or not a heightmap, an option is out of range, or the world cannot be

@@ -1,4 +1,5 @@
-//! The part of the `terravox` program that the benchmarks measure too: meshing a world tile by tile.
+//! The part of the `terravox` program that the benchmarks measure too: meshing a world tile by
+//! tile.
 #![warn(missing_docs)]
 
 pub mod meshing;

@@ -1,7 +1,7 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
-//! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to the
-//! caller. Invalid input is an error, never a panic, and memory stays within documented bounds.
+//! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to
+//! the caller. Invalid input is an error, never a panic, and memory stays within documented bounds.
 //!
 //! | module | reads | writes |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! Writes meshes as Wavefront OBJ (`.obj`), which every modelling program reads, and the colours of
 //! their materials (`.mtl`).
 //!
-//! Tiles are streamed; only counts stay in memory. The format has no vertex colours, so a triangle has
-//! the material of the cell behind it.
+//! Tiles are streamed; only counts stay in memory. The format has no vertex colours, so a triangle
+//! has the material of the cell behind it.
 //!
 //! Source: "Object Files (.obj)", Wavefront's Advanced Visualizer manual, appendix B1.
 

@@ -1,5 +1,5 @@
-//! What the mesh exporters share: grouping blocks into tiles, the frame of written positions, and the
-//! triangles of a surface by material.
+//! What the mesh exporters share: grouping blocks into tiles, the frame of written positions, and
+//! the triangles of a surface by material.
 
 use terravox::mesh::Surface;
 use terravox::voxel::{ChunkPos, Region, VoxelPos};
@@ -61,8 +61,8 @@ impl ExportFrame {
         self.position_at(0, block, p)
     }
 
-    /// Converts a position of the mesh of a block of cells of mip `mip`. Rounds once, after the sum,
-    /// so that all blocks that share a vertex write the same bits.
+    /// Converts a position of the mesh of a block of cells of mip `mip`. Rounds once, after the
+    /// sum, so that all blocks that share a vertex write the same bits.
     pub(crate) fn position_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f32; 3] {
         let min = block.min.to_array();
         let origin = self.origin.to_array();

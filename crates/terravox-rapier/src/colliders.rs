@@ -119,23 +119,25 @@ impl TerrainColliders {
             if let Some(collider) = sets.colliders.get_mut(handle) {
                 collider.set_translation(corner_m(block, placement));
                 // Rapier reuses contacts of bodies that hardly moved relative to each other, with
-                // points on the ground in world space. Only a new shape makes it compute them again.
+                // points on the ground in world space. Only a new shape makes it compute them
+                // again.
                 collider.set_shape(collider.shared_shape().clone());
             }
         }
         true
     }
 
-    /// Keeps ground ready in a box of the world, metres, from the next sync to the one after it: for
-    /// rays, shape casts and characters where no body is. Call it before every sync for as long as
-    /// you need it.
+    /// Keeps ground ready in a box of the world, metres, from the next sync to the one after it:
+    /// for rays, shape casts and characters where no body is. Call it before every sync for as long
+    /// as you need it.
     pub fn keep_ready(&mut self, min_m: impl Into<[f64; 3]>, max_m: impl Into<[f64; 3]>) {
         self.requested_m.push(Aabb::new(min_m, max_m));
     }
 
-    /// Returns the ground at a hit, from its collider and part: `subshape` of a ray hit, `subshape1`
-    /// or `subshape2` of a shape cast or a contact manifold. `None` if the collider is not ground, or
-    /// the voxel is no longer held. Call it before the next edit: the material is the current one.
+    /// Returns the ground at a hit, from its collider and part: `subshape` of a ray hit,
+    /// `subshape1` or `subshape2` of a shape cast or a contact manifold. `None` if the collider is
+    /// not ground, or the voxel is no longer held. Call it before the next edit: the material is
+    /// the current one.
     pub fn surface(
         &self,
         ground: &Collider,
@@ -149,8 +151,8 @@ impl TerrainColliders {
         Some(GroundHit { material, voxel, block: shape.ground().block() })
     }
 
-    /// Whether a body waits for ground that is not held yet. Meanwhile Rapier counts it as sleeping,
-    /// even if it is not at rest.
+    /// Whether a body waits for ground that is not held yet. Meanwhile Rapier counts it as
+    /// sleeping, even if it is not at rest.
     pub fn is_waiting(&self, body: RigidBodyHandle) -> bool {
         self.waiting.contains(body)
     }

@@ -1,6 +1,6 @@
-//! Moves bodies whose centre is in the ground, because a fill buried them or the two sides of a thin
-//! wall push against each other, along the shortest way out, a little at each step. Contacts do not
-//! push out bodies deeper than their depth; once the centre is out, they do the rest.
+//! Moves bodies whose centre is in the ground, because a fill buried them or the two sides of a
+//! thin wall push against each other, along the shortest way out, a little at each step. Contacts
+//! do not push out bodies deeper than their depth; once the centre is out, they do the rest.
 
 use rapier3d::prelude::{
     ColliderSet, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Shape, TypedShape, Vector,

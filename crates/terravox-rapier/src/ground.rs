@@ -5,8 +5,9 @@
 //! one: fewer parts mean fewer contacts. Degenerate triangles are skipped, and so is one that folds
 //! back over the other of its quad.
 //!
-//! **Depth.** A body whose centre is below the surface is still pushed out by the face above it, down
-//! to half the distance to the opposite face, so that no point belongs to both faces of a thin plate.
+//! **Depth.** A body whose centre is below the surface is still pushed out by the face above it,
+//! down to half the distance to the opposite face, so that no point belongs to both faces of a thin
+//! plate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,12 +126,13 @@ pub struct PlainFacet {
     pub count: usize,
     /// Unit normal, out of the ground.
     pub normal: [f32; 3],
-    /// Cosine and sine of the angle by which the ground turns away at the side from corner `k` to the
-    /// next; 1 and 0 where it does not.
+    /// Cosine and sine of the angle by which the ground turns away at the side from corner `k` to
+    /// the next; 1 and 0 where it does not.
     pub turns: [[f32; 2]; 4],
     /// Depth of the ground that belongs to it, metres.
     pub depth: f32,
-    /// Whether the opposite side is so far below that a deep body must have entered through this one.
+    /// Whether the opposite side is so far below that a deep body must have entered through this
+    /// one.
     pub is_thick: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Options and results of [`TerrainColliders`](crate::TerrainColliders), and options of loose pieces.
+//! Options and results of [`TerrainColliders`](crate::TerrainColliders), and options of loose
+//! pieces.
 
 use rapier3d::prelude::{
     ColliderSet, InteractionGroups, IslandManager, RigidBodyHandle, RigidBodySet,

@@ -1,7 +1,7 @@
 //! Automatic cameras: views of a whole world or of one spot of it.
 //!
-//! A few dozen candidates are rated by trial pictures of a few hundred rays; the best shows much land
-//! of varied slope, some sky, and nothing right in front of the lens.
+//! A few dozen candidates are rated by trial pictures of a few hundred rays; the best shows much
+//! land of varied slope, some sky, and nothing right in front of the lens.
 
 use crate::camera::{Camera, FOV_DEGREES, Lens, SUN_ELEVATION_DEGREES, direction_from_bearing};
 use crate::ray::{RAY_REACH_CELLS, SceneRay};

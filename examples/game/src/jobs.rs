@@ -9,7 +9,8 @@ use std::time::Duration;
 use terravox::terrain::{Budget, FillRequest, FinishedJob, Job, JobScratch, Terrain, Viewer};
 
 const THREADS: usize = 2;
-/// Largest number of jobs that wait or run: few, so that the next ones fit the player's new position.
+/// Largest number of jobs that wait or run: few, so that the next ones fit the player's new
+/// position.
 const MAX_IN_FLIGHT: usize = 12;
 /// Time for choosing jobs, each frame.
 const PLANNING: Budget = Budget::Millis(2.0);

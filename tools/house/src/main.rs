@@ -6,8 +6,8 @@
 //! cargo run -p house -- --tighten    and write the measures to bounds.txt where they are better
 //! ```
 //!
-//! Run from the root of the repository (`scripts/house` goes there). Every crate is parsed with `syn` into a tree of modules. Tests are left out, but for the count
-//! of lines and the phrases.
+//! Run from the root of the repository (`scripts/house` goes there). Every crate is parsed with
+//! `syn` into a tree of modules. Tests are left out, but for the count of lines and the phrases.
 
 mod bounds;
 mod functions;

@@ -70,9 +70,9 @@ struct BallDigger {
 }
 
 impl BallDigger {
-    /// Digs a ball: each cell keeps the smaller of its fill and 1 − that of the ball. So that no film
-    /// is left, cells of the band that are at most half full are removed, unless a neighbour is
-    /// fuller.
+    /// Digs a ball: each cell keeps the smaller of its fill and 1 − that of the ball. So that no
+    /// film is left, cells of the band that are at most half full are removed, unless a neighbour
+    /// is fuller.
     fn dig(&mut self, grid: &mut VoxelGrid, centre: [f64; 3]) -> Region {
         let BallDigger { cells, fills, band } = self;
         let region = Aabb::around(centre, [f64::from(RADIUS) + 1.0; 3]).voxels().grow(1);

@@ -1,5 +1,5 @@
-//! A new viewer, a flight and a walk: the cost of a frame, and the time until there is ground. Thread
-//! time, so that other work on the machine does not count.
+//! A new viewer, a flight and a walk: the cost of a frame, and the time until there is ground.
+//! Thread time, so that other work on the machine does not count.
 
 use cpu_time::ThreadTime;
 use terravox::edit::EditOp;

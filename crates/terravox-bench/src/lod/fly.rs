@@ -28,8 +28,8 @@ const FAR_M: f64 = 100_000.0;
 /// Length of one of its steps.
 const STRIDE_M: f64 = 32.0;
 
-/// Distance after which the ground of the long flight repeats, so that memory is compared over equal
-/// ground.
+/// Distance after which the ground of the long flight repeats, so that memory is compared over
+/// equal ground.
 const PERIOD_M: i32 = 4096;
 
 /// Measures `fly_worker_ms`, `fly_late_ms` and `stroke_visible_ms`.
@@ -83,8 +83,8 @@ pub fn run_far(report: &mut AreaReport) {
         peaks.resize(period + 1, 0);
         peaks[period] = resident_bytes(&terrain).max(peaks[period]);
     }
-    // The first period starts empty, the last is cut off. The moment when blocks leave memory shifts
-    // from one to the next, so a few are taken together.
+    // The first period starts empty, the last is cut off. The moment when blocks leave memory
+    // shifts from one to the next, so a few are taken together.
     let whole = &peaks[1..peaks.len() - 1];
     let peak = |part: &[usize]| part.iter().copied().max().unwrap_or(0) as f64;
     let [start, end] =

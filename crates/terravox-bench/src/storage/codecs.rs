@@ -1,5 +1,5 @@
-//! Coding chunks: run-length codes compared with LZ4 and zstd on the raw cells, each chunk by itself;
-//! speed in dense bytes, and bytes per cell that is not air.
+//! Coding chunks: run-length codes compared with LZ4 and zstd on the raw cells, each chunk by
+//! itself; speed in dense bytes, and bytes per cell that is not air.
 
 use std::cell::RefCell;
 

@@ -12,8 +12,8 @@ impl LinearColours {
         LinearColours(std::array::from_fn(|id| table.colour(id as u8).map(linear)))
     }
 
-    /// The opaque colour of a vertex with these materials and weights. 16 bits, since 8 are too few for
-    /// dark linear colours.
+    /// The opaque colour of a vertex with these materials and weights. 16 bits, since 8 are too few
+    /// for dark linear colours.
     pub(super) fn blend(&self, materials: [u8; 4], weights: [u8; 4]) -> [u16; 4] {
         let all: f32 = weights.iter().map(|&weight| f32::from(weight)).sum();
         if all == 0.0 {

@@ -2,8 +2,8 @@
 //!
 //! The file has a node and a mesh per tile with one primitive per material, with normals and linear
 //! vertex colours that blend the materials; liquids are transparent. All tiles share one frame, so
-//! vertices on their borders have the same bits; the parent node moves that frame to its position in
-//! the world. As glTF requires, Y is up and lengths are metres.
+//! vertices on their borders have the same bits; the parent node moves that frame to its position
+//! in the world. As glTF requires, Y is up and lengths are metres.
 //!
 //! A writer keeps encoded vertices and indices, not the meshes: mesh a tile, add it, drop it.
 //!

@@ -20,8 +20,8 @@ pub struct GlbOptions {
 }
 
 impl Default for GlbOptions {
-    /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no material
-    /// attributes or morph targets.
+    /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no
+    /// material attributes or morph targets.
     fn default() -> GlbOptions {
         let frame = ExportFrame::default();
         GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false }

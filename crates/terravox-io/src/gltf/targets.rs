@@ -1,7 +1,7 @@
 //! Morph targets: where vertices lie at the next coarser level of detail, as differences.
 //!
-//! Source: the glTF 2.0 specification, "Morph Targets": all primitives of a mesh have the same number
-//! of targets, and accessors of positions state their bounds.
+//! Source: the glTF 2.0 specification, "Morph Targets": all primitives of a mesh have the same
+//! number of targets, and accessors of positions state their bounds.
 
 use super::binary_chunk::{ARRAY_BUFFER, BinaryChunk, FLOAT};
 use super::block::{BlockSurface, GlbBlock};
@@ -66,7 +66,8 @@ fn vertex_offset(
         return VertexOffset::default();
     }
     let in_file = |p| frame.position_at(block.mip, block.mesh.block, p);
-    // Differences of the written values, so that all blocks that share a vertex write the same bits.
+    // Differences of the written values, so that all blocks that share a vertex write the same
+    // bits.
     let difference = |to: [f32; 3], from: [f32; 3]| [0, 1, 2].map(|axis| to[axis] - from[axis]);
     VertexOffset {
         position: difference(

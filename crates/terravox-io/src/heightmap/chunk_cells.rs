@@ -30,8 +30,8 @@ impl ChunkCells {
         }
     }
 
-    /// Returns the cells, for [`VoxelGrid::write`](terravox::voxel::VoxelGrid::write). `uniform` is a
-    /// reusable buffer for chunks of one material; it is only moved if it already holds that
+    /// Returns the cells, for [`VoxelGrid::write`](terravox::voxel::VoxelGrid::write). `uniform` is
+    /// a reusable buffer for chunks of one material; it is only moved if it already holds that
     /// material.
     pub fn cells<'a>(&'a self, uniform: &'a mut DenseBox) -> &'a DenseBox {
         match self {

@@ -2,9 +2,9 @@
 //!
 //! The occupancy of a cell is `clamp(½ + d)`, as the mesher expects, with d its signed distance to
 //! the surface: the difference in height times the y component of the normal. Next to a cliff that
-//! plane would extend far beyond the edge, so d is clamped: no cell above the highest surface height
-//! of its neighbourhood is filled, and none below the lowest is empty. Chunks far from the surface
-//! are uniform.
+//! plane would extend far beyond the edge, so d is clamped: no cell above the highest surface
+//! height of its neighbourhood is filled, and none below the lowest is empty. Chunks far from the
+//! surface are uniform.
 //!
 //! Source: real terrain has `clamp(½ + d)`, see `terravox::generate`.
 

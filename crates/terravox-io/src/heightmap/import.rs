@@ -29,8 +29,8 @@ impl HeightmapImport {
     pub const MAX_CHUNKS: u64 = MAX_IMPORT_CHUNKS;
 }
 
-/// Writes the world of `heights` into `grid`. Calls `progress(done, total)`, in chunk columns, after
-/// every batch of them. The result does not depend on the number of threads.
+/// Writes the world of `heights` into `grid`. Calls `progress(done, total)`, in chunk columns,
+/// after every batch of them. The result does not depend on the number of threads.
 ///
 /// # Errors
 /// If an option is NaN or out of range, a material is of the wrong kind, or the world would be too

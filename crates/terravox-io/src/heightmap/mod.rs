@@ -1,12 +1,12 @@
-//! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level and
-//! materials by height and slope.
+//! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level
+//! and materials by height and slope.
 //!
 //! [`read_png`] and [`read_raw_u16`] decode [`Heights`]. [`import()`] writes them into a grid;
 //! [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
 //!
-//! A sample is an area, like a pixel, and its height is that of its centre. Sample (column i, row j)
-//! covers `voxels_per_sample` voxels from x = i × `voxels_per_sample` and
-//! z = j × `voxels_per_sample`, counted from [`HeightmapOptions::origin`].
+//! A sample is an area, like a pixel, and its height is that of its centre. Sample (column i, row
+//! j) covers `voxels_per_sample` voxels from x = i × `voxels_per_sample` and z = j ×
+//! `voxels_per_sample`, counted from [`HeightmapOptions::origin`].
 //!
 //! ```
 //! use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};

@@ -7,8 +7,8 @@ use terravox::voxel::Kind;
 /// Options of a heightmap world. All lengths are in voxels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeightmapOptions {
-    /// Voxels per sample along x and z; below 1, samples are averaged. The size of the map is rounded
-    /// to whole voxels.
+    /// Voxels per sample along x and z; below 1, samples are averaged. The size of the map is
+    /// rounded to whole voxels.
     pub voxels_per_sample: f64,
     /// Height, y, of samples of value 0.
     pub base_voxels: f64,
@@ -33,8 +33,8 @@ pub struct HeightmapOptions {
 }
 
 impl Default for HeightmapOptions {
-    /// One voxel per sample, 64 voxels high, no water, grass over rock. For natural-looking materials
-    /// use [`default_rules`].
+    /// One voxel per sample, 64 voxels high, no water, grass over rock. For natural-looking
+    /// materials use [`default_rules`].
     fn default() -> HeightmapOptions {
         HeightmapOptions {
             voxels_per_sample: 1.0,
@@ -105,8 +105,8 @@ pub struct MaterialRule {
 }
 
 /// Returns rules for natural-looking land between the heights `low` and `high`, in voxels, with the
-/// ids of the default materials: sand at the shore, mud under water, rock on steep slopes, slate and
-/// then snow at the top. Elsewhere no rule matches; there the default is grass.
+/// ids of the default materials: sand at the shore, mud under water, rock on steep slopes, slate
+/// and then snow at the top. Elsewhere no rule matches; there the default is grass.
 pub fn default_rules(low: f64, high: f64, sea_level: Option<f64>) -> Vec<MaterialRule> {
     let [slate, sand, rock, snow, mud, ground] = [3, 6, 8, 10, 12, 14];
     let any_slope = [0.0, f64::INFINITY];

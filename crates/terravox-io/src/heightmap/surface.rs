@@ -1,10 +1,11 @@
 //! A smooth surface through samples: heights and slopes at any voxel column.
 //!
 //! Samples finer than voxels are averaged first. Coarsely quantized samples are moved toward the
-//! mean of their neighbours, by at most half a quantization step, so that gentle slopes do not become
-//! terraces. A Catmull–Rom spline in both directions interpolates them: it has no creases at samples
-//! and preserves planes. It is clamped to the range of its four samples, so that a plateau next to a
-//! cliff stays flat. (Monotone cubics do that, too, but leave bumps along diagonal ridges.)
+//! mean of their neighbours, by at most half a quantization step, so that gentle slopes do not
+//! become terraces. A Catmull–Rom spline in both directions interpolates them: it has no creases at
+//! samples and preserves planes. It is clamped to the range of its four samples, so that a plateau
+//! next to a cliff stays flat. (Monotone cubics do that, too, but leave bumps along diagonal
+//! ridges.)
 //!
 //! Source: Catmull & Rom, "A class of local interpolating splines" (1974).
 
@@ -102,8 +103,8 @@ impl HeightSurface {
         columns
     }
 
-    /// Returns the four samples around the centre of column `i` of an axis, and its position between
-    /// the second and the third.
+    /// Returns the four samples around the centre of column `i` of an axis, and its position
+    /// between the second and the third.
     fn taps(&self, axis: usize, i: i64) -> SplineTaps {
         let last = self.size[axis] as i64 - 1;
         let i = i.clamp(0, i64::from(self.columns[axis]) - 1);
@@ -123,8 +124,8 @@ impl HeightSurface {
     }
 }
 
-/// Evaluates the spline through four values, clamped to their range. `t` is 0 at the second and 1 at
-/// the third.
+/// Evaluates the spline through four values, clamped to their range. `t` is 0 at the second and 1
+/// at the third.
 #[inline]
 fn cubic([a, b, c, d]: [f64; 4], t: f64) -> f64 {
     let (start, end) = ((c - a) / 2.0, (d - b) / 2.0);

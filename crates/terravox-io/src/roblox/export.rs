@@ -25,9 +25,9 @@ pub enum ExportError {
 }
 
 /// Encodes the terrain of a grid as a SmoothGrid, or as a model that holds one Terrain with
-/// SmoothGrid and MaterialColors. Pass the `metadata` of the import that the world comes from, or the
-/// default. An imported place that was not edited gives the same SmoothGrid and MaterialColors, byte
-/// for byte.
+/// SmoothGrid and MaterialColors. Pass the `metadata` of the import that the world comes from, or
+/// the default. An imported place that was not edited gives the same SmoothGrid and MaterialColors,
+/// byte for byte.
 ///
 /// # Errors
 /// If a listed chunk is not held at mip 0, is beyond

@@ -30,8 +30,8 @@ pub struct RobloxImport {
     pub chunks: u64,
     /// Bytes of the SmoothGrid.
     pub smooth_grid_bytes: u64,
-    /// Notes for the user, one line each: an empty terrain, several Terrains, invalid colours, runs in
-    /// another form than Roblox writes.
+    /// Notes for the user, one line each: an empty terrain, several Terrains, invalid colours, runs
+    /// in another form than Roblox writes.
     pub notes: Vec<String>,
 }
 

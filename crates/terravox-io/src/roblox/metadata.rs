@@ -24,8 +24,8 @@ const MAX_COLOUR_BYTES: usize = 3 * 256;
 pub struct RobloxMetadata {
     /// Chunks in the order of the file; `None` if they ascend by x, y, z.
     pub order: Option<Vec<ChunkPos>>,
-    /// MaterialColors of the file, three bytes per material, if the file has them. An export replaces
-    /// the colours of materials 2 to 22 with those of the world and keeps the other bytes.
+    /// MaterialColors of the file, three bytes per material, if the file has them. An export
+    /// replaces the colours of materials 2 to 22 with those of the world and keeps the other bytes.
     pub colours: Option<Vec<u8>>,
 }
 
@@ -55,7 +55,8 @@ impl RobloxMetadata {
         out
     }
 
-    /// Decodes metadata that [`Self::to_bytes`] encoded. Memory is bounded by the length of `bytes`.
+    /// Decodes metadata that [`Self::to_bytes`] encoded. Memory is bounded by the length of
+    /// `bytes`.
     ///
     /// # Errors
     /// If the version is unknown, or the bytes are truncated or too long.

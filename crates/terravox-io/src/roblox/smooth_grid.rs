@@ -94,8 +94,8 @@ impl<'a> SmoothGridReader<'a> {
         self.blob.len()
     }
 
-    /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position; `None`
-    /// at the end.
+    /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position;
+    /// `None` at the end.
     ///
     /// # Errors
     /// If the bytes are not a valid chunk, or the chunk is listed twice, beyond Roblox's limits or

@@ -1,11 +1,11 @@
 //! Decomposes a piece into few convex hulls by axis-aligned planes.
 //!
-//! The piece starts as one part. Repeatedly the part whose hull exceeds its volume most is cut by the
-//! plane that minimizes the bounding boxes of both sides, until the hulls fit or there are enough of
-//! them. Hulls are those of the mesh's vertices in a part. This is the greedy scheme of approximate
-//! convex decomposition (Mamou and Ghorbel, "A simple and efficient approach for 3D mesh approximate
-//! convex decomposition", 2009), measured on the cells that we have anyway: parry's own
-//! implementation voxelizes the mesh first.
+//! The piece starts as one part. Repeatedly the part whose hull exceeds its volume most is cut by
+//! the plane that minimizes the bounding boxes of both sides, until the hulls fit or there are
+//! enough of them. Hulls are those of the mesh's vertices in a part. This is the greedy scheme of
+//! approximate convex decomposition (Mamou and Ghorbel, "A simple and efficient approach for 3D
+//! mesh approximate convex decomposition", 2009), measured on the cells that we have anyway:
+//! parry's own implementation voxelizes the mesh first.
 //!
 //! Parts are measured on a grid of at most 64³ cells with an edge of 2ⁿ voxels.
 

@@ -1,10 +1,10 @@
 //! The ground of one block as a shape of parry: a composite whose parts are built on demand.
 //!
-//! The compact tree and the list of parts are cheap and built at once. Parry's own tree is built when
-//! a body's bounds intersect the block's; its leaves are numbered in the order of ours. An indexed
-//! mesh of the same triangles is built for fast bodies: continuous collision detection sweeps exactly
-//! against meshes, but slowly and with holes against custom shapes. Rays and points need neither:
-//! they use the compact tree.
+//! The compact tree and the list of parts are cheap and built at once. Parry's own tree is built
+//! when a body's bounds intersect the block's; its leaves are numbered in the order of ours. An
+//! indexed mesh of the same triangles is built for fast bodies: continuous collision detection
+//! sweeps exactly against meshes, but slowly and with holes against custom shapes. Rays and points
+//! need neither: they use the compact tree.
 
 use std::sync::{Arc, OnceLock};
 

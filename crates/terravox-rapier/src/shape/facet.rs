@@ -19,8 +19,8 @@ use super::parry::shape::{
 };
 use crate::ground::PlainFacet;
 
-/// Contacts from behind count as deep ones if the cosine of their angle to the normal is below this,
-/// except in thin ground, where the body came through the opposite side.
+/// Contacts from behind count as deep ones if the cosine of their angle to the normal is below
+/// this, except in thin ground, where the body came through the opposite side.
 const DEEP_CONTACT_COS: Real = -0.7;
 
 /// Tolerance for rays, as a fraction of their length: edges up to 0.35° count as flat, and two rays

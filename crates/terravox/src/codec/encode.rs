@@ -25,7 +25,8 @@ impl Rle<'_> {
     ///
     /// # Panics
     /// If the two slices differ in length, `water` is not strictly ascending or names a
-    /// cell outside, or a material is above [`Dialect::max_material`](super::Dialect::max_material).
+    /// cell outside, or a material is above
+    /// [`Dialect::max_material`](super::Dialect::max_material).
     pub fn encode(self, material: &[u8], occupancy: &[u8], water: &[(u32, u8)], out: &mut Vec<u8>) {
         encode(self, material, occupancy, water, out);
     }

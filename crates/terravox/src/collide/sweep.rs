@@ -5,7 +5,8 @@
 
 use super::block::BlockTriangle;
 use super::overlap::{local_bounds, swept_bounds};
-use super::query::{Filter, Hit, MissingData, QueryOutcome, REACH};
+use super::query::{Filter, Hit, MissingData, QueryOutcome};
+use super::walk::{RayPath, RaySpan};
 use super::world::{BlockSurface, CollisionWorld, min_corner, weights_at};
 use crate::geometry::{CastHit, Shape, ShapeCore};
 use crate::math::Aabb;
@@ -104,23 +105,14 @@ impl<'a> Sweep<'a> {
         if pages.is_empty() {
             return None;
         }
-        let ground = Aabb::of_region(pages.finer(8)).grow(f64::from(REACH) + 1.0);
-        let (mut start, mut end) = (0.0f64, length);
-        for axis in 0..3 {
-            let low = ground.min[axis] - self.bounds[1][axis];
-            let high = ground.max[axis] - self.bounds[0][axis];
-            let (from, direction) = (self.from[axis], self.direction[axis]);
-            if direction == 0.0 {
-                if from < low || from > high {
-                    return None;
-                }
-                continue;
-            }
-            let (a, b) = ((low - from) / direction, (high - from) / direction);
-            (start, end) = (start.max(a.min(b)), end.min(a.max(b)));
-        }
+        let ground = Aabb::of_region(pages.finer(8)).grow(1.0);
+        let path = RayPath::new(self.from.to_array(), self.direction.to_array(), length)?;
+        let low = DVec3::from(ground.min) - self.bounds[1];
+        let high = DVec3::from(ground.max) - self.bounds[0];
+        let RaySpan { enter, leave } =
+            path.clip(low, high, RaySpan { enter: 0.0, leave: length })?;
         let stride = STRIDES[0];
-        let (start, end) = ((start / stride).floor() * stride, (end / stride).ceil() * stride);
+        let (start, end) = ((enter / stride).floor() * stride, (leave / stride).ceil() * stride);
         (start <= end).then(|| [start, end.min(length)])
     }
 
@@ -144,18 +136,16 @@ impl<'a> Sweep<'a> {
             let swept = self.swept([at, next]);
             let meets = self.world.broadphase.meets(&swept, self.filter.surfaces);
             // The box of a long stride holds chunks that are not on the path: look closer.
-            let unknown = match missing.is_none() {
-                true => self.world.unknown_in(&swept),
-                false => None,
-            };
             let is_long = stride > STRIDES[0];
-            if (meets || (is_long && unknown.is_some()))
+            let has_unknown =
+                || is_long && missing.is_none() && self.world.unknown_in(&swept).is_some();
+            if (meets || has_unknown())
                 && let Some(touch) = self.first_touch([at, next], finer, missing)
             {
                 return Some(touch);
             }
             if !is_long && missing.is_none() {
-                *missing = unknown;
+                *missing = self.world.unknown_in(&swept);
             }
             at = next;
         }

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod built;
+mod casts;
 
 const ROCK: u8 = 8;
 const SAND: u8 = 6;
@@ -312,61 +313,6 @@ fn a_ray_down_tells_point_normal_material_and_voxel() {
     assert_eq!((hit.normal, hit.material, hit.is_liquid), ([0.0, 1.0, 0.0], ROCK, false));
     assert_eq!(hit.voxel, VoxelPos::new(-4, -1, 7));
     assert_eq!(hit.block, VoxelPos::new(-4, -1, 7).block());
-}
-
-#[test]
-fn casts_of_any_length_end_and_find_the_ground() {
-    let shape = Shape::Sphere { radius: 0.5 };
-    let mut grid = VoxelGrid::default();
-    floor(&mut grid, [-40, -8, -40], [40, 0, 40]);
-    floor(&mut grid, [1 << 29, -8, 0], [(1 << 29) + 8, 8, 8]);
-    let collider = collider_of(&grid);
-    let cast =
-        |from: [f64; 3], motion: [f64; 3]| collider.cast(&shape, from, motion, &Filter::SOLID);
-    for length in [100.0, 1e4, 1e9, 1e12, 1e18, 1e150] {
-        let down = cast([3.3, 20.0, 5.2], [0.0, -length, 0.0]);
-        assert_eq!(down.found.map(|hit| hit.voxel), Some(VoxelPos::new(3, -1, 5)), "{length}");
-        assert_eq!(cast([3.3, 20.0, 5.2], [0.0, length, 0.0]).found, None);
-        assert_eq!(cast([3.3, 20.0, 5.2], [length, length, 3.0]).found, None);
-    }
-    // To the other floor, over what is empty.
-    let along = cast([3.3, 4.0, 4.5], [1e9, 0.0, 0.0]).found.expect("it is in the way");
-    assert!((along.distance - (f64::from(1 << 29) - 0.5 - 3.3)).abs() < 1e-3, "{}", along.distance);
-    let from_afar = cast([3.3, 1e9, 5.2], [0.0, -2e9, 0.0]).found.expect("it is below");
-    assert!((from_afar.distance - (1e9 - 0.5)).abs() < 1e-3);
-    assert_eq!(VoxelGrid::default().chunks().len(), 0);
-    let empty = collider_of(&VoxelGrid::default());
-    assert_eq!(empty.cast(&shape, [0.0; 3], [1e150, 0.0, 0.0], &Filter::SOLID).found, None);
-}
-
-#[test]
-fn casts_tell_what_is_unknown_on_their_way_and_nothing_else() {
-    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
-    let mut grid = VoxelGrid::new(options);
-    for at in [[0, 0, 0], [64, 0, 0], [6400, 0, 0]] {
-        let mut cells = DenseBox::new(Region::new(at, at.map(|v| v + 32)));
-        cells.fill(0);
-        grid.load(&cells);
-    }
-    let collider = collider_of(&grid);
-    let shape = Shape::Sphere { radius: 0.5 };
-    let missing = |from: [f64; 3], motion: [f64; 3]| {
-        let outcome = collider.cast(&shape, from, motion, &Filter::SOLID);
-        assert_eq!(outcome.found, None);
-        outcome.missing
-    };
-    let known = missing([4.0, 16.0, 16.0], [24.0, 0.0, 0.0]);
-    assert_eq!(known, None);
-    for length in [40.0, 4000.0, 1e9, 1e18] {
-        let Some(MissingData::NotHeld(chunk)) = missing([4.0, 16.0, 16.0], [length, 0.0, 0.0])
-        else {
-            panic!("{length}")
-        };
-        assert_eq!([chunk.y, chunk.z], [0, 0], "{length}: {chunk} is not on the way");
-        assert!(chunk.x == 1 || chunk.x >= 3, "{length}: {chunk} is held");
-    }
-    assert!(missing([-1e6, 16.0, 16.0], [10.0, 0.0, 0.0]).is_some());
-    assert!(missing([-1e6, 16.0, 16.0], [1e9, 0.0, 0.0]).is_some());
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl RayPath {
 
     /// The part of `span` inside the box from `low` to `high` (voxels), grown.
     #[inline]
-    fn clip(&self, low: DVec3, high: DVec3, span: RaySpan) -> Option<RaySpan> {
+    pub fn clip(&self, low: DVec3, high: DVec3, span: RaySpan) -> Option<RaySpan> {
         let a = (low - GROWTH - self.origin) * self.inverse;
         let b = (high + GROWTH - self.origin) * self.inverse;
         let mut span = span;

@@ -1,7 +1,7 @@
 //! The shapes of brushes, as plain data.
 
 use super::EditError;
-use super::error::{check_length_range, check_range};
+use super::error::Number;
 use std::ops::RangeInclusive;
 
 /// The shape of a brush. Lengths and points are voxels for [`super::Editor`], world metres for
@@ -153,7 +153,7 @@ impl Brush {
     /// Returns an error if a number of the shape is invalid.
     pub(super) fn check(&self) -> Result<(), EditError> {
         let count = |name: &'static str, given: usize, range: RangeInclusive<usize>, allowed| {
-            check_range(name, given as f64, range.contains(&given), allowed)
+            Number::plain(name, given as f64).check(range.contains(&given), allowed)
         };
         const CENTRE: &str = "a coordinate of the brush's centre";
         let (point, length) = (check_point, check_length);
@@ -194,12 +194,9 @@ impl Brush {
                     ));
                 }
                 heights.iter().map(|&h| f64::from(h)).try_for_each(|h| {
-                    check_length_range(
-                        "a height",
-                        h,
-                        h.abs() <= MAX_LENGTH,
-                        "finite and within ±2^31 voxels",
-                    )
+                    let is_allowed = h.abs() <= MAX_LENGTH;
+                    Number::length("a height", h)
+                        .check(is_allowed, "finite and within ±2^31 voxels")
                 })
             }
         }
@@ -214,12 +211,12 @@ fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
     let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
     let outside = point.iter().find(|v| !is_inside(v));
     let given = outside.copied().unwrap_or_default();
-    check_range(name, given, outside.is_none(), "finite and within ±2^31 voxels")
+    Number::plain(name, given).check(outside.is_none(), "finite and within ±2^31 voxels")
 }
 
 /// Returns an error unless the length is above 0 and at most [`MAX_LENGTH`].
 fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
-    check_length_range(name, given, given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
+    Number::length(name, given).check(given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
 }
 
 /// Most triangles of a brush.
@@ -230,7 +227,8 @@ const MAX_TRIANGLES: usize = 1 << 20;
 fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> {
     let is_allowed = (1..=MAX_TRIANGLES).contains(&triangles.len());
     let given = triangles.len() as f64;
-    check_range("the number of triangles of the brush", given, is_allowed, "1 to 1048576")?;
+    Number::plain("the number of triangles of the brush", given)
+        .check(is_allowed, "1 to 1048576")?;
     if triangles.iter().flatten().any(|&v| v as usize >= vertices) {
         return Err(EditError::Invalid(
             "an index of a triangle of the brush is not below the number of vertices",

@@ -354,8 +354,8 @@ impl Rules<'_> {
         }
     }
 
-    /// The most frequent solid material, by volume, in the 3³ cells around `pos`; the lowest id on a
-    /// tie, air if there is none.
+    /// The most frequent solid material, by volume, in the 3³ cells around `pos`; the lowest id on
+    /// a tie, air if there is none.
     fn near_material(&self, pos: VoxelPos, before: &SplitCells) -> u8 {
         let mut sums = [(AIR, 0u32); 27];
         let mut used = 0;

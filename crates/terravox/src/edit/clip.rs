@@ -1,7 +1,7 @@
 //! Copies of cells, which can be rotated, mirrored, scaled and pasted.
 
 use super::EditError;
-use super::error::check_range;
+use super::error::Number;
 #[cfg(feature = "serde")]
 use crate::codec::Rle;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
@@ -119,8 +119,8 @@ impl Clip {
     /// If it would have more than [`Clip::MAX_CELLS`] cells, or the scale is above 16.
     pub fn placed(&self, pose: &PastePose) -> Result<Clip, EditError> {
         let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&pose.scale) && pose.scale != -1;
-        let allowed = "1 to 16, or -2 to -16 to shrink";
-        check_range("PastePose::scale", pose.scale.into(), is_allowed, allowed)?;
+        let allowed = "0 or 1 for the same size, 2 to 16 to enlarge, or -2 to -16 to shrink";
+        Number::plain("PastePose::scale", pose.scale.into()).check(is_allowed, allowed)?;
         let mut clip = self.clone();
         for axis in 0..3 {
             if pose.mirror[axis] {

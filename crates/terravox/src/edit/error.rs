@@ -111,28 +111,30 @@ impl From<NotHeld> for EditError {
     }
 }
 
-/// Refuses a number outside of its range, or NaN.
-pub(super) fn check_range(
+/// A number of an operation, to be checked.
+pub(super) struct Number {
     name: &'static str,
     given: f64,
-    is_allowed: bool,
-    allowed: &'static str,
-) -> Result<(), EditError> {
-    match is_allowed {
-        true => Ok(()),
-        false => Err(EditError::OutOfRange { name, given, allowed, is_length: false }),
-    }
+    is_length: bool,
 }
 
-/// Refuses a length in voxels outside of its range, or NaN.
-pub(super) fn check_length_range(
-    name: &'static str,
-    given: f64,
-    is_allowed: bool,
-    allowed: &'static str,
-) -> Result<(), EditError> {
-    match is_allowed {
-        true => Ok(()),
-        false => Err(EditError::OutOfRange { name, given, allowed, is_length: true }),
+impl Number {
+    /// A length in voxels.
+    pub fn length(name: &'static str, given: f64) -> Number {
+        Number { name, given, is_length: true }
+    }
+
+    /// Any other number.
+    pub fn plain(name: &'static str, given: f64) -> Number {
+        Number { name, given, is_length: false }
+    }
+
+    /// Returns an error that says what is allowed, unless the number is.
+    pub fn check(self, is_allowed: bool, allowed: &'static str) -> Result<(), EditError> {
+        let Number { name, given, is_length } = self;
+        match is_allowed {
+            true => Ok(()),
+            false => Err(EditError::OutOfRange { name, given, allowed, is_length }),
+        }
     }
 }

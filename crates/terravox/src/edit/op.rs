@@ -1,7 +1,7 @@
 //! Operations as plain data.
 
 use super::brush::MAX_LENGTH;
-use super::error::{check_length_range, check_range};
+use super::error::Number;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
@@ -163,8 +163,8 @@ impl BrushOp {
         self.mask.check()?;
         let (falloff, strength) = (self.falloff, self.strength);
         let is_allowed = (0.0..=MAX_LENGTH).contains(&falloff);
-        check_length_range("the falloff", falloff, is_allowed, "0 or more")?;
-        check_range("the strength", strength, (0.0..=1.0).contains(&strength), "0 to 1")?;
+        Number::length("the falloff", falloff).check(is_allowed, "0 or more")?;
+        Number::plain("the strength", strength).check((0.0..=1.0).contains(&strength), "0 to 1")?;
         self.action.check(materials)
     }
 }
@@ -177,12 +177,8 @@ impl Action {
             false => Err(EditError::WrongKind { material, needed }),
         };
         let check_amount = |amount: f64| {
-            check_length_range(
-                "the amount",
-                amount,
-                amount > 0.0 && amount <= 1.0,
-                "above 0, at most 1 voxel",
-            )
+            Number::length("the amount", amount)
+                .check(amount > 0.0 && amount <= 1.0, "above 0, at most 1 voxel")
         };
         match *self {
             Action::Fill { material: AIR } => wrong("air cannot be filled in; use Action::Dig"),
@@ -203,7 +199,7 @@ impl Action {
             Action::Roughen { amount, size, .. } => {
                 check_amount(amount)?;
                 let is_allowed = (1.0..=MAX_LENGTH).contains(&size);
-                check_length_range("the size of the bumps", size, is_allowed, "at least 1 voxel")
+                Number::length("the size of the bumps", size).check(is_allowed, "at least 1 voxel")
             }
             _ => Ok(()),
         }

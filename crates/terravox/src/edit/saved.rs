@@ -38,6 +38,8 @@ pub enum HistoryErrorKind {
     Checksum,
     /// A region that is empty, too large, or beyond the limits of the grid.
     Region,
+    /// A stroke without changes.
+    EmptyStroke,
     /// The list of changed cells is invalid.
     Rows,
     /// The changed cells are invalid.
@@ -61,6 +63,7 @@ impl fmt::Display for HistoryError {
             HistoryErrorKind::Region => {
                 f.write_str("a region is empty, too large or beyond the limits of the grid")
             }
+            HistoryErrorKind::EmptyStroke => f.write_str("a stroke has no changes"),
             HistoryErrorKind::Rows => f.write_str("the rows do not fit their region"),
             HistoryErrorKind::Cells => f.write_str("the cells do not fit their rows"),
             HistoryErrorKind::TooLong => f.write_str("more bytes than strokes"),
@@ -126,6 +129,9 @@ impl History {
         let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
             let count = reader.number()?;
+            if count == 0 {
+                return Err(reader.wrong(HistoryErrorKind::EmptyStroke));
+            }
             let mut patches = Vec::new();
             for _ in 0..count {
                 patches.push(reader.patch()?);

@@ -30,7 +30,7 @@ pub struct History {
     bytes: usize,
     /// Maximum of `bytes`.
     budget_bytes: usize,
-    /// Strokes dropped to stay within the budget_bytes.
+    /// Strokes dropped to stay within the budget.
     dropped: u64,
     scratch: PatchScratch,
 }
@@ -77,7 +77,7 @@ pub struct HistoryStats {
     pub bytes: usize,
     /// Maximum size, bytes.
     pub budget_bytes: usize,
-    /// Strokes dropped to stay within the budget_bytes.
+    /// Strokes dropped to stay within the budget.
     pub dropped: u64,
 }
 
@@ -218,20 +218,7 @@ impl History {
     /// [`EditError::NotHeld`] if a chunk is no longer held at mip 0. Nothing is changed, and the
     /// stroke can be undone later.
     pub fn undo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
-        self.end_stroke();
-        let Some(mut stroke) = self.done.pop_back() else { return Ok(None) };
-        let bytes = stroke.bytes();
-        match stroke.swap(grid, SwapOrder::Backward, &mut self.scratch) {
-            Ok(region) => {
-                self.bytes -= bytes;
-                self.push_undone(stroke);
-                Ok(Some(region))
-            }
-            Err(error) => {
-                self.done.push_back(stroke);
-                Err(error)
-            }
-        }
+        self.swap_last(grid, SwapOrder::Backward)
     }
 
     /// Redoes the last stroke that was undone. Returns as [`History::undo`].
@@ -239,17 +226,33 @@ impl History {
     /// # Errors
     /// As [`History::undo`].
     pub fn redo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
+        self.swap_last(grid, SwapOrder::Forward)
+    }
+
+    /// Swaps the last stroke with the cells of the grid, and moves it to the other list.
+    fn swap_last(
+        &mut self,
+        grid: &mut VoxelGrid,
+        order: SwapOrder,
+    ) -> Result<Option<Region>, EditError> {
         self.end_stroke();
-        let Some(mut stroke) = self.undone.pop_back() else { return Ok(None) };
+        let strokes = match order {
+            SwapOrder::Backward => &mut self.done,
+            SwapOrder::Forward => &mut self.undone,
+        };
+        let Some(mut stroke) = strokes.pop_back() else { return Ok(None) };
         let bytes = stroke.bytes();
-        match stroke.swap(grid, SwapOrder::Forward, &mut self.scratch) {
+        match stroke.swap(grid, order, &mut self.scratch) {
             Ok(region) => {
                 self.bytes -= bytes;
-                self.push(stroke);
+                match order {
+                    SwapOrder::Backward => self.push_undone(stroke),
+                    SwapOrder::Forward => self.push(stroke),
+                }
                 Ok(Some(region))
             }
             Err(error) => {
-                self.undone.push_back(stroke);
+                strokes.push_back(stroke);
                 Err(error)
             }
         }
@@ -257,6 +260,7 @@ impl History {
 }
 
 /// The order in which the patches of a stroke are swapped.
+#[derive(Clone, Copy)]
 enum SwapOrder {
     /// As they were made: redo.
     Forward,

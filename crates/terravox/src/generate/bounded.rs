@@ -3,11 +3,11 @@
 //!
 //! A distance `d` at a point decides the cells near it for which the slope cannot bring it within
 //! half a cell of the surface: they are full (or air). First cubes are decided by the value at
-//! their centre, and split in eight where it does not suffice, down to 4³ cells (Lipschitz pruning, as in Kalra and Barr,
-//! "Guaranteed Ray Intersections with Implicit Surfaces", 1989). The rest of each column
-//! of cells is then narrowed from both ends. For heights, the slope along y is exactly 1, so a
-//! column takes little more than its two ends and the cells that the surface cuts; that is why
-//! columns come last and slopes may differ by axis.
+//! their centre, and split in eight where it does not suffice, down to 4³ cells (Lipschitz pruning,
+//! as in Kalra and Barr, "Guaranteed Ray Intersections with Implicit Surfaces", 1989). The rest of
+//! each column of cells is then narrowed from both ends. For heights, the slope along y is exactly
+//! 1, so a column takes little more than its two ends and the cells that the surface cuts; that is
+//! why columns come last and slopes may differ by axis.
 
 use super::frame::{Frame, occupancy_units};
 use super::height::Deep;

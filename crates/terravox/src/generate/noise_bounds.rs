@@ -1,5 +1,5 @@
-//! Bounds of noise over a box: interval arithmetic over the few squares or cubes of the lattice that
-//! the box touches, intersected with the value at the centre plus or minus the maximum slope.
+//! Bounds of noise over a box: interval arithmetic over the few squares or cubes of the lattice
+//! that the box touches, intersected with the value at the centre plus or minus the maximum slope.
 //!
 //! The value is a mean of planes with weights that are monotone on each axis, so that of each
 //! interpolation the extremes lie at the ends of its weight.

@@ -95,7 +95,8 @@ impl FillQueue {
         all.any(is_available)
     }
 
-    /// Whether any block is queued, in progress or refused: not all cells that are needed are there.
+    /// Whether any block is queued, in progress or refused: not all cells that are needed are
+    /// there.
     pub fn has_missing(&self) -> bool {
         let queues = [&self.near, &self.wanted, &self.refused];
         !self.pending.is_empty() || queues.iter().any(|queue| !queue.is_empty())

@@ -32,9 +32,9 @@ pub struct LodOptions {
     /// and shores do not extend into the ground ([`Shores`](crate::mesh::Shores)): water ends with
     /// its own cells. Off by default.
     pub morph: bool,
-    /// Blocks of mips 1 to this, at most [`ClusterFitter::MAX_MIP`], have their vertices fitted to the
-    /// mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held at
-    /// mip 0; 0 (the default) for none. Nearer to the fine surface, at several times the work.
+    /// Blocks of mips 1 to this, at most [`ClusterFitter::MAX_MIP`], have their vertices fitted to
+    /// the mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held
+    /// at mip 0; 0 (the default) for none. Nearer to the fine surface, at several times the work.
     pub cluster_mips: u8,
     /// Meshes that did not change for 60 updates are simplified to within this error, in cells of
     /// their blocks ([`SimplifyOptions::error`](crate::simplify::SimplifyOptions::error)), at

@@ -329,7 +329,8 @@ impl LodView {
         node: MipBlock,
     ) -> Option<RankedStep> {
         let (residency, scratch) = (&mut self.residency, &mut self.scratch);
-        // The cells of the next tiling are not in the grid yet; the nearest come first there anyway.
+        // The cells of the next tiling are not in the grid yet; the nearest come first there
+        // anyway.
         let skips_check = self.is_choosing_next;
         let surfaceless = |block| skips_check || residency.is_surfaceless(grid, block, scratch);
         selector.step_at(&self.tiling, node, surfaceless)

@@ -66,7 +66,8 @@ impl SimplifyJob {
 }
 
 impl Groups {
-    /// Returns at most `most` jobs for idle meshes; see [`LodView::plan_simplified`](super::LodView::plan_simplified).
+    /// Returns at most `most` jobs for idle meshes; see
+    /// [`LodView::plan_simplified`](super::LodView::plan_simplified).
     pub fn plan_simplified(
         &mut self,
         tiling: &Tiling,

@@ -131,8 +131,8 @@ impl LodView {
         self.active_plan.is_some()
     }
 
-    /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false before
-    /// the first, and while cells that are needed cannot be had.
+    /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
+    /// before the first, and while cells that are needed cannot be had.
     pub fn is_settled(&self) -> bool {
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();
         let is_idle =
@@ -163,8 +163,8 @@ impl LodView {
         self.groups.join(&self.shown, |parent| tiling.shows_children(parent))
     }
 
-    /// Returns at most `max_jobs` jobs for meshes that did not change for 60 calls, one per group of up
-    /// to eight blocks. Call it once a frame, in place of [`LodView::join`], if
+    /// Returns at most `max_jobs` jobs for meshes that did not change for 60 calls, one per group
+    /// of up to eight blocks. Call it once a frame, in place of [`LodView::join`], if
     /// [`LodOptions::simplify`] is set; otherwise it returns none.
     pub fn plan_simplified(&mut self, max_jobs: usize) -> Vec<SimplifyJob> {
         let Some(error) = self.options.simplify else { return Vec::new() };

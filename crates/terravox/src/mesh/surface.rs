@@ -188,6 +188,7 @@ impl Surface {
     }
 
     /// Returns the corners of a quad rotated so that the diagonal from the first is the shorter.
+    #[inline]
     pub(super) fn shorter_diagonal_first(&self, v: [u32; 4]) -> [u32; 4] {
         let p = v.map(|v| self.positions[v as usize]);
         let square = |a: usize, b: usize| {

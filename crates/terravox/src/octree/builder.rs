@@ -38,8 +38,8 @@ impl OctreeBuilder {
     /// all empty.
     ///
     /// # Panics
-    /// If there are more than [`OctreeBuilder::MAX_LEVELS`], or a leaf is outside the root, misaligned or overlaps
-    /// another.
+    /// If there are more than [`OctreeBuilder::MAX_LEVELS`], or a leaf is outside the root,
+    /// misaligned or overlaps another.
     pub fn leaves(&mut self, min: impl Into<VoxelPos>, levels: u8, leaves: &[Leaf]) -> Octree {
         assert!(levels <= Self::MAX_LEVELS, "{levels} levels");
         let OctreeBuilder { draft, order, spare, .. } = self;

@@ -1,10 +1,10 @@
 //! Moves particles and bounces them off their planes, eight at a time.
 //!
 //! Written once over [`Simd`]: the same operations in the same order on every instruction set, so
-//! the same bits. A particle moves by velocity, gravity and drag. If it is then inside a plane it is
-//! moved onto it; the speed into the plane is reflected with the restitution, and friction for that
-//! impact reduces the speed along it. Impacts slower than what gravity adds in two frames do not
-//! bounce, so that particles come to rest.
+//! the same bits. A particle moves by velocity, gravity and drag. If it is then inside a plane it
+//! is moved onto it; the speed into the plane is reflected with the restitution, and friction for
+//! that impact reduces the speed along it. Impacts slower than what gravity adds in two frames do
+//! not bounce, so that particles come to rest.
 
 use std::ops::Range;
 

@@ -14,10 +14,10 @@ impl Placement {
 }
 
 impl Terrain {
-    /// Applies an operation in world metres; copies and pastes are in whole voxels. Returns the voxels that changed and what was
-    /// removed and added. Rays and all other queries see it at once; meshes follow with the
-    /// next [`Terrain::update`]. All cells that it reads must be held at mip 0, as
-    /// those near a viewer are; elsewhere call [`Terrain::hold`] first.
+    /// Applies an operation in world metres; copies and pastes are in whole voxels. Returns the
+    /// voxels that changed and what was removed and added. Rays and all other queries see it at
+    /// once; meshes follow with the next [`Terrain::update`]. All cells that it reads must be held
+    /// at mip 0, as those near a viewer are; elsewhere call [`Terrain::hold`] first.
     ///
     /// ```
     /// use terravox::edit::EditOp;

@@ -5,8 +5,8 @@ use crate::edit::{CellCount, EditError, PlainNumber};
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
-/// Why a [`Terrain`](super::Terrain) refused an edit, a fill or an undo. Nothing was changed, except by
-/// [`Terrain::hold`](super::Terrain::hold), which keeps what it could get.
+/// Why a [`Terrain`](super::Terrain) refused an edit, a fill or an undo. Nothing was changed,
+/// except by [`Terrain::hold`](super::Terrain::hold), which keeps what it could get.
 ///
 /// ```
 /// use terravox::edit::{EditError, EditOp};

@@ -18,7 +18,8 @@ pub enum JobKind {
     Simplify,
 }
 
-/// A piece of work of [`Terrain::take_jobs`](super::Terrain::take_jobs): `Send` data, to be run on any thread.
+/// A piece of work of [`Terrain::take_jobs`](super::Terrain::take_jobs): `Send` data, to be run on
+/// any thread.
 ///
 /// A job that is dropped is handed out again by a later call.
 #[derive(Debug)]
@@ -76,8 +77,8 @@ impl Job {
         }
     }
 
-    /// Does the work. `fill` is what [`Terrain::update`](super::Terrain::update) would get; jobs of kind
-    /// [`JobKind::Fill`] call it, once.
+    /// Does the work. `fill` is what [`Terrain::update`](super::Terrain::update) would get; jobs of
+    /// kind [`JobKind::Fill`] call it, once.
     pub fn run(self, scratch: &mut JobScratch, fill: impl Fn(&mut FillRequest<'_>)) -> FinishedJob {
         FinishedJob(match self.0 {
             Work::Fill { block, placement, ticket } => {

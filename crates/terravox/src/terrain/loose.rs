@@ -6,9 +6,9 @@ use crate::voxel::Region;
 
 impl Terrain {
     /// Removes from the world what edits since the last call left without an anchor, and returns it
-    /// as bodies, within the limits of the options: [`LooseCut::has_more`] says whether there is more
-    /// for the next call. Options are in voxels. Undoing and filling detach nothing; direct writes
-    /// ([`Terrain::grid_mut`]) are checked only where [`Terrain::touch`] was called.
+    /// as bodies, within the limits of the options: [`LooseCut::has_more`] says whether there is
+    /// more for the next call. Options are in voxels. Undoing and filling detach nothing; direct
+    /// writes ([`Terrain::grid_mut`]) are checked only where [`Terrain::touch`] was called.
     ///
     /// The cells go to the history as a stroke of their own, or as part of an open stroke: begin
     /// one before an edit and end it after this, and one undo reverts both. Drop the bodies then.
@@ -45,8 +45,8 @@ impl Terrain {
 
     /// Writes a body that came to rest back into the world, with undo: `position_m` is the
     /// position of the min corner of its voxel (0, 0, 0), world metres, `rotation` its rotation
-    /// about that corner, a quaternion x, y, z, w of any non-zero length. Returns whether its cells were moved
-    /// without loss ([`WriteBackMethod::Turned`]) or sampled.
+    /// about that corner, a quaternion x, y, z, w of any non-zero length. Returns whether its cells
+    /// were moved without loss ([`WriteBackMethod::Turned`]) or sampled.
     ///
     /// ```
     /// use terravox::bodies::{LooseOptions, WriteBackMethod};

@@ -62,8 +62,8 @@ pub struct TerrainOptions {
     pub placement: Placement,
     /// Material ids and what they are.
     pub materials: MaterialTable,
-    /// What chunks without data count as: [`UnlistedChunks::Unknown`] (default) makes `update` request
-    /// them from its closure, [`UnlistedChunks::Air`] makes them air.
+    /// What chunks without data count as: [`UnlistedChunks::Unknown`] (default) makes `update`
+    /// request them from its closure, [`UnlistedChunks::Air`] makes them air.
     pub unlisted: UnlistedChunks,
     /// The collider's own options.
     pub collider: ColliderOptions,
@@ -285,8 +285,8 @@ impl Terrain {
     /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
     /// Cells, meshes, history, options and the particles of effects stay as they are relative
     /// to the ground, which is how a game with a floating origin moves it. Generators and stores
-    /// go on counting from where the world was made ([`Terrain::original_placement`]). Move bodies and viewers
-    /// yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
+    /// go on counting from where the world was made ([`Terrain::original_placement`]). Move bodies
+    /// and viewers yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
     ///
     /// ```
     /// use terravox::{Terrain, voxel::VoxelPos};
@@ -321,7 +321,7 @@ impl Terrain {
     /// reports them.
     ///
     /// # Errors
-    /// [`EditError::BeyondLimits`].
+    /// [`EditError::BeyondLimits`]; [`EditError::Invalid`] if the box is inverted.
     pub fn fill(
         &mut self,
         min_m: impl Into<[f64; 3]>,
@@ -400,6 +400,10 @@ impl Terrain {
         max_m: impl Into<[f64; 3]>,
     ) -> Result<Region, TerrainError> {
         let corners = [min_m.into(), max_m.into()];
+        if (0..3).any(|axis| corners[0][axis] > corners[1][axis]) {
+            let inverted = EditError::Invalid("the max corner of the box is below its min corner");
+            return Err(self.in_metres()(inverted));
+        }
         let region = self.placement.region(corners[0], corners[1]);
         let limit = f64::from(LIMIT);
         let voxels = corners.map(|corner| self.placement.voxel_from_world(corner));

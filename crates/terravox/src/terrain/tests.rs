@@ -371,8 +371,16 @@ fn edits_beyond_the_limits_are_refused_by_name() {
     let region = terrain.placement().region([1e10; 3], [2e10; 3]);
     let error = terrain.hold([1e10; 3], [2e10; 3], |_| {}).unwrap_err();
     assert_eq!(error.reason, EditError::BeyondLimits(region));
-    let nothing = terrain.edit_cells([1.0; 3], [0.0; 3], |_, _| Cell::full(3)).unwrap();
+    let nothing = terrain.edit_cells([1.0; 3], [1.0; 3], |_, _| Cell::full(3)).unwrap();
     assert!(nothing.is_empty());
+    let inverted = [
+        terrain.edit_cells([1.0; 3], [0.0; 3], |_, _| Cell::full(3)).map(drop),
+        terrain.hold([0.0; 3], [8.0, -8.0, 8.0], |_| {}),
+        terrain.fill([0.0; 3], [8.0, -8.0, 8.0], |_| {}),
+    ];
+    for result in inverted {
+        assert!(result.unwrap_err().to_string().contains("below its min corner"));
+    }
     assert_eq!(terrain.grid().digest().unwrap(), before);
 }
 

@@ -37,8 +37,8 @@ impl Terrain {
     ///
     /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
     /// Nor is it called in a world whose unlisted chunks are air
-    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). Eight blocks of a mip that did not change
-    /// for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
+    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). Eight blocks of a mip that did not
+    /// change for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
     /// simplified with what is left of the budget; never with `Budget::Millis`, since one takes
     /// several frames: use [`Terrain::take_jobs`]. Without it, blocks are then neither simplified
     /// nor joined.
@@ -267,8 +267,8 @@ impl Terrain {
     /// ```
     ///
     /// # Errors
-    /// [`TerrainError`]: beyond the limits of the world, too large, or not filled: if `fill` does
-    /// not provide all of them, those that it does are then held.
+    /// [`TerrainError`]: an inverted box, beyond the limits of the world, too large, or not filled:
+    /// if `fill` does not provide all of them, those that it does are then held.
     pub fn hold(
         &mut self,
         min_m: impl Into<[f64; 3]>,

@@ -53,8 +53,8 @@ pub enum Changes {
 pub enum FarChanges {
     /// More than the log remembers, or the cursor is new: check every far block.
     Everything,
-    /// The blocks that were written, changed by finer cells or forgotten, oldest first; a block that
-    /// changed twice is listed twice.
+    /// The blocks that were written, changed by finer cells or forgotten, oldest first; a block
+    /// that changed twice is listed twice.
     Blocks(Vec<MipBlock>),
 }
 

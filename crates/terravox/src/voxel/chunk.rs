@@ -57,7 +57,8 @@ impl Chunk {
         updates: &mut RowUpdates,
     ) {
         let local = Region { min: region.min - origin, max: region.max - origin };
-        // Mips of a coarse chunk were given; mip 0 is unspecified until now, so all are computed anew.
+        // Mips of a coarse chunk were given; mip 0 is unspecified until now, so all are computed
+        // anew.
         let all = self.finest != 0;
         gather_updates(&self.rows, origin, local, source, kinds, all, updates);
         self.finest = 0;

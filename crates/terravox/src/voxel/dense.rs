@@ -83,8 +83,8 @@ impl DenseBox {
         &self.occupancy
     }
 
-    /// Materials and occupancies, mutable. The occupancy of air need not be cleared: writing the box
-    /// to the grid does.
+    /// Materials and occupancies, mutable. The occupancy of air need not be cleared: writing the
+    /// box to the grid does.
     pub fn arrays_mut(&mut self) -> (&mut [u8], &mut [u8]) {
         (&mut self.material, &mut self.occupancy)
     }

@@ -220,14 +220,21 @@ fn read_row(pieces: &[RowPiece<'_>], from: usize, material: &mut [u8], occupancy
 fn copy_cells(to: &mut [u8], from: &[u8]) {
     match to.len() {
         32 => to[..32].copy_from_slice(&from[..32]),
+        1 => to[0] = from[0],
         2 => to[..2].copy_from_slice(&from[..2]),
         // Two halves that overlap.
         width @ 8..=16 => {
             to[..8].copy_from_slice(&from[..8]);
             to[width - 8..width].copy_from_slice(&from[width - 8..width]);
         }
-        _ => to.copy_from_slice(from),
+        _ => copy_any(to, from),
     }
+}
+
+/// Not inlined: the compiler would merge it with the copies of known length, into one `memcpy`.
+#[inline(never)]
+fn copy_any(to: &mut [u8], from: &[u8]) {
+    to.copy_from_slice(from);
 }
 
 /// Appends the water of a piece to `out`, unsorted.

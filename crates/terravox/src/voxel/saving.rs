@@ -37,8 +37,8 @@ impl VoxelGrid {
         }
     }
 
-    /// Marks `saved` as on disk. What was written since it was taken stays unsaved. Do not call this
-    /// if writing failed. Marking twice, late, out of order or for another grid is harmless.
+    /// Marks `saved` as on disk. What was written since it was taken stays unsaved. Do not call
+    /// this if writing failed. Marking twice, late, out of order or for another grid is harmless.
     pub fn mark_saved(&mut self, saved: &UnsavedChunks) {
         let writes = &mut self.writes;
         if !Arc::ptr_eq(&writes.grid, &saved.stamp.grid) {

@@ -185,7 +185,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns an error unless every chunk that touches `region`, in voxels, is held at mip 0 or air.
+    /// Returns an error unless every chunk that touches `region`, in voxels, is held at mip 0 or
+    /// air.
     pub(crate) fn check_held(&self, region: Region) -> Result<(), NotHeld> {
         for chunk in region.blocks::<5>() {
             let held = self.held(chunk);

@@ -1,9 +1,10 @@
 //! What a grid has not saved: which chunks were written since they were last saved, each with
 //! the version of its last write.
 //!
-//! Every write to the grid is recorded here, so no view and no update is involved in a save. What is
-//! unsaved is taken as plain data, written by any thread, and marked as saved by version: a chunk
-//! that was written again meanwhile stays unsaved, and so does everything if the write failed.
+//! Every write to the grid is recorded here, so no view and no update is involved in a save. What
+//! is unsaved is taken as plain data, written by any thread, and marked as saved by version: a
+//! chunk that was written again meanwhile stays unsaved, and so does everything if the write
+//! failed.
 
 use super::position::{ChunkPos, Region};
 use super::snapshot::Snapshot;

@@ -189,9 +189,9 @@ fn edit(
     written.is_ok().then_some(edited)
 }
 
-/// Returns whether a point is in the ground, a quarter of a metre or more from its surface: rays out
-/// of it leave the ground more often than they enter it. Three rays, since one may run through an
-/// edge. (By sides, not by parity: thin remains of ground may fold over themselves.)
+/// Returns whether a point is in the ground, a quarter of a metre or more from its surface: rays
+/// out of it leave the ground more often than they enter it. Three rays, since one may run through
+/// an edge. (By sides, not by parity: thin remains of ground may fold over themselves.)
 fn is_below(scene: &mut PhysicsScene, at: Vector) -> bool {
     let collider = scene.terrain.collider();
     let origin = at.to_array().map(f64::from);

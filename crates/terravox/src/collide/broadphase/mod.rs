@@ -276,8 +276,8 @@ impl Broadphase {
         page.map_or(self.unlisted == UnlistedChunks::Unknown, |page| page.is_unknown(chunk))
     }
 
-    /// Returns a chunk of `chunks`, in chunks, that is not held at mip 0. Looks at no more pages than
-    /// there are, and one.
+    /// Returns a chunk of `chunks`, in chunks, that is not held at mip 0. Looks at no more pages
+    /// than there are, and one.
     pub(crate) fn unknown_chunk_in(&self, chunks: Region) -> Option<ChunkPos> {
         let unknown_in_page = |at: PagePos, page: &PageBlocks| {
             let is_inside =
@@ -442,8 +442,8 @@ impl RemakeRequest {
         RemakeRequest { chunk, layers, kept_near_water: None, is_surely_near: false }
     }
 
-    /// Makes the masks of the layers, and of the others if those cannot be kept; `None` if the chunk
-    /// is unknown.
+    /// Makes the masks of the layers, and of the others if those cannot be kept; `None` if the
+    /// chunk is unknown.
     fn run<'a>(self, snapshot: &Snapshot, maker: &'a mut MaskMaker) -> Option<ChunkUpdate<'a>> {
         let neighbours = ChunkNeighbours::new(snapshot, self.chunk)?;
         let is_near_water = neighbours.one_material().is_none()

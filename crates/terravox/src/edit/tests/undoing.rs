@@ -111,6 +111,17 @@ proptest! {
 }
 
 #[test]
+fn strokes_without_changes_are_refused() {
+    // No stroke to undo, three to redo, each of no patches.
+    let strokes = [0, 3, 0, 0, 0];
+    let mut bytes = vec![1];
+    bytes.extend(xxhash_rust::xxh3::xxh3_64(&strokes).to_le_bytes());
+    bytes.extend(strokes);
+    let error = History::from_bytes(&bytes, 1 << 20).map(drop).expect_err("empty strokes");
+    assert_eq!(error, HistoryError { offset: 12, kind: HistoryErrorKind::EmptyStroke });
+}
+
+#[test]
 fn the_budget_is_kept_by_dropping_the_oldest() {
     let mut grid = VoxelGrid::default();
     let mut history = History::new(4000);

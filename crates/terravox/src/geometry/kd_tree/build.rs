@@ -45,8 +45,9 @@ impl std::fmt::Display for KdError {
 
 impl std::error::Error for KdError {}
 
-/// The box of a primitive and the primitive's number: low corner, low word of the number, complement of the high
-/// corner, high word. Coordinates are lattice points less 2¹⁵, so that they are signed.
+/// The box of a primitive and the primitive's number: low corner, low word of the number,
+/// complement of the high corner, high word. Coordinates are lattice points less 2¹⁵, so that they
+/// are signed.
 type PrimitiveBox = [i16; 8];
 
 /// The identity of the minimum: an empty box.

@@ -155,6 +155,47 @@ fn sums4<M: MeshSimd>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>, half: us
     [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz]
 }
 
+/// Sums over the planes of eight vertices.
+struct PlaneSums<F> {
+    /// The symmetric matrix A: xx, xy, xz, yy, yz, zz.
+    matrix: [F; 6],
+    /// The vector b.
+    vector: [F; 3],
+    normal: [F; 3],
+    feet: [F; 3],
+    trace: F,
+    inverse_trace: F,
+}
+
+impl<F: F32x8> PlaneSums<F> {
+    #[inline(always)]
+    fn new<M: MeshSimd<F = F>>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>) -> PlaneSums<F> {
+        let low = sums4(m, batch, planes, 0);
+        let high = sums4(m, batch, planes, 1);
+        let mut sums = [m.splat(0.0); 15];
+        for i in 0..15 {
+            sums[i] = m.add_halves(low[i], high[i]);
+        }
+        let [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz] = sums;
+        let trace = (xx + yy) + zz;
+        PlaneSums {
+            matrix: [xx, xy, xz, yy, yz, zz],
+            vector: [bx, by, bz],
+            normal: [nx, ny, nz],
+            feet: [fx, fy, fz],
+            trace,
+            inverse_trace: m.splat(1.0) / trace.max(m.splat(MIN_TRACE)),
+        }
+    }
+
+    /// Returns A v.
+    #[inline(always)]
+    fn times(&self, v: [F; 3]) -> [F; 3] {
+        let [xx, xy, xz, yy, yz, zz] = self.matrix;
+        [dot!([xx, xy, xz], v), dot!([xy, yy, yz], v), dot!([xz, yz, zz], v)]
+    }
+}
+
 #[inline(always)]
 fn place8<M: MeshSimd>(
     m: M,
@@ -163,52 +204,61 @@ fn place8<M: MeshSimd>(
     firmness: Option<Firmness>,
     out: &mut Placed8,
 ) {
-    let zero = m.splat(0.0);
-    let one = m.splat(1.0);
-    let low = sums4(m, batch, planes, 0);
-    let high = sums4(m, batch, planes, 1);
-    let mut sums = [zero; 15];
-    for i in 0..15 {
-        sums[i] = m.add_halves(low[i], high[i]);
-    }
-    let [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz] = sums;
-    let [mx, my, mz, _] = m.rows256(&MIDDLES, &batch.inside);
+    let sums = PlaneSums::new(m, batch, planes);
     let [dx, dy, dz, _] = m.rows256(&DIRECTIONS, &batch.inside);
-    let middle = [mx, my, mz];
+    let normal = unit_normal(m, sums.normal, [dx, dy, dz]);
+    let start = meeting_point(m, batch, &sums, firmness);
+    let settled = settle(m, batch, &sums, firmness, start, normal);
+    let [x, y, z] = positions(m, batch, firmness, settled);
+    let zero = m.splat(0.0);
+    m.store_rows([x, y, z, zero], &mut out[0]);
+    m.store_rows([normal[0], normal[1], normal[2], zero], &mut out[1]);
+}
 
-    // The unit normal.
-    let has_mean = dot!([nx, ny, nz], [nx, ny, nz]).gt(zero);
-    let raw = [has_mean.select(nx, dx), has_mean.select(ny, dy), has_mean.select(nz, dz)];
+/// Returns the unit normals: of the mean, of the direction where that is 0, or upwards.
+#[inline(always)]
+fn unit_normal<M: MeshSimd>(m: M, mean: [M::F; 3], direction: [M::F; 3]) -> [M::F; 3] {
+    let (zero, one) = (m.splat(0.0), m.splat(1.0));
+    let has_mean = dot!(mean, mean).gt(zero);
+    let mut raw = [zero; 3];
+    for axis in 0..3 {
+        raw[axis] = has_mean.select(mean[axis], direction[axis]);
+    }
     let square = dot!(raw, raw);
     let has_length = square.gt(zero);
     let inverse = one / square.sqrt();
-    let normal = [
+    [
         has_length.select(raw[0] * inverse, zero),
         has_length.select(raw[1] * inverse, one),
         has_length.select(raw[2] * inverse, zero),
-    ];
+    ]
+}
 
-    // Where the planes meet.
-    macro_rules! turned {
-        ($v:expr) => {
-            [dot!([xx, xy, xz], $v), dot!([xy, yy, yz], $v), dot!([xz, yz, zz], $v)]
-        };
-    }
-    let trace = (xx + yy) + zz;
-    let inverse = one / trace.max(m.splat(MIN_TRACE));
-    let at = turned!(middle);
+/// Returns the offsets at which the planes meet.
+#[inline(always)]
+fn meeting_point<M: MeshSimd>(
+    m: M,
+    batch: &VertexBatch,
+    sums: &PlaneSums<M::F>,
+    firmness: Option<Firmness>,
+) -> [M::F; 3] {
+    let [xx, xy, xz, yy, yz, zz] = sums.matrix;
+    let [bx, by, bz] = sums.vector;
+    let [mx, my, mz, _] = m.rows256(&MIDDLES, &batch.inside);
+    let at = sums.times([mx, my, mz]);
     let q = [
-        middle[0] + (bx - at[0]) * inverse,
-        middle[1] + (by - at[1]) * inverse,
-        middle[2] + (bz - at[2]) * inverse,
+        mx + (bx - at[0]) * sums.inverse_trace,
+        my + (by - at[1]) * sums.inverse_trace,
+        mz + (bz - at[2]) * sums.inverse_trace,
     ];
-    let at = turned!(q);
+    let at = sums.times(q);
     let r = [bx - at[0], by - at[1], bz - at[2]];
     let third = match firmness {
-        Some(firmness) => m.splat(firmness.softness_third.unwrap_or(0.0)),
+        Some(Firmness { softness_third: None, .. }) => return q,
+        Some(Firmness { softness_third: Some(third), .. }) => m.splat(third),
         None => m.load(&batch.shapes.softness_third),
     };
-    let soft = trace * third;
+    let soft = sums.trace * third;
     let (sx, sy, sz) = (xx + soft, yy + soft, zz + soft);
     let c00 = sy * sz - yz * yz;
     let c01 = xz * yz - xy * sz;
@@ -217,44 +267,70 @@ fn place8<M: MeshSimd>(
     let c12 = xy * xz - sx * yz;
     let c22 = sx * sy - xy * xy;
     let determinant = (sx * c00 + xy * c01) + xz * c02;
-    let over = one / determinant.max(m.splat(MIN_DETERMINANT));
+    let over = m.splat(1.0) / determinant.max(m.splat(MIN_DETERMINANT));
     let mut start = [
         q[0] + dot!([c00, c01, c02], r) * over,
         q[1] + dot!([c01, c11, c12], r) * over,
         q[2] + dot!([c02, c12, c22], r) * over,
     ];
-    let ridge = match firmness {
-        Some(firmness) => {
-            if firmness.softness_third.is_none() {
-                start = q;
-            }
-            m.splat(firmness.ridge)
+    if firmness.is_none() {
+        let smooth = m.any_bits(&batch.shapes.smooth, 1);
+        for axis in 0..3 {
+            start[axis] = smooth.select(q[axis], start[axis]);
         }
-        None => {
-            let smooth = m.any_bits(&batch.shapes.smooth, 1);
-            for axis in 0..3 {
-                start[axis] = smooth.select(q[axis], start[axis]);
-            }
-            m.load(&batch.shapes.ridge)
-        }
-    };
+    }
+    start
+}
 
-    // Moves relative to the feet.
-    let parallel = dot!(turned!(normal), normal) * inverse;
+/// Returns the offsets after the moves relative to the feet: along the normal, and across it.
+#[inline(always)]
+fn settle<M: MeshSimd>(
+    m: M,
+    batch: &VertexBatch,
+    sums: &PlaneSums<M::F>,
+    firmness: Option<Firmness>,
+    start: [M::F; 3],
+    normal: [M::F; 3],
+) -> [M::F; 3] {
+    let (zero, one, inverse) = (m.splat(0.0), m.splat(1.0), sums.inverse_trace);
+    let ridge = match firmness {
+        Some(firmness) => m.splat(firmness.ridge),
+        None => m.load(&batch.shapes.ridge),
+    };
+    let parallel = dot!(sums.times(normal), normal) * inverse;
     let smooth = (parallel - m.splat(CREASE_COSINE)) * m.splat(SMOOTHNESS_SCALE);
     let smooth = smooth.max(zero).min(one);
     let thin = m.any_bits(&batch.thin, 1);
     let ridge = thin.select(zero, ridge);
     let slide = thin.select(zero, m.splat(SLIDE));
     let across = smooth * (m.splat(PULL_BACK) + ridge) - ridge;
-    let away = [fx * inverse - start[0], fy * inverse - start[1], fz * inverse - start[2]];
-    let step = (across - slide) * dot!(away, normal);
-    let has_planes = trace.gt(zero);
-    let centres = m.rows256(&CENTRES, &batch.inside);
-    let mut position = [zero; 4];
+    let mut away = [zero; 3];
     for axis in 0..3 {
-        let settled = start[axis] + (slide * away[axis] + step * normal[axis]);
-        let mut x = has_planes.select(settled, start[axis]);
+        away[axis] = sums.feet[axis] * inverse - start[axis];
+    }
+    let step = (across - slide) * dot!(away, normal);
+    let has_planes = sums.trace.gt(zero);
+    let mut settled = [zero; 3];
+    for axis in 0..3 {
+        let moved = start[axis] + (slide * away[axis] + step * normal[axis]);
+        settled[axis] = has_planes.select(moved, start[axis]);
+    }
+    settled
+}
+
+/// Returns the positions in the block: offsets are clamped to the cells and rounded.
+#[inline(always)]
+fn positions<M: MeshSimd>(
+    m: M,
+    batch: &VertexBatch,
+    firmness: Option<Firmness>,
+    offsets: [M::F; 3],
+) -> [M::F; 3] {
+    let zero = m.splat(0.0);
+    let centres = m.rows256(&CENTRES, &batch.inside);
+    let mut positions = [zero; 3];
+    for axis in 0..3 {
+        let mut x = offsets[axis];
         if firmness.is_none() {
             let blocky = m.any_bits(&batch.shapes.blocky, 1);
             x = blocky.select(zero, x) + m.load(&batch.shapes.push[axis]);
@@ -264,8 +340,7 @@ fn place8<M: MeshSimd>(
         let x = x.max(centres[axis] - reach).min(centres[axis] + reach);
         let rounding = m.splat(ROUNDING);
         let offset = (x + rounding) - rounding;
-        position[axis] = m.load(&batch.corner[axis]) + m.splat(0.5) * offset;
+        positions[axis] = m.load(&batch.corner[axis]) + m.splat(0.5) * offset;
     }
-    m.store_rows(position, &mut out[0]);
-    m.store_rows([normal[0], normal[1], normal[2], zero], &mut out[1]);
+    positions
 }

@@ -276,6 +276,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     }
 
     /// Returns the vertex of a face at a corner.
+    #[inline]
     fn face_end(&mut self, at: [i32; 3], face: &BorderFace) -> FaceEnd {
         let cells = self.sources.cells;
         let lattice = cells.lattice;
@@ -421,12 +422,13 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
 
     /// Returns the vertex of a sheet at a corner: one of the fast mesh, or a new one.
     fn make_vertex(&mut self, index: usize, sheet_number: u8) -> u32 {
-        let BorderCorner { at, sheets, .. } = self.scratch.corners.all[index];
+        let at = self.scratch.corners.all[index].at;
         let cells = self.sources.cells;
         let lattice = cells.lattice;
         if self.foreign.has(feature_of(at, lattice.edge())) {
             return self.make_foreign_vertex(index, sheet_number);
         }
+        let sheets = self.scratch.corners.all[index].sheets;
         let own = at.map(|a| a >> lattice.cell_log2(lattice.mip));
         if let Some(vertex) = self.sources.fast.vertex(cells.own.size(), own, sheet_number) {
             return vertex;
@@ -445,8 +447,9 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
 
     /// Makes the vertex of a sheet at a corner that touches another mip.
     fn make_foreign_vertex(&mut self, index: usize, sheet_number: u8) -> u32 {
-        let BorderCorner { at, sheets, mips, materials, .. } = self.scratch.corners.all[index];
-        let sheet = sheets.sheet(sheet_number);
+        let corner = &self.scratch.corners.all[index];
+        let (at, mips, materials) = (corner.at, corner.mips, corner.materials);
+        let sheet = corner.sheets.sheet(sheet_number);
         let point = self.scratch.levels.point(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);

@@ -85,6 +85,7 @@ pub(super) fn packed(at: [i32; 3]) -> u32 {
 
 /// Rounds `sum / count` to the nearest multiple of `unit`, ties to the even multiple, as f32
 /// does: so the fast mesher gives the same.
+#[inline]
 pub(super) fn round(sum: i64, count: i64, unit: i64) -> i32 {
     let step = count * unit;
     // Mostly a power of two, which saves two divisions.

@@ -30,6 +30,7 @@ pub(super) struct LatticePoint {
 
 impl LatticePoint {
     /// Appends it as the target of a vertex whose level is `step` mips coarser than the block.
+    #[inline]
     pub(super) fn push_to(&self, lattice: &LocalLattice<'_>, step: u8, targets: &mut MorphTargets) {
         let scale = 1.0 / lattice.quanta() as f32;
         targets.push(self.position.map(|p| p as f32 * scale), self.normal, step);

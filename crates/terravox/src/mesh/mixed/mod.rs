@@ -10,7 +10,8 @@
 //!
 //! A block's mesh therefore depends on the cells, of its mip and of the coarser ones that
 //! touch it, up to two cells of each beyond the block; on the layer of cells of finer
-//! blocks that touches it; and on the mips that are shown around it ([`Mesher::depends_on`](super::Mesher::depends_on)).
+//! blocks that touches it; and on the mips that are shown around it
+//! ([`Mesher::depends_on`](super::Mesher::depends_on)).
 //!
 //! Compare "Dual Contouring of Hermite Data" (Ju et al. 2002), whose cells are an octree's
 //! leaves with samples at corners: there every crack is a sample on which two leaves

@@ -23,6 +23,7 @@ impl NeighbourMips {
     pub const UNKNOWN: u8 = 255;
 
     /// Makes the neighbours of a block of mip `mip` among blocks of its mip.
+    #[inline]
     pub fn uniform(mip: u8) -> NeighbourMips {
         NeighbourMips { mips: [mip; 1000] }
     }
@@ -64,6 +65,7 @@ impl NeighbourMips {
     }
 
     /// Returns the mip that a place shows. Coordinates beyond −1 to 8 are clamped.
+    #[inline]
     pub fn at(&self, place: [i32; 3]) -> u8 {
         self.mips[index(place.map(|at| at.clamp(-1, 8)))]
     }
@@ -75,6 +77,7 @@ impl NeighbourMips {
     }
 
     /// Returns the block's own mip.
+    #[inline]
     pub fn mip(&self) -> u8 {
         self.at([0; 3])
     }
@@ -145,6 +148,7 @@ pub(crate) struct HullMips {
 
 impl HullMips {
     /// Whether a mip `steps` coarser than the block's lies across a feature; finer if negative.
+    #[inline]
     pub(super) fn has(&self, feature: usize, steps: i32) -> bool {
         self.across[feature] >> (i32::from(MAX_MIP_STEPS) + steps) & 1 == 1
     }
@@ -169,20 +173,24 @@ impl HullMips {
     /// Returns, by feature, how many steps finer than the block the finest mip is that touches
     /// it, 0 if none is finer; [`HullMips::VARIES`] if that differs along the feature.
     pub(super) fn finest_steps(&self) -> [u8; 27] {
-        std::array::from_fn(|feature| {
-            let mut finest = 0;
-            for (across, bounding) in self.across.iter().zip(BOUNDING) {
-                let finer = across & ((1 << MAX_MIP_STEPS) - 1);
-                if bounding >> feature & 1 == 0 || finer == 0 {
-                    continue;
-                }
-                if across.count_ones() > 1 {
-                    return HullMips::VARIES;
-                }
-                finest = finest.max(MAX_MIP_STEPS - finer.trailing_zeros() as u8);
+        let mut finest = [0; 27];
+        for (&across, bounding) in self.across.iter().zip(BOUNDING) {
+            let finer = across & ((1 << MAX_MIP_STEPS) - 1);
+            if finer == 0 {
+                continue;
             }
-            finest
-        })
+            let steps = match across.count_ones() {
+                1 => MAX_MIP_STEPS - finer.trailing_zeros() as u8,
+                _ => HullMips::VARIES,
+            };
+            let mut left = bounding;
+            while left != 0 {
+                let feature = left.trailing_zeros() as usize;
+                finest[feature] = steps.max(finest[feature]);
+                left &= left - 1;
+            }
+        }
+        finest
     }
 
     /// Whether a mip `steps` coarser touches the block.

@@ -14,21 +14,25 @@ pub(super) struct FaceRing {
 }
 
 impl FaceRing {
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.vertices.clear();
     }
 
     /// Whether there are no vertices between the corners.
+    #[inline]
     pub(super) fn is_quad(&self) -> bool {
         self.vertices.len() == 4
     }
 
     /// Returns the four corners' vertices.
+    #[inline]
     pub(super) fn quad(&self) -> [u32; 4] {
         self.corners.map(|at| self.vertices[at])
     }
 
     /// Returns the index of the first corner whose two sides are not split.
+    #[inline]
     pub(super) fn apex(&self) -> Option<usize> {
         let count = self.vertices.len();
         let is_whole = |k: usize| {

@@ -117,6 +117,7 @@ fn blend_many(materials: u64, octants: u8) -> MaterialBlend {
 }
 
 /// Returns the first material of the blend: that of most cells, the lowest id among equals.
+#[inline]
 pub(crate) fn dominant(ids: &[u8]) -> u8 {
     let mut best = (0, ids[0]);
     for &id in ids {

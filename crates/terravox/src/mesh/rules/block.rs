@@ -12,6 +12,7 @@ pub const MAX_EDGE: i32 = 64;
 ///
 /// # Panics
 /// If an edge of the block is not 1 to [`MAX_EDGE`] cells.
+#[inline]
 pub(crate) fn block_in(region: Region) -> Region {
     checked_block(region.grow(-PAD))
 }

@@ -98,6 +98,7 @@ impl CornerSheets {
     }
 
     /// Returns a sheet by its number.
+    #[inline]
     pub(crate) fn sheet(&self, sheet: u8) -> CornerSheet {
         if self.inside | self.outside == 255 {
             SHEETS[usize::from(self.inside)][usize::from(sheet)]
@@ -120,6 +121,7 @@ impl CornerSheets {
 
     /// Whether the corner may need more than one vertex: it has several sheets, or a mesh edge
     /// that may have to be split.
+    #[inline]
     pub(crate) const fn is_special(&self) -> bool {
         self.count > 1 || self.pinched != 0
     }

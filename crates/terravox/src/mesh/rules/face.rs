@@ -32,6 +32,7 @@ impl Direction {
 
 /// Returns the four corners of the face of `cell` in a direction, counter-clockwise seen from
 /// outside. Both are in block coordinates; corner p is the low corner of cell p.
+#[inline]
 pub(crate) fn face_corners(cell: [i32; 3], direction: Direction) -> [[i32; 3]; 4] {
     let Direction { axis, is_high } = direction;
     let (u, v) = if is_high { (1, 2) } else { (2, 1) };
@@ -48,6 +49,7 @@ pub(crate) fn face_corners(cell: [i32; 3], direction: Direction) -> [[i32; 3]; 4
 }
 
 /// Returns the octant of `corner` that `cell`, one of the eight around it, fills.
+#[inline]
 pub(crate) fn octant_of(cell: [i32; 3], corner: [i32; 3]) -> u8 {
     (0..3).map(|axis| if cell[axis] == corner[axis] { SIDE[axis] } else { 0 }).sum()
 }

@@ -47,6 +47,7 @@ pub(crate) struct Firmness {
 }
 
 /// Returns how a shape places vertices.
+#[inline]
 pub(crate) const fn firmness(shape: SurfaceShape) -> Firmness {
     match shape {
         SurfaceShape::Default | SurfaceShape::Blocky | SurfaceShape::Rubble => {
@@ -205,6 +206,7 @@ fn residual(sums: &PlaneSums, x: [f32; 3]) -> [f32; 3] {
 }
 
 /// Normalises `normal`; if it is zero, `direction`; if that is zero too, returns up.
+#[inline]
 pub(crate) fn unit_normal(normal: [f32; 3], direction: [f32; 3]) -> [f32; 3] {
     for n in [normal, direction] {
         let square = dot(n, n);

@@ -57,6 +57,7 @@ pub(crate) const fn stencil_value(stored: u8) -> i32 {
 impl CellPlane {
     /// Makes the plane of an inside cell from its negative gradient (Sobel sums, at most ±4080)
     /// and stored occupancy.
+    #[inline]
     pub(crate) fn new(gradient: [i32; 3], stored: u8) -> CellPlane {
         let terms = OCCUPANCY_TERMS[usize::from(stored)];
         let [x, y, z] = gradient.map(|g| g as f32);
@@ -69,6 +70,7 @@ impl CellPlane {
 
     /// Makes a plane with normal along `gradient` through `point` (cells from the cell's
     /// centre), weighted as [`CellPlane::new`] does but never as a full cell.
+    #[inline]
     pub(crate) fn through(gradient: [i32; 3], point: [f32; 3], stored: u8) -> CellPlane {
         let terms = OCCUPANCY_TERMS[usize::from(stored)];
         let [x, y, z] = gradient.map(|g| g as f32);

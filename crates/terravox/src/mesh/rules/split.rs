@@ -23,12 +23,14 @@ pub(crate) struct EdgeQuadrant {
 
 impl EdgeQuadrant {
     /// Makes it from whether the cell is on the high side of the edge along the next two axes.
+    #[inline]
     pub(crate) fn new(low: [i32; 3], axis: usize, is_high: [bool; 2]) -> EdgeQuadrant {
         let quadrant = u8::from(is_high[0]) + 2 * u8::from(is_high[1]);
         EdgeQuadrant { low, axis, quadrant }
     }
 
     /// The two axes across the edge.
+    #[inline]
     pub(crate) fn across(axis: usize) -> [usize; 2] {
         [(axis + 1) % 3, (axis + 2) % 3]
     }

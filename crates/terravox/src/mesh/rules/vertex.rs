@@ -44,6 +44,7 @@ impl MaterialIds {
     }
 
     /// Returns the ids.
+    #[inline]
     pub(crate) fn get(&self) -> &[u8] {
         &self.ids[..self.count]
     }

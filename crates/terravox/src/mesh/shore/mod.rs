@@ -10,10 +10,10 @@
 //! - A solid cell can *carry* water if it has air above it, has no air below it nor at its four
 //!   sides (the water would fall there), and holds no water. At coarse mips it may hold some: the
 //!   mean of finer cells, which is less than the level.
-//! - In steps along x and z from the sources, up to [`Shores::reach_cells`], a cell that can carry water
-//!   takes the highest level among its neighbours that took theirs one step before. If its ground
-//!   is lower than that, it keeps the level and passes it on. Else the shore ends in it, unless a
-//!   higher level arrives later.
+//! - In steps along x and z from the sources, up to [`Shores::reach_cells`], a cell that can carry
+//!   water takes the highest level among its neighbours that took theirs one step before. If its
+//!   ground is lower than that, it keeps the level and passes it on. Else the shore ends in it,
+//!   unless a higher level arrives later.
 //! - Ground one layer higher, with air above and none below, ends the shore too: if the water
 //!   beside it, a layer lower, fills at least 7/8 of its cell, it takes the lowest level and passes
 //!   nothing on. Otherwise a film on the water or a first step would expose the water's end where
@@ -78,8 +78,8 @@ pub struct Shores {
 }
 
 impl Shores {
-    /// Returns the cells of `mip` on which the water carried in `region` depends; these are also the
-    /// cells whose carried water depends on cells in `region`, since both reach equally far.
+    /// Returns the cells of `mip` on which the water carried in `region` depends; these are also
+    /// the cells whose carried water depends on cells in `region`, since both reach equally far.
     pub fn depends_on(region: Region, mip: u8) -> Region {
         let (min, max) = (region.min.to_array(), region.max.to_array());
         let reach = Shores::reach_cells(mip) + 1;
@@ -90,8 +90,8 @@ impl Shores {
     }
 
     /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
-    /// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in the
-    /// blocks that touch it, which are 32 voxels wide and at most three mips finer.
+    /// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in
+    /// the blocks that touch it, which are 32 voxels wide and at most three mips finer.
     pub const fn reach_cells(mip: u8) -> i32 {
         match mip {
             0..=3 => 12 >> mip,
