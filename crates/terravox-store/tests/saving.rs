@@ -294,7 +294,7 @@ fn a_game_that_is_killed_loses_nothing_that_was_acknowledged_slow() {
 }
 
 #[test]
-fn a_save_before_the_horizon_is_shown_leaves_no_hole_in_it() {
+fn a_save_before_the_horizon_is_shown_leaves_no_hole_in_it_slow() {
     let folder = Folder::new("save-before-the-horizon");
     let store = growing(&folder);
     let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);

@@ -94,7 +94,7 @@ fn a_viewer_who_is_nowhere_changes_nothing() {
 }
 
 #[test]
-fn a_view_with_missing_blocks_is_not_settled() {
+fn a_view_with_missing_blocks_is_not_settled_slow() {
     let viewer = Viewer { position_m: [16.0, 5.0, 16.0], distance_m: 60.0 };
     for mip in 0..4 {
         let mut terrain = Terrain::default();
@@ -123,7 +123,7 @@ fn a_view_with_missing_blocks_is_not_settled() {
 }
 
 #[test]
-fn a_viewer_outside_of_the_world_sees_nothing_and_is_settled() {
+fn a_viewer_outside_of_the_world_sees_nothing_and_is_settled_slow() {
     for at in [1e10, -1e10, 1e19, 1e300] {
         let mut terrain = Terrain::default();
         let viewer = Viewer { position_m: [at, 0.0, 0.0], distance_m: 100.0 };
@@ -251,7 +251,7 @@ fn ground_at_the_limit_of_the_world_is_hit() {
 }
 
 #[test]
-fn what_nobody_draws_does_not_pile_up() {
+fn what_nobody_draws_does_not_pile_up_slow() {
     let mut terrain = Terrain::default();
     let mut drawn: HashMap<MipBlock, ShownMesh> = HashMap::new();
     let draw = |terrain: &mut Terrain, drawn: &mut HashMap<MipBlock, ShownMesh>| {

@@ -206,7 +206,7 @@ fn idle_blocks_are_drawn_as_one_until_they_change() {
 /// Cells arrive only while nothing is to be meshed, as in `Terrain::update`: a step that is taken
 /// and reverted would repeat forever.
 #[test]
-fn a_view_settles_when_cells_arrive_only_between_plans() {
+fn a_view_settles_when_cells_arrive_only_between_plans_slow() {
     for at in 0..6 {
         let options = LodOptions { max_mip: 4, near_voxels: 64.0, ..small() };
         let mut scene = Scene::new(options);
@@ -324,7 +324,7 @@ mod simplified {
     }
 
     #[test]
-    fn idle_meshes_are_simplified_and_edits_show_at_once() {
+    fn idle_meshes_are_simplified_and_edits_show_at_once_slow() {
         for morph in [false, true] {
             let mut scene = near_scene(0.3, morph);
             let eye = near(10.0, 30.0, -20.0);

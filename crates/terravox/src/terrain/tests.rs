@@ -188,7 +188,7 @@ fn what_a_viewer_can_touch_comes_first() {
 }
 
 #[test]
-fn a_far_view_takes_the_place_of_the_island_around_the_viewer() {
+fn a_far_view_takes_the_place_of_the_island_around_the_viewer_slow() {
     let (mut terrain, viewers) = streamed();
     terrain.update(&viewers, Budget::Unlimited, fill_hills);
     let blocks = terrain.lod().blocks();
@@ -242,7 +242,7 @@ fn rays_at_shown_ground_agree_with_rays_at_held_ground() {
 }
 
 #[test]
-fn far_from_the_origin_all_is_as_near_it() {
+fn far_from_the_origin_all_is_as_near_it_slow() {
     let at = |origin_m: [f64; 3]| {
         let lod = LodOptions { max_mip: 3, near_voxels: 40.0, ..LodOptions::default() };
         let placement = Placement { origin_m, ..Placement::default() };
