@@ -1,7 +1,7 @@
 //! The shapes of brushes, as plain data.
 
 use super::EditError;
-use super::error::Number;
+use super::error::NamedNumber;
 use std::ops::RangeInclusive;
 
 /// The shape of a brush. Lengths and points are voxels for [`super::Editor`], world metres for
@@ -153,7 +153,7 @@ impl Brush {
     /// Returns an error if a number of the shape is invalid.
     pub(super) fn check(&self) -> Result<(), EditError> {
         let count = |name: &'static str, given: usize, range: RangeInclusive<usize>, allowed| {
-            Number::plain(name, given as f64).check(range.contains(&given), allowed)
+            NamedNumber::plain(name, given as f64).check(range.contains(&given), allowed)
         };
         const CENTRE: &str = "a coordinate of the brush's centre";
         let (point, length) = (check_point, check_length);
@@ -195,7 +195,7 @@ impl Brush {
                 }
                 heights.iter().map(|&h| f64::from(h)).try_for_each(|h| {
                     let is_allowed = h.abs() <= MAX_LENGTH;
-                    Number::length("a height", h)
+                    NamedNumber::length("a height", h)
                         .check(is_allowed, "finite and within ±2^31 voxels")
                 })
             }
@@ -211,12 +211,12 @@ fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
     let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
     let outside = point.iter().find(|v| !is_inside(v));
     let given = outside.copied().unwrap_or_default();
-    Number::plain(name, given).check(outside.is_none(), "finite and within ±2^31 voxels")
+    NamedNumber::plain(name, given).check(outside.is_none(), "finite and within ±2^31 voxels")
 }
 
 /// Returns an error unless the length is above 0 and at most [`MAX_LENGTH`].
 fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
-    Number::length(name, given).check(given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
+    NamedNumber::length(name, given).check(given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
 }
 
 /// Most triangles of a brush.
@@ -227,7 +227,7 @@ const MAX_TRIANGLES: usize = 1 << 20;
 fn check_mesh(vertices: usize, triangles: &[[u32; 3]]) -> Result<(), EditError> {
     let is_allowed = (1..=MAX_TRIANGLES).contains(&triangles.len());
     let given = triangles.len() as f64;
-    Number::plain("the number of triangles of the brush", given)
+    NamedNumber::plain("the number of triangles of the brush", given)
         .check(is_allowed, "1 to 1048576")?;
     if triangles.iter().flatten().any(|&v| v as usize >= vertices) {
         return Err(EditError::Invalid(

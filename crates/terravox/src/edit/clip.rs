@@ -1,7 +1,7 @@
 //! Copies of cells, which can be rotated, mirrored, scaled and pasted.
 
 use super::EditError;
-use super::error::Number;
+use super::error::NamedNumber;
 #[cfg(feature = "serde")]
 use crate::codec::Rle;
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, Snapshot, VoxelPos};
@@ -120,7 +120,7 @@ impl Clip {
     pub fn placed(&self, pose: &PastePose) -> Result<Clip, EditError> {
         let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&pose.scale) && pose.scale != -1;
         let allowed = "0 or 1 for the same size, 2 to 16 to enlarge, or -2 to -16 to shrink";
-        Number::plain("PastePose::scale", pose.scale.into()).check(is_allowed, allowed)?;
+        NamedNumber::plain("PastePose::scale", pose.scale.into()).check(is_allowed, allowed)?;
         let mut clip = self.clone();
         for axis in 0..3 {
             if pose.mirror[axis] {

@@ -112,26 +112,26 @@ impl From<NotHeld> for EditError {
 }
 
 /// A number of an operation, to be checked.
-pub(super) struct Number {
+pub(super) struct NamedNumber {
     name: &'static str,
     given: f64,
     is_length: bool,
 }
 
-impl Number {
+impl NamedNumber {
     /// A length in voxels.
-    pub fn length(name: &'static str, given: f64) -> Number {
-        Number { name, given, is_length: true }
+    pub fn length(name: &'static str, given: f64) -> NamedNumber {
+        NamedNumber { name, given, is_length: true }
     }
 
     /// Any other number.
-    pub fn plain(name: &'static str, given: f64) -> Number {
-        Number { name, given, is_length: false }
+    pub fn plain(name: &'static str, given: f64) -> NamedNumber {
+        NamedNumber { name, given, is_length: false }
     }
 
     /// Returns an error that says what is allowed, unless the number is.
     pub fn check(self, is_allowed: bool, allowed: &'static str) -> Result<(), EditError> {
-        let Number { name, given, is_length } = self;
+        let NamedNumber { name, given, is_length } = self;
         match is_allowed {
             true => Ok(()),
             false => Err(EditError::OutOfRange { name, given, allowed, is_length }),

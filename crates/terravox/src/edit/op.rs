@@ -1,7 +1,7 @@
 //! Operations as plain data.
 
 use super::brush::MAX_LENGTH;
-use super::error::Number;
+use super::error::NamedNumber;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
@@ -163,8 +163,9 @@ impl BrushOp {
         self.mask.check()?;
         let (falloff, strength) = (self.falloff, self.strength);
         let is_allowed = (0.0..=MAX_LENGTH).contains(&falloff);
-        Number::length("the falloff", falloff).check(is_allowed, "0 or more")?;
-        Number::plain("the strength", strength).check((0.0..=1.0).contains(&strength), "0 to 1")?;
+        NamedNumber::length("the falloff", falloff).check(is_allowed, "0 or more")?;
+        NamedNumber::plain("the strength", strength)
+            .check((0.0..=1.0).contains(&strength), "0 to 1")?;
         self.action.check(materials)
     }
 }
@@ -177,7 +178,7 @@ impl Action {
             false => Err(EditError::WrongKind { material, needed }),
         };
         let check_amount = |amount: f64| {
-            Number::length("the amount", amount)
+            NamedNumber::length("the amount", amount)
                 .check(amount > 0.0 && amount <= 1.0, "above 0, at most 1 voxel")
         };
         match *self {
@@ -199,7 +200,8 @@ impl Action {
             Action::Roughen { amount, size, .. } => {
                 check_amount(amount)?;
                 let is_allowed = (1.0..=MAX_LENGTH).contains(&size);
-                Number::length("the size of the bumps", size).check(is_allowed, "at least 1 voxel")
+                NamedNumber::length("the size of the bumps", size)
+                    .check(is_allowed, "at least 1 voxel")
             }
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@
 //! √(r² + 1/12) (cylinder), so the radius of a stamp is that much smaller than the brush's.
 
 use super::brush::HalfSpace;
-use super::error::Number;
+use super::error::NamedNumber;
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
@@ -237,7 +237,7 @@ fn mesh_distance(
         return Err(EditError::TooLarge { region, max_cells: MAX_FIELD_CELLS });
     }
     let is_allowed = falloff <= MAX_MESH_FALLOFF;
-    Number::length("the falloff of a mesh brush", falloff)
+    NamedNumber::length("the falloff of a mesh brush", falloff)
         .check(is_allowed, "at most 16 voxels")?;
     let reach = 1.0 + falloff as f32;
     Ok(MeshDistance::new(vertices, triangles, region, reach))

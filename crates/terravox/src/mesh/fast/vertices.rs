@@ -156,7 +156,7 @@ fn sums4<M: MeshSimd>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>, half: us
 }
 
 /// Sums over the planes of eight vertices.
-struct PlaneSums<F> {
+struct PlaneSums8<F> {
     /// The symmetric matrix A: xx, xy, xz, yy, yz, zz.
     matrix: [F; 6],
     /// The vector b.
@@ -167,9 +167,9 @@ struct PlaneSums<F> {
     inverse_trace: F,
 }
 
-impl<F: F32x8> PlaneSums<F> {
+impl<F: F32x8> PlaneSums8<F> {
     #[inline(always)]
-    fn new<M: MeshSimd<F = F>>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>) -> PlaneSums<F> {
+    fn new<M: MeshSimd<F = F>>(m: M, batch: &VertexBatch, planes: &RowPairs<'_>) -> PlaneSums8<F> {
         let low = sums4(m, batch, planes, 0);
         let high = sums4(m, batch, planes, 1);
         let mut sums = [m.splat(0.0); 15];
@@ -178,7 +178,7 @@ impl<F: F32x8> PlaneSums<F> {
         }
         let [xx, xy, xz, yy, yz, zz, bx, by, bz, nx, ny, nz, fx, fy, fz] = sums;
         let trace = (xx + yy) + zz;
-        PlaneSums {
+        PlaneSums8 {
             matrix: [xx, xy, xz, yy, yz, zz],
             vector: [bx, by, bz],
             normal: [nx, ny, nz],
@@ -204,7 +204,7 @@ fn place8<M: MeshSimd>(
     firmness: Option<Firmness>,
     out: &mut Placed8,
 ) {
-    let sums = PlaneSums::new(m, batch, planes);
+    let sums = PlaneSums8::new(m, batch, planes);
     let [dx, dy, dz, _] = m.rows256(&DIRECTIONS, &batch.inside);
     let normal = unit_normal(m, sums.normal, [dx, dy, dz]);
     let start = meeting_point(m, batch, &sums, firmness);
@@ -239,7 +239,7 @@ fn unit_normal<M: MeshSimd>(m: M, mean: [M::F; 3], direction: [M::F; 3]) -> [M::
 fn meeting_point<M: MeshSimd>(
     m: M,
     batch: &VertexBatch,
-    sums: &PlaneSums<M::F>,
+    sums: &PlaneSums8<M::F>,
     firmness: Option<Firmness>,
 ) -> [M::F; 3] {
     let [xx, xy, xz, yy, yz, zz] = sums.matrix;
@@ -287,7 +287,7 @@ fn meeting_point<M: MeshSimd>(
 fn settle<M: MeshSimd>(
     m: M,
     batch: &VertexBatch,
-    sums: &PlaneSums<M::F>,
+    sums: &PlaneSums8<M::F>,
     firmness: Option<Firmness>,
     start: [M::F; 3],
     normal: [M::F; 3],
