@@ -39,6 +39,8 @@ struct FaceCrossing {
 
 /// Gives every sheet of the rough nodes its own vertex, in the polygons and in `out`. Returns the
 /// edge vertices by polygon, and the number of nodes with several sheets.
+// Inlined, it costs the clustering 8 %.
+#[inline(never)]
 pub(super) fn separate(
     octree: &Octree,
     found: &mut ContourDraft,

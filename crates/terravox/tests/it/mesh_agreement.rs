@@ -1,8 +1,6 @@
 //! The fast mesher on every instruction set against its naive twin, bit for bit.
 
-mod mesh_fixtures;
-
-use mesh_fixtures::{
+use crate::mesh_fixtures::{
     Numbers, hills, noise, shaped_table, solid_water_table, table_of, unusual_table,
 };
 use proptest::prelude::*;

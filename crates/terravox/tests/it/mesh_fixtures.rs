@@ -1,5 +1,4 @@
 //! Cells, tables and checks for tests of meshes.
-#![allow(dead_code)]
 
 use std::collections::HashMap;
 

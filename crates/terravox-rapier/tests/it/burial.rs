@@ -1,10 +1,8 @@
 //! Bodies that a fill buries come out, soon and upward or sideways as is nearest, whatever
 //! they are and however deep; and those that are not in the ground are left alone.
 
-mod scene;
-
+use crate::scene::{ROCK, Scene, flat, hills, kinds};
 use rapier3d::prelude::*;
-use scene::{ROCK, Scene, flat, hills, kinds};
 use terravox::collide::Filter;
 use terravox::contacts::WayOut;
 use terravox::voxel::Cell;

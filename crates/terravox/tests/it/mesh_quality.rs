@@ -1,8 +1,6 @@
 //! The accuracy of the surface on shapes that are known exactly.
 
-mod mesh_fixtures;
-
-use mesh_fixtures::{Numbers, WeldedBlocks, centre, dot, filled, padded, sub, table_of};
+use crate::mesh_fixtures::{Numbers, WeldedBlocks, centre, dot, filled, padded, sub, table_of};
 use terravox::mesh::{BlockMesh, Mesher};
 use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, SurfaceShape, VoxelPos};
 

@@ -1,5 +1,4 @@
 //! A terrain and a Rapier world that belong together.
-#![allow(dead_code)]
 
 use rapier3d::prelude::*;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};

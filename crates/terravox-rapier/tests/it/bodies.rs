@@ -1,10 +1,8 @@
 //! Bodies on terrain: they rest, are held everywhere, come out of the ground, and do not
 //! pass it however fast.
 
-mod scene;
-
+use crate::scene::{Scene, flat, hills, kinds};
 use rapier3d::prelude::*;
-use scene::{Scene, flat, hills, kinds};
 
 #[test]
 fn all_kinds_come_to_rest_on_hills_across_block_borders() {

@@ -1,5 +1,4 @@
 //! Plain data goes through JSON and back: what a game keeps in its settings and messages.
-#![cfg(feature = "serde")]
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

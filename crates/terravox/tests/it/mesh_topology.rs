@@ -1,10 +1,8 @@
 //! The solid surface is closed and manifold for any cells, over any blocks.
 
-mod mesh_fixtures;
-
 use std::collections::BTreeSet;
 
-use mesh_fixtures::{WeldedBlocks, blocks, cross, cut, noise, shaped_table, sub};
+use crate::mesh_fixtures::{WeldedBlocks, blocks, cross, cut, noise, shaped_table, sub};
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 

@@ -1,9 +1,7 @@
 //! Pieces that are cut loose, fall, rest and are written back.
 
-mod scene;
-
+use crate::scene::{ROCK, Scene, flat};
 use rapier3d::prelude::*;
-use scene::{ROCK, Scene, flat};
 use terravox::bodies::{LooseBody, LooseOptions, WriteBackMethod};
 use terravox::edit::{Action, Brush, BrushOp, EditOp};
 use terravox::terrain::Placement;

@@ -1,9 +1,7 @@
 //! Edits reach bodies in the same step, those that they touch and no others.
 
-mod scene;
-
+use crate::scene::{ROCK, Scene, flat};
 use rapier3d::prelude::*;
-use scene::{ROCK, Scene, flat};
 use terravox::voxel::Cell;
 
 fn resting(scene: &mut Scene, at: [f32; 3]) -> RigidBodyHandle {
@@ -60,7 +58,7 @@ fn an_edit_in_the_air_changes_nothing() {
 
 #[test]
 fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
-    let mut scene = Scene::new(scene::hills);
+    let mut scene = Scene::new(crate::scene::hills);
     let mut bodies = Vec::new();
     for i in 0..24 {
         let at = [(i % 6) as f32 * 5.0 - 12.0, 4.0, (i / 6) as f32 * 5.0 - 9.0];

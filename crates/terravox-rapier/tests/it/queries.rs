@@ -1,11 +1,9 @@
 //! Rays, shape casts and the character controller on terrain, and what they say of it.
 
-mod scene;
-
+use crate::scene::{ROCK, Scene, flat, hills};
 use rapier3d::control::KinematicCharacterController;
 use rapier3d::parry::query::ShapeCastOptions;
 use rapier3d::prelude::*;
-use scene::{ROCK, Scene, flat, hills};
 use terravox::collide::Filter;
 use terravox::terrain::Placement;
 use terravox::voxel::Cell;
@@ -173,7 +171,7 @@ fn a_character_walks_over_hills_and_is_grounded_as_on_one_mesh() {
     let mut scene = Scene::new(hills);
     let (at, grounded) = walk(&mut scene, true);
     let mut other = Scene::new(hills);
-    let mesh = scene::one_mesh(&mut other.terrain);
+    let mesh = crate::scene::one_mesh(&mut other.terrain);
     other.world.insert_collider(mesh, None);
     let (mesh_at, mesh_grounded) = walk(&mut other, false);
     let figures = format!("{at} {grounded}, on one mesh {mesh_at} {mesh_grounded}");

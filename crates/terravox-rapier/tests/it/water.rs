@@ -1,10 +1,8 @@
 //! Bodies float as deep as their density says, sink where they are heavy, and stay where
 //! it is dry.
 
-mod scene;
-
+use crate::scene::{Scene, kinds};
 use rapier3d::prelude::*;
-use scene::{Scene, kinds};
 use terravox::voxel::{Cell, WATER};
 use terravox_rapier::{Buoyancy, WaterOptions};
 

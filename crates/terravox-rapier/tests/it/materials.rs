@@ -1,9 +1,7 @@
 //! Friction, restitution and density of the material table reach Rapier.
 
-mod scene;
-
+use crate::scene::Scene;
 use rapier3d::prelude::*;
-use scene::Scene;
 use terravox::bodies::LooseOptions;
 use terravox::edit::{Action, Brush, BrushOp};
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};

@@ -1,10 +1,8 @@
 //! Bodies over ground that is not held wait until it is, whatever they are and whatever the
 //! game does with them meanwhile.
 
-mod scene;
-
+use crate::scene::{ROCK, Scene, flat, hills};
 use rapier3d::prelude::*;
-use scene::{ROCK, Scene, flat, hills};
 use terravox::lod::LodOptions;
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox_rapier::{RapierSets, TerrainColliderOptions, TerrainColliders};
