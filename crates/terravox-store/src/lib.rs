@@ -63,6 +63,8 @@ mod pyramid;
 mod read;
 mod save;
 mod store;
+#[allow(dead_code)]
+mod tree;
 mod value;
 mod verify;
 mod write;

@@ -1,0 +1,137 @@
+//! Flipped bytes and cut files: at most one value is lost, every loss is found, nothing lies.
+
+use super::*;
+
+/// A small tree after some commits, and its file.
+fn small_tree() -> (Vec<u8>, Model) {
+    let disk = MemoryDisk::of(Vec::new());
+    let tree = Tree::create(disk.clone()).unwrap();
+    let mut model = Model::new();
+    let mut dice = Dice(21);
+    let fill: Vec<_> = (0..60).map(|i| (key_of(i * 5), Some(dice.value()))).collect();
+    commit(&tree, &mut model, &fill);
+    for _ in 0..3 {
+        commit(&tree, &mut model, &some_changes(&mut dice, 6, 300));
+    }
+    (disk.copy(), model)
+}
+
+/// Asserts that a damaged file reads as `model` but for at most `lost` parts, which a check finds.
+fn assert_harmless(disk: &Arc<MemoryDisk>, model: &Model, most: usize, what: &str) {
+    let tree = Tree::open(disk.clone()).unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
+    let reader = tree.snapshot();
+    let (held, lost) = read_all(&reader);
+    let missing = model.len() - held.len();
+    assert!(held.iter().all(|(key, value)| model.get(key) == Some(value)), "{what}: it lies");
+    assert!(missing <= most && (lost > 0) == (missing > 0), "{what}: {missing} values are lost");
+    let damage = damage_of(&reader);
+    let is_loss = |damage: &&TreeDamage| {
+        !matches!(damage, TreeDamage::HeaderCopy(_) | TreeDamage::NodeCopy(_))
+    };
+    assert_eq!(damage.iter().filter(is_loss).count(), lost, "{what}: {damage:?}");
+    drop(reader);
+    // Writing does not make it worse.
+    let mut held = held;
+    commit(&tree, &mut held, &[(key_of(1_000_000), Some(vec![1; 500]))]);
+    let (after, _) = read_all(&tree.snapshot());
+    assert!(after == held, "{what}: a write made it worse");
+}
+
+fn flip_every(stride: usize) {
+    let (bytes, model) = small_tree();
+    // The zeros of the header are not part of anything.
+    let (mut tried, data) = (0, super::super::DATA_START as usize);
+    for at in (0..bytes.len()).filter(|at| at % 4096 < 96 || *at >= data).step_by(stride) {
+        let disk = MemoryDisk::of(bytes.clone());
+        disk.flip(at);
+        assert_harmless(&disk, &model, 1, &format!("byte {at}"));
+        tried += 1;
+    }
+    println!("{tried} of {} bytes", bytes.len());
+}
+
+#[test]
+fn a_flipped_byte_costs_at_most_one_value_and_is_found() {
+    flip_every(23);
+}
+
+#[test]
+fn slow_each_flipped_byte_costs_at_most_one_value_and_is_found() {
+    flip_every(1);
+}
+
+#[test]
+fn a_cut_file_keeps_what_is_whole_and_is_not_written() {
+    let (bytes, model) = small_tree();
+    for length in (0..bytes.len()).step_by(509) {
+        let disk = MemoryDisk::of(bytes[..length].to_owned());
+        let Ok(tree) = Tree::open(disk.clone()) else {
+            assert!(length < 12_288 + 96, "{length}: both states are lost");
+            continue;
+        };
+        let (held, lost) = read_all(&tree.snapshot());
+        assert!(held.iter().all(|(key, value)| model.get(key) == Some(value)));
+        assert!(held.len() == model.len() || lost > 0);
+        assert!(lost == 0 || !damage_of(&tree.snapshot()).is_empty(), "{length}");
+        assert!(tree.begin().is_err() || damage_of(&tree.snapshot()).is_empty(), "{length}");
+        assert!(disk.copy().len() == length);
+    }
+}
+
+#[test]
+fn a_lost_part_of_the_index_costs_its_entries_and_forbids_writing() {
+    let disk = MemoryDisk::of(Vec::new());
+    let tree = Tree::create(disk.clone()).unwrap();
+    let mut model = Model::new();
+    let fill: Vec<_> = (0..3000).map(|i| (key_of(i), Some(vec![i as u8; 20]))).collect();
+    commit(&tree, &mut model, &fill);
+    drop(tree);
+    let bytes = disk.copy();
+    // Both copies of some node below the root, found by their equal bytes.
+    let step = 64;
+    let node = |at: usize| &bytes[at..at + 2000];
+    let starts: Vec<usize> = (16384..bytes.len() - 2000).step_by(step).collect();
+    let pair = starts
+        .iter()
+        .find_map(|&a| starts.iter().find(|&&b| b > a && node(a) == node(b)).map(|&b| (a, b)));
+    let (a, b) = pair.unwrap();
+    disk.flip(a + 100);
+    disk.flip(b + 100);
+    let tree = Tree::open(disk).unwrap();
+    let reader = tree.snapshot();
+    let (held, lost) = read_all(&reader);
+    assert_eq!(lost, 1);
+    assert!(held.len() > 2500 && held.iter().all(|(key, value)| model[key] == *value));
+    let [TreeDamage::Node(lost)] = &damage_of(&reader)[..] else { panic!("one node") };
+    let missing = model.keys().filter(|key| lost.span.contains(key)).count();
+    assert_eq!(missing, model.len() - held.len());
+    let refused = tree.begin().err().unwrap().to_string();
+    assert!(refused.contains("repair"), "{refused}");
+}
+
+#[test]
+fn an_older_copy_of_a_value_and_a_part_of_another_file_are_noticed() {
+    let value = |i: u8| vec![i; 300];
+    let file = |last: u8| {
+        let disk = MemoryDisk::of(Vec::new());
+        let tree = Tree::create(disk.clone()).unwrap();
+        for i in 1..=last {
+            commit(&tree, &mut Model::new(), &[(key_of(1), Some(value(i)))]);
+        }
+        disk
+    };
+    let at =
+        |bytes: &[u8], i: u8| bytes.windows(300).position(|window| window == value(i)).unwrap();
+    let disk = file(2);
+    let bytes = disk.copy();
+    let (old, new) = (at(&bytes, 1), at(&bytes, 2));
+    disk.bytes.lock().unwrap().copy_within(old..old + 300, new);
+    let tree = Tree::open(disk).unwrap();
+    assert!(tree.snapshot().get(&key_of(1), &mut Vec::new()).is_err());
+    // The whole of two files is the same but for the id.
+    let (a, b) = (file(2).copy(), file(2).copy());
+    assert_ne!(a[16..24], b[16..24]);
+    let mixed = [&a[..16384], &b[16384..]].concat();
+    let tree = Tree::open(MemoryDisk::of(mixed)).unwrap();
+    assert!(tree.snapshot().get(&key_of(1), &mut Vec::new()).is_err());
+}

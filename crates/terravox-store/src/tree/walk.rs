@@ -1,0 +1,377 @@
+//! Reading a tree: by key, in order, and every part of it.
+//!
+//! A node is read from its first copy that is whole. Its keys must lie in the span that its parent
+//! gives, and its level must be one below, so a walk ends on any file and meets nothing twice.
+
+use super::disk::{Disk, TreeError};
+use super::header::TreeState;
+use super::node::{
+    KeySpan, NodeContent, NodeRef, OwnedItem, TreeNode, ValueRef, checksum_in, grains,
+};
+use super::space::Extent;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Reads from a tree or from a change to it.
+pub(crate) trait ReadTree {
+    /// Replaces `out` with the value of a key; returns `false` if there is none.
+    fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, TreeError>;
+
+    /// The keys from `low` up to `high`, which is outside.
+    fn keys(&self, low: &[u8], high: &[u8]) -> Result<Vec<Vec<u8>>, TreeError>;
+}
+
+/// One state of a tree.
+#[derive(Clone)]
+pub(crate) struct TreeReader {
+    pub disk: Arc<dyn Disk>,
+    pub state: TreeState,
+}
+
+/// A part of the tree that cannot be read.
+#[derive(Debug)]
+pub(crate) struct LostSpan {
+    /// The keys that lie in it.
+    pub span: KeySpan,
+    pub what: TreeError,
+}
+
+/// A node, the next of its items, and its span.
+struct ScanFrame {
+    node: TreeNode,
+    next: usize,
+    span: KeySpan,
+}
+
+/// The entries of a span in order, without the values that are long.
+pub(crate) struct Scan<'a> {
+    reader: &'a TreeReader,
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+    stack: Vec<ScanFrame>,
+    /// The root, until it is read.
+    root: Option<NodeRef>,
+    /// Bytes of values that may still be read: all values together fit into the file.
+    budget: u64,
+}
+
+/// What is wrong in a tree.
+#[derive(Debug)]
+pub(crate) enum TreeDamage {
+    /// One copy of the header; the other is whole.
+    HeaderCopy(usize),
+    /// One copy of a node; the other is whole.
+    NodeCopy(KeySpan),
+    /// Both copies of a node, and everything below.
+    Node(LostSpan),
+    /// A value.
+    Value { key: Vec<u8>, what: TreeError },
+    /// Two parts share space.
+    Overlap,
+}
+
+impl TreeReader {
+    fn read_copy(&self, node: &NodeRef, copy: usize) -> Result<Vec<u8>, TreeError> {
+        let mut bytes = vec![0; node.length as usize];
+        self.disk.read_at(node.copies[copy], &mut bytes).map_err(TreeError::of_read)?;
+        match checksum_in(self.state.id, &bytes) == node.sum {
+            true => Ok(bytes),
+            false => Err(TreeError::Damaged("a part of the index is damaged in both copies")),
+        }
+    }
+
+    /// Reads a node from its first whole copy.
+    pub fn node(
+        &self,
+        node: &NodeRef,
+        level: Option<u8>,
+        span: &KeySpan,
+    ) -> Result<TreeNode, TreeError> {
+        let bytes = self.read_copy(node, 0).or_else(|_| self.read_copy(node, 1))?;
+        TreeNode::decode(bytes, level, span)
+    }
+
+    /// Replaces `out` with a long value.
+    fn stored(&self, value: &ValueRef, out: &mut Vec<u8>) -> Result<(), TreeError> {
+        out.clear();
+        // Before memory is taken: the length may be anything.
+        let end = value.offset + u64::from(value.length);
+        if end > self.disk.length()? {
+            return Err(TreeError::of_read(std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        out.resize(value.length as usize, 0);
+        self.disk.read_at(value.offset, out).map_err(TreeError::of_read)?;
+        match checksum_in(self.state.id, out) == value.sum {
+            true => Ok(()),
+            false => Err(TreeError::Damaged(
+                "the checksum does not match: the data changed after they were written",
+            )),
+        }
+    }
+
+    /// Replaces `out` with a value.
+    pub fn value(&self, content: &NodeContent<'_>, out: &mut Vec<u8>) -> Result<(), TreeError> {
+        match content {
+            NodeContent::Inline(bytes) => {
+                out.clear();
+                out.extend_from_slice(bytes);
+                Ok(())
+            }
+            NodeContent::Stored(value) => self.stored(value, out),
+            NodeContent::Child(_) => Err(TreeError::Damaged("it is a part of the index")),
+        }
+    }
+
+    /// The content of a key in its leaf.
+    pub fn find(&self, key: &[u8]) -> Result<Option<NodeContent<'static>>, TreeError> {
+        let (Some(mut at), mut level) = (self.state.root, None) else { return Ok(None) };
+        let mut span = KeySpan::default();
+        loop {
+            let node = self.node(&at, level, &span)?;
+            if node.level == 0 {
+                let i = node.count_below(key);
+                let is_here = i < node.len() && node.key(i) == key;
+                return Ok(is_here.then(|| node.content(i).into_owned()));
+            }
+            let Some(child) = node.child_of(key).and_then(|i| node.child(i, &span)) else {
+                return Ok(None);
+            };
+            level = Some(node.level - 1);
+            (at, span) = child;
+        }
+    }
+
+    /// The entries from `low` up to `high`, which is outside; up to the last if there is none.
+    pub fn scan(&self, low: &[u8], high: Option<&[u8]>) -> Scan<'_> {
+        let high = high.map(<[u8]>::to_owned);
+        let (low, root) = (low.to_owned(), self.state.root);
+        Scan { reader: self, low, high, stack: Vec::new(), root, budget: self.state.end }
+    }
+
+    /// Calls `visit` with every node, parents first, or with why it cannot be read. Skips nodes
+    /// that `is_wanted` rejects, with everything below.
+    fn visit_nodes(
+        &self,
+        mut is_wanted: impl FnMut(&NodeRef) -> bool,
+        mut visit: impl FnMut(&NodeRef, &KeySpan, Result<&TreeNode, TreeError>),
+    ) {
+        let mut stack: Vec<ScanFrame> = Vec::new();
+        let mut next = self.state.root.map(|root| (root, None, KeySpan::default()));
+        loop {
+            if let Some((at, level, span)) = next.take()
+                && is_wanted(&at)
+            {
+                match self.node(&at, level, &span) {
+                    Ok(node) => {
+                        visit(&at, &span, Ok(&node));
+                        stack.push(ScanFrame { node, next: 0, span });
+                    }
+                    Err(what) => visit(&at, &span, Err(what)),
+                }
+            }
+            let Some(frame) = stack.last_mut() else { return };
+            if frame.node.level == 0 || frame.next == frame.node.len() {
+                stack.pop();
+                continue;
+            }
+            let child = frame.node.child(frame.next, &frame.span);
+            frame.next += 1;
+            let level = Some(frame.node.level - 1);
+            next = child.map(|(at, span)| (at, level, span));
+        }
+    }
+
+    /// All space that this state uses, in order.
+    ///
+    /// # Errors
+    /// If a part of the tree cannot be read, or two parts overlap, or the file is too short.
+    pub fn used(&self) -> Result<UsedSpace, TreeError> {
+        // The last part need not fill its grain.
+        if self.state.end > grains(self.disk.length()?) {
+            return Err(TreeError::NeedsRepair("the file was cut off"));
+        }
+        let mut used = UsedSpace::default();
+        let mut lost = None;
+        self.visit_nodes(
+            |_| true,
+            |at, _, node| match node {
+                Ok(node) => used.add(at, node),
+                Err(what) => lost = Some(what),
+            },
+        );
+        match lost {
+            Some(TreeError::Io(error)) => Err(TreeError::Io(error)),
+            Some(_) => Err(TreeError::NeedsRepair("a part of the index is damaged")),
+            None => used.sorted(self.state.end),
+        }
+    }
+
+    /// The space that this older state uses and a newer one does not, as far as it can be read.
+    pub fn used_besides(&self, newer: &UsedSpace) -> Vec<Extent> {
+        let mut used = UsedSpace::default();
+        self.visit_nodes(
+            |at| !newer.nodes.contains(&at.copies[0]),
+            |at, _, node| {
+                if let Ok(node) = node {
+                    used.add(at, node);
+                }
+            },
+        );
+        used.extents.sort_unstable();
+        // Sound states never overlap; in a hostile file what the newer one uses stays so.
+        let length = self.disk.length().map_or(0, grains);
+        let mut last_end = 0;
+        used.extents.retain(|extent| {
+            let after = newer.extents.partition_point(|held| held.offset < extent.end());
+            let is_free = after == 0 || newer.extents[after - 1].end() <= extent.offset;
+            let is_new = extent.offset >= last_end && extent.end() <= length;
+            last_end = last_end.max(extent.end());
+            is_free && is_new
+        });
+        used.extents
+    }
+
+    /// Reads everything, both copies of what has two, and reports what is wrong.
+    pub fn check(&self, mut report: impl FnMut(TreeDamage)) {
+        for (copy, is_whole) in self.state.whole_copies(&*self.disk).into_iter().enumerate() {
+            if !is_whole {
+                report(TreeDamage::HeaderCopy(copy));
+            }
+        }
+        let (mut used, mut value) = (UsedSpace::default(), Vec::new());
+        // All values together fit into the file.
+        let mut budget = self.state.end;
+        self.visit_nodes(
+            |_| true,
+            |at, span, node| {
+                let node = match node {
+                    Ok(node) => node,
+                    Err(what) => {
+                        return report(TreeDamage::Node(LostSpan { span: span.clone(), what }));
+                    }
+                };
+                if [0, 1].into_iter().any(|copy| self.read_copy(at, copy).is_err()) {
+                    report(TreeDamage::NodeCopy(span.clone()));
+                }
+                used.add(at, node);
+                for i in (0..node.len()).filter(|_| node.level == 0) {
+                    let content = node.content(i);
+                    let read = spend(&mut budget, &content)
+                        .and_then(|()| self.value(&content, &mut value));
+                    if let Err(what) = read {
+                        report(TreeDamage::Value { key: node.key(i).to_owned(), what });
+                    }
+                }
+            },
+        );
+        if used.sorted(u64::MAX).is_err() {
+            report(TreeDamage::Overlap);
+        }
+    }
+}
+
+/// Takes the bytes of a value from a budget.
+fn spend(budget: &mut u64, content: &NodeContent<'_>) -> Result<(), TreeError> {
+    let left = budget.checked_sub(content.value_bytes());
+    *budget = left.ok_or(TreeError::Damaged("it shares its bytes with another part"))?;
+    Ok(())
+}
+
+impl ReadTree for TreeReader {
+    fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, TreeError> {
+        match self.find(key)? {
+            Some(content) => self.value(&content, out).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn keys(&self, low: &[u8], high: &[u8]) -> Result<Vec<Vec<u8>>, TreeError> {
+        let entries = self.scan(low, Some(high));
+        entries.map(|entry| entry.map(|entry| entry.key).map_err(|lost| lost.what)).collect()
+    }
+}
+
+impl Scan<'_> {
+    /// Replaces `out` with the value of an entry.
+    pub fn value(&mut self, content: &NodeContent<'_>, out: &mut Vec<u8>) -> Result<(), TreeError> {
+        spend(&mut self.budget, content)?;
+        self.reader.value(content, out)
+    }
+
+    fn push(&mut self, at: &NodeRef, level: Option<u8>, span: KeySpan) -> Result<(), LostSpan> {
+        match self.reader.node(at, level, &span) {
+            Ok(node) => {
+                let next = match node.level {
+                    0 => node.count_below(&self.low),
+                    _ => node.child_of(&self.low).unwrap_or(0),
+                };
+                self.stack.push(ScanFrame { node, next, span });
+                Ok(())
+            }
+            Err(what) => Err(LostSpan { span, what }),
+        }
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<OwnedItem, LostSpan>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(root) = self.root.take()
+            && let Err(lost) = self.push(&root, None, KeySpan::default())
+        {
+            return Some(Err(lost));
+        }
+        loop {
+            let frame = self.stack.last_mut()?;
+            let i = frame.next;
+            if i == frame.node.len() {
+                self.stack.pop();
+                continue;
+            }
+            if self.high.as_deref().is_some_and(|high| frame.node.key(i) >= high) {
+                self.stack.clear();
+                return None;
+            }
+            frame.next += 1;
+            if frame.node.level == 0 {
+                return Some(Ok(frame.node.item(i)));
+            }
+            let level = Some(frame.node.level - 1);
+            if let Some((at, span)) = frame.node.child(i, &frame.span)
+                && let Err(lost) = self.push(&at, level, span)
+            {
+                return Some(Err(lost));
+            }
+        }
+    }
+}
+
+/// The space that a state uses.
+#[derive(Default)]
+pub(crate) struct UsedSpace {
+    pub extents: Vec<Extent>,
+    /// The first copies of all nodes.
+    nodes: HashSet<u64>,
+}
+
+impl UsedSpace {
+    fn add(&mut self, at: &NodeRef, node: &TreeNode) {
+        self.nodes.insert(at.copies[0]);
+        self.extents.extend(at.copies.map(|offset| Extent::of(offset, at.length)));
+        for i in 0..node.len() {
+            if let NodeContent::Stored(value) = node.content(i) {
+                self.extents.push(Extent::of(value.offset, value.length));
+            }
+        }
+    }
+
+    fn sorted(mut self, end: u64) -> Result<UsedSpace, TreeError> {
+        self.extents.sort_unstable();
+        let overlaps = self.extents.windows(2).any(|pair| pair[0].end() > pair[1].offset);
+        if overlaps || self.extents.last().is_some_and(|last| last.end() > end) {
+            return Err(TreeError::NeedsRepair("two parts of the index share space"));
+        }
+        Ok(self)
+    }
+}
