@@ -55,18 +55,23 @@ impl Console {
         self.shows_progress.then(|| Spinner::new(what.to_owned()))
     }
 
-    /// Prints the report of a command. A closed pipe is not an error.
+    /// Prints the report of a command. A closed pipe is an error only if the command changed a
+    /// world: then the user has to know.
     ///
     /// # Errors
-    /// If standard output cannot be written for another reason.
+    /// If standard output cannot be written.
     pub fn finish(&self, report: &Report) -> CliResult<()> {
         let text = if self.json { format!("{}\n", report.json()) } else { report.text() };
         let mut out = std::io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::new(format!("standard output: {error}")))
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match (written, report.changed_world()) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), Some(world)) => {
+                let what = format!("the world is changed, but the report is not printed: {error}");
+                Err(Failure::of(world, what).after_change())
             }
-            _ => Ok(()),
+            (Err(error), None) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            (Err(error), None) => Err(Failure::new(format!("standard output: {error}"))),
         }
     }
 }

@@ -11,7 +11,14 @@ pub struct Failure {
     line: String,
     /// The file that the failure is about.
     file: Option<PathBuf>,
+    exit_code: u8,
 }
+
+/// Exit code of failures that leave every world as it was.
+const UNCHANGED_CODE: u8 = 2;
+
+/// Exit code of failures after which a world is changed, or may be.
+const CHANGED_CODE: u8 = 3;
 
 /// The result of a command or a step of one.
 pub type CliResult<T> = Result<T, Failure>;
@@ -20,19 +27,30 @@ impl Failure {
     /// Returns a failure about a file.
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
         let line = one_line(&format!("{}: {what}", path.display()));
-        Failure { line, file: Some(path.to_owned()) }
+        Failure { line, file: Some(path.to_owned()), exit_code: UNCHANGED_CODE }
     }
 
     /// Returns any other failure.
     pub fn new(what: impl fmt::Display) -> Failure {
-        Failure { line: one_line(&what.to_string()), file: None }
+        Failure { line: one_line(&what.to_string()), file: None, exit_code: UNCHANGED_CODE }
+    }
+
+    /// The same failure, of a step after which a world is changed, or may be.
+    pub fn after_change(self) -> Failure {
+        Failure { exit_code: CHANGED_CODE, ..self }
+    }
+
+    /// Returns the exit code of the process: 2, or 3 if a world is changed, or may be.
+    pub fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
     /// Returns one JSON object: `command` (null if none was recognised), `error` (the line), `file`
     /// (null if it is not about one) and `exit_code`.
-    pub fn json(&self, command: Option<&str>, exit_code: u8) -> Value {
+    pub fn json(&self, command: Option<&str>) -> Value {
         let file = self.file.as_ref().map(|file| file.display().to_string());
-        json!({ "command": command, "error": self.line, "file": file, "exit_code": exit_code })
+        json!({ "command": command, "error": self.line, "file": file,
+            "exit_code": self.exit_code })
     }
 
     /// For `map_err`: a failure about `path`.
@@ -62,12 +80,13 @@ mod tests {
     fn a_failure_is_one_line_whatever_is_in_it() {
         let failure = Failure::of(Path::new("a\nb.tvx"), "odd\u{1b}[2J\r\n  bytes");
         assert_eq!(failure.to_string(), "a b.tvx: odd [2J bytes");
-        let value = failure.json(Some("info"), 2);
+        let value = failure.json(Some("info"));
         assert_eq!((&value["command"], &value["exit_code"]), (&json!("info"), &json!(2)));
         assert_eq!(
             (&value["error"], &value["file"]),
             (&json!("a b.tvx: odd [2J bytes"), &json!("a\nb.tvx"))
         );
-        assert_eq!(Failure::new("x").json(None, 2)["file"], Value::Null);
+        assert_eq!(failure.after_change().json(None)["exit_code"], json!(3));
+        assert_eq!(Failure::new("x").json(None)["file"], Value::Null);
     }
 }

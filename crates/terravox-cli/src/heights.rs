@@ -126,7 +126,9 @@ pub fn stream(
     let busy = console.busy("finishing");
     drop(draft.finish().map_err(store_failure)?);
     drop(busy);
-    let file_bytes = fs::metadata(target).map_err(Failure::at(target))?.len();
+    let metadata = fs::metadata(target);
+    let metadata = metadata.map_err(|error| Failure::of(target, error).after_change())?;
+    let file_bytes = metadata.len();
     Ok(StreamedImport { census, file_bytes })
 }
 

@@ -1,8 +1,8 @@
 //! The `terravox` command line.
 //!
 //! A command reads files, does its work and writes whole files, which appear complete or not at
-//! all. An error is one line on standard error and exit code 2; with `--json` it is one JSON
-//! object on standard output, in place of the report.
+//! all. An error is one line on standard error and exit code 2, or 3 if a world is changed, or may
+//! be; with `--json` it is one JSON object on standard output, in place of the report.
 
 mod args;
 mod census;
@@ -23,11 +23,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit code of all failures.
-const FAILURE_CODE: u8 = 2;
-
 fn main() -> ExitCode {
-    silence_caught_panics();
     match args::Cli::from_process() {
         Ok(cli) => match commands::run(&cli) {
             Ok(()) => ExitCode::SUCCESS,
@@ -81,21 +77,10 @@ fn usage_line(message: &str, command: Option<&str>) -> String {
 
 /// Prints a failure: as text on standard error, or as JSON on standard output.
 fn fail(failure: &Failure, json: bool, command: Option<&str>) -> ExitCode {
-    // A closed pipe cannot be reported.
-    let _ = match json {
-        true => writeln!(std::io::stdout(), "{}", failure.json(command, FAILURE_CODE)),
-        false => writeln!(std::io::stderr(), "terravox: {failure}"),
-    };
-    ExitCode::from(FAILURE_CODE)
-}
-
-/// The database of world files panics on some damaged ones. The store catches that and
-/// returns an error, so the panic message is suppressed.
-fn silence_caught_panics() {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if !terravox_store::panics_are_caught() {
-            default(info);
-        }
-    }));
+    let is_printed = json && writeln!(std::io::stdout(), "{}", failure.json(command)).is_ok();
+    if !is_printed {
+        // Closed pipes on both cannot be reported.
+        let _ = writeln!(std::io::stderr(), "terravox: {failure}");
+    }
+    ExitCode::from(failure.exit_code())
 }

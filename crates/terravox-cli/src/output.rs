@@ -1,10 +1,13 @@
 //! Output files that appear complete or not at all.
 
 use crate::failure::{CliResult, Failure};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// Names of temporary files that are tried.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// A file that is written under a temporary name beside its target. Dropping it removes the
 /// temporary file; [`Output::finish`] moves it to the target and replaces what was there.
@@ -26,12 +29,7 @@ impl Output {
         let Some(name) = target.file_name() else {
             return Err(Failure::of(target, "has no file name; give a file"));
         };
-        let mut partial_name = OsString::from(".");
-        partial_name.push(name);
-        partial_name.push(format!(".{}.partial", std::process::id()));
-        let partial = target.with_file_name(partial_name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
-        let file = file.map_err(|error| {
+        let (file, partial) = create_partial(target, name).map_err(|error| {
             Failure::of(target, format!("cannot be written: {error}; choose a writable folder"))
         })?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
@@ -77,6 +75,23 @@ impl Drop for Output {
     }
 }
 
+/// Creates a file of a name of its own beside the target. One that exists is another program's.
+fn create_partial(target: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
+    let process = std::process::id();
+    for number in 0..MAX_ATTEMPTS {
+        let mut partial_name = OsString::from(".");
+        partial_name.push(name);
+        partial_name.push(format!(".{process}-{number}.partial"));
+        let partial = target.with_file_name(partial_name);
+        match OpenOptions::new().write(true).create_new(true).open(&partial) {
+            Ok(file) => return Ok((file, partial)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
 /// Refuses to overwrite the file that is read.
 ///
 /// # Errors
@@ -111,6 +126,11 @@ mod tests {
         let io = |error: std::io::Error| Failure::new(error);
         fs::create_dir_all(&folder).map_err(io)?;
         let target = folder.join("a.bin");
+        let other = folder.join(format!(".a.bin.{}-0.partial", std::process::id()));
+        fs::write(&other, b"of another program").map_err(io)?;
+        drop(Output::create(&target)?);
+        assert_eq!(fs::read(&other).map_err(io)?, b"of another program");
+        fs::remove_file(&other).map_err(io)?;
         let mut output = Output::create(&target)?;
         output.writer().write_all(b"half").map_err(io)?;
         drop(output);

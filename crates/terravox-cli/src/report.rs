@@ -1,12 +1,17 @@
 //! The report of a command, as text and as JSON, from one list of lines.
 
 use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Lines of key, label, text and value, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     lines: Vec<ReportLine>,
+    /// Lines at the end of the text, not in the JSON.
+    notes: Vec<(String, String)>,
+    /// The world that the command changed.
+    changed: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,10 +30,27 @@ impl Report {
         report
     }
 
+    /// Returns the report of a command that changed a world, and names it.
+    pub fn of_change(command: &str, world: &Path) -> Report {
+        let mut report = Report::new(command);
+        report.changed = Some(world.to_owned());
+        report
+    }
+
+    /// Returns the world that the command changed.
+    pub fn changed_world(&self) -> Option<&Path> {
+        self.changed.as_deref()
+    }
+
     /// Adds a line of text and its JSON value.
     pub fn line(&mut self, key: &str, label: &str, text: impl Into<String>, value: Value) {
         let shown = Some((label.to_owned(), text.into()));
         self.lines.push(ReportLine { key: key.to_owned(), shown, value });
+    }
+
+    /// Adds a line to the text only.
+    pub fn text_only(&mut self, label: &str, text: &str) {
+        self.notes.push((label.to_owned(), text.to_owned()));
     }
 
     /// Adds a value to the JSON only.
@@ -61,7 +83,8 @@ impl Report {
 
     /// Returns the lines as text: labels in one column, values in the next.
     pub fn text(&self) -> String {
-        let shown = || self.lines.iter().filter_map(|line| line.shown.as_ref());
+        let lines = || self.lines.iter().filter_map(|line| line.shown.as_ref());
+        let shown = || lines().chain(&self.notes);
         let width = shown().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
         shown().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
     }

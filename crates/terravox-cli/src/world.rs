@@ -95,8 +95,10 @@ pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
     Store::open_read_only(path).map(Some).map_err(store_failure)
 }
 
+/// World files of today, and those of before 0.1, which the store names.
 fn is_world(extension: &str, start: &[u8]) -> bool {
-    extension == WORLD_EXTENSION || start.starts_with(b"redb\x1A\x0A\xA9\x0D\x0A")
+    let magics: [&[u8]; 2] = [b"\x89TVX\r\n\x1A\n", b"redb\x1A\x0A\xA9\x0D\x0A"];
+    extension == WORLD_EXTENSION || magics.into_iter().any(|magic| start.starts_with(magic))
 }
 
 /// Returns the length of a file.
@@ -240,7 +242,8 @@ impl World {
             draft.set_extra(ROBLOX_EXTRA, Some(&bytes)).map_err(store_failure)?;
         }
         drop(draft.finish().map_err(store_failure)?);
-        Ok(fs::metadata(path).map_err(Failure::at(path))?.len())
+        let metadata = fs::metadata(path);
+        Ok(metadata.map_err(|error| Failure::of(path, error).after_change())?.len())
     }
 }
 
@@ -284,6 +287,7 @@ fn already_exists(path: &Path) -> Failure {
 pub fn store_failure(error: StoreError) -> Failure {
     match &error {
         StoreError::Exists { path } => already_exists(path),
+        StoreError::Unsure { .. } => Failure::new(&error).after_change(),
         _ => Failure::new(error),
     }
 }

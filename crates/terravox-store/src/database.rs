@@ -1,137 +1,225 @@
-//! Opening the database file, and its three tables.
+//! Opening the file of a world, and the keys of its tables.
 
-use crate::backend::TolerantFile;
-use crate::error::StoreError;
-use crate::guard::{Fault, GuardedDrop, guarded};
-use crate::key::KEY_BYTES;
-use redb::backends::FileBackend;
-use redb::{
-    Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, TableDefinition,
-    WriteTransaction,
+use crate::error::{BadPart, StoreError, StoredPart};
+use crate::info::FORMAT_VERSION;
+use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
+use crate::tree::{
+    CommitError, HeaderFault, LostSpan, Transaction, Tree, TreeDamage, TreeError, TreeSnapshot,
 };
-use std::fs::{File, OpenOptions};
+use crate::value::ValueError;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
+use terravox::voxel::PagePos;
 
-/// The description of the world, and extra data by name.
-pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// Both keys of the description, in different parts of the tree and with values of their own: one
+/// flipped byte does not cost the world.
+pub(crate) const INFO_KEYS: [&[u8]; 2] = [&[0], &[255]];
 
-/// Blocks of 32³ cells, by [`crate::BlockKey`].
-pub(crate) const CELLS: TableDefinition<'_, &[u8; KEY_BYTES], &[u8]> =
-    TableDefinition::new("cells");
+/// Table of extra data: keys are this byte and a name.
+pub(crate) const EXTRA: u8 = 1;
 
-/// Which chunks are stored, by page.
-pub(crate) const LISTED: TableDefinition<'_, &[u8; KEY_BYTES - 1], &[u8]> =
-    TableDefinition::new("listed");
+/// Table of blocks of 32³ cells: keys are this byte and a [`BlockKey`].
+pub(crate) const CELLS: u8 = 2;
 
-/// First bytes of every redb file.
-const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
+/// Table of listings: keys are this byte and the Morton number of a page.
+pub(crate) const LISTED: u8 = 3;
 
-/// Memory for the database's page cache.
-const CACHE_BYTES: usize = 64 << 20;
+/// First bytes of worlds before version 3 of the format.
+const OLD_MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 
-/// An open database.
-///
-/// Closing it writes, and may panic on a damaged file like any other call.
-pub(crate) struct Db(GuardedDrop<DbHandle>);
+/// Key of extra data.
+pub(crate) fn extra_key(name: &str) -> Vec<u8> {
+    [&[EXTRA], name.as_bytes()].concat()
+}
 
-enum DbHandle {
-    Write(Database),
-    Read(ReadOnlyDatabase),
+/// Key of a block.
+pub(crate) fn cell_key(block: &KeyBytes) -> [u8; KEY_BYTES + 1] {
+    let mut key = [CELLS; KEY_BYTES + 1];
+    key[1..].copy_from_slice(block);
+    key
+}
+
+/// Key of a listing.
+pub(crate) fn listing_key(page: PagePos) -> [u8; KEY_BYTES] {
+    let mut key = [LISTED; KEY_BYTES];
+    key[1..].copy_from_slice(&page_bytes(page));
+    key
+}
+
+/// The block of a key in the table of cells; `None` if it is no position.
+pub(crate) fn block_of(key: &[u8]) -> Option<BlockKey> {
+    key.strip_prefix(&[CELLS]).and_then(BlockKey::from_bytes)
+}
+
+/// The page of a key in the table of listings; `None` if it is no position.
+pub(crate) fn page_of_key(key: &[u8]) -> Option<PagePos> {
+    key.strip_prefix(&[LISTED])?.try_into().ok().and_then(page_from_bytes)
+}
+
+/// What a key holds.
+pub(crate) fn part_of(key: &[u8]) -> StoredPart {
+    if INFO_KEYS.contains(&key) {
+        return StoredPart::Info;
+    }
+    match (key.first(), str::from_utf8(key.get(1..).unwrap_or_default())) {
+        (Some(&EXTRA), Ok(name)) => StoredPart::Extra(name.to_owned()),
+        (Some(&CELLS), _) => block_of(key).map_or(StoredPart::Table("cells"), StoredPart::block),
+        (Some(&LISTED), _) => {
+            page_of_key(key).map_or(StoredPart::Table("listed"), StoredPart::Listing)
+        }
+        _ => StoredPart::Index,
+    }
+}
+
+/// An open file.
+pub(crate) struct Db {
+    tree: Tree,
+    is_writable: bool,
 }
 
 impl Db {
-    fn new(handle: DbHandle) -> Db {
-        Db(GuardedDrop::new(handle))
+    /// The file as it is now.
+    pub fn snapshot(&self) -> TreeSnapshot {
+        self.tree.snapshot()
     }
 
-    pub fn begin_read(&self, path: &Path) -> Result<ReadTransaction, StoreError> {
-        let begun = guarded(|| match &*self.0 {
-            DbHandle::Write(db) => db.begin_read(),
-            DbHandle::Read(db) => db.begin_read(),
-        });
-        begun.map_err(|fault| fault.at(path, "read"))
+    pub fn tree(&self) -> &Tree {
+        &self.tree
     }
 
-    /// A transaction that is on disk when its commit returns, and after which a file left by a
-    /// killed process opens without a full scan.
-    pub fn begin_write(&self, path: &Path) -> Result<WriteTransaction, StoreError> {
-        let DbHandle::Write(db) = &*self.0 else {
-            return Err(StoreError::ReadOnly { path: path.to_owned() });
-        };
-        let begun = guarded(|| -> Result<WriteTransaction, redb::Error> {
-            let mut transaction = db.begin_write()?;
-            transaction.set_durability(redb::Durability::Immediate)?;
-            transaction.set_quick_repair(true);
-            Ok(transaction)
-        });
-        begun.map_err(|fault| fault.at(path, "write"))
+    /// Bytes that are free, as far as that is known.
+    pub fn spare_bytes(&self) -> u64 {
+        self.tree.spare_bytes()
     }
 
-    /// The database itself, for maintenance, if it is open for writing.
-    pub fn writer(&mut self, path: &Path) -> Result<&mut Database, StoreError> {
-        match &mut *self.0 {
-            DbHandle::Write(db) => Ok(db),
-            DbHandle::Read(_) => Err(StoreError::ReadOnly { path: path.to_owned() }),
+    /// Makes what was written durable; commits do so themselves.
+    pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        let synced = self.tree.sync();
+        synced.map_err(|source| StoreError::Io { path: path.to_owned(), doing: "save", source })
+    }
+
+    pub fn check_writable(&self, path: &Path) -> Result<(), StoreError> {
+        match self.is_writable {
+            true => Ok(()),
+            false => Err(StoreError::ReadOnly { path: path.to_owned() }),
         }
     }
 
-    /// Closes it and returns the errors that dropping it ignores.
-    pub fn close(self) -> Result<(), Fault> {
-        guarded(|| match self.0.release() {
-            DbHandle::Write(db) => db.close(),
-            DbHandle::Read(db) => db.close(),
+    /// Begins a change.
+    pub fn begin(&self, path: &Path) -> Result<Transaction<'_>, StoreError> {
+        self.check_writable(path)?;
+        self.tree.begin().map_err(|error| store_error(error, path, "write"))
+    }
+
+    /// Makes a change durable.
+    pub fn commit(&self, transaction: Transaction<'_>, path: &Path) -> Result<(), StoreError> {
+        self.tree.commit(transaction).map_err(|error| match error {
+            CommitError::Before(error) => store_error(error, path, "write"),
+            CommitError::Unsure(source) => StoreError::Unsure { path: path.to_owned(), source },
         })
     }
 }
 
-/// A new database in `file`, which is empty and open for reading and writing.
+/// The error for `path` while `doing` something.
+pub(crate) fn store_error(error: TreeError, path: &Path, doing: &'static str) -> StoreError {
+    let path = path.to_owned();
+    match error {
+        TreeError::Io(source) => StoreError::Io { path, doing, source },
+        error => StoreError::Index { path, doing, what: error.to_string() },
+    }
+}
+
+/// What is wrong with a part that the tree cannot read.
+pub(crate) fn value_error(error: &TreeError) -> ValueError {
+    ValueError::Unreadable(error.to_string())
+}
+
+/// The part for a lost span of keys.
+pub(crate) fn lost_part(lost: &LostSpan) -> BadPart {
+    let name = |key: &[u8]| part_of(key).to_string();
+    let from = if lost.span.low.is_empty() { "the start".to_owned() } else { name(&lost.span.low) };
+    let to = lost.span.high.as_deref().map_or("the end".to_owned(), name);
+    let what = format!("{}; what it held is lost: {from} to {to}", lost.what);
+    BadPart { part: StoredPart::Index, what: ValueError::Unreadable(what) }
+}
+
+/// The part for damage to the file's structure.
+pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
+    let index = |what| BadPart { part: StoredPart::Index, what };
+    match damage {
+        TreeDamage::HeaderCopy | TreeDamage::NodeCopy => index(ValueError::OneCopy),
+        TreeDamage::Overlap => index(ValueError::Unreadable("two parts share space".to_owned())),
+        TreeDamage::Node(lost) => lost_part(lost),
+        TreeDamage::Value { key, what } => BadPart { part: part_of(key), what: value_error(what) },
+    }
+}
+
+/// A new world in `file`, which is empty and locked.
 pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
-    let made = guarded(|| {
-        let backend = TolerantFile(FileBackend::new(file)?);
-        Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
-    });
-    made.map(|db| Db::new(DbHandle::Write(db))).map_err(|fault| fault.at(path, "create the world"))
+    let made = Tree::create(Arc::new(file));
+    made.map(|tree| Db { tree, is_writable: true }).map_err(|source| StoreError::Io {
+        path: path.to_owned(),
+        doing: "create the world",
+        source,
+    })
 }
 
-/// Opens an existing database for reading and writing.
+/// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
-    let file = open_checked(path, true)?;
-    let opened = guarded(|| {
-        let backend = TolerantFile(FileBackend::new(file)?);
-        Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend)
-    });
-    opened.map(|db| Db::new(DbHandle::Write(db))).map_err(|fault| open_error(fault, path))
+    let file = open_regular(path, true)?;
+    lock(&file, path, File::try_lock)?;
+    Ok(Db { tree: open_tree(file, path)?, is_writable: true })
 }
 
-/// Opens an existing database for reading. One whose last writer was killed is first
-/// opened for writing, which repairs it.
+/// Opens an existing world for reading. Does not change the file.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
-    let opened = match try_read_only(path)? {
-        Err(Fault::Database(redb::Error::RepairAborted)) => {
-            drop(open(path)?);
-            try_read_only(path)?
+    let file = open_regular(path, false)?;
+    lock(&file, path, File::try_lock_shared)?;
+    Ok(Db { tree: open_tree(file, path)?, is_writable: false })
+}
+
+/// Takes a lock that other programs see.
+pub(crate) fn lock(
+    file: &File,
+    path: &Path,
+    take: fn(&File) -> Result<(), TryLockError>,
+) -> Result<(), StoreError> {
+    match take(file) {
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
+        // A file system without locks: go on without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+fn open_tree(file: File, path: &Path) -> Result<Tree, StoreError> {
+    let mut start = Vec::new();
+    let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
+    (&file).take(OLD_MAGIC.len() as u64).read_to_end(&mut start).map_err(io_error)?;
+    let not_a_world = |why: &str| StoreError::NotAWorld { path: path.to_owned(), why: why.into() };
+    match Tree::open(Arc::new(file)) {
+        Ok(tree) => Ok(tree),
+        Err(HeaderFault::Io(source)) => Err(io_error(source)),
+        Err(HeaderFault::TooNew(version)) => {
+            debug_assert!(version > FORMAT_VERSION);
+            Err(StoreError::TooNew { path: path.to_owned(), version })
         }
-        opened => opened,
-    };
-    opened.map_err(|fault| open_error(fault, path))
+        Err(HeaderFault::Damaged) => Err(StoreError::Index {
+            path: path.to_owned(),
+            doing: "open the world",
+            what: "its header is damaged in all copies, or was cut off; restore a backup".into(),
+        }),
+        Err(HeaderFault::Foreign) if start == OLD_MAGIC => {
+            Err(StoreError::OldFormat { path: path.to_owned() })
+        }
+        Err(HeaderFault::Foreign) if start.is_empty() => Err(not_a_world("the file is empty")),
+        Err(HeaderFault::Foreign) => Err(not_a_world("byte 0: it is a file of another program")),
+    }
 }
 
-/// Opens an existing database for reading, if it needs no repair and is not open for writing.
-/// Does not change the file.
-pub(crate) fn try_read_only(path: &Path) -> Result<Result<Db, Fault>, StoreError> {
-    let file = open_checked(path, false)?;
-    Ok(guarded(|| {
-        let backend = TolerantFile(FileBackend::new(file)?);
-        let mut builder = Builder::new();
-        let db = builder.set_cache_size(CACHE_BYTES).open_read_only_with_backend(backend)?;
-        Ok::<_, redb::DatabaseError>(Db::new(DbHandle::Read(db)))
-    }))
-}
-
-/// Opens the file if it looks like a database, so that everything else gets a clear message and
-/// an empty file is not turned into a database.
-fn open_checked(path: &Path, write: bool) -> Result<File, StoreError> {
+/// Opens a regular file.
+fn open_regular(path: &Path, write: bool) -> Result<File, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
     let not_a_world = |why: &str| StoreError::NotAWorld { path: path.to_owned(), why: why.into() };
     let metadata = std::fs::metadata(path).map_err(io_error)?;
@@ -141,22 +229,10 @@ fn open_checked(path: &Path, write: bool) -> Result<File, StoreError> {
     if !metadata.is_file() {
         return Err(not_a_world("it is not a regular file"));
     }
-    let mut file = match OpenOptions::new().read(true).write(write).open(path) {
-        Ok(file) => file,
+    match OpenOptions::new().read(true).write(write).open(path) {
+        Ok(file) => Ok(file),
         Err(error) if write && is_refusal(&error) && File::open(path).is_ok() => {
-            return Err(StoreError::ReadOnly { path: path.to_owned() });
-        }
-        Err(error) => return Err(io_error(error)),
-    };
-    if metadata.len() == 0 {
-        return Err(not_a_world("the file is empty"));
-    }
-    let mut start = [0; MAGIC.len()];
-    match file.read_exact(&mut start) {
-        Ok(()) if start == MAGIC => Ok(file),
-        Ok(()) => Err(not_a_world("byte 0: it is a file of another program")),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Err(not_a_world("it is a file of another program, a few bytes long"))
+            Err(StoreError::ReadOnly { path: path.to_owned() })
         }
         Err(error) => Err(io_error(error)),
     }
@@ -166,33 +242,15 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-fn open_error(fault: Fault, path: &Path) -> StoreError {
-    let path_buf = path.to_owned();
-    match fault {
-        Fault::Database(redb::Error::Corrupted(what)) => {
-            let truncated = what.contains("truncated");
-            let hint = if truncated { "the file was cut off; " } else { "" };
-            let what = format!("{hint}the database says: {what}");
-            StoreError::Database { path: path_buf, doing: "open the world", what }
-        }
-        Fault::Database(redb::Error::UpgradeRequired(_)) => StoreError::NotAWorld {
-            path: path_buf,
-            why: "it is a database of an old format".to_owned(),
-        },
-        fault => fault.at(path, "open the world"),
-    }
-}
-
 /// Whether an existing file may be replaced by a world: it is a world (or a damaged one) or empty,
 /// and is not open elsewhere.
 pub(crate) fn check_replaceable(path: &Path) -> Result<(), StoreError> {
-    let file = match open_checked(path, false) {
-        Ok(file) => file,
-        Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    match file.try_lock() {
-        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
+    let file = open_regular(path, false)?;
+    lock(&file, path, File::try_lock)?;
+    match open_tree(file, path) {
+        Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => Ok(()),
+        Err(error @ (StoreError::NotAWorld { .. } | StoreError::OldFormat { .. })) => Err(error),
+        // A world, or the remains of a damaged one.
         _ => Ok(()),
     }
 }

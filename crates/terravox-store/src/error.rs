@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use terravox::voxel::{ChunkPos, MipBlock, NotHeld, PagePos};
 use thiserror::Error;
 
-/// An operation on a world file failed; the file is as it was before.
+/// An operation on a world file failed; the file is as it was before, except after
+/// [`StoreError::Unsure`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -69,15 +70,36 @@ pub enum StoreError {
         /// What is wrong with it.
         what: ValueError,
     },
-    /// The database failed.
+    /// The index of the file is damaged where it is needed.
     #[error("{}: cannot {doing}: {what}", path.display())]
-    Database {
+    Index {
         /// The file.
         path: PathBuf,
         /// The operation that failed.
         doing: &'static str,
-        /// What the database says.
+        /// What is wrong, and what to do.
         what: String,
+    },
+    /// The last step of a write failed: the file holds the state before or the one after, whole.
+    /// Nothing more is written until it is opened again, which shows which.
+    #[error(
+        "{}: the world may or may not be changed, since the last step of writing failed: \
+         {source}; open it again to see", path.display()
+    )]
+    Unsure {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The file is of a format before version 3, which this program does not read.
+    #[error(
+        "{}: the world is of the format before 0.1, which is no longer read; export it with the \
+         program that wrote it and import that, or generate it anew", path.display()
+    )]
+    OldFormat {
+        /// The file.
+        path: PathBuf,
     },
     /// A chunk is not held, or held at a coarser mip only.
     #[error("{}: {source}", path.display())]
@@ -146,10 +168,10 @@ pub enum StoredPart {
     Mip(BlockKey),
     /// The list of chunks of a page.
     Listing(PagePos),
-    /// A table of the database, by name.
+    /// A table, by name.
     Table(&'static str),
-    /// The database itself.
-    Database,
+    /// The index of the file: its header and the nodes of its tree.
+    Index,
 }
 
 impl StoredPart {
@@ -168,7 +190,7 @@ impl fmt::Display for StoredPart {
             StoredPart::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
             StoredPart::Listing(page) => write!(f, "the list of chunks of page {page}"),
             StoredPart::Table(name) => write!(f, "table \"{name}\""),
-            StoredPart::Database => write!(f, "the database"),
+            StoredPart::Index => write!(f, "the index of the file"),
         }
     }
 }

@@ -4,14 +4,11 @@ use crate::value::{ValueError, checksum};
 use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, UnlistedChunks};
 
-/// Version of the file format that this code writes, and the newest that it reads.
-pub const FORMAT_VERSION: u16 = 2;
+/// Version of the file format that this code writes, and the only one that it reads.
+pub const FORMAT_VERSION: u16 = 3;
 
-/// The last format version whose materials have no hardness and unchecked numbers.
-const LAST_VERSION_WITHOUT_HARDNESS: u16 = 1;
-
-/// Key of the description in its table; its checksum covers it.
-pub(crate) const INFO_KEY: &str = "world";
+/// What the checksum of a description begins with.
+const INFO_KEY: &str = "world";
 
 /// Longest description: 256 materials and a generator with names of 255 bytes.
 pub(crate) const MAX_INFO_BYTES: usize = 1 << 17;
@@ -139,8 +136,8 @@ impl WorldInfo {
         if version > FORMAT_VERSION {
             return Err(InfoError::Version(version));
         }
-        if version == 0 {
-            return Err(reader.wrong("format version 0 does not exist"));
+        if version < FORMAT_VERSION {
+            return Err(reader.wrong("a format version that is no longer read"));
         }
         if reader.take::<8>()? != info_checksum(bytes).to_le_bytes() {
             return Err(ValueError::Checksum.into());
@@ -153,7 +150,7 @@ impl WorldInfo {
                 1 => UnlistedChunks::Unknown,
                 _ => return Err(reader.wrong("neither air nor unknown")),
             },
-            materials: read_materials(version, &mut reader)?,
+            materials: read_materials(&mut reader)?,
             generator: match reader.u8()? {
                 0 => None,
                 1 => Some(read_generator(&mut reader)?),
@@ -231,39 +228,17 @@ fn put_generator(generator: &Generator, out: &mut Vec<u8>) {
     }
 }
 
-fn read_materials(version: u16, reader: &mut InfoReader<'_>) -> Result<MaterialTable, InfoError> {
+fn read_materials(reader: &mut InfoReader<'_>) -> Result<MaterialTable, InfoError> {
     let count = usize::from(u16::from_le_bytes(reader.take()?));
     if count > 256 {
         return Err(reader.wrong("more than 256 materials"));
     }
-    let usual = MaterialTable::default();
     let mut materials = Vec::with_capacity(count);
     for id in 0..count {
-        let mut material = read_material(id, reader)?;
-        if version > LAST_VERSION_WITHOUT_HARDNESS {
-            material.hardness = f32::from_le_bytes(reader.take()?);
-        } else {
-            material.hardness = usual.find(&material.name).map_or(1.0, |id| usual.hardness(id));
-            check(&mut material);
-        }
-        materials.push(material);
+        materials.push(read_material(id, reader)?);
     }
     let table = MaterialTable::try_from(materials);
     table.map_err(|_| reader.wrong("a number of a material is out of its range"))
-}
-
-/// Clamps numbers of a material that older versions stored without checking them.
-fn check(material: &mut Material) {
-    let usual = Material::default();
-    let Material { friction, restitution, density, .. } = material;
-    for (value, usual) in [(friction, usual.friction), (density, usual.density)] {
-        if !(0.0..=f32::MAX).contains(value) {
-            *value = usual;
-        }
-    }
-    if !(0.0..=1.0).contains(restitution) {
-        *restitution = usual.restitution;
-    }
 }
 
 fn read_material(id: usize, reader: &mut InfoReader<'_>) -> Result<Material, InfoError> {
@@ -291,7 +266,7 @@ fn read_material(id: usize, reader: &mut InfoReader<'_>) -> Result<Material, Inf
         friction: f32::from_le_bytes(reader.take()?),
         restitution: f32::from_le_bytes(reader.take()?),
         density: f32::from_le_bytes(reader.take()?),
-        ..Material::default()
+        hardness: f32::from_le_bytes(reader.take()?),
     })
 }
 

@@ -42,9 +42,9 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of `small` in a format version.
-fn golden(version: u8, friction: [u8; 4], checksum: u64) -> Vec<u8> {
-    let mut golden = vec![version, 0];
+/// The bytes of `small`.
+fn golden(friction: [u8; 4], checksum: u64) -> Vec<u8> {
+    let mut golden = vec![3, 0];
     golden.extend(checksum.to_le_bytes());
     golden.extend([0, 0, 0, 0, 0, 0, 0x10, 0x40]); // 4.0
     golden.extend([0, 0, 0, 0, 0, 0, 0xe0, 0x3f]); // 0.5
@@ -56,9 +56,7 @@ fn golden(version: u8, friction: [u8; 4], checksum: u64) -> Vec<u8> {
         golden.extend([1, 2, 3]);
         golden.extend(friction);
         golden.extend([0, 0, 0x80, 0x3e, 0, 0, 0x7a, 0x44]);
-        if version > 1 {
-            golden.extend([0, 0, 0, 0x40]);
-        }
+        golden.extend([0, 0, 0, 0x40]);
     };
     material(b"\x03Air\x00\x00");
     material(b"\x03\xc3\x96l\x01\x01");
@@ -73,34 +71,14 @@ const HALF: [u8; 4] = [0, 0, 0, 0x3f];
 
 #[test]
 fn the_bytes_of_a_description_are_fixed() {
-    let golden = golden(2, HALF, GOLDEN_CHECKSUM);
+    let golden = golden(HALF, GOLDEN_CHECKSUM);
     assert_eq!(small().encode(), golden);
     assert_eq!(WorldInfo::decode(&golden), Ok(small()));
 }
 
 #[test]
-fn the_first_format_is_read_without_hardness_and_with_numbers_that_nobody_checked() {
-    let expected = |friction: f32| {
-        let mut info = small();
-        let mut materials = info.materials.materials().to_vec();
-        for material in &mut materials {
-            material.hardness = if material.name == "Air" { 0.0 } else { 1.0 };
-            material.friction = friction;
-        }
-        info.materials = MaterialTable::new(materials);
-        info
-    };
-    let old = golden(1, HALF, GOLDEN_CHECKSUM_1);
-    assert_eq!(WorldInfo::decode(&old), Ok(expected(0.5)));
-    let mut wild = golden(1, f32::NAN.to_le_bytes(), 0);
-    let sum = info_checksum(&wild);
-    wild[2..10].copy_from_slice(&sum.to_le_bytes());
-    assert_eq!(WorldInfo::decode(&wild), Ok(expected(Material::default().friction)));
-}
-
-#[test]
 fn a_material_with_an_impossible_number_is_refused() {
-    let mut wild = golden(2, f32::NAN.to_le_bytes(), 0);
+    let mut wild = golden(f32::NAN.to_le_bytes(), 0);
     let sum = info_checksum(&wild);
     wild[2..10].copy_from_slice(&sum.to_le_bytes());
     let what = "a number of a material is out of its range";
@@ -154,8 +132,8 @@ fn each_way_to_be_wrong_has_its_error() {
         error(&resealed(bytes))
     };
     let field = |at, what| Some(ValueError::Field { at, what }.into());
-    assert_eq!(error(&[3, 0]), Some(InfoError::Version(3)));
-    assert_eq!(error(&[0, 0]), field(1, "format version 0 does not exist"));
+    assert_eq!(error(&[4, 0]), Some(InfoError::Version(4)));
+    assert_eq!(error(&[2, 0]), field(1, "a format version that is no longer read"));
     assert!(matches!(error(&[1]), Some(InfoError::Value(ValueError::TooShort { .. }))));
     assert_eq!(changed(42, 2), field(42, "neither air nor unknown"));
     assert_eq!(changed(44, 9), field(44, "more than 256 materials"));
@@ -202,5 +180,4 @@ proptest! {
     }
 }
 
-const GOLDEN_CHECKSUM: u64 = 0x7abd_2981_5e74_9612;
-const GOLDEN_CHECKSUM_1: u64 = 0x7f72_290a_33b1_3675;
+const GOLDEN_CHECKSUM: u64 = 0x2add_7d2a_eb97_0682;

@@ -40,30 +40,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file is a [redb] database with three tables (`docs/format.md` has every byte): the
-//! description of the world, its cells in blocks of 32³ for each mip, and the listings of chunks.
+//! The file is a copy-on-write tree (`docs/format.md` has every byte) of the description of the
+//! world, its cells in blocks of 32³ for each mip, and the listings of chunks.
 //!
 //! - A write is on disk when it returns; killing the process loses only what was not written.
 //! - A new world is written to a partial file and renamed into place.
 //! - Distant views read coarse mips without reading fine cells.
-//! - Damage stays local: [`Store::load`] reports damaged chunks and goes on, [`Store::verify`]
-//!   checks everything.
+//! - Damage stays local: a flipped byte costs at most one chunk. [`Store::load`] reports damaged
+//!   chunks and goes on, [`Store::verify`] finds every changed byte that matters, and
+//!   [`Store::repair`] keeps all that is whole.
+//! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
-mod backend;
 mod bodies;
 mod create;
 mod database;
 mod error;
-mod guard;
 mod info;
 mod key;
 mod listing;
 mod open;
+mod partial;
 mod pyramid;
 mod read;
+mod repair;
 mod save;
 mod store;
-#[allow(dead_code)]
 mod tree;
 mod value;
 mod verify;
@@ -72,14 +73,23 @@ mod write;
 pub use bodies::MAX_BODIES;
 pub use create::{Draft, Overwrite};
 pub use error::{BadPart, StoreError, StoredPart};
-pub use guard::panics_are_caught;
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
+pub use repair::RepairReport;
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
+
+// What unit tests and integration tests share names the crate.
+#[cfg(test)]
+extern crate self as terravox_store;
+
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod repair_tests;
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

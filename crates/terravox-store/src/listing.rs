@@ -3,11 +3,11 @@
 //! It tells which chunks exist without reading cells, for all mips, and which are missing when a
 //! part of the file is damaged. It can be rebuilt from the keys.
 
-use crate::value::{SEAL_BYTES, ValueError, check_sealed, seal, start_sealed};
+use crate::value::ValueError;
 use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 
-/// Seal and 512 bits.
-const LISTING_BYTES: usize = SEAL_BYTES + 64;
+/// 512 bits.
+const LISTING_BYTES: usize = 64;
 
 /// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,19 +44,31 @@ impl Listing {
         all.map(|p| ChunkPos::new(p.x, p.y, p.z)).filter(move |&chunk| self.contains(chunk))
     }
 
-    pub fn encode(&self, key: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(LISTING_BYTES);
-        start_sealed(&mut out);
-        out.extend(self.layers.iter().flat_map(|layer| layer.to_le_bytes()));
-        seal(key, &mut out);
+    /// The chunks of this listing that another one lacks.
+    pub fn without(self, other: Listing) -> Listing {
+        let mut layers = self.layers;
+        layers.iter_mut().zip(other.layers).for_each(|(layer, other)| *layer &= !other);
+        Listing { layers }
+    }
+
+    pub fn encode(&self) -> [u8; LISTING_BYTES] {
+        let mut out = [0; LISTING_BYTES];
+        for (bytes, layer) in out.as_chunks_mut::<8>().0.iter_mut().zip(self.layers) {
+            *bytes = layer.to_le_bytes();
+        }
         out
     }
 
-    pub fn decode(key: &[u8], value: &[u8]) -> Result<Listing, ValueError> {
-        check_sealed(key, value, LISTING_BYTES, LISTING_BYTES)?;
+    pub fn decode(value: &[u8]) -> Result<Listing, ValueError> {
+        let (bytes, least) = (value.len(), LISTING_BYTES);
+        if bytes < least {
+            return Err(ValueError::TooShort { bytes, least });
+        }
+        if bytes > least {
+            return Err(ValueError::Trailing { bytes: bytes - least });
+        }
         let mut listing = Listing::default();
-        for (layer, bytes) in listing.layers.iter_mut().zip(value[SEAL_BYTES..].as_chunks::<8>().0)
-        {
+        for (layer, bytes) in listing.layers.iter_mut().zip(value.as_chunks::<8>().0) {
             *layer = u64::from_le_bytes(*bytes);
         }
         Ok(listing)
@@ -77,7 +89,6 @@ fn layer_and_bit(chunk: ChunkPos) -> (usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::page_bytes;
 
     #[test]
     fn the_bytes_of_a_listing_are_fixed_and_come_back() {
@@ -86,31 +97,25 @@ mod tests {
         let chunks = [[-8, 0, 16], [-1, 0, 16], [-8, 0, 17], [-1, 7, 23]]
             .map(|[x, y, z]| ChunkPos::new(x, y, z));
         chunks.iter().for_each(|&chunk| listing.set(chunk, true));
-        let key = page_bytes(page);
-        let bytes = listing.encode(&key);
-        assert_eq!(bytes[0], 1);
-        assert_eq!(bytes[9..17], [0x81, 1, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(bytes[17..65], [0; 48]);
-        assert_eq!(bytes[65..], [0, 0, 0, 0, 0, 0, 0, 0x80]);
-        assert_eq!(Listing::decode(&key, &bytes), Ok(listing));
+        let bytes = listing.encode();
+        assert_eq!(bytes[..8], [0x81, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[8..56], [0; 48]);
+        assert_eq!(bytes[56..], [0, 0, 0, 0, 0, 0, 0, 0x80]);
+        assert_eq!(Listing::decode(&bytes), Ok(listing));
         assert_eq!(listing.chunks(page).collect::<Vec<_>>(), chunks);
         assert_eq!(listing.len(), 4);
+        let all = listing;
         listing.set(chunks[1], false);
         assert!(!listing.contains(chunks[1]) && listing.contains(chunks[0]));
+        assert_eq!(all.without(listing).chunks(page).collect::<Vec<_>>(), [chunks[1]]);
     }
 
     #[test]
-    fn a_changed_or_displaced_listing_is_noticed() {
-        let key = page_bytes(PagePos::new(0, 0, 0));
-        let bytes = Listing::default().encode(&key);
-        for bit in 8..bytes.len() * 8 {
-            let mut bad = bytes.clone();
-            bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Listing::decode(&key, &bad), Err(ValueError::Checksum));
-        }
-        let other = page_bytes(PagePos::new(0, 0, 1));
-        assert_eq!(Listing::decode(&other, &bytes), Err(ValueError::Checksum));
-        assert!(Listing::decode(&key, &bytes[..72]).is_err());
-        assert!(Listing::decode(&key, &[]).is_err());
+    fn a_listing_of_another_length_is_refused() {
+        let bytes = Listing::default().encode();
+        let short = Listing::decode(&bytes[..63]);
+        assert_eq!(short, Err(ValueError::TooShort { bytes: 63, least: 64 }));
+        let long = Listing::decode(&[&bytes[..], &[0]].concat());
+        assert_eq!(long, Err(ValueError::Trailing { bytes: 1 }));
     }
 }

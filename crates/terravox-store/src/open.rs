@@ -95,8 +95,8 @@ impl Store {
     /// # Errors
     /// If they cannot be read or are damaged.
     pub fn bodies(&self) -> Result<Vec<SavedBody>, StoreError> {
-        let ReadView { transaction, info } = self.begin_read()?;
-        let Some(bytes) = self.extra_in(&transaction, BODIES_NAME)? else {
+        let ReadView { tree, info } = self.begin_read();
+        let Some(bytes) = self.extra_in(&tree, BODIES_NAME)? else {
             return Ok(Vec::new());
         };
         let read = bodies::decode(&bytes, &info.materials);

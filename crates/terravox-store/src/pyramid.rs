@@ -8,7 +8,7 @@
 //! In a world that grows a block starts as the generator makes it; the cells over stored chunks
 //! (up to mip 5) or pages (above) are then replaced.
 
-use crate::error::{StoreError, StoredPart};
+use crate::error::StoreError;
 use crate::key::BlockKey;
 use crate::listing::page_of;
 use crate::value::ValueError;
@@ -28,7 +28,7 @@ struct PageMips {
     mips: [DenseBox; 3],
 }
 
-impl TableWriter<'_> {
+impl TableWriter<'_, '_> {
     /// Updates all coarse blocks over the written chunks, which are sorted by key.
     pub fn update_mips(
         &mut self,
@@ -103,10 +103,10 @@ impl TableWriter<'_> {
         let not_generated =
             |key: BlockKey| StoreError::NotGenerated { path: path.to_owned(), block: key.into() };
         let generate = self.generate;
-        let TableWriter { cells, coder, .. } = self;
+        let TableWriter { tree, coder, .. } = self;
         let mut missing = None;
         let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<(), ValueError> {
-            let stored = crate::read::read_block(&**cells, coder, key, out)?;
+            let stored = crate::read::read_block(&**tree, coder, key, out)?;
             if let (false, Some(generate)) = (stored, generate) {
                 match generate(key.into()) {
                     Some(made) => *out = made,
@@ -117,22 +117,13 @@ impl TableWriter<'_> {
             }
             Ok(())
         };
-        let mut bad = None;
         if read(key, out).is_err() {
             let materials = self.store.info().materials.clone();
-            bad = rebuild(key, &materials, read, out);
+            // Damaged finer blocks count as air here; reading them is an error.
+            rebuild(key, &materials, read, out);
             self.stats.repaired += 1;
         }
-        if let Some(key) = missing {
-            return Err(not_generated(key));
-        }
-        // Damaged finer blocks count as air here; reading them is an error.
-        match bad {
-            Some((key, what @ ValueError::Database(_))) => {
-                Err(self.store.damaged_error(StoredPart::block(key), what))
-            }
-            _ => Ok(()),
-        }
+        missing.map_or(Ok(()), |key| Err(not_generated(key)))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Reading: one chunk, a region at any mip, blocks one by one, everything.
 
-use crate::database::CELLS;
+use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::guard::{Fault, guarded};
-use crate::key::{BlockKey, KEY_BYTES, KeyBytes, ranges};
+use crate::key::{BlockKey, KeyBytes, ranges};
+use crate::listing::{Listing, page_of};
 use crate::store::{ReadView, Store, StoredListing};
+use crate::tree::{ReadTree, TreeReader};
 use crate::value::{ValueCoder, ValueError};
-use crate::write::listing_from_keys;
-use redb::{AccessGuard, ReadOnlyTable, ReadTransaction, ReadableTable};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, RangeInclusive};
 use terravox::voxel::{
     ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos, Region,
     UnlistedChunks, VoxelGrid,
@@ -20,7 +20,8 @@ pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 /// Chunks between two reports of progress.
 const PROGRESS_CHUNKS: usize = 256;
 
-pub(crate) type CellsTable = ReadOnlyTable<&'static [u8; KEY_BYTES], &'static [u8]>;
+/// Missing chunks that are reported one by one; a forged file may list billions.
+const MAX_MISSING_PARTS: usize = 1 << 16;
 
 /// A world in memory.
 pub struct LoadedWorld {
@@ -65,10 +66,9 @@ impl Store {
     /// # Errors
     /// If the block is damaged.
     pub fn block(&self, block: MipBlock, out: &mut DenseBox) -> Result<bool, StoreError> {
-        let view = self.begin_read()?;
-        let table = self.cells_table(&view.transaction)?;
+        let view = self.begin_read();
         let key = BlockKey::from(block);
-        let read = read_block(&table, &mut view.coder(), key, out);
+        let read = read_block(&*view.tree, &mut view.coder(), key, out);
         read.map_err(|what| self.damaged_error(StoredPart::block(key), what))
     }
 
@@ -83,9 +83,9 @@ impl Store {
     /// If `mip` is above [`MAX_MIP`] or the region has too many cells for a box.
     pub fn cells(&self, region: Region, mip: u8, out: &mut DenseBox) -> Result<(), StoreError> {
         out.reset(region);
-        let view = self.begin_read()?;
+        let view = self.begin_read();
         if view.info.unlisted == UnlistedChunks::Unknown {
-            self.check_listed(&view.transaction, region, mip)?;
+            self.check_listed(&view.tree, region, mip)?;
         }
         let mut damage = None;
         self.blocks_in(&view, region, mip, |key, cells| match cells {
@@ -116,7 +116,7 @@ impl Store {
         mip: u8,
         visit: impl FnMut(BlockKey, Result<&DenseBox, &ValueError>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.blocks_in(&self.begin_read()?, region, mip, visit)
+        self.blocks_in(&self.begin_read(), region, mip, visit)
     }
 
     fn blocks_in(
@@ -131,20 +131,19 @@ impl Store {
             return Ok(());
         }
         let blocks = region.coarser(5);
-        let table = self.cells_table(&view.transaction)?;
-        let mut coder = view.coder();
-        let mut cells = DenseBox::default();
-        let failed = |fault: Fault| fault.at(self.path(), "read");
+        let (mut coder, mut cells) = (view.coder(), DenseBox::default());
+        let mut value = Vec::new();
         for range in ranges(mip, blocks) {
-            let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
-            let mut entries = open.map_err(failed)?;
-            while let Some(entry) = guarded(|| entries.next().transpose()).map_err(failed)? {
-                let (bytes, value) = entry_bytes(&entry).map_err(failed)?;
-                let Some(key) = BlockKey::from_bytes(&bytes) else { continue };
-                if !blocks.contains(key.pos) {
+            let (low, high) = key_bounds(&range);
+            let mut scan = view.tree.scan(&low, Some(&high));
+            while let Some(entry) = scan.next() {
+                let entry = entry.map_err(|lost| self.read_error(lost.what))?;
+                let Some(key) = block_of(&entry.key).filter(|key| blocks.contains(key.pos)) else {
                     continue;
-                }
-                let decoded = coder.decode(key, value, &mut cells);
+                };
+                let read = scan.value(&entry.content, &mut value);
+                let read = read.map_err(|error| value_error(&error));
+                let decoded = read.and_then(|()| coder.decode(key, &value, &mut cells));
                 let block = decoded.as_ref().map(|()| &cells);
                 if visit(key, block).is_break() {
                     return Ok(());
@@ -155,12 +154,7 @@ impl Store {
     }
 
     /// Checks that every chunk under `region`, in cells of `mip`, is stored.
-    fn check_listed(
-        &self,
-        transaction: &ReadTransaction,
-        region: Region,
-        mip: u8,
-    ) -> Result<(), StoreError> {
+    fn check_listed(&self, tree: &TreeReader, region: Region, mip: u8) -> Result<(), StoreError> {
         if region.is_empty() {
             return Ok(());
         }
@@ -171,7 +165,7 @@ impl Store {
         };
         for page in chunks.coarser(3).voxels() {
             let page = PagePos::new(page.x, page.y, page.z);
-            let listing = self.listing(transaction, page)?;
+            let listing = self.listing(tree, page)?;
             if listing.len() == 512 {
                 continue;
             }
@@ -208,34 +202,38 @@ impl Store {
         max_bytes: u64,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<LoadedWorld, StoreError> {
-        let view = self.begin_read()?;
-        let table = self.cells_table(&view.transaction)?;
+        let view = self.begin_read();
         let materials = view.info.materials.clone();
         let mut grid = VoxelGrid::new(GridOptions { unlisted: view.info.unlisted, materials });
         let mut bad = Vec::new();
-        let mut coder = view.coder();
-        let mut cells = DenseBox::default();
-        let chunks = self.stored_chunks(&view.transaction, &table, &mut bad)?;
-        let mut bytes = 0;
-        for (i, &chunk) in chunks.iter().enumerate() {
-            if i % PROGRESS_CHUNKS == 0 {
-                progress(i, chunks.len());
+        let (mut coder, mut cells) = (view.coder(), DenseBox::default());
+        let listed = self.listed_chunks(&view.tree, &mut bad);
+        let all = listed.values().map(Listing::len).sum();
+        let (mut read, mut bytes, mut error) = (0, 0, None);
+        let seen = walk_chunks(&view.tree, &mut bad, |key, value| {
+            let chunk = key.as_chunk();
+            if !listed.get(&page_of(chunk)).is_some_and(|listing| listing.contains(chunk)) {
+                return Ok(());
             }
-            let what = match read_block(&table, &mut coder, BlockKey::chunk(chunk), &mut cells) {
-                Ok(true) => {
-                    grid.load(&cells);
-                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
-                    if bytes > max_bytes {
-                        return Err(self.too_large(i, chunks.len(), max_bytes));
-                    }
-                    continue;
+            if read % PROGRESS_CHUNKS == 0 {
+                progress(read, all);
+            }
+            read += 1;
+            if error.is_none() {
+                coder.decode(key, value?, &mut cells)?;
+                grid.load(&cells);
+                bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
+                if bytes > max_bytes {
+                    error = Some(self.too_large(read - 1, all, max_bytes));
                 }
-                Ok(false) => ValueError::Missing,
-                Err(what) => what,
-            };
-            bad.push(BadPart { part: StoredPart::Chunk(chunk), what });
+            }
+            Ok(())
+        });
+        if let Some(error) = error {
+            return Err(error);
         }
-        progress(chunks.len(), chunks.len());
+        add_missing(&listed, &seen, &mut bad);
+        progress(all, all);
         Ok(LoadedWorld { grid, bad })
     }
 
@@ -246,61 +244,127 @@ impl Store {
         StoreError::Refused { path: self.path().to_owned(), what }
     }
 
-    /// Positions of all chunks that should be stored: from the listings of pages, or from the keys
-    /// where a listing is damaged. Adds damaged parts to `bad`.
-    pub(crate) fn stored_chunks(
+    /// The chunks that should be stored, by page: from the listings, or from the keys where a
+    /// listing is damaged. Adds damaged parts to `bad`.
+    pub(crate) fn listed_chunks(
         &self,
-        transaction: &ReadTransaction,
-        table: &CellsTable,
+        tree: &TreeReader,
         bad: &mut Vec<BadPart>,
-    ) -> Result<Vec<ChunkPos>, StoreError> {
-        let listings = match self.listings_as_stored(transaction) {
-            Ok(listings) => listings,
-            Err(error) => {
-                let what = ValueError::Database(error.to_string());
-                bad.push(BadPart { part: StoredPart::Table("listed"), what });
-                return self.chunks_by_key(table);
-            }
-        };
-        let mut chunks = Vec::new();
-        for StoredListing { page, listing } in listings {
+    ) -> BTreeMap<PagePos, Listing> {
+        let (stored, lost) = self.listings_as_stored(tree);
+        let mut listed: BTreeMap<PagePos, Listing> = BTreeMap::new();
+        if !lost.is_empty() {
+            // Their pages are unknown: whatever is there is listed.
+            bad.extend(lost);
+            listed = walk_chunks(tree, &mut Vec::new(), |_, _| Ok(()));
+        }
+        for StoredListing { page, listing } in stored {
             let Some(page) = page else {
                 bad.push(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
                 continue;
             };
             let listing = listing.or_else(|what| {
                 bad.push(BadPart { part: StoredPart::Listing(page), what });
-                listing_from_keys(table, page)
+                listing_from_keys(tree, page)
             });
             match listing {
-                Ok(listing) => chunks.extend(listing.chunks(page)),
+                Ok(listing) => drop(listed.insert(page, listing)),
                 Err(what) => bad.push(BadPart { part: StoredPart::Listing(page), what }),
             }
         }
-        Ok(chunks)
+        listed
     }
+}
 
-    /// Positions of all chunks by their keys, for files whose listings are lost.
-    fn chunks_by_key(&self, table: &CellsTable) -> Result<Vec<ChunkPos>, StoreError> {
-        let read = guarded(|| -> Result<Vec<ChunkPos>, redb::StorageError> {
-            let mut chunks = Vec::new();
-            for range in ranges(0, Region::new([i32::MIN; 3], [i32::MAX; 3])) {
-                for entry in table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end())? {
-                    chunks.extend(BlockKey::from_bytes(entry?.0.value()).map(BlockKey::as_chunk));
-                }
+/// Calls `visit` with every stored chunk in key order, and reports what it returns and what cannot
+/// be read. Returns all chunks that are there, whole or not.
+pub(crate) fn walk_chunks(
+    tree: &TreeReader,
+    bad: &mut Vec<BadPart>,
+    mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
+) -> BTreeMap<PagePos, Listing> {
+    let mut seen: BTreeMap<PagePos, Listing> = BTreeMap::new();
+    walk_blocks(tree, 0, bad, |key, value| {
+        let chunk = key.as_chunk();
+        seen.entry(page_of(chunk)).or_default().set(chunk, true);
+        visit(key, value)
+    });
+    seen
+}
+
+/// The same for the blocks of a mip.
+pub(crate) fn walk_blocks(
+    tree: &TreeReader,
+    mip: u8,
+    bad: &mut Vec<BadPart>,
+    mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
+) {
+    let mut value = Vec::new();
+    let mut scan = tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1]));
+    while let Some(entry) = scan.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(lost) => {
+                bad.push(lost_part(&lost));
+                continue;
             }
-            Ok(chunks)
-        });
-        read.map_err(|fault| fault.at(self.path(), "read"))
+        };
+        let Some(key) = block_of(&entry.key).filter(|key| key.within_limits()) else {
+            bad.push(BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
+            continue;
+        };
+        let read = scan.value(&entry.content, &mut value);
+        let read = read.map(|()| &*value).map_err(|error| value_error(&error));
+        if let Err(what) = visit(key, read) {
+            bad.push(BadPart { part: StoredPart::block(key), what });
+        }
     }
+}
 
-    pub(crate) fn cells_table(
-        &self,
-        transaction: &ReadTransaction,
-    ) -> Result<CellsTable, StoreError> {
-        let table = guarded(|| transaction.open_table(CELLS));
-        table.map_err(|fault| fault.at(self.path(), "read"))
+/// Reports the chunks that are listed but not there.
+pub(crate) fn add_missing(
+    listed: &BTreeMap<PagePos, Listing>,
+    seen: &BTreeMap<PagePos, Listing>,
+    bad: &mut Vec<BadPart>,
+) {
+    let mut left = MAX_MISSING_PARTS;
+    for (&page, &listing) in listed {
+        let missing = listing.without(seen.get(&page).copied().unwrap_or_default());
+        if missing.is_empty() {
+            continue;
+        }
+        if missing.len() > left {
+            let what = "it lists chunks that are not stored, as others before do";
+            let what = ValueError::Unreadable(what.to_owned());
+            return bad.push(BadPart { part: StoredPart::Listing(page), what });
+        }
+        left -= missing.len();
+        let part = |chunk| BadPart { part: StoredPart::Chunk(chunk), what: ValueError::Missing };
+        bad.extend(missing.chunks(page).map(part));
     }
+}
+
+/// The bounds of a range of blocks in the table of cells; the second is outside.
+pub(crate) fn key_bounds(range: &RangeInclusive<KeyBytes>) -> (Vec<u8>, Vec<u8>) {
+    let mut high = cell_key(range.end()).to_vec();
+    high.push(0);
+    (cell_key(range.start()).to_vec(), high)
+}
+
+/// The listing of a page, from the keys of its chunks.
+pub(crate) fn listing_from_keys(
+    tree: &impl ReadTree,
+    page: PagePos,
+) -> Result<Listing, ValueError> {
+    let mut listing = Listing::default();
+    for range in ranges(0, page.region().coarser(5)) {
+        let (low, high) = key_bounds(&range);
+        let keys = tree.keys(&low, &high).map_err(|error| value_error(&error))?;
+        for key in keys.iter().filter_map(|key| block_of(key)) {
+            listing.set(key.as_chunk(), true);
+        }
+    }
+    Ok(listing)
 }
 
 impl ReadView {
@@ -312,22 +376,19 @@ impl ReadView {
 
 /// Reads a stored block into `out`; returns `false` and fills it with air if it is not stored.
 pub(crate) fn read_block(
-    table: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
+    tree: &impl ReadTree,
     coder: &mut ValueCoder,
     key: BlockKey,
     out: &mut DenseBox,
 ) -> Result<bool, ValueError> {
-    let value = guarded(|| table.get(&key.bytes()));
-    match value.map_err(|fault| ValueError::Database(fault.text()))? {
-        None => {
+    let mut value = Vec::new();
+    let is_stored = tree.get(&cell_key(&key.bytes()), &mut value);
+    match is_stored.map_err(|error| value_error(&error))? {
+        false => {
             out.reset(key.region());
             Ok(false)
         }
-        Some(value) => {
-            let value = guarded(|| Ok::<_, redb::StorageError>(value.value()));
-            let value = value.map_err(|fault| ValueError::Database(fault.text()))?;
-            coder.decode(key, value, out).map(|()| true)
-        }
+        true => coder.decode(key, &value, out).map(|()| true),
     }
 }
 
@@ -338,13 +399,4 @@ pub(crate) fn chunk_bytes(mixed_rows: usize) -> u64 {
         0 => 64,
         rows => 2048 + 80 * rows as u64,
     }
-}
-
-/// An entry of the table of cells.
-pub(crate) type CellEntry<'a> =
-    (AccessGuard<'a, &'static [u8; KEY_BYTES]>, AccessGuard<'a, &'static [u8]>);
-
-/// Key and value of an entry. Fails where a page is damaged.
-pub(crate) fn entry_bytes<'e>(entry: &'e CellEntry<'_>) -> Result<(KeyBytes, &'e [u8]), Fault> {
-    guarded(|| Ok::<_, redb::StorageError>((*entry.0.value(), entry.1.value())))
 }

@@ -5,15 +5,13 @@ use crate::error::StoreError;
 use crate::store::{BODIES_NAME, HISTORY_NAME, MAX_EXTRA_BYTES, Store};
 use crate::write::{Contents, Extras, SaveStats};
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
     /// Writes everything unsaved in one transaction: chunks with the coarse mips over them,
     /// materials, undo history, loose bodies, the game's own bytes. It is on disk when this
-    /// returns; on an error the file is unchanged. Then pass `unsaved` to
+    /// returns; on an error the file is unchanged, except on [`StoreError::Unsure`]. Then pass `unsaved` to
     /// [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
     /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved).
     ///
@@ -41,29 +39,16 @@ impl Store {
         }
         let info = self.info();
         let placement = info.placement();
-        // A panic inside the transaction would leak its pages until the file is repaired.
-        let panic = Cell::new(None);
         let generate = |block: MipBlock| {
             let mut cells = DenseBox::default();
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                FillRequest::fill_block(&mut cells, block, placement, &fill).then_some(())
-            }));
-            let made = made.map(|made| made.map(|()| cells));
-            made.unwrap_or_else(|payload| {
-                panic.set(Some(payload));
-                None
-            })
+            FillRequest::fill_block(&mut cells, block, placement, &fill).then_some(cells)
         };
         let contents = Contents {
             snapshot: unsaved.chunks.snapshot(),
             chunks: unsaved.chunks.chunks().collect(),
             extras: self.extras(unsaved)?,
         };
-        let written = lock.write(contents, info.grows().then_some(&generate));
-        if let Some(payload) = panic.take() {
-            resume_unwind(payload);
-        }
-        let stats = written?;
+        let stats = lock.write(contents, info.grows().then_some(&generate))?;
         *lock.last_saved = Some(stamp.clone());
         Ok(stats)
     }

@@ -1,13 +1,15 @@
 //! An open world file: its description, extra data, statistics and maintenance.
 
-use crate::database::{self, CELLS, Db, LISTED, META};
-use crate::error::{StoreError, StoredPart};
-use crate::guard::guarded;
-use crate::info::{INFO_KEY, InfoError, MAX_NAME_BYTES, WorldInfo};
-use crate::key::{page_bytes, page_from_bytes};
+use crate::database::{
+    self, CELLS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part, page_of_key,
+    store_error, value_error,
+};
+use crate::error::{BadPart, StoreError, StoredPart};
+use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, page_of};
-use crate::value::{SEAL_BYTES, ValueError, check_sealed, seal, start_sealed};
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, WriteTransaction};
+use crate::partial::{PartialFile, followed};
+use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot, copy_whole};
+use crate::value::ValueError;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use terravox::voxel::{ChunkPos, PagePos, SaveStamp};
@@ -21,8 +23,8 @@ pub(crate) const HISTORY_NAME: &str = "undo";
 /// Name of the extra data that holds loose bodies.
 pub(crate) const BODIES_NAME: &str = "bodies";
 
-/// Prefix of the keys of extra data.
-const EXTRA_PREFIX: &str = "extra/";
+/// A new world whose file has one spare byte in so many is compacted.
+const WORTHWHILE_SPARE: u64 = 8;
 
 /// A world file.
 ///
@@ -80,7 +82,7 @@ pub(crate) struct WriteLock<'a> {
 
 /// The file at one moment, and a description whose kinds are those of its cells.
 pub(crate) struct ReadView {
-    pub transaction: ReadTransaction,
+    pub tree: TreeSnapshot,
     pub info: Arc<WorldInfo>,
 }
 
@@ -94,10 +96,8 @@ pub struct StoreStats {
     pub blocks: u64,
     /// Bytes of all keys and values.
     pub payload_bytes: u64,
-    /// Bytes of indexing overhead and of fragmentation in the pages in use. Free pages, which
-    /// [`Store::compact`] returns, are not counted.
-    pub slack_bytes: u64,
-    /// Bytes of the file.
+    /// Bytes of the file: payload, index, header, and space that is used again. [`Store::compact`]
+    /// returns what is free.
     pub file_bytes: u64,
 }
 
@@ -109,25 +109,18 @@ pub(crate) struct StoredListing {
 }
 
 impl Store {
-    /// Opens a world for reading and writing.
-    ///
-    /// A damaged file can make the database panic. That is caught and becomes an error, so build
-    /// with unwinding (the default of `panic`); the panic hook still runs, see
-    /// [`panics_are_caught`](crate::panics_are_caught).
+    /// Opens a world for reading and writing. A damaged one opens if its description is whole, and
+    /// what is whole can be read; nothing is written while a part of its index is lost, see
+    /// [`Store::repair`].
     ///
     /// # Errors
     /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        // Opening for writing changes the file, which must not happen to another program's.
-        if let Ok(db) = database::try_read_only(path)? {
-            drop(Store::from_db(db, path)?);
-        }
         Store::from_db(database::open(path)?, path)
     }
 
-    /// Opens a world for reading: others can read it, too, and the file is not changed. Only a
-    /// world whose last writer was killed is repaired first, which needs write permission.
+    /// Opens a world for reading: others can read it, too, and the file is not changed.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -136,22 +129,15 @@ impl Store {
         Store::from_db(database::open_read_only(path)?, path)
     }
 
-    /// A store on a database that has a description.
-    pub(crate) fn from_db(db: Db, path: &Path) -> Result<Store, StoreError> {
-        let transaction = db.begin_read(path)?;
-        let info = read_info(&transaction, path)?;
-        drop(transaction);
-        let (file, path) = (path.to_owned(), path.to_owned());
-        Ok(Store {
-            db,
-            path,
-            file,
-            info: RwLock::new(Arc::new(info)),
-            last_saved: Mutex::default(),
-        })
+    /// A store on a file that has a description.
+    fn from_db(db: Db, path: &Path) -> Result<Store, StoreError> {
+        let info = read_info(&db.snapshot(), path)?;
+        let (file, path) = (followed(path), path.to_owned());
+        let info = RwLock::new(Arc::new(info));
+        Ok(Store { db, path, file, info, last_saved: Mutex::default() })
     }
 
-    /// A store on a new database in `file`, for a world that will be at `path`.
+    /// A store on a new file, for a world that will be at `path`.
     pub(crate) fn from_new_db(
         db: Db,
         path: &Path,
@@ -170,12 +156,23 @@ impl Store {
         &self.path
     }
 
-    pub(crate) fn db_mut(&mut self) -> &mut Db {
-        &mut self.db
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
     }
 
-    pub(crate) fn into_db(self) -> Db {
-        self.db
+    /// Where the file is that the world was opened from, links followed.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Notes that the file was renamed.
+    pub(crate) fn set_file(&mut self, file: PathBuf) {
+        self.file = file;
+    }
+
+    /// Makes what was written durable; writes do so themselves.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.db.sync(&self.path)
     }
 
     /// The description of the world.
@@ -190,14 +187,14 @@ impl Store {
     }
 
     /// Begins to read cells.
-    pub(crate) fn begin_read(&self) -> Result<ReadView, StoreError> {
+    pub(crate) fn begin_read(&self) -> ReadView {
         loop {
             let info = self.info();
-            let transaction = self.db.begin_read(&self.path)?;
+            let tree = self.db.snapshot();
             // A kind changes only while no cells are stored, and cells are written only after the
             // new description can be read: if it is the same before and after, its kinds fit.
             if Arc::ptr_eq(&info, &self.info()) {
-                return Ok(ReadView { transaction, info });
+                return ReadView { tree, info };
             }
         }
     }
@@ -232,27 +229,29 @@ impl Store {
     /// # Errors
     /// If they cannot be read or are damaged.
     pub fn extra(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.extra_in(&self.db.begin_read(&self.path)?, name)
+        self.extra_in(&self.db.snapshot(), name)
     }
 
     pub(crate) fn extra_in(
         &self,
-        transaction: &ReadTransaction,
+        tree: &TreeReader,
         name: &str,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = format!("{EXTRA_PREFIX}{name}");
-        let read = guarded(|| -> Result<Option<Vec<u8>>, redb::Error> {
-            let table = transaction.open_table(META)?;
-            Ok(table.get(&*key)?.map(|value| value.value().to_vec()))
-        });
-        let Some(mut value) = read.map_err(|fault| fault.at(&self.path, "read"))? else {
+        let mut value = Vec::new();
+        if name.len() > MAX_NAME_BYTES {
             return Ok(None);
-        };
-        let limit = MAX_EXTRA_BYTES + SEAL_BYTES;
-        check_sealed(key.as_bytes(), &value, SEAL_BYTES, limit)
-            .map_err(|what| self.damaged_error(StoredPart::Extra(name.to_owned()), what))?;
-        value.drain(..SEAL_BYTES);
-        Ok(Some(value))
+        }
+        let part = || StoredPart::Extra(name.to_owned());
+        match tree.get(&extra_key(name), &mut value) {
+            Ok(is_there) => Ok(is_there.then_some(value)),
+            Err(TreeError::Io(error)) => Err(self.read_error(TreeError::Io(error))),
+            Err(error) => Err(self.damaged_error(part(), value_error(&error))),
+        }
+    }
+
+    /// The error that reading failed.
+    pub(crate) fn read_error(&self, error: TreeError) -> StoreError {
+        store_error(error, &self.path, "read")
     }
 
     /// Names of all extra data, sorted.
@@ -260,20 +259,10 @@ impl Store {
     /// # Errors
     /// If they cannot be read.
     pub fn extra_names(&self) -> Result<Vec<String>, StoreError> {
-        let transaction = self.db.begin_read(&self.path)?;
-        let read = guarded(|| -> Result<Vec<String>, redb::Error> {
-            let table = transaction.open_table(META)?;
-            let mut names = Vec::new();
-            for entry in table.range(EXTRA_PREFIX..)? {
-                let Some(name) = entry?.0.value().strip_prefix(EXTRA_PREFIX).map(str::to_owned)
-                else {
-                    break;
-                };
-                names.push(name);
-            }
-            Ok(names)
-        });
-        read.map_err(|fault| fault.at(&self.path, "read"))
+        let keys = self.db.snapshot().keys(&[EXTRA], &[EXTRA + 1]);
+        let keys = keys.map_err(|error| self.read_error(error))?;
+        let name = |key: &Vec<u8>| String::from_utf8_lossy(&key[1..]).into_owned();
+        Ok(keys.iter().map(name).collect())
     }
 
     /// Stores `bytes` under `name`, durably, or removes them if `None`.
@@ -307,21 +296,21 @@ impl Store {
     /// Writes checked extra data in a transaction, or removes it.
     pub(crate) fn put_extra(
         &self,
-        transaction: &WriteTransaction,
+        transaction: &mut Transaction<'_>,
         name: &str,
         bytes: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let key = format!("{EXTRA_PREFIX}{name}");
-        let value = bytes.map(|bytes| seal_extra(&key, bytes));
-        let written = guarded(|| -> Result<(), redb::Error> {
-            let mut table = transaction.open_table(META)?;
-            match &value {
-                Some(value) => drop(table.insert(&*key, &**value)?),
-                None => drop(table.remove(&*key)?),
-            }
-            Ok(())
-        });
-        written.map_err(|fault| fault.at(&self.path, "write"))
+        let key = extra_key(name);
+        let written = match bytes {
+            Some(bytes) => transaction.put(&key, bytes),
+            None => transaction.remove(&key).map(drop),
+        };
+        written.map_err(|error| self.write_error(error))
+    }
+
+    /// The error that writing failed.
+    pub(crate) fn write_error(&self, error: TreeError) -> StoreError {
+        store_error(error, &self.path, "write")
     }
 
     /// The error that a part of the file is damaged.
@@ -347,34 +336,29 @@ impl Store {
     /// # Errors
     /// If the list is damaged.
     pub fn is_listed(&self, chunk: ChunkPos) -> Result<bool, StoreError> {
-        let transaction = self.db.begin_read(&self.path)?;
-        Ok(self.listing(&transaction, page_of(chunk))?.contains(chunk))
+        Ok(self.listing(&self.db.snapshot(), page_of(chunk))?.contains(chunk))
     }
 
     /// The listing of a page, empty if it has none.
-    pub(crate) fn listing(
-        &self,
-        transaction: &ReadTransaction,
-        page: PagePos,
-    ) -> Result<Listing, StoreError> {
-        let key = page_bytes(page);
-        let read = guarded(|| -> Result<_, redb::Error> {
-            let table = transaction.open_table(LISTED)?;
-            Ok(table.get(&key)?.map(|value| Listing::decode(&key, value.value())))
-        });
-        match read.map_err(|fault| fault.at(&self.path, "read"))? {
-            None => Ok(Listing::default()),
-            Some(listing) => {
-                listing.map_err(|what| self.damaged_error(StoredPart::Listing(page), what))
-            }
+    pub(crate) fn listing(&self, tree: &TreeReader, page: PagePos) -> Result<Listing, StoreError> {
+        let damaged = |what| self.damaged_error(StoredPart::Listing(page), what);
+        let mut value = Vec::new();
+        match tree.get(&listing_key(page), &mut value) {
+            Ok(false) => Ok(Listing::default()),
+            Ok(true) => Listing::decode(&value).map_err(damaged),
+            Err(TreeError::Io(error)) => Err(self.read_error(TreeError::Io(error))),
+            Err(error) => Err(damaged(value_error(&error))),
         }
     }
 
     /// All listings, by page.
     fn listings(&self) -> Result<Vec<(PagePos, Listing)>, StoreError> {
-        let transaction = self.db.begin_read(&self.path)?;
-        let mut listings = Vec::new();
-        for StoredListing { page, listing } in self.listings_as_stored(&transaction)? {
+        let (stored, lost) = self.listings_as_stored(&self.db.snapshot());
+        if let Some(BadPart { part, what }) = lost.into_iter().next() {
+            return Err(self.damaged_error(part, what));
+        }
+        let mut listings = Vec::with_capacity(stored.len());
+        for StoredListing { page, listing } in stored {
             let page = page
                 .ok_or_else(|| self.damaged_error(StoredPart::Table("listed"), ValueError::Key))?;
             let listing =
@@ -384,25 +368,25 @@ impl Store {
         Ok(listings)
     }
 
-    /// All listings, sorted by key, valid or damaged.
+    /// All listings, sorted by key, valid or damaged, and where some are lost.
     pub(crate) fn listings_as_stored(
         &self,
-        transaction: &ReadTransaction,
-    ) -> Result<Vec<StoredListing>, StoreError> {
-        let read = guarded(|| -> Result<Vec<_>, redb::Error> {
-            let table = transaction.open_table(LISTED)?;
-            let mut listings = Vec::new();
-            for entry in table.iter()? {
-                let (key, value) = entry?;
-                let key = key.value();
-                listings.push(StoredListing {
-                    page: page_from_bytes(key),
-                    listing: Listing::decode(key, value.value()),
-                });
+        tree: &TreeReader,
+    ) -> (Vec<StoredListing>, Vec<BadPart>) {
+        let (mut listings, mut lost, mut value) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scan = tree.scan(&[LISTED], Some(&[LISTED + 1]));
+        while let Some(entry) = scan.next() {
+            match entry {
+                Err(span) => lost.push(lost_part(&span)),
+                Ok(entry) => {
+                    let read = scan.value(&entry.content, &mut value);
+                    let listing = read.map_err(|error| value_error(&error));
+                    let listing = listing.and_then(|()| Listing::decode(&value));
+                    listings.push(StoredListing { page: page_of_key(&entry.key), listing });
+                }
             }
-            Ok(listings)
-        });
-        read.map_err(|fault| fault.at(&self.path, "read"))
+        }
+        (listings, lost)
     }
 
     /// What the file holds, and how many bytes that takes.
@@ -416,36 +400,54 @@ impl Store {
             doing: "read",
             source,
         })?;
-        let transaction = self.db.begin_read(&self.path)?;
-        let read = guarded(|| -> Result<StoreStats, redb::Error> {
-            let cells = transaction.open_table(CELLS)?;
-            let tables = [
-                cells.stats()?,
-                transaction.open_table(META)?.stats()?,
-                transaction.open_table(LISTED)?.stats()?,
-            ];
-            let total = |field: fn(&redb::TableStats) -> u64| tables.iter().map(field).sum();
-            Ok(StoreStats {
-                chunks,
-                blocks: cells.len()?,
-                payload_bytes: total(redb::TableStats::stored_bytes),
-                slack_bytes: total(|t| t.metadata_bytes() + t.fragmented_bytes()),
-                file_bytes: metadata.len(),
-            })
-        });
-        read.map_err(|fault| fault.at(&self.path, "read"))
+        let tree = self.db.snapshot();
+        let blocks = tree.keys(&[CELLS], &[CELLS + 1]).map_err(|error| self.read_error(error))?;
+        Ok(StoreStats {
+            chunks,
+            blocks: blocks.len() as u64,
+            payload_bytes: tree.state.payload_bytes,
+            file_bytes: metadata.len(),
+        })
     }
 
-    /// Compacts the file: after many edits up to half of it is free pages. Takes about as long as
-    /// copying the file. A process that is killed meanwhile leaves an intact world, which the next
-    /// open repairs with a full scan.
+    /// Compacts the file: writes a new one without free space beside it and renames that into its
+    /// place. Takes about as long as copying the file. A process that is killed meanwhile leaves
+    /// the world as it was, and a file named `NAME.NUMBER.partial`, which may be deleted.
     ///
     /// # Errors
-    /// If the file cannot be written or was opened for reading.
+    /// If the file was opened for reading, a part of it is damaged ([`Store::repair`] helps), or
+    /// the new file cannot be written; then the world is as it was. [`StoreError::Unsure`] if the
+    /// new file is in place, but perhaps not after a power cut.
     pub fn compact(&mut self) -> Result<(), StoreError> {
-        let db = self.db.writer(&self.path)?;
-        let done = guarded(|| db.compact());
-        done.map(drop).map_err(|fault| fault.at(&self.path, "compact the world"))
+        self.db.check_writable(&self.path)?;
+        let (partial, db) = PartialFile::create(&self.file, &self.path)?;
+        let mut damage = None;
+        let copied = copy_whole(
+            &self.db.snapshot(),
+            db.tree(),
+            |_| true,
+            |part| {
+                damage.get_or_insert(part);
+            },
+        );
+        copied.map_err(|error| store_error(error, &self.path, "compact the world"))?;
+        if let Some(damage) = damage {
+            let BadPart { part, what } = database::damaged_part(&damage);
+            return Err(self.damaged_error(part, what));
+        }
+        db.sync(&self.path)?;
+        let placed = partial.place(&self.file, &self.path);
+        if matches!(placed, Ok(()) | Err(StoreError::Unsure { .. })) {
+            self.db = db;
+        }
+        placed
+    }
+
+    /// Compacts a new file if much of it is free.
+    pub(crate) fn compact_if_worth_it(&mut self) -> Result<(), StoreError> {
+        let spare = self.db.spare_bytes();
+        let is_worth_it = spare.saturating_mul(WORTHWHILE_SPARE) > self.db.snapshot().state.end;
+        if is_worth_it { self.compact() } else { Ok(()) }
     }
 }
 
@@ -455,69 +457,57 @@ impl WriteLock<'_> {
     pub fn transact<T>(
         &self,
         new_info: Option<WorldInfo>,
-        write: impl FnOnce(&WriteTransaction) -> Result<T, StoreError>,
+        write: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let Store { db, path, info, .. } = self.store;
-        let transaction = db.begin_write(path)?;
-        let put = new_info.as_ref().map_or(Ok(()), |info| put_info(&transaction, path, info));
-        match put.and_then(|()| write(&transaction)) {
-            Ok(result) => {
-                let committed = guarded(|| transaction.commit());
-                committed.map_err(|fault| fault.at(path, "write"))?;
-                if let Some(new_info) = new_info {
-                    *info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new_info);
-                }
-                Ok(result)
-            }
-            Err(error) => {
-                // The first error is the cause.
-                let _ = guarded(|| transaction.abort());
-                Err(error)
+        let mut transaction = db.begin(path)?;
+        if let Some(info) = &new_info {
+            let bytes = info.encode();
+            for key in INFO_KEYS {
+                let put = transaction.put(key, &bytes);
+                put.map_err(|error| self.store.write_error(error))?;
             }
         }
+        let result = write(&mut transaction)?;
+        db.commit(transaction, path)?;
+        if let Some(new_info) = new_info {
+            *info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new_info);
+        }
+        Ok(result)
     }
 }
 
-/// Writes the description of a world.
-fn put_info(
-    transaction: &WriteTransaction,
+/// Reads the description of a world, from the first of its places where it is whole.
+fn read_info(tree: &TreeReader, path: &Path) -> Result<WorldInfo, StoreError> {
+    let mut first_error = None;
+    for key in INFO_KEYS {
+        match read_info_at(tree, key, path) {
+            Ok(Some(info)) => return Ok(info),
+            Ok(None) => {}
+            Err(error) => drop(first_error.get_or_insert(error)),
+        }
+    }
+    let (why, path) = ("it has no description".to_owned(), path.to_owned());
+    Err(first_error.unwrap_or(StoreError::NotAWorld { path, why }))
+}
+
+/// Reads the description in one of its places; `None` if it is not there.
+pub(crate) fn read_info_at(
+    tree: &TreeReader,
+    key: &[u8],
     path: &Path,
-    info: &WorldInfo,
-) -> Result<(), StoreError> {
-    let written = guarded(|| -> Result<(), redb::Error> {
-        // Every world file has all tables.
-        transaction.open_table(CELLS)?;
-        transaction.open_table(LISTED)?;
-        transaction.open_table(META)?.insert(INFO_KEY, &*info.encode())?;
-        Ok(())
-    });
-    written.map_err(|fault| fault.at(path, "write"))
-}
-
-/// Reads the description of a world.
-fn read_info(transaction: &ReadTransaction, path: &Path) -> Result<WorldInfo, StoreError> {
-    let read = guarded(|| -> Result<Option<Vec<u8>>, redb::Error> {
-        let table = match transaction.open_table(META) {
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-            table => table?,
-        };
-        Ok(table.get(INFO_KEY)?.map(|value| value.value().to_vec()))
-    });
+) -> Result<Option<WorldInfo>, StoreError> {
     let path = path.to_owned();
-    let Some(bytes) = read.map_err(|fault| fault.at(&path, "read"))? else {
-        let why = "it is a redb database of another program".to_owned();
-        return Err(StoreError::NotAWorld { path, why });
-    };
-    WorldInfo::decode(&bytes).map_err(|error| match error {
+    let damaged = |path, what| StoreError::Damaged { path, part: StoredPart::Info, what };
+    let mut bytes = Vec::with_capacity(MAX_INFO_BYTES);
+    match tree.get(key, &mut bytes) {
+        Ok(false) => return Ok(None),
+        Ok(true) => {}
+        Err(TreeError::Io(error)) => return Err(store_error(error.into(), &path, "read")),
+        Err(error) => return Err(damaged(path, value_error(&error))),
+    }
+    WorldInfo::decode(&bytes).map(Some).map_err(|error| match error {
         InfoError::Version(version) => StoreError::TooNew { path, version },
-        InfoError::Value(what) => StoreError::Damaged { path, part: StoredPart::Info, what },
+        InfoError::Value(what) => damaged(path, what),
     })
-}
-
-fn seal_extra(key: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut value = Vec::with_capacity(SEAL_BYTES + bytes.len());
-    start_sealed(&mut value);
-    value.extend_from_slice(bytes);
-    seal(key.as_bytes(), &mut value);
-    value
 }

@@ -119,9 +119,12 @@ pub enum ValueError {
     /// The undo history is invalid.
     #[error("{0}")]
     History(#[from] terravox::edit::HistoryError),
-    /// The database could not read it.
-    #[error("the database cannot read it: {0}")]
-    Database(String),
+    /// One of its two copies is damaged; nothing is lost.
+    #[error("one of its two copies is damaged, the other is whole")]
+    OneCopy,
+    /// It cannot be read from the file.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// Encodes and decodes block values; reuses its buffers.

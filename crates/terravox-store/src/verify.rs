@@ -1,20 +1,21 @@
 //! Checking a whole world file: checksums, structure, and that its parts agree.
 
+use crate::database::{CELLS, INFO_KEYS, damaged_part};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::guard::guarded;
-use crate::key::{BlockKey, KEY_BYTES, ranges};
-use crate::listing::page_of;
+use crate::key::{BlockKey, KeyBytes};
+use crate::listing::{Listing, page_of};
 use crate::pyramid::{CHUNK_MIP, extract, rebuild};
-use crate::read::{CellsTable, entry_bytes, read_block};
-use crate::store::{ReadView, Store};
+use crate::read::{add_missing, read_block, walk_blocks, walk_chunks};
+use crate::store::{ReadView, Store, read_info_at};
+use crate::tree::TreeDamage;
 use crate::value::ValueError;
-use std::collections::{BTreeMap, BTreeSet};
-use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, Region};
+use std::collections::BTreeMap;
+use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, PagePos, Region};
 
 /// The result of [`Store::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Chunks that are listed.
+    /// Chunks that are listed and stored.
     pub chunks: usize,
     /// Blocks of coarse mips that are stored.
     pub mip_blocks: usize,
@@ -25,118 +26,134 @@ pub struct Verification {
 }
 
 impl Store {
-    /// Checks everything: the database's own checksums and structure, every chunk and coarse
-    /// block, that the listings and the chunks agree, and that every coarse cell agrees with the
-    /// finer ones. Memory is bounded by a block and its children.
-    ///
-    /// The database may repair redundant data while it checks.
+    /// Checks everything: both copies of the index, every value, that the listings and the chunks
+    /// agree, and that every coarse cell agrees with the finer ones. It finds every changed byte
+    /// that changes what is read. Changes nothing; [`Store::repair`] does.
     ///
     /// # Errors
-    /// If the file cannot be read or was opened read-only.
-    pub fn verify(&mut self) -> Result<Verification, StoreError> {
+    /// If the file cannot be read at all.
+    pub fn verify(&self) -> Result<Verification, StoreError> {
         let mut report = Verification::default();
-        self.check_database(&mut report)?;
-        let store = &*self;
-        let view = store.begin_read()?;
-        let table = store.cells_table(&view.transaction)?;
-        let listed = store.stored_chunks(&view.transaction, &table, &mut report.bad)?;
-        report.chunks = listed.len();
-        let mut expected: BTreeSet<[u8; KEY_BYTES]> =
-            listed.iter().map(|&chunk| BlockKey::chunk(chunk).bytes()).collect();
-        Store::check_chunks(&view, &table, &mut expected, &mut report);
-        for missing in expected {
-            if let Some(key) = BlockKey::from_bytes(&missing) {
-                report
-                    .bad
-                    .push(BadPart { part: StoredPart::block(key), what: ValueError::Missing });
+        let view = self.begin_read();
+        view.tree.check(|damage| {
+            // Blocks are read again below.
+            let is_block = matches!(&damage,
+                TreeDamage::Value { key, .. } if key.first() == Some(&CELLS));
+            if !is_block {
+                report.bad.push(damaged_part(&damage));
             }
+        });
+        self.check_info(&view, &mut report);
+        let mut found_twice = Vec::new();
+        let listed = self.listed_chunks(&view.tree, &mut found_twice);
+        let seen = check_chunks(&view, &listed, &mut found_twice, &mut report);
+        add_missing(&listed, &seen, &mut found_twice);
+        // The walk over the tree has reported its lost parts.
+        found_twice.retain(|bad| bad.part != StoredPart::Index);
+        report.bad.append(&mut found_twice);
+        let mut chunks = Vec::new();
+        for (&page, &listing) in &listed {
+            let missing = listing.without(seen.get(&page).copied().unwrap_or_default());
+            chunks.extend(listing.without(missing).chunks(page));
         }
+        report.chunks = chunks.len();
         for mip in 1..=MAX_MIP {
-            Store::check_mip(&view, &table, &listed, mip, &mut report);
+            check_mip(&view, &chunks, mip, &mut report);
         }
         Ok(report)
     }
 
-    /// The integrity check of the database.
-    fn check_database(&mut self, report: &mut Verification) -> Result<(), StoreError> {
-        let path = self.path().to_owned();
-        let db = self.db_mut().writer(&path)?;
-        let what = match guarded(|| db.check_integrity()) {
-            Ok(true) => return Ok(()),
-            Ok(false) => "it was not closed properly; repaired".to_owned(),
-            Err(fault) => fault.text(),
-        };
-        let what = ValueError::Database(what);
-        report.bad.push(BadPart { part: StoredPart::Database, what });
-        Ok(())
-    }
-
-    /// Checks all stored chunks and removes them from `expected`.
-    fn check_chunks(
-        view: &ReadView,
-        table: &CellsTable,
-        expected: &mut BTreeSet<[u8; KEY_BYTES]>,
-        report: &mut Verification,
-    ) {
-        let mut coder = view.coder();
-        let mut cells = DenseBox::default();
-        walk(table, 0, report, |key, value, report| {
-            let listed = expected.remove(&key.bytes());
-            let decoded = coder.decode(key, value, &mut cells);
-            let fault = match decoded {
-                Ok(()) if !key.within_limits() => Some(ValueError::Key),
-                Ok(()) if !listed => Some(ValueError::NotListed),
-                Ok(()) => None,
-                Err(what) => Some(what),
+    /// Checks that both copies of the description can be decoded and are the same.
+    fn check_info(&self, view: &ReadView, report: &mut Verification) {
+        for key in INFO_KEYS {
+            let what = match read_info_at(&view.tree, key, self.path()) {
+                Ok(Some(info)) if info == *view.info => continue,
+                Ok(Some(_)) => ValueError::Unreadable("its two copies differ".to_owned()),
+                Ok(None) => ValueError::Missing,
+                Err(StoreError::Damaged { what, .. }) => what,
+                Err(error) => ValueError::Unreadable(error.to_string()),
             };
-            report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
-        });
-    }
-
-    /// Checks that every block of a mip, stored or not, agrees with the finer ones.
-    fn check_mip(
-        view: &ReadView,
-        table: &CellsTable,
-        listed: &[ChunkPos],
-        mip: u8,
-        report: &mut Verification,
-    ) {
-        let mut keys: BTreeMap<[u8; KEY_BYTES], Vec<ChunkPos>> = BTreeMap::new();
-        for &chunk in listed {
-            keys.entry(BlockKey::over(chunk, mip).bytes()).or_default().push(chunk);
-        }
-        walk(table, mip, report, |key, _, report| {
-            report.mip_blocks += 1;
-            keys.entry(key.bytes()).or_default();
-        });
-        let mut coder = view.coder();
-        let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
-        for (key, listed) in &keys {
-            let Some(key) = BlockKey::from_bytes(key) else { continue };
-            let fault = match read_block(table, &mut coder, key, &mut stored) {
-                Err(what) => Some(what),
-                Ok(_) => {
-                    let read = |key, out: &mut DenseBox| {
-                        read_block(table, &mut coder, key, out).map(|_| ())
-                    };
-                    // A damaged finer block was reported already; there is nothing to compare
-                    // this one with.
-                    let bad = rebuild(key, &view.info.materials, read, &mut made);
-                    if view.info.grows() {
-                        // The rest is the generator's.
-                        made = decided(&made, &stored, mip, listed);
-                    }
-                    (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
-                }
-            };
-            report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
+            let part = BadPart { part: StoredPart::Info, what };
+            if !report.bad.contains(&part) {
+                report.bad.push(part);
+            }
         }
     }
 }
 
+/// Checks all stored chunks and returns them.
+fn check_chunks(
+    view: &ReadView,
+    listed: &BTreeMap<PagePos, Listing>,
+    bad: &mut Vec<BadPart>,
+    report: &mut Verification,
+) -> BTreeMap<PagePos, Listing> {
+    let (mut coder, mut cells) = (view.coder(), DenseBox::default());
+    walk_chunks(&view.tree, bad, |key, value| {
+        let value = value?;
+        report.value_bytes += value.len() as u64;
+        coder.decode(key, value, &mut cells)?;
+        let listing = listed.get(&page_of(key.as_chunk()));
+        match listing.is_some_and(|listing| listing.contains(key.as_chunk())) {
+            true => Ok(()),
+            false => Err(ValueError::NotListed),
+        }
+    })
+}
+
+/// Checks that every block of a mip, stored or not, agrees with the finer ones.
+fn check_mip(view: &ReadView, chunks: &[ChunkPos], mip: u8, report: &mut Verification) {
+    let mut keys = blocks_over(chunks, mip);
+    let mut bad = Vec::new();
+    walk_blocks(&view.tree, mip, &mut bad, |key, value| {
+        report.mip_blocks += 1;
+        report.value_bytes += value.map_or(0, |value| value.len() as u64);
+        keys.entry(key.bytes()).or_default();
+        Ok(())
+    });
+    bad.retain(|bad| bad.part != StoredPart::Index);
+    report.bad.append(&mut bad);
+    let mut coder = view.coder();
+    let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
+    for (key, chunks) in &keys {
+        let Some(key) = BlockKey::from_bytes(key) else { continue };
+        let fault = match read_block(&*view.tree, &mut coder, key, &mut stored) {
+            Err(what) => Some(what),
+            Ok(_) => {
+                let read = |key, out: &mut DenseBox| {
+                    read_block(&*view.tree, &mut coder, key, out).map(|_| ())
+                };
+                // A damaged finer block was reported already; there is nothing to compare this
+                // one with.
+                let bad = rebuild(key, &view.info.materials, read, &mut made);
+                if view.info.grows() {
+                    // The rest is the generator's.
+                    made = decided(&made, &stored, mip, chunks);
+                }
+                (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
+            }
+        };
+        report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
+    }
+}
+
+/// The blocks of a mip over chunks, with the chunks under each.
+pub(crate) fn blocks_over(chunks: &[ChunkPos], mip: u8) -> BTreeMap<KeyBytes, Vec<ChunkPos>> {
+    let mut keys: BTreeMap<KeyBytes, Vec<ChunkPos>> = BTreeMap::new();
+    for &chunk in chunks {
+        keys.entry(BlockKey::over(chunk, mip).bytes()).or_default().push(chunk);
+    }
+    keys
+}
+
 /// For a block of a world that grows: the cells of `made` under the chunks `listed`, and those of
 /// `stored` elsewhere.
-fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> DenseBox {
+pub(crate) fn decided(
+    made: &DenseBox,
+    stored: &DenseBox,
+    mip: u8,
+    listed: &[ChunkPos],
+) -> DenseBox {
     let mut regions: Vec<Region> = match mip {
         0..=CHUNK_MIP => listed.iter().map(|chunk| chunk.region()).collect(),
         _ => listed.iter().map(|&chunk| page_of(chunk).region()).collect(),
@@ -149,44 +166,4 @@ fn decided(made: &DenseBox, stored: &DenseBox, mip: u8, listed: &[ChunkPos]) -> 
         cells.copy_from(&part);
     }
     cells
-}
-
-/// Calls `visit` with all stored blocks of a mip, and reports where the table ends early.
-fn walk(
-    table: &CellsTable,
-    mip: u8,
-    report: &mut Verification,
-    mut visit: impl FnMut(BlockKey, &[u8], &mut Verification),
-) {
-    let failed = |text: String| {
-        let what = ValueError::Database(text);
-        BadPart { part: StoredPart::Table("cells"), what }
-    };
-    for range in ranges(mip, Region::new([i32::MIN; 3], [i32::MAX; 3])) {
-        let open = guarded(|| table.range::<&[u8; KEY_BYTES]>(range.start()..=range.end()));
-        let mut entries = match open {
-            Ok(entries) => entries,
-            Err(fault) => return report.bad.push(failed(fault.text())),
-        };
-        loop {
-            match guarded(|| entries.next().transpose()) {
-                Ok(None) => break,
-                Err(fault) => return report.bad.push(failed(fault.text())),
-                Ok(Some(entry)) => {
-                    let (key, value) = match entry_bytes(&entry) {
-                        Ok(entry) => entry,
-                        Err(fault) => return report.bad.push(failed(fault.text())),
-                    };
-                    report.value_bytes += value.len() as u64;
-                    match BlockKey::from_bytes(&key) {
-                        Some(key) => visit(key, value, report),
-                        None => {
-                            let what = ValueError::Key;
-                            report.bad.push(BadPart { part: StoredPart::Table("cells"), what });
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

@@ -1,14 +1,14 @@
 //! Writing chunks of a snapshot: cells, listings and coarse mips in one transaction.
 
-use crate::database::{CELLS, LISTED};
+use crate::database::{cell_key, listing_key};
 use crate::error::{StoreError, StoredPart};
-use crate::guard::{Fault, GuardedDrop, guarded};
 use crate::info::WorldInfo;
-use crate::key::{BlockKey, KEY_BYTES, chunk_order, page_bytes};
+use crate::key::{BlockKey, chunk_order};
 use crate::listing::{Listing, page_of};
+use crate::read::listing_from_keys;
 use crate::store::{Store, WriteLock};
+use crate::tree::{ReadTree, Transaction};
 use crate::value::ValueCoder;
-use redb::{ReadableTable, Table, WriteTransaction};
 use std::borrow::Cow;
 use terravox::voxel::{AIR, ChunkPos, ChunkState, DenseBox, MipBlock, NotHeld, PagePos, Snapshot};
 
@@ -163,7 +163,7 @@ impl WriteLock<'_> {
             for (name, bytes) in &extras {
                 store.put_extra(transaction, name, bytes.as_deref())?;
             }
-            TableWriter::new(store, transaction, generate)?.write(snapshot, &chunks)
+            TableWriter::new(store, transaction, generate).write(snapshot, &chunks)
         })
     }
 }
@@ -178,11 +178,10 @@ pub(crate) struct ChunkWrite {
 /// Generates the cells of a block; `None` if they are not available yet.
 pub(crate) type GenerateBlock<'a> = &'a dyn Fn(MipBlock) -> Option<DenseBox>;
 
-/// The tables of a transaction, and buffers.
-pub(crate) struct TableWriter<'a> {
+/// A transaction, and buffers.
+pub(crate) struct TableWriter<'a, 't> {
     pub store: &'a Store,
-    pub cells: GuardedDrop<Table<'a, &'static [u8; KEY_BYTES], &'static [u8]>>,
-    listed: GuardedDrop<Table<'a, &'static [u8; KEY_BYTES - 1], &'static [u8]>>,
+    pub tree: &'a mut Transaction<'t>,
     pub coder: ValueCoder,
     pub stats: SaveStats,
     /// Generates what is not stored, in a world that grows.
@@ -191,27 +190,21 @@ pub(crate) struct TableWriter<'a> {
     dense: DenseBox,
 }
 
-impl<'a> TableWriter<'a> {
+impl<'a, 't> TableWriter<'a, 't> {
     pub fn new(
         store: &'a Store,
-        transaction: &'a WriteTransaction,
+        tree: &'a mut Transaction<'t>,
         generate: Option<GenerateBlock<'a>>,
-    ) -> Result<TableWriter<'a>, StoreError> {
-        let failed = |fault: Fault| fault.at(store.path(), "write");
-        let cells =
-            guarded(|| transaction.open_table(CELLS)).map(GuardedDrop::new).map_err(failed)?;
-        let listed =
-            guarded(|| transaction.open_table(LISTED)).map(GuardedDrop::new).map_err(failed)?;
-        Ok(TableWriter {
+    ) -> TableWriter<'a, 't> {
+        TableWriter {
             store,
-            cells,
-            listed,
+            tree,
             coder: ValueCoder::new(store.info().materials.kinds()),
             stats: SaveStats::default(),
             generate,
             value: Vec::new(),
             dense: DenseBox::default(),
-        })
+        }
     }
 
     /// Writes chunks that are sorted by key.
@@ -270,16 +263,14 @@ impl<'a> TableWriter<'a> {
     }
 
     fn insert_value(&mut self, key: BlockKey) -> Result<(), StoreError> {
-        let (cells, value) = (&mut self.cells, &self.value);
-        let inserted = guarded(|| cells.insert(&key.bytes(), &**value).map(drop));
-        inserted.map_err(|fault| fault.at(self.store.path(), "write"))
+        let inserted = self.tree.put(&cell_key(&key.bytes()), &self.value);
+        inserted.map_err(|error| self.store.write_error(error))
     }
 
     /// Removes a block; returns whether it was stored.
-    fn remove(&mut self, key: BlockKey) -> Result<bool, StoreError> {
-        let cells = &mut self.cells;
-        let removed = guarded(|| cells.remove(&key.bytes()).map(|old| old.is_some()));
-        removed.map_err(|fault| fault.at(self.store.path(), "write"))
+    pub fn remove(&mut self, key: BlockKey) -> Result<bool, StoreError> {
+        let removed = self.tree.remove(&cell_key(&key.bytes()));
+        removed.map_err(|error| self.store.write_error(error))
     }
 
     fn update_listings(&mut self, touched: &[ChunkWrite]) -> Result<(), StoreError> {
@@ -289,55 +280,28 @@ impl<'a> TableWriter<'a> {
             for &ChunkWrite { chunk, is_stored } in group {
                 listing.set(chunk, is_stored);
             }
-            let key = page_bytes(page);
-            let listed = &mut self.listed;
-            let written = guarded(|| match listing.is_empty() {
-                true => listed.remove(&key).map(drop),
-                false => listed.insert(&key, &*listing.encode(&key)).map(drop),
-            });
-            written.map_err(|fault| fault.at(self.store.path(), "write"))?;
+            let key = listing_key(page);
+            let written = match listing.is_empty() {
+                true => self.tree.remove(&key).map(drop),
+                false => self.tree.put(&key, &listing.encode()),
+            };
+            written.map_err(|error| self.store.write_error(error))?;
         }
         Ok(())
     }
 
     /// The listing of a page; a damaged one is rebuilt from the keys.
     fn listing(&mut self, page: PagePos) -> Result<Listing, StoreError> {
-        let key = page_bytes(page);
-        let listed = &self.listed;
-        let read = guarded(|| {
-            Ok::<_, redb::StorageError>(
-                listed.get(&key)?.map(|value| Listing::decode(&key, value.value())),
-            )
-        });
-        match read.map_err(|fault| fault.at(self.store.path(), "write"))? {
-            None => Ok(Listing::default()),
-            Some(Ok(listing)) => Ok(listing),
-            Some(Err(_)) => {
-                self.stats.repaired += 1;
-                listing_from_keys(&*self.cells, page)
-                    .map_err(|what| self.store.damaged_error(StoredPart::Listing(page), what))
-            }
+        let mut value = Vec::new();
+        let read = self.tree.get(&listing_key(page), &mut value);
+        if matches!(read, Ok(false)) {
+            return Ok(Listing::default());
         }
+        if let (Ok(_), Ok(listing)) = (read, Listing::decode(&value)) {
+            return Ok(listing);
+        }
+        self.stats.repaired += 1;
+        listing_from_keys(&*self.tree, page)
+            .map_err(|what| self.store.damaged_error(StoredPart::Listing(page), what))
     }
-}
-
-/// The listing of a page, from the keys of its chunks.
-pub(crate) fn listing_from_keys(
-    cells: &impl ReadableTable<&'static [u8; KEY_BYTES], &'static [u8]>,
-    page: PagePos,
-) -> Result<Listing, crate::ValueError> {
-    let blocks = page.region().coarser(5);
-    let mut listing = Listing::default();
-    for range in crate::key::ranges(0, blocks) {
-        let read = guarded(|| -> Result<(), redb::StorageError> {
-            for entry in cells.range::<&[u8; KEY_BYTES]>(range.start()..=range.end())? {
-                if let Some(key) = BlockKey::from_bytes(entry?.0.value()) {
-                    listing.set(key.as_chunk(), true);
-                }
-            }
-            Ok(())
-        });
-        read.map_err(|fault| crate::ValueError::Database(fault.text()))?;
-    }
-    Ok(listing)
 }

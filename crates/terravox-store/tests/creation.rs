@@ -30,7 +30,8 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
     fill(&mut new, Region::new([0; 3], [40; 3]), 7);
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::Yes).unwrap();
     draft.write_all(new.as_snapshot(), |_, _| {}).unwrap();
-    assert_eq!(folder.names(), ["world.tvx", "world.tvx.partial"]);
+    let [_, partial] = &folder.names()[..] else { panic!("{:?}", folder.names()) };
+    assert!(partial.starts_with("world.tvx.") && partial.ends_with(".partial"), "{partial}");
     let digest = |path| Store::open(path).unwrap().load().unwrap().grid.digest().unwrap();
     assert_eq!(digest(&path), old.digest().unwrap(), "the old world is there meanwhile");
     drop(draft);
@@ -45,15 +46,19 @@ fn an_existing_world_is_replaced_only_when_told_and_only_when_complete() {
 }
 
 #[test]
-fn what_a_killed_save_left_is_taken_over_and_a_running_one_is_not() {
+fn partial_files_of_others_are_left_alone() {
     let folder = Folder::new("left-over");
     let path = folder.file("world.tvx");
-    fs::write(folder.file("world.tvx.partial"), vec![9; 100_000]).unwrap();
-    let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
-    let second = error_of(Store::create(&path, &WorldInfo::default(), Overwrite::No));
-    assert!(second.contains("open in another program"), "{second}");
-    drop(draft.finish().unwrap());
-    assert_eq!(folder.names(), ["world.tvx"]);
+    let other = vec![9; 100_000];
+    fs::write(folder.file("world.tvx.partial"), &other).unwrap();
+    let first = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
+    let second = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
+    assert_eq!(folder.names().len(), 3);
+    let store = first.finish().unwrap();
+    assert!(error_of(second.finish()).contains("the file already exists"));
+    assert_eq!(folder.names(), ["world.tvx", "world.tvx.partial"]);
+    assert!(fs::read(folder.file("world.tvx.partial")).unwrap() == other);
+    store.set_extra("a", Some(&[1])).unwrap();
 }
 
 #[test]
@@ -83,15 +88,14 @@ fn what_is_no_world_is_named_and_never_replaced() {
     let notes = write("notes.txt", b"remember the milk, and then some more of it");
     let short = write("short.tvx", b"redb");
     let empty = write("empty.tvx", b"");
-    let head = write("head.tvx", b"redb\x1a\x0a\xa9\x0d\x0a and nothing else");
-    let foreign = folder.file("foreign.redb");
-    drop(redb::Database::create(&foreign).unwrap());
+    let old = write("old.tvx", b"redb\x1a\x0a\xa9\x0d\x0a and nothing else");
+    let head = write("head.tvx", b"\x89TVX\r\n\x1a\n\x03\x00 and nothing else");
     for (path, part) in [
         (&notes, "notes.txt: not a terravox world: byte 0: it is a file of another program"),
-        (&short, "short.tvx: not a terravox world: it is a file of another program"),
+        (&short, "short.tvx: not a terravox world: byte 0: it is a file of another program"),
         (&empty, "empty.tvx: not a terravox world: the file is empty"),
-        (&head, "head.tvx: cannot open the world"),
-        (&foreign, "foreign.redb: not a terravox world: it is a redb database of another"),
+        (&head, "head.tvx: cannot open the world: its header is damaged"),
+        (&old, "old.tvx: the world is of the format before 0.1"),
         (&folder.file("none.tvx"), "none.tvx: cannot open: "),
         (&folder.as_ref().to_owned(), "it is a directory"),
         (&notes.join("world.tvx"), "notes.txt/world.tvx: cannot open: "),
@@ -106,7 +110,7 @@ fn what_is_no_world_is_named_and_never_replaced() {
         error_of(Store::create(path, &WorldInfo::default(), Overwrite::Yes))
     };
     assert!(create(&notes).contains("another program"));
-    assert!(create(&foreign).contains("another program"));
+    assert!(create(&old).contains("before 0.1"));
     assert!(create(folder.as_ref()).contains("directory"));
     assert!(create(&folder.file("no/such/folder.tvx")).contains("cannot create"));
     assert!(create(&notes.join("below.tvx")).contains("cannot create"));
@@ -117,18 +121,17 @@ fn what_is_no_world_is_named_and_never_replaced() {
 
 #[test]
 fn a_world_of_a_later_version_is_refused_by_its_number() {
-    const META: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("meta");
     let folder = Folder::new("later");
     let path = folder.file("world.tvx");
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
     drop(draft.finish().unwrap());
-    let db = redb::Database::open(&path).unwrap();
-    let transaction = db.begin_write().unwrap();
-    transaction.open_table(META).unwrap().insert("world", &[3, 0, 1, 2, 3][..]).unwrap();
-    transaction.commit().unwrap();
-    drop(db);
+    let mut bytes = fs::read(&path).unwrap();
+    for copy in [0, 4096, 8192, 12288] {
+        bytes[copy + 8] = 4;
+    }
+    fs::write(&path, &bytes).unwrap();
     let error = error_of(Store::open(&path));
-    assert!(error.contains("world.tvx: format version 3 is newer"), "{error}");
+    assert!(error.contains("world.tvx: format version 4 is newer"), "{error}");
 }
 
 #[cfg(unix)]

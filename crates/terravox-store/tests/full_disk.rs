@@ -72,7 +72,7 @@ fn old_world(path: &Path) -> VoxelGrid {
 }
 
 fn assert_whole(path: &Path, grid: &VoxelGrid) {
-    let mut store = Store::open(path).unwrap();
+    let store = Store::open(path).unwrap();
     assert_eq!(store.load().unwrap().grid.digest(), grid.digest());
     assert_eq!(store.verify().unwrap().bad, []);
 }

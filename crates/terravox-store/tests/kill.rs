@@ -130,7 +130,7 @@ fn every_acknowledged_batch_survives_twenty_kills_and_none_is_halved() {
         }
         done = last;
         let started = Instant::now();
-        let mut store = Store::open(&path).unwrap();
+        let store = Store::open(&path).unwrap();
         slowest = slowest.max(started.elapsed());
         let loaded = store.load().unwrap();
         assert_eq!(loaded.bad, []);

@@ -180,7 +180,7 @@ fn a_world_of_unknown_says_what_it_does_not_have_and_keeps_what_left_memory() {
     let mut cells = DenseBox::new(Region::new([-32, 0, 0], [256, 256, 256]));
     cells.fill(5);
     grid.write(&cells).unwrap();
-    let mut store = saved(&folder, "world.tvx", &grid);
+    let store = saved(&folder, "world.tvx", &grid);
     let mut out = DenseBox::default();
     store.cells(home.region(), 0, &mut out).unwrap();
     let error = store.cells(home.region().grow(1), 0, &mut out).unwrap_err();

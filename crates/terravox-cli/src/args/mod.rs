@@ -21,8 +21,9 @@ use values::{integer, pixels, positive};
     terravox import place.rbxl world.tvx\n  \
     terravox render world.tvx world.png\n  \
     terravox export world.tvx world.glb\n\n\
-    An error is one line on standard error, and exit code 2. With --json, standard output is\n\
-    exactly one JSON object, on success and on failure: the report, or\n  \
+    An error is one line on standard error, and exit code 2; or 3 if a world is changed, or may\n\
+    be, although the command failed. With --json, standard output is exactly one JSON object,\n\
+    on success and on failure: the report, or\n  \
     {\"command\":\"mesh\",\"error\":\"w.tvx: …\",\"exit_code\":2,\"file\":\"w.tvx\"}")]
 pub struct Cli {
     /// Print the report or the error as one JSON object on standard output
@@ -100,6 +101,18 @@ pub enum Command {
         terravox render hills:7 hills.png\n  \
         terravox render world.tvx far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(RenderArgs),
+    /// Read a whole world and check every byte that matters
+    #[command(after_help = "Example:\n  terravox verify world.tvx\n\n\
+        Damage is an error: one line, exit code 2. The world is not changed.")]
+    Verify(WorldFileArgs),
+    /// Keep all that is whole of a damaged world
+    #[command(after_help = "Example:\n  terravox repair world.tvx\n\n\
+        Names each lost chunk. The damaged file is kept as world.tvx.damaged. An intact world is\n\
+        left as it is.")]
+    Repair(WorldFileArgs),
+    /// Write a world anew without the free space that edits leave
+    #[command(after_help = "Example:\n  terravox compact world.tvx")]
+    Compact(WorldFileArgs),
 }
 
 impl Command {
@@ -116,14 +129,17 @@ impl Command {
             Command::Lod(_) => "lod",
             Command::Raycast(_) => "raycast",
             Command::Render(_) => "render",
+            Command::Verify(_) => "verify",
+            Command::Repair(_) => "repair",
+            Command::Compact(_) => "compact",
         }
     }
 
     /// Returns the name of a command if a word is one.
     pub fn known(word: &str) -> Option<&'static str> {
-        const NAMES: [&str; 10] = [
+        const NAMES: [&str; 13] = [
             "demo", "generate", "import", "edit", "export", "info", "mesh", "lod", "raycast",
-            "render",
+            "render", "verify", "repair", "compact",
         ];
         NAMES.into_iter().find(|name| *name == word)
     }
@@ -273,6 +289,13 @@ pub struct InfoArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub reading: ReadArgs,
+}
+
+/// Arguments of `verify`, `repair` and `compact`.
+#[derive(Debug, Args)]
+pub struct WorldFileArgs {
+    /// The world (.tvx)
+    pub world: PathBuf,
 }
 
 /// Arguments of `lod`.

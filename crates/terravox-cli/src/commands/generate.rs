@@ -26,12 +26,12 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
     let generated = start.elapsed();
+    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.world))?;
     let start = Instant::now();
     let saved = world.save(&args.world, args.force, console)?;
-    let mut report = Report::new("generate");
+    let mut report = Report::of_change("generate", &args.world);
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
-    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.world))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("generate_ms", "generate", generated);
@@ -49,8 +49,9 @@ fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
     };
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let world = Store::create(&args.world, &info, overwrite).and_then(Draft::finish);
-    let stats = world.and_then(|world| world.stats()).map_err(store_failure)?;
-    let mut report = Report::new("generate");
+    let stats = world.map_err(store_failure)?.stats();
+    let stats = stats.map_err(|error| store_failure(error).after_change())?;
+    let mut report = Report::of_change("generate", &args.world);
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
     report.line("grows", "endless", "chunks are generated on demand", json!(true));

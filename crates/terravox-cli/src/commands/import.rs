@@ -24,13 +24,13 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let world = world::open(&args.file, &args.heightmap, ReadArgs::default(), console)?;
     let imported = start.elapsed();
+    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     let start = Instant::now();
     let saved = world.save(&args.world, args.force, console)?;
     let save = start.elapsed();
-    let mut report = Report::new("import");
+    let mut report = Report::of_change("import", &args.world);
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
-    let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("import_ms", "import", imported);
@@ -50,7 +50,7 @@ fn stream(
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let imported =
         heights::stream(&args.file, bytes, kind, &args.heightmap, &args.world, overwrite, console)?;
-    let mut report = Report::new("import");
+    let mut report = Report::of_change("import", &args.world);
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
     imported.census.add_to(&mut report);

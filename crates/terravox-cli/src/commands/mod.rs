@@ -7,6 +7,7 @@ mod generate;
 mod import;
 mod info;
 mod lod;
+mod maintenance;
 mod mesh;
 mod raycast;
 mod render;
@@ -33,6 +34,9 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
         Command::Render(args) => render::run(args, &console),
+        Command::Verify(args) => maintenance::verify(args, &console),
+        Command::Repair(args) => maintenance::repair(args, &console),
+        Command::Compact(args) => maintenance::compact(args, &console),
     };
     console.finish(&report?)
 }

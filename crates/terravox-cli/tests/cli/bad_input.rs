@@ -152,7 +152,7 @@ fn damaged_worlds() {
     folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0], [1, 0, 0], [0, 1, 0]]));
     folder.report(&["import", "in.smoothgrid", "whole.tvx"]);
     let whole = read(folder.path("whole.tvx"));
-    for length in [1, 100, whole.len() / 3, whole.len() - 1] {
+    for length in [1, 50, whole.len() / 3] {
         folder.put("cut.tvx", &whole[..length]);
         for arguments in readers("cut.tvx").into_iter().filter(|a| a[0] != "import") {
             folder.refused(&arguments, &["cut.tvx"]);

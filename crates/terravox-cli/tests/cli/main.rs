@@ -4,6 +4,7 @@ mod bad_input;
 mod edits;
 mod far;
 mod files;
+mod maintenance;
 mod real_files;
 mod use_cases;
 

@@ -127,7 +127,9 @@ fn read_copy(disk: &dyn Disk, offset: u64) -> Result<[u8; HEADER_BYTES], TreeErr
 /// Reads the newest states of a file.
 pub(crate) fn read_header(disk: &dyn Disk) -> Result<HeaderStates, HeaderFault> {
     let mut states: Vec<TreeState> = Vec::new();
-    let (mut is_world, mut newer, mut refused) = (false, None, None);
+    let (mut newer, mut refused) = (None, None);
+    let mut start = [0; MAGIC.len()];
+    let mut is_world = disk.read_at(0, &mut start).is_ok() && start == MAGIC;
     for offset in [0, 4096, 8192, 12288] {
         let bytes = match read_copy(disk, offset) {
             Ok(bytes) => bytes,

@@ -25,8 +25,9 @@
 //! - keys ascend in a node, within the span that its parent gives: no part is reached twice;
 //! - the level of a node is one below its parent's: no cycles, no deep recursion;
 //! - lengths are bounded before memory is taken, by the format and by the file;
-//! - the values of one walk are no longer together than the file.
+//! - the parts that one walk reads are no longer together than the file.
 
+mod copy;
 mod disk;
 mod header;
 mod node;
@@ -34,13 +35,14 @@ mod space;
 mod walk;
 mod write;
 
+pub(crate) use copy::copy_whole;
 pub(crate) use disk::{CommitError, Disk, TreeError};
-pub(crate) use header::{HeaderFault, MAGIC, TREE_VERSION};
-pub(crate) use node::{DATA_START, KeySpan, NodeContent};
+pub(crate) use header::HeaderFault;
 pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};
 pub(crate) use write::Transaction;
 
 use header::{TreeState, read_header};
+use node::DATA_START;
 use space::FreeSpace;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -167,7 +169,9 @@ impl Tree {
         // The next state takes the place of the previous one in the header only when it is
         // durable, so both have to stay whole until then.
         let oldest = (base.state.sequence - 1).min(oldest_held.unwrap_or(u64::MAX));
-        writer.space.as_mut().unwrap_or(&mut FreeSpace::default()).reclaim(oldest);
+        if let Some(space) = &mut writer.space {
+            space.reclaim(oldest);
+        }
         Ok(Transaction::new(base, writer))
     }
 

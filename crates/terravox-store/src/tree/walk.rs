@@ -10,6 +10,7 @@ use super::node::{
 };
 use super::space::Extent;
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
 /// Reads from a tree or from a change to it.
@@ -51,7 +52,7 @@ pub(crate) struct Scan<'a> {
     stack: Vec<ScanFrame>,
     /// The root, until it is read.
     root: Option<NodeRef>,
-    /// Bytes of values that may still be read: all values together fit into the file.
+    /// Bytes that may still be read: all parts together fit into the file.
     budget: u64,
 }
 
@@ -59,9 +60,9 @@ pub(crate) struct Scan<'a> {
 #[derive(Debug)]
 pub(crate) enum TreeDamage {
     /// One copy of the header; the other is whole.
-    HeaderCopy(usize),
+    HeaderCopy,
     /// One copy of a node; the other is whole.
-    NodeCopy(KeySpan),
+    NodeCopy,
     /// Both copies of a node, and everything below.
     Node(LostSpan),
     /// A value.
@@ -91,13 +92,37 @@ impl TreeReader {
         TreeNode::decode(bytes, level, span)
     }
 
+    /// Takes the bytes of a part from the budget of a walk, before anything is read: honest parts
+    /// together are no longer than the file. Those beyond its end cost nothing.
+    fn spend(&self, budget: &mut u64, places: &[u64], length: u32) -> Result<(), TreeError> {
+        let file_end = self.disk.length()?;
+        if places.iter().all(|offset| offset + u64::from(length) > file_end) {
+            return Err(TreeError::of_read(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let left = budget.checked_sub(length.into());
+        *budget = left.ok_or(TreeError::Damaged("it shares its bytes with another part"))?;
+        Ok(())
+    }
+
+    fn spend_value(&self, budget: &mut u64, content: &NodeContent<'_>) -> Result<(), TreeError> {
+        match content {
+            NodeContent::Stored(value) => self.spend(budget, &[value.offset], value.length),
+            _ => Ok(()),
+        }
+    }
+
+    /// The budget of a walk.
+    fn file_bytes(&self) -> u64 {
+        self.disk.length().unwrap_or(0)
+    }
+
     /// Replaces `out` with a long value.
     fn stored(&self, value: &ValueRef, out: &mut Vec<u8>) -> Result<(), TreeError> {
         out.clear();
         // Before memory is taken: the length may be anything.
         let end = value.offset + u64::from(value.length);
         if end > self.disk.length()? {
-            return Err(TreeError::of_read(std::io::ErrorKind::UnexpectedEof.into()));
+            return Err(TreeError::of_read(io::ErrorKind::UnexpectedEof.into()));
         }
         out.resize(value.length as usize, 0);
         self.disk.read_at(value.offset, out).map_err(TreeError::of_read)?;
@@ -145,7 +170,7 @@ impl TreeReader {
     pub fn scan(&self, low: &[u8], high: Option<&[u8]>) -> Scan<'_> {
         let high = high.map(<[u8]>::to_owned);
         let (low, root) = (low.to_owned(), self.state.root);
-        Scan { reader: self, low, high, stack: Vec::new(), root, budget: self.state.end }
+        Scan { reader: self, low, high, stack: Vec::new(), root, budget: self.file_bytes() }
     }
 
     /// Calls `visit` with every node, parents first, or with why it cannot be read. Skips nodes
@@ -157,11 +182,13 @@ impl TreeReader {
     ) {
         let mut stack: Vec<ScanFrame> = Vec::new();
         let mut next = self.state.root.map(|root| (root, None, KeySpan::default()));
+        let mut budget = self.file_bytes();
         loop {
             if let Some((at, level, span)) = next.take()
                 && is_wanted(&at)
             {
-                match self.node(&at, level, &span) {
+                let node = self.spend(&mut budget, &at.copies, at.length);
+                match node.and_then(|()| self.node(&at, level, &span)) {
                     Ok(node) => {
                         visit(&at, &span, Ok(&node));
                         stack.push(ScanFrame { node, next: 0, span });
@@ -233,14 +260,13 @@ impl TreeReader {
 
     /// Reads everything, both copies of what has two, and reports what is wrong.
     pub fn check(&self, mut report: impl FnMut(TreeDamage)) {
-        for (copy, is_whole) in self.state.whole_copies(&*self.disk).into_iter().enumerate() {
+        for is_whole in self.state.whole_copies(&*self.disk) {
             if !is_whole {
-                report(TreeDamage::HeaderCopy(copy));
+                report(TreeDamage::HeaderCopy);
             }
         }
         let (mut used, mut value) = (UsedSpace::default(), Vec::new());
-        // All values together fit into the file.
-        let mut budget = self.state.end;
+        let mut budget = self.file_bytes();
         self.visit_nodes(
             |_| true,
             |at, span, node| {
@@ -251,12 +277,13 @@ impl TreeReader {
                     }
                 };
                 if [0, 1].into_iter().any(|copy| self.read_copy(at, copy).is_err()) {
-                    report(TreeDamage::NodeCopy(span.clone()));
+                    report(TreeDamage::NodeCopy);
                 }
                 used.add(at, node);
                 for i in (0..node.len()).filter(|_| node.level == 0) {
                     let content = node.content(i);
-                    let read = spend(&mut budget, &content)
+                    let read = self
+                        .spend_value(&mut budget, &content)
                         .and_then(|()| self.value(&content, &mut value));
                     if let Err(what) = read {
                         report(TreeDamage::Value { key: node.key(i).to_owned(), what });
@@ -268,13 +295,6 @@ impl TreeReader {
             report(TreeDamage::Overlap);
         }
     }
-}
-
-/// Takes the bytes of a value from a budget.
-fn spend(budget: &mut u64, content: &NodeContent<'_>) -> Result<(), TreeError> {
-    let left = budget.checked_sub(content.value_bytes());
-    *budget = left.ok_or(TreeError::Damaged("it shares its bytes with another part"))?;
-    Ok(())
 }
 
 impl ReadTree for TreeReader {
@@ -294,12 +314,13 @@ impl ReadTree for TreeReader {
 impl Scan<'_> {
     /// Replaces `out` with the value of an entry.
     pub fn value(&mut self, content: &NodeContent<'_>, out: &mut Vec<u8>) -> Result<(), TreeError> {
-        spend(&mut self.budget, content)?;
+        self.reader.spend_value(&mut self.budget, content)?;
         self.reader.value(content, out)
     }
 
     fn push(&mut self, at: &NodeRef, level: Option<u8>, span: KeySpan) -> Result<(), LostSpan> {
-        match self.reader.node(at, level, &span) {
+        let node = self.reader.spend(&mut self.budget, &at.copies, at.length);
+        match node.and_then(|()| self.reader.node(at, level, &span)) {
             Ok(node) => {
                 let next = match node.level {
                     0 => node.count_below(&self.low),

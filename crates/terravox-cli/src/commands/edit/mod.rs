@@ -47,8 +47,11 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
-    save(&store, &grid, &history)?;
-    let mut report = Report::new("edit");
+    let is_changed = save(&store, &grid, &history)?;
+    let mut report = match is_changed {
+        true => Report::of_change("edit", &args.world),
+        false => Report::new("edit"),
+    };
     report.text_line("world", "world", args.world.display().to_string());
     totals.add_to(&info, grid.materials(), &mut report);
     let stats = history.stats();
@@ -92,11 +95,11 @@ fn read_history(store: &Store) -> CliResult<History> {
     Ok(history.unwrap_or_else(|| History::new(HISTORY_BYTES)))
 }
 
-/// Writes the changed chunks and the history; nothing if no cell was written.
-fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<()> {
+/// Writes the changed chunks and the history, and returns whether there were any.
+fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<bool> {
     let chunks = grid.unsaved();
     if chunks.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let hills = lod_view::generator_of(store).map_err(store_failure)?;
     let unsaved = UnsavedChanges::from(chunks).with_history(history);
@@ -107,7 +110,7 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<()> {
         }
         None => request.set_missing(),
     });
-    saved.map(drop).map_err(store_failure)
+    saved.map(|_| true).map_err(store_failure)
 }
 
 /// An operation in voxels.

@@ -25,9 +25,8 @@ fn assert_harmless(disk: &Arc<MemoryDisk>, model: &Model, most: usize, what: &st
     assert!(held.iter().all(|(key, value)| model.get(key) == Some(value)), "{what}: it lies");
     assert!(missing <= most && (lost > 0) == (missing > 0), "{what}: {missing} values are lost");
     let damage = damage_of(&reader);
-    let is_loss = |damage: &&TreeDamage| {
-        !matches!(damage, TreeDamage::HeaderCopy(_) | TreeDamage::NodeCopy(_))
-    };
+    let is_loss =
+        |damage: &&TreeDamage| !matches!(damage, TreeDamage::HeaderCopy | TreeDamage::NodeCopy);
     assert_eq!(damage.iter().filter(is_loss).count(), lost, "{what}: {damage:?}");
     drop(reader);
     // Writing does not make it worse.
@@ -40,7 +39,7 @@ fn assert_harmless(disk: &Arc<MemoryDisk>, model: &Model, most: usize, what: &st
 fn flip_every(stride: usize) {
     let (bytes, model) = small_tree();
     // The zeros of the header are not part of anything.
-    let (mut tried, data) = (0, super::super::DATA_START as usize);
+    let (mut tried, data) = (0, super::super::node::DATA_START as usize);
     for at in (0..bytes.len()).filter(|at| at % 4096 < 96 || *at >= data).step_by(stride) {
         let disk = MemoryDisk::of(bytes.clone());
         disk.flip(at);

@@ -1,21 +1,18 @@
 //! Damaged files: a bad part costs that part; nothing panics.
 
-mod scratch;
+#[path = "../tests/scratch/mod.rs"]
+pub(crate) mod scratch;
 
-use redb::{ReadableDatabase, ReadableTable};
+use crate::database::{self, CELLS, LISTED};
+use crate::tree::ReadTree;
+use crate::{BlockKey, Overwrite, Store, StoreError, StoredPart, ValueError, WorldInfo};
 use scratch::{Folder, Numbers, ball, mark_saved, save, small_world, touch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
-use terravox_store::{
-    BlockKey, Overwrite, Store, StoreError, StoredPart, ValueError, WorldInfo, panics_are_caught,
-};
-
-const CELLS: redb::TableDefinition<'_, &[u8; 11], &[u8]> = redb::TableDefinition::new("cells");
-const LISTED: redb::TableDefinition<'_, &[u8; 10], &[u8]> = redb::TableDefinition::new("listed");
 
 /// Two balls and some rock.
-fn few_chunks() -> VoxelGrid {
+pub(crate) fn few_chunks() -> VoxelGrid {
     let mut grid = VoxelGrid::default();
     scratch::fill(&mut grid, Region::new([-32, -32, -64], [64, 0, 0]), 8);
     ball(&mut grid, [-3, 2, -30], 14, 2);
@@ -28,7 +25,7 @@ fn saved(folder: &Folder) -> (PathBuf, VoxelGrid) {
     saved_grid(folder, small_world())
 }
 
-fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
+pub(crate) fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
     let path = folder.file("world.tvx");
     let draft = Store::create(&path, &WorldInfo::default(), Overwrite::No).unwrap();
     draft.write_all(grid.as_snapshot(), |_, _| {}).unwrap();
@@ -37,38 +34,28 @@ fn saved_grid(folder: &Folder, grid: VoxelGrid) -> (PathBuf, VoxelGrid) {
     (path, grid)
 }
 
-/// Changes the values of a closed world behind its back: `change` gets key and value.
-fn alter<const N: usize>(
-    path: &Path,
-    table: redb::TableDefinition<'_, &[u8; N], &[u8]>,
-    change: impl Fn(&[u8; N], &mut Vec<u8>) -> bool,
-) -> usize {
-    let db = redb::Database::open(path).unwrap();
-    let entries: Vec<_> = {
-        let table = db.begin_read().unwrap().open_table(table).unwrap();
-        let entries = table.iter().unwrap().map(|entry| entry.unwrap());
-        entries.map(|(key, value)| (*key.value(), value.value().to_vec())).collect()
-    };
-    let transaction = db.begin_write().unwrap();
-    let mut changed = 0;
-    {
-        let mut table = transaction.open_table(table).unwrap();
-        for (key, mut value) in entries {
-            if change(&key, &mut value) {
-                match value.is_empty() {
-                    true => drop(table.remove(&key).unwrap()),
-                    false => drop(table.insert(&key, &*value).unwrap()),
-                }
-                changed += 1;
+/// Changes the values of a table of a closed world, with right checksums in the index: `change`
+/// gets the key without its table, and the value; an empty value is removed.
+pub(crate) fn alter(path: &Path, table: u8, change: impl Fn(&[u8], &mut Vec<u8>) -> bool) -> usize {
+    let db = database::open(path).unwrap();
+    let mut transaction = db.begin(path).unwrap();
+    let (mut changed, mut value) = (0, Vec::new());
+    for key in transaction.keys(&[table], &[table + 1]).unwrap() {
+        assert!(transaction.get(&key, &mut value).unwrap());
+        if change(&key[1..], &mut value) {
+            match value.is_empty() {
+                true => drop(transaction.remove(&key).unwrap()),
+                false => transaction.put(&key, &value).unwrap(),
             }
+            changed += 1;
         }
     }
-    transaction.commit().unwrap();
+    db.commit(transaction, path).unwrap();
     changed
 }
 
 /// Flips the last bit of every value whose place among its mip's keys is `place`.
-fn flip_block(path: &Path, mip: u8, place: usize) {
+pub(crate) fn flip_block(path: &Path, mip: u8, place: usize) {
     let seen = std::cell::Cell::new(0);
     let changed = alter(path, CELLS, |key, value| {
         let here = key[0] == mip && seen.replace(seen.get() + usize::from(key[0] == mip)) == place;
@@ -85,7 +72,7 @@ fn a_bad_chunk_costs_that_chunk() {
     let folder = Folder::new("bad-chunk");
     let (path, mut grid) = saved(&folder);
     flip_block(&path, 0, 4);
-    let mut store = Store::open(&path).unwrap();
+    let store = Store::open(&path).unwrap();
     let loaded = store.load().unwrap();
     let [bad] = &loaded.bad[..] else { panic!("{:?}", loaded.bad) };
     assert_eq!(bad.what, ValueError::Checksum);
@@ -120,8 +107,8 @@ fn missing_and_surplus_chunks_are_reported() {
     drop(store);
     // Unlist one page, drop one chunk.
     let page_bits = alter(&path, LISTED, |_, value| {
-        let one = value[9..].iter().map(|b| b.count_ones()).sum::<u32>() == 1;
-        let at_more = one && value[9] == 1 << (77 & 7);
+        let one = value.iter().map(|b| b.count_ones()).sum::<u32>() == 1;
+        let at_more = one && value[0] == 1 << (77 & 7);
         if at_more {
             value.clear();
         }
@@ -163,10 +150,10 @@ fn a_bad_list_is_made_again_from_the_keys() {
     let folder = Folder::new("bad-list");
     let (path, mut grid) = saved(&folder);
     let lists = alter(&path, LISTED, |_, value| {
-        value[20] ^= 4;
+        value.pop();
         true
     });
-    let mut store = Store::open(&path).unwrap();
+    let store = Store::open(&path).unwrap();
     let loaded = store.load().unwrap();
     assert_eq!(loaded.bad.len(), lists);
     assert!(loaded.bad.iter().all(|bad| matches!(bad.part, StoredPart::Listing(_))));
@@ -191,7 +178,7 @@ fn a_bad_coarse_block_is_made_again_by_the_next_save_over_it() {
     for mip in 1..=8 {
         let (path, mut grid) = saved_grid(&folder, few_chunks());
         flip_block(&path, mip, 0);
-        let mut store = Store::open(&path).unwrap();
+        let store = Store::open(&path).unwrap();
         let bad = store.verify().unwrap().bad;
         let [bad] = &bad[..] else { panic!("{bad:?}") };
         let StoredPart::Mip(key) = bad.part else { panic!("{bad}") };
@@ -259,7 +246,7 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
     let _ = read_only.extra("roblox");
     let _ = read_only.cells(Region::new([-3; 3], [3; 3]), 5, &mut cells);
     drop(read_only);
-    let mut store = Store::open(path)?;
+    let store = Store::open(path)?;
     let loaded = store.load()?;
     if loaded.bad.is_empty() {
         assert_eq!(loaded.grid.digest(), Ok(digest), "damage that was not noticed");
@@ -267,7 +254,12 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
     let mut grid = few_chunks();
     mark_saved(&mut grid);
     ball(&mut grid, [0, 0, 0], 10, 3);
-    let _ = save(&store, &mut grid);
+    if save(&store, &mut grid).is_ok() {
+        let again = store.load().unwrap();
+        assert!(again.bad.len() <= loaded.bad.len(), "a write made it worse: {:?}", again.bad);
+        let is_equal = again.grid.digest() == grid.digest();
+        assert!(is_equal || !loaded.bad.is_empty(), "damage that was not noticed");
+    }
     if verify {
         let _ = store.verify();
     }
@@ -276,12 +268,6 @@ fn try_all(path: &Path, digest: u128, verify: bool) -> Result<usize, StoreError>
 
 #[test]
 fn slow_cut_and_altered_files_give_one_line_and_never_panic() {
-    let default_hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if !panics_are_caught() {
-            default_hook(info);
-        }
-    }));
     let folder = Folder::new("altered");
     let (path, grid) = saved_grid(&folder, few_chunks());
     let digest = grid.digest().unwrap();
@@ -316,5 +302,5 @@ fn slow_cut_and_altered_files_give_one_line_and_never_panic() {
         }
     }
     println!("{errors} refused, {partly} read in part, {unhurt} unhurt");
-    assert!(errors > 30 && partly > 0 && unhurt > 0);
+    assert!(errors > 5 && partly > 5 && unhurt > 5);
 }

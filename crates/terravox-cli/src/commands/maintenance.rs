@@ -1,0 +1,122 @@
+//! `verify`, `repair`, `compact`: the care of world files.
+
+use crate::args::WorldFileArgs;
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view;
+use crate::report::Report;
+use crate::world::{check_file, check_world_path, store_failure};
+use serde_json::json;
+use std::path::Path;
+use terravox_store::{BadPart, Store, StoredPart, WorldInfo};
+
+/// Damaged parts that an error names.
+const NAMED_PARTS: usize = 3;
+
+/// Reads a whole world and fails if anything in it is damaged.
+pub fn verify(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+    check(&args.world)?;
+    let store = Store::open_read_only(&args.world).map_err(store_failure)?;
+    let busy = console.busy("verifying");
+    let found = store.verify().map_err(store_failure)?;
+    drop(busy);
+    if !found.bad.is_empty() {
+        let count = found.bad.len();
+        let named: Vec<String> = found.bad[..count.min(NAMED_PARTS)]
+            .iter()
+            .map(|bad| named(bad, &store.info()))
+            .collect();
+        let more = if count > NAMED_PARTS { " and more" } else { "" };
+        let parts = if count == 1 { "part" } else { "parts" };
+        let what = format!(
+            "{count} damaged {parts}: {}{more}; terravox repair keeps all that is whole",
+            named.join("; ")
+        );
+        return Err(Failure::of(&args.world, what));
+    }
+    let mut report = Report::new("verify");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.count("chunks", "chunks", found.chunks as u64);
+    report.count("coarse_blocks", "coarse blocks", found.mip_blocks as u64);
+    report.bytes("value_bytes", "cells", found.value_bytes);
+    report.text_line("damage", "damage", "none");
+    Ok(report)
+}
+
+/// Repairs a damaged world and names what is lost.
+pub fn repair(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+    check(&args.world)?;
+    let store = Store::open_read_only(&args.world).map_err(store_failure)?;
+    let info = store.info();
+    // Without the generator what it alone can make is reported as lost.
+    let hills = lod_view::generator_of(&store).unwrap_or_default();
+    drop(store);
+    let busy = console.busy("repairing");
+    let repaired = Store::repair(&args.world, |request| match &hills {
+        Some(hills) => {
+            let mip = request.block().mip;
+            hills.fill(request.cells(), mip);
+        }
+        None => request.set_missing(),
+    });
+    drop(busy);
+    let repaired = repaired.map_err(store_failure)?;
+    let mut report = match &repaired.backup {
+        Some(_) => Report::of_change("repair", &args.world),
+        None => Report::new("repair"),
+    };
+    report.text_line("world", "world", args.world.display().to_string());
+    report.count("chunks", "chunks", repaired.chunks as u64);
+    match &repaired.backup {
+        Some(backup) => report.text_line("backup", "damaged file", backup.display().to_string()),
+        None => report.text_line("damage", "damage", "none; nothing was written"),
+    }
+    report.count("rebuilt", "rebuilt blocks", repaired.rebuilt as u64);
+    let lost: Vec<String> = repaired.lost.iter().map(|bad| named(bad, &info)).collect();
+    report.hidden("lost", json!(lost));
+    for part in &lost {
+        // Only in the text: a JSON object has each key once.
+        report.text_only("lost", part);
+    }
+    if lost.is_empty() {
+        report.text_only("lost", "nothing");
+    }
+    Ok(report)
+}
+
+/// Writes a world anew without free space.
+pub fn compact(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+    check(&args.world)?;
+    let mut store = Store::open(&args.world).map_err(store_failure)?;
+    let before = store.stats().map_err(store_failure)?;
+    let busy = console.busy("compacting");
+    store.compact().map_err(store_failure)?;
+    drop(busy);
+    let after = store.stats().map_err(|error| store_failure(error).after_change())?;
+    let mut report = Report::of_change("compact", &args.world);
+    report.text_line("world", "world", args.world.display().to_string());
+    report.bytes("before_bytes", "before", before.file_bytes);
+    report.bytes("after_bytes", "after", after.file_bytes);
+    report.bytes("payload_bytes", "payload", after.payload_bytes);
+    Ok(report)
+}
+
+fn check(world: &Path) -> CliResult<()> {
+    check_world_path(world)?;
+    check_file(world).map(drop)
+}
+
+/// A damaged part, and where it is in voxels and metres if it is a chunk.
+fn named(bad: &BadPart, info: &WorldInfo) -> String {
+    let StoredPart::Chunk(chunk) = bad.part else { return bad.to_string() };
+    let voxels = chunk.region();
+    let [low, high] = [voxels.min, voxels.max].map(|corner| {
+        let corner = corner.to_array();
+        let metres: Vec<String> = (0..3)
+            .map(|i| f64::from(corner[i]) * info.voxel_size_m + info.origin_m[i])
+            .map(|metres| ((metres * 1e3).round() / 1e3).to_string())
+            .collect();
+        metres.join(", ")
+    });
+    format!("{bad} (voxels {voxels}, metres {low} to {high})")
+}

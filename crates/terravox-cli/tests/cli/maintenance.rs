@@ -1,0 +1,129 @@
+//! `verify`, `repair`, `compact`, and the exit code after a change.
+
+use super::{Folder, files, read, text};
+use serde_json::json;
+use std::process::{Command, Stdio};
+
+/// A world of forty chunks.
+fn world() -> Folder {
+    let folder = Folder::new();
+    let chunks: Vec<[i32; 3]> = (0..40).map(|x| [x, 0, 0]).collect();
+    folder.put("in.smoothgrid", &files::smooth_grid(&chunks));
+    folder.report(&["import", "in.smoothgrid", "w.tvx"]);
+    folder
+}
+
+/// Changes a byte that costs a chunk.
+fn damage(folder: &Folder) {
+    let whole = read(folder.path("w.tvx"));
+    let found = (16384..whole.len()).step_by(211).find(|&at| {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        folder.put("w.tvx", &flipped);
+        text(&folder.run(&["verify", "w.tvx"]).stderr).contains("chunk (")
+    });
+    assert!(found.is_some(), "some byte belongs to a chunk");
+}
+
+#[test]
+fn an_intact_world_is_verified_compacted_and_left_alone_by_repair() {
+    let folder = world();
+    let verified = folder.report(&["verify", "w.tvx"]);
+    assert_eq!((&verified["chunks"], &verified["damage"]), (&json!(40), &json!("none")));
+    let before = read(folder.path("w.tvx"));
+    let repaired = folder.report(&["repair", "w.tvx"]);
+    assert_eq!((&repaired["chunks"], &repaired["lost"]), (&json!(40), &json!([])));
+    assert!(read(folder.path("w.tvx")) == before);
+    let digest = folder.report(&["info", "w.tvx"])["digest"].clone();
+    for _ in 0..5 {
+        folder.report(&["edit", "w.tvx", "dig ball 0,0,0 r=9", "fill Rock ball 0,0,0 r=9"]);
+        folder.report(&["edit", "w.tvx", "--undo", "2"]);
+    }
+    let compact = folder.report(&["compact", "w.tvx"]);
+    assert!(compact["after_bytes"].as_u64() <= compact["before_bytes"].as_u64(), "{compact}");
+    assert_eq!(folder.report(&["info", "w.tvx"])["digest"], digest);
+    assert_eq!(folder.listing().len(), 2, "nothing else is left");
+    for command in ["verify", "repair", "compact"] {
+        folder.refused(&[command, "none.tvx"], &["none.tvx"]);
+        folder.refused(&[command, "in.smoothgrid"], &["in.smoothgrid", ".tvx"]);
+    }
+}
+
+#[test]
+fn a_damaged_world_is_named_and_repaired() {
+    let folder = world();
+    damage(&folder);
+    let damaged = read(folder.path("w.tvx"));
+    folder.refused(&["verify", "w.tvx"], &["w.tvx: 1 damaged part", "metres", "terravox repair"]);
+    folder.refused(&["compact", "w.tvx"], &["w.tvx: chunk (", "damaged"]);
+    let report = folder.report(&["repair", "w.tvx"]);
+    let lost = report["lost"].as_array().expect("a list");
+    assert_eq!((lost.len(), &report["chunks"]), (1, &json!(39)), "{report}");
+    assert!(lost[0].as_str().is_some_and(|text| text.contains("voxels")), "{report}");
+    assert!(read(folder.path("w.tvx.damaged")) == damaged);
+    folder.report(&["verify", "w.tvx"]);
+    assert_eq!(folder.report(&["info", "w.tvx"])["chunks"], 39);
+    assert_eq!(folder.listing().len(), 3);
+}
+
+#[test]
+fn a_world_of_the_old_format_is_named_in_one_line() {
+    let folder = Folder::new();
+    let mut old = b"redb\x1a\x0a\xa9\x0d\x0a".to_vec();
+    old.resize(9000, 1);
+    folder.put("old.tvx", &old);
+    for arguments in [
+        &["info", "old.tvx"][..],
+        &["edit", "old.tvx", "dig ball 0,0,0 r=2"],
+        &["verify", "old.tvx"],
+        &["repair", "old.tvx"],
+        &["compact", "old.tvx"],
+        &["render", "old.tvx", "p.png"],
+        &["generate", "old.tvx", "--size", "32", "--force"],
+    ] {
+        folder.refused(arguments, &["old.tvx", "before 0.1", "import"]);
+    }
+}
+
+#[test]
+fn hostile_worlds_of_the_old_format_are_named_in_one_line() {
+    let hostile =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/hostile");
+    for name in ["changed-8-bytes.tvx", "stack.tvx"] {
+        let Ok(bytes) = std::fs::read(hostile.join(name)) else {
+            println!("skipped: no ../shared/data/hostile");
+            return;
+        };
+        let folder = Folder::new();
+        folder.put(name, &bytes);
+        for arguments in
+            [&["info", name][..], &["edit", name, "dig ball 0,0,0 r=2"], &["verify", name]]
+        {
+            folder.refused(arguments, &[name, "before 0.1"]);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_after_a_change_is_an_error_of_its_own() {
+    let folder = world();
+    let run = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
+        command.args(arguments).current_dir(&folder.0).stdin(Stdio::null()).stdout(writer);
+        command.stderr(Stdio::piped()).output().expect("the program runs")
+    };
+    let digest = folder.report(&["info", "w.tvx"])["digest"].clone();
+    for json in [&["--json"][..], &[]] {
+        let output = run(&[&["edit", "w.tvx", "dig ball 4,4,4 r=3"], json].concat());
+        let line = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}");
+        assert!(line.contains("w.tvx: the world is changed"), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+    assert_ne!(folder.report(&["info", "w.tvx"])["digest"], digest);
+    assert_eq!(run(&["info", "w.tvx"]).status.code(), Some(0));
+    assert_eq!(run(&["compact", "w.tvx"]).status.code(), Some(3));
+}

@@ -1,0 +1,100 @@
+//! Files that are written under another name and renamed into place when they are complete.
+
+use crate::database::{self, lock};
+use crate::error::StoreError;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names that are tried before giving up.
+const NAME_ATTEMPTS: u32 = 16;
+
+/// A file beside its target, named `TARGET.NUMBER.partial` with a random number. Dropping it
+/// removes the file, unless it was put in place. A file that exists is never touched: it may be
+/// another program's.
+pub(crate) struct PartialFile {
+    path: PathBuf,
+    is_placed: bool,
+}
+
+impl PartialFile {
+    /// Creates an empty world for `target`; errors name `path`.
+    pub fn create(target: &Path, path: &Path) -> Result<(PartialFile, database::Db), StoreError> {
+        let Some(name) = target.file_name() else {
+            let what = "it is not a file name".to_owned();
+            return Err(StoreError::Refused { path: path.to_owned(), what });
+        };
+        let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "create", source };
+        for _ in 0..NAME_ATTEMPTS {
+            let mut partial = OsString::from(name);
+            partial.push(format!(".{:08x}.partial", random_number()));
+            let partial = target.with_file_name(partial);
+            let mut options = OpenOptions::new();
+            match options.read(true).write(true).create_new(true).open(&partial) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error(error)),
+                Ok(file) => {
+                    let partial = PartialFile { path: partial, is_placed: false };
+                    // Kept when the file is in place: then the world is open.
+                    lock(&file, path, File::try_lock)?;
+                    return Ok((partial, database::create(file, path)?));
+                }
+            }
+        }
+        Err(io_error(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Where it is meanwhile.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Renames it to `target`, in place of what is there; errors name `path`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsure`] if it is in place, but perhaps not after a power cut.
+    pub fn place(mut self, target: &Path, path: &Path) -> Result<(), StoreError> {
+        let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "save", source };
+        fs::rename(&self.path, target).map_err(io_error)?;
+        self.is_placed = true;
+        let unsure = |source| StoreError::Unsure { path: path.to_owned(), source };
+        sync_folder(target).map_err(unsure)
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            // Best effort: there is no caller to report to.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn random_number() -> u32 {
+    let mut hash = RandomState::new().build_hasher();
+    hash.write_u32(std::process::id());
+    hash.finish() as u32
+}
+
+/// The path with links followed, so that a link stays a link.
+pub(crate) fn followed(path: &Path) -> PathBuf {
+    let link = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_symlink());
+    let target = if link { fs::canonicalize(path).ok() } else { None };
+    target.unwrap_or_else(|| path.to_owned())
+}
+
+/// Makes a rename durable.
+fn sync_folder(target: &Path) -> io::Result<()> {
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Folders cannot be opened on some systems; there the rename is durable by itself.
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        Err(_) => Ok(()),
+    }
+}
