@@ -52,6 +52,7 @@
 //! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
 mod bodies;
+mod copy;
 mod create;
 mod database;
 mod error;

@@ -105,17 +105,16 @@ impl TableWriter<'_, '_> {
         let generate = self.generate;
         let TableWriter { tree, coder, .. } = self;
         let mut missing = None;
-        let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<(), ValueError> {
+        let mut read = |key: BlockKey, out: &mut DenseBox| -> Result<bool, ValueError> {
             let stored = crate::read::read_block(&**tree, coder, key, out)?;
-            if let (false, Some(generate)) = (stored, generate) {
-                match generate(key.into()) {
-                    Some(made) => *out = made,
-                    None => {
-                        missing.get_or_insert(key);
-                    }
+            let (false, Some(generate)) = (stored, generate) else { return Ok(stored) };
+            match generate(key.into()) {
+                Some(made) => *out = made,
+                None => {
+                    missing.get_or_insert(key);
                 }
             }
-            Ok(())
+            Ok(true)
         };
         if read(key, out).is_err() {
             let materials = self.store.info().materials.clone();
@@ -127,13 +126,13 @@ impl TableWriter<'_, '_> {
     }
 }
 
-/// Rebuilds the block `key` (mip 1 or more) in `out` from finer blocks, which `read` returns (air
-/// where nothing is stored). Returns the error of the first one that could not be read and counts
+/// Rebuilds the block `key` (mip 1 or more) in `out` from finer blocks, which `read` returns (`false`
+/// where nothing is stored, which is air). Returns the error of the first one that could not be read and counts
 /// as air.
 pub(crate) fn rebuild(
     key: BlockKey,
     materials: &MaterialTable,
-    mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<(), ValueError>,
+    mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<bool, ValueError>,
     out: &mut DenseBox,
 ) -> Option<(BlockKey, ValueError)> {
     let source = (key.mip - 1).min(CHUNK_MIP);
@@ -143,9 +142,13 @@ pub(crate) fn rebuild(
     let sources = Region::one(key.pos).finer(u32::from(key.mip - source));
     for pos in sources.voxels() {
         let from = BlockKey { mip: source, pos };
-        if let Err(what) = read(from, &mut fine) {
-            bad.get_or_insert((from, what));
-            continue;
+        match read(from, &mut fine) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(what) => {
+                bad.get_or_insert((from, what));
+                continue;
+            }
         }
         if crate::value::uniform_material(&fine) == Some(AIR) {
             continue;

@@ -1,5 +1,6 @@
 //! Repairing a damaged world: a new file of everything that is whole, beside the damaged one.
 
+use crate::copy::copy_whole;
 use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::BlockKey;
@@ -7,7 +8,6 @@ use crate::partial::PartialFile;
 use crate::pyramid::rebuild;
 use crate::read::{read_block, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store};
-use crate::tree::copy_whole;
 use crate::value::ValueError;
 use crate::verify::{blocks_over, decided};
 use crate::write::{GenerateBlock, TableWriter};
@@ -187,7 +187,7 @@ fn rebuild_block(
     let coder = &mut writer.coder;
     // Damaged blocks were not copied.
     let is_stored = read_block(&*view.tree, coder, key, &mut stored).unwrap_or(false);
-    let read = |key, out: &mut DenseBox| read_block(&*view.tree, coder, key, out).map(|_| ());
+    let read = |key, out: &mut DenseBox| read_block(&*view.tree, coder, key, out);
     rebuild(key, &view.info.materials, read, &mut made);
     let mut is_same = is_stored;
     if let Some(generate) = writer.generate {

@@ -1,5 +1,6 @@
 //! An open world file: its description, extra data, statistics and maintenance.
 
+use crate::copy::copy_whole;
 use crate::database::{
     self, CELLS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part, page_of_key,
     store_error, value_error,
@@ -8,7 +9,7 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, page_of};
 use crate::partial::{PartialFile, followed};
-use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot, copy_whole};
+use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

@@ -120,9 +120,7 @@ fn check_mip(view: &ReadView, chunks: &[ChunkPos], mip: u8, report: &mut Verific
         let fault = match read_block(&*view.tree, &mut coder, key, &mut stored) {
             Err(what) => Some(what),
             Ok(_) => {
-                let read = |key, out: &mut DenseBox| {
-                    read_block(&*view.tree, &mut coder, key, out).map(|_| ())
-                };
+                let read = |key, out: &mut DenseBox| read_block(&*view.tree, &mut coder, key, out);
                 // A damaged finer block was reported already; there is nothing to compare this
                 // one with.
                 let bad = rebuild(key, &view.info.materials, read, &mut made);

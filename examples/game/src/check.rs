@@ -44,7 +44,7 @@ pub fn check(folder: &Path) -> Result<()> {
     for line in fs::read_to_string(folder.join(LOG))?.lines() {
         log.line(line)?;
     }
-    let (mut store, land) = (Store::open(folder.join(WORLD))?, Land::new());
+    let (store, land) = (Store::open(folder.join(WORLD))?, Land::new());
     let state = State::load(&store)?.ok_or("nothing is saved")?;
     // One save more may be on disk than was acknowledged, and then all of it.
     ensure(log.saved > 0, "no save was acknowledged")?;

@@ -27,7 +27,6 @@
 //! - lengths are bounded before memory is taken, by the format and by the file;
 //! - the parts that one walk reads are no longer together than the file.
 
-mod copy;
 mod disk;
 mod header;
 mod node;
@@ -35,7 +34,6 @@ mod space;
 mod walk;
 mod write;
 
-pub(crate) use copy::copy_whole;
 pub(crate) use disk::{CommitError, Disk, TreeError};
 pub(crate) use header::HeaderFault;
 pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};

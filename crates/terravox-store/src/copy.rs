@@ -1,8 +1,6 @@
 //! Copying what is whole into another tree.
 
-use super::disk::{CommitError, TreeError};
-use super::walk::{LostSpan, TreeReader};
-use super::{Tree, TreeDamage};
+use crate::tree::{CommitError, Tree, TreeDamage, TreeError, TreeReader};
 
 /// Entries of one commit: bounds the memory for changes.
 const BATCH_ENTRIES: usize = 1 << 15;
@@ -28,7 +26,7 @@ pub(crate) fn copy_whole(
                 break;
             };
             match entry {
-                Err(LostSpan { span, what }) => report(TreeDamage::Node(LostSpan { span, what })),
+                Err(lost) => report(TreeDamage::Node(lost)),
                 Ok(entry) if !is_wanted(&entry.key) => {}
                 Ok(entry) => match scan.value(&entry.content, &mut value) {
                     Ok(()) => transaction.put(&entry.key, &value)?,
