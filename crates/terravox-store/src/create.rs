@@ -69,7 +69,7 @@ impl Draft {
         store.compact_if_worth_it()?;
         store.sync()?;
         check_place(&target, overwrite)?;
-        partial.place(&target, &store.path().to_owned())?;
+        partial.place(&target, store.path())?;
         store.set_file(target);
         Ok(store)
     }

@@ -106,7 +106,7 @@ fn a_growing_world_is_repaired_with_its_generator() {
         let mip = request.block().mip;
         hills.fill(request.cells(), mip);
     };
-    for mip in 0..=8 {
+    for mip in [0, 1, 8] {
         let store = growing_world(&path, 4);
         let mut grid = VoxelGrid::default();
         fill(&mut grid, Region::new([0; 3], [64, 32, 32]), 5);
