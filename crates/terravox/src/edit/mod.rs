@@ -30,6 +30,7 @@ mod mask;
 mod naive;
 mod op;
 mod patch;
+mod path;
 mod rows;
 mod saved;
 mod shape;

@@ -5,6 +5,7 @@
 
 use super::brush::HalfSpace;
 use super::error::NamedNumber;
+use super::path::PathTree;
 use super::{Brush, EditError};
 use crate::math::{MAX_MESH_EDGE, MeshDistance, cross, dot};
 use crate::voxel::{Region, VoxelPos};
@@ -36,7 +37,7 @@ pub(super) enum StampShape {
         up: [f32; 2],
     },
     Path {
-        points: Vec<[f32; 3]>,
+        tree: PathTree,
         radius: f32,
     },
     /// Unit normals and offsets.
@@ -204,7 +205,8 @@ pub(super) fn form(
         }
         Brush::Path { points, radius } => {
             let radius = round_radius(*radius) as f32;
-            StampShape::Path { points: points.iter().map(local).collect(), radius }
+            let points: Vec<_> = points.iter().map(local).collect();
+            StampShape::Path { tree: PathTree::new(&points), radius }
         }
         Brush::Convex { planes } => {
             let planes = unit_planes(planes)?;

@@ -166,6 +166,46 @@ impl Units<'_> {
         self.range = whole;
     }
 
+    /// Writes the units of all cells within `radius` of something. `distance` returns the distance
+    /// of it from the centre of a cell at x, or its second argument if that is less. Halves the row
+    /// until a part is covered completely, not at all, or short.
+    fn spans(&mut self, radius: f32, distance: impl Fn(f32, f32) -> f32) {
+        const SHORT: usize = 4;
+        /// For rounding.
+        const MARGIN: f32 = 0.25;
+        let whole = self.range.clone();
+        let ramp_end = radius + 0.5 - 1.0 / self.slope;
+        // The longest row is 2^31 cells.
+        let mut waiting = [(0, 0); 32];
+        let mut count = 1;
+        waiting[0] = (whole.start, whole.end);
+        while count > 0 {
+            count -= 1;
+            let (from, to) = waiting[count];
+            self.range = from..to;
+            if to - from <= SHORT {
+                self.depths(|x| radius - distance(x, radius + 1.0));
+                continue;
+            }
+            let half = 0.5 * (to - from) as f32;
+            let reach = half + MARGIN;
+            let middle = self.x0 as f32 + 0.5 * (from + to) as f32;
+            let limit = radius + 0.5 + reach;
+            let nearest = distance(middle, limit);
+            if nearest >= limit {
+                self.out[from..to].fill(0);
+            } else if nearest + reach <= ramp_end {
+                self.out[from..to].fill(whole_units(self.full));
+            } else {
+                let split = from + (to - from) / 2;
+                waiting[count] = (split, to);
+                waiting[count + 1] = (from, split);
+                count += 2;
+            }
+        }
+        self.range = whole;
+    }
+
     /// Narrows the row to the cells whose centres are less than `reach` from `x`.
     fn narrow(&mut self, x: f32, reach: f32) {
         let from = floor(x - reach - 1.5) - self.x0;
@@ -242,8 +282,8 @@ impl StampShape {
                 let share = slab(half[0], a, slope) * slab(half[1], b, slope);
                 share * slab(half[2], c, slope) * ramp(up[0] * c - up[1] * b, slope)
             }),
-            StampShape::Path { points, radius } => {
-                row.depths(|x| radius - path_distance([x, y, z], points));
+            StampShape::Path { tree, radius } => {
+                row.spans(*radius, |x, limit| tree.distance([x, y, z], limit));
             }
             StampShape::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
             StampShape::Field(field) => {
@@ -294,7 +334,7 @@ impl StampShape {
                 let [a, b, c] = frame.local(p);
                 least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
             }
-            StampShape::Path { points, radius } => radius - path_distance(p, points),
+            StampShape::Path { tree, radius } => radius - tree.distance(p, f32::MAX.sqrt()),
             StampShape::Convex(planes) => convex_depth(p, planes),
             StampShape::Wedge { .. } | StampShape::Field(_) | StampShape::Heights { .. } => {
                 return None;
@@ -316,21 +356,6 @@ impl LocalFrame {
 fn convex_depth(p: [f32; 3], planes: &[([f32; 3], f32)]) -> f32 {
     let depth = |(normal, offset): &([f32; 3], f32)| offset - dot(*normal, p);
     planes.iter().map(depth).fold(f32::MAX, |a, b| if a < b { a } else { b })
-}
-
-/// Distance from the nearest segment of a path.
-fn path_distance(p: [f32; 3], points: &[[f32; 3]]) -> f32 {
-    let start = sub(p, points[0]);
-    let mut nearest = dot(start, start);
-    for ends in points.windows(2) {
-        let (along, from) = (sub(ends[1], ends[0]), sub(p, ends[0]));
-        let length = dot(along, along);
-        let t = if length > 0.0 { unit(dot(along, from) / length) } else { 0.0 };
-        let off = [0, 1, 2].map(|i| from[i] - along[i] * t);
-        let squared = dot(off, off);
-        nearest = if squared < nearest { squared } else { nearest };
-    }
-    nearest.sqrt()
 }
 
 /// The share below a bilinear height field; `p` from the corner. Height above a slope is converted

@@ -97,8 +97,11 @@ fn add_crossings(
         let high = a[axis].max(b[axis]).max(c[axis]);
         (low.div_euclid(part)).max(0)..(high.div_euclid(part) + 1).min(edge as i64)
     };
+    let columns = rows(2, size[2]);
     for y in rows(1, size[1]) {
-        for z in rows(2, size[2]) {
+        let [low, high] = crossed(y * part + part / 2, [a, b, c]);
+        let from = low.div_euclid(part).max(columns.start);
+        for z in from..(high.div_euclid(part) + 1).min(columns.end) {
             let p = [y, z].map(|v| v * part + part / 2);
             let sides = [
                 side([ids[1], ids[2]], b, c, p),
@@ -121,27 +124,106 @@ fn add_crossings(
     }
 }
 
-/// Lowers the squared distances of the cells about one triangle.
+/// The z between which a triangle is in the plane of y, or a little more; low above high where it
+/// is not.
+fn crossed(y: i64, corners: [[i64; 3]; 3]) -> [i64; 2] {
+    let mut range = [i64::MAX, i64::MIN];
+    for (a, b) in [(0, 1), (1, 2), (2, 0)].map(|(i, j)| (corners[i], corners[j])) {
+        let (a, b) = if a[1] <= b[1] { (a, b) } else { (b, a) };
+        if y < a[1] || b[1] < y {
+            continue;
+        }
+        let ends = match b[1] - a[1] {
+            0 => [a[2], b[2]],
+            rise => [a[2] + ((y - a[1]) * (b[2] - a[2])).div_euclid(rise); 2],
+        };
+        range = [range[0].min(ends[0].min(ends[1])), range[1].max(ends[0].max(ends[1]) + 1)];
+    }
+    range
+}
+
+/// Lowers the squared distances of the cells about one triangle. Cells that are farther than
+/// `reach` from it are passed over by slices and rows, so that a long thin triangle costs what is
+/// near it, not the box around it.
 fn lower_distances(corners: Corners, size: [usize; 3], reach: f32, squared: &mut [f32]) {
-    let range = |axis: usize| {
-        let low = corners.iter().map(|v| v[axis]).fold(f64::MAX, f64::min) - f64::from(reach);
-        let high = corners.iter().map(|v| v[axis]).fold(f64::MIN, f64::max) + f64::from(reach);
-        (low - 0.5).ceil().max(0.0) as usize
-            ..((high + 0.5).floor().max(0.0) as usize).min(size[axis])
+    let reach = f64::from(reach);
+    let cells = |[low, high]: [f64; 2], axis: usize| {
+        (low - reach - 0.5).ceil().max(0.0) as usize
+            ..((high + reach + 0.5).floor().max(0.0) as usize).min(size[axis])
     };
     let normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
-    let far = f64::from(reach) * f64::from(reach) * dot(normal, normal);
-    for y in range(1) {
-        for z in range(2) {
-            for x in range(0) {
+    let area = dot(normal, normal);
+    let whole = Polygon::of(corners);
+    for y in cells(whole.range(1), 1) {
+        let slice = whole.clipped(1, y as f64 + 0.5, reach);
+        for z in cells(slice.range(2), 2) {
+            let row = slice.clipped(2, z as f64 + 0.5, reach);
+            for x in cells(row.range(0), 0) {
                 let p = [x, y, z].map(|v| v as f64 + 0.5);
                 let height = dot(normal, sub(p, corners[0]));
-                if height * height <= far {
-                    let at = x + size[0] * (z + size[2] * y);
-                    squared[at] = squared[at].min(distance_squared(p, &corners) as f32);
+                let nearest = &mut squared[x + size[0] * (z + size[2] * y)];
+                // The plane is as far or nearer; the margin is for rounding.
+                if height * height <= f64::from(*nearest) * area * (1.0 + 1e-6) {
+                    *nearest = nearest.min(distance_squared(p, &corners) as f32);
                 }
             }
         }
+    }
+}
+
+/// A triangle, clipped.
+struct Polygon {
+    corners: [[f64; 3]; 2 * MAX_CLIPPED],
+    count: usize,
+}
+
+/// Most corners of a polygon that is clipped further. Four cuts leave a triangle at most seven,
+/// but for rounding.
+const MAX_CLIPPED: usize = 8;
+
+impl Polygon {
+    fn of([a, b, c]: Corners) -> Polygon {
+        let mut corners = [a; 2 * MAX_CLIPPED];
+        corners[1..3].copy_from_slice(&[b, c]);
+        Polygon { corners, count: 3 }
+    }
+
+    /// Its extent along an axis; of nothing, one that holds no cell.
+    fn range(&self, axis: usize) -> [f64; 2] {
+        let corners = self.corners[..self.count].iter().map(|corner| corner[axis]);
+        corners.fold([f64::MAX, f64::MIN], |[low, high], v| [low.min(v), high.max(v)])
+    }
+
+    /// The part of it within `reach` of `middle` along an axis (Sutherland, Hodgman, "Reentrant
+    /// polygon clipping", 1974).
+    fn clipped(&self, axis: usize, middle: f64, reach: f64) -> Polygon {
+        let low = self.half(axis, |v| v - (middle - reach));
+        low.half(axis, |v| middle + reach - v)
+    }
+
+    /// The part of it where `inside` of the coordinate is 0 or more, or all of it.
+    fn half(&self, axis: usize, inside: impl Fn(f64) -> f64) -> Polygon {
+        let mut part = Polygon { corners: self.corners, count: 0 };
+        if self.count > MAX_CLIPPED {
+            return Polygon { count: self.count, ..part };
+        }
+        for i in 0..self.count {
+            let (a, b) = (self.corners[i], self.corners[(i + 1) % self.count]);
+            let (depth, next) = (inside(a[axis]), inside(b[axis]));
+            if depth >= 0.0 {
+                part.push(a);
+            }
+            if (depth < 0.0) != (next < 0.0) {
+                let t = depth / (depth - next);
+                part.push([0, 1, 2].map(|i| a[i] + (b[i] - a[i]) * t));
+            }
+        }
+        part
+    }
+
+    fn push(&mut self, corner: [f64; 3]) {
+        self.corners[self.count] = corner;
+        self.count += 1;
     }
 }
 
@@ -183,6 +265,7 @@ fn sign(squared: &mut [f32], size: [usize; 3], mut crossings: Vec<(usize, i32)>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// A box as 12 triangles.
     fn cuboid(min: [f64; 3], max: [f64; 3]) -> (Vec<[f64; 3]>, Vec<[u32; 3]>) {
@@ -198,6 +281,71 @@ mod tests {
         let outside = out.map(|v| v.max(0.0));
         let inside = out[0].max(out[1]).max(out[2]).min(0.0);
         -(dot(outside, outside).sqrt() + inside)
+    }
+
+    /// The slow twin: every triangle for every cell and every row.
+    fn slowly(
+        vertices: &[[f64; 3]],
+        triangles: &[[u32; 3]],
+        region: Region,
+        reach: f32,
+    ) -> Vec<f32> {
+        let min = region.min.to_array().map(f64::from);
+        let whole = |v: &[f64; 3]| [0, 1, 2].map(|i| ((v[i] - min[i]) * PARTS).round() as i64);
+        let parts: Vec<[i64; 3]> = vertices.iter().map(whole).collect();
+        let [wide, high, deep] = region.size();
+        let mut depth = Vec::new();
+        for (y, z) in (0..high).flat_map(|y| (0..deep).map(move |z| (y, z))) {
+            for x in 0..wide {
+                let p = [x, y, z].map(|v| v as f64 + 0.5);
+                let (mut squared, mut winding) = (reach * reach, 0);
+                for ids in triangles {
+                    let [a, b, c] = ids.map(|v| parts[v as usize]);
+                    let corners = [a, b, c].map(|v| v.map(|v| v as f64 / PARTS));
+                    squared = squared.min(distance_squared(p, &corners) as f32);
+                    let at = [p[1], p[2]].map(|v| (v * PARTS) as i64);
+                    let sides = [
+                        side([ids[1], ids[2]], b, c, at),
+                        side([ids[2], ids[0]], c, a, at),
+                        side([ids[0], ids[1]], a, b, at),
+                    ];
+                    let turn = sides[0].signum();
+                    if turn != 0 && sides.iter().all(|side| side.signum() == turn) {
+                        let weight = sides.map(|side| side as f64);
+                        let sum = weight[0] + weight[1] + weight[2];
+                        let hit: f64 = (0..3).map(|i| weight[i] * corners[i][0]).sum();
+                        winding += i64::from(hit / sum <= p[0]) * turn;
+                    }
+                }
+                depth.push(if winding != 0 { squared.sqrt() } else { -squared.sqrt() });
+            }
+        }
+        depth
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_closed_mesh_has_the_distances_of_its_twin(
+            points in prop::collection::vec([0..40u32, 0..28u32, 0..48u32], 4..40),
+            picked in prop::collection::vec([0..40usize, 0..40, 0..40, 0..40], 1..12),
+            reach in 1.0..4.0f32,
+        ) {
+            // Quarters of voxels: on centres, on edges, in lines and in one point.
+            let vertices: Vec<_> = points.iter().map(|p| p.map(|v| f64::from(v) * 0.25)).collect();
+            let mut triangles = Vec::new();
+            for [a, b, c, d] in picked {
+                let [a, b, c, d] = [a, b, c, d].map(|v| (v % vertices.len()) as u32);
+                triangles.extend([[a, b, c], [a, c, d], [a, d, b], [b, d, c]]);
+            }
+            let region = Region::new([-1, 0, 0], [9, 7, 12]);
+            let fast = MeshDistance::new(&vertices, &triangles, region, reach);
+            let slow = slowly(&vertices, &triangles, region, reach);
+            for ((p, fast), slow) in region.voxels().zip(&fast.depth).zip(&slow) {
+                prop_assert!((fast - slow).abs() < 1e-4, "{}: {} instead of {}", p, fast, slow);
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,157 @@
+//! The nearest segment of a path, by a tree of boxes over its segments.
+
+use crate::math::{dot, sub};
+
+/// Segments in a leaf, at most.
+const LEAF: usize = 4;
+
+/// A path of segments as a brush of round cross-section evaluates it.
+pub(super) struct PathTree {
+    /// In the order of the leaves.
+    segments: Vec<[[f32; 3]; 2]>,
+    /// The root first; a node's lower half follows it.
+    nodes: Vec<PathNode>,
+}
+
+/// A box about some of the segments.
+struct PathNode {
+    min: [f32; 3],
+    max: [f32; 3],
+    segments: PathNodeKind,
+}
+
+enum PathNodeKind {
+    /// A range of `segments`.
+    Leaf(u32, u32),
+    /// The node of the upper half.
+    Halves(u32),
+}
+
+impl PathTree {
+    /// The tree of a path of one point or more.
+    pub fn new(points: &[[f32; 3]]) -> PathTree {
+        // The first point on its own, for a path without segments.
+        let mut segments = vec![[points[0]; 2]];
+        segments.extend(points.windows(2).map(|ends| [ends[0], ends[1]]));
+        let far = points.iter().flatten().fold(0.0f32, |far, v| far.max(v.abs()));
+        let mut tree = PathTree { segments: Vec::new(), nodes: Vec::new() };
+        // Distances are rounded by less, so no node is passed over wrongly.
+        tree.build(&mut segments, 4.0 * f32::EPSILON * (far + 1.0));
+        tree
+    }
+
+    fn build(&mut self, segments: &mut [[[f32; 3]; 2]], margin: f32) {
+        let fold = |axis: usize, f: fn(f32, f32) -> f32| {
+            segments.iter().flatten().map(|p| p[axis]).reduce(f).unwrap_or_default()
+        };
+        let min = [0, 1, 2].map(|axis| fold(axis, f32::min) - margin);
+        let max = [0, 1, 2].map(|axis| fold(axis, f32::max) + margin);
+        let first = self.segments.len() as u32;
+        let node = self.nodes.len();
+        let end = first + segments.len() as u32;
+        self.nodes.push(PathNode { min, max, segments: PathNodeKind::Leaf(first, end) });
+        if segments.len() <= LEAF {
+            self.segments.extend_from_slice(segments);
+            return;
+        }
+        let twice_middle =
+            |segment: &[[f32; 3]; 2], axis: usize| segment[0][axis] + segment[1][axis];
+        let spread = |axis: usize| {
+            let middles = segments.iter().map(|segment| twice_middle(segment, axis));
+            let (low, high) =
+                middles.fold((f32::MAX, f32::MIN), |(low, high), v| (low.min(v), high.max(v)));
+            high - low
+        };
+        let spreads = [0, 1, 2].map(spread);
+        let longest = |axis: usize| spreads.iter().all(|&other| other <= spreads[axis]);
+        let axis = (0..3).find(|&axis| longest(axis)).unwrap_or_default();
+        let half = segments.len() / 2;
+        segments.select_nth_unstable_by(half, |a, b| {
+            twice_middle(a, axis).total_cmp(&twice_middle(b, axis))
+        });
+        let (low, high) = segments.split_at_mut(half);
+        self.build(low, margin);
+        self.nodes[node].segments = PathNodeKind::Halves(self.nodes.len() as u32);
+        self.build(high, margin);
+    }
+
+    /// Returns the distance from the nearest segment, or `limit` if that is less.
+    pub fn distance(&self, p: [f32; 3], limit: f32) -> f32 {
+        let mut nearest = limit * limit;
+        // The tree is balanced: a path of 2^31 points would be 30 deep.
+        let mut waiting = [(0u32, 0.0f32); 32];
+        let mut count = 1;
+        waiting[0] = (0, self.nodes[0].distance_squared(p));
+        while count > 0 {
+            count -= 1;
+            let (node, squared) = waiting[count];
+            if squared > nearest {
+                continue;
+            }
+            match self.nodes[node as usize].segments {
+                PathNodeKind::Leaf(first, end) => {
+                    for segment in &self.segments[first as usize..end as usize] {
+                        let squared = segment_distance_squared(p, segment);
+                        nearest = if squared < nearest { squared } else { nearest };
+                    }
+                }
+                PathNodeKind::Halves(upper) => {
+                    let halves = [node + 1, upper]
+                        .map(|half| (half, self.nodes[half as usize].distance_squared(p)));
+                    let [near, far] = match halves[0].1 <= halves[1].1 {
+                        true => halves,
+                        false => [halves[1], halves[0]],
+                    };
+                    waiting[count] = far;
+                    waiting[count + 1] = near;
+                    count += 2;
+                }
+            }
+        }
+        nearest.sqrt()
+    }
+}
+
+impl PathNode {
+    #[inline(always)]
+    fn distance_squared(&self, p: [f32; 3]) -> f32 {
+        let off = [0, 1, 2].map(|i| (self.min[i] - p[i]).max(p[i] - self.max[i]).max(0.0));
+        dot(off, off)
+    }
+}
+
+#[inline(always)]
+fn segment_distance_squared(p: [f32; 3], ends: &[[f32; 3]; 2]) -> f32 {
+    let (along, from) = (sub(ends[1], ends[0]), sub(p, ends[0]));
+    let length = dot(along, along);
+    let t = if length > 0.0 { (dot(along, from) / length).clamp(0.0, 1.0) } else { 0.0 };
+    let off = [0, 1, 2].map(|i| from[i] - along[i] * t);
+    dot(off, off)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_tree_finds_the_distance_that_all_segments_give(
+            cluster in -30_000..30_000i32,
+            scale in prop::sample::select(vec![0.0f32, 0.01, 1.0, 60.0, 3000.0]),
+            points in prop::collection::vec([-1.0..1.0f32, -1.0..1.0f32, -1.0..1.0f32], 1..200),
+            from in prop::collection::vec([-2.0..2.0f32, -2.0..2.0f32, -2.0..2.0f32], 20),
+            limit in prop::sample::select(vec![0.5f32, 5.0, 1e9]),
+        ) {
+            let place = |p: &[f32; 3]| p.map(|v| v * scale + cluster as f32);
+            let points: Vec<_> = points.iter().map(place).collect();
+            let tree = PathTree::new(&points);
+            for p in from.iter().map(place) {
+                let start = segment_distance_squared(p, &[points[0]; 2]);
+                let all = points.windows(2).map(|s| segment_distance_squared(p, &[s[0], s[1]]));
+                let slow = all.fold(start, f32::min).min(limit * limit).sqrt();
+                prop_assert_eq!(tree.distance(p, limit).to_bits(), slow.to_bits());
+            }
+        }
+    }
+}
