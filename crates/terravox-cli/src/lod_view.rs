@@ -4,7 +4,7 @@
 use crate::args::{LevelArgs, MorphChoice, ReadArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::world::{self, store_failure};
+use crate::world::{self, check_point, store_failure};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use terravox::generate::Hills;
 use terravox::lod::{LodOptions, MorphRanges};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{LIMIT, MAX_MIP, MipBlock, Snapshot};
+use terravox::voxel::{MAX_MIP, MipBlock, Snapshot};
 use terravox_render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
 
@@ -133,17 +133,12 @@ pub fn show(
 /// If the camera is beyond the world.
 fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResult<Viewpoint> {
     let size = info.voxel_size_m;
-    let viewpoint = Viewpoint {
-        eye: (DVec3::from(camera_m) - DVec3::from(info.origin_m)) / size,
+    check_point("--camera", camera_m, info)?;
+    Ok(Viewpoint {
+        eye: info.placement().voxel_from_world(camera_m).into(),
         distance: levels.distance / size,
         detail: levels.detail.into(),
-    };
-    if viewpoint.eye.abs().max_element() >= f64::from(LIMIT) {
-        let limit = f64::from(LIMIT) * size;
-        let what = format!("--camera is beyond the world; give at most {limit} m from its origin");
-        return Err(Failure::new(what));
-    }
-    Ok(viewpoint)
+    })
 }
 
 /// Options of a terrain in voxels; the file's own scale is applied last.

@@ -45,7 +45,8 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
     }
 }
 
-/// Writes the surface of a world as `.glb` or `.obj`. `ground` replaces the mesh of the ground.
+/// Writes the surface of a world as `.glb` or `.obj`. The meshes of `ground`, an object each, replace
+/// the ground.
 ///
 /// # Errors
 /// If a needed cell is not held, or the file cannot be written.
@@ -53,7 +54,7 @@ pub fn write(
     world: &World,
     path: &Path,
     options: &TriangleArgs,
-    ground: Option<BlockMesh>,
+    ground: Option<Vec<BlockMesh>>,
     console: &Console,
 ) -> CliResult<WrittenModel> {
     check_triangles_path(path, options)?;
@@ -66,15 +67,17 @@ pub fn write(
     };
     let tiles = tiles_of(&snapshot, mesh_options);
     let bar = console.bar(progress_label, tiles.len());
-    let ground =
-        ground.map(|mesh| simplify(vec![mesh], mesh_options.simplify, &mut Simplifier::new()));
-    let ground = ground.map(|meshes| Ok(MeshedTile { name: "ground".to_owned(), meshes }));
+    let ground = ground.into_iter().flatten().enumerate().map(|(number, mesh)| {
+        let meshes = simplify(vec![mesh], mesh_options.simplify, &mut Simplifier::new());
+        let name = if number == 0 { "ground".to_owned() } else { format!("ground {}", number + 1) };
+        Ok(MeshedTile { name, meshes })
+    });
     let step = || bar.step();
     let meshed = mesh_tiles(&snapshot, &tiles, mesh_options, &step);
     let meshed = meshed.map(|tile| tile.map_err(Failure::at(path)));
-    let meshed = ground.into_iter().chain(meshed);
+    let meshed = ground.chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
-    let frame = ExportFrame { voxel_size_m: voxel as f32, origin: VoxelPos::ZERO };
+    let frame = ExportFrame { voxel_size_m: voxel, origin: VoxelPos::ZERO };
     match extension(path).as_str() {
         "glb" => {
             let materials = options.materials;

@@ -9,7 +9,7 @@ use crate::report::size;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
-use terravox::voxel::{GridOptions, VoxelGrid};
+use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata, STUDS_PER_VOXEL};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
@@ -82,6 +82,29 @@ pub fn open(
     Ok(world)
 }
 
+/// Refuses a world whose placement positions in metres cannot resolve.
+///
+/// # Errors
+/// If the voxel size or the origin is out of its range.
+pub fn check_placement(path: &Path, info: &WorldInfo) -> CliResult<()> {
+    info.placement().check().map_err(Failure::at(path))
+}
+
+/// Refuses a point, in metres, that lies beyond the limits of a world.
+///
+/// # Errors
+/// If it does; `name` is the argument that it is from.
+pub fn check_point(name: &str, point_m: [f64; 3], info: &WorldInfo) -> CliResult<()> {
+    let limit = f64::from(LIMIT);
+    let voxels = info.placement().voxel_from_world(point_m);
+    if voxels.iter().all(|v| v.abs() < limit) {
+        return Ok(());
+    }
+    let limit_m = limit * info.voxel_size_m;
+    let what = format!("{name} is beyond the world; give at most {limit_m} m from its origin");
+    Err(Failure::new(what))
+}
+
 /// Opens a world file for reading block by block; `None` if it is a file of another type,
 /// which must be imported whole.
 ///
@@ -92,7 +115,9 @@ pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
     if !is_world(&extension(path), &first_bytes(path)?) {
         return Ok(None);
     }
-    Store::open_read_only(path).map(Some).map_err(store_failure)
+    let store = Store::open_read_only(path).map_err(store_failure)?;
+    check_placement(path, &store.info())?;
+    Ok(Some(store))
 }
 
 /// World files of today, and those of before 0.1, which the store names.
@@ -160,6 +185,7 @@ pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
 /// Reads a world file.
 fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> CliResult<World> {
     let store = Store::open_read_only(path).map_err(store_failure)?;
+    check_placement(path, &store.info())?;
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
     let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;

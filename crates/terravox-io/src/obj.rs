@@ -109,11 +109,12 @@ impl<'t, W: Write> ObjWriter<'t, W> {
 
     fn add_surface(&mut self, block: Region, surface: &Surface) -> io::Result<()> {
         for &position in &surface.positions {
-            let [x, y, z] = self.to_up_axis(self.options.frame.position(block, position));
+            let position = self.to_up_axis(self.options.frame.position(block, position));
+            let [x, y, z] = position.map(|v| self.options.frame.digits(v));
             writeln!(self.out, "v {x} {y} {z}")?;
         }
         for &normal in &surface.normals {
-            let [x, y, z] = self.to_up_axis(unit(normal));
+            let [x, y, z] = self.to_up_axis(unit(normal).map(f64::from));
             writeln!(self.out, "vn {x:.4} {y:.4} {z:.4}")?;
         }
         self.by_material.clear();
@@ -133,7 +134,7 @@ impl<'t, W: Write> ObjWriter<'t, W> {
     }
 
     /// Rotates a vector to the up axis of the file.
-    fn to_up_axis(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+    fn to_up_axis(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
         match self.options.up {
             UpAxis::Y => [x, y, z],
             UpAxis::Z => [x, -z, y],
@@ -256,6 +257,27 @@ mod tests {
         }
         let z = y_up.lines().filter(|l| l.starts_with("v ")).map(|l| numbers(l)[2]);
         assert!(z.fold(f32::MAX, f32::min) > 7.0, "5 voxels minus the origin, twice");
+    }
+
+    #[test]
+    fn far_positions_have_all_digits() {
+        let table = MaterialTable::default();
+        let near = mesh(&table);
+        let by = VoxelPos::new((1 << 30) - 64, -(1 << 30), 1 << 25);
+        let block = Region { min: near.block.min + by, max: near.block.max + by };
+        let far = BlockMesh { block, ..near.clone() };
+        let frame = ExportFrame { voxel_size_m: 0.5, ..ExportFrame::default() };
+        let options = ObjOptions { frame, ..ObjOptions::default() };
+        let positions = |mesh: &BlockMesh| -> Vec<[f64; 3]> {
+            let (text, _) = written(options, mesh, &table);
+            let lines = text.lines().filter_map(|line| line.strip_prefix("v "));
+            let numbers = lines.map(|line| line.split(' ').map(|v| v.parse().unwrap()));
+            numbers.map(|line| line.collect::<Vec<f64>>().try_into().unwrap()).collect()
+        };
+        let by = by.to_array().map(f64::from);
+        for (near, far) in positions(&near).into_iter().zip(positions(&far)) {
+            (0..3).for_each(|i| assert!((near[i] + by[i] * 0.5 - far[i]).abs() < 1e-6));
+        }
     }
 
     #[test]

@@ -42,11 +42,17 @@ pub fn group_into_tiles(chunks: &[ChunkPos], edge: u16) -> Vec<Tile> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExportFrame {
     /// Metres (or other units of the file) per voxel.
-    pub voxel_size_m: f32,
-    /// The min corner of this voxel is the origin of the file. Far from the origin of the world,
-    /// choose a voxel near the terrain, to keep positions exact.
+    pub voxel_size_m: f64,
+    /// The min corner of this voxel is the origin of the file. Objects more than 2¹⁸ voxels from it
+    /// are placed in f64, since f32 would round their vertices to 1/32 of a voxel and more.
     pub origin: VoxelPos,
 }
+
+/// Farthest from the origin of a file that positions are f32, voxels.
+const MAX_F32_VOXELS: i64 = 1 << 18;
+
+/// Voxels of which the corners of far objects are multiples.
+const OBJECT_CORNER_VOXELS: i32 = 32;
 
 impl Default for ExportFrame {
     /// One metre per voxel, from the origin of the world.
@@ -56,21 +62,55 @@ impl Default for ExportFrame {
 }
 
 impl ExportFrame {
-    /// Converts a position of the mesh of a block of voxels.
-    pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f32; 3] {
-        self.position_at(0, block, p)
+    /// Converts a position of the mesh of a block of cells of mip `mip` to voxels from the origin.
+    /// Exact.
+    fn voxels_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f64; 3] {
+        let min = block.min.to_array();
+        let origin = self.origin.to_array();
+        let cell = 2_f64.powi(mip.into());
+        std::array::from_fn(|axis| {
+            (f64::from(min[axis]) + f64::from(p[axis])) * cell - f64::from(origin[axis])
+        })
+    }
+
+    /// Converts a position of the mesh of a block of voxels, in f64.
+    pub(crate) fn position(&self, block: Region, p: [f32; 3]) -> [f64; 3] {
+        self.voxels_at(0, block, p).map(|voxels| voxels * self.voxel_size_m)
+    }
+
+    /// Returns the digits of a coordinate in units of the file: those of an f32 near the origin, all
+    /// of them where f32 is too coarse.
+    pub(crate) fn digits(&self, coordinate: f64) -> String {
+        match coordinate.abs() <= MAX_F32_VOXELS as f64 * self.voxel_size_m {
+            true => (coordinate as f32).to_string(),
+            false => coordinate.to_string(),
+        }
     }
 
     /// Converts a position of the mesh of a block of cells of mip `mip`. Rounds once, after the
     /// sum, so that all blocks that share a vertex write the same bits.
     pub(crate) fn position_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f32; 3] {
-        let min = block.min.to_array();
-        let origin = self.origin.to_array();
-        let cell = 2_f64.powi(mip.into());
-        std::array::from_fn(|axis| {
-            let voxels = (f64::from(min[axis]) + f64::from(p[axis])) * cell;
-            ((voxels - f64::from(origin[axis])) * f64::from(self.voxel_size_m)) as f32
-        })
+        self.voxels_at(mip, block, p).map(|voxels| (voxels * self.voxel_size_m) as f32)
+    }
+
+    /// Returns the frame of an object whose lowest voxel is `min`: this one, or if that is too far
+    /// from its origin for f32, one whose origin is near the object.
+    pub(crate) fn of_object(&self, min: VoxelPos) -> ExportFrame {
+        let from_origin =
+            |axis: usize| i64::from(min.to_array()[axis]) - i64::from(self.origin.to_array()[axis]);
+        match (0..3).all(|axis| from_origin(axis).abs() <= MAX_F32_VOXELS) {
+            true => *self,
+            false => {
+                let corner = min.to_array().map(|v| v & -OBJECT_CORNER_VOXELS);
+                ExportFrame { origin: corner.into(), ..*self }
+            }
+        }
+    }
+
+    /// Returns the distance from the origin of this frame to that of another, in units of the file.
+    pub(crate) fn way_to(&self, other: &ExportFrame) -> [f64; 3] {
+        let (from, to) = (self.origin.to_array(), other.origin.to_array());
+        [0, 1, 2].map(|axis| (f64::from(to[axis]) - f64::from(from[axis])) * self.voxel_size_m)
     }
 }
 
@@ -133,10 +173,26 @@ mod tests {
         let frame = ExportFrame { voxel_size_m: 0.5, origin: VoxelPos::new(1 << 29, 0, -4) };
         let block = Region::new([(1 << 29) + 32, 0, -32], [(1 << 29) + 64, 32, 0]);
         assert_eq!(frame.position(block, [0.25, 1.0, 2.0]), [16.125, 0.5, -13.0]);
+        let far = ExportFrame { voxel_size_m: 1.12, origin: VoxelPos::ZERO };
+        let corner = f64::from((1 << 29) + 32);
+        assert_eq!(far.position(block, [0.25, 0.0, 0.0])[0], (corner + 0.25) * 1.12);
+        let digits = [0.1, 16.125, 1_073_741_824.0, 1_073_741_824.1].map(|v| far.digits(v));
+        assert_eq!(digits, ["0.1", "16.125", "1073741824", "1073741824.1"]);
         // The same points in cells of mip 2.
         let coarse = Region::new([(1 << 27) + 8, 0, -8], [(1 << 27) + 40, 32, 24]);
         let point = frame.position_at(2, coarse, [0.0625, 0.25, 0.5]);
         assert_eq!(point, [16.125, 0.5, -13.0]);
+    }
+
+    #[test]
+    fn far_objects_have_origins_of_their_own() {
+        let frame = ExportFrame { voxel_size_m: 0.5, origin: VoxelPos::new(7, 0, 0) };
+        assert_eq!(frame.of_object(VoxelPos::new(7 + (1 << 18), 0, -9)), frame);
+        for far in [-(1 << 30), (1 << 30) - 64, 1 << 19] {
+            let object = frame.of_object(VoxelPos::new(far + 3, 5, 0));
+            assert_eq!(object.origin, VoxelPos::new(far, 0, 0));
+            assert_eq!(frame.way_to(&object), [(f64::from(far) - 7.0) * 0.5, 0.0, 0.0]);
+        }
     }
 
     #[test]

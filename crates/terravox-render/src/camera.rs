@@ -37,6 +37,9 @@ impl SunPosition {
     }
 }
 
+/// Farthest coordinate of a camera, cells: f64 tells 1/4096 of a cell apart there.
+const MAX_EYE_CELLS: f64 = (1_u64 << 40) as f64;
+
 /// A pinhole camera, in cells of the scene's mip, Y up.
 #[derive(Clone, Copy, Debug)]
 pub struct Camera {
@@ -50,14 +53,26 @@ pub struct Camera {
 
 impl Camera {
     /// Returns a camera at `eye` that looks at `target`, upright. For a view straight up or
-    /// down, the top or the bottom of the picture is north (-z).
+    /// down, the top or the bottom of the picture is north (-z); so is the view if the target is the
+    /// eye.
+    ///
+    /// # Panics
+    /// If the eye is not within ±2⁴⁰ cells, the target is not finite, or the field of view is not
+    /// above 0 and below 180 degrees.
     pub fn looking_at(eye: DVec3, target: DVec3, fov_degrees: f64) -> Camera {
-        let forward = (target - eye).try_normalize().unwrap_or(DVec3::NEG_Z);
-        Camera::along(eye, forward, fov_degrees)
+        let way = target - eye;
+        assert!(way.is_finite(), "the camera at {eye} looks at {target}; both must be finite");
+        // The way may be very long; its largest part is brought to 1 first.
+        let forward = way / way.abs().max_element();
+        Camera::along(eye, forward.try_normalize().unwrap_or(DVec3::NEG_Z), fov_degrees)
     }
 
     /// Returns a camera that looks along a bearing: `yaw` degrees clockwise from north (-z)
     /// seen from above, `pitch` degrees above the horizon.
+    ///
+    /// # Panics
+    /// If the eye is not within ±2⁴⁰ cells, `yaw` or `pitch` is not finite, or the field of view is
+    /// not above 0 and below 180 degrees.
     pub fn from_bearing(eye: DVec3, yaw: f64, pitch: f64, fov_degrees: f64) -> Camera {
         Camera::along(eye, direction_from_bearing(yaw, pitch), fov_degrees)
     }
@@ -66,7 +81,23 @@ impl Camera {
         let side = forward.cross(DVec3::Y);
         let right = side.try_normalize().unwrap_or(DVec3::X);
         let up = right.cross(forward);
-        Camera { eye, fov_degrees, axes: DMat3::from_cols(right, up, forward) }
+        let camera = Camera { eye, fov_degrees, axes: DMat3::from_cols(right, up, forward) };
+        camera.assert_valid();
+        camera
+    }
+
+    /// Panics unless the eye, the axes and the field of view can take a picture.
+    pub(crate) fn assert_valid(&self) {
+        let Camera { eye, fov_degrees, axes } = self;
+        assert!(
+            eye.abs().cmple(DVec3::splat(MAX_EYE_CELLS)).all(),
+            "the camera is at {eye}; it must be finite and within ±2^40 cells"
+        );
+        assert!(axes.is_finite(), "the bearing of the camera is not finite");
+        assert!(
+            *fov_degrees > 0.0 && *fov_degrees < 180.0,
+            "the field of view is {fov_degrees} degrees; it must be above 0 and below 180"
+        );
     }
 
     /// Returns the viewing direction, unit length.

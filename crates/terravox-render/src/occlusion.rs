@@ -4,7 +4,7 @@
 //! (2011). A mip cell holds the mean fill of what it covers, so a cone takes one sample
 //! where its width is the cell's edge, and the result has no noise.
 
-use crate::lattice::cell_of;
+use crate::lattice::{cell_of, is_within_limits};
 use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
 use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
@@ -106,7 +106,8 @@ impl FillBricks {
     }
 
     /// Returns the share of the sky, 0 to 1, that a point with this normal sees past the
-    /// ground within some 40 cells of mip `level`; interpolated between two whole mips.
+    /// ground within some 40 cells of mip `level`; interpolated between two whole mips. All of it
+    /// beyond the limits of the grid, where there is no ground.
     pub fn sky_visibility(
         &mut self,
         snapshot: &Snapshot,
@@ -114,6 +115,9 @@ impl FillBricks {
         point: DVec3,
         normal: Vec3,
     ) -> f32 {
+        if !is_within_limits(point) {
+            return 1.0;
+        }
         let level = level.min(f64::from(MAX_MIP - 1));
         let (mip, part) = (level as u8, level.fract() as f32);
         let fine = self.sky_at_mip(snapshot, mip, point, normal);

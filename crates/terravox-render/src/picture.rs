@@ -95,7 +95,8 @@ impl PictureOptions {
 /// [`tiles`](PictureOptions::tiles). Pixels do not depend on the number of threads.
 ///
 /// # Panics
-/// Panics if width, height or samples are 0.
+/// If width, height or samples are 0, or the camera's eye or field of view was set to what
+/// [`Camera::looking_at`] refuses.
 pub fn render(
     scene: &Scene,
     camera: &Camera,
@@ -103,6 +104,7 @@ pub fn render(
     progress: &(dyn Fn() + Sync),
 ) -> Picture {
     assert!(options.width > 0 && options.height > 0 && options.samples_per_edge > 0);
+    camera.assert_valid();
     let machine = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let threads = options.threads.unwrap_or_else(machine);
     let shader = shader(scene, camera, options);

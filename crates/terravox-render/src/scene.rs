@@ -3,7 +3,7 @@
 
 use crate::block_vertices::{RemeshScratch, SurfaceVertex, VertexCache};
 use crate::colour::{self, linear_from_srgb};
-use crate::lattice::cell_of;
+use crate::lattice::{cell_of, is_within_limits};
 use crate::occlusion::FillBricks;
 use crate::ray::SceneRay;
 use crate::shown_meshes::{MeshHit, ShownGround, Viewpoint};
@@ -117,7 +117,15 @@ impl Scene {
 
     /// Returns the scene of the meshes that a level-of-detail view shows of a world from a
     /// viewpoint, in voxels.
+    ///
+    /// # Panics
+    /// If the eye of the viewpoint is not finite.
     pub fn of_shown_meshes(world: &Snapshot, shown: &[ShownMesh], viewpoint: Viewpoint) -> Scene {
+        assert!(
+            viewpoint.eye.is_finite(),
+            "Viewpoint::eye is {}; it must be finite",
+            viewpoint.eye
+        );
         let palette = colour::palette(world.materials());
         let ground = SceneGround::Shown(ShownGround::new(shown, viewpoint, &palette));
         // The casts saturate.
@@ -208,8 +216,12 @@ impl Scene {
         (eye - low).abs().max((eye - high).abs()).length().max(64.0)
     }
 
-    /// Returns the kind of the cell at a point, as far as known; air where unknown.
+    /// Returns the kind of the cell at a point, as far as known; air where unknown, and beyond the
+    /// [limits](terravox::voxel::LIMIT) of a grid.
     pub fn kind_at(&self, point: DVec3) -> Kind {
+        if !is_within_limits(point) {
+            return Kind::Air;
+        }
         let pos = VoxelPos::from(cell_of(point).to_array());
         let mut cell = DenseBox::default();
         self.snapshot.read_known(Region::one(pos), 0, &mut cell);

@@ -491,3 +491,76 @@ fn textured_pictures_do_not_depend_on_the_number_of_threads() {
     };
     assert!(on(1) == on(3));
 }
+
+/// Returns the mean difference of the pixels of two pictures.
+fn difference(a: &Image, b: &Image) -> f64 {
+    let pairs = a.pixels.as_flattened().iter().zip(b.pixels.as_flattened());
+    let sum: f64 = pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs()).sum();
+    sum / a.pixels.as_flattened().len() as f64
+}
+
+#[test]
+fn pictures_at_the_limits_are_those_at_the_origin() {
+    let limit = terravox::voxel::LIMIT;
+    let shot = |at: VoxelPos| {
+        let grid = pillar();
+        let mut cells = DenseBox::default();
+        assert!(grid.read(Region::new([-32, 0, -32], [32, 32, 32]), 0, &mut cells).is_ok());
+        cells.move_to(at + VoxelPos::new(-32, 0, -32));
+        let mut far = VoxelGrid::new(GridOptions::default());
+        assert!(far.write(&cells).is_ok());
+        let mut scene = scene(&far);
+        let at = DVec3::from(at.to_array().map(f64::from));
+        let ball = SolidShape::Ball { centre: at + DVec3::new(9.0, 11.0, 4.0), radius: 3.0 };
+        scene.set_solids(&[Solid { shape: ball, colour: [200, 40, 40] }]);
+        let eye = at + DVec3::new(30.0, 30.0, 44.0);
+        let camera = Camera::looking_at(eye, at + DVec3::new(0.0, 10.0, 0.0), FOV_DEGREES);
+        render(&scene, &camera, &options(48, 32), &|| ()).image
+    };
+    let near = shot(VoxelPos::ZERO);
+    // The ground's grain differs from place to place: by as much as it does nearby.
+    let nearby = [[4096, 64, -2048], [96, 0, 640], [-7000, 32, 5000], [3, 5000, 9], [64, -64, 0]];
+    let beside = nearby.map(|at| difference(&near, &shot(at.into())));
+    let most = beside.into_iter().fold(0.0, f64::max);
+    let far = [[limit - 32, limit - 64, 0], [32 - limit, -limit, limit - 64], [1 << 24; 3]];
+    let apart = far.map(|at| difference(&near, &shot(at.into())));
+    assert!(apart.iter().all(|&apart| apart < 1.5 * most), "{apart:?} far, {beside:?} nearby");
+}
+
+#[test]
+fn cameras_from_beyond_the_limits_see_the_world_or_the_sky() {
+    let scene = scene(&pillar());
+    for far in [2e9, 1e10, 1e12] {
+        for eye in [DVec3::splat(far), DVec3::new(-far, 20.0, 0.0), DVec3::new(0.0, far, 1.0)] {
+            let camera = Camera::looking_at(eye, DVec3::ZERO, FOV_DEGREES);
+            let options = PictureOptions { lamp: None, ..options(6, 4) };
+            let picture = render(&scene, &camera, &options, &|| ());
+            assert!(picture.image.pixels.iter().any(|pixel| *pixel != [0; 3]));
+            assert_eq!(scene.kind_at(eye), Kind::Air);
+        }
+    }
+}
+
+#[test]
+fn cameras_that_take_no_picture_are_refused_by_name() {
+    let refused = |eye: f64, target: f64, fov: f64, words: &str| {
+        let made = std::panic::catch_unwind(|| {
+            Camera::looking_at(DVec3::splat(eye), DVec3::splat(target), fov)
+        });
+        let message = made.expect_err("refused");
+        let message = message.downcast_ref::<String>().map_or("", |message| message.as_str());
+        assert!(message.contains(words), "{message}");
+    };
+    for value in [f64::NAN, f64::INFINITY] {
+        refused(value, 0.0, 40.0, "finite");
+        refused(0.0, value, 40.0, "finite");
+    }
+    for value in [2e12, -1e30, 1e308] {
+        refused(value, 0.0, 40.0, "2^40");
+    }
+    for fov in [0.0, -10.0, 180.0, 1e308, f64::NAN] {
+        refused(0.0, 1.0, fov, "field of view");
+    }
+    let long = Camera::looking_at(DVec3::ZERO, DVec3::new(0.0, 1e200, 0.0), 40.0);
+    assert!(long.forward().distance(DVec3::Y) < 1e-9);
+}

@@ -90,7 +90,8 @@
 //!   return errors. Collision queries never panic: invalid rays and shapes never hit. Functions
 //!   that take a mip or an index panic if it is out of range.
 //! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
-//!   ±2³⁰ voxels.
+//!   ±2³⁰ voxels, and beyond there is air. f32 positions count from something near: a block, a
+//!   camera, a body, [`Terrain::effect_origin`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

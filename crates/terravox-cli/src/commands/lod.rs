@@ -66,8 +66,7 @@ fn write(view: &LodView, args: &LodArgs) -> CliResult<(GlbStats, u64)> {
     let mut output = Output::create(path)?;
     // Origin near the eye, where cells are small and positions need precision.
     let near = view.viewpoint.eye.to_array().map(|v| v.floor() as i32 & !31);
-    let frame =
-        ExportFrame { voxel_size_m: view.info.voxel_size_m as f32, origin: VoxelPos::from(near) };
+    let frame = ExportFrame { voxel_size_m: view.info.voxel_size_m, origin: VoxelPos::from(near) };
     let targets = args.levels.morph == Some(MorphChoice::Targets);
     let materials = args.materials;
     let options = GlbOptions { frame, materials, targets, ..GlbOptions::default() };

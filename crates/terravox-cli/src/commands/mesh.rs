@@ -3,7 +3,7 @@
 use super::import::add_notes;
 use crate::args::{ExportArgs, MeshArgs};
 use crate::console::Console;
-use crate::failure::{CliResult, Failure};
+use crate::failure::CliResult;
 use crate::octree;
 use crate::report::Report;
 use crate::triangles::{self, check_triangles_path};
@@ -24,19 +24,18 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     if !clusters.octree {
         return triangles("mesh", &world, &args, None, console);
     }
-    let baked = octree::bake(&world.grid.snapshot(), clusters, console);
-    let (ground, stats) = baked.map_err(Failure::at(&args.world))?;
+    let (ground, stats) = octree::bake(&world.grid.snapshot(), clusters, &args.world, console)?;
     let mut report = triangles("mesh", &world, &args, Some(ground), console)?;
     stats.add_to(&mut report);
     Ok(report)
 }
 
-/// Writes triangles for `mesh` and `export`. `ground` replaces the mesh of the ground.
+/// Writes triangles for `mesh` and `export`. The meshes of `ground` replace the ground.
 pub fn triangles(
     command: &str,
     world: &World,
     args: &ExportArgs,
-    ground: Option<BlockMesh>,
+    ground: Option<Vec<BlockMesh>>,
     console: &Console,
 ) -> CliResult<Report> {
     let start = Instant::now();

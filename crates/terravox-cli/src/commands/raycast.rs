@@ -5,7 +5,7 @@ use crate::args::{RaycastArgs, SurfaceChoice};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::report::Report;
-use crate::world::{self, World};
+use crate::world::{self, World, check_point};
 use serde_json::json;
 use terravox::collide::{Collider, Filter, Hit, MaterialSet, MissingData, Ray, Surfaces};
 use terravox::voxel::{BlockPos, Kind, MaterialTable};
@@ -15,6 +15,7 @@ pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
         return Err(Failure::new("DIR is 0,0,0; give a direction other than zero"));
     }
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    check_point("FROM", args.from, &world.info)?;
     let filter = filter(args, world.grid.materials())?;
     let busy = console.busy("preparing");
     let mut collider = Collider::default();

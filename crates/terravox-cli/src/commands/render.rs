@@ -10,7 +10,7 @@ use crate::lod_view;
 use crate::octree;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
-use crate::world::{self, extension};
+use crate::world::{self, check_point, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -47,6 +47,9 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
     let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
+    for (name, point) in [("--camera", args.view.camera), ("--look", args.view.look)] {
+        point.map_or(Ok(()), |point| check_point(name, point, &info))?;
+    }
     let unset = unset_material(&info.materials, args.unset.as_deref())?;
     if has_textures(args) {
         scene.set_textures(unset);
@@ -162,11 +165,10 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     if args.clusters.octree {
         let snapshot = world.grid.snapshot();
-        let baked = octree::bake(&snapshot, args.clusters, console);
-        let (ground, stats) = baked.map_err(Failure::at(&args.world))?;
+        let (ground, stats) = octree::bake(&snapshot, args.clusters, &args.world, console)?;
         stats.add_to(report);
         let liquids = world_liquids(&snapshot).map_err(Failure::at(&args.world))?;
-        let meshes: Vec<_> = [ground].into_iter().chain(liquids).map(shown).collect();
+        let meshes: Vec<_> = ground.into_iter().chain(liquids).map(shown).collect();
         let scene = Scene::of_shown_meshes(&snapshot, &meshes, near_everything(&snapshot));
         return Ok(Subject { scene, info: world.info, notes: world.notes, meshes });
     }

@@ -5,6 +5,7 @@ mod edits;
 mod far;
 mod files;
 mod maintenance;
+mod limits;
 mod real_files;
 mod use_cases;
 

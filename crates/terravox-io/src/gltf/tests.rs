@@ -136,7 +136,9 @@ fn expected(
         for surface in [&mesh.solid, &mesh.liquid] {
             for (i, triangle) in surface.triangles().enumerate() {
                 let corner = |v: u32| {
-                    frame.position(mesh.block, surface.positions[v as usize]).map(f32::to_bits)
+                    frame
+                        .position_at(0, mesh.block, surface.positions[v as usize])
+                        .map(f32::to_bits)
                 };
                 all.push((
                     grid.materials().name(surface.quad_materials[i / 2]),
@@ -231,6 +233,49 @@ fn far_from_the_origin_positions_are_exact_and_the_node_has_the_translation() {
     assert!(triangles(&json, &binary) == expected(near_frame, &near, &meshes(&near)));
     let root = json["nodes"].as_array().unwrap().last().unwrap();
     assert_eq!(root["translation"], json!([80_000_000.0, -16.0, 8.0]));
+}
+
+#[test]
+fn objects_far_from_the_files_origin_are_exact_in_frames_of_their_own() {
+    let limit = terravox::voxel::LIMIT;
+    let near = world(VoxelPos::ZERO);
+    let frame = ExportFrame { voxel_size_m: 0.25, origin: VoxelPos::ZERO };
+    let options = GlbOptions { frame, ..GlbOptions::default() };
+    for far in [limit - 64, 64 - limit, 1 << 24] {
+        let at = VoxelPos::new(far, 0, -far);
+        let grid = world(at);
+        let (file, _) = written(options, &grid, &meshes(&grid), 1);
+        let (json, binary) = parsed(&file);
+        let nodes = json["nodes"].as_array().unwrap();
+        assert!(nodes.len() > 4);
+        for node in &nodes[..nodes.len() - 1] {
+            let offset = |axis: usize| node["translation"][axis].as_f64().unwrap() * 4.0;
+            let from_scene = [0, 1, 2].map(|axis| offset(axis) - f64::from(at.to_array()[axis]));
+            assert!(from_scene.iter().all(|v| v.abs() <= 32.0 && v % 32.0 == 0.0), "{node}");
+        }
+        // Vertices from the corners of their chunks: those at the origin, but in another order.
+        let local = |grid: &VoxelGrid| {
+            let mut all: Vec<[u32; 3]> = Vec::new();
+            for (chunk, mesh) in meshes(grid) {
+                let frame = ExportFrame { origin: chunk.min_voxel(), ..frame };
+                for surface in [&mesh.solid, &mesh.liquid] {
+                    let placed = surface.positions.iter();
+                    all.extend(
+                        placed.map(|&p| frame.position_at(0, mesh.block, p).map(f32::to_bits)),
+                    );
+                }
+            }
+            all.sort_unstable();
+            all
+        };
+        assert!(local(&near) == local(&grid));
+        let bounds = json["accessors"].as_array().unwrap().iter().filter_map(|a| a.get("max"));
+        for max in bounds {
+            let inside = (0..3).all(|axis| max[axis].as_f64().unwrap().abs() <= 9.0);
+            assert!(inside, "{max} is not within a chunk");
+        }
+        assert!(!binary.is_empty());
+    }
 }
 
 #[test]
@@ -384,7 +429,7 @@ fn a_morph_target_leads_to_the_next_level() {
     for (chunk, mesh) in &meshes {
         let surfaces = [&mesh.solid, &mesh.liquid].into_iter();
         for (surface, i) in surfaces.flat_map(|s| (0..s.vertex_count()).map(move |i| (s, i))) {
-            let in_file = |p: [f32; 3]| frame.position(chunk.region(), p);
+            let in_file = |p: [f32; 3]| frame.position_at(0, chunk.region(), p);
             let from = in_file(surface.positions[i]);
             let (to, normal) = match surface.targets.is_empty() {
                 true => (from, surface.normals[i]),

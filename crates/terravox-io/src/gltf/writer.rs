@@ -8,11 +8,11 @@ use super::block::{BlockSurface, GlbBlock};
 use super::colours::{LinearColours, tinted};
 use super::options::GlbOptions;
 use super::targets::{TARGET_BYTES, add_target};
-use crate::tiles::{TrianglesByMaterial, unit};
+use crate::tiles::{ExportFrame, TrianglesByMaterial, unit};
 use serde_json::{Value, json};
 use std::io::Write;
 use terravox::mesh::{BlockMesh, Surface};
-use terravox::voxel::MaterialTable;
+use terravox::voxel::{MaterialTable, VoxelPos};
 
 /// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
 const VERTEX_BYTES: usize = 32;
@@ -78,10 +78,16 @@ pub struct GlbWriter {
     /// glTF material of a solid or liquid surface's material id.
     material_index: [[Option<usize>; 256]; 2],
     meshes: Vec<Value>,
-    /// Names of the nodes, one per mesh.
-    names: Vec<String>,
+    /// The nodes, one per mesh.
+    objects: Vec<ObjectNode>,
     by_material: TrianglesByMaterial,
     stats: GlbStats,
+}
+
+/// The node of an object.
+struct ObjectNode {
+    name: String,
+    frame: ExportFrame,
 }
 
 /// The kind of a surface that is written.
@@ -102,7 +108,7 @@ impl GlbWriter {
             materials: Vec::new(),
             material_index: [[None; 256]; 2],
             meshes: Vec::new(),
-            names: Vec::new(),
+            objects: Vec::new(),
             by_material: TrianglesByMaterial::default(),
             stats: GlbStats::default(),
         }
@@ -136,9 +142,13 @@ impl GlbWriter {
                 blocks.iter().map(|&block| BlockSurface { block, surface: surface(block.mesh) });
             all.filter(|part| !part.surface.is_empty()).collect()
         };
+        let min = blocks.iter().map(|block| block.mesh.block.finer(block.mip.into()).min);
+        let min = min.reduce(VoxelPos::min).unwrap_or(self.options.frame.origin);
+        let frame = self.options.frame.of_object(min);
         let mut primitives = Vec::new();
-        self.add_surfaces(SurfaceKind::Solid, &surfaces(|mesh| &mesh.solid), &mut primitives)?;
-        self.add_surfaces(SurfaceKind::Liquid, &surfaces(|mesh| &mesh.liquid), &mut primitives)?;
+        let (solid, liquid) = (surfaces(|mesh| &mesh.solid), surfaces(|mesh| &mesh.liquid));
+        self.add_surfaces(SurfaceKind::Solid, frame, &solid, &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Liquid, frame, &liquid, &mut primitives)?;
         if !primitives.is_empty() {
             let mut mesh = json!({ "name": name, "primitives": primitives });
             if self.options.targets {
@@ -146,7 +156,7 @@ impl GlbWriter {
                 mesh["extras"] = json!({ "targetNames": ["next level"] });
             }
             self.meshes.push(mesh);
-            self.names.push(name.to_owned());
+            self.objects.push(ObjectNode { name: name.to_owned(), frame });
             self.stats.tiles += 1;
         }
         Ok(())
@@ -157,6 +167,7 @@ impl GlbWriter {
     fn add_surfaces(
         &mut self,
         kind: SurfaceKind,
+        frame: ExportFrame,
         surfaces: &[BlockSurface<'_>],
         primitives: &mut Vec<Value>,
     ) -> Result<(), GlbError> {
@@ -170,10 +181,9 @@ impl GlbWriter {
         self.check_size(vertex_bytes * vertices + INDEX_BYTES as u64 * indices)?;
         self.stats.vertices += vertices;
         self.stats.triangles += indices / 3;
-        let mut primitive = json!({ "attributes": self.add_vertices(surfaces, vertices) });
+        let mut primitive = json!({ "attributes": self.add_vertices(frame, surfaces, vertices) });
         if self.options.targets {
-            primitive["targets"] =
-                json!([add_target(&mut self.binary, self.options.frame, surfaces)]);
+            primitive["targets"] = json!([add_target(&mut self.binary, frame, surfaces)]);
         }
         self.by_material.clear();
         let mut first = 0;
@@ -190,11 +200,15 @@ impl GlbWriter {
     }
 
     /// Adds a view of interleaved vertices; returns the attributes of the primitives.
-    fn add_vertices(&mut self, surfaces: &[BlockSurface<'_>], vertices: u64) -> Value {
+    fn add_vertices(
+        &mut self,
+        frame: ExportFrame,
+        surfaces: &[BlockSurface<'_>],
+        vertices: u64,
+    ) -> Value {
         let stride = self.vertex_bytes();
         let mut bytes = Vec::with_capacity(stride * vertices as usize);
         let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
-        let frame = self.options.frame;
         for BlockSurface { block, surface } in surfaces {
             for i in 0..surface.vertex_count() {
                 let at = surface.positions[i];
@@ -327,15 +341,20 @@ impl GlbWriter {
     }
 
     fn document(&mut self) -> Value {
-        let tiles = self.names.iter().enumerate();
-        let mut nodes: Vec<Value> =
-            tiles.map(|(i, name)| json!({ "name": name, "mesh": i })).collect();
-        let children: Vec<usize> = (0..nodes.len()).collect();
         let frame = self.options.frame;
+        let node = |(i, object): (usize, &ObjectNode)| {
+            let mut node = json!({ "name": object.name, "mesh": i });
+            if object.frame.origin != frame.origin {
+                node["translation"] = json!(frame.way_to(&object.frame));
+            }
+            node
+        };
+        let mut nodes: Vec<Value> = self.objects.iter().enumerate().map(node).collect();
+        let children: Vec<usize> = (0..nodes.len()).collect();
         let origin = frame.origin.to_array();
         let mut root = json!({ "name": "terrain" });
         if origin != [0; 3] {
-            let metres = origin.map(|v| f64::from(v) * f64::from(frame.voxel_size_m));
+            let metres = origin.map(|v| f64::from(v) * frame.voxel_size_m);
             root["translation"] = json!(metres);
         }
         if !children.is_empty() {

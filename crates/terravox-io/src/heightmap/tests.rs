@@ -231,3 +231,36 @@ fn chunk_columns_generated_alone_equal_the_whole_world() {
     assert_eq!((chunks, imported.columns), (imported.chunks, relief.columns()));
     assert!(uniform_chunks >= 4, "{uniform_chunks} of {chunks}");
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn maps_at_the_limits_are_those_at_the_origin(
+        values in proptest::collection::vec(0..1000u32, 20), sea in proptest::option::of(2.0..40.0f64),
+        x in proptest::sample::select(vec![-(1 << 30), (1 << 30) - 160, 1 << 24]),
+        z in proptest::sample::select(vec![-(1 << 30), (1 << 30) - 160, -(1 << 21)]),
+    ) {
+        let values = values.into_iter().map(|v| v as f32 / 1000.0).collect();
+        let heights = Heights::new([5, 4], values).unwrap();
+        let options = HeightmapOptions {
+            voxels_per_sample: 32.0, height_voxels: 40.0, sea_level: sea, ..HeightmapOptions::default()
+        };
+        let far = HeightmapOptions { origin: [x, z], ..options.clone() };
+        let (near, near_import) = imported(&heights, &options);
+        let (far, far_import) = imported(&heights, &far);
+        prop_assert_eq!(near_import, far_import);
+        let (mut a, mut b) = (DenseBox::default(), DenseBox::default());
+        for chunk in near.chunks() {
+            near.read(chunk.region(), 0, &mut a).unwrap();
+            let by = VoxelPos::new(x, 0, z);
+            let there = terravox::voxel::Region {
+                min: chunk.region().min + by,
+                max: chunk.region().max + by,
+            };
+            far.read(there, 0, &mut b).unwrap();
+            b.move_to(chunk.min_voxel());
+            prop_assert!(a == b, "{}", chunk);
+        }
+    }
+}

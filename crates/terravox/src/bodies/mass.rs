@@ -103,9 +103,26 @@ impl MassSums {
         }
     }
 
+    /// Moves the moments so that they count from the mean cell, and returns that cell. In integers,
+    /// without rounding: as f64, second moments of far cells would lose the body's own.
+    fn recentre(&mut self) -> [i128; 3] {
+        let sum = |i: usize| self.by_material.iter().map(|entry| entry.1[i]).sum::<i128>();
+        let middle = [1, 2, 3].map(|i| sum(i) / sum(0).max(1));
+        for (_, moments) in &mut self.by_material {
+            let [units, first @ ..] = *moments;
+            for (i, [a, b]) in PAIRS.into_iter().enumerate() {
+                moments[4 + i] +=
+                    units * middle[a] * middle[b] - middle[a] * first[b] - middle[b] * first[a];
+            }
+            (0..3).for_each(|axis| moments[1 + axis] -= units * middle[axis]);
+        }
+        middle
+    }
+
     /// Returns the mass properties, with the densities of `materials`.
     pub fn mass(mut self, materials: &MaterialTable) -> Mass {
         self.by_material.sort_unstable_by_key(|entry| entry.0);
+        let middle = self.recentre();
         // Moments about cell centres, summed over materials.
         let mut sums = [0f64; 10];
         for (material, moments) in &self.by_material {
@@ -131,6 +148,10 @@ impl MassSums {
             second[i] = sums[4 + i] - mass * centre[a] * centre[b];
         }
         let [xx, yy, zz, xy, xz, yz] = second;
+        let centre = [0, 1, 2].map(|axis| match mass > 0.0 {
+            true => middle[axis] as f64 + centre[axis],
+            false => 0.0,
+        });
         Mass { mass, centre, inertia: [yy + zz, xx + zz, xx + yy, -xy, -xz, -yz] }
     }
 }

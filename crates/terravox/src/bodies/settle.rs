@@ -88,7 +88,7 @@ impl LooseBody {
         // The centre of mass moves by at most half a voxel.
         let at = add(apply(matrix, self.mass.centre), pose.position_voxels);
         let rest = apply(&turned, self.mass.centre);
-        let step = integers([0, 1, 2].map(|i| (at[i] - rest[i]).round()))?;
+        let step = [0, 1, 2].map(|i| (at[i] - rest[i]).round());
         let mut ops = Vec::new();
         for chunk in self.grid.chunks() {
             let region = chunk.region().intersect(self.bounds);
@@ -97,8 +97,8 @@ impl LooseBody {
             }
             let corners = [region.min, region.max];
             let corners = corners.map(|corner| apply(&turned, corner.to_array().map(f64::from)));
-            let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round() as i32);
-            let at = [0, 1, 2].map(|i| low[i] + step[i]);
+            let low = [0, 1, 2].map(|i| corners[0][i].min(corners[1][i]).round());
+            let at = integers([0, 1, 2].map(|i| low[i] + step[i]))?;
             let pose =
                 PastePose { at, quarter_turns: turn, blend: Blend::Add, ..PastePose::default() };
             ops.push(EditOp::Paste(PasteOp {
@@ -242,10 +242,13 @@ fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 /// Converts to integers within the limits of the grid.
 fn integers(v: [f64; 3]) -> Result<[i32; 3], EditError> {
     let limit = f64::from(LIMIT);
-    match v.iter().all(|v| v.abs() < limit) {
+    match v.iter().all(|v| v.abs() <= limit) {
         true => Ok(v.map(|v| v as i32)),
-        // The cast saturates.
-        false => Err(EditError::BeyondLimits(Region::one(v.map(|v| v as i32 / 2).into()))),
+        // The casts saturate.
+        false => {
+            let min = v.map(|v| v as i32);
+            Err(EditError::BeyondLimits(Region::new(min, min.map(|v| v.saturating_add(1)))))
+        }
     }
 }
 

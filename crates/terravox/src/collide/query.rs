@@ -132,7 +132,8 @@ pub struct QueryOutcome<T> {
 /// A ray in voxels. Distances along it are voxels too, whatever the length of `direction`.
 ///
 /// Invalid rays (NaN, infinite origin or direction, zero direction, `max_distance` not above
-/// 0) hit nothing.
+/// 0) hit nothing, nor do those whose origin is more than 2⁴⁰ voxels away on an axis, where f64
+/// rounds positions to 1/4096 of a voxel and more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ray {

@@ -85,7 +85,8 @@ pub enum Brush {
     },
 }
 
-/// The points `p` with `normal · p <= offset`.
+/// The points `p` with `normal · p <= offset`: those behind a plane. A
+/// [`CollisionPlane`](crate::particles::CollisionPlane) has the same signs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -207,11 +208,12 @@ impl Brush {
 pub(super) const MAX_LENGTH: f64 = 2_147_483_648.0;
 
 /// Returns an error unless all coordinates are finite and within [`MAX_LENGTH`].
-fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
-    let is_inside = |v: &f64| v.abs() <= MAX_LENGTH; // NaN is not
-    let outside = point.iter().find(|v| !is_inside(v));
-    let given = outside.copied().unwrap_or_default();
-    NamedNumber::plain(name, given).check(outside.is_none(), "finite and within ±2^31 voxels")
+pub(super) fn check_point(name: &'static str, point: &[f64; 3]) -> Result<(), EditError> {
+    point.iter().enumerate().try_for_each(|(axis, &given)| {
+        let is_allowed = given.abs() <= MAX_LENGTH; // NaN is not
+        NamedNumber::coordinate(name, axis, given)
+            .check(is_allowed, "finite and within ±2^31 voxels")
+    })
 }
 
 /// Returns an error unless the length is above 0 and at most [`MAX_LENGTH`].

@@ -16,8 +16,8 @@ pub enum EditError {
         given: f64,
         /// Its range, in words.
         allowed: &'static str,
-        /// Whether it is a length, in voxels.
-        is_length: bool,
+        /// What it counts.
+        unit: NumberUnit,
     },
     /// The operation is invalid in another way; the text says what is allowed.
     Invalid(&'static str),
@@ -72,6 +72,18 @@ impl fmt::Display for EditError {
     }
 }
 
+/// What a number of an operation counts, by which [`TerrainError`](crate::terrain::TerrainError)
+/// converts it to metres.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberUnit {
+    /// Neither a length nor a position: a share, a count.
+    Plain,
+    /// A length, in voxels.
+    Voxels,
+    /// A coordinate on an axis (0, 1, 2 for x, y, z), in voxels from voxel (0, 0, 0).
+    Coordinate(usize),
+}
+
 /// A number, as it is written in errors: without three hundred digits.
 pub(crate) struct PlainNumber(pub f64);
 
@@ -115,26 +127,31 @@ impl From<NotHeld> for EditError {
 pub(super) struct NamedNumber {
     name: &'static str,
     given: f64,
-    is_length: bool,
+    unit: NumberUnit,
 }
 
 impl NamedNumber {
     /// A length in voxels.
     pub fn length(name: &'static str, given: f64) -> NamedNumber {
-        NamedNumber { name, given, is_length: true }
+        NamedNumber { name, given, unit: NumberUnit::Voxels }
+    }
+
+    /// A coordinate on an axis in voxels.
+    pub fn coordinate(name: &'static str, axis: usize, given: f64) -> NamedNumber {
+        NamedNumber { name, given, unit: NumberUnit::Coordinate(axis) }
     }
 
     /// Any other number.
     pub fn plain(name: &'static str, given: f64) -> NamedNumber {
-        NamedNumber { name, given, is_length: false }
+        NamedNumber { name, given, unit: NumberUnit::Plain }
     }
 
     /// Returns an error that says what is allowed, unless the number is.
     pub fn check(self, is_allowed: bool, allowed: &'static str) -> Result<(), EditError> {
-        let NamedNumber { name, given, is_length } = self;
+        let NamedNumber { name, given, unit } = self;
         match is_allowed {
             true => Ok(()),
-            false => Err(EditError::OutOfRange { name, given, allowed, is_length }),
+            false => Err(EditError::OutOfRange { name, given, allowed, unit }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Operations as plain data.
 
-use super::brush::MAX_LENGTH;
+use super::brush::{MAX_LENGTH, check_point};
 use super::error::NamedNumber;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
@@ -188,9 +188,7 @@ impl Action {
             Action::Flood { material } => needs(material, Kind::Liquid),
             Action::Flatten { material, point, normal } => {
                 let long = normal.iter().map(|v| v * v).sum::<f64>();
-                if !point.iter().all(|v| v.abs() <= MAX_LENGTH) {
-                    return wrong("the plane's point must be finite and within ±2^31 voxels");
-                }
+                check_point("a coordinate of the plane's point", &point)?;
                 if !(long > 1e-18 && long < 1e18) {
                     return wrong("the plane's normal must be finite and not zero");
                 }

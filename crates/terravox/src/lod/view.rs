@@ -179,8 +179,8 @@ impl LodView {
     }
 
     /// Returns the nearest hit of a ray on the shown `surfaces` within `max_distance`; all in
-    /// voxels. `direction` may have any length. Invalid rays (NaN, infinite, zero direction) never
-    /// hit.
+    /// voxels. `direction` may have any length. Invalid rays (NaN, infinite, zero direction, an
+    /// origin more than 2⁴⁰ voxels away on an axis) never hit.
     pub fn ray(
         &self,
         origin: [f64; 3],

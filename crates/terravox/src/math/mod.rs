@@ -10,3 +10,6 @@ pub use aabb::Aabb;
 pub use lines::{DebugLine, DebugLines};
 pub(crate) use mesh_distance::{MAX_MESH_EDGE, MeshDistance};
 pub(crate) use vector::{cross, dot, sub};
+
+/// Farthest coordinate from which rays are cast, voxels: f64 tells 1/4096 of a voxel apart there.
+pub(crate) const MAX_QUERY_VOXELS: f64 = (1_u64 << 40) as f64;

@@ -1,7 +1,7 @@
 //! Builds octrees from cells, densities or leaves.
 
 use crate::mesh::{BlockMesh, Mesher, PAD};
-use crate::voxel::{DenseBox, MaterialTable, VoxelPos};
+use crate::voxel::{DenseBox, LIMIT, MaterialTable, VoxelPos};
 
 use super::build::{LargerLeaf, OctreeDraft, morton, sort_by_code};
 use super::cells::{CellCorner, find_corners, push_leaves};
@@ -38,10 +38,13 @@ impl OctreeBuilder {
     /// all empty.
     ///
     /// # Panics
-    /// If there are more than [`OctreeBuilder::MAX_LEVELS`], or a leaf is outside the root,
-    /// misaligned or overlaps another.
+    /// If there are more than [`OctreeBuilder::MAX_LEVELS`], the root reaches beyond
+    /// [`LIMIT`](crate::voxel::LIMIT), or a leaf is outside the root, misaligned or overlaps
+    /// another.
     pub fn leaves(&mut self, min: impl Into<VoxelPos>, levels: u8, leaves: &[Leaf]) -> Octree {
         assert!(levels <= Self::MAX_LEVELS, "{levels} levels");
+        let min = min.into();
+        check_root(min, levels);
         let OctreeBuilder { draft, order, spare, .. } = self;
         order.clear();
         let mut larger = Vec::new();
@@ -66,7 +69,7 @@ impl OctreeBuilder {
             finest.set(place, leaf.node(0), leaf.materials, &leaf.qef);
         }
         draft.build(levels, &larger);
-        Octree { min: min.into(), shown: levels, ..draft.finish(levels) }
+        Octree { min, shown: levels, ..draft.finish(levels) }
     }
 
     /// Returns the octree of the solid surface at the cell corners of a cube, without those at its
@@ -99,7 +102,8 @@ impl OctreeBuilder {
     /// `min`, one more than cells along each edge, x fastest, then z, then y.
     ///
     /// # Panics
-    /// If `levels` is more than [`OctreeBuilder::MAX_DENSITY_LEVELS`].
+    /// If `levels` is more than [`OctreeBuilder::MAX_DENSITY_LEVELS`], or the root reaches beyond
+    /// [`LIMIT`](crate::voxel::LIMIT).
     pub fn densities(
         &mut self,
         min: impl Into<VoxelPos>,
@@ -108,6 +112,7 @@ impl OctreeBuilder {
     ) -> Octree {
         assert!(levels <= Self::MAX_DENSITY_LEVELS, "{levels} levels");
         let min = min.into();
+        check_root(min, levels);
         let OctreeBuilder { samples, order, spare, draft, .. } = self;
         samples.take(min, (1 << levels) + 1, sample);
         samples.find(order);
@@ -125,4 +130,14 @@ impl OctreeBuilder {
         self.draft.build(levels, &[]);
         self.draft.nodes.len()
     }
+}
+
+/// Panics if a root of `1 << levels` cells reaches beyond the limits of the grid.
+fn check_root(min: VoxelPos, levels: u8) {
+    let inside = min.to_array().iter().all(|v| (-LIMIT..=LIMIT - (1 << levels)).contains(v));
+    assert!(
+        inside,
+        "an octree of {} cells at {min} is not within the limits of the grid, ±2^30 voxels",
+        1u32 << levels
+    );
 }

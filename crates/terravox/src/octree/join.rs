@@ -8,12 +8,18 @@ use super::node::{NEVER, OctreeNode};
 use super::tree::{MixedCorners, Octree};
 
 impl Octree {
+    /// The most cells that joined octrees may span along an axis, 2¹⁷: contours have f32 positions
+    /// from one corner, which place a vertex to 1/128 of a cell up to there.
+    pub const MAX_JOINED_CELLS: i32 = 1 << 17;
+
     /// Returns one octree over `parts`, in any order. They have the same edge, do not overlap and
     /// lie a whole number of edges apart; empty ones can be omitted. Nodes above them cannot be
-    /// shown.
+    /// shown. Parts that touch need one octree to be meshed without gaps; others are better meshed
+    /// on their own.
     ///
     /// # Panics
-    /// If the parts differ in edge or kind (cells or densities), overlap or are misaligned.
+    /// If the parts differ in edge or kind (cells or densities), overlap, are misaligned, or span
+    /// more than [`Octree::MAX_JOINED_CELLS`] along an axis.
     pub fn joined(parts: &[&Octree]) -> Octree {
         let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
         let Some(first) = parts.first() else { return Octree::default() };
@@ -21,6 +27,7 @@ impl Octree {
         let same = parts.iter().all(|part| part.levels == levels && part.shift == shift);
         assert!(same, "joined octrees differ in edge or kind");
         let min = parts.iter().fold(first.min, |min, part| min.min(part.min));
+        check_span(min, parts.iter().fold(first.min, |max, part| max.max(part.min)), levels);
         let mut sorted: Vec<(u64, &Octree)> = Vec::with_capacity(parts.len());
         for part in &parts {
             let step = part.min - min;
@@ -30,7 +37,7 @@ impl Octree {
                 "octrees at {} and {min} are not a whole number of edges apart",
                 part.min
             );
-            sorted.push((wide_morton(step.coarser(levels.into())), part));
+            sorted.push((morton_of_part(step.coarser(levels.into())), part));
         }
         sorted.sort_by_key(|part| part.0);
         assert!(sorted.windows(2).all(|two| two[0].0 < two[1].0), "two octrees overlap");
@@ -105,8 +112,20 @@ impl JoinedDraft {
     }
 }
 
-/// Returns the Morton code of a position of up to 21 bits per axis.
-fn wide_morton(at: VoxelPos) -> u64 {
-    let spread = |x: i32| (0..21).map(|bit| (x as u64 >> bit & 1) << (3 * bit)).sum::<u64>();
+/// Panics if parts whose min corners lie between two corners span too many cells.
+fn check_span(min: VoxelPos, max: VoxelPos, levels: u8) {
+    for (low, high) in min.to_array().into_iter().zip(max.to_array()) {
+        let cells = i64::from(high) - i64::from(low) + (1 << levels);
+        assert!(
+            cells <= Octree::MAX_JOINED_CELLS.into(),
+            "joined octrees span {cells} cells along an axis; they may span 2^17 (131072), so \
+             join those that touch and mesh the others on their own"
+        );
+    }
+}
+
+/// Returns the Morton code of the position of a part, in parts: at most 17 bits per axis.
+fn morton_of_part(at: VoxelPos) -> u64 {
+    let spread = |x: i32| (0..17).map(|bit| (x as u64 >> bit & 1) << (3 * bit)).sum::<u64>();
     spread(at.x) | spread(at.z) << 1 | spread(at.y) << 2
 }

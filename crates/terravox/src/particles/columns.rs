@@ -48,7 +48,7 @@ pub(super) struct ParticleColumns {
     pub position: [ParticleColumn; 3],
     /// In metres per second.
     pub velocity: [ParticleColumn; 3],
-    /// By slot: normals and offsets.
+    /// By slot: the [factors](CollisionPlane::factors) of planes.
     pub planes: Vec<[ParticleColumn; 4]>,
     /// When the particle dies, on the effect's clock.
     pub ends: Option<ParticleColumn>,
@@ -91,14 +91,11 @@ impl ParticleColumns {
     }
 
     pub fn plane(&self, slot: usize, at: usize) -> CollisionPlane {
-        let [x, y, z, offset] = &self.planes[slot];
-        let normal = [x.get(at), y.get(at), z.get(at)];
-        CollisionPlane { normal, offset_m: offset.get(at) }
+        CollisionPlane::from_factors(self.planes[slot].each_ref().map(|column| column.get(at)))
     }
 
     pub fn set_plane(&mut self, slot: usize, at: usize, plane: CollisionPlane, moving: bool) {
-        let [x, y, z] = plane.normal;
-        for (column, value) in self.planes[slot].iter_mut().zip([x, y, z, plane.offset_m]) {
+        for (column, value) in self.planes[slot].iter_mut().zip(plane.factors()) {
             column.set(at, value);
         }
         self.moving[at] = self.moving[at] & !(1 << slot) | u8::from(moving) << slot;
@@ -134,9 +131,8 @@ impl ParticleColumns {
         if let Some(ends) = &mut self.ends {
             ends.push(count, end);
         }
-        let CollisionPlane { normal: [x, y, z], offset_m } = CollisionPlane::NONE;
         for slot in &mut self.planes {
-            for (column, value) in slot.iter_mut().zip([x, y, z, offset_m]) {
+            for (column, value) in slot.iter_mut().zip(CollisionPlane::NONE.factors()) {
                 column.push(count, value);
             }
         }

@@ -2,30 +2,41 @@
 
 use glam::Vec3;
 
-/// A plane that particles bounce off: the points where `normal · point + offset_m` is 0. Outside it
-/// is positive.
+/// A plane that particles bounce off: the points where `normal · point` is `offset_m`. Outside it is
+/// more. The inside is the [`HalfSpace`](crate::edit::HalfSpace) of the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CollisionPlane {
     /// Unit normal, out of the ground.
     pub normal: [f32; 3],
-    /// Negative distance of the plane from the origin along the normal, in metres.
+    /// Distance of the plane from the origin along the normal, in metres.
     pub offset_m: f32,
 }
 
 impl CollisionPlane {
     /// No plane: every point is outside.
-    pub const NONE: CollisionPlane = CollisionPlane { normal: [0.0; 3], offset_m: 1.0 };
+    pub const NONE: CollisionPlane = CollisionPlane { normal: [0.0; 3], offset_m: -1.0 };
 
     /// Returns the plane through a point, in world metres, with a unit normal.
     pub fn through(point_m: impl Into<[f32; 3]>, normal: impl Into<[f32; 3]>) -> CollisionPlane {
         let (point, normal) = (Vec3::from(point_m.into()), Vec3::from(normal.into()));
-        CollisionPlane { normal: normal.to_array(), offset_m: -normal.dot(point) }
+        CollisionPlane { normal: normal.to_array(), offset_m: normal.dot(point) }
     }
 
     /// Returns the signed distance of a point in metres: positive outside, negative inside.
     pub fn distance_m(&self, point_m: impl Into<[f32; 3]>) -> f32 {
-        Vec3::from(self.normal).dot(Vec3::from(point_m.into())) + self.offset_m
+        Vec3::from(self.normal).dot(Vec3::from(point_m.into())) - self.offset_m
+    }
+
+    /// The four factors whose sum with a point's coordinates and 1 is its distance.
+    pub(super) fn factors(&self) -> [f32; 4] {
+        let [x, y, z] = self.normal;
+        [x, y, z, -self.offset_m]
+    }
+
+    /// The plane of these factors.
+    pub(super) fn from_factors([x, y, z, last]: [f32; 4]) -> CollisionPlane {
+        CollisionPlane { normal: [x, y, z], offset_m: -last }
     }
 
     pub(super) fn is_none(&self) -> bool {

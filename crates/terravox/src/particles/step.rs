@@ -146,18 +146,18 @@ fn bounce<S: Simd>(
     planes: &[[ParticleColumn; 4]],
     block: usize,
 ) {
-    if let Some(CollisionPlane { normal: [x, y, z], offset_m }) = step.fixed {
-        let plane = [s.splat(x), s.splat(y), s.splat(z), s.splat(offset_m)];
+    if let Some(plane) = step.fixed {
+        let plane = plane.factors().map(|factor| s.splat(factor));
         respond(s, state, step, &plane);
         return;
     }
     // Moving onto one plane may move a particle into another: repeat once per plane.
     for _ in 0..planes.len() {
         let mut hit = 0;
-        for [x, y, z, offset] in planes {
+        for [x, y, z, last] in planes {
             let (x, y) = (s.load(&x.0[block]), s.load(&y.0[block]));
-            let (z, offset) = (s.load(&z.0[block]), s.load(&offset.0[block]));
-            hit |= respond(s, state, step, &[x, y, z, offset]);
+            let (z, last) = (s.load(&z.0[block]), s.load(&last.0[block]));
+            hit |= respond(s, state, step, &[x, y, z, last]);
         }
         if hit == 0 {
             return;

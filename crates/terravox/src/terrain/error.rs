@@ -1,7 +1,7 @@
 //! Errors of edits, fills and undo, in metres.
 
 use super::placement::Placement;
-use crate::edit::{CellCount, EditError, PlainNumber};
+use crate::edit::{CellCount, EditError, NumberUnit, PlainNumber};
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
@@ -54,8 +54,12 @@ impl fmt::Display for TerrainError {
                 self.write_box(f, chunk.region())?;
                 f.write_str(" is not held: the function that fills it did not provide its cells")
             }
-            EditError::OutOfRange { name, given, allowed, is_length: true } => {
-                write!(f, "{name} is {} m; it must be {allowed}", PlainNumber(given * size))?;
+            EditError::OutOfRange { name, given, allowed, unit } if *unit != NumberUnit::Plain => {
+                let metres = match *unit {
+                    NumberUnit::Coordinate(axis) => given * size + self.placement.origin_m[axis],
+                    _ => given * size,
+                };
+                write!(f, "{name} is {} m; it must be {allowed}", PlainNumber(metres))?;
                 match allowed.contains("voxel") && size != 1.0 {
                     true => write!(f, " of {size} m"),
                     false => Ok(()),
@@ -73,6 +77,11 @@ impl std::error::Error for TerrainError {
 }
 
 impl TerrainError {
+    /// Returns the error of an edit in voxels, for messages in metres.
+    pub fn new(reason: EditError, placement: Placement) -> TerrainError {
+        TerrainError { reason, placement }
+    }
+
     fn write_box(&self, f: &mut fmt::Formatter<'_>, region: Region) -> fmt::Result {
         let corner = |v: VoxelPos| self.placement.world_from_voxel(v.to_array().map(f64::from));
         let (min, max) = (corner(region.min), corner(region.max));

@@ -25,7 +25,7 @@ pub use budget::{Budget, Clock};
 pub use error::TerrainError;
 pub use fill_request::FillRequest;
 pub use job::{FinishedJob, Job, JobKind, JobScratch};
-pub use placement::Placement;
+pub use placement::{Placement, PlacementError};
 pub use rays::{RayHit, RayOutcome};
 pub use save::UnsavedChanges;
 pub use update::Viewer;
@@ -301,7 +301,7 @@ impl Terrain {
     /// ```
     ///
     /// # Panics
-    /// If the origin is not finite.
+    /// If the origin is not finite, or farther away than [`Placement::MAX_ORIGIN_VOXELS`].
     pub fn set_origin(&mut self, origin_m: impl Into<[f64; 3]>) {
         let old = self.placement.origin_m;
         let placement = Placement { origin_m: origin_m.into(), ..self.placement };

@@ -1,6 +1,8 @@
 //! Where a world's voxels lie in the game's space.
 
+use crate::edit::PlainNumber;
 use crate::voxel::{Region, VoxelPos};
+use std::fmt;
 
 /// World metres from voxels: a scale and an offset, applied last and nowhere else.
 ///
@@ -13,11 +15,46 @@ use crate::voxel::{Region, VoxelPos};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Placement {
-    /// Edge of a voxel, metres. Positive and finite.
+    /// Edge of a voxel, metres: 10⁻⁶ to 10⁹.
     pub voxel_size_m: f64,
-    /// World position of the min corner of voxel (0, 0, 0), metres. Finite.
+    /// World position of the min corner of voxel (0, 0, 0), metres: at most
+    /// [`Placement::MAX_ORIGIN_VOXELS`] times the voxel size on each axis.
     pub origin_m: [f64; 3],
 }
+
+/// Why a [`Placement`] is invalid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// The size of a voxel is out of its range, or NaN.
+    VoxelSize(f64),
+    /// A coordinate of the origin is too far away for f64 to tell positions within a voxel apart,
+    /// or NaN.
+    Origin {
+        /// The coordinate, metres.
+        given_m: f64,
+        /// The farthest that is allowed with voxels of this size, metres.
+        max_m: f64,
+    },
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlacementError::VoxelSize(given) => {
+                write!(f, "the voxel size is {} m; it must be 1e-6 to 1e9", PlainNumber(*given))
+            }
+            PlacementError::Origin { given_m, max_m } => write!(
+                f,
+                "a coordinate of the origin is {} m; with voxels of this size it must be finite \
+                 and within ±{max_m} m",
+                PlainNumber(*given_m)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PlacementError {}
 
 impl Default for Placement {
     /// Voxels of one metre, the origin at the origin.
@@ -27,6 +64,35 @@ impl Default for Placement {
 }
 
 impl Placement {
+    /// The farthest that voxel (0, 0, 0) may lie from the origin of the game's space on each axis,
+    /// in voxels: 2⁴³. f64 metres tell 1/512 of a voxel apart there, and more nearer by.
+    pub const MAX_ORIGIN_VOXELS: f64 = 8_796_093_022_208.0;
+
+    /// Returns an error unless the voxel size and the origin are in their ranges.
+    ///
+    /// ```
+    /// use terravox::terrain::Placement;
+    ///
+    /// let placement = Placement { voxel_size_m: 1e-9, ..Placement::default() };
+    /// let error = placement.check().expect_err("a nanometre");
+    /// assert_eq!(error.to_string(), "the voxel size is 1e-9 m; it must be 1e-6 to 1e9");
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlacementError`].
+    pub fn check(&self) -> Result<(), PlacementError> {
+        let Placement { voxel_size_m, origin_m } = *self;
+        if !(1e-6..=1e9).contains(&voxel_size_m) {
+            return Err(PlacementError::VoxelSize(voxel_size_m));
+        }
+        let max_m = Placement::MAX_ORIGIN_VOXELS * voxel_size_m;
+        let is_near = |v: &f64| v.abs() <= max_m; // NaN is not
+        match origin_m.into_iter().find(|v| !is_near(v)) {
+            Some(given_m) => Err(PlacementError::Origin { given_m, max_m }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns a point in voxels as world metres.
     pub fn world_from_voxel(&self, point: impl Into<[f64; 3]>) -> [f64; 3] {
         let point = point.into();
@@ -73,16 +139,13 @@ impl Placement {
         Region { min: self.voxel_at(min_m), max: VoxelPos::new(x, y, z) }
     }
 
-    /// Panics unless the voxel size is positive and finite and the origin finite.
+    /// Panics unless the voxel size and the origin are in their ranges.
     pub(super) fn assert_valid(&self) {
-        let Placement { voxel_size_m: size, origin_m } = self;
+        let checked = self.check();
         assert!(
-            *size > 0.0 && size.is_finite(),
-            "Placement::voxel_size_m is {size}; it must be positive and finite"
-        );
-        assert!(
-            origin_m.iter().all(|v| v.is_finite()),
-            "Placement::origin_m is {origin_m:?}; it must be finite"
+            checked.is_ok(),
+            "Placement: {}",
+            checked.err().map_or_else(String::new, |e| e.to_string())
         );
     }
 }

@@ -73,7 +73,7 @@ impl RayHit {
 impl Terrain {
     /// Returns the first ground that a ray hits within `max_distance_m`: from `origin_m` in
     /// world metres along `direction`, of any length. Sees every edit made so far. Invalid
-    /// rays (NaN, infinite, zero direction) never hit.
+    /// rays (NaN, infinite, zero direction, an origin more than 2⁴⁰ voxels away) never hit.
     ///
     /// ```
     /// use terravox::terrain::{RayOutcome, Terrain};

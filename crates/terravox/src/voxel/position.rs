@@ -6,10 +6,12 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// Voxel coordinates lie in `-LIMIT..LIMIT` on each axis, at mip 0.
+/// Voxel coordinates lie in `-LIMIT..LIMIT` on each axis, at mip 0: 2³⁰ voxels to each side. Twice
+/// as far still fits in an i32, so that regions around cells at the limits need no care.
 pub const LIMIT: i32 = 1 << 30;
 
-/// Integer position of a voxel, in voxels of the mip at hand.
+/// Integer position of a voxel, in voxels of the mip at hand. The grid has cells within [`LIMIT`];
+/// sums and differences of positions beyond it may overflow, as those of integers do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct VoxelPos {
@@ -132,10 +134,12 @@ impl<const LOG2: u32> BlockPos<LOG2> {
     /// The voxels of the block.
     pub const fn region(self) -> Region {
         let min = self.min_voxel();
-        Region {
-            min,
-            max: VoxelPos::new(min.x + Self::EDGE, min.y + Self::EDGE, min.z + Self::EDGE),
-        }
+        let max = VoxelPos::new(
+            min.x.saturating_add(Self::EDGE),
+            min.y.saturating_add(Self::EDGE),
+            min.z.saturating_add(Self::EDGE),
+        );
+        Region { min, max }
     }
 
     /// Whether every voxel of the block lies within [`LIMIT`].

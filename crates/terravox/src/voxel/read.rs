@@ -61,7 +61,8 @@ impl<'a> RowSource<'a> {
 }
 
 impl Snapshot {
-    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip.
+    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip. Beyond
+    /// [`LIMIT`](super::LIMIT) there is air.
     ///
     /// # Errors
     /// [`NotHeld`] if a chunk that is touched is not held at that mip or a finer one;
@@ -100,7 +101,7 @@ impl Snapshot {
                     let edge = level.edge as i32;
                     let origin = VoxelPos::new(x * edge, y * edge, z * edge);
                     let from = region.min.x.max(origin.x);
-                    let width = (region.max.x.min(origin.x + edge) - from) as usize;
+                    let width = (region.max.x.min(origin.x.saturating_add(edge)) - from) as usize;
                     let (group, x) = (source.group(0), (from - origin.x) as usize);
                     *piece = RowPiece { source, group, origin, x, width };
                 }
@@ -137,6 +138,9 @@ impl Snapshot {
         region: Region,
         mip: u8,
     ) -> Result<RowSource<'_>, NotHeld> {
+        if !page.within_limits() {
+            return Ok(RowSource::Uniform(AIR)); // nothing is ever there
+        }
         let found = self.page(page);
         if found.is_none() && self.unlisted() == UnlistedChunks::Air {
             return Ok(RowSource::Uniform(AIR));
@@ -163,8 +167,10 @@ fn read_rows(level: MipLevel, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
     let (region, origin) = (out.region(), pieces[0].origin);
     let edge = level.edge as i32;
     let [width, ..] = region.size();
-    let (z0, z1) = (region.min.z.max(origin.z), region.max.z.min(origin.z + edge));
-    for y in region.min.y.max(origin.y)..region.max.y.min(origin.y + edge) {
+    // Beyond the limits of the grid, up to the last integer.
+    let [end_y, end_z] = [origin.y, origin.z].map(|v| v.saturating_add(edge));
+    let (z0, z1) = (region.min.z.max(origin.z), region.max.z.min(end_z));
+    for y in region.min.y.max(origin.y)..region.max.y.min(end_y) {
         let slice = level.index(0, (y - origin.y) as usize, 0);
         for piece in pieces.iter_mut() {
             piece.group = piece.source.group(slice / Row::CELLS / 32);
@@ -242,7 +248,8 @@ fn read_water(level: MipLevel, piece: &RowPiece<'_>, out: &mut DenseBox) {
     let (region, origin) = (out.region(), piece.origin);
     let edge = level.edge as i32;
     let log2 = level.edge.trailing_zeros();
-    let [min, max] = [region.min.y.max(origin.y), region.max.y.min(origin.y + edge)]
+    let end = origin.y.saturating_add(edge);
+    let [min, max] = [region.min.y.max(origin.y), region.max.y.min(end)]
         .map(|y| ((y - origin.y) as usize) << (2 * log2));
     for &(cell, held) in piece.source.water_between(level.first + min, max - min) {
         let at = usize::from(cell) - level.first;

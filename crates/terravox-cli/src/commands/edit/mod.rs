@@ -11,14 +11,14 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view;
 use crate::report::Report;
-use crate::world::{check_file, check_world_path, store_failure};
+use crate::world::{check_file, check_placement, check_world_path, store_failure};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
-use terravox::edit::{EditOp, Editor, History, Volume};
-use terravox::terrain::UnsavedChanges;
+use terravox::edit::{EditError, EditOp, Editor, History, Volume};
+use terravox::terrain::{TerrainError, UnsavedChanges};
 use terravox::voxel::{MaterialTable, Region, VoxelGrid};
 use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
 
@@ -37,13 +37,14 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     }
     let store = Store::open(&args.world).map_err(store_failure)?;
     let info = store.info();
+    check_placement(&args.world, &info)?;
     let operations = read_operations(args, &info)?;
     let mut grid = load(&store, &args.world, console)?;
     let mut history = read_history(&store)?;
     let start = Instant::now();
     let mut totals = EditTotals::default();
     step_through_history(args, &mut grid, &mut history, &mut totals)?;
-    apply(&operations, &mut grid, &mut history, &mut totals, console)?;
+    apply(&operations, &info, &mut grid, &mut history, &mut totals, console)?;
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
@@ -158,8 +159,17 @@ fn from_json(line: &str, info: &WorldInfo) -> Result<EditOp, String> {
 
 /// Converts an operation from metres to voxels.
 fn in_voxels(op: &EditOp, info: &WorldInfo) -> EditOp {
-    let scale = 1.0 / info.voxel_size_m;
-    op.scaled(scale, info.origin_m.map(|v| -v * scale))
+    info.placement().op_in_voxels(op)
+}
+
+/// Formats why an operation was refused, with lengths and positions in metres.
+fn in_metres(reason: EditError, info: &WorldInfo) -> String {
+    match reason {
+        EditError::OutOfRange { .. } | EditError::BeyondLimits(_) | EditError::TooLarge { .. } => {
+            TerrainError::new(reason, info.placement()).to_string()
+        }
+        reason => reason.to_string(),
+    }
 }
 
 /// Undoes or redoes the operations that the arguments ask for.
@@ -197,6 +207,7 @@ fn check_steps(command: &str, steps: u32, available: usize) -> Result<(), String
 
 fn apply(
     operations: &[NamedOperation],
+    info: &WorldInfo,
     grid: &mut VoxelGrid,
     history: &mut History,
     totals: &mut EditTotals,
@@ -206,7 +217,8 @@ fn apply(
     let bar = console.bar("editing", operations.len());
     for NamedOperation { name, op } in operations {
         let edited = editor.apply(grid, op, &mut *history);
-        let edited = edited.map_err(|error| Failure::new(format!("{name}: {error}")))?;
+        let edited =
+            edited.map_err(|error| Failure::new(format!("{name}: {}", in_metres(error, info))))?;
         totals.region = totals.region.union(edited.region);
         totals.removed.add_all(&edited.removed);
         totals.added.add_all(&edited.added);

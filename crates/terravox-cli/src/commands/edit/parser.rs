@@ -2,6 +2,7 @@
 
 use super::in_voxels;
 use crate::args::{number, triple};
+use crate::world::check_point;
 use std::collections::BTreeMap;
 use terravox::edit::{Action, Blend, Brush, BrushOp, CopyOp, EditMask, EditOp, PastePose};
 use terravox::voxel::{MaterialTable, WATER};
@@ -154,13 +155,14 @@ fn centre_of(brush: &Brush) -> Option<[f64; 3]> {
 }
 
 fn copy(tokens: &mut Tokens<'_>, info: &WorldInfo) -> Result<EditOp, String> {
-    let voxel = |p: [f64; 3]| {
-        // The casts saturate; positions beyond the limits are refused later.
-        [0, 1, 2].map(|i| ((p[i] - info.origin_m[i]) / info.voxel_size_m).floor() as i32)
+    let voxel = |name: &str, point_m: [f64; 3]| -> Result<[i32; 3], String> {
+        check_point(name, point_m, info).map_err(|failure| failure.to_string())?;
+        Ok(info.placement().voxel_at(point_m).to_array())
     };
-    let [a, b] = [voxel(tokens.point()?), voxel(tokens.point()?)];
+    let a = voxel("the first corner", tokens.point()?)?;
+    let b = voxel("the second corner", tokens.point()?)?;
     let place = PastePose {
-        at: voxel(tokens.required("to", triple)?),
+        at: voxel("to=", tokens.required("to", triple)?)?,
         quarter_turns: [0, tokens.optional("turn", quarter_turns)?.unwrap_or(0), 0],
         mirror: tokens.optional("mirror", axes)?.unwrap_or_default(),
         scale: tokens.optional("scale", integer)?.unwrap_or(1),
@@ -319,6 +321,8 @@ mod tests {
             ("smooth ball 0,0,0 r=3 slope=1", "LOW..HIGH"),
             ("copy 0,0,0 1,1,1", "to= is missing"),
             ("copy 0,0,0 1,1,1 to=0,0,0 turn=45", "90"),
+            ("copy 0,0,0 1,1e12,1 to=0,0,0", "the second corner is beyond the world"),
+            ("copy 0,0,0 1,1,1 to=0,0,-6e8", "to= is beyond the world; give at most 536870912 m"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(words), "{text}: {error}");
