@@ -65,11 +65,17 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Longest line, in characters.
+const MAX_LINE_CHARS: usize = 2000;
+
 /// Returns `text` on one line without control characters: names of files and text from
-/// damaged files can hold anything.
+/// damaged files can hold anything, and be of any length.
 fn one_line(text: &str) -> String {
-    let line = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    line.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.trim().chars().take(MAX_LINE_CHARS);
+    let line = line.map(|c| if c.is_control() { ' ' } else { c });
+    let line = line.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_cut = text.trim().chars().nth(MAX_LINE_CHARS).is_some();
+    if is_cut { format!("{line} …") } else { line }
 }
 
 #[cfg(test)]
@@ -80,6 +86,8 @@ mod tests {
     fn a_failure_is_one_line_whatever_is_in_it() {
         let failure = Failure::of(Path::new("a\nb.tvx"), "odd\u{1b}[2J\r\n  bytes");
         assert_eq!(failure.to_string(), "a b.tvx: odd [2J bytes");
+        let long = Failure::new("x".repeat(10_000)).to_string();
+        assert_eq!(long.chars().count(), MAX_LINE_CHARS + 2);
         let value = failure.json(Some("info"));
         assert_eq!((&value["command"], &value["exit_code"]), (&json!("info"), &json!(2)));
         assert_eq!(

@@ -5,11 +5,13 @@ use crate::args::HeightmapArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::import_limits;
 use crate::world::{World, store_failure};
 use rayon::prelude::*;
 use std::fs;
 use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
+use terravox_io::ImportBudget;
 use terravox_io::heightmap::{
     self, ChunkCells, ColourPolicy, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
 };
@@ -17,8 +19,19 @@ use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 
 /// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces write
-/// to one coarse block, small enough that two pieces take little memory.
+/// to one coarse block, small enough that two pieces take little memory. Pieces of rough or deep
+/// ground are smaller.
 const PIECE_COLUMNS: i32 = 16;
+
+/// Most chunks of a piece that are not uniform, if it is more than one column; each takes 150 kB
+/// while the piece is generated and written.
+const PIECE_MIXED_CHUNKS: u64 = 1024;
+
+/// Most chunks of a piece that is more than one column.
+const PIECE_CHUNKS: u64 = 1 << 14;
+
+/// Most chunks of a streamed world, within its bounds. They take minutes.
+const MAX_STREAMED_CHUNKS: u64 = 1 << 22;
 
 /// Height of the land by default, as a share of the width of the map.
 const HEIGHT_TO_WIDTH: f64 = 1.0 / 8.0;
@@ -56,12 +69,14 @@ pub fn import(
     console: &Console,
 ) -> CliResult<World> {
     let info = info(options);
-    let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
-    let heights = read(bytes, kind, options).map_err(explain)?;
+    let explain = |error| Failure::of(path, explained(&error, &info, options));
+    let mut budget = import_limits::budget(bytes.len(), options);
+    let heights = read(bytes, kind, options, &mut budget).map_err(explain)?;
     let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let bar = console.bar("importing", 1);
-    heightmap::import(&heights, &voxel_options, &mut grid, |done, all| bar.set(done, all))
+    let progress = |done, all| bar.set(done, all);
+    heightmap::import(&heights, &voxel_options, &mut budget, &mut grid, progress)
         .map_err(explain)?;
     drop(bar);
     Ok(World {
@@ -99,11 +114,13 @@ pub fn stream(
     console: &Console,
 ) -> CliResult<StreamedImport> {
     let info = info(options);
-    let explain = |error| Failure::of(path, explained(&error, info.voxel_size_m));
-    let heights = read(bytes, kind, options).map_err(explain)?;
+    let explain = |error| Failure::of(path, explained(&error, &info, options));
+    let mut budget = import_limits::budget(bytes.len(), options);
+    let heights = read(bytes, kind, options, &mut budget).map_err(explain)?;
     let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
     let relief =
         HeightmapRelief::new(heights, voxel_options, info.materials.kinds()).map_err(explain)?;
+    check_chunks(&relief, options).map_err(|what| Failure::of(path, what))?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
     let pieces = pieces(&relief);
     let bar = console.bar("importing", pieces.iter().map(Vec::len).sum());
@@ -132,18 +149,58 @@ pub fn stream(
     Ok(StreamedImport { census, file_bytes })
 }
 
+/// Refuses worlds of too many chunks, before any is generated.
+fn check_chunks(relief: &HeightmapRelief, options: &HeightmapArgs) -> Result<(), String> {
+    let factor = import_limits::factor(options);
+    let (chunks, limit) = (relief.max_chunks(), MAX_STREAMED_CHUNKS * u64::from(factor));
+    if chunks <= limit {
+        return Ok(());
+    }
+    let factor = chunks.div_ceil(MAX_STREAMED_CHUNKS);
+    Err(format!(
+        "the world would have {chunks} chunks, at most {limit}; lower --depth, --scale or \
+         --vertical-scale, give a larger --voxel-size, or pass --limit-factor {factor}"
+    ))
+}
+
 /// Returns the chunk columns in square pieces, in Morton order, so that pieces that share coarse
 /// blocks are close in time.
 fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
-    let square = |[x, z]: [i32; 2]| [x.div_euclid(PIECE_COLUMNS), z.div_euclid(PIECE_COLUMNS)];
     let mut columns = relief.chunk_columns();
-    let order = |column: [i32; 2]| {
-        let [x, z] = square(column).map(|v| (v + (1 << 24)) as u64);
+    let order = |column: &[i32; 2]| {
+        let [x, z] = column.map(|v| (i64::from(v) + (1 << 27)) as u64);
         let bit = |value: u64, bit: u32| (value >> bit) & 1;
-        (0..26).fold(0, |sum, i| sum | (bit(x, i) << (2 * i)) | (bit(z, i) << (2 * i + 1)))
+        (0..28).fold(0, |sum, i| sum | (bit(x, i) << (2 * i)) | (bit(z, i) << (2 * i + 1)))
     };
-    columns.sort_by_cached_key(|&column| order(column));
-    columns.chunk_by(|&a, &b| square(a) == square(b)).map(<[_]>::to_vec).collect()
+    columns.sort_by_cached_key(order);
+    let mut pieces = Vec::new();
+    for square in in_squares(&columns, PIECE_COLUMNS) {
+        add_pieces(relief, square, PIECE_COLUMNS, &mut pieces);
+    }
+    pieces
+}
+
+/// Splits columns in Morton order by squares of `edge`².
+fn in_squares(columns: &[[i32; 2]], edge: i32) -> impl Iterator<Item = &[[i32; 2]]> {
+    let square = move |column: &[i32; 2]| column.map(|v| v.div_euclid(edge));
+    columns.chunk_by(move |a, b| square(a) == square(b))
+}
+
+/// Adds a square of `edge`² columns, in quarters as long as it holds too much.
+fn add_pieces(
+    relief: &HeightmapRelief,
+    columns: &[[i32; 2]],
+    edge: i32,
+    pieces: &mut Vec<Vec<[i32; 2]>>,
+) {
+    let chunks = columns.len() as u64 * relief.layers();
+    let mixed = || columns.iter().map(|&column| u64::from(relief.max_mixed_chunks(column)));
+    if edge == 1 || (chunks <= PIECE_CHUNKS && mixed().sum::<u64>() <= PIECE_MIXED_CHUNKS) {
+        return pieces.push(columns.to_vec());
+    }
+    for quarter in in_squares(columns, edge / 2) {
+        add_pieces(relief, quarter, edge / 2, pieces);
+    }
 }
 
 fn generate(
@@ -175,12 +232,13 @@ fn read(
     bytes: Vec<u8>,
     kind: HeightmapFormat,
     options: &HeightmapArgs,
+    budget: &mut ImportBudget,
 ) -> Result<Heights, HeightmapError> {
     let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
     let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
     match kind {
-        HeightmapFormat::Png => heightmap::read_png(&bytes, colours),
-        HeightmapFormat::Raw => heightmap::read_raw_u16(&bytes, size),
+        HeightmapFormat::Png => heightmap::read_png(&bytes, colours, budget),
+        HeightmapFormat::Raw => heightmap::read_raw_u16(&bytes, size, budget),
     }
 }
 
@@ -207,8 +265,18 @@ fn in_voxels(heights: &Heights, options: &HeightmapArgs, voxel: f64) -> Heightma
     }
 }
 
-/// Formats an error in metres and with the options of the command line.
-fn explained(error: &HeightmapError, voxel: f64) -> String {
+/// Formats an error with the options of the command line.
+fn explained(error: &HeightmapError, info: &WorldInfo, options: &HeightmapArgs) -> String {
+    match error {
+        HeightmapError::OverBudget(error) => {
+            import_limits::explained(error, import_limits::factor(options))
+        }
+        _ => explained_in_metres(error, info.voxel_size_m),
+    }
+}
+
+/// Formats an error in metres of a world with voxels of `voxel` metres.
+fn explained_in_metres(error: &HeightmapError, voxel: f64) -> String {
     let metres = |voxels: f64| metres(voxels * voxel);
     match error {
         HeightmapError::Colours { .. } => {
@@ -291,7 +359,7 @@ mod tests {
             let error = HeightmapRelief::new(heights, voxel_options, kinds.kinds())
                 .err()
                 .expect("an error");
-            explained(&error, voxel)
+            explained_in_metres(&error, voxel)
         };
         let high = wrong(8.0, 600_000.0, 8.0, 8.0);
         assert_eq!(
@@ -302,7 +370,7 @@ mod tests {
         assert!(fine.starts_with("--scale is 1 m; give 0.0000000976563 to 0.1024 m"), "{fine}");
         let deep = wrong(0.5, 10.0, 40_000.0, 0.5);
         assert!(deep.starts_with("--depth is 40000 m; give at most 32768 m"), "{deep}");
-        let wide = explained(&HeightmapError::TooWide { voxels: 100_000 }, 0.25);
+        let wide = explained_in_metres(&HeightmapError::TooWide { voxels: 100_000 }, 0.25);
         assert!(wide.starts_with("the world would be 25000 m wide, at most 16384 m"), "{wide}");
         assert!(
             wide.contains("--voxel-size 0.381470 or") || wide.contains("--voxel-size 0.38147 or")

@@ -10,6 +10,7 @@ mod commands;
 mod console;
 mod failure;
 mod heights;
+mod import_limits;
 mod lod_view;
 mod octree;
 mod output;

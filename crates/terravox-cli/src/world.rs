@@ -4,6 +4,7 @@ use crate::args::{HeightmapArgs, ReadArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::heights;
+use crate::import_limits;
 use crate::lod_view::HILLS_PREFIX;
 use crate::report::size;
 use std::fs::{self, File};
@@ -173,7 +174,7 @@ pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     }
     // Pipes and devices may be endless.
     let file = File::open(path).map_err(Failure::at(path))?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(length as usize);
     file.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;
     match bytes.len() as u64 {
         0 => Err(Failure::of(path, "the file is empty; get another copy")),
@@ -221,11 +222,12 @@ fn import_roblox(
 ) -> CliResult<World> {
     let mut grid = VoxelGrid::new(GridOptions::default());
     let container = (extension(path) == "smoothgrid").then_some(roblox::Container::SmoothGrid);
-    let import = ImportOptions { container, ..ImportOptions::default() };
+    let import = ImportOptions { container };
+    let mut budget = import_limits::budget(bytes.len(), options);
     let bar = console.bar("importing", 1);
     let progress = |done, all| bar.set(done, all);
-    let imported = roblox::import_with_progress(bytes, &import, &mut grid, progress)
-        .map_err(|error| Failure::of(path, explain_roblox(&error)))?;
+    let imported = roblox::import_with_progress(bytes, &import, &mut budget, &mut grid, progress)
+        .map_err(|error| Failure::of(path, explain_roblox(&error, options)))?;
     let info = WorldInfo {
         voxel_size_m: options.voxel_size.unwrap_or(ROBLOX_VOXEL_M),
         materials: grid.materials().clone(),
@@ -241,11 +243,12 @@ fn import_roblox(
     })
 }
 
-/// Formats an error; the command line has no option that raises limits.
-fn explain_roblox(error: &RobloxError) -> String {
+/// Formats an error with the options of the command line.
+fn explain_roblox(error: &RobloxError, options: &HeightmapArgs) -> String {
     match error {
-        RobloxError::TooLarge { part, offset, what, limit } => {
-            format!("{part}, byte {offset}: {what}, the limit is {limit}; import a smaller place")
+        RobloxError::OverBudget { part, offset, error } => {
+            let what = import_limits::explained(error, import_limits::factor(options));
+            format!("{part}, byte {offset}: {what}")
         }
         _ => error.to_string(),
     }

@@ -1,7 +1,8 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
 //! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to
-//! the caller. Invalid input is an error, never a panic, and memory stays within documented bounds.
+//! the caller. Invalid input is an error, never a panic. What a file may cost in memory and work is
+//! an [`ImportBudget`], by default one that grows with the length of the file.
 //!
 //! | module | reads | writes |
 //! |---|---|---|
@@ -12,11 +13,15 @@
 //!
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 
+mod budget;
+mod cell_cost;
 pub mod gltf;
 pub mod heightmap;
 pub mod obj;
 pub mod roblox;
 pub mod tiles;
+
+pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
+use terravox_io::ImportBudget;
 use terravox_io::heightmap::{
     self, ColourPolicy, HeightmapError, HeightmapOptions, Heights, default_rules, read_png,
     read_raw_u16,
@@ -22,7 +23,8 @@ fn real_data(name: &str) -> Option<Vec<u8>> {
 
 fn made(heights: &Heights, options: &HeightmapOptions) -> VoxelGrid {
     let mut grid = VoxelGrid::new(GridOptions::default());
-    heightmap::import(heights, options, &mut grid, |_, _| {}).unwrap();
+    heightmap::import(heights, options, &mut ImportBudget::for_input(0), &mut grid, |_, _| {})
+        .unwrap();
     grid
 }
 
@@ -30,12 +32,15 @@ fn made(heights: &Heights, options: &HeightmapOptions) -> VoxelGrid {
 fn a_real_elevation_model_is_the_same_from_png_and_raw() {
     let Some(png) = real_data("jacksboro_dem_16.png") else { return };
     let Some(raw) = real_data("jacksboro_dem_16.raw") else { return };
-    let from_png = read_png(&png, ColourPolicy::Refuse).unwrap();
-    let Err(HeightmapError::RawNotSquare { hint, .. }) = read_raw_u16(&raw, None) else {
+    let from_png =
+        read_png(&png, ColourPolicy::Refuse, &mut ImportBudget::for_input(png.len())).unwrap();
+    let mut budget = ImportBudget::for_input(raw.len());
+    let Err(HeightmapError::RawNotSquare { hint, .. }) = read_raw_u16(&raw, None, &mut budget)
+    else {
         panic!("403 × 344 is not a square")
     };
     assert_eq!(hint, ", perhaps 403x344 or 344x403");
-    let from_raw = read_raw_u16(&raw, Some([403, 344])).unwrap();
+    let from_raw = read_raw_u16(&raw, Some([403, 344]), &mut budget).unwrap();
     assert_eq!(from_png, from_raw);
     assert_eq!(from_png.range(), [0.0, 1.0]);
 

@@ -4,9 +4,8 @@
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
-use terravox_io::roblox::{
-    self, Container, ImportLimits, ImportOptions, RobloxMetadata, SmoothGridReader,
-};
+use terravox_io::ImportBudget;
+use terravox_io::roblox::{self, Container, ImportOptions, RobloxMetadata, SmoothGridReader};
 
 fn real_data() -> PathBuf {
     std::env::var_os("TERRAVOX_REAL_DATA").map_or_else(
@@ -45,10 +44,11 @@ fn hex(bytes: &[u8]) -> String {
 
 fn decoded_hash(blob: &[u8]) -> String {
     let table = MaterialTable::default();
-    let mut reader = SmoothGridReader::new(blob, table.kinds(), &ImportLimits::default()).unwrap();
+    let mut reader = SmoothGridReader::new(blob, table.kinds()).unwrap();
+    let mut budget = ImportBudget::for_input(blob.len());
     let (mut hash, mut cells) = (Sha256::new(), DenseBox::default());
     let mut bytes = Vec::new();
-    while let Some(chunk) = reader.next_chunk(&mut cells).unwrap() {
+    while let Some(chunk) = reader.next_chunk(&mut cells, &mut budget).unwrap() {
         bytes.clear();
         bytes.extend([chunk.x, chunk.y, chunk.z].iter().flat_map(|v| v.to_le_bytes()));
         let start = bytes.len();

@@ -5,7 +5,7 @@ use super::values::{
 };
 use clap::{Args, ValueEnum};
 
-/// Heightmaps, and the voxel size of imports.
+/// Heightmaps, and the voxel size and the limits of imports.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HeightmapArgs {
     /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs]
@@ -35,6 +35,10 @@ pub struct HeightmapArgs {
     #[arg(long, requires = "width", value_parser = |text: &str| integer(text, 1..=usize::MAX),
         value_name = "ROWS")]
     pub height: Option<usize>,
+    /// Imports: allow a file that you trust N times the memory and work that files of its length
+    /// may take [default: 1]
+    #[arg(long, value_parser = |text: &str| integer(text, 1..=1000_u32), value_name = "N")]
+    pub limit_factor: Option<u32>,
 }
 
 /// Reading of worlds.

@@ -368,3 +368,36 @@ fn colour_pictures_are_refused_without_luma() {
     let made = folder.report(&["import", "photo.png", "w.tvx", "--luma"]);
     assert!(made["cells"].as_u64() > Some(100), "{made}");
 }
+
+#[test]
+fn what_a_file_may_cost_is_limited_by_name_and_the_limit_can_be_raised() {
+    let folder = Folder::new();
+    // Noise: every cell between the lowest and the highest sample is in a mixed row.
+    let samples =
+        (0..1200 * 1200_u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 16).to_le_bytes());
+    let noise: Vec<u8> = samples.enumerate().filter(|(i, _)| i % 4 < 2).map(|(_, v)| v).collect();
+    folder.put("noise.raw", &noise);
+    let words = ["noise.raw", "of memory in all, at most 135.2 MB", "--limit-factor 2"];
+    folder.refused(&["info", "noise.raw"], &words);
+    folder.put("hill.png", &files::heightmap(40, 30));
+    let deep = ["--voxel-size", "1", "--scale", "100", "--depth", "60000"];
+    let deep = [&["import", "hill.png", "w.tvx"], &deep[..]].concat();
+    folder.refused(&deep, &["hill.png", "chunks, at most 4194304", "--limit-factor 6"]);
+    assert!(!folder.path("w.tvx").exists());
+    let zero = ["import", "hill.png", "w.tvx", "--limit-factor", "0"];
+    folder.refused(&zero, &["--limit-factor", "1 to 1000"]);
+    folder.report(&["import", "hill.png", "w.tvx", "--limit-factor", "2"]);
+}
+
+#[test]
+fn scripts_of_too_many_operations_are_refused() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "32"]);
+    folder.put("many.txt", "dig ball 0,0,0 r=1\n".repeat((1 << 18) + 1).as_bytes());
+    let words = ["many.txt: line 262145", "more than 262144 operations", "in parts"];
+    folder.refused(&["edit", "w.tvx", "--script", "many.txt"], &words);
+    let long = format!("dig ball 0,0,0 r={}", "9".repeat(100_000));
+    folder.put("long.txt", long.as_bytes());
+    let output = folder.run(&["edit", "w.tvx", "--script", "long.txt"]);
+    assert!(output.stderr.len() < 10_000, "{} bytes", output.stderr.len());
+}

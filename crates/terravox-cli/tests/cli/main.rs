@@ -4,8 +4,8 @@ mod bad_input;
 mod edits;
 mod far;
 mod files;
-mod maintenance;
 mod limits;
+mod maintenance;
 mod real_files;
 mod use_cases;
 

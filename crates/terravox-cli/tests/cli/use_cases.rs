@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use terravox::generate::Hills;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapOptions};
+use terravox_io::{ImportBudget, ImportLimits};
 use terravox_store::{Overwrite, Store, WorldInfo};
 
 #[test]
@@ -311,7 +312,10 @@ fn a_heightmap_imported_piece_by_piece_equals_one_imported_in_memory() {
     let options = ["--scale", "50", "--vertical-scale", "180", "--voxel-size", "2"];
     let sea = ["--sea-level", "40", "--depth", "120"];
     let made = folder.report(&[&["import", "hill.png", "w.tvx"], &options[..], &sea[..]].concat());
-    let heights = heightmap::read_png(&read(map), ColourPolicy::Refuse).expect("a heightmap");
+    let png = read(map);
+    let mut budget = ImportBudget::new(ImportLimits::for_input(png.len()).times(8));
+    let heights =
+        heightmap::read_png(&png, ColourPolicy::Refuse, &mut budget).expect("a heightmap");
     let [low, high] = heights.range().map(f64::from);
     let how = HeightmapOptions {
         voxels_per_sample: 25.0,
@@ -322,7 +326,8 @@ fn a_heightmap_imported_piece_by_piece_equals_one_imported_in_memory() {
         ..HeightmapOptions::default()
     };
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let imported = heightmap::import(&heights, &how, &mut grid, |_, _| ()).expect("a world");
+    let imported =
+        heightmap::import(&heights, &how, &mut budget, &mut grid, |_, _| ()).expect("a world");
     // 32 × 24 columns of chunks, in six pieces at least.
     assert_eq!(imported.columns, [1000, 750]);
     let info = folder.report(&["info", "w.tvx"]);

@@ -1,6 +1,7 @@
 //! Why a heightmap cannot be read or imported.
 
 use super::limits::{MAX_EXTENT_VOXELS, MAX_IMPORT_CHUNKS};
+use crate::budget::BudgetError;
 
 /// Why a heightmap cannot be read or imported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum HeightmapError {
         /// The largest size allowed.
         limit: u64,
     },
+    /// The heightmap would cost more than its [`ImportBudget`](crate::ImportBudget).
+    #[error("{0}; raise the limits if you trust the file, or scale the heightmap down")]
+    OverBudget(#[from] BudgetError),
     /// Raw samples do not fill the given size.
     #[error(
         "the file has {bytes} bytes, but {width} × {depth} samples of 16 bits are {wanted}; give the right width and height"

@@ -69,6 +69,31 @@ impl<'a> ColumnFiller<'a> {
             .collect()
     }
 
+    /// Returns the most chunks of the chunk column (x, z) that are not uniform.
+    pub(super) fn max_mixed_chunks(&self, x: i32, z: i32) -> u32 {
+        let edge = CHUNK_EDGE as i64;
+        let [ox, oz] = self.options.origin.map(i64::from);
+        let (x0, z0) = (i64::from(x) * edge - ox, i64::from(z) * edge - oz);
+        let [low, high] = self.surface.range_in(x0, z0, edge);
+        let [width, length] = self.surface.columns().map(i64::from);
+        let is_inside = x0 >= 0 && z0 >= 0 && x0 + edge <= width && z0 + edge <= length;
+        let layers = self.region.coarser(CHUNK_LOG2);
+        if !is_inside {
+            // Chunks across the edge of the map hold air as well.
+            return (layers.max.y - layers.min.y) as u32;
+        }
+        let chunk = |height: f64| (height / edge as f64).floor() as i64;
+        let span = |low: f64, high: f64| {
+            let lowest = chunk(low).max(layers.min.y.into());
+            let highest = chunk(high).min(i64::from(layers.max.y) - 1);
+            (highest - lowest + 1).max(0) as u32
+        };
+        let ground = span(low - self.options.surface_voxels - 2.0, high + 2.0);
+        let water = self.options.sea_level.map_or(0, |sea| span(sea - 2.0, sea + 2.0));
+        let bottom = span(f64::from(self.bottom), f64::from(self.bottom));
+        ground + water + bottom
+    }
+
     /// Returns the ground of the 32 × 32 voxel columns of a chunk column, x fastest.
     fn column_grounds(&self, x: i32, z: i32) -> Vec<ColumnGround> {
         let [ox, oz] = self.options.origin.map(i64::from);

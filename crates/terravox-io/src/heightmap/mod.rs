@@ -10,6 +10,7 @@
 //!
 //! ```
 //! use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
+//! use terravox_io::ImportBudget;
 //! use terravox_io::heightmap::{self, Heights, HeightmapOptions};
 //!
 //! let heights = Heights::new([2, 2], vec![0.0, 0.0, 1.0, 1.0]).unwrap();
@@ -20,7 +21,9 @@
 //!     ..HeightmapOptions::default()
 //! };
 //! let mut grid = VoxelGrid::new(GridOptions::default());
-//! let imported = heightmap::import(&heights, &options, &mut grid, |_, _| {}).unwrap();
+//! // The samples are ours, so the budget is that of an empty file.
+//! let mut budget = ImportBudget::for_input(0);
+//! let imported = heightmap::import(&heights, &options, &mut budget, &mut grid, |_, _| {}).unwrap();
 //! assert_eq!(imported.columns, [32, 32]);
 //! assert!(grid.cell(VoxelPos::new(5, 1, 2)).unwrap().material != 0);
 //! assert!(grid.cell(VoxelPos::new(5, 9, 2)).unwrap().is_air());

@@ -3,11 +3,22 @@
 use super::error::HeightmapError;
 use super::heights::{Heights, check_size};
 use super::limits::MAX_HEIGHT_SAMPLES;
+use crate::budget::{BudgetError, ImportBudget};
 use png::{BitDepth, ColorType, Transformations};
 use std::io::Cursor;
 
-/// Most memory that decoding a PNG takes in addition to the samples.
-const MAX_PNG_MEMORY_BYTES: usize = 1 << 30;
+/// Memory of a sample: its height, and a copy of it that smoothing takes.
+const SAMPLE_BYTES: u64 = 8;
+/// Units of work of a sample.
+const SAMPLE_WORK: u64 = 32;
+/// Units of work of a byte that a PNG unpacks.
+const PNG_BYTE_WORK: u64 = 6;
+/// Most bytes of an unpacked pixel: four channels of 16 bits.
+const MAX_PIXEL_BYTES: u64 = 8;
+/// Rows that decoding a PNG holds: the previous one, the present one, and one expanded.
+const PNG_ROWS: u64 = 3;
+/// Memory for the state of decompression, and for chunks that are buffered whole.
+const PNG_STATE_BYTES: usize = 1 << 20;
 
 /// What [`read_png`] does with colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,31 +32,37 @@ pub enum ColourPolicy {
 
 /// Reads heights from a PNG of 8 or 16 bits; black is 0 and white is 1. Grey may also be stored as
 /// RGB with equal channels or with a palette; transparency is ignored. The first row is the lowest
-/// z. At most [`Heights::MAX_SAMPLES`].
+/// z. At most [`Heights::MAX_SAMPLES`]. Spends 8 bytes of memory a sample, and of an interlaced PNG
+/// also all pixels at once, before they are decompressed.
 ///
 /// # Errors
 /// If the bytes are not a PNG, damaged or too large, or a pixel is not grey and `colours` is
 /// [`ColourPolicy::Refuse`].
-pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, HeightmapError> {
+pub fn read_png(
+    bytes: &[u8],
+    colours: ColourPolicy,
+    budget: &mut ImportBudget,
+) -> Result<Heights, HeightmapError> {
     let error = |error: png::DecodingError| {
         HeightmapError::Png(error.to_string().chars().filter(|c| !c.is_control()).collect())
     };
-    let mut decoder = png::Decoder::new_with_limits(
-        Cursor::new(bytes),
-        png::Limits { bytes: MAX_PNG_MEMORY_BYTES },
-    );
+    let limits = png::Limits { bytes: PNG_STATE_BYTES.max(bytes.len()) };
+    budget.spend_memory("the PNG", limits.bytes as u64)?;
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let info = decoder.read_header_info().map_err(error)?;
     let (size, interlaced) = ([info.width as usize, info.height as usize], info.interlaced);
     check_size(info.width.into(), info.height.into())?;
+    spend_samples(size, budget)?;
+    spend_pixels(size, interlaced, budget)?;
+    decoder.set_limits(png::Limits { bytes: limits.bytes + MAX_PIXEL_BYTES as usize * size[0] });
     let mut reader = decoder.read_info().map_err(error)?;
     let (colour, depth) = reader.output_color_type();
     let mut pixels = PixelConverter::new(colour, depth, colours, size);
     if interlaced {
-        let bytes = reader.output_buffer_size().filter(|&bytes| bytes <= MAX_PNG_MEMORY_BYTES);
-        let Some(bytes) = bytes else {
+        let Some(bytes) = reader.output_buffer_size() else {
             let [width, height] = size;
             return Err(HeightmapError::Png(format!("{width} × {height} pixels are too many")));
         };
@@ -59,6 +76,25 @@ pub fn read_png(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, Heightma
         }
     }
     pixels.finish()
+}
+
+/// Spends what the samples of a heightmap cost.
+fn spend_samples(size: [usize; 2], budget: &mut ImportBudget) -> Result<(), BudgetError> {
+    let samples = size[0] as u64 * size[1] as u64;
+    budget.spend_memory("its samples", SAMPLE_BYTES * samples)?;
+    budget.spend_work("its samples", SAMPLE_WORK * samples)
+}
+
+/// Spends what decoding the pixels of a PNG costs.
+fn spend_pixels(
+    size: [usize; 2],
+    interlaced: bool,
+    budget: &mut ImportBudget,
+) -> Result<(), BudgetError> {
+    let [width, height] = size.map(|edge| edge as u64);
+    let rows = if interlaced { PNG_ROWS + height } else { PNG_ROWS };
+    budget.spend_memory("its pixels", MAX_PIXEL_BYTES * width * rows)?;
+    budget.spend_work("its pixels", PNG_BYTE_WORK * MAX_PIXEL_BYTES * width * height)
 }
 
 /// Converts pixels to heights, in their order.
@@ -83,7 +119,7 @@ impl PixelConverter {
             is_16_bit: depth == BitDepth::Sixteen,
             colours,
             size,
-            values: Vec::new(),
+            values: Vec::with_capacity(size[0] * size[1]),
         }
     }
 
@@ -128,11 +164,17 @@ impl PixelConverter {
 }
 
 /// Reads heights from raw unsigned 16-bit little-endian samples, row by row, the first row at the
-/// lowest z; 0 is 0 and 65535 is 1. `size` is [samples per row, rows]; `None` means a square.
+/// lowest z; 0 is 0 and 65535 is 1. `size` is [samples per row, rows]; `None` means a square. Spends
+/// 8 bytes of memory a sample.
 ///
 /// # Errors
-/// If the number of bytes does not match `size`, or without a `size` is not that of a square.
-pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, HeightmapError> {
+/// If the number of bytes does not match `size`, or without a `size` is not that of a square, or
+/// the samples exceed the budget.
+pub fn read_raw_u16(
+    bytes: &[u8],
+    size: Option<[usize; 2]>,
+    budget: &mut ImportBudget,
+) -> Result<Heights, HeightmapError> {
     if bytes.is_empty() {
         return Err(HeightmapError::Empty);
     }
@@ -145,6 +187,7 @@ pub fn read_raw_u16(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, H
     if bytes.len() as u64 != wanted {
         return Err(HeightmapError::RawSize { bytes: bytes.len(), width, depth, wanted });
     }
+    spend_samples([width, depth], budget)?;
     let (words, _) = bytes.as_chunks::<2>();
     let values = words.iter().map(|&word| f32::from(u16::from_le_bytes(word)) / 65535.0).collect();
     Ok(Heights { size: [width, depth], values, step: 1.0 / 65535.0 })
@@ -172,6 +215,14 @@ fn square_size(bytes: usize) -> Result<[usize; 2], HeightmapError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn png_heights(bytes: &[u8], colours: ColourPolicy) -> Result<Heights, HeightmapError> {
+        read_png(bytes, colours, &mut ImportBudget::for_input(bytes.len()))
+    }
+
+    fn raw_heights(bytes: &[u8], size: Option<[usize; 2]>) -> Result<Heights, HeightmapError> {
+        read_raw_u16(bytes, size, &mut ImportBudget::for_input(bytes.len()))
+    }
 
     fn png(colour: ColorType, depth: BitDepth, size: [u32; 2], data: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -210,34 +261,34 @@ mod tests {
     }
 
     fn grey(file: &[u8]) -> Heights {
-        read_png(file, ColourPolicy::Refuse).unwrap()
+        png_heights(file, ColourPolicy::Refuse).unwrap()
     }
 
     #[test]
     fn colours_are_refused_where_they_are_unless_their_luminance_is_asked_for() {
         let eight = [[9, 9, 9], [51, 51, 51], [7, 7, 7], [0, 255, 0]].concat();
         let eight = png(ColorType::Rgb, BitDepth::Eight, [2, 2], &eight);
-        let error = read_png(&eight, ColourPolicy::Refuse).unwrap_err();
+        let error = png_heights(&eight, ColourPolicy::Refuse).unwrap_err();
         assert_eq!(error, HeightmapError::Colours { pixel: [1, 1], rgb: [0, 255, 0] });
         assert!(error.to_string().contains("(1, 1)"), "{error}");
-        let luminance = read_png(&eight, ColourPolicy::Luminance).unwrap();
+        let luminance = png_heights(&eight, ColourPolicy::Luminance).unwrap();
         assert_eq!(luminance.values[1..], [0.2, 7.0 / 255.0, 0.7152]);
         // One bit of sixteen is a colour, too.
         let sixteen = png(ColorType::Rgba, BitDepth::Sixteen, [1, 1], &[0, 5, 0, 5, 0, 4, 0, 0]);
-        assert!(read_png(&sixteen, ColourPolicy::Refuse).is_err());
-        assert!(read_png(&sixteen, ColourPolicy::Luminance).is_ok());
+        assert!(png_heights(&sixteen, ColourPolicy::Refuse).is_err());
+        assert!(png_heights(&sixteen, ColourPolicy::Luminance).is_ok());
     }
 
     #[test]
     fn damaged_pngs_are_errors() {
         let good = png(ColorType::Grayscale, BitDepth::Sixteen, [9, 9], &[7; 162]);
         for end in 0..good.len() - 12 {
-            assert!(read_png(&good[..end], ColourPolicy::Refuse).is_err(), "cut at {end}");
+            assert!(png_heights(&good[..end], ColourPolicy::Refuse).is_err(), "cut at {end}");
         }
         for bit in 0..good.len() * 8 {
             let mut flipped = good.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Err(error) = read_png(&flipped, ColourPolicy::Refuse) {
+            if let Err(error) = png_heights(&flipped, ColourPolicy::Refuse) {
                 assert!(!error.to_string().contains('\n'));
             }
         }
@@ -253,24 +304,24 @@ mod tests {
         }
         huge.extend((!crc).to_be_bytes());
         huge.extend(&good[33..]);
-        let error = read_png(&huge, ColourPolicy::Refuse).unwrap_err();
+        let error = png_heights(&huge, ColourPolicy::Refuse).unwrap_err();
         assert!(matches!(error, HeightmapError::TooLarge { .. }), "{error}");
     }
 
     #[test]
     fn raw_samples_are_little_endian_rows() {
         let bytes = [0, 0, 0xFF, 0xFF, 0x33, 0x33, 1, 0];
-        let square = read_raw_u16(&bytes, None).unwrap();
+        let square = raw_heights(&bytes, None).unwrap();
         assert_eq!(square.values, [0.0, 1.0, 0.2, 1.0 / 65535.0]);
         assert_eq!(square.size(), [2, 2]);
         assert_eq!(square.range(), [0.0, 1.0]);
-        assert_eq!(read_raw_u16(&bytes, Some([4, 1])).unwrap().size(), [4, 1]);
+        assert_eq!(raw_heights(&bytes, Some([4, 1])).unwrap().size(), [4, 1]);
     }
 
     #[test]
     fn raw_sizes_that_do_not_fit_say_what_to_give() {
         let error =
-            |bytes: usize, size| read_raw_u16(&vec![0; bytes], size).unwrap_err().to_string();
+            |bytes: usize, size| raw_heights(&vec![0; bytes], size).unwrap_err().to_string();
         assert!(error(2 * 403 * 344, None).contains("perhaps 403x344 or 344x403"));
         assert!(error(2 * 7, None).contains("not a square; give width and height"));
         assert!(error(3, None).contains("not a square"));

@@ -8,6 +8,9 @@ use super::options::HeightmapOptions;
 use super::surface::HeightSurface;
 use terravox::voxel::{Kind, Region};
 
+/// Memory of a generated uniform chunk.
+const CHUNK_BYTES: u64 = size_of::<ChunkCells>() as u64;
+
 /// A heightmap whose chunks are generated on demand. Holds the samples but no chunks, so worlds may
 /// be far larger than memory.
 ///
@@ -78,6 +81,32 @@ impl HeightmapRelief {
         (chunks.min.z..chunks.max.z)
             .flat_map(|z| (chunks.min.x..chunks.max.x).map(move |x| [x, z]))
             .collect()
+    }
+
+    /// Returns the most chunks that the world may have: those of its bounds. Known before any is
+    /// generated, as is [`HeightmapRelief::max_mixed_chunks`].
+    pub fn max_chunks(&self) -> u64 {
+        self.region.coarser(CHUNK_LOG2).volume()
+    }
+
+    /// Returns the number of chunks within the bounds of the world along y.
+    pub fn layers(&self) -> u64 {
+        self.region.coarser(CHUNK_LOG2).size()[1] as u64
+    }
+
+    /// Returns the most chunks of the chunk column at [x, z] that are not uniform. Each takes up to
+    /// 150 kB while it is generated and written; uniform ones take next to nothing. Takes time
+    /// proportional to the samples below the column.
+    pub fn max_mixed_chunks(&self, [x, z]: [i32; 2]) -> u32 {
+        ColumnFiller::new(&self.surface, &self.options).max_mixed_chunks(x, z)
+    }
+
+    /// Returns the memory of the largest chunk column, from above.
+    pub(super) fn column_bytes(&self) -> u64 {
+        let columns = self.chunk_columns();
+        let mixed = columns.into_iter().map(|column| self.max_mixed_chunks(column)).max();
+        // Two bytes a cell.
+        u64::from(mixed.unwrap_or(0)) * (2 << (3 * CHUNK_LOG2)) + self.layers() * CHUNK_BYTES
     }
 
     /// Generates the chunks of the chunk column at [x, z], upward, without those of air only.

@@ -31,6 +31,8 @@ pub(super) struct HeightSurface {
     /// Voxels per sample, along x and z.
     scale: [f64; 2],
     columns: [u32; 2],
+    /// The lowest and the highest of `values`.
+    heights: [f64; 2],
 }
 
 /// The surface at a voxel column.
@@ -71,7 +73,9 @@ impl HeightSurface {
             return Err(HeightmapError::TooHigh { height: f64::from(*height) });
         }
         let scale = [0, 1].map(|axis| f64::from(columns[axis]) / size[axis] as f64);
-        Ok(HeightSurface { size, values, scale, columns })
+        let low = values.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        Ok(HeightSurface { size, values, scale, columns, heights: [low.into(), high.into()] })
     }
 
     /// Returns the number of voxel columns along x and z.
@@ -81,9 +85,7 @@ impl HeightSurface {
 
     /// Returns the lowest and the highest sample, in voxels.
     pub(super) fn heights(&self) -> [f64; 2] {
-        let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
-        let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        [low.into(), high.into()]
+        self.heights
     }
 
     /// Returns the columns x0 ≤ x < x0 + `n`, z0 ≤ z < z0 + `n`, x fastest, counted from the
@@ -101,6 +103,22 @@ impl HeightSurface {
             columns.extend((1..=n).map(|x| column(&heights, x + padded * z, padded)));
         }
         columns
+    }
+
+    /// Returns the lowest and the highest height that the surface may have in the columns x0 ≤ x <
+    /// x0 + `n`, z0 ≤ z < z0 + `n`: those of all samples that its splines use, which clamp to them.
+    pub(super) fn range_in(&self, x0: i64, z0: i64, n: i64) -> [f64; 2] {
+        let [xs, zs] = [(0, x0), (1, z0)].map(|(axis, start)| {
+            let [first, last] = [start - 1, start + n].map(|i| self.taps(axis, i).samples);
+            first[0]..last[3] + 1
+        });
+        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+        for z in zs {
+            for &height in &self.values[z * self.size[0]..][xs.clone()] {
+                (low, high) = (low.min(height), high.max(height));
+            }
+        }
+        [low.into(), high.into()]
     }
 
     /// Returns the four samples around the centre of column `i` of an axis, and its position

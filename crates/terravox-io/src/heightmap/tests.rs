@@ -2,19 +2,24 @@
 //! like.
 
 use super::*;
+use crate::budget::{ImportBudget, ImportLimits};
 use proptest::prelude::*;
 use terravox::voxel::{Cell, GridOptions, MaterialTable, VoxelPos};
 use terravox::voxel::{DenseBox, VoxelGrid};
 
+fn budget() -> ImportBudget {
+    ImportBudget::new(ImportLimits::for_input(0).times(100))
+}
+
 fn imported(heights: &Heights, options: &HeightmapOptions) -> (VoxelGrid, HeightmapImport) {
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let imported = import(heights, options, &mut grid, |_, _| {}).unwrap();
+    let imported = import(heights, options, &mut budget(), &mut grid, |_, _| {}).unwrap();
     (grid, imported)
 }
 
 fn error(heights: &Heights, options: &HeightmapOptions) -> String {
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let error = import(heights, options, &mut grid, |_, _| {}).unwrap_err();
+    let error = import(heights, options, &mut budget(), &mut grid, |_, _| {}).unwrap_err();
     assert!(grid.is_empty(), "nothing is written");
     error.to_string()
 }
@@ -167,8 +172,10 @@ fn progress_reaches_its_end() {
     let heights = Heights::new([200, 100], vec![0.3; 20_000]).unwrap();
     let mut steps = Vec::new();
     let mut grid = VoxelGrid::new(GridOptions::default());
-    import(&heights, &HeightmapOptions::default(), &mut grid, |done, all| steps.push((done, all)))
-        .unwrap();
+    import(&heights, &HeightmapOptions::default(), &mut budget(), &mut grid, |done, all| {
+        steps.push((done, all));
+    })
+    .unwrap();
     assert_eq!(steps, [(16, 28), (28, 28)]);
 }
 

@@ -1,6 +1,7 @@
 //! Errors of Roblox files. Every message is one line: what is wrong, where, and what to do.
 
 use super::limits::MAX_CHUNK_COORDINATE;
+use crate::budget::BudgetError;
 use std::fmt;
 use terravox::codec::DecodeError;
 use terravox::voxel::ChunkPos;
@@ -105,17 +106,15 @@ pub enum RobloxError {
         /// The chunk.
         chunk: [i64; 3],
     },
-    /// A limit of [`ImportLimits`](super::ImportLimits) is exceeded.
-    #[error("{part}, byte {offset}: {what}, the limit is {limit}; raise it if you trust the file")]
-    TooLarge {
+    /// The file would cost more than its [`ImportBudget`](crate::ImportBudget).
+    #[error("{part}, byte {offset}: {error}; raise the limits if you trust the file")]
+    OverBudget {
         /// The part that the offset is in.
         part: FilePart,
-        /// Offset where the limit is exceeded.
+        /// Offset of what would cost too much.
         offset: usize,
-        /// What exceeds the limit.
-        what: &'static str,
-        /// The limit.
-        limit: u64,
+        /// What it would cost, and the limit.
+        error: BudgetError,
     },
     /// The file is valid but holds no terrain.
     #[error(

@@ -6,6 +6,7 @@ use super::metadata::RobloxMetadata;
 use super::smooth_grid::SmoothGridWriter;
 use super::terrain_instance::TerrainProperty;
 use super::{binary, xml};
+use std::collections::HashMap;
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Snapshot};
 
 /// Longest value of a model. Its lengths are signed 32-bit integers, and compression may lengthen a
@@ -65,7 +66,8 @@ fn export_smooth_grid(grid: &Snapshot, metadata: &RobloxMetadata) -> Result<Vec<
 /// Returns the chunks of the file in its order, then the new ones, ascending.
 fn in_file_order(mut chunks: Vec<ChunkPos>, order: Option<&[ChunkPos]>) -> Vec<ChunkPos> {
     let Some(order) = order else { return chunks };
-    let rank: rustc_hash::FxHashMap<ChunkPos, usize> =
+    // Positions come from a file, so the hash is keyed.
+    let rank: HashMap<ChunkPos, usize> =
         order.iter().enumerate().map(|(i, &chunk)| (chunk, i)).collect();
     chunks.sort_by_key(|chunk| (rank.get(chunk).copied().unwrap_or(usize::MAX), *chunk));
     chunks

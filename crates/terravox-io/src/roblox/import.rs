@@ -2,11 +2,12 @@
 
 use super::container::{Container, detect};
 use super::error::RobloxError;
-use super::limits::ImportLimits;
 use super::metadata::{self, RobloxMetadata};
 use super::smooth_grid::SmoothGridReader;
-use super::terrain_instance::{RobloxFile, TerrainInstance};
+use super::terrain_instance::{RobloxFile, SkippedParts, TerrainValues};
 use super::{binary, xml};
+use crate::budget::ImportBudget;
+use std::borrow::Cow;
 use terravox::codec::Rle;
 use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};
 
@@ -15,8 +16,6 @@ use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};
 pub struct ImportOptions {
     /// The container; `None` to detect it.
     pub container: Option<Container>,
-    /// Limits for untrusted files.
-    pub limits: ImportLimits,
 }
 
 /// The result of [`import()`].
@@ -30,49 +29,54 @@ pub struct RobloxImport {
     pub chunks: u64,
     /// Bytes of the SmoothGrid.
     pub smooth_grid_bytes: u64,
+    /// Parts of the file that hold no terrain and were not unpacked.
+    pub skipped: SkippedParts,
     /// Notes for the user, one line each: an empty terrain, several Terrains, invalid colours, runs
     /// in another form than Roblox writes.
     pub notes: Vec<String>,
 }
 
 /// Writes the terrain of a place or model into `grid`, which should be empty with unlisted chunks
-/// as air, and sets the colours of its materials.
+/// as air, and sets the colours of its materials. Safe for untrusted files: memory and work are those
+/// of [`ImportLimits::for_input`](crate::ImportLimits::for_input).
 ///
 /// # Errors
-/// If the bytes are not a Roblox file, hold no Terrain, are damaged or exceed a limit. The grid may
-/// then hold a part of the terrain: discard it.
+/// If the bytes are not a Roblox file, hold no Terrain, are damaged or exceed the budget. The grid
+/// may then hold a part of the terrain: discard it.
 pub fn import(
     bytes: &[u8],
     options: &ImportOptions,
     grid: &mut VoxelGrid,
 ) -> Result<RobloxImport, RobloxError> {
-    import_with_progress(bytes, options, grid, |_, _| {})
+    let mut budget = ImportBudget::for_input(bytes.len());
+    import_with_progress(bytes, options, &mut budget, grid, |_, _| {})
 }
 
-/// [`import()`] that calls `progress(done, total)`, in bytes of the SmoothGrid, after every chunk.
+/// [`import()`] within a budget of the caller, that calls `progress(done, total)`, in bytes of the
+/// SmoothGrid, after every chunk.
 ///
 /// # Errors
 /// As [`import()`].
 pub fn import_with_progress(
     bytes: &[u8],
     options: &ImportOptions,
+    budget: &mut ImportBudget,
     grid: &mut VoxelGrid,
     progress: impl FnMut(usize, usize),
 ) -> Result<RobloxImport, RobloxError> {
     let container = find_container(bytes, options)?;
-    let file = read_file(bytes, container, &options.limits)?;
-    let Some(terrain) = file.terrain_to_import() else {
+    let file = read_file(bytes, container, budget)?;
+    let Some(TerrainValues { smooth_grid, colours }) = file.terrain else {
         let RobloxFile { instances, classes, .. } = file;
         return Err(RobloxError::NoTerrain { instances, classes });
     };
     let mut notes = Vec::new();
-    let terrains = file.terrains_with_chunks();
+    let terrains = file.terrains_with_chunks;
     if terrains > 1 {
         notes.push(format!("the file holds {terrains} Terrains with voxels; imported the first"));
     }
-    let blob = terrain.smooth_grid.as_deref().unwrap_or(&[]);
     let SmoothGridSummary { chunks, order, is_canonical } =
-        import_chunks(blob, &options.limits, grid, progress)?;
+        import_chunks(&smooth_grid, budget, grid, progress)?;
     if chunks == 0 {
         notes.push("the Terrain is empty".to_owned());
     }
@@ -81,7 +85,7 @@ pub fn import_with_progress(
                     cells in different bytes";
         notes.push(note.to_owned());
     }
-    let colours = terrain.colours.clone().filter(|colours| match set_colours(colours, grid) {
+    let colours = colours.filter(|colours| match set_colours(colours, grid) {
         Ok(()) => true,
         Err(note) => {
             notes.push(note);
@@ -89,7 +93,9 @@ pub fn import_with_progress(
         }
     });
     let metadata = RobloxMetadata { order, colours };
-    Ok(RobloxImport { metadata, container, chunks, smooth_grid_bytes: blob.len() as u64, notes })
+    let smooth_grid_bytes = smooth_grid.len() as u64;
+    let skipped = file.skipped;
+    Ok(RobloxImport { metadata, container, chunks, smooth_grid_bytes, skipped, notes })
 }
 
 /// Returns the container of the options, else the detected one.
@@ -103,19 +109,22 @@ fn find_container(bytes: &[u8], options: &ImportOptions) -> Result<Container, Ro
     })
 }
 
-/// Finds the Terrains of a file.
-fn read_file(
-    bytes: &[u8],
+/// Finds the Terrain of a file.
+fn read_file<'a>(
+    bytes: &'a [u8],
     container: Container,
-    limits: &ImportLimits,
-) -> Result<RobloxFile, RobloxError> {
+    budget: &mut ImportBudget,
+) -> Result<RobloxFile<'a>, RobloxError> {
     match container {
-        Container::Binary => binary::read(bytes, limits),
-        Container::Xml => xml::read(bytes, limits),
-        Container::SmoothGrid => {
-            let terrain = TerrainInstance { smooth_grid: Some(bytes.to_vec()), colours: None };
-            Ok(RobloxFile { terrains: vec![terrain], classes: 1, instances: 1 })
-        }
+        Container::Binary => binary::read(bytes, budget),
+        Container::Xml => xml::read(bytes, budget),
+        Container::SmoothGrid => Ok(RobloxFile {
+            terrain: Some(TerrainValues { smooth_grid: Cow::Borrowed(bytes), colours: None }),
+            terrains_with_chunks: 1,
+            classes: 1,
+            instances: 1,
+            skipped: SkippedParts::default(),
+        }),
     }
 }
 
@@ -131,15 +140,15 @@ struct SmoothGridSummary {
 
 fn import_chunks(
     blob: &[u8],
-    limits: &ImportLimits,
+    budget: &mut ImportBudget,
     grid: &mut VoxelGrid,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<SmoothGridSummary, RobloxError> {
     let kinds = *grid.materials().kinds();
-    let mut reader = SmoothGridReader::new(blob, &kinds, limits)?;
+    let mut reader = SmoothGridReader::new(blob, &kinds)?;
     let (mut cells, mut runs) = (DenseBox::default(), Vec::new());
     let (mut order, mut is_canonical) = (Vec::new(), true);
-    while let Some(chunk) = reader.next_chunk(&mut cells)? {
+    while let Some(chunk) = reader.next_chunk(&mut cells, budget)? {
         let result = grid.write(&cells);
         assert!(result.is_ok(), "a whole chunk can always be written");
         order.push(chunk);

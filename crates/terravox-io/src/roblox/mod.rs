@@ -37,9 +37,10 @@ pub use container::{Container, detect};
 pub use error::{FilePart, RobloxError};
 pub use export::{ExportError, export};
 pub use import::{ImportOptions, RobloxImport, import, import_with_progress};
-pub use limits::{ImportLimits, MAX_CHUNK_COORDINATE};
+pub use limits::MAX_CHUNK_COORDINATE;
 pub use metadata::RobloxMetadata;
 pub use smooth_grid::{STUDS_PER_VOXEL, SmoothGridReader, SmoothGridWriter};
+pub use terrain_instance::SkippedParts;
 
 #[cfg(test)]
 mod tests;

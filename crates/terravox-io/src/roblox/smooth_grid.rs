@@ -14,8 +14,10 @@
 //! same layout.
 
 use super::error::{FilePart, RobloxError};
-use super::limits::{ImportLimits, MAX_CHUNK_COORDINATE};
-use rustc_hash::FxHashSet;
+use super::limits::{LISTED_CHUNK_BYTES, MAX_CHUNK_COORDINATE, PAGE_BYTES};
+use crate::budget::{BudgetError, ImportBudget};
+use crate::cell_cost;
+use std::collections::HashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
 
@@ -33,13 +35,12 @@ pub struct SmoothGridReader<'a> {
     /// Offset of the next chunk.
     offset: usize,
     rle: Rle<'a>,
-    limits: ImportLimits,
     /// Position of the previous chunk.
     previous: [i64; 3],
-    /// Chunks read so far.
-    chunks: FxHashSet<ChunkPos>,
-    /// Rows read so far that are not uniform.
-    mixed_rows: u64,
+    /// Chunks read so far. Positions come from the file, so the hash is keyed.
+    chunks: HashSet<ChunkPos>,
+    /// Pages of 8³ chunks that they lie in.
+    pages: HashSet<[i32; 3]>,
 }
 
 impl<'a> SmoothGridReader<'a> {
@@ -51,7 +52,6 @@ impl<'a> SmoothGridReader<'a> {
     pub fn new(
         blob: &'a [u8],
         kinds: &'a [Kind; 256],
-        limits: &ImportLimits,
     ) -> Result<SmoothGridReader<'a>, RobloxError> {
         let offset = match *blob {
             [] => 0,
@@ -77,10 +77,9 @@ impl<'a> SmoothGridReader<'a> {
             blob,
             offset,
             rle: Rle::narrow(kinds),
-            limits: *limits,
             previous: [0; 3],
-            chunks: FxHashSet::default(),
-            mixed_rows: 0,
+            chunks: HashSet::new(),
+            pages: HashSet::new(),
         })
     }
 
@@ -95,34 +94,46 @@ impl<'a> SmoothGridReader<'a> {
     }
 
     /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position;
-    /// `None` at the end.
+    /// `None` at the end. Spends the memory that the chunk takes in a grid, and the work of
+    /// decoding and writing it.
     ///
     /// # Errors
     /// If the bytes are not a valid chunk, or the chunk is listed twice, beyond Roblox's limits or
-    /// exceeds the limits of the reader. Discard the reader after an error.
-    pub fn next_chunk(&mut self, cells: &mut DenseBox) -> Result<Option<ChunkPos>, RobloxError> {
+    /// exceeds the budget. Discard the reader after an error.
+    pub fn next_chunk(
+        &mut self,
+        cells: &mut DenseBox,
+        budget: &mut ImportBudget,
+    ) -> Result<Option<ChunkPos>, RobloxError> {
         if self.offset == self.blob.len() {
             return Ok(None);
         }
         let start = self.offset;
+        let over_budget =
+            |error| RobloxError::OverBudget { part: FilePart::SmoothGrid, offset: start, error };
         let chunk = self.read_position()?;
         self.add_chunk(chunk, start)?;
+        self.spend_chunk(chunk, budget).map_err(over_budget)?;
         size_to_chunk(cells, chunk);
         let read = self.rle.decode_box(&self.blob[self.offset..], cells).map_err(|mut error| {
             error.offset += self.offset;
             RobloxError::Cells { chunk, error }
         })?;
-        self.mixed_rows += mixed_rows(cells);
-        if self.mixed_rows > self.limits.mixed_rows {
-            return Err(RobloxError::TooLarge {
-                part: FilePart::SmoothGrid,
-                offset: start,
-                what: "too many rows of cells that are not uniform",
-                limit: self.limits.mixed_rows,
-            });
-        }
+        cell_cost::spend_cells(cells, read, budget).map_err(over_budget)?;
         self.offset += read;
         Ok(Some(chunk))
+    }
+
+    /// Spends what a chunk costs whatever its cells are.
+    fn spend_chunk(
+        &mut self,
+        chunk: ChunkPos,
+        budget: &mut ImportBudget,
+    ) -> Result<(), BudgetError> {
+        let is_new_page = self.pages.insert([chunk.x, chunk.y, chunk.z].map(|v| v >> 3));
+        budget
+            .spend_memory("its chunks", LISTED_CHUNK_BYTES + u64::from(is_new_page) * PAGE_BYTES)?;
+        budget.spend_work("its chunks", cell_cost::CHUNK_WORK)
     }
 
     fn read_position(&mut self) -> Result<ChunkPos, RobloxError> {
@@ -142,20 +153,12 @@ impl<'a> SmoothGridReader<'a> {
         Ok(ChunkPos::new(x, y, z))
     }
 
-    /// Counts a chunk; refuses duplicates and too many.
+    /// Counts a chunk; refuses duplicates.
     fn add_chunk(&mut self, chunk: ChunkPos, offset: usize) -> Result<(), RobloxError> {
-        if self.chunks.len() as u64 >= self.limits.chunks {
-            return Err(RobloxError::TooLarge {
-                part: FilePart::SmoothGrid,
-                offset,
-                what: "too many chunks",
-                limit: self.limits.chunks,
-            });
+        match self.chunks.insert(chunk) {
+            true => Ok(()),
+            false => Err(RobloxError::DuplicateChunk { chunk, offset }),
         }
-        if !self.chunks.insert(chunk) {
-            return Err(RobloxError::DuplicateChunk { chunk, offset });
-        }
-        Ok(())
     }
 }
 
@@ -170,19 +173,6 @@ fn size_to_chunk(cells: &mut DenseBox, chunk: ChunkPos) {
     } else {
         cells.reset(chunk.region());
     }
-}
-
-/// Returns the number of rows that are not uniform, which take memory in the grid.
-fn mixed_rows(cells: &DenseBox) -> u64 {
-    let rows = cells.materials().chunks_exact(32).zip(cells.occupancies().chunks_exact(32));
-    let mixed = rows.filter(|(material, occupancy)| {
-        let m = material[0];
-        let full = if m == 0 { 0 } else { 255 };
-        let differs =
-            material.iter().zip(*occupancy).fold(0, |d, (&a, &b)| d | (a ^ m) | (b ^ full));
-        differs != 0
-    });
-    mixed.count() as u64
 }
 
 /// Writes a SmoothGrid chunk by chunk. The bytes equal those of a file that Roblox wrote if the
@@ -246,14 +236,19 @@ pub(super) fn has_chunks(blob: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::ImportLimits;
     use terravox::codec::DecodeErrorKind;
     use terravox::voxel::{Cell, MaterialTable, VoxelPos};
 
-    fn read_all(blob: &[u8], limits: &ImportLimits) -> Result<Vec<DenseBox>, RobloxError> {
+    fn read_all(blob: &[u8]) -> Result<Vec<DenseBox>, RobloxError> {
+        read_within(blob, &mut ImportBudget::for_input(blob.len()))
+    }
+
+    fn read_within(blob: &[u8], budget: &mut ImportBudget) -> Result<Vec<DenseBox>, RobloxError> {
         let table = MaterialTable::default();
-        let mut reader = SmoothGridReader::new(blob, table.kinds(), limits)?;
+        let mut reader = SmoothGridReader::new(blob, table.kinds())?;
         let (mut cells, mut chunks) = (DenseBox::default(), Vec::new());
-        while let Some(chunk) = reader.next_chunk(&mut cells)? {
+        while let Some(chunk) = reader.next_chunk(&mut cells, budget)? {
             assert_eq!(cells.region(), chunk.region());
             chunks.push(cells.clone());
         }
@@ -292,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_blob_written_by_hand_decodes_and_encodes_to_the_same_bytes() {
-        let chunks = read_all(&golden(), &ImportLimits::default()).unwrap();
+        let chunks = read_all(&golden()).unwrap();
         let [grass, air] = &chunks[..] else { panic!("two chunks") };
         assert_eq!(grass.region().min, VoxelPos::new(-32, 0, 64));
         assert_eq!(grass.cell(grass.region().min), Cell::new(2, 100));
@@ -304,15 +299,14 @@ mod tests {
 
     #[test]
     fn empty_grids_have_no_chunks() {
-        assert_eq!(read_all(&[], &ImportLimits::default()), Ok(vec![]));
-        assert_eq!(read_all(&[1, 5], &ImportLimits::default()), Ok(vec![]));
+        assert_eq!(read_all(&[]), Ok(vec![]));
+        assert_eq!(read_all(&[1, 5]), Ok(vec![]));
         assert_eq!(write_all(&[]), [1, 5]);
     }
 
     #[test]
     fn wrong_headers_are_named() {
-        let error =
-            |bytes: &[u8]| read_all(bytes, &ImportLimits::default()).unwrap_err().to_string();
+        let error = |bytes: &[u8]| read_all(bytes).unwrap_err().to_string();
         assert!(error(&[2, 5]).contains("byte 0: version 2, but only version 1"));
         assert!(error(&[1, 4]).contains("2^4 voxels"));
         assert!(error(&[1]).contains("cut short"));
@@ -323,7 +317,7 @@ mod tests {
         let bytes = golden();
         let whole_first = 2 + 12 + 4 + 256;
         for end in 3..bytes.len() {
-            let result = read_all(&bytes[..end], &ImportLimits::default());
+            let result = read_all(&bytes[..end]);
             if end == whole_first {
                 assert_eq!(result.unwrap().len(), 1);
                 continue;
@@ -342,7 +336,7 @@ mod tests {
     #[test]
     fn a_chunk_listed_twice_is_refused() {
         let bytes = write_all(&[air_chunk(1, 2, 3), air_chunk(0, 0, 0), air_chunk(1, 2, 3)]);
-        let error = read_all(&bytes, &ImportLimits::default()).unwrap_err();
+        let error = read_all(&bytes).unwrap_err();
         let chunk = ChunkPos::new(1, 2, 3);
         assert_eq!(error, RobloxError::DuplicateChunk { chunk, offset: 2 + 2 * CHUNK_BYTES });
     }
@@ -350,16 +344,13 @@ mod tests {
     #[test]
     fn chunks_beyond_the_limits_are_refused_both_ways() {
         let far = air_chunk(0, MAX_CHUNK_COORDINATE, -MAX_CHUNK_COORDINATE);
-        assert_eq!(
-            read_all(&write_all(std::slice::from_ref(&far)), &ImportLimits::default()),
-            Ok(vec![far])
-        );
+        assert_eq!(read_all(&write_all(std::slice::from_ref(&far))), Ok(vec![far]));
         let mut bytes = write_all(&[
             air_chunk(MAX_CHUNK_COORDINATE, 0, 0),
             air_chunk(MAX_CHUNK_COORDINATE, 0, 1),
         ]);
         bytes[2 + CHUNK_BYTES + 9] = 1;
-        let error = read_all(&bytes, &ImportLimits::default()).unwrap_err();
+        let error = read_all(&bytes).unwrap_err();
         assert_eq!(
             error,
             RobloxError::BeyondLimits { chunk: [i64::from(MAX_CHUNK_COORDINATE) + 1, 0, 1] }
@@ -374,16 +365,24 @@ mod tests {
     }
 
     #[test]
-    fn limits_bound_chunks_and_mixed_rows() {
-        let bytes = write_all(&[air_chunk(0, 0, 0), air_chunk(0, 0, 1)]);
-        let limits = ImportLimits { chunks: 1, ..ImportLimits::default() };
-        let error = read_all(&bytes, &limits).unwrap_err();
-        assert!(error.to_string().contains("too many chunks, the limit is 1"));
-        let limits = ImportLimits { mixed_rows: 0, ..ImportLimits::default() };
-        assert_eq!(read_all(&bytes, &limits).unwrap().len(), 2);
-        assert!(read_all(&golden(), &limits).unwrap_err().to_string().contains("not uniform"));
-        let limits = ImportLimits { mixed_rows: 1, ..ImportLimits::default() };
-        assert!(read_all(&golden(), &limits).is_ok());
+    fn the_budget_bounds_chunks_and_mixed_rows() {
+        let limits = |memory_bytes, work| ImportLimits { memory_bytes, work, depth: 0 };
+        let error = |blob: &[u8], limits| {
+            read_within(blob, &mut ImportBudget::new(limits)).unwrap_err().to_string()
+        };
+        let far = write_all(&[air_chunk(0, 0, 0), air_chunk(0, 0, 1), air_chunk(0, 0, 8)]);
+        let one_page = PAGE_BYTES + 2 * LISTED_CHUNK_BYTES;
+        let words = error(&far, limits(one_page, u64::MAX));
+        assert!(words.starts_with("SmoothGrid, byte 538: its chunks: 4.5 kB of memory"), "{words}");
+        assert!(read_within(&far, &mut ImportBudget::new(limits(6000, u64::MAX))).is_ok());
+        let words = error(&far, limits(6000, 2 * cell_cost::CHUNK_WORK));
+        assert!(words.contains("million units of work"), "{words}");
+        // The first has one mixed row.
+        let words = error(&golden(), limits(one_page - LISTED_CHUNK_BYTES, u64::MAX));
+        assert!(words.contains("byte 2: its cells"), "{words}");
+        let mut budget = ImportBudget::new(limits(one_page + 200, u64::MAX));
+        assert!(read_within(&golden(), &mut budget).is_ok());
+        assert!(budget.spent().memory_bytes > one_page);
     }
 
     #[test]
@@ -392,9 +391,9 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(chunks) = read_all(&flipped, &ImportLimits::default()) {
+            if let Ok(chunks) = read_all(&flipped) {
                 let again = write_all(&chunks);
-                assert_eq!(read_all(&again, &ImportLimits::default()), Ok(chunks));
+                assert_eq!(read_all(&again), Ok(chunks));
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The Terrain instances of a file, from either container, with the two properties that matter.
+//! The Terrain of a file, from either container, with the two properties that matter.
 
-use super::smooth_grid::has_chunks;
+use std::borrow::Cow;
 
 /// A property of Terrain that we read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,46 +24,35 @@ impl TerrainProperty {
     }
 }
 
-/// One Terrain instance. `None` stands for properties that the file leaves out.
+/// The properties of one Terrain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TerrainInstance {
-    pub smooth_grid: Option<Vec<u8>>,
+pub(super) struct TerrainValues<'a> {
+    /// Empty if the file leaves it out.
+    pub smooth_grid: Cow<'a, [u8]>,
+    /// `None` if the file leaves them out.
     pub colours: Option<Vec<u8>>,
 }
 
-impl TerrainInstance {
-    pub(super) fn set(&mut self, property: TerrainProperty, value: Vec<u8>) {
-        match property {
-            TerrainProperty::SmoothGrid => self.smooth_grid = Some(value),
-            TerrainProperty::MaterialColors => self.colours = Some(value),
-        }
-    }
-
-    fn has_chunks(&self) -> bool {
-        self.smooth_grid.as_deref().is_some_and(has_chunks)
-    }
+/// Parts of a binary file that hold no terrain and were not unpacked; none in other files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkippedParts {
+    /// Chunks of the container.
+    pub parts: u64,
+    /// Bytes that they take in the file.
+    pub bytes: u64,
 }
 
 /// The content of a file, as far as terrain is concerned.
 #[derive(Debug)]
-pub(super) struct RobloxFile {
-    /// In the order of the file.
-    pub terrains: Vec<TerrainInstance>,
+pub(super) struct RobloxFile<'a> {
+    /// The Terrain to import: the first that has chunks, else the first.
+    pub terrain: Option<TerrainValues<'a>>,
+    /// Terrains that have chunks.
+    pub terrains_with_chunks: u64,
     /// Classes in the file.
     pub classes: u64,
-    /// Instances in the file.
+    /// Instances in the file, as it claims.
     pub instances: u64,
-}
-
-impl RobloxFile {
-    /// Returns the Terrain to import: the first that has chunks, else the first.
-    pub(super) fn terrain_to_import(&self) -> Option<&TerrainInstance> {
-        let with_chunks = self.terrains.iter().find(|terrain| terrain.has_chunks());
-        with_chunks.or(self.terrains.first())
-    }
-
-    /// Returns the number of Terrain instances that have chunks.
-    pub(super) fn terrains_with_chunks(&self) -> usize {
-        self.terrains.iter().filter(|terrain| terrain.has_chunks()).count()
-    }
+    /// Parts that were not unpacked.
+    pub skipped: SkippedParts,
 }

@@ -2,6 +2,7 @@
 
 use super::import::set_colours;
 use super::*;
+use crate::budget::{ImportBudget, ImportLimits};
 use base64::Engine;
 use proptest::prelude::*;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
@@ -26,7 +27,7 @@ fn colours() -> Vec<u8> {
 }
 
 fn imported(bytes: &[u8]) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
-    imported_with(bytes, ImportLimits::default())
+    imported_with(bytes, ImportLimits::for_input(bytes.len()))
 }
 
 fn imported_with(
@@ -34,8 +35,9 @@ fn imported_with(
     limits: ImportLimits,
 ) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let options = ImportOptions { container: None, limits };
-    let imported = import(bytes, &options, &mut grid)?;
+    let mut budget = ImportBudget::new(limits);
+    let options = ImportOptions::default();
+    let imported = import_with_progress(bytes, &options, &mut budget, &mut grid, |_, _| {})?;
     Ok((grid, imported))
 }
 
@@ -71,6 +73,16 @@ fn packed_chunk(name: &[u8; 4], packed: &[u8], length: usize) -> Vec<u8> {
     out.extend((length as u32).to_le_bytes());
     out.extend([0; 4]);
     out.extend(packed);
+    out
+}
+
+/// A zstd frame that claims `length` bytes, up to its first block, which is raw, not the last one
+/// and holds `content`.
+fn zstd_header(content: &[u8], length: u64) -> Vec<u8> {
+    // A window of 8 MiB, a content size of 8 bytes.
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0xC0, 13 << 3];
+    out.extend(length.to_le_bytes());
+    out.extend(&((content.len() as u32) << 3).to_le_bytes()[..3]);
     out
 }
 
@@ -131,8 +143,9 @@ fn every_container_round_trips_terrain_and_colours() {
 fn progress_reaches_its_end() {
     let (mut steps, mut grid) = (Vec::new(), VoxelGrid::new(GridOptions::default()));
     let options = ImportOptions::default();
-    import_with_progress(&blob(), &options, &mut grid, |done, all| steps.push((done, all)))
-        .unwrap();
+    let mut budget = ImportBudget::for_input(0);
+    let progress = |done, all| steps.push((done, all));
+    import_with_progress(&blob(), &options, &mut budget, &mut grid, progress).unwrap();
     assert_eq!(steps.len(), 2);
     assert_eq!(steps[1], (blob().len(), blob().len()));
 }
@@ -145,10 +158,13 @@ fn edited_worlds_keep_the_order_of_the_file_and_append_to_it() {
     grid.forget(ChunkPos::new(3, -1, 0));
     let blob = exported(&grid, &imported);
     let kinds = *grid.materials().kinds();
-    let mut reader = SmoothGridReader::new(&blob, &kinds, &ImportLimits::default()).unwrap();
+    let mut reader = SmoothGridReader::new(&blob, &kinds).unwrap();
+    let mut budget = ImportBudget::for_input(blob.len());
     let mut cells = DenseBox::default();
     let order: Vec<i32> =
-        std::iter::from_fn(|| reader.next_chunk(&mut cells).unwrap()).map(|c| c.x).collect();
+        std::iter::from_fn(|| reader.next_chunk(&mut cells, &mut budget).unwrap())
+            .map(|c| c.x)
+            .collect();
     assert_eq!(order, [-2, -9, 0]);
 }
 
@@ -308,28 +324,38 @@ fn wrong_versions_are_named() {
     assert!(error_of(&file).contains("byte 14: version 1, but only version 0"));
     assert!(error_of(b"<roblox version=\"5\"></roblox>").contains("version 5, but only version 4"));
     assert!(error_of(b"<roblox></roblox>").contains("version (none)"));
-    let options = ImportOptions { container: Some(Container::SmoothGrid), ..Default::default() };
+    let options = ImportOptions { container: Some(Container::SmoothGrid) };
     let error = import(&[9, 5], &options, &mut VoxelGrid::default()).unwrap_err();
     assert!(error.to_string().contains("version 9"));
 }
 
 #[test]
 fn false_lengths_are_refused_before_memory_is_allocated() {
-    let with_false_length = |chunk: Vec<u8>| error_of(&binary_file(&[chunk, end()]));
+    // Behind a Terrain, so that what claims to be its SmoothGrid is unpacked.
+    let with_false_length =
+        |chunk: Vec<u8>| error_of(&binary_file(&[inst(0, "Terrain", 1), chunk, end()]));
     assert!(
         with_false_length(packed_chunk(b"PROP", &[0; 20], 100_000))
             .contains("cannot unpack to 100000")
     );
+    let value = prop_payload(0, "SmoothGrid", &[&[0; 2000]]);
+    let packed = lz4_flex::block::compress(&value);
     assert!(
-        with_false_length(packed_chunk(b"PROP", &[0; 20], 1 << 30))
-            .contains("unpacks to too many bytes")
+        with_false_length(packed_chunk(b"PROP", &packed, value.len() - 1))
+            .contains("chunk PROP: LZ4")
     );
+    let false_length = with_false_length(packed_chunk(b"PROP", &packed, value.len() + 1));
+    assert!(false_length.contains("2023 bytes where 2024 are claimed"), "{false_length}");
     assert!(with_false_length(packed_chunk(b"PROP", &[0x10, 7], 5)).contains("chunk PROP"));
     let zstd = [0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 9, 0, 0, 7];
     assert!(
         with_false_length(packed_chunk(b"PROP", &zstd, 5)).contains("1 bytes where 5 are claimed")
     );
     assert!(with_false_length(packed_chunk(b"PROP", &zstd[..8], 5)).contains("zstd"));
+    // A property of 256 GiB in a run of one byte.
+    let bomb = [&zstd_header(&value, 1 << 38)[..], &value].concat();
+    let error = with_false_length(packed_chunk(b"PROP", &bomb, u32::MAX as usize));
+    assert!(error.contains("a chunk to unpack: ") && error.contains("of memory in all"), "{error}");
     let mut false_inst = inst(0, "Terrain", 1);
     false_inst[16 + 4 + 4 + 7 + 1 + 3] = 255;
     assert!(with_false_length(false_inst).contains("bytes wanted"));
@@ -341,20 +367,66 @@ fn false_lengths_are_refused_before_memory_is_allocated() {
 }
 
 #[test]
-fn all_terrain_together_is_bounded() {
-    let limits = ImportLimits { unpacked_bytes: 100, ..ImportLimits::default() };
-    let value = [0; 60];
-    let file =
-        binary_file(&[inst(0, "Terrain", 2), prop(0, "SmoothGrid", &[&value, &value]), end()]);
+fn what_a_file_claims_is_refused_before_it_is_unpacked() {
+    let limits = ImportLimits { memory_bytes: 1000, work: 1 << 20, depth: 8 };
+    let payload = prop_payload(0, "SmoothGrid", &[&[0; 600]]);
+    let packed = lz4_flex::block::compress(&payload);
+    let prop = packed_chunk(b"PROP", &packed, payload.len());
+    let file = binary_file(&[inst(0, "Terrain", 1), prop, end()]);
     let error = imported_with(&file, limits).err().unwrap().to_string();
-    assert!(error.contains("too many bytes of terrain, the limit is 100"), "{error}");
-    let item = "<Item class=\"Terrain\"><Properties><SharedString name=\"SmoothGrid\">h</SharedString></Properties></Item>";
-    let value = base64::engine::general_purpose::STANDARD.encode(value);
+    let words = "file, byte 72: a chunk to unpack: 1.1 kB of memory in all, at most 1.0 kB";
+    assert!(error.starts_with(words), "{error}");
+    let value = base64::engine::general_purpose::STANDARD.encode([0; 600]);
     let xml = format!(
-        "<roblox version=\"4\">{item}{item}<SharedStrings><SharedString md5=\"h\">{value}</SharedString></SharedStrings></roblox>"
+        "<roblox version=\"4\"><Item class=\"Terrain\"><Properties><BinaryString name=\"SmoothGrid\">{value}</BinaryString></Properties></Item></roblox>"
     );
     let error = imported_with(xml.as_bytes(), limits).err().unwrap().to_string();
-    assert!(error.contains("too many bytes of terrain"), "{error}");
+    assert!(error.contains("a value: 2.5 kB of memory in all"), "{error}");
+    let deep = format!("<roblox version=\"4\">{}", "<Item class=\"A\">".repeat(8));
+    let error = imported_with(deep.as_bytes(), limits).err().unwrap().to_string();
+    assert!(error.contains("elements: 9 within one another, at most 8"), "{error}");
+}
+
+#[test]
+fn terrains_that_share_a_value_do_not_copy_it() {
+    let item = "<Item class=\"Terrain\"><Properties><SharedString name=\"SmoothGrid\">h</SharedString></Properties></Item>";
+    let value = base64::engine::general_purpose::STANDARD.encode(blob());
+    let xml = format!(
+        "<roblox version=\"4\">{}<SharedStrings><SharedString md5=\"h\">{value}</SharedString></SharedStrings></roblox>",
+        item.repeat(1000)
+    );
+    let mut budget = ImportBudget::for_input(xml.len());
+    let mut grid = VoxelGrid::default();
+    let options = ImportOptions::default();
+    let imported =
+        import_with_progress(xml.as_bytes(), &options, &mut budget, &mut grid, |_, _| {}).unwrap();
+    assert!(imported.notes[0].contains("1000 Terrains"), "{:?}", imported.notes);
+    assert!(budget.spent().memory_bytes < 400_000, "{:?}", budget.spent());
+}
+
+#[test]
+fn parts_without_terrain_are_skipped_whatever_they_claim() {
+    let blob = blob();
+    let mut chunks = vec![inst(0, "Workspace", 1), inst(7, "Terrain", 1)];
+    // Properties of other classes, unpacked never; the last bytes are damaged.
+    for id in [0, 9, 7] {
+        let payload = prop_payload(id, "Tags", &[&[5; 4000]]);
+        let mut packed = lz4_flex::block::compress(&payload);
+        packed.truncate(packed.len() - 4);
+        chunks.push(packed_chunk(b"PROP", &packed, payload.len()));
+    }
+    // Of this many instances nothing but the number is read.
+    let mut many = 3u32.to_le_bytes().to_vec();
+    many.extend(string(b"Part"));
+    many.push(0);
+    many.extend(67_000_000_u32.to_le_bytes());
+    let length = many.len() + 4 * 67_000_000;
+    many.extend([0; 128]);
+    chunks.push(packed_chunk(b"INST", &[&zstd_header(&many, 1 << 30)[..], &many].concat(), length));
+    chunks.extend([prop(7, "SmoothGrid", &[&blob]), end()]);
+    let (grid, imported) = imported(&binary_file(&chunks)).unwrap();
+    assert_eq!(exported(&grid, &imported), blob);
+    assert_eq!(imported.skipped.parts, 5);
 }
 
 #[test]
@@ -406,7 +478,7 @@ fn flipped_bits_in_models_never_panic() {
         for bit in (0..file.len() * 8).step_by(3) {
             let mut flipped = file.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let limits = ImportLimits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
+            let limits = ImportLimits { memory_bytes: 2 << 20, work: 1 << 24, depth: 64 };
             if let Err(error) = imported_with(&flipped, limits) {
                 assert!(!error.to_string().contains('\n'), "one line: {error}");
             }
@@ -426,12 +498,12 @@ proptest! {
         ],
         rest in proptest::collection::vec(0..=255u8, 0..300),
     ) {
-        let limits = ImportLimits { chunks: 100, mixed_rows: 10_000, unpacked_bytes: 1 << 20 };
+        let limits = ImportLimits { memory_bytes: 2 << 20, work: 1 << 24, depth: 64 };
         let bytes = [start, rest].concat();
         if let Err(error) = imported_with(&bytes, limits) {
             prop_assert!(!error.to_string().is_empty());
         }
-        let options = ImportOptions { container: Some(Container::Xml), limits };
+        let options = ImportOptions { container: Some(Container::Xml) };
         let _ = import(&bytes, &options, &mut VoxelGrid::default());
     }
 }

@@ -15,20 +15,28 @@
 //! Source: rbx-dom's `docs/xml.md` and real files.
 
 use super::error::{FilePart, RobloxError};
-use super::limits::ImportLimits;
-use super::terrain_instance::{RobloxFile, TerrainInstance, TerrainProperty};
+use super::smooth_grid::has_chunks;
+use super::terrain_instance::{RobloxFile, SkippedParts, TerrainProperty, TerrainValues};
+use crate::budget::{BudgetError, ImportBudget};
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
-use rustc_hash::FxHashSet;
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 /// The version attribute of all current files.
 const VERSION: u32 = 4;
 /// Characters in a line of base64.
 const BASE64_LINE_CHARS: usize = 72;
+/// Units of work of a byte of text.
+const TEXT_WORK: u64 = 16;
+/// Units of work of an element.
+const ELEMENT_WORK: u64 = 256;
+/// Memory of a Terrain, a property or a class, with its entries in lists.
+const ENTRY_BYTES: u64 = 128;
 
 /// Some writers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -36,12 +44,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Finds all Terrain instances, in the order of the file.
-pub(super) fn read(bytes: &[u8], limits: &ImportLimits) -> Result<RobloxFile, RobloxError> {
+/// Finds the Terrain to import: the first that has chunks, else the first.
+pub(super) fn read(
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+) -> Result<RobloxFile<'static>, RobloxError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    // Only names and scripts may hold invalid UTF-8, and neither is needed.
-    let text = String::from_utf8_lossy(bytes);
-    let mut finder = XmlTerrainFinder::new(limits);
+    let text = valid_text(bytes, budget).map_err(over_budget(0))?;
+    let mut finder = XmlTerrainFinder::new(budget);
     let mut reader = Reader::from_str(&text);
     reader.config_mut().allow_dangling_amp = true;
     loop {
@@ -57,14 +67,32 @@ pub(super) fn read(bytes: &[u8], limits: &ImportLimits) -> Result<RobloxFile, Ro
                 finder.close_element()?;
             }
             Event::End(_) => finder.close_element()?,
-            Event::Text(text) => finder.add_text(&text),
-            Event::CData(text) => finder.add_text(&text),
-            Event::GeneralRef(_) => finder.add_text("&"),
+            Event::Text(text) => finder.add_text(&text)?,
+            Event::CData(text) => finder.add_text(&text)?,
+            Event::GeneralRef(_) => finder.add_text("&")?,
             Event::Eof => break,
             _ => {}
         }
     }
     finder.finish(text.len())
+}
+
+/// Returns the text of a file. Only names and scripts may hold invalid UTF-8, and neither is
+/// needed.
+fn valid_text<'b>(bytes: &'b [u8], budget: &mut ImportBudget) -> Result<Cow<'b, str>, BudgetError> {
+    let length = bytes.len() as u64;
+    budget.spend_work("its text", TEXT_WORK * length)?;
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(Cow::Borrowed(text));
+    }
+    // Each invalid byte becomes a character of three.
+    budget.spend_memory("its text", 3 * length)?;
+    Ok(String::from_utf8_lossy(bytes))
+}
+
+/// For `map_err`: what lies at `offset` exceeds the budget.
+fn over_budget(offset: usize) -> impl Fn(BudgetError) -> RobloxError {
+    move |error| RobloxError::OverBudget { part: FilePart::File, offset, error }
 }
 
 /// An open element.
@@ -80,16 +108,14 @@ enum OpenElement {
 }
 
 /// What the captured text is.
+#[derive(Clone, Copy)]
 enum CapturedText {
     /// The value of a property, in base64.
     Value(PropertySlot),
     /// The hash of the shared string that is the value of a property.
     Hash(PropertySlot),
-    /// A shared string, in base64.
-    SharedString {
-        /// Its hash.
-        hash: String,
-    },
+    /// A shared string, in base64, by its index in [`XmlTerrainFinder::shared`].
+    SharedString(usize),
 }
 
 /// A property of one of the Terrains.
@@ -100,48 +126,73 @@ struct PropertySlot {
     property: TerrainProperty,
 }
 
-/// A property whose value is a shared string.
-struct SharedProperty {
-    slot: PropertySlot,
-    /// Hash of the shared string.
-    hash: String,
+/// The properties of a Terrain.
+#[derive(Clone, Copy, Default)]
+struct XmlTerrain {
+    smooth_grid: Option<XmlValue>,
+    colours: Option<XmlValue>,
+}
+
+/// Where the value of a property is.
+#[derive(Clone, Copy)]
+enum XmlValue {
+    /// Index in [`XmlTerrainFinder::values`].
+    Own(usize),
+    /// Index in [`XmlTerrainFinder::shared`].
+    Shared(usize),
+}
+
+/// A shared string that a Terrain uses.
+struct SharedValue {
+    /// The first property that uses it.
+    user: TerrainProperty,
+    /// Index in [`XmlTerrainFinder::values`], once it has been read.
+    value: Option<usize>,
 }
 
 /// Collects the Terrains of a file, element by element.
-struct XmlTerrainFinder<'l> {
-    limits: &'l ImportLimits,
+struct XmlTerrainFinder<'b> {
+    budget: &'b mut ImportBudget,
     open_elements: Vec<OpenElement>,
-    terrains: Vec<TerrainInstance>,
+    terrains: Vec<XmlTerrain>,
+    /// Decoded values. Terrains that share one do not copy it.
+    values: Vec<Vec<u8>>,
+    shared: Vec<SharedValue>,
+    /// Indices in `shared`. Hashes come from the file, so the map's is keyed.
+    shared_by_hash: HashMap<String, usize>,
     /// Text of the captured element.
     text: String,
     /// Offset of the captured element.
     text_offset: usize,
-    /// Properties whose shared string has not been read yet.
-    shared: Vec<SharedProperty>,
-    classes: FxHashSet<String>,
+    /// Keyed hashes of the names of classes, only to count them.
+    classes: HashSet<u64>,
+    class_hasher: RandomState,
     instances: u64,
     has_root: bool,
-    /// Bytes of all property values so far.
-    value_bytes: u64,
 }
 
-impl<'l> XmlTerrainFinder<'l> {
-    fn new(limits: &'l ImportLimits) -> XmlTerrainFinder<'l> {
+impl<'b> XmlTerrainFinder<'b> {
+    fn new(budget: &'b mut ImportBudget) -> XmlTerrainFinder<'b> {
         XmlTerrainFinder {
-            limits,
+            budget,
             open_elements: Vec::new(),
             terrains: Vec::new(),
+            values: Vec::new(),
+            shared: Vec::new(),
+            shared_by_hash: HashMap::new(),
             text: String::new(),
             text_offset: 0,
-            shared: Vec::new(),
-            classes: FxHashSet::default(),
+            classes: HashSet::new(),
+            class_hasher: RandomState::new(),
             instances: 0,
             has_root: false,
-            value_bytes: 0,
         }
     }
 
     fn open_element(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), RobloxError> {
+        self.budget.spend_work("its elements", ELEMENT_WORK).map_err(over_budget(offset))?;
+        let depth = self.open_elements.len() + 1;
+        self.budget.reach_depth("elements", depth).map_err(over_budget(offset))?;
         let name = tag.name();
         let element = match (self.open_elements.last(), name.as_ref()) {
             (None, root) => {
@@ -152,7 +203,7 @@ impl<'l> XmlTerrainFinder<'l> {
                 let what = format!("an element {} inside a value", printable(inner));
                 return Err(RobloxError::damaged(FilePart::File, offset, what));
             }
-            (Some(_), "Item") => self.start_item(attribute(tag, "class", offset)?),
+            (Some(_), "Item") => self.start_item(&attribute(tag, "class", offset)?, offset)?,
             (Some(&OpenElement::Item(terrain)), "Properties") => OpenElement::Properties(terrain),
             (Some(&OpenElement::Properties(Some(terrain))), kind) => {
                 let property = attribute(tag, "name", offset)?;
@@ -160,12 +211,11 @@ impl<'l> XmlTerrainFinder<'l> {
             }
             (Some(_), "SharedStrings") => OpenElement::SharedStrings,
             (Some(OpenElement::SharedStrings), "SharedString") => {
-                let hash = attribute(tag, "md5", offset)?.into_owned();
-                let is_needed = self.shared.iter().any(|shared| shared.hash == hash);
-                if is_needed {
-                    OpenElement::Captured(CapturedText::SharedString { hash })
-                } else {
-                    OpenElement::Other
+                let hash = attribute(tag, "md5", offset)?;
+                let needed = self.shared_by_hash.get(hash.as_ref());
+                match needed.filter(|&&index| self.shared[index].value.is_none()) {
+                    Some(&index) => OpenElement::Captured(CapturedText::SharedString(index)),
+                    None => OpenElement::Other,
                 }
             }
             _ => OpenElement::Other,
@@ -206,87 +256,115 @@ impl<'l> XmlTerrainFinder<'l> {
         Ok(())
     }
 
-    fn start_item(&mut self, class: Cow<'_, str>) -> OpenElement {
+    fn start_item(&mut self, class: &str, offset: usize) -> Result<OpenElement, RobloxError> {
         self.instances += 1;
+        let is_new_class = self.classes.insert(self.class_hasher.hash_one(class));
         let terrain = (class == "Terrain").then_some(self.terrains.len());
+        if is_new_class || terrain.is_some() {
+            self.budget.spend_memory("its instances", ENTRY_BYTES).map_err(over_budget(offset))?;
+        }
         if terrain.is_some() {
-            self.terrains.push(TerrainInstance::default());
+            self.terrains.push(XmlTerrain::default());
         }
-        if !self.classes.contains(class.as_ref()) {
-            self.classes.insert(class.into_owned());
-        }
-        OpenElement::Item(terrain)
+        Ok(OpenElement::Item(terrain))
     }
 
     /// Appends to the captured text, without white space.
-    fn add_text(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) -> Result<(), RobloxError> {
         if let Some(OpenElement::Captured(_)) = self.open_elements.last() {
+            // A string may take twice its length, and what it decodes to takes less.
+            let memory = self.budget.spend_memory("a value", 3 * text.len() as u64);
+            memory.map_err(over_budget(self.text_offset))?;
             self.text.extend(text.split_ascii_whitespace());
         }
+        Ok(())
     }
 
     fn close_element(&mut self) -> Result<(), RobloxError> {
         let Some(OpenElement::Captured(capture)) = self.open_elements.pop() else { return Ok(()) };
+        let memory = self.budget.spend_memory("its properties", ENTRY_BYTES);
+        memory.map_err(over_budget(self.text_offset))?;
         match capture {
             CapturedText::Value(slot) => {
                 let value = self.decode_text()?;
-                self.set_value(slot, value)?;
+                self.set(slot, XmlValue::Own(value));
             }
             CapturedText::Hash(slot) => {
                 let hash = std::mem::take(&mut self.text);
-                self.shared.push(SharedProperty { slot, hash });
-            }
-            CapturedText::SharedString { hash } => {
-                let value = self.decode_text()?;
-                let users = self.shared.extract_if(.., |shared| shared.hash == hash);
-                for user in users.collect::<Vec<_>>() {
-                    self.set_value(user.slot, value.clone())?;
+                let next = self.shared.len();
+                let index = *self.shared_by_hash.entry(hash).or_insert(next);
+                if index == next {
+                    self.shared.push(SharedValue { user: slot.property, value: None });
                 }
+                self.set(slot, XmlValue::Shared(index));
+            }
+            CapturedText::SharedString(index) => {
+                let value = self.decode_text()?;
+                self.shared[index].value = Some(value);
             }
         }
         Ok(())
     }
 
-    /// Sets the value of a property, within the limit of all values.
-    fn set_value(&mut self, slot: PropertySlot, value: Vec<u8>) -> Result<(), RobloxError> {
-        self.value_bytes += value.len() as u64;
-        if self.value_bytes > self.limits.unpacked_bytes {
-            return Err(RobloxError::TooLarge {
-                part: FilePart::File,
-                offset: self.text_offset,
-                what: "too many bytes of terrain",
-                limit: self.limits.unpacked_bytes,
-            });
+    fn set(&mut self, slot: PropertySlot, value: XmlValue) {
+        let terrain = &mut self.terrains[slot.terrain];
+        match slot.property {
+            TerrainProperty::SmoothGrid => terrain.smooth_grid = Some(value),
+            TerrainProperty::MaterialColors => terrain.colours = Some(value),
         }
-        self.terrains[slot.terrain].set(slot.property, value);
-        Ok(())
     }
 
-    /// Decodes the captured text.
-    fn decode_text(&self) -> Result<Vec<u8>, RobloxError> {
-        BASE64.decode(&self.text).map_err(|error| {
+    /// Decodes the captured text; returns the index of the value.
+    fn decode_text(&mut self) -> Result<usize, RobloxError> {
+        let value = BASE64.decode(&self.text).map_err(|error| {
             let what = format!("the value of this element is not base64: {error}");
             RobloxError::damaged(FilePart::File, self.text_offset, what)
-        })
+        })?;
+        self.values.push(value);
+        Ok(self.values.len() - 1)
     }
 
-    fn finish(self, end: usize) -> Result<RobloxFile, RobloxError> {
+    /// Returns the index of a value in [`Self::values`].
+    fn index_of(&self, value: Option<XmlValue>) -> Option<usize> {
+        match value? {
+            XmlValue::Own(index) => Some(index),
+            XmlValue::Shared(index) => self.shared[index].value,
+        }
+    }
+
+    fn finish(mut self, end: usize) -> Result<RobloxFile<'static>, RobloxError> {
         if !self.has_root || !self.open_elements.is_empty() {
             let what = format!("the file ends with {} elements open", self.open_elements.len());
             return Err(RobloxError::damaged(FilePart::File, end, what));
         }
-        if let Some(SharedProperty { slot, hash }) = self.shared.first() {
+        if let Some(missing) = self.shared.iter().position(|shared| shared.value.is_none()) {
+            let hash = self.shared_by_hash.iter().find(|(_, index)| **index == missing);
             let what = format!(
                 "{} names the shared string {}, which is not in the file",
-                slot.property.name(),
-                printable(hash)
+                self.shared[missing].user.name(),
+                printable(hash.map_or("", |(hash, _)| hash))
             );
             return Err(RobloxError::damaged(FilePart::File, end, what));
         }
+        let lists_chunks = |terrain: &&XmlTerrain| {
+            let index = self.index_of(terrain.smooth_grid);
+            index.is_some_and(|index| has_chunks(&self.values[index]))
+        };
+        let terrains_with_chunks = self.terrains.iter().filter(lists_chunks).count() as u64;
+        let found = self.terrains.iter().find(lists_chunks).or(self.terrains.first()).copied();
+        let terrain = found.map(|terrain| {
+            let indices = [terrain.colours, terrain.smooth_grid].map(|value| self.index_of(value));
+            // Both may be the same shared string.
+            let colours = indices[0].map(|index| self.values[index].clone());
+            let smooth_grid = indices[1].map(|index| std::mem::take(&mut self.values[index]));
+            TerrainValues { smooth_grid: smooth_grid.unwrap_or_default().into(), colours }
+        });
         Ok(RobloxFile {
-            terrains: self.terrains,
+            terrain,
+            terrains_with_chunks,
             classes: self.classes.len() as u64,
             instances: self.instances,
+            skipped: SkippedParts::default(),
         })
     }
 }

@@ -4,7 +4,7 @@
 //! or an error with an offset, and needs memory for the bytes and one decoded patch only.
 
 use super::apply::ONE_BOX;
-use super::patch::{Patch, decode_cells, decode_rows, get_varint, put_varint};
+use super::patch::{ChangedRun, Patch, decode_cells, decode_rows, get_varint, put_varint};
 use super::strokes::Stroke;
 use super::undo::{History, HistoryCopy};
 use crate::voxel::{Region, VoxelPos};
@@ -160,6 +160,31 @@ fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
     }
 }
 
+/// Bounds of the changed cells in their region, by their indices along x, y and z.
+#[derive(Default)]
+struct RunBounds {
+    /// None before the first run.
+    corners: Option<[[usize; 3]; 2]>,
+}
+
+impl RunBounds {
+    fn add(&mut self, run: ChangedRun, region: Region) {
+        let [width, _, deep] = region.size();
+        let (x, row) = (run.at % width, run.at / width);
+        let first = [x, row / deep, row % deep];
+        let end = [x + run.cells, first[1] + 1, first[2] + 1];
+        let [min, max] = self.corners.get_or_insert([first, end]);
+        for axis in 0..3 {
+            min[axis] = min[axis].min(first[axis]);
+            max[axis] = max[axis].max(end[axis]);
+        }
+    }
+
+    fn size(&self) -> [usize; 3] {
+        self.corners.map_or([0; 3], |[min, max]| [0, 1, 2].map(|axis| max[axis] - min[axis]))
+    }
+}
+
 struct Reader<'a> {
     bytes: &'a [u8],
     offset: usize,
@@ -225,12 +250,18 @@ impl<'a> Reader<'a> {
     fn patch(&mut self) -> Result<Patch, HistoryError> {
         let region = self.region()?;
         let (rows_at, rows) = self.part()?;
-        let mut count = 0;
-        let read = decode_rows(rows, region, |run| count += run.cells);
+        let (mut count, mut bounds) = (0, RunBounds::default());
+        let read = decode_rows(rows, region, |run| {
+            count += run.cells;
+            bounds.add(run, region);
+        });
         let rows_error = |offset| HistoryError { offset, kind: HistoryErrorKind::Rows };
         match read {
             Err(offset) => return Err(rows_error(rows_at + offset)),
             Ok(read) if read != rows.len() => return Err(rows_error(rows_at + read)),
+            // What is undone is read as a box, so a box that is larger than its changes costs more
+            // than they do.
+            Ok(_) if bounds.size() != region.size() => return Err(rows_error(rows_at)),
             Ok(_) => {}
         }
         let (cells_at, cells) = self.part()?;

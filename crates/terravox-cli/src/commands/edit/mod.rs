@@ -10,7 +10,7 @@ use crate::args::EditArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view;
-use crate::report::Report;
+use crate::report::{Report, size};
 use crate::world::{check_file, check_placement, check_world_path, store_failure};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -26,7 +26,10 @@ use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
 const HISTORY_BYTES: usize = 32 << 20;
 
 /// Limit of a script, bytes.
-const MAX_SCRIPT_BYTES: u64 = 1 << 28;
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
+
+/// Most operations of a command; each takes a few hundred bytes of memory.
+const MAX_OPERATIONS: usize = 1 << 18;
 
 pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     check_world_path(&args.world)?;
@@ -44,7 +47,7 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let mut totals = EditTotals::default();
     step_through_history(args, &mut grid, &mut history, &mut totals)?;
-    apply(&operations, &info, &mut grid, &mut history, &mut totals, console)?;
+    apply(args, &info, &operations, &mut grid, &mut history, &mut totals, console)?;
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
@@ -115,39 +118,72 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<bool> {
 }
 
 /// An operation in voxels.
-struct NamedOperation {
-    /// Where it was given, for error messages.
-    name: String,
+struct SourcedOperation {
+    source: OperationSource,
     op: EditOp,
 }
 
+/// Where an operation was given.
+#[derive(Clone, Copy)]
+enum OperationSource {
+    /// Index of the argument.
+    Argument(usize),
+    /// Number of the line of the script, from 1.
+    Line(usize),
+}
+
+impl OperationSource {
+    /// Returns a name for error messages.
+    fn name(self, args: &EditArgs) -> String {
+        match self {
+            OperationSource::Argument(index) => format!("operation {:?}", args.operations[index]),
+            OperationSource::Line(number) => {
+                let script = args.script.as_deref().unwrap_or(Path::new("script"));
+                format!("{}: line {number}", script.display())
+            }
+        }
+    }
+}
+
 /// Parses all operations before any is applied.
-fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<NamedOperation>> {
+fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOperation>> {
     let mut operations = Vec::new();
-    for text in &args.operations {
-        let name = format!("operation {text:?}");
-        let op =
-            parser::parse(text, info).map_err(|what| Failure::new(format!("{name}: {what}")))?;
-        operations.push(NamedOperation { name, op });
+    let mut add = |source: OperationSource, text: &str| {
+        let is_json = matches!(source, OperationSource::Line(_)) && text.starts_with('{');
+        let op = if is_json { from_json(text, info) } else { parser::parse(text, info) };
+        let op = op.map_err(|what| Failure::new(format!("{}: {what}", source.name(args))))?;
+        if operations.len() == MAX_OPERATIONS {
+            let what = format!("more than {MAX_OPERATIONS} operations; give them in parts");
+            return Err(Failure::new(format!("{}: {what}", source.name(args))));
+        }
+        operations.push(SourcedOperation { source, op });
+        Ok(())
+    };
+    for (index, text) in args.operations.iter().enumerate() {
+        add(OperationSource::Argument(index), text)?;
     }
     let Some(script) = &args.script else { return Ok(operations) };
     check_file(script)?;
     let file = File::open(script).map_err(Failure::at(script))?;
-    let lines = BufReader::new(file.take(MAX_SCRIPT_BYTES)).lines();
-    for (number, line) in lines.enumerate() {
-        let line = line.map_err(Failure::at(script))?;
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            continue;
+    // Pipes may be endless: one byte more than the limit tells that it was reached.
+    let mut lines = BufReader::new(file.take(MAX_SCRIPT_BYTES + 1));
+    let (mut line, mut bytes, mut number) = (String::new(), 0, 0);
+    loop {
+        line.clear();
+        let read = lines.read_line(&mut line).map_err(Failure::at(script))?;
+        (bytes, number) = (bytes + read as u64, number + 1);
+        if bytes > MAX_SCRIPT_BYTES {
+            let most = size(MAX_SCRIPT_BYTES);
+            return Err(Failure::of(script, format!("longer than {most}; give it in parts")));
         }
-        let name = format!("{}: line {}", script.display(), number + 1);
-        let op = match line.trim_start().starts_with('{') {
-            true => from_json(&line, info),
-            false => parser::parse(&line, info),
-        };
-        let op = op.map_err(|what| Failure::new(format!("{name}: {what}")))?;
-        operations.push(NamedOperation { name, op });
+        if read == 0 {
+            return Ok(operations);
+        }
+        let text = line.trim();
+        if !text.is_empty() && !text.starts_with('#') {
+            add(OperationSource::Line(number), text)?;
+        }
     }
-    Ok(operations)
 }
 
 /// Parses an operation in metres, as JSON.
@@ -206,8 +242,9 @@ fn check_steps(command: &str, steps: u32, available: usize) -> Result<(), String
 }
 
 fn apply(
-    operations: &[NamedOperation],
+    args: &EditArgs,
     info: &WorldInfo,
+    operations: &[SourcedOperation],
     grid: &mut VoxelGrid,
     history: &mut History,
     totals: &mut EditTotals,
@@ -215,10 +252,11 @@ fn apply(
 ) -> CliResult<()> {
     let mut editor = Editor::default();
     let bar = console.bar("editing", operations.len());
-    for NamedOperation { name, op } in operations {
+    for SourcedOperation { source, op } in operations {
         let edited = editor.apply(grid, op, &mut *history);
-        let edited =
-            edited.map_err(|error| Failure::new(format!("{name}: {}", in_metres(error, info))))?;
+        let edited = edited.map_err(|error| {
+            Failure::new(format!("{}: {}", source.name(args), in_metres(error, info)))
+        })?;
         totals.region = totals.region.union(edited.region);
         totals.removed.add_all(&edited.removed);
         totals.added.add_all(&edited.added);

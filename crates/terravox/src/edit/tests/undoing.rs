@@ -121,6 +121,33 @@ fn strokes_without_changes_are_refused() {
     assert_eq!(error, HistoryError { offset: 12, kind: HistoryErrorKind::EmptyStroke });
 }
 
+/// A history of one patch over 9 × 1 × 2 voxels.
+fn history_of_rows(rows: &[u8], cells: &[u8]) -> Vec<u8> {
+    let mut stroke = vec![0, 1, 1, 0, 0, 0, 9, 1, 2, rows.len() as u8];
+    stroke.extend_from_slice(rows);
+    stroke.push(cells.len() as u8);
+    stroke.extend_from_slice(cells);
+    let mut bytes = vec![1];
+    bytes.extend(xxhash_rust::xxh3::xxh3_64(&stroke).to_le_bytes());
+    bytes.extend(stroke);
+    bytes
+}
+
+#[test]
+fn patches_larger_than_their_changes_are_refused() {
+    // A listed row: runs, then the gap before each and its cells.
+    let (row, two_ends, nothing) = ([0xff, 1, 0, 9], [0xff, 2, 0, 1, 7, 1], 0xfe);
+    let read = |bytes: &[u8]| History::from_bytes(bytes, 1 << 20).map(|h| h.stats().redoable);
+    let both = [&row[..], &two_ends].concat();
+    assert_eq!(read(&history_of_rows(&both, &[0, 0x82, 10])), Ok(1));
+    let wrong = Err(HistoryError { offset: 19, kind: HistoryErrorKind::Rows });
+    assert_eq!(read(&history_of_rows(&[nothing, nothing], &[0])), wrong);
+    let first_only = [&row[..], &[nothing]].concat();
+    assert_eq!(read(&history_of_rows(&first_only, &[0, 0x82, 8])), wrong);
+    let one_short = [0xff, 1, 0, 8, 0xff, 1, 0, 1];
+    assert_eq!(read(&history_of_rows(&one_short, &[0, 0x82, 8])), wrong);
+}
+
 #[test]
 fn the_budget_is_kept_by_dropping_the_oldest() {
     let mut grid = VoxelGrid::default();

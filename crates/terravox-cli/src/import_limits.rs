@@ -1,0 +1,48 @@
+//! What an imported file may cost, and how a refusal reads on the command line.
+
+use crate::args::HeightmapArgs;
+use terravox_io::{BudgetError, ImportBudget, ImportLimits};
+
+/// Returns the budget for a file of `bytes` bytes.
+pub fn budget(bytes: usize, options: &HeightmapArgs) -> ImportBudget {
+    ImportBudget::new(ImportLimits::for_input(bytes).times(factor(options)))
+}
+
+/// Returns the factor of all limits.
+pub fn factor(options: &HeightmapArgs) -> u32 {
+    options.limit_factor.unwrap_or(1)
+}
+
+/// Formats a refusal with the option that helps. `so_far` is the factor that it was met with.
+pub fn explained(error: &BudgetError, so_far: u32) -> String {
+    match error.factor() {
+        Some(times) => {
+            let factor = times.max(2).saturating_mul(so_far.into()).next_power_of_two();
+            format!(
+                "{error}; if you trust the file, import it with --limit-factor {factor} or more"
+            )
+        }
+        None => format!("{error}; the file is damaged, get another copy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_option_and_a_factor_that_would_do() {
+        let options = HeightmapArgs { limit_factor: Some(3), ..HeightmapArgs::default() };
+        let mut budget = budget(1000, &options);
+        let wanted = 5 * budget.limits().memory_bytes;
+        let error = budget.spend_memory("its samples", wanted).expect_err("too much");
+        let line = explained(&error, factor(&options));
+        assert!(
+            line.starts_with("its samples: 1.5 GB of memory in all, at most 302.0 MB"),
+            "{line}"
+        );
+        assert!(line.ends_with("with --limit-factor 16 or more"), "{line}");
+        let depth = budget.reach_depth("elements", 9999).expect_err("too deep");
+        assert!(explained(&depth, 1).ends_with("get another copy"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Writes seeds for all fuzz targets: small ones of our own writers to `fuzz/seeds`, which are
+//! committed, and real files to `fuzz/corpus`, which are not.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use terravox::edit::{EditOp, Editor, History};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
+use terravox_io::roblox::{self, Container, RobloxMetadata};
+
+/// Longest real file that is taken.
+const MAX_BYTES: u64 = 400_000;
+
+/// Writes all seeds.
+pub fn write() -> io::Result<()> {
+    own()?;
+    real(&super::fuzz_folder().join("../../../shared/data"))
+}
+
+fn put(folder: &str, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = super::fuzz_folder().join(folder).join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}
+
+/// A ball of two materials with water, over two chunks.
+fn ball() -> VoxelGrid {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(ChunkPos::new(0, 0, 0).region());
+    cells.set(VoxelPos::new(3, 4, 5), Cell::new(8, 77));
+    cells.set_water(VoxelPos::new(3, 4, 5), Some(12));
+    cells.set(VoxelPos::new(9, 4, 5), Cell::full(1));
+    grid.write(&cells).expect("a chunk");
+    grid.write(&DenseBox::new(ChunkPos::new(-2, 0, 7).region())).expect("a chunk");
+    grid
+}
+
+fn own() -> io::Result<()> {
+    let grid = ball();
+    let order = Some(vec![ChunkPos::new(0, 0, 0), ChunkPos::new(-2, 0, 7)]);
+    let metadata = RobloxMetadata { order, colours: Some((0..69).collect()) };
+    let model = |container| {
+        roblox::export(grid.as_snapshot(), &metadata, container).expect("a small world")
+    };
+    let blob = model(Container::SmoothGrid);
+    put("seeds", "roblox_binary", "model", &model(Container::Binary))?;
+    put("seeds", "roblox_binary", "chunks", &chunks(&blob))?;
+    put("seeds", "roblox_xml", "model", &model(Container::Xml))?;
+    let part = "+<SharedString name=\"SmoothGrid\">h</SharedString></Properties></Item>\
+                <SharedStrings><SharedString md5=\"h\">AQU=</SharedString></SharedStrings>";
+    put("seeds", "roblox_xml", "shared", part.as_bytes())?;
+    put("seeds", "smooth_grid", "ball", &blob)?;
+    put("seeds", "metadata", "order", &metadata.to_bytes())?;
+    put("seeds", "codec", "narrow", &[&[1, 32, 32, 32], &blob[14..]].concat())?;
+    put("seeds", "codec", "wide", &[0, 3, 2, 1, 0xff, 200, 7, 1, 0x83, 4, 0xc2, 9, 0, 3, 0, 0, 0])?;
+    put("seeds", "raw", "square", &[3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])?;
+    for (name, colour) in [("grey", png::ColorType::Grayscale), ("rgba", png::ColorType::Rgba)] {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, 4, 3);
+        encoder.set_color(colour);
+        let mut writer = encoder.write_header().map_err(io::Error::other)?;
+        let pixels: Vec<u8> = (0..12 * colour.samples() as u8).collect();
+        writer.write_image_data(&pixels).map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)?;
+        put("seeds", "png", name, &file)?;
+    }
+    let (mut history, mut grid) = (History::new(1 << 20), ball());
+    let mut editor = Editor::default();
+    let ops = [EditOp::dig_ball([3.0, 4.0, 5.0], 3.0), EditOp::fill_ball(8, [0.0; 3], 2.0)];
+    for op in &ops {
+        editor.apply(&mut grid, op, &mut history).map_err(io::Error::other)?;
+    }
+    history.undo(&mut grid).map_err(io::Error::other)?;
+    put("seeds", "history", "two", &history.to_bytes()[9..])?;
+    put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())
+}
+
+/// Chunks for the target `roblox_binary`, one of each packing.
+fn chunks(blob: &[u8]) -> Vec<u8> {
+    let string = |value: &[u8]| [&(value.len() as u32).to_le_bytes(), value].concat();
+    let inst = [&[7, 0, 0, 0], &string(b"Terrain")[..], &[0, 1, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let start = [&[7, 0, 0, 0], &string(b"SmoothGrid")[..]].concat();
+    let prop = [&start[..], &[1], &string(blob)].concat();
+    let shared = [&start[..], &[0x1C, 0, 0, 0, 0]].concat();
+    let strings = [&[0, 0, 0, 0, 1, 0, 0, 0][..], &[9; 16], &string(blob)].concat();
+    let parts: [(u8, &[u8]); 4] =
+        [(2 << 2, &strings), (1, &inst), (1 << 2 | 2, &prop), (1 << 2, &shared)];
+    let put = |(kind, payload): (u8, &[u8])| {
+        [&[kind], &(payload.len() as u16).to_le_bytes()[..], payload].concat()
+    };
+    parts.map(put).concat()
+}
+
+/// Copies real files.
+fn real(data: &Path) -> io::Result<()> {
+    for folder in ["roblox", "real", "hostile"] {
+        let Ok(files) = fs::read_dir(data.join(folder)) else {
+            eprintln!("skipped: no files at {}", data.join(folder).display());
+            continue;
+        };
+        for file in files {
+            let path = file?.path();
+            let target = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("rbxm") => "roblox_binary",
+                Some("rbxmx") => "roblox_xml",
+                Some("smoothgrid") => "smooth_grid",
+                Some("png") => "png",
+                Some("raw") => "raw",
+                _ => continue,
+            };
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            match fs::metadata(&path)?.len() {
+                0..=MAX_BYTES => put("corpus", target, &name, &fs::read(&path)?)?,
+                bytes => eprintln!("skipped: {name} has {bytes} bytes"),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! One check for each importer and decoder. Any bytes are fine; what is accepted is encoded again
+//! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
+
+use terravox::codec::{Dialect, Rle};
+use terravox::edit::{EditOp, History};
+use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use terravox_io::heightmap::{self, ColourPolicy, Heights};
+use terravox_io::roblox::{
+    self, Container, ImportOptions, RobloxMetadata, SmoothGridReader, SmoothGridWriter,
+};
+use terravox_io::{ImportBudget, ImportLimits};
+
+/// A check by the name of its target.
+pub type NamedCheck = (&'static str, fn(&[u8]));
+
+/// All checks.
+pub const CHECKS: [NamedCheck; 9] = [
+    ("roblox_binary", roblox_binary),
+    ("roblox_xml", roblox_xml),
+    ("smooth_grid", smooth_grid),
+    ("png", png),
+    ("raw", raw),
+    ("metadata", metadata),
+    ("codec", codec),
+    ("history", history),
+    ("edit_op", edit_op),
+];
+
+/// Small, so that a fuzzer does not spend its time on what is refused anyway.
+fn budget() -> ImportBudget {
+    ImportBudget::new(ImportLimits { memory_bytes: 16 << 20, work: 1 << 26, depth: 64 })
+}
+
+/// Imports a file; what is accepted is exported and imported again.
+fn import(bytes: &[u8], container: Container) {
+    let (options, mut grid) = (ImportOptions { container: Some(container) }, VoxelGrid::default());
+    let imported =
+        match roblox::import_with_progress(bytes, &options, &mut budget(), &mut grid, |_, _| ()) {
+            Ok(imported) => imported,
+            Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
+        };
+    let stored = RobloxMetadata::from_bytes(&imported.metadata.to_bytes());
+    assert_eq!(stored.as_ref(), Ok(&imported.metadata));
+    let file = roblox::export(grid.as_snapshot(), &imported.metadata, container).expect("a file");
+    let mut again = VoxelGrid::default();
+    let mut budget = ImportBudget::new(ImportLimits::for_input(file.len()).times(16));
+    let second = roblox::import_with_progress(&file, &options, &mut budget, &mut again, |_, _| ())
+        .expect("our own file");
+    assert_eq!(again.digest(), grid.digest());
+    assert_eq!(second.metadata.order, imported.metadata.order);
+}
+
+/// Files as they are, and files of mutated chunks: the fuzzer would not find its way through a
+/// packed payload. Such input is chunks of a packing and a name (one byte), a length (two) and an
+/// unpacked payload.
+pub fn roblox_binary(bytes: &[u8]) {
+    if bytes.starts_with(b"<roblox!") {
+        return import(bytes, Container::Binary);
+    }
+    let mut file = b"<roblox!\x89\xff\r\n\x1a\n\0\0".to_vec();
+    file.resize(32, 0);
+    let mut rest = bytes;
+    while let [kind, low, high, payload @ ..] = rest {
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(payload.len());
+        let (payload, after) = payload.split_at(length);
+        let names = [b"INST", b"PROP", b"SSTR", b"PRNT", b"META"];
+        put_chunk(&mut file, names[usize::from(kind >> 2) % names.len()], kind & 3, payload);
+        rest = after;
+    }
+    put_chunk(&mut file, b"END\0", 0, b"</roblox>");
+    import(&file, Container::Binary);
+}
+
+fn put_chunk(file: &mut Vec<u8>, name: &[u8; 4], packing: u8, payload: &[u8]) {
+    let packed = match packing {
+        1 => lz4_flex::block::compress(payload),
+        2 => zstd(payload),
+        _ => Vec::new(),
+    };
+    file.extend(name);
+    file.extend((packed.len() as u32).to_le_bytes());
+    file.extend((payload.len() as u32).to_le_bytes());
+    file.extend([0; 4]);
+    file.extend(if packed.is_empty() { payload } else { &packed });
+}
+
+/// A frame of one raw block.
+fn zstd(payload: &[u8]) -> Vec<u8> {
+    let header = (payload.len() as u32) << 3 | 1;
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 7 << 3];
+    out.extend(&header.to_le_bytes()[..3]);
+    out.extend(payload);
+    out
+}
+
+/// Files as they are, and what may stand inside a Terrain.
+pub fn roblox_xml(bytes: &[u8]) {
+    if bytes.first() != Some(&b'+') {
+        return import(bytes, Container::Xml);
+    }
+    let start = b"<roblox version=\"4\"><Item class=\"Terrain\"><Properties>";
+    import(&[start, &bytes[1..], b"</roblox>"].concat(), Container::Xml);
+}
+
+/// Chunks that are accepted are written and read again.
+pub fn smooth_grid(bytes: &[u8]) {
+    import(bytes, Container::SmoothGrid);
+    let table = MaterialTable::default();
+    let Ok(mut reader) = SmoothGridReader::new(bytes, table.kinds()) else { return };
+    let (mut writer, mut budget) = (SmoothGridWriter::new(table.kinds()), budget());
+    let (mut cells, mut chunks) = (DenseBox::default(), Vec::new());
+    while let Ok(Some(_)) = reader.next_chunk(&mut cells, &mut budget) {
+        writer.push(&cells).expect("what was read can be written");
+        chunks.push(cells.clone());
+    }
+    let written = writer.finish();
+    let mut again = SmoothGridReader::new(&written, table.kinds()).expect("our own bytes");
+    let mut budget = ImportBudget::new(ImportLimits::for_input(written.len()).times(16));
+    for chunk in chunks {
+        again.next_chunk(&mut cells, &mut budget).expect("our own chunk");
+        assert_eq!(cells, chunk);
+    }
+}
+
+/// Heights that are accepted are as many as claimed, and from 0 to 1.
+fn check_heights(heights: Result<Heights, heightmap::HeightmapError>) {
+    match heights {
+        Ok(heights) => {
+            let [low, high] = heights.range();
+            assert!(0.0 <= low && low <= high && high <= 1.0, "{low} to {high}");
+        }
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
+}
+
+pub fn png(bytes: &[u8]) {
+    check_heights(heightmap::read_png(bytes, ColourPolicy::Refuse, &mut budget()));
+    check_heights(heightmap::read_png(bytes, ColourPolicy::Luminance, &mut budget()));
+}
+
+/// The first two bytes are the size.
+pub fn raw(bytes: &[u8]) {
+    check_heights(heightmap::read_raw_u16(bytes, None, &mut budget()));
+    if let [width, depth, samples @ ..] = bytes {
+        let size = [usize::from(*width), usize::from(*depth)];
+        check_heights(heightmap::read_raw_u16(samples, Some(size), &mut budget()));
+    }
+}
+
+/// Metadata that are accepted have one encoding only.
+pub fn metadata(bytes: &[u8]) {
+    if let Ok(metadata) = RobloxMetadata::from_bytes(bytes) {
+        assert_eq!(metadata.to_bytes(), bytes);
+    }
+}
+
+/// The first bytes are the dialect and the size of a box.
+pub fn codec(bytes: &[u8]) {
+    let [dialect, x, y, z, runs @ ..] = bytes else { return };
+    let table = MaterialTable::default();
+    let dialect = if dialect & 1 == 0 { Dialect::Wide } else { Dialect::Narrow };
+    let rle = Rle { kinds: table.kinds(), dialect };
+    let size = [x, y, z].map(|edge| i32::from(edge % 33));
+    let mut cells = DenseBox::new(Region::new([0; 3], size));
+    if rle.decode_box(runs, &mut cells).is_err() {
+        return;
+    }
+    let mut again = DenseBox::new(cells.region());
+    let mut encoded = Vec::new();
+    rle.encode_box(&cells, &mut encoded);
+    assert_eq!(rle.decode_box(&encoded, &mut again), Ok(encoded.len()));
+    assert_eq!(again, cells);
+}
+
+/// The checksum is made right, since no fuzzer finds it.
+pub fn history(bytes: &[u8]) {
+    let mut sealed = vec![1];
+    sealed.extend(xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes());
+    sealed.extend(bytes);
+    let Ok(mut history) = History::from_bytes(&sealed, 1 << 20) else { return };
+    let encoded = history.to_bytes();
+    let again = History::from_bytes(&encoded, 1 << 20).expect("our own bytes");
+    assert_eq!(again.to_bytes(), encoded);
+    let mut grid = VoxelGrid::default();
+    // An undo is the same after a redo.
+    for _ in 0..history.stats().undoable.min(8) {
+        history.undo(&mut grid).expect("all is held");
+        let undone = grid.digest();
+        history.redo(&mut grid).expect("all is held");
+        history.undo(&mut grid).expect("all is held");
+        assert_eq!(grid.digest(), undone);
+    }
+}
+
+/// An operation of a script, as JSON.
+pub fn edit_op(bytes: &[u8]) {
+    let Ok(op) = serde_json::from_slice::<EditOp>(bytes) else { return };
+    let Ok(text) = serde_json::to_string(&op) else { return };
+    // Numbers that JSON cannot hold become null.
+    if let Ok(again) = serde_json::from_str::<EditOp>(&text) {
+        assert_eq!(serde_json::to_string(&again).expect("an operation"), text);
+    }
+}

@@ -1,0 +1,3 @@
+//! What the fuzz targets check; see `README.md`.
+
+pub mod checks;
