@@ -1,23 +1,35 @@
 //! The nearest segment of a path, by a tree of boxes over its segments.
 
 use crate::math::{dot, sub};
+use std::ops::Range;
 
-/// Segments in a leaf, at most.
+/// Pieces in a leaf, at most.
 const LEAF: usize = 4;
+
+/// Pieces that a segment of average length is cut into: a long one along no axis would have a box
+/// that is much larger than it is.
+const PIECES: f32 = 8.0;
 
 /// A path of segments as a brush of round cross-section evaluates it.
 pub(super) struct PathTree {
-    /// In the order of the leaves.
+    /// The segment of each piece, in the order of the leaves.
     segments: Vec<[[f32; 3]; 2]>,
     /// The root first; a node's lower half follows it.
     nodes: Vec<PathNode>,
 }
 
-/// A box about some of the segments.
+/// A part of a segment.
+#[derive(Clone, Copy)]
+struct PathPiece {
+    ends: [[f32; 3]; 2],
+    segment: [[f32; 3]; 2],
+}
+
+/// A box about some of the pieces.
 struct PathNode {
     min: [f32; 3],
     max: [f32; 3],
-    segments: PathNodeKind,
+    pieces: PathNodeKind,
 }
 
 enum PathNodeKind {
@@ -30,65 +42,75 @@ enum PathNodeKind {
 impl PathTree {
     /// The tree of a path of one point or more.
     pub fn new(points: &[[f32; 3]]) -> PathTree {
+        let length = |ends: &[[f32; 3]; 2]| {
+            let along = sub(ends[1], ends[0]);
+            dot(along, along).sqrt()
+        };
+        let segments = points.windows(2).map(|ends| [ends[0], ends[1]]);
+        let average = segments.clone().map(|ends| length(&ends)).sum::<f32>() / points.len() as f32;
         // The first point on its own, for a path without segments.
-        let mut segments = vec![[points[0]; 2]];
-        segments.extend(points.windows(2).map(|ends| [ends[0], ends[1]]));
+        let first = [points[0]; 2];
+        let mut pieces = vec![PathPiece { ends: first, segment: first }];
+        for segment in segments {
+            let count =
+                (PIECES * length(&segment) / average.max(f32::MIN_POSITIVE)).ceil().max(1.0);
+            let along = sub(segment[1], segment[0]);
+            let end = |i: f32| [0, 1, 2].map(|axis| segment[0][axis] + along[axis] * (i / count));
+            pieces.extend((0..count as u32).map(|i| {
+                let (from, to) = (end(i as f32), end((i + 1) as f32));
+                PathPiece { ends: [from, to], segment }
+            }));
+        }
         let far = points.iter().flatten().fold(0.0f32, |far, v| far.max(v.abs()));
         let mut tree = PathTree { segments: Vec::new(), nodes: Vec::new() };
         // Distances are rounded by less, so no node is passed over wrongly.
-        tree.build(&mut segments, 4.0 * f32::EPSILON * (far + 1.0));
+        tree.build(&mut pieces, 8.0 * f32::EPSILON * (far + 1.0));
         tree
     }
 
-    fn build(&mut self, segments: &mut [[[f32; 3]; 2]], margin: f32) {
+    fn build(&mut self, pieces: &mut [PathPiece], margin: f32) {
         let fold = |axis: usize, f: fn(f32, f32) -> f32| {
-            segments.iter().flatten().map(|p| p[axis]).reduce(f).unwrap_or_default()
+            let ends = pieces.iter().flat_map(|piece| piece.ends);
+            ends.map(|end| end[axis]).reduce(f).unwrap_or_default()
         };
         let min = [0, 1, 2].map(|axis| fold(axis, f32::min) - margin);
         let max = [0, 1, 2].map(|axis| fold(axis, f32::max) + margin);
         let first = self.segments.len() as u32;
         let node = self.nodes.len();
-        let end = first + segments.len() as u32;
-        self.nodes.push(PathNode { min, max, segments: PathNodeKind::Leaf(first, end) });
-        if segments.len() <= LEAF {
-            self.segments.extend_from_slice(segments);
+        let leaf = PathNodeKind::Leaf(first, first + pieces.len() as u32);
+        self.nodes.push(PathNode { min, max, pieces: leaf });
+        if pieces.len() <= LEAF {
+            self.segments.extend(pieces.iter().map(|piece| piece.segment));
             return;
         }
-        let twice_middle =
-            |segment: &[[f32; 3]; 2], axis: usize| segment[0][axis] + segment[1][axis];
-        let spread = |axis: usize| {
-            let middles = segments.iter().map(|segment| twice_middle(segment, axis));
-            let (low, high) =
-                middles.fold((f32::MAX, f32::MIN), |(low, high), v| (low.min(v), high.max(v)));
-            high - low
-        };
-        let spreads = [0, 1, 2].map(spread);
-        let longest = |axis: usize| spreads.iter().all(|&other| other <= spreads[axis]);
+        let edges = sub(max, min);
+        let longest = |axis: usize| edges.iter().all(|&edge| edge <= edges[axis]);
         let axis = (0..3).find(|&axis| longest(axis)).unwrap_or_default();
-        let half = segments.len() / 2;
-        segments.select_nth_unstable_by(half, |a, b| {
-            twice_middle(a, axis).total_cmp(&twice_middle(b, axis))
-        });
-        let (low, high) = segments.split_at_mut(half);
+        let middle = |piece: &PathPiece| piece.ends[0][axis] + piece.ends[1][axis];
+        let half = pieces.len() / 2;
+        pieces.select_nth_unstable_by(half, |a, b| middle(a).total_cmp(&middle(b)));
+        let (low, high) = pieces.split_at_mut(half);
         self.build(low, margin);
-        self.nodes[node].segments = PathNodeKind::Halves(self.nodes.len() as u32);
+        self.nodes[node].pieces = PathNodeKind::Halves(self.nodes.len() as u32);
         self.build(high, margin);
     }
 
-    /// Returns the distance from the nearest segment, or `limit` if that is less.
-    pub fn distance(&self, p: [f32; 3], limit: f32) -> f32 {
-        let mut nearest = limit * limit;
-        // The tree is balanced: a path of 2^31 points would be 30 deep.
+    /// Returns the distance from the nearest segment, or the end of `range` if that is less, or
+    /// from any segment that is nearer than its start.
+    pub fn distance(&self, p: [f32; 3], range: Range<f32>) -> f32 {
+        let mut nearest = range.end * range.end;
+        let enough = if range.start > 0.0 { range.start * range.start } else { 0.0 };
+        // The tree is balanced: one of 2^31 pieces would be 30 deep.
         let mut waiting = [(0u32, 0.0f32); 32];
         let mut count = 1;
         waiting[0] = (0, self.nodes[0].distance_squared(p));
-        while count > 0 {
+        while count > 0 && nearest >= enough {
             count -= 1;
             let (node, squared) = waiting[count];
             if squared > nearest {
                 continue;
             }
-            match self.nodes[node as usize].segments {
+            match self.nodes[node as usize].pieces {
                 PathNodeKind::Leaf(first, end) => {
                     for segment in &self.segments[first as usize..end as usize] {
                         let squared = segment_distance_squared(p, segment);
@@ -150,7 +172,10 @@ mod tests {
                 let start = segment_distance_squared(p, &[points[0]; 2]);
                 let all = points.windows(2).map(|s| segment_distance_squared(p, &[s[0], s[1]]));
                 let slow = all.fold(start, f32::min).min(limit * limit).sqrt();
-                prop_assert_eq!(tree.distance(p, limit).to_bits(), slow.to_bits());
+                prop_assert_eq!(tree.distance(p, 0.0..limit).to_bits(), slow.to_bits());
+                let enough = 0.5 * limit;
+                let any = tree.distance(p, enough..limit);
+                prop_assert!(any.to_bits() == slow.to_bits() || slow <= any && any < enough);
             }
         }
     }

@@ -167,9 +167,9 @@ impl Units<'_> {
     }
 
     /// Writes the units of all cells within `radius` of something. `distance` returns the distance
-    /// of it from the centre of a cell at x, or its second argument if that is less. Halves the row
+    /// of it from the centre of a cell at x, exact within the range that it gets. Halves the row
     /// until a part is covered completely, not at all, or short.
-    fn spans(&mut self, radius: f32, distance: impl Fn(f32, f32) -> f32) {
+    fn spans(&mut self, radius: f32, distance: impl Fn(f32, Range<f32>) -> f32) {
         const SHORT: usize = 4;
         /// For rounding.
         const MARGIN: f32 = 0.25;
@@ -184,14 +184,14 @@ impl Units<'_> {
             let (from, to) = waiting[count];
             self.range = from..to;
             if to - from <= SHORT {
-                self.depths(|x| radius - distance(x, radius + 1.0));
+                self.depths(|x| radius - distance(x, ramp_end - MARGIN..radius + 1.0));
                 continue;
             }
             let half = 0.5 * (to - from) as f32;
             let reach = half + MARGIN;
             let middle = self.x0 as f32 + 0.5 * (from + to) as f32;
             let limit = radius + 0.5 + reach;
-            let nearest = distance(middle, limit);
+            let nearest = distance(middle, ramp_end - reach..limit);
             if nearest >= limit {
                 self.out[from..to].fill(0);
             } else if nearest + reach <= ramp_end {
@@ -283,7 +283,7 @@ impl StampShape {
                 share * slab(half[2], c, slope) * ramp(up[0] * c - up[1] * b, slope)
             }),
             StampShape::Path { tree, radius } => {
-                row.spans(*radius, |x, limit| tree.distance([x, y, z], limit));
+                row.spans(*radius, |x, range| tree.distance([x, y, z], range));
             }
             StampShape::Convex(planes) => row.depths(|x| convex_depth([x, y, z], planes)),
             StampShape::Field(field) => {
@@ -334,7 +334,7 @@ impl StampShape {
                 let [a, b, c] = frame.local(p);
                 least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
             }
-            StampShape::Path { tree, radius } => radius - tree.distance(p, f32::MAX.sqrt()),
+            StampShape::Path { tree, radius } => radius - tree.distance(p, 0.0..f32::MAX.sqrt()),
             StampShape::Convex(planes) => convex_depth(p, planes),
             StampShape::Wedge { .. } | StampShape::Field(_) | StampShape::Heights { .. } => {
                 return None;

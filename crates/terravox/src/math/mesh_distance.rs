@@ -48,20 +48,17 @@ impl MeshDistance {
         let min = region.min.to_array().map(f64::from);
         let local = |v: &[f64; 3]| [0, 1, 2].map(|i| ((v[i] - min[i]) * PARTS).round() as i64);
         let parts: Vec<[i64; 3]> = vertices.iter().map(local).collect();
-        let mut squared = vec![reach * reach; size.iter().product()];
-        let mut crossings = Vec::new();
+        let mut depth = vec![0.0; size.iter().product()];
         for triangle in triangles {
-            let corners = triangle.map(|v| parts[v as usize]);
-            add_crossings(*triangle, corners, size, &mut crossings);
-            lower_distances(
-                corners.map(|v| v.map(|v| v as f64 / PARTS)),
-                size,
-                reach,
-                &mut squared,
-            );
+            add_crossings(*triangle, triangle.map(|v| parts[v as usize]), size, &mut depth);
         }
-        sign(&mut squared, size, crossings);
-        MeshDistance { region, depth: squared }
+        wind(&mut depth, size[0], reach);
+        for triangle in triangles {
+            let corners = triangle.map(|v| parts[v as usize].map(|v| v as f64 / PARTS));
+            lower_distances(corners, size, reach, &mut depth);
+        }
+        depth.iter_mut().for_each(|v| *v = v.abs().sqrt().copysign(*v));
+        MeshDistance { region, depth }
     }
 }
 
@@ -83,14 +80,9 @@ fn side(ids: [u32; 2], a: [i64; 3], b: [i64; 3], p: [i64; 2]) -> i64 {
     if flip { -moved } else { moved }
 }
 
-/// Adds (first cell of the row at or behind the crossing, ±1) for all rows of cells whose
-/// ray crosses the triangle.
-fn add_crossings(
-    ids: [u32; 3],
-    [a, b, c]: [[i64; 3]; 3],
-    size: [usize; 3],
-    crossings: &mut Vec<(usize, i32)>,
-) {
+/// Adds ±1 to the first cell at or behind the crossing, for all rows of cells whose ray crosses the
+/// triangle. Sums are exact: there are fewer than 2^24 triangles.
+fn add_crossings(ids: [u32; 3], [a, b, c]: [[i64; 3]; 3], size: [usize; 3], crossings: &mut [f32]) {
     let part = PARTS as i64;
     let rows = |axis: usize, edge: usize| {
         let low = a[axis].min(b[axis]).min(c[axis]);
@@ -118,7 +110,7 @@ fn add_crossings(
             let first = (x - 0.5).ceil().clamp(0.0, size[0] as f64) as usize;
             if first < size[0] {
                 let row = size[0] * (z as usize + size[2] * y as usize);
-                crossings.push((row + first, turn as i32));
+                crossings[row + first] += turn as f32;
             }
         }
     }
@@ -142,9 +134,8 @@ fn crossed(y: i64, corners: [[i64; 3]; 3]) -> [i64; 2] {
     range
 }
 
-/// Lowers the squared distances of the cells about one triangle. Cells that are farther than
-/// `reach` from it are passed over by slices and rows, so that a long thin triangle costs what is
-/// near it, not the box around it.
+/// Lowers the squared distances of the cells about one triangle; their signs stay. Rows run along
+/// the axis that its plane is steepest to, so that few cells of each are near it.
 fn lower_distances(corners: Corners, size: [usize; 3], reach: f32, squared: &mut [f32]) {
     let reach = f64::from(reach);
     let cells = |[low, high]: [f64; 2], axis: usize| {
@@ -153,18 +144,34 @@ fn lower_distances(corners: Corners, size: [usize; 3], reach: f32, squared: &mut
     };
     let normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
     let area = dot(normal, normal);
+    let steep = |axis: usize| normal.iter().all(|v| v.abs() <= normal[axis].abs());
+    let along = (0..3).find(|&axis| steep(axis)).unwrap_or_default();
+    let [outer, inner] = [(along + 1) % 3, (along + 2) % 3];
+    let strides = [1, size[0] * size[2], size[0]];
     let whole = Polygon::of(corners);
-    for y in cells(whole.range(1), 1) {
-        let slice = whole.clipped(1, y as f64 + 0.5, reach);
-        for z in cells(slice.range(2), 2) {
-            let row = slice.clipped(2, z as f64 + 0.5, reach);
-            for x in cells(row.range(0), 0) {
-                let p = [x, y, z].map(|v| v as f64 + 0.5);
+    for i in cells(whole.range(outer), outer) {
+        let slice = whole.clipped(outer, i as f64 + 0.5, reach);
+        for j in cells(slice.range(inner), inner) {
+            let mut p = [0.5; 3];
+            (p[outer], p[inner]) = (i as f64 + 0.5, j as f64 + 0.5);
+            let range = match area > 1e-6 {
+                // Between the two planes that are `reach` away.
+                true => {
+                    let middle = 0.5 - dot(normal, sub(p, corners[0])) / normal[along];
+                    let far = reach * (area.sqrt() / normal[along].abs() - 1.0) + 1e-6;
+                    [middle - far, middle + far]
+                }
+                false => slice.clipped(inner, j as f64 + 0.5, reach).range(along),
+            };
+            for k in cells(range, along) {
+                p[along] = k as f64 + 0.5;
                 let height = dot(normal, sub(p, corners[0]));
-                let nearest = &mut squared[x + size[0] * (z + size[2] * y)];
+                let at = strides[along] * k + strides[outer] * i + strides[inner] * j;
+                let nearest = squared[at].abs();
                 // The plane is as far or nearer; the margin is for rounding.
-                if height * height <= f64::from(*nearest) * area * (1.0 + 1e-6) {
-                    *nearest = nearest.min(distance_squared(p, &corners) as f32);
+                if height * height <= f64::from(nearest) * area * (1.0 + 1e-6) {
+                    let found = distance_squared(p, &corners) as f32;
+                    squared[at] = nearest.min(found).copysign(squared[at]);
                 }
             }
         }
@@ -246,18 +253,13 @@ fn distance_squared(p: [f64; 3], [a, b, c]: &Corners) -> f64 {
     sides[0].min(sides[1]).min(sides[2])
 }
 
-/// Makes squared distances depths: the root, negative where the winding number is 0.
-fn sign(squared: &mut [f32], size: [usize; 3], mut crossings: Vec<(usize, i32)>) {
-    crossings.sort_unstable();
-    let mut next = crossings.into_iter().peekable();
-    for (row, cells) in squared.chunks_mut(size[0]).enumerate() {
-        let mut winding = 0;
-        for (x, value) in cells.iter_mut().enumerate() {
-            while let Some((_, turn)) = next.next_if(|c| c.0 == row * size[0] + x) {
-                winding += turn;
-            }
-            let distance = value.sqrt();
-            *value = if winding != 0 { distance } else { -distance };
+/// Turns the crossings of each row into ±`reach` squared: negative where the winding number is 0.
+fn wind(cells: &mut [f32], row: usize, reach: f32) {
+    for cells in cells.chunks_mut(row) {
+        let mut winding = 0.0;
+        for value in cells {
+            winding += *value;
+            *value = if winding != 0.0 { reach * reach } else { -reach * reach };
         }
     }
 }
