@@ -56,6 +56,9 @@ impl ShapeList {
     }
 }
 
+/// Adds the shapes of one kind.
+type AddShapes = fn(&mut ShapeList);
+
 /// Returns all shapes.
 pub fn shapes() -> Vec<HostileShape> {
     let mut lists = Vec::new();
@@ -66,7 +69,7 @@ pub fn shapes() -> Vec<HostileShape> {
         }
         lists.push(list);
     }
-    let formats: [(&str, Importer, fn(&mut ShapeList)); 7] = [
+    let formats: [(&str, Importer, AddShapes); 7] = [
         ("rbxmx", Importer::Roblox, xml_elements),
         ("rbxmx", Importer::Roblox, xml_values),
         ("rbxmx", Importer::Roblox, xml_shared),
