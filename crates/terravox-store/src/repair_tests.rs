@@ -51,7 +51,7 @@ fn flip_some(samples: usize, name: &str) {
     let (mut tried, mut found) = (0, 0);
     let places: Vec<_> = (0..whole.len()).filter(|at| at % 4096 < 96 || *at >= 16384).collect();
     // An odd step, so that all kinds of bytes come up.
-    for &at in places.iter().step_by(places.len() / samples | 1) {
+    for &at in places.iter().step_by((places.len() / samples) | 1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x40;
         fs::write(&path, &bytes).unwrap();
