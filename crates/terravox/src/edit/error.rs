@@ -16,8 +16,10 @@ pub enum EditError {
         given: f64,
         /// Its range, in words.
         allowed: &'static str,
-        /// What it counts.
-        unit: NumberUnit,
+        /// Whether it is a length or a coordinate, in voxels.
+        is_length: bool,
+        /// The axis (0, 1, 2 for x, y, z) if it is a coordinate, from voxel (0, 0, 0).
+        axis: Option<usize>,
     },
     /// The operation is invalid in another way; the text says what is allowed.
     Invalid(&'static str),
@@ -72,18 +74,6 @@ impl fmt::Display for EditError {
     }
 }
 
-/// What a number of an operation counts, by which [`TerrainError`](crate::terrain::TerrainError)
-/// converts it to metres.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberUnit {
-    /// Neither a length nor a position: a share, a count.
-    Plain,
-    /// A length, in voxels.
-    Voxels,
-    /// A coordinate on an axis (0, 1, 2 for x, y, z), in voxels from voxel (0, 0, 0).
-    Coordinate(usize),
-}
-
 /// A number, as it is written in errors: without three hundred digits.
 pub(crate) struct PlainNumber(pub f64);
 
@@ -127,31 +117,32 @@ impl From<NotHeld> for EditError {
 pub(super) struct NamedNumber {
     name: &'static str,
     given: f64,
-    unit: NumberUnit,
+    is_length: bool,
+    axis: Option<usize>,
 }
 
 impl NamedNumber {
     /// A length in voxels.
     pub fn length(name: &'static str, given: f64) -> NamedNumber {
-        NamedNumber { name, given, unit: NumberUnit::Voxels }
+        NamedNumber { name, given, is_length: true, axis: None }
     }
 
     /// A coordinate on an axis in voxels.
     pub fn coordinate(name: &'static str, axis: usize, given: f64) -> NamedNumber {
-        NamedNumber { name, given, unit: NumberUnit::Coordinate(axis) }
+        NamedNumber { name, given, is_length: true, axis: Some(axis) }
     }
 
     /// Any other number.
     pub fn plain(name: &'static str, given: f64) -> NamedNumber {
-        NamedNumber { name, given, unit: NumberUnit::Plain }
+        NamedNumber { name, given, is_length: false, axis: None }
     }
 
     /// Returns an error that says what is allowed, unless the number is.
     pub fn check(self, is_allowed: bool, allowed: &'static str) -> Result<(), EditError> {
-        let NamedNumber { name, given, unit } = self;
+        let NamedNumber { name, given, is_length, axis } = self;
         match is_allowed {
             true => Ok(()),
-            false => Err(EditError::OutOfRange { name, given, allowed, unit }),
+            false => Err(EditError::OutOfRange { name, given, allowed, is_length, axis }),
         }
     }
 }

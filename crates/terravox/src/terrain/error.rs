@@ -1,7 +1,7 @@
 //! Errors of edits, fills and undo, in metres.
 
 use super::placement::Placement;
-use crate::edit::{CellCount, EditError, NumberUnit, PlainNumber};
+use crate::edit::{CellCount, EditError, PlainNumber};
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
@@ -54,11 +54,8 @@ impl fmt::Display for TerrainError {
                 self.write_box(f, chunk.region())?;
                 f.write_str(" is not held: the function that fills it did not provide its cells")
             }
-            EditError::OutOfRange { name, given, allowed, unit } if *unit != NumberUnit::Plain => {
-                let metres = match *unit {
-                    NumberUnit::Coordinate(axis) => given * size + self.placement.origin_m[axis],
-                    _ => given * size,
-                };
+            EditError::OutOfRange { name, given, allowed, is_length: true, axis } => {
+                let metres = given * size + axis.map_or(0.0, |axis| self.placement.origin_m[axis]);
                 write!(f, "{name} is {} m; it must be {allowed}", PlainNumber(metres))?;
                 match allowed.contains("voxel") && size != 1.0 {
                     true => write!(f, " of {size} m"),

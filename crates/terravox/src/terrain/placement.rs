@@ -141,12 +141,9 @@ impl Placement {
 
     /// Panics unless the voxel size and the origin are in their ranges.
     pub(super) fn assert_valid(&self) {
-        let checked = self.check();
-        assert!(
-            checked.is_ok(),
-            "Placement: {}",
-            checked.err().map_or_else(String::new, |e| e.to_string())
-        );
+        if let Err(error) = self.check() {
+            panic!("Placement: {error}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The library from outside. One binary, as each would link the library anew; `allocations` is
 //! another, because its allocator counts what all of a process allocates.
 
+mod far_out;
 mod layering;
 mod licences;
 mod map;

@@ -1,6 +1,6 @@
 //! Edits, copies and undo: cells are equal exactly.
 
-use crate::scene::{EDGE, assert_equal_cells, cells, config, corner, inner_point, moved, pair};
+use super::scene::{EDGE, assert_equal_cells, cells, config, corner, inner_point, moved, pair};
 use proptest::prelude::*;
 use proptest::sample::select;
 use terravox::edit::{

@@ -1,7 +1,7 @@
 //! Contacts, ways out of the ground, and buoyancy: equal to 1e-4 voxels.
 
-use crate::collide::colliders;
-use crate::scene::{EDGE, assert_near, assert_near_points, config, corner, local, pair, point_at};
+use super::collide::colliders;
+use super::scene::{EDGE, assert_near, assert_near_points, config, corner, local, pair, point_at};
 use proptest::prelude::*;
 use terravox::collide::Collider;
 use terravox::contacts::{

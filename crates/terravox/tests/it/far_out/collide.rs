@@ -1,7 +1,7 @@
 //! Queries of the collider: distances to 1e-4 voxels, since f64 rounds positions at the limits to
 //! 2⁻²² voxels.
 
-use crate::scene::{
+use super::scene::{
     EDGE, assert_near, assert_near_points, config, corner, local, pair, point, point_at,
 };
 use proptest::prelude::*;

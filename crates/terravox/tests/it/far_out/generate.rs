@@ -1,6 +1,6 @@
 //! Generators: the same cells wherever a box lies, and noise at all f64.
 
-use crate::scene::{EDGE, config, corner, ground, local};
+use super::scene::{EDGE, config, corner, ground, local};
 use proptest::prelude::*;
 use terravox::generate::{Fractal, Hills, Noise2, Noise3, fill_height, fill_sdf, fill_sdf_bounded};
 use terravox::voxel::{DenseBox, LIMIT, MipBlock, Region, VoxelPos};

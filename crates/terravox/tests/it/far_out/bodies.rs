@@ -1,6 +1,6 @@
 //! Loose pieces, from the cut to the ground that they come to rest on.
 
-use crate::scene::{
+use super::scene::{
     EDGE, assert_equal_cells, assert_near_points, config, corner, moved, pair, point_at,
 };
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Effects over the ground: positions are f32, metres from the effect origin.
 
-use crate::scene::{EDGE, config, corner, grid, ground, point_at};
+use super::scene::{EDGE, config, corner, grid, ground, point_at};
 use proptest::prelude::*;
 use terravox::particles::{
     CachedPlane, CollisionPlane, Effect, EffectOptions, Emitter, PlaneCache, PlaneSource,

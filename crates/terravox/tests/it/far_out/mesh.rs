@@ -1,6 +1,6 @@
 //! Meshes of blocks: of one mip, among other mips, with shores, simplified and packed.
 
-use crate::scene::{EDGE, config, corner, moved, pair};
+use super::scene::{EDGE, config, corner, moved, pair};
 use proptest::prelude::*;
 use terravox::mesh::{BlockMesh, Mesher, NeighbourMips, PAD, PackedSurface, Shores};
 use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};

@@ -1,6 +1,6 @@
 //! The terrain, in metres: voxels far out, a far origin, and both so that they cancel.
 
-use crate::scene::{
+use super::scene::{
     EDGE, assert_equal_cells, assert_near, assert_near_points, cell, config, corner, inner_point,
 };
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Solid cells as boxes.
 
-use crate::scene::{EDGE, config, corner, inner_point, moved, pair, point_at};
+use super::scene::{EDGE, config, corner, inner_point, moved, pair, point_at};
 use proptest::prelude::*;
 use terravox::boxes::{BoxColliders, BoxList};
 use terravox::edit::{EditOp, Editor};

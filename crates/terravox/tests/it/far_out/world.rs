@@ -1,6 +1,6 @@
 //! The grid: cells, mips, bounds and digests of chunks.
 
-use crate::scene::{EDGE, config, corner, moved, pair};
+use super::scene::{EDGE, config, corner, moved, pair};
 use proptest::prelude::*;
 use terravox::voxel::{
     Cell, ChunkState, DenseBox, GridOptions, Knowledge, LIMIT, MipBlock, Region, UnlistedChunks,

@@ -1,6 +1,6 @@
 //! Octrees: single, of a whole grid, joined, and of densities.
 
-use crate::scene::{EDGE, config, corner, ground, moved, pair, point_at};
+use super::scene::{EDGE, config, corner, ground, moved, pair, point_at};
 use proptest::prelude::*;
 use std::panic::catch_unwind;
 use terravox::mesh::Surface;
