@@ -102,7 +102,7 @@ mod tests {
         let packed = lz4_flex::block::compress(&text);
         assert_eq!(prefix(&packed, 128), Some(vec![7; 128]));
         // The rest is not read either.
-        let noise: Vec<u8> = (0..4000u32).map(|i| (i * i >> 5) as u8).collect();
+        let noise: Vec<u8> = (0..4000u32).map(|i| ((i * i) >> 5) as u8).collect();
         let packed = lz4_flex::block::compress(&noise);
         assert_eq!(prefix(&packed[..200], 128).as_deref(), Some(&noise[..128]));
         assert_eq!(prefix(&[0x10], 4), None);
