@@ -3,7 +3,6 @@
 
 mod far_out;
 mod layering;
-mod licences;
 mod map;
 mod mesh_agreement;
 mod mesh_fixtures;
