@@ -8,11 +8,15 @@ use super::block::QuadBvh;
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
 use super::builder::BlockBuilder;
 use super::counters::Counters;
+#[cfg(test)]
+use super::schedule::Mutex;
 use super::slots::BuiltBlock;
 use crate::bits::{BLOCK_LOG2, CollisionBlock};
 use crate::mesh::PAD;
 use crate::voxel::{Region, Snapshot};
+#[cfg(not(test))]
 use std::sync::Mutex;
+use std::sync::{MutexGuard, PoisonError};
 
 /// The list of built blocks is not cleaned up below this length.
 const MIN_CLEANUP_LENGTH: usize = 64;
@@ -135,6 +139,6 @@ fn take(broadphase: &mut Broadphase, block: CollisionBlock) -> Option<Box<BuiltB
 }
 
 /// Locks, ignoring poisoning: the lists are valid after a panic.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|broken| broken.into_inner())
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

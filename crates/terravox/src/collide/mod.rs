@@ -35,6 +35,8 @@ pub(crate) mod naive;
 mod overlap;
 mod query;
 mod rays;
+#[cfg(test)]
+pub(crate) mod schedule;
 mod slots;
 mod sweep;
 #[cfg(test)]

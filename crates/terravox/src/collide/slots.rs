@@ -2,8 +2,11 @@
 //! the first query that needs it.
 
 use super::block::QuadBvh;
+#[cfg(test)]
+use super::schedule::OnceLock;
 use crate::voxel::NotHeld;
 use std::fmt;
+#[cfg(not(test))]
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,6 +1,7 @@
 //! Queries against brute force over every triangle, and what a user may do wrong.
 
 use super::naive::{WorldTriangle, triangles};
+use super::schedule::splitmix;
 use super::*;
 use crate::geometry::{Shape, ShapeCore};
 use crate::math::Aabb;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod built;
 mod casts;
+mod schedules;
 
 const ROCK: u8 = 8;
 const SAND: u8 = 6;
@@ -45,13 +47,6 @@ fn cell_at(seed: u64, at: VoxelPos) -> Cell {
         _ if y < -3.0 => Cell::full(WATER),
         () => Cell::AIR,
     }
-}
-
-/// The next number of a stream, by the first half of SplitMix64's finaliser.
-pub(super) fn splitmix(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 29)
 }
 
 fn hash(seed: u64, at: VoxelPos) -> u64 {

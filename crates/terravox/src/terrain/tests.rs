@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+mod schedules;
+
 const ROCK: u8 = 8;
 
 fn hills(p: [f64; 3]) -> f64 {

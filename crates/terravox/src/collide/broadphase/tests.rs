@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::naive::{self, NaiveBlock};
 use super::*;
-use crate::collide::{Surfaces, tests::splitmix};
+use crate::collide::{Surfaces, schedule::splitmix};
 use crate::math::{Aabb, DebugLines};
 use crate::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use crate::voxel::{
