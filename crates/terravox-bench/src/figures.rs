@@ -42,11 +42,13 @@ pub enum Area {
     Bodies,
     /// The first hour of a game: streaming, own generators, saving, upload.
     Front,
+    /// Hostile files, damage, kills and faults.
+    Trust,
 }
 
 impl Area {
     /// All areas, in the order in which they run.
-    pub const ALL: [Area; 10] = [
+    pub const ALL: [Area; 11] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -57,6 +59,7 @@ impl Area {
         Area::Octree,
         Area::Bodies,
         Area::Front,
+        Area::Trust,
     ];
 
     /// Returns the name on the command line and in documents.
@@ -72,6 +75,7 @@ impl Area {
             Area::Octree => "octree",
             Area::Bodies => "bodies",
             Area::Front => "front",
+            Area::Trust => "trust",
         }
     }
 }
@@ -103,7 +107,9 @@ const fn figure(
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
-    use Area::{Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Octree, Particles, Storage};
+    use Area::{
+        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Octree, Particles, Storage, Trust,
+    };
     use Bound::{AtLeast, AtMost};
     &[
         figure(Storage, "row_read_ratio", "×", AtLeast(0.8), Some(1.0)),
@@ -207,6 +213,19 @@ pub const FIGURES: &[Figure] = {
         figure(Front, "simplify_place_s", "s", AtMost(15.0), Some(6.0)),
         figure(Front, "shore_teeth", "share", AtMost(0.01), Some(0.0)),
         figure(Front, "edit_to_collidable_us", "µs", AtMost(160.0), Some(100.0)),
+        figure(Trust, "hostile_peak_mib", "MiB", AtMost(512.0), Some(256.0)),
+        figure(Trust, "hostile_seconds", "s", AtMost(5.0), Some(1.0)),
+        figure(Trust, "hostile_growth", "×", AtMost(2.5), Some(2.1)),
+        figure(Trust, "damaged_aborts", "worlds", AtMost(0.0), None),
+        figure(Trust, "damaged_silent", "worlds", AtMost(0.0), None),
+        figure(Trust, "damaged_worse", "worlds", AtMost(0.0), None),
+        figure(Trust, "verify_found", "share", AtLeast(1.0), None),
+        figure(Trust, "repair_lost_chunks", "chunks", AtMost(1.0), None),
+        figure(Trust, "file_vs_payload", "×", AtMost(1.3), Some(1.1)),
+        figure(Trust, "file_vs_payload_saves", "×", AtMost(2.0), Some(1.5)),
+        figure(Trust, "reopen_after_kill_ms", "ms", AtMost(20.0), Some(5.0)),
+        figure(Trust, "fault_points_failed", "points", AtMost(0.0), None),
+        figure(Trust, "kills_failed", "kills", AtMost(0.0), None),
     ]
 };
 

@@ -17,6 +17,7 @@ mod particles;
 mod report;
 mod storage;
 mod summary;
+mod trust;
 mod worlds;
 
 use std::path::PathBuf;
@@ -28,17 +29,21 @@ use report::{AreaPart, AreaReport};
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
-       terravox-bench lod|octree|front --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree|front|trust --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench trust --full
        terravox-bench soak [--seconds N] [--seed N]
 
-AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, or all
+AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
+       or all
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
-      front: frames, generators, bodies, saving, upload, place, shores, edit
+      front: frames, generators, bodies, saving, upload, place, shores, edit;
+      trust: hostile, damaged, flips, sizes, reopen, faults, kills
 
 Prints all tables.
   --json FILE        write the same rows as JSON
   --update DOCUMENT  write the figures between the marks of a Markdown document, such as
                      docs/benchmarks.md; with --only, just the lines that were measured
+  --full             as many damaged worlds and kills as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
 soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
@@ -56,6 +61,8 @@ struct Request {
     details: Option<PathBuf>,
     /// The only part of the area to measure.
     only: Option<String>,
+    /// Whether areas that count failures try as much as they can.
+    is_full: bool,
 }
 
 /// Returns the parts of an area that can be measured by themselves.
@@ -64,6 +71,7 @@ fn parts(area: Area) -> &'static [AreaPart] {
         Area::Lod => lod::PARTS,
         Area::Octree => octree::PARTS,
         Area::Front => front::PARTS,
+        Area::Trust => trust::PARTS,
         _ => &[],
     }
 }
@@ -76,6 +84,9 @@ fn main() -> ExitCode {
     }
     if arguments.first().is_some_and(|argument| argument == "soak") {
         return soak(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|argument| argument == trust::CHILD) {
+        return trust::run_child(&arguments[1..]);
     }
     let request = match parse(&arguments) {
         Ok(request) => request,
@@ -116,12 +127,13 @@ fn soak(arguments: &[String]) -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut areas, mut only) = (Vec::new(), None);
+    let (mut areas, mut only, mut is_full) = (Vec::new(), None, false);
     let [mut json, mut update, mut details] = [const { None }; 3];
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "all" => areas.extend(Area::ALL),
+            "--full" => is_full = true,
             "--json" | "--update" | "--details" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
                 let target = match argument.as_str() {
@@ -147,13 +159,13 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err("--only needs exactly one area: lod, octree or front".to_string());
+            return Err("--only needs exactly one area: lod, octree, front or trust".to_string());
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
         }
     }
-    Ok(Request { areas, json, update, details, only })
+    Ok(Request { areas, json, update, details, only, is_full })
 }
 
 fn run(request: &Request) -> Result<(), String> {
@@ -162,13 +174,14 @@ fn run(request: &Request) -> Result<(), String> {
     let mut reports = Vec::new();
     for &area in &request.areas {
         let mut report = AreaReport::new(area);
+        report.is_full = request.is_full;
         match area {
             Area::Storage => storage::run(&mut report),
             Area::Mesh => mesh::run(&mut report),
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree | Area::Front => {
+            Area::Lod | Area::Octree | Area::Front | Area::Trust => {
                 let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));

@@ -55,6 +55,8 @@ pub type Table = Vec<Vec<String>>;
 pub struct AreaReport {
     /// The area.
     pub area: Area,
+    /// Whether failures are counted in as many tries as possible.
+    pub is_full: bool,
     rows: Vec<ReportRow>,
     details: Vec<(String, Vec<ReportRow>)>,
     /// Cases in which a peer is better, a line each.
@@ -67,7 +69,7 @@ impl AreaReport {
     /// Returns an empty report.
     pub fn new(area: Area) -> AreaReport {
         let (rows, details, peer_wins, missing) = Default::default();
-        AreaReport { area, rows, details, peer_wins, missing }
+        AreaReport { area, is_full: false, rows, details, peer_wins, missing }
     }
 
     /// Sets the value of a figure without a baseline.

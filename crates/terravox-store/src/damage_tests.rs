@@ -1,24 +1,15 @@
 //! Damaged files: a bad part costs that part; nothing panics.
 
-#[path = "../tests/scratch/mod.rs"]
+#[path = "../tests/it/scratch/mod.rs"]
 pub(crate) mod scratch;
 
 use crate::database::{self, CELLS, LISTED};
 use crate::tree::ReadTree;
 use crate::{BlockKey, Overwrite, Store, StoreError, StoredPart, ValueError, WorldInfo};
-use scratch::{Folder, Numbers, ball, mark_saved, save, small_world, touch};
+use scratch::{Folder, Numbers, ball, few_chunks, mark_saved, save, small_world, touch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
-
-/// Two balls and some rock.
-pub(crate) fn few_chunks() -> VoxelGrid {
-    let mut grid = VoxelGrid::default();
-    scratch::fill(&mut grid, Region::new([-32, -32, -64], [64, 0, 0]), 8);
-    ball(&mut grid, [-3, 2, -30], 14, 2);
-    ball(&mut grid, [300, 0, 300], 9, 100);
-    grid
-}
 
 /// The small world in a file, closed.
 fn saved(folder: &Folder) -> (PathBuf, VoxelGrid) {

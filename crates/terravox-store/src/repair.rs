@@ -5,11 +5,11 @@ use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::BlockKey;
 use crate::partial::PartialFile;
-use crate::pyramid::rebuild;
+use crate::pyramid::{CHUNK_MIP, rebuild};
 use crate::read::{read_block, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store};
 use crate::value::ValueError;
-use crate::verify::{blocks_over, decided};
+use crate::verify::{blocks_over, decided, stored_blocks};
 use crate::write::{GenerateBlock, TableWriter};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -158,6 +158,7 @@ impl Store {
             Ok(())
         });
         let keys: Vec<_> = keys.into_iter().collect();
+        let sources = if mip > CHUNK_MIP { stored_blocks(&view.tree, CHUNK_MIP) } else { None };
         for batch in keys.chunks(BATCH_BLOCKS) {
             self.lock_writes().transact(None, |tree| {
                 let generate = self.info().grows().then_some(generate);
@@ -165,7 +166,8 @@ impl Store {
                 for (key, chunks) in batch {
                     let Some(key) = BlockKey::from_bytes(key) else { continue };
                     let is_over_loss = over_losses.contains(&key);
-                    rebuild_block(&mut writer, &view, key, chunks, is_over_loss, report)?;
+                    let sources = (&view, sources.as_ref());
+                    rebuild_block(&mut writer, sources, key, chunks, is_over_loss, report)?;
                 }
                 Ok(())
             })?;
@@ -174,10 +176,11 @@ impl Store {
     }
 }
 
-/// Makes a block again from the chunks under it, if it differs.
+/// Makes a block again from the chunks under it, if it differs. Beside the view are the blocks that
+/// it is made of, if they are known.
 fn rebuild_block(
     writer: &mut TableWriter<'_, '_>,
-    view: &ReadView,
+    (view, sources): (&ReadView, Option<&HashSet<BlockKey>>),
     key: BlockKey,
     chunks: &[ChunkPos],
     is_over_loss: bool,
@@ -187,7 +190,10 @@ fn rebuild_block(
     let coder = &mut writer.coder;
     // Damaged blocks were not copied.
     let is_stored = read_block(&*view.tree, coder, key, &mut stored).unwrap_or(false);
-    let read = |key, out: &mut DenseBox| read_block(&*view.tree, coder, key, out);
+    let read = |key, out: &mut DenseBox| match sources {
+        Some(sources) if !sources.contains(&key) => Ok(false),
+        _ => read_block(&*view.tree, coder, key, out),
+    };
     rebuild(key, &view.info.materials, read, &mut made);
     let mut is_same = is_stored;
     if let Some(generate) = writer.generate {

@@ -1,7 +1,9 @@
 //! Verifying, repairing and compacting: what is found, what is kept, what stays small.
 
-use crate::damage_tests::scratch::{Folder, Numbers, ball, fill, growing_world, mark_saved, save};
-use crate::damage_tests::{few_chunks, flip_block, saved_grid};
+use crate::damage_tests::scratch::{
+    Folder, Numbers, ball, few_chunks, fill, growing_world, mark_saved, save,
+};
+use crate::damage_tests::{flip_block, saved_grid};
 use crate::{BadPart, RepairReport, Store, StoreError, StoredPart, ValueError};
 use std::fs;
 use std::path::Path;

@@ -1,15 +1,15 @@
 //! Checking a whole world file: checksums, structure, and that its parts agree.
 
-use crate::database::{CELLS, INFO_KEYS, damaged_part};
+use crate::database::{CELLS, INFO_KEYS, block_of, damaged_part};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::{BlockKey, KeyBytes};
 use crate::listing::{Listing, page_of};
 use crate::pyramid::{CHUNK_MIP, extract, rebuild};
 use crate::read::{add_missing, read_block, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::TreeDamage;
+use crate::tree::{ReadTree, TreeDamage, TreeReader};
 use crate::value::ValueError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, PagePos, Region};
 
 /// The result of [`Store::verify`].
@@ -57,8 +57,12 @@ impl Store {
             chunks.extend(listing.without(missing).chunks(page));
         }
         report.chunks = chunks.len();
+        let mut sources = None;
         for mip in 1..=MAX_MIP {
-            check_mip(&view, &chunks, mip, &mut report);
+            check_mip(&view, &chunks, mip, sources.as_ref(), &mut report);
+            if mip == CHUNK_MIP {
+                sources = stored_blocks(&view.tree, CHUNK_MIP);
+            }
         }
         Ok(report)
     }
@@ -101,8 +105,24 @@ fn check_chunks(
     })
 }
 
-/// Checks that every block of a mip, stored or not, agrees with the finer ones.
-fn check_mip(view: &ReadView, chunks: &[ChunkPos], mip: u8, report: &mut Verification) {
+/// All stored blocks of a mip; `None` if some of the index over them is lost.
+///
+/// A coarse block is made of up to 512 blocks, most of which are not there: asking the tree for
+/// each takes most of the time.
+pub(crate) fn stored_blocks(tree: &TreeReader, mip: u8) -> Option<HashSet<BlockKey>> {
+    let keys = tree.keys(&[CELLS, mip], &[CELLS, mip + 1]).ok()?;
+    Some(keys.iter().filter_map(|key| block_of(key)).collect())
+}
+
+/// Checks that every block of a mip, stored or not, agrees with the finer ones: with `sources`, if
+/// they are known, and there is no other.
+fn check_mip(
+    view: &ReadView,
+    chunks: &[ChunkPos],
+    mip: u8,
+    sources: Option<&HashSet<BlockKey>>,
+    report: &mut Verification,
+) {
     let mut keys = blocks_over(chunks, mip);
     let mut bad = Vec::new();
     walk_blocks(&view.tree, mip, &mut bad, |key, value| {
@@ -120,7 +140,10 @@ fn check_mip(view: &ReadView, chunks: &[ChunkPos], mip: u8, report: &mut Verific
         let fault = match read_block(&*view.tree, &mut coder, key, &mut stored) {
             Err(what) => Some(what),
             Ok(_) => {
-                let read = |key, out: &mut DenseBox| read_block(&*view.tree, &mut coder, key, out);
+                let read = |key, out: &mut DenseBox| match sources {
+                    Some(sources) if !sources.contains(&key) => Ok(false),
+                    _ => read_block(&*view.tree, &mut coder, key, out),
+                };
                 // A damaged finer block was reported already; there is nothing to compare this
                 // one with.
                 let bad = rebuild(key, &view.info.materials, read, &mut made);

@@ -9,7 +9,7 @@ use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::VoxelGrid;
 
 /// The sessions of the store's tests.
-#[path = "../../../terravox-store/tests/session/mod.rs"]
+#[path = "../../../terravox-store/tests/it/session/mod.rs"]
 mod session;
 
 /// Number of sessions in each kind of world.

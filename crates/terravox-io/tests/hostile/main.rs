@@ -2,13 +2,11 @@
 //! by the allocator of this program, so nothing is timed.
 
 mod files;
+mod imports;
 mod shapes;
 
 use shapes::{HostileShape, Importer, shapes};
-use std::fmt::Display;
-use terravox::voxel::VoxelGrid;
-use terravox_io::heightmap::{self, ColourPolicy, Heights};
-use terravox_io::roblox::{self, Container, ImportOptions, RobloxMetadata};
+use terravox_io::roblox::RobloxMetadata;
 use terravox_io::{ImportBudget, ImportCost, ImportLimits};
 
 /// A share of the default limits, so that what reaches them does not take long.
@@ -28,33 +26,9 @@ struct Outcome {
 fn run(importer: Importer, file: &[u8]) -> Outcome {
     let mut budget = ImportBudget::new(limits(file.len()));
     let mut error = None;
-    let counted = allocation_counter::measure(|| error = import(importer, file, &mut budget).err());
+    let counted =
+        allocation_counter::measure(|| error = imports::import(importer, file, &mut budget).err());
     Outcome { cost: budget.spent(), peak_bytes: counted.bytes_max, error }
-}
-
-fn import(importer: Importer, file: &[u8], budget: &mut ImportBudget) -> Result<(), String> {
-    let heights = |heights: Result<Heights, _>| heights.map(drop).map_err(line_of);
-    match importer {
-        Importer::Roblox => import_roblox(file, None, budget),
-        Importer::SmoothGrid => import_roblox(file, Some(Container::SmoothGrid), budget),
-        Importer::Png => heights(heightmap::read_png(file, ColourPolicy::Luminance, budget)),
-        Importer::RawHeights => heights(heightmap::read_raw_u16(file, None, budget)),
-        Importer::Metadata => RobloxMetadata::from_bytes(file).map(drop).map_err(line_of),
-    }
-}
-
-fn import_roblox(
-    file: &[u8],
-    container: Option<Container>,
-    budget: &mut ImportBudget,
-) -> Result<(), String> {
-    let (options, mut grid) = (ImportOptions { container }, VoxelGrid::default());
-    let imported = roblox::import_with_progress(file, &options, budget, &mut grid, |_, _| ());
-    imported.map(drop).map_err(line_of)
-}
-
-fn line_of(error: impl Display) -> String {
-    error.to_string()
 }
 
 /// Checks what holds for any file; `name` is for messages.

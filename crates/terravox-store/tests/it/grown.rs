@@ -1,8 +1,6 @@
 //! Worlds that grow from a generator: only what was edited is stored, near and far.
 
-mod scratch;
-
-use scratch::{Folder, growing_world};
+use crate::scratch::{Folder, growing_world};
 use terravox::generate::Hills;
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{
@@ -93,7 +91,7 @@ fn assert_verifies(store: &mut Store) {
 }
 
 #[test]
-fn a_world_that_left_memory_comes_back_near_and_far() {
+fn a_world_that_left_memory_comes_back_near_and_far_slow() {
     let folder = Folder::new("grown");
     let mut store = new_world(&folder);
     let (mut stays, mut leaves) = (Game::new(), Game::new());

@@ -1,8 +1,6 @@
 //! Two threads that write: each write sees what the other committed.
 
-mod scratch;
-
-use scratch::{Folder, fill, save};
+use crate::scratch::{Folder, fill, save};
 use std::sync::Barrier;
 use terravox::bodies::{BodyPose, SavedBody};
 use terravox::terrain::UnsavedChanges;

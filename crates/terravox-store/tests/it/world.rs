@@ -1,8 +1,6 @@
 //! Worlds as users handle them: saved, read, changed, described.
 
-mod scratch;
-
-use scratch::{Folder, Numbers, ball, fill, mark_saved, save, small_world, touch};
+use crate::scratch::{Folder, Numbers, ball, fill, mark_saved, save, small_world, touch};
 use std::ops::ControlFlow;
 use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, LIMIT, MAX_MIP, MaterialTable, Region, UnlistedChunks,

@@ -1,8 +1,6 @@
 //! Files as they were first written are read for ever.
 
-mod scratch;
-
-use scratch::{Folder, Numbers, fill};
+use crate::scratch::{Folder, Numbers, fill};
 use std::path::{Path, PathBuf};
 use terravox::voxel::{
     Cell, ChunkPos, DenseBox, GridOptions, MAX_MIP, Material, MaterialTable, Region, SurfaceShape,

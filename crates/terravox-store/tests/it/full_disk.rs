@@ -3,11 +3,7 @@
 //!
 //! A full disk is simulated by a limit on the size of files, set by the shell for a second
 //! run of this test binary.
-#![cfg(unix)]
-
-mod scratch;
-
-use scratch::{Folder, Numbers, save};
+use crate::scratch::{Folder, Numbers, save};
 use std::path::Path;
 use std::process::Command;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, VoxelGrid};
@@ -93,17 +89,17 @@ fn saver_of_a_new_world() {
 fn a_full_disk_leaves_the_old_world_whole_and_nothing_else() {
     let folder = Folder::new("full-new");
     let path = folder.file("world.tvx");
-    let failed = run_limited("saver_of_a_new_world", &path, 3000);
+    let failed = run_limited("full_disk::saver_of_a_new_world", &path, 3000);
     assert!(failure(&failed).contains("world.tvx: cannot"), "{failed}");
     assert_eq!(folder.names(), [""; 0], "a first save that failed leaves nothing");
     let old = old_world(&path);
     for kilobytes in [0, 20, 700, 1100, 3000] {
-        let failed = run_limited("saver_of_a_new_world", &path, kilobytes);
+        let failed = run_limited("full_disk::saver_of_a_new_world", &path, kilobytes);
         assert!(failure(&failed).contains("world.tvx: cannot"), "{failed}");
         assert_eq!(folder.names(), ["world.tvx"]);
         assert_whole(&path, &old);
     }
-    let saved = run_limited("saver_of_a_new_world", &path, 100_000);
+    let saved = run_limited("full_disk::saver_of_a_new_world", &path, 100_000);
     assert!(saved.lines().any(|line| line == "saved"), "{saved}");
     assert_whole(&path, &noise(60));
 }
@@ -126,11 +122,11 @@ fn changes_that_do_not_fit_leave_the_world_as_it_was() {
     let path = folder.file("world.tvx");
     let old = old_world(&path);
     for kilobytes in [700, 1500, 3000] {
-        let failed = run_limited("saver_of_changes", &path, kilobytes);
+        let failed = run_limited("full_disk::saver_of_changes", &path, kilobytes);
         assert!(failure(&failed).contains("world.tvx: cannot write"), "{failed}");
         assert_whole(&path, &old);
     }
-    let saved = run_limited("saver_of_changes", &path, 100_000);
+    let saved = run_limited("full_disk::saver_of_changes", &path, 100_000);
     assert!(saved.lines().any(|line| line == "saved"), "{saved}");
     assert_whole(&path, &noise(60));
 }

@@ -106,6 +106,15 @@ pub fn small_world() -> VoxelGrid {
     grid
 }
 
+/// A smaller one: two balls and some rock.
+pub fn few_chunks() -> VoxelGrid {
+    let mut grid = VoxelGrid::default();
+    fill(&mut grid, Region::new([-32, -32, -64], [64, 0, 0]), 8);
+    ball(&mut grid, [-3, 2, -30], 14, 2);
+    ball(&mut grid, [300, 0, 300], 9, 100);
+    grid
+}
+
 /// Notes that all of a grid is saved.
 pub fn mark_saved(grid: &mut VoxelGrid) {
     let unsaved = grid.unsaved();

@@ -1,8 +1,6 @@
 //! Where worlds come to lie: new files, overwriting, and files that are no worlds.
 
-mod scratch;
-
-use scratch::{Folder, fill, small_world};
+use crate::scratch::{Folder, fill, small_world};
 use std::fs;
 use terravox::voxel::{GridOptions, Region, VoxelGrid};
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};

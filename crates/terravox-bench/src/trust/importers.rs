@@ -1,0 +1,8 @@
+//! The hostile files of the importers' own tests.
+
+#[path = "../../../terravox-io/tests/hostile/files.rs"]
+mod files;
+#[path = "../../../terravox-io/tests/hostile/imports.rs"]
+pub mod imports;
+#[path = "../../../terravox-io/tests/hostile/shapes.rs"]
+pub mod shapes;

@@ -1,0 +1,16 @@
+//! The store from outside. One binary, as each would link the library anew; tests that kill a
+//! process or limit its files start this binary again for one test.
+
+mod creation;
+#[cfg(unix)]
+mod full_disk;
+mod golden;
+mod grown;
+mod kill;
+mod kills;
+mod saving;
+mod scratch;
+mod session;
+mod tunnel;
+mod world;
+mod writers;
