@@ -24,8 +24,11 @@ enum ForgedContent {
     Reference(Vec<u8>),
 }
 
+/// Makes a file of a size.
+type MakeFile = fn(usize) -> Vec<u8>;
+
 /// Hostile worlds of a size, with their names.
-pub const SHAPES: [(&str, fn(usize) -> Vec<u8>); 12] = [
+pub const SHAPES: [(&str, MakeFile); 12] = [
     ("world: keys that are no positions", |n| world((0..n).map(|i| short(CELLS, i)).collect())),
     ("world: damaged chunks", |n| world((0..n).map(|i| (cell(0, i), inline(&[]))).collect())),
     ("world: damaged coarse blocks", |n| {

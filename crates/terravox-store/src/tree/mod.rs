@@ -129,7 +129,7 @@ impl Tree {
         let mut pins = self.pins.lock();
         let state = pins.current.clone();
         *pins.held.entry(state.sequence).or_insert(0) += 1;
-        let reader = TreeReader { disk: self.disk.clone(), state };
+        let reader = TreeReader::new(self.disk.clone(), state);
         TreeSnapshot { reader, pins: self.pins.clone() }
     }
 
@@ -160,7 +160,7 @@ impl Tree {
             let pins = self.pins.lock();
             (pins.current.clone(), pins.held.keys().next().copied())
         };
-        let base = TreeReader { disk: self.disk.clone(), state };
+        let base = TreeReader::new(self.disk.clone(), state);
         if writer.space.is_none() {
             writer.space = Some(self.find_space(&base)?);
         }
@@ -178,7 +178,7 @@ impl Tree {
         let used = base.used()?;
         let mut older = Vec::new();
         if let Some(previous) = &self.previous {
-            let reader = TreeReader { disk: self.disk.clone(), state: previous.clone() };
+            let reader = TreeReader::new(self.disk.clone(), previous.clone());
             older = reader.used_besides(&used);
         }
         let mut all = used.extents;

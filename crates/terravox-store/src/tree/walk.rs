@@ -11,7 +11,7 @@ use super::node::{
 use super::space::Extent;
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Reads from a tree or from a change to it.
 pub(crate) trait ReadTree {
@@ -27,6 +27,17 @@ pub(crate) trait ReadTree {
 pub(crate) struct TreeReader {
     pub disk: Arc<dyn Disk>,
     pub state: TreeState,
+    recent: Arc<Mutex<Vec<RecentNode>>>,
+}
+
+/// Nodes that searches met last and that stay in memory: most searches are near the one before.
+const RECENT_NODES: usize = 16;
+
+/// A node that a search met, with what its reference said.
+struct RecentNode {
+    at: NodeRef,
+    span: KeySpan,
+    node: Arc<TreeNode>,
 }
 
 /// A part of the tree that cannot be read.
@@ -72,6 +83,36 @@ pub(crate) enum TreeDamage {
 }
 
 impl TreeReader {
+    pub fn new(disk: Arc<dyn Disk>, state: TreeState) -> TreeReader {
+        TreeReader { disk, state, recent: Arc::default() }
+    }
+
+    /// A node on the way to a key.
+    fn searched(
+        &self,
+        at: &NodeRef,
+        level: Option<u8>,
+        span: &KeySpan,
+    ) -> Result<Arc<TreeNode>, TreeError> {
+        let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |recent: &RecentNode| {
+            let fits = level.is_none_or(|level| level == recent.node.level);
+            fits && recent.at == *at && recent.span == *span
+        };
+        let mut recent = lock();
+        if let Some(i) = recent.iter().position(is_it) {
+            // The one met last is the last to go.
+            recent[..=i].rotate_right(1);
+            return Ok(recent[0].node.clone());
+        }
+        drop(recent);
+        let node = Arc::new(self.node(at, level, span)?);
+        let mut recent = lock();
+        recent.insert(0, RecentNode { at: *at, span: span.clone(), node: node.clone() });
+        recent.truncate(RECENT_NODES);
+        Ok(node)
+    }
+
     fn read_copy(&self, node: &NodeRef, copy: usize) -> Result<Vec<u8>, TreeError> {
         let mut bytes = vec![0; node.length as usize];
         self.disk.read_at(node.copies[copy], &mut bytes).map_err(TreeError::of_read)?;
@@ -152,7 +193,7 @@ impl TreeReader {
         let (Some(mut at), mut level) = (self.state.root, None) else { return Ok(None) };
         let mut span = KeySpan::default();
         loop {
-            let node = self.node(&at, level, &span)?;
+            let node = self.searched(&at, level, &span)?;
             if node.level == 0 {
                 let i = node.count_below(key);
                 let is_here = i < node.len() && node.key(i) == key;
