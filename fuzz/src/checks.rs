@@ -1,7 +1,7 @@
 //! One check for each importer and decoder. Any bytes are fine; what is accepted is encoded again
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
-use terravox::codec::{Dialect, Rle};
+use terravox::codec::{BitRle, Dialect, Rle};
 use terravox::edit::{EditOp, History};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
@@ -154,14 +154,23 @@ pub fn metadata(bytes: &[u8]) {
     }
 }
 
-/// The first bytes are the dialect and the size of a box.
+/// The first bytes are the dialect, or that the code is in bits, and the size of a box.
 pub fn codec(bytes: &[u8]) {
     let [dialect, x, y, z, runs @ ..] = bytes else { return };
     let table = MaterialTable::default();
-    let dialect = if dialect & 1 == 0 { Dialect::Wide } else { Dialect::Narrow };
-    let rle = Rle { kinds: table.kinds(), dialect };
     let size = [x, y, z].map(|edge| i32::from(edge % 33));
     let mut cells = DenseBox::new(Region::new([0; 3], size));
+    if dialect & 2 != 0 {
+        let coder = BitRle { kinds: table.kinds() };
+        if let Ok(read) = coder.decode_box(runs, &mut cells) {
+            let mut encoded = Vec::new();
+            coder.encode_box(&cells, &mut encoded);
+            assert_eq!(encoded, runs[..read]);
+        }
+        return;
+    }
+    let dialect = if dialect & 1 == 0 { Dialect::Wide } else { Dialect::Narrow };
+    let rle = Rle { kinds: table.kinds(), dialect };
     if rle.decode_box(runs, &mut cells).is_err() {
         return;
     }

@@ -53,6 +53,7 @@ fn own() -> io::Result<()> {
     put("seeds", "metadata", "order", &metadata.to_bytes())?;
     put("seeds", "codec", "narrow", &[&[1, 32, 32, 32], &blob[14..]].concat())?;
     put("seeds", "codec", "wide", &[0, 3, 2, 1, 0xff, 200, 7, 1, 0x83, 4, 0xc2, 9, 0, 3, 0, 0, 0])?;
+    put("seeds", "codec", "bits", &[2, 16, 16, 16, 0x3d, 0x02])?;
     put("seeds", "raw", "square", &[3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])?;
     for (name, colour) in [("grey", png::ColorType::Grayscale), ("rgba", png::ColorType::Rgba)] {
         let mut file = Vec::new();

@@ -73,13 +73,18 @@ fn encode_dry(material: &[u8], occupancy: &[u8], mut at: usize, runs: &mut RunWr
     while at < material.len() {
         let end = material.len().min(at + MAX_RUN);
         let m = material[at];
-        let run = if m == AIR {
-            equal_bytes(&material[at..end])
-        } else {
-            equal_cells(&material[at..end], &occupancy[at..end])
-        };
+        let run = run_length(&material[at..end], &occupancy[at..end]);
         runs.put(m, occupancy[at], run, None);
         at += run;
+    }
+}
+
+/// Number of dry cells at the start that equal the first; air has no occupancy.
+#[inline]
+pub(super) fn run_length(material: &[u8], occupancy: &[u8]) -> usize {
+    match material[0] {
+        AIR => equal_bytes(material),
+        _ => equal_cells(material, occupancy),
     }
 }
 

@@ -1,6 +1,7 @@
-//! Run-length coding of cells: for files, undo and disk.
+//! Run-length coding of cells: [`Rle`] in bytes, for files, undo and disk, and [`BitRle`] in bits, half
+//! as large, for messages.
 //!
-//! A box of cells becomes runs of equal cells, in the order of the box. A run is one
+//! In bytes, a box of cells becomes runs of equal cells, in the order of the box. A run is one
 //! to five bytes:
 //!
 //! ```text
@@ -18,12 +19,17 @@
 //! extension that the article reserved, with the meaning it has in real terrain
 //! files; the material byte after 63 is ours, so that 256 materials fit.
 
+mod bit_rle;
+#[cfg(test)]
+mod bit_rle_tests;
+mod bit_stream;
 mod decode;
 mod encode;
 #[cfg(test)]
 mod naive;
 mod rle;
 
+pub use bit_rle::BitRle;
 pub use rle::{DecodeError, DecodeErrorKind, Dialect, Rle};
 
 #[cfg(test)]

@@ -83,6 +83,8 @@ pub enum DecodeErrorKind {
         /// The cell's material.
         material: u8,
     },
+    /// No encoder writes this; the text says what is wrong. Only [`BitRle`](super::BitRle) asks.
+    NotCanonical(&'static str),
 }
 
 impl fmt::Display for DecodeError {
@@ -98,6 +100,7 @@ impl fmt::Display for DecodeError {
             DecodeErrorKind::WaterNotInSolid { material } => {
                 write!(f, "water in material {material}, which is not solid")
             }
+            DecodeErrorKind::NotCanonical(what) => f.write_str(what),
         }
     }
 }

@@ -17,7 +17,7 @@ fn decoded(rle: Rle<'_>, bytes: &[u8], cells: usize) -> Result<naive::Decoded, D
 }
 
 /// Runs of cells: few materials and occupancies often, any sometimes, with water.
-fn cells(max_material: u8) -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Vec<(u32, u8)>)> {
+pub(super) fn cells(max_material: u8) -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Vec<(u32, u8)>)> {
     let material = prop_oneof![4 => 0..4u8, 1 => 0..=max_material];
     let occupancy = prop_oneof![2 => Just(255u8), 1 => 0..=255u8];
     let length = prop_oneof![4 => 1..20usize, 2 => 1..70usize, 1 => 250..600usize];
