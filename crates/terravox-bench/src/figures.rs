@@ -226,6 +226,7 @@ pub const FIGURES: &[Figure] = {
         figure(Trust, "reopen_after_kill_ms", "ms", AtMost(20.0), Some(5.0)),
         figure(Trust, "fault_points_failed", "points", AtMost(0.0), None),
         figure(Trust, "kills_failed", "kills", AtMost(0.0), None),
+        figure(Trust, "edit_estimate_error", "×", AtMost(3.0), Some(1.5)),
     ]
 };
 

@@ -5,6 +5,7 @@
 
 mod child;
 mod damaged;
+mod estimate;
 mod faults;
 mod flips;
 mod folder;
@@ -36,6 +37,7 @@ pub const PARTS: &[AreaPart] = &[
     AreaPart::new("flips", flips::run),
     AreaPart::new("sizes", sizes::run),
     AreaPart::new("reopen", reopen::run),
+    AreaPart::new("estimate", estimate::run),
     AreaPart::new("faults", faults::run),
     AreaPart::new("kills", kills::run),
 ];

@@ -6,17 +6,17 @@
 
 use super::cellwise::{self, CellScratch, padding};
 use super::clip::put;
+use super::cost;
+use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tally};
-use super::rows::{self, Liquids, RowAction, RowScratch};
+use super::rows::{self, Liquids, RowScratch, row_action};
 use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
+use super::{EditCost, EditLimits};
 use crate::voxel::{
     AIR, DenseBox, Kind, MaterialTable, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
-
-/// Operations of at most this many cells are done as one box.
-pub(super) const ONE_BOX: u64 = 1 << 21;
 
 /// The result of an edit: the changed region and the volumes removed and added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +30,11 @@ pub struct EditSummary {
     pub added: Volume,
 }
 
-/// Applies operations. Holds only reusable buffers.
+/// Applies operations. Holds reusable buffers besides its limits.
 #[derive(Default)]
 pub struct Editor {
+    /// What one operation may cost.
+    limits: EditLimits,
     old: DenseBox,
     new: DenseBox,
     /// The part of `new` that is written.
@@ -58,11 +60,16 @@ struct EditProgress {
 }
 
 impl Editor {
+    /// An editor that refuses operations beyond `limits`; the default has the default limits.
+    pub fn new(limits: EditLimits) -> Editor {
+        Editor { limits, ..Editor::default() }
+    }
+
     /// Applies an operation, in voxels. `history`, if given, records what was there: in the open
     /// stroke, else as a stroke of its own.
     ///
     /// # Errors
-    /// [`EditError`]; nothing is then changed.
+    /// [`EditError`], [`EditError::TooCostly`] before any work on cells; nothing is then changed.
     pub fn apply<'h>(
         &mut self,
         grid: &mut VoxelGrid,
@@ -70,6 +77,45 @@ impl Editor {
         history: impl Into<Option<&'h mut History>>,
     ) -> Result<EditSummary, EditError> {
         self.apply_by(ONE_BOX, grid, op, history.into())
+    }
+
+    /// Returns what an operation in voxels costs, from its numbers and from coarse mips of the
+    /// grid: some microseconds for the dig of a game. No limit of the editor counts. The number is
+    /// the same on every machine; how far it is from measured times is in `docs/benchmarks.md`
+    /// (`edit_estimate_error`). Where more than 65,536 chunks are
+    /// touched, the grid is not looked at and taken as full of ground.
+    ///
+    /// ```
+    /// use terravox::edit::{EditOp, Editor};
+    /// use terravox::voxel::VoxelGrid;
+    ///
+    /// let (editor, grid) = (Editor::default(), VoxelGrid::default());
+    /// let cost = editor.estimate(&grid, &EditOp::fill_ball(8, [0.0; 3], 16.0))?;
+    /// assert_eq!((cost.cells, cost.chunks), (32 * 32 * 32, 8));
+    /// assert!(cost.work < 3_000_000);
+    /// # Ok::<(), terravox::edit::EditError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Editor::apply`], without [`EditError::TooCostly`].
+    pub fn estimate(&self, grid: &VoxelGrid, op: &EditOp) -> Result<EditCost, EditError> {
+        cost::estimate(op, grid.as_snapshot())
+    }
+
+    /// Checks an operation, and that its cost is allowed.
+    fn check(&self, grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
+        let limits = self.limits;
+        if let EditOp::Brush(op) = op {
+            op.check(grid.materials())?;
+        }
+        if cost::upper_bound(op).is_some_and(|bound| limits.allow(&bound)) {
+            return Ok(());
+        }
+        let cost = self.estimate(grid, op)?;
+        match limits.allow(&cost) {
+            true => Ok(()),
+            false => Err(EditError::TooCostly { cost, limits }),
+        }
     }
 
     /// As [`Editor::apply`], chunk by chunk at any size.
@@ -90,15 +136,10 @@ impl Editor {
         op: &EditOp,
         history: Option<&mut History>,
     ) -> Result<EditSummary, EditError> {
+        self.check(grid, op)?;
         let prepared = PreparedOp::new(op, grid.as_snapshot())?;
         let (region, padding) = (prepared.region(), prepared.padding());
         let needed = region.grow(padding);
-        if !needed.within_limits() {
-            return Err(EditError::BeyondLimits(region));
-        }
-        if region.volume() > EditOp::MAX_CELLS {
-            return Err(EditError::TooLarge { region, max_cells: EditOp::MAX_CELLS });
-        }
         grid.as_snapshot().check_held(needed)?;
         let mut progress = EditProgress::default();
         let remember = history.is_some();
@@ -195,22 +236,13 @@ impl Editor {
 }
 
 impl<'a> PreparedOp<'a> {
+    /// Prepares an operation that was estimated, and so checked.
     fn new(op: &'a EditOp, grid: &Snapshot) -> Result<PreparedOp<'a>, EditError> {
         let paste = |clip: &Clip, place: &'a PastePose| -> Result<PreparedOp<'a>, EditError> {
-            let clip = clip.placed(place)?;
-            let size = clip.cells().region().max;
-            let max = [0, 1, 2].map(|i| place.at[i].checked_add(size.to_array()[i]));
-            match max {
-                [Some(_), Some(_), Some(_)] => Ok(PreparedOp::Paste(clip, place)),
-                _ => {
-                    let max = place.at.map(|v| v.saturating_add(1));
-                    Err(EditError::BeyondLimits(Region::new(place.at, max)))
-                }
-            }
+            Ok(PreparedOp::Paste(clip.placed(place)?, place))
         };
         match op {
             EditOp::Brush(op) => {
-                op.check(grid.materials())?;
                 // Paint is all or nothing.
                 let whole = matches!(op.action, Action::Paint { .. } | Action::Replace { .. });
                 let strength = if whole { 1.0 } else { op.strength };
@@ -263,18 +295,6 @@ impl<'a> PreparedOp<'a> {
             Action::Dig => Some((old, old)),
             _ => None,
         })
-    }
-}
-
-/// The action, if the fast path by rows has it.
-fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
-    let solid = |material: u8| kinds[usize::from(material)] == Kind::Solid;
-    match op.action {
-        _ if !op.mask.accepts_all() => None,
-        Action::Fill { material } if solid(material) => Some(RowAction::Fill(material)),
-        Action::Dig => Some(RowAction::Dig),
-        Action::Paint { material } => Some(RowAction::Paint(material)),
-        _ => None,
     }
 }
 

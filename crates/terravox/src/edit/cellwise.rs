@@ -112,7 +112,8 @@ impl Layout {
 }
 
 /// Faces of a cell.
-const FACES: [[i32; 3]; 6] = [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
+pub(super) const FACES: [[i32; 3]; 6] =
+    [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
 
 /// How many cells beyond those that it changes an operation reads.
 pub(super) fn padding(op: &BrushOp) -> i32 {

@@ -94,18 +94,24 @@ impl Clip {
     /// If the region is empty, has more than [`Clip::MAX_CELLS`] cells, is beyond the
     /// limits, or is not held at mip 0.
     pub fn copy(from: &Snapshot, region: Region) -> Result<Clip, EditError> {
+        Clip::check_source(region)?;
+        let mut cells = DenseBox::default();
+        from.read(region, 0, &mut cells)?;
+        Clip::new(cells)
+    }
+
+    /// Returns an error if a region cannot be copied, whatever is in it.
+    pub(super) fn check_source(region: Region) -> Result<(), EditError> {
         if region.is_empty() {
             return Err(EditError::Invalid(
                 "a copy must have at least one cell: `to` must be above `from` on each axis",
             ));
         }
         check_size(region)?;
-        if !region.within_limits() {
-            return Err(EditError::BeyondLimits(region));
+        match region.within_limits() {
+            true => Ok(()),
+            false => Err(EditError::BeyondLimits(region)),
         }
-        let mut cells = DenseBox::default();
-        from.read(region, 0, &mut cells)?;
-        Clip::new(cells)
     }
 
     /// The cells, from (0, 0, 0) on.
@@ -118,9 +124,7 @@ impl Clip {
     /// # Errors
     /// If it would have more than [`Clip::MAX_CELLS`] cells, or the scale is above 16.
     pub fn placed(&self, pose: &PastePose) -> Result<Clip, EditError> {
-        let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&pose.scale) && pose.scale != -1;
-        let allowed = "0 or 1 for the same size, 2 to 16 to enlarge, or -2 to -16 to shrink";
-        NamedNumber::plain("PastePose::scale", pose.scale.into()).check(is_allowed, allowed)?;
+        pose.placed_size(self.cells.region().size())?;
         let mut clip = self.clone();
         for axis in 0..3 {
             if pose.mirror[axis] {
@@ -136,8 +140,8 @@ impl Clip {
             }
         }
         match pose.scale {
-            2.. => clip.larger(pose.scale),
-            ..0 => clip.smaller(-pose.scale),
+            2.. => Ok(clip.larger(pose.scale)),
+            ..0 => Ok(clip.smaller(-pose.scale)),
             _ => Ok(clip),
         }
     }
@@ -177,9 +181,8 @@ impl Clip {
 
     /// Enlarged by `times`. Fill is interpolated between cell centres; it is a distance, so it is
     /// scaled too.
-    fn larger(&self, times: i32) -> Result<Clip, EditError> {
-        let region = Region::new([0; 3], self.size().map(|v| v.saturating_mul(times)));
-        check_size(region)?;
+    fn larger(&self, times: i32) -> Clip {
+        let region = Region::new([0; 3], self.size().map(|v| v * times));
         let mut out = ClipBuilder::new(region);
         for pos in region.voxels() {
             let near = ClipCell::of(&self.cells, pos.to_array().map(|v| v / times).into());
@@ -189,7 +192,7 @@ impl Clip {
             let material = if near.solid > 0 { near.material } else { material };
             out.push(ClipCell { solid, material, ..near });
         }
-        Ok(Clip { cells: out.finish() })
+        Clip { cells: out.finish() }
     }
 
     /// 64 times the solid units at a point of the copy `times` as large, and the material
@@ -219,7 +222,7 @@ impl Clip {
     }
 
     /// Shrunk by `times`, by the mean of the cells.
-    fn smaller(&self, times: i32) -> Result<Clip, EditError> {
+    fn smaller(&self, times: i32) -> Clip {
         let region = Region::new([0; 3], self.size().map(|v| (v + times - 1) / times));
         let mut out = ClipBuilder::new(region);
         for pos in region.voxels() {
@@ -242,7 +245,41 @@ impl Clip {
             let material = if solid > 0 { most.unwrap_or(0) as u8 } else { liquid };
             out.push(ClipCell { solid, wet: mean(wet), material });
         }
-        Ok(Clip { cells: out.finish() })
+        Clip { cells: out.finish() }
+    }
+}
+
+impl PastePose {
+    /// The size of a copy of `size` once it is placed.
+    fn placed_size(&self, size: [usize; 3]) -> Result<[i32; 3], EditError> {
+        let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&self.scale) && self.scale != -1;
+        let allowed = "0 or 1 for the same size, 2 to 16 to enlarge, or -2 to -16 to shrink";
+        NamedNumber::plain("PastePose::scale", self.scale.into()).check(is_allowed, allowed)?;
+        let mut size = size.map(|v| v as i32);
+        for axis in 0..3 {
+            if self.quarter_turns[axis] % 2 == 1 {
+                size.swap((axis + 1) % 3, (axis + 2) % 3);
+            }
+        }
+        let size = size.map(|v| match self.scale {
+            times @ 2.. => v.saturating_mul(times),
+            parts @ ..0 => (v - parts - 1) / -parts,
+            _ => v,
+        });
+        check_size(Region::new([0; 3], size))?;
+        Ok(size)
+    }
+
+    /// The voxels that a copy of `size` is pasted to.
+    pub(super) fn region(&self, size: [usize; 3]) -> Result<Region, EditError> {
+        let size = self.placed_size(size)?;
+        match [0, 1, 2].map(|i| self.at[i].checked_add(size[i])) {
+            [Some(x), Some(y), Some(z)] => Ok(Region::new(self.at, [x, y, z])),
+            _ => {
+                let max = self.at.map(|v| v.saturating_add(1));
+                Err(EditError::BeyondLimits(Region::new(self.at, max)))
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why an edit, a fill or a read was refused.
 
+use super::limits::{EditCost, EditLimits};
 use crate::voxel::{ChunkPos, Kind, NotHeld, Region};
 use std::fmt;
 
@@ -33,6 +34,13 @@ pub enum EditError {
         /// How many cells it may have.
         max_cells: u64,
     },
+    /// The operation would cost more than the limits allow.
+    TooCostly {
+        /// What it would cost.
+        cost: EditCost,
+        /// What it may cost.
+        limits: EditLimits,
+    },
     /// A material is of the wrong kind for the operation.
     WrongKind {
         /// The material.
@@ -59,6 +67,9 @@ impl fmt::Display for EditError {
             EditError::TooLarge { region, max_cells } => {
                 let cells = CellCount(region.volume());
                 write!(f, "voxels {region} are {cells} cells; one operation may touch {max_cells}")
+            }
+            EditError::TooCostly { cost, limits } => {
+                write!(f, "the operation would cost {}, so split it", Excess(cost, limits))
             }
             EditError::WrongKind { material, needed } => {
                 let needed = match needed {
@@ -94,6 +105,22 @@ impl fmt::Display for CellCount {
         match self.0 {
             u64::MAX => f.write_str("over 2^64"),
             cells => write!(f, "{cells}"),
+        }
+    }
+}
+
+/// The first limit that a cost exceeds, as it is written in errors.
+struct Excess<'a>(&'a EditCost, &'a EditLimits);
+
+impl fmt::Display for Excess<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Excess(cost, limits) = self;
+        if cost.cells > limits.max_cells {
+            write!(f, "{} cells, more than the {} allowed", cost.cells, limits.max_cells)
+        } else if cost.chunks > limits.max_chunks {
+            write!(f, "{} chunks, more than the {} allowed", cost.chunks, limits.max_chunks)
+        } else {
+            write!(f, "{} units of work, more than the {} allowed", cost.work, limits.max_work)
         }
     }
 }

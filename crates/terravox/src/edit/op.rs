@@ -5,6 +5,9 @@ use super::error::NamedNumber;
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
+/// Operations of at most this many cells are done as one box.
+pub(super) const ONE_BOX: u64 = 1 << 21;
+
 /// An edit. Applied to equal grids it gives equal grids, on any machine.
 ///
 /// ```

@@ -3,6 +3,7 @@
 //! The fast path of [`super::cellwise`]; tests compare the two. Liquid is set aside before a row is
 //! changed, so that rows handle solid cells and air only. Units are 256ths of a cell.
 
+use super::op::{Action, BrushOp};
 use super::stamp::Stamp;
 use crate::voxel::{AIR, DenseBox, Kind, Region, WATER};
 
@@ -12,6 +13,18 @@ pub(super) enum RowAction {
     Fill(u8),
     Dig,
     Paint(u8),
+}
+
+/// The action, if the fast path by rows has it.
+pub(super) fn row_action(op: &BrushOp, kinds: &[Kind; 256]) -> Option<RowAction> {
+    let solid = |material: u8| kinds[usize::from(material)] == Kind::Solid;
+    match op.action {
+        _ if !op.mask.accepts_all() => None,
+        Action::Fill { material } if solid(material) => Some(RowAction::Fill(material)),
+        Action::Dig => Some(RowAction::Dig),
+        Action::Paint { material } => Some(RowAction::Paint(material)),
+        _ => None,
+    }
 }
 
 /// Reusable buffers.

@@ -3,7 +3,7 @@
 //! Version byte, checksum, then the strokes. Reading is total: for any bytes it returns a history
 //! or an error with an offset, and needs memory for the bytes and one decoded patch only.
 
-use super::apply::ONE_BOX;
+use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, decode_cells, decode_rows, get_varint, put_varint};
 use super::strokes::Stroke;
 use super::undo::{History, HistoryCopy};

@@ -234,15 +234,20 @@ fn mesh_distance(
     region: Region,
     falloff: f64,
 ) -> Result<MeshDistance, EditError> {
+    check_field(region, falloff)?;
+    let reach = 1.0 + falloff as f32;
+    Ok(MeshDistance::new(vertices, triangles, region, reach))
+}
+
+/// Returns an error if a mesh brush over a region would take too much memory.
+pub(super) fn check_field(region: Region, falloff: f64) -> Result<(), EditError> {
     let is_long = region.size().iter().any(|&edge| edge > MAX_MESH_EDGE);
     if is_long || region.volume() > MAX_FIELD_CELLS {
         return Err(EditError::TooLarge { region, max_cells: MAX_FIELD_CELLS });
     }
     let is_allowed = falloff <= MAX_MESH_FALLOFF;
     NamedNumber::length("the falloff of a mesh brush", falloff)
-        .check(is_allowed, "at most 16 voxels")?;
-    let reach = 1.0 + falloff as f32;
-    Ok(MeshDistance::new(vertices, triangles, region, reach))
+        .check(is_allowed, "at most 16 voxels")
 }
 
 /// Volume and surface area of shapes that are thick enough to be corrected.

@@ -41,7 +41,16 @@ pub(super) enum Coverage {
 impl Stamp {
     /// The stamp of a checked brush, all in voxels.
     pub fn new(brush: &Brush, falloff: f64, strength: f64) -> Result<Stamp, EditError> {
-        brush.check()?;
+        let mut stamp = Stamp::unweighed(brush, falloff)?;
+        if Stamp::is_weighed(brush, stamp.region, falloff) {
+            stamp.weigh(brush);
+        }
+        stamp.full = (strength * 256.0) as f32;
+        Ok(stamp)
+    }
+
+    /// As [`Stamp::new`] at full strength; the volume of small shapes is not exact.
+    pub fn unweighed(brush: &Brush, falloff: f64) -> Result<Stamp, EditError> {
         let bounds = bounds(brush)?;
         let region = region_of(bounds)?;
         if region.volume() > EditOp::MAX_CELLS {
@@ -52,12 +61,21 @@ impl Stamp {
         let anchor = VoxelPos::from(anchor);
         let form = form(brush, anchor, region, falloff)?;
         let slope = (1.0 / (1.0 + falloff)) as f32;
-        let mut stamp = Stamp { region, anchor, form, slope, full: 256.0 };
-        if falloff == 0.0 && region.volume() <= MAX_WEIGHED_CELLS {
-            stamp.weigh(brush);
-        }
-        stamp.full = (strength * 256.0) as f32;
-        Ok(stamp)
+        Ok(Stamp { region, anchor, form, slope, full: 256.0 })
+    }
+
+    /// Whether the volume of a shape is corrected.
+    pub fn is_weighed(brush: &Brush, region: Region, falloff: f64) -> bool {
+        falloff == 0.0
+            && region.volume() <= MAX_WEIGHED_CELLS
+            && volume_and_surface(brush).is_some()
+    }
+
+    /// Depth of a point in the brush, with slope at most 1; `None` for shapes where that does not
+    /// hold.
+    pub fn depth(&self, point: [f64; 3]) -> Option<f32> {
+        let anchor = self.anchor.to_array().map(f64::from);
+        self.form.depth([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32))
     }
 
     /// Offsets the surface of a small shape so that its cells sum up to its volume; its position

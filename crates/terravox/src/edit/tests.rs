@@ -7,6 +7,7 @@ use crate::voxel::{
 use proptest::prelude::*;
 
 mod clips;
+mod costs;
 mod promises;
 mod refusals;
 mod undoing;

@@ -1,7 +1,7 @@
 //! Edits in world metres, and undo.
 
 use super::{Placement, Terrain, TerrainError};
-use crate::edit::{EditOp, EditSummary, History};
+use crate::edit::{EditCost, EditOp, EditSummary, History};
 use crate::voxel::Region;
 
 impl Placement {
@@ -42,6 +42,25 @@ impl Terrain {
         self.loose.touch(edited.region);
         self.follow_edits();
         Ok(edited)
+    }
+
+    /// Returns what an operation in world metres would cost, whatever the limits: what a server
+    /// looks at before it accepts an edit, in microseconds.
+    ///
+    /// ```
+    /// use terravox::{EditOp, Terrain};
+    /// # let mut terrain = Terrain::default();
+    /// # terrain.hold([-30.0; 3], [30.0; 3], |request| request.fill_sdf(8, |p| -p[1]))?;
+    /// let cost = terrain.estimate_edit(&EditOp::dig_ball([0.0; 3], 5.0))?;
+    /// assert_eq!((cost.cells, cost.chunks), (10 * 10 * 10, 8));
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Terrain::edit`], but for the limits.
+    pub fn estimate_edit(&self, op: &EditOp) -> Result<EditCost, TerrainError> {
+        let op = self.placement.op_in_voxels(op);
+        self.editor.estimate(&self.grid, &op).map_err(self.in_metres())
     }
 
     /// Undoes the last stroke. Returns its voxels, `None` if there is nothing to undo. For cells

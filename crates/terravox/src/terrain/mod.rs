@@ -32,7 +32,7 @@ pub use update::Viewer;
 
 use crate::bodies::LooseCutter;
 use crate::collide::{Collider, ColliderOptions};
-use crate::edit::{Clip, EditError, EditOp, Editor, History, HistoryStamp};
+use crate::edit::{Clip, EditError, EditLimits, EditOp, Editor, History, HistoryStamp};
 use crate::lod::LodView;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
@@ -69,6 +69,8 @@ pub struct TerrainOptions {
     pub collider: ColliderOptions,
     /// Options of the level of detail.
     pub lod: LodOptions,
+    /// What one edit may cost; undo and redo have no limit.
+    pub edit_limits: EditLimits,
     /// Clock for [`Budget::Millis`] on targets without one, such as wasm32-unknown-unknown (use
     /// `performance.now()`). Not needed elsewhere.
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -84,6 +86,7 @@ impl Default for TerrainOptions {
             unlisted: UnlistedChunks::Unknown,
             collider: ColliderOptions::default(),
             lod: LodOptions::default(),
+            edit_limits: EditLimits::default(),
             clock: None,
         }
     }
@@ -194,7 +197,7 @@ impl Terrain {
     /// # Panics
     /// As [`Terrain::new`].
     pub fn from_grid(grid: VoxelGrid, options: impl Into<TerrainOptions>) -> Terrain {
-        let TerrainOptions { placement, collider, lod, clock, .. } = options.into();
+        let TerrainOptions { placement, collider, lod, edit_limits, clock, .. } = options.into();
         placement.assert_valid();
         let mut collider = Collider::new(collider);
         collider.update(&grid);
@@ -208,7 +211,7 @@ impl Terrain {
             effects: EffectPlanes::default(),
             runner: JobRunner::default(),
             swaps: SwapQueue::default(),
-            editor: Editor::default(),
+            editor: Editor::new(edit_limits),
             saved_history: history.stamp().clone(),
             history,
             loose: LooseCutter::default(),

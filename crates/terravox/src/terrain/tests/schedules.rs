@@ -15,7 +15,7 @@ struct Shared {
     finished: Mutex<Vec<FinishedJob>>,
     unsaved: Mutex<VecDeque<UnsavedChanges>>,
     written: Mutex<Vec<UnsavedChanges>>,
-    /// Edited chunks by position: the world file.
+    /// Edited chunks by position; stands in for the world file.
     disk: Mutex<BTreeMap<ChunkPos, DenseBox>>,
     is_over: AtomicBool,
 }
@@ -83,8 +83,9 @@ fn play(shared: &Shared, seed: u64) -> Vec<EditOp> {
         // To and fro, so that dug ground is left and comes back.
         let x = 90.0 * (frame as f64 * 0.4).sin();
         let viewers = [Viewer { position_m: [x, 9.0, -2.0], distance_m: 60.0 }];
-        let most = splitmix(&mut random) as usize % 8;
-        shared.jobs.lock().unwrap().extend(terrain.take_jobs(&viewers, Budget::Unlimited, most));
+        let max_jobs = splitmix(&mut random) as usize % 8;
+        let jobs = terrain.take_jobs(&viewers, Budget::Unlimited, max_jobs);
+        shared.jobs.lock().unwrap().extend(jobs);
         let finished = std::mem::take(&mut *shared.finished.lock().unwrap());
         finished.into_iter().for_each(|done| terrain.finish_job(done));
         let [dx, dz] = [(); 2].map(|()| (splitmix(&mut random) % 20) as f64 - 10.0);
@@ -96,6 +97,7 @@ fn play(shared: &Shared, seed: u64) -> Vec<EditOp> {
             shared.unsaved.lock().unwrap().push_back(terrain.unsaved());
         }
         let mut written = std::mem::take(&mut *shared.written.lock().unwrap());
+        // Even seeds acknowledge saves out of order.
         if seed.is_multiple_of(2) {
             written.reverse();
         }
