@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::info::WorldInfo;
 use crate::partial::{PartialFile, followed};
 use crate::store::Store;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Draft {
         let Draft { mut store, partial, target, overwrite } = self;
         store.compact_if_worth_it()?;
         store.sync()?;
-        check_place(&target, overwrite)?;
+        let _replaced = check_place(&target, overwrite)?;
         partial.place(&target, store.path())?;
         store.set_file(target);
         Ok(store)
@@ -82,15 +82,15 @@ impl Deref for Draft {
     }
 }
 
-/// Whether a world may be put at `target`.
-fn check_place(target: &Path, overwrite: Overwrite) -> Result<(), StoreError> {
+/// Whether a world may be put at `target`. Returns the file that is there, locked.
+fn check_place(target: &Path, overwrite: Overwrite) -> Result<Option<File>, StoreError> {
     match (fs::symlink_metadata(target), overwrite) {
-        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         (Err(source), _) => {
             Err(StoreError::Io { path: target.to_owned(), doing: "create", source })
         }
-        (Ok(_), Overwrite::Yes) => check_replaceable(target),
-        (Ok(data), Overwrite::No) if data.is_dir() => check_replaceable(target),
+        (Ok(_), Overwrite::Yes) => check_replaceable(target).map(Some),
+        (Ok(data), Overwrite::No) if data.is_dir() => check_replaceable(target).map(Some),
         (Ok(_), Overwrite::No) => Err(StoreError::Exists { path: target.to_owned() }),
     }
 }

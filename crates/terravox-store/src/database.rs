@@ -7,6 +7,7 @@ use crate::tree::{
     CommitError, HeaderFault, LostSpan, Transaction, Tree, TreeDamage, TreeError, TreeSnapshot,
 };
 use crate::value::ValueError;
+use same_file::Handle;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
@@ -150,7 +151,7 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
     let index = |what| BadPart { part: StoredPart::Index, what };
     match damage {
         TreeDamage::HeaderCopy | TreeDamage::NodeCopy => index(ValueError::OneCopy),
-        TreeDamage::Overlap => index(ValueError::Unreadable("two parts share space".to_owned())),
+        TreeDamage::Space(what) => index(ValueError::Unreadable((*what).to_owned())),
         TreeDamage::Node(lost) => lost_part(lost),
         TreeDamage::Value { key, what } => BadPart { part: part_of(key), what: value_error(what) },
     }
@@ -168,16 +169,40 @@ pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
 
 /// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
-    let file = open_regular(path, true)?;
-    lock(&file, path, File::try_lock)?;
+    let file = open_locked(path, true, File::try_lock)?;
     Ok(Db { tree: open_tree(file, path)?, is_writable: true })
 }
 
 /// Opens an existing world for reading. Does not change the file.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
-    let file = open_regular(path, false)?;
-    lock(&file, path, File::try_lock_shared)?;
+    let file = open_locked(path, false, File::try_lock_shared)?;
     Ok(Db { tree: open_tree(file, path)?, is_writable: false })
+}
+
+/// Times that a file is opened again because another one took its place meanwhile.
+const OPEN_ATTEMPTS: u32 = 16;
+
+/// Opens a regular file and takes a lock. Another program may put a new file in place between the
+/// two; then that is opened.
+fn open_locked(
+    path: &Path,
+    write: bool,
+    take: fn(&File) -> Result<(), TryLockError>,
+) -> Result<File, StoreError> {
+    for _ in 0..OPEN_ATTEMPTS {
+        let file = open_regular(path, write)?;
+        lock(&file, path, take)?;
+        if is_at(&file, path) {
+            return Ok(file);
+        }
+    }
+    Err(StoreError::InUse { path: path.to_owned() })
+}
+
+/// Whether `path` names this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let held = file.try_clone().and_then(Handle::from_file);
+    held.is_ok_and(|held| Handle::from_path(path).is_ok_and(|named| held == named))
 }
 
 /// Takes a lock that other programs see.
@@ -243,14 +268,33 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 /// Whether an existing file may be replaced by a world: it is a world (or a damaged one) or empty,
-/// and is not open elsewhere.
-pub(crate) fn check_replaceable(path: &Path) -> Result<(), StoreError> {
-    let file = open_regular(path, false)?;
-    lock(&file, path, File::try_lock)?;
-    match open_tree(file, path) {
-        Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => Ok(()),
+/// and is not open elsewhere. It stays locked as long as the returned file lives.
+pub(crate) fn check_replaceable(path: &Path) -> Result<File, StoreError> {
+    let file = open_locked(path, false, File::try_lock)?;
+    let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
+    match open_tree(file.try_clone().map_err(io_error)?, path) {
+        Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => Ok(file),
         Err(error @ (StoreError::NotAWorld { .. } | StoreError::OldFormat { .. })) => Err(error),
         // A world, or the remains of a damaged one.
-        _ => Ok(()),
+        _ => Ok(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_whose_place_another_took_is_noticed() {
+        let folder = std::env::temp_dir();
+        let [path, other] = ["a", "b"]
+            .map(|name| folder.join(format!("terravox-place-{}-{name}", std::process::id())));
+        let file = File::create(&path).unwrap();
+        assert!(is_at(&file, &path));
+        File::create(&other).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert!(!is_at(&file, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path));
     }
 }

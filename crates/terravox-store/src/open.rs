@@ -15,7 +15,9 @@ impl Store {
     /// ignored.
     ///
     /// # Errors
-    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it.
+    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If the
+    /// placement is one that a [`Terrain`] refuses
+    /// ([`Placement::check`](terravox::terrain::Placement::check)).
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();
         let grid =
@@ -42,6 +44,10 @@ impl Store {
         options: TerrainOptions,
     ) -> Result<Terrain, StoreError> {
         let placement = self.info().placement();
+        placement.check().map_err(|error| StoreError::Refused {
+            path: self.path().to_owned(),
+            what: error.to_string(),
+        })?;
         let mut terrain = Terrain::from_grid(grid, TerrainOptions { placement, ..options });
         let budget_bytes = terrain.history_mut().stats().budget_bytes;
         if let Some(history) = self.history(budget_bytes)? {

@@ -37,6 +37,10 @@ impl PartialFile {
                 Err(error) => return Err(io_error(error)),
                 Ok(file) => {
                     let partial = PartialFile { path: partial, is_placed: false };
+                    // A private world stays private. Best effort.
+                    if let Ok(replaced) = fs::metadata(target) {
+                        let _ = fs::set_permissions(&partial.path, replaced.permissions());
+                    }
                     // Kept when the file is in place: then the world is open.
                     lock(&file, path, File::try_lock)?;
                     return Ok((partial, database::create(file, path)?));

@@ -7,7 +7,7 @@ use crate::listing::{Listing, page_of};
 use crate::store::{ReadView, Store, StoredListing};
 use crate::tree::{ReadTree, TreeReader};
 use crate::value::{ValueCoder, ValueError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
 use terravox::voxel::{
     ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos, Region,
@@ -210,6 +210,7 @@ impl Store {
         let listed = self.listed_chunks(&view.tree, &mut bad);
         let all = listed.values().map(Listing::len).sum();
         let (mut read, mut bytes, mut error) = (0, 0, None);
+        let mut pages = BTreeSet::new();
         let seen = walk_chunks(&view.tree, &mut bad, |key, value| {
             let chunk = key.as_chunk();
             if !listed.get(&page_of(chunk)).is_some_and(|listing| listing.contains(chunk)) {
@@ -222,6 +223,9 @@ impl Store {
             if error.is_none() {
                 coder.decode(key, value?, &mut cells)?;
                 grid.load(&cells);
+                if pages.insert(page_of(chunk)) {
+                    bytes += PAGE_BYTES;
+                }
                 bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
                 if bytes > max_bytes {
                     error = Some(self.too_large(read - 1, all, max_bytes));
@@ -391,6 +395,9 @@ pub(crate) fn read_block(
         true => coder.decode(key, &value, out).map(|()| true),
     }
 }
+
+/// Bytes of a page in memory.
+const PAGE_BYTES: u64 = 2048;
 
 /// About the most bytes that a chunk takes in memory: its rows if no two are equal, their
 /// headers, its mips.

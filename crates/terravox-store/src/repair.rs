@@ -87,7 +87,7 @@ impl Store {
             repaired.rebuild_mip(mip, &chunks, &generate, &mut report)?;
         }
         repaired.sync()?;
-        let backup = keep(damaged.file(), path)?;
+        let backup = back_up(damaged.file(), path)?;
         let placed = partial.place(damaged.file(), path);
         if let Err(error) = placed {
             if !matches!(error, StoreError::Unsure { .. }) {
@@ -246,8 +246,8 @@ fn not_generated(key: BlockKey) -> BadPart {
     BadPart { part: StoredPart::block(key), what }
 }
 
-/// Gives a file a second name, which outlives its replacement.
-fn keep(file: &Path, path: &Path) -> Result<PathBuf, StoreError> {
+/// Gives the damaged file its backup name: a hard link, or a copy where links do not work.
+fn back_up(file: &Path, path: &Path) -> Result<PathBuf, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "keep a copy", source };
     for number in 1..=MAX_BACKUPS {
         let mut name = OsString::from(file.file_name().unwrap_or_default());
@@ -258,11 +258,13 @@ fn keep(file: &Path, path: &Path) -> Result<PathBuf, StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // A file system without links.
             Err(_) => match OpenOptions::new().write(true).create_new(true).open(&backup) {
-                Ok(mut copy) => {
-                    let mut from = File::open(file).map_err(io_error)?;
-                    io::copy(&mut from, &mut copy).map_err(io_error)?;
-                    copy.sync_all().map_err(io_error)?;
-                    return Ok(backup);
+                Ok(copy) => {
+                    let copied = copy_into(file, copy);
+                    if copied.is_err() {
+                        // A part of a backup looks like a whole one. Best effort.
+                        let _ = fs::remove_file(&backup);
+                    }
+                    return copied.map(|()| backup).map_err(io_error);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error(error)),
@@ -271,4 +273,9 @@ fn keep(file: &Path, path: &Path) -> Result<PathBuf, StoreError> {
     }
     let what = format!("{MAX_BACKUPS} damaged files of this world are kept; delete some");
     Err(StoreError::Refused { path: path.to_owned(), what })
+}
+
+fn copy_into(file: &Path, mut copy: File) -> io::Result<()> {
+    io::copy(&mut File::open(file)?, &mut copy)?;
+    copy.sync_all()
 }

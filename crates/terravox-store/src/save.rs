@@ -10,10 +10,10 @@ use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
     /// Writes everything unsaved in one transaction: chunks with the coarse mips over them,
-    /// materials, undo history, loose bodies, the game's own bytes. It is on disk when this
-    /// returns; on an error the file is unchanged, except on [`StoreError::Unsure`]. Then pass `unsaved` to
-    /// [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
-    /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved).
+    /// materials, undo history, loose bodies, the game's own bytes. On success the data is on disk:
+    /// pass `unsaved` to [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
+    /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved). On an error the file is
+    /// unchanged, except for [`StoreError::Unsure`]: it may or may not hold the changes.
     ///
     /// `fill` is the closure of `Terrain::update`. Only worlds that grow
     /// ([`WorldInfo::grows`](crate::WorldInfo::grows)) need it: a coarse block that is stored for

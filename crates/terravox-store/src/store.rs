@@ -3,7 +3,7 @@
 use crate::copy::copy_whole;
 use crate::database::{
     self, CELLS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part, page_of_key,
-    store_error, value_error,
+    part_of, store_error, value_error,
 };
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
@@ -402,10 +402,14 @@ impl Store {
             source,
         })?;
         let tree = self.db.snapshot();
-        let blocks = tree.keys(&[CELLS], &[CELLS + 1]).map_err(|error| self.read_error(error))?;
+        let mut blocks = 0;
+        for entry in tree.scan(&[CELLS], Some(&[CELLS + 1])) {
+            entry.map_err(|lost| self.read_error(lost.what))?;
+            blocks += 1;
+        }
         Ok(StoreStats {
             chunks,
-            blocks: blocks.len() as u64,
+            blocks,
             payload_bytes: tree.state.payload_bytes,
             file_bytes: metadata.len(),
         })
@@ -426,7 +430,8 @@ impl Store {
         let copied = copy_whole(
             &self.db.snapshot(),
             db.tree(),
-            |_| true,
+            // Other keys are in no honest file.
+            |key| part_of(key) != StoredPart::Index,
             |part| {
                 damage.get_or_insert(part);
             },

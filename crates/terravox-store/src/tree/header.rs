@@ -21,6 +21,9 @@ const SUM_AT: usize = HEADER_BYTES - 8;
 /// Where the reference to the root is.
 const ROOT_AT: usize = 56;
 
+/// Number of the last commit that a file can have.
+const MAX_SEQUENCE: u64 = (1 << 62) - 1;
+
 /// A complete state of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeState {
@@ -95,7 +98,7 @@ impl TreeState {
         let number = |i: usize| u64_at(bytes, 16 + 8 * i);
         let [id, sequence, end, entries, payload_bytes] = [0, 1, 2, 3, 4].map(number);
         // Far from the end of the numbers, so that counting never overflows.
-        let sane = (1..1 << 62).contains(&sequence) && (DATA_START..1 << 60).contains(&end);
+        let sane = (1..=MAX_SEQUENCE).contains(&sequence) && (DATA_START..1 << 60).contains(&end);
         sane.then_some(TreeState { id, sequence, end, root, entries, payload_bytes })
     }
 
@@ -105,11 +108,25 @@ impl TreeState {
         copies_of(self.sequence).into_iter().try_for_each(|offset| disk.write_at(offset, &bytes))
     }
 
-    /// Whether each copy of this state is whole.
-    pub fn whole_copies(&self, disk: &dyn Disk) -> [bool; 2] {
+    /// Whether no commit can follow.
+    pub fn is_last(&self) -> bool {
+        self.sequence >= MAX_SEQUENCE
+    }
+
+    /// Whether each place of this state is damaged. A process that was killed between two writes
+    /// leaves nothing, or an older state, in the second.
+    pub fn damaged_copies(&self, disk: &dyn Disk) -> [bool; 2] {
         copies_of(self.sequence).map(|offset| {
-            let copy = read_copy(disk, offset);
-            copy.is_ok_and(|bytes| TreeState::decode(&bytes).as_ref() == Some(self))
+            let Ok(bytes) = read_copy(disk, offset) else { return true };
+            let is_older = |state: &TreeState| {
+                state.id == self.id
+                    && state.sequence < self.sequence
+                    && copies_of(state.sequence).contains(&offset)
+            };
+            let state = TreeState::decode(&bytes);
+            state.as_ref() != Some(self)
+                && !state.as_ref().is_some_and(is_older)
+                && bytes != [0; HEADER_BYTES]
         })
     }
 }

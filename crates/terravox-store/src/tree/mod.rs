@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A reference holds offset, length and the checksum of the bytes, seeded with the world's id.
-//! So a page of another world, or an older copy of a value, never passes for the right one. A node
+//! So a node of another world, or an older copy of a value, never passes for the right one. A node
 //! is written twice, in two places, and its reference holds both; a value of more than 96 bytes is
 //! written once and others are in their leaf. One flipped byte costs at most one value.
 //!
@@ -160,12 +160,15 @@ impl Tree {
             let pins = self.pins.lock();
             (pins.current.clone(), pins.held.keys().next().copied())
         };
+        if state.is_last() {
+            return Err(TreeError::NeedsRepair("its state is the last that can be numbered"));
+        }
         let base = TreeReader::new(self.disk.clone(), state);
         if writer.space.is_none() {
             writer.space = Some(self.find_space(&base)?);
         }
-        // The next state takes the place of the previous one in the header only when it is
-        // durable, so both have to stay whole until then.
+        // Until the next header is synced, a crash can fall back to the current state, or to the
+        // previous one if the current header is torn: the space of neither is used again.
         let oldest = (base.state.sequence - 1).min(oldest_held.unwrap_or(u64::MAX));
         if let Some(space) = &mut writer.space {
             space.reclaim(oldest);
@@ -202,7 +205,8 @@ impl Tree {
         let before = |error: io::Error| CommitError::Before(error.into());
         let state = transaction.build().map_err(CommitError::Before)?;
         if !transaction.writer.is_header_durable {
-            // The state that was found may be known to the system only, after a failed sync.
+            // The header found at opening may exist in the system's cache only, if its sync
+            // failed: it is written again, so that the next sync covers it.
             transaction.base.state.write(&*self.disk).map_err(before)?;
         }
         self.disk.sync().map_err(before)?;

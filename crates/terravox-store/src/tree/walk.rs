@@ -78,8 +78,8 @@ pub(crate) enum TreeDamage {
     Node(LostSpan),
     /// A value.
     Value { key: Vec<u8>, what: TreeError },
-    /// Two parts share space.
-    Overlap,
+    /// The space of its parts, or the number of its state, is invalid, and this says why.
+    Space(&'static str),
 }
 
 impl TreeReader {
@@ -118,7 +118,7 @@ impl TreeReader {
         self.disk.read_at(node.copies[copy], &mut bytes).map_err(TreeError::of_read)?;
         match checksum_in(self.state.id, &bytes) == node.sum {
             true => Ok(bytes),
-            false => Err(TreeError::Damaged("a part of the index is damaged in both copies")),
+            false => Err(TreeError::Damaged("a part of the index is damaged")),
         }
     }
 
@@ -254,10 +254,8 @@ impl TreeReader {
     /// # Errors
     /// If a part of the tree cannot be read, or two parts overlap, or the file is too short.
     pub fn used(&self) -> Result<UsedSpace, TreeError> {
-        // The last part need not fill its grain.
-        if self.state.end > grains(self.disk.length()?) {
-            return Err(TreeError::NeedsRepair("the file was cut off"));
-        }
+        // Free space at the end may be missing. The last part need not fill its grain.
+        let end = self.state.end.min(grains(self.disk.length()?));
         let mut used = UsedSpace::default();
         let mut lost = None;
         self.visit_nodes(
@@ -270,7 +268,7 @@ impl TreeReader {
         match lost {
             Some(TreeError::Io(error)) => Err(TreeError::Io(error)),
             Some(_) => Err(TreeError::NeedsRepair("a part of the index is damaged")),
-            None => used.sorted(self.state.end),
+            None => used.sorted(end).map_err(TreeError::NeedsRepair),
         }
     }
 
@@ -301,12 +299,13 @@ impl TreeReader {
 
     /// Reads everything, both copies of what has two, and reports what is wrong.
     pub fn check(&self, mut report: impl FnMut(TreeDamage)) {
-        for is_whole in self.state.whole_copies(&*self.disk) {
-            if !is_whole {
+        for is_damaged in self.state.damaged_copies(&*self.disk) {
+            if is_damaged {
                 report(TreeDamage::HeaderCopy);
             }
         }
         let (mut used, mut value) = (UsedSpace::default(), Vec::new());
+        let mut is_lost = false;
         let mut budget = self.file_bytes();
         self.visit_nodes(
             |_| true,
@@ -314,6 +313,7 @@ impl TreeReader {
                 let node = match node {
                     Ok(node) => node,
                     Err(what) => {
+                        is_lost = true;
                         return report(TreeDamage::Node(LostSpan { span: span.clone(), what }));
                     }
                 };
@@ -327,13 +327,18 @@ impl TreeReader {
                         .spend_value(&mut budget, &content)
                         .and_then(|()| self.value(&content, &mut value));
                     if let Err(what) = read {
+                        is_lost = true;
                         report(TreeDamage::Value { key: node.key(i).to_owned(), what });
                     }
                 }
             },
         );
-        if used.sorted(u64::MAX).is_err() {
-            report(TreeDamage::Overlap);
+        if self.state.is_last() {
+            report(TreeDamage::Space("its state is the last that can be numbered"));
+        }
+        // What is lost may be what overlaps.
+        if !is_lost && let Err(what) = used.sorted(self.state.end) {
+            report(TreeDamage::Space(what));
         }
     }
 }
@@ -428,11 +433,14 @@ impl UsedSpace {
         }
     }
 
-    fn sorted(mut self, end: u64) -> Result<UsedSpace, TreeError> {
+    /// Sorts the space, which must lie before `end`, or says what is wrong with it.
+    fn sorted(mut self, end: u64) -> Result<UsedSpace, &'static str> {
         self.extents.sort_unstable();
-        let overlaps = self.extents.windows(2).any(|pair| pair[0].end() > pair[1].offset);
-        if overlaps || self.extents.last().is_some_and(|last| last.end() > end) {
-            return Err(TreeError::NeedsRepair("two parts of the index share space"));
+        if self.extents.windows(2).any(|pair| pair[0].end() > pair[1].offset) {
+            return Err("two parts of the file overlap");
+        }
+        if self.extents.last().is_some_and(|last| last.end() > end) {
+            return Err("a part lies beyond the end of the file");
         }
         Ok(self)
     }

@@ -2,6 +2,7 @@
 
 use crate::scratch::{Folder, fill, small_world};
 use std::fs;
+use terravox::terrain::TerrainOptions;
 use terravox::voxel::{GridOptions, Region, VoxelGrid};
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
@@ -146,4 +147,35 @@ fn a_link_stays_a_link() {
     drop(draft.finish().unwrap());
     assert!(fs::symlink_metadata(&link).unwrap().file_type().is_symlink());
     assert_eq!(Store::open(&real).unwrap().extra("new").unwrap(), Some(vec![1]));
+}
+
+#[test]
+fn a_world_at_a_place_that_no_terrain_takes_is_refused_by_name() {
+    let folder = Folder::new("placement");
+    for info in [
+        WorldInfo { voxel_size_m: 1e-7, ..WorldInfo::default() },
+        WorldInfo { origin_m: [1e300, 0.0, 0.0], ..WorldInfo::default() },
+    ] {
+        let draft = Store::create(folder.file("world.tvx"), &info, Overwrite::Yes).unwrap();
+        let store = draft.finish().unwrap();
+        let error = store.terrain(TerrainOptions::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        assert!(store.load_terrain(TerrainOptions::default()).is_err());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_private_world_stays_private_when_it_is_written_anew() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("private");
+    let path = folder.file("world.tvx");
+    let create = |overwrite| Store::create(&path, &WorldInfo::default(), overwrite);
+    create(Overwrite::No).unwrap().finish().unwrap();
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    Store::open(&path).unwrap().compact().unwrap();
+    assert_eq!(mode(), 0o600);
+    create(Overwrite::Yes).unwrap().finish().unwrap();
+    assert_eq!(mode(), 0o600);
 }

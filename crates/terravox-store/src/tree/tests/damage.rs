@@ -134,3 +134,76 @@ fn an_older_copy_of_a_value_and_a_part_of_another_file_are_noticed() {
     let tree = Tree::open(MemoryDisk::of(mixed)).unwrap();
     assert!(tree.snapshot().get(&key_of(1), &mut Vec::new()).is_err());
 }
+
+/// A tree of three commits on a disk in memory.
+fn three_commits() -> (Arc<MemoryDisk>, Vec<u8>) {
+    let disk = MemoryDisk::of(Vec::new());
+    let tree = Tree::create(disk.clone()).unwrap();
+    let mut before = Vec::new();
+    for number in 0..3u8 {
+        before = disk.copy();
+        let mut transaction = tree.begin().unwrap();
+        transaction.put(&[number], &[number; 500]).unwrap();
+        tree.commit(transaction).unwrap();
+    }
+    (disk, before)
+}
+
+#[test]
+fn a_process_killed_between_the_copies_of_a_header_leaves_no_damage() {
+    let (disk, before) = three_commits();
+    let whole = disk.copy();
+    for copy in 0..4 {
+        let place = 4096 * copy..4096 * copy + 96;
+        let mut bytes = whole.clone();
+        bytes[place.clone()].copy_from_slice(&before[place.clone()]);
+        let tree = Tree::open(MemoryDisk::of(bytes)).ok().unwrap();
+        assert!(damage_of(&tree.snapshot()).is_empty(), "copy {copy}");
+        let mut bytes = whole.clone();
+        bytes[place.start + 20] ^= 1;
+        let tree = Tree::open(MemoryDisk::of(bytes)).ok().unwrap();
+        let (id, found) = (tree.snapshot().state.sequence, damage_of(&tree.snapshot()));
+        assert!(found.len() <= 1, "copy {copy} of {id}: {found:?}");
+    }
+}
+
+#[test]
+fn a_file_without_its_free_end_is_whole_and_can_be_written() {
+    let disk = MemoryDisk::of(Vec::new());
+    let tree = Tree::create(disk.clone()).unwrap();
+    for value in [vec![1; 9000], vec![2; 9000], vec![3; 10], vec![4; 10], vec![5; 10]] {
+        let mut transaction = tree.begin().unwrap();
+        transaction.put(b"key", &value).unwrap();
+        tree.commit(transaction).unwrap();
+    }
+    drop(tree);
+    let whole = disk.copy();
+    let (mut written, mut refused) = (0, 0);
+    for cut in (64..whole.len() - 16384).step_by(64) {
+        let disk = MemoryDisk::of(whole[..whole.len() - cut].to_vec());
+        let tree = Tree::open(disk).ok().unwrap();
+        let is_whole = damage_of(&tree.snapshot()).is_empty();
+        assert_eq!(tree.begin().is_ok(), is_whole, "{cut} bytes cut off");
+        if is_whole {
+            let mut transaction = tree.begin().unwrap();
+            transaction.put(b"other", &[6; 9000]).unwrap();
+            tree.commit(transaction).unwrap();
+            assert!(damage_of(&tree.snapshot()).is_empty(), "{cut} bytes cut off");
+            written += 1;
+        } else {
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "{written} written, {refused} refused");
+}
+
+#[test]
+fn the_last_state_that_can_be_numbered_is_reported_and_not_written() {
+    let (disk, _) = three_commits();
+    let mut state = Tree::open(disk.clone()).ok().unwrap().snapshot().state.clone();
+    state.sequence = (1 << 62) - 1;
+    state.write(&*disk).unwrap();
+    let tree = Tree::open(disk).ok().unwrap();
+    assert!(matches!(damage_of(&tree.snapshot())[..], [TreeDamage::Space(_)]));
+    assert!(tree.begin().is_err());
+}
