@@ -22,7 +22,9 @@ pub fn explained(error: &BudgetError, so_far: u32) -> String {
                 "{error}; if you trust the file, import it with --limit-factor {factor} or more"
             )
         }
-        None => format!("{error}; the file is damaged, get another copy"),
+        None => format!(
+            "{error}; no option raises this limit, so flatten the file, or get another copy if it is damaged"
+        ),
     }
 }
 
@@ -43,6 +45,6 @@ mod tests {
         );
         assert!(line.ends_with("with --limit-factor 16 or more"), "{line}");
         let depth = budget.reach_depth("elements", 9999).expect_err("too deep");
-        assert!(explained(&depth, 1).ends_with("get another copy"));
+        assert!(explained(&depth, 1).ends_with("get another copy if it is damaged"));
     }
 }

@@ -252,6 +252,10 @@ pub struct EditArgs {
     #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=u32::MAX),
         value_name = "N", conflicts_with = "undo")]
     pub redo: u32,
+    /// Allow each operation N times the cells, chunks and work of the default
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
+        value_name = "N")]
+    pub limit_factor: u32,
 }
 
 /// Arguments of `export`.

@@ -7,7 +7,6 @@ use crate::failure::{CliResult, Failure};
 use crate::heights;
 use crate::report::Report;
 use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension, first_bytes};
-use serde_json::json;
 use std::time::Instant;
 use terravox_store::Overwrite;
 
@@ -74,7 +73,7 @@ fn peak_memory() -> Option<u64> {
 /// Adds notes for the user, a line each.
 pub fn add_notes(notes: &[String], report: &mut Report) {
     for note in notes {
-        report.line("note", "note", note, json!(note));
+        report.text_only("note", note);
     }
     report.hidden("notes", notes.to_vec());
 }

@@ -185,7 +185,7 @@ fn a_damaged_chunk_costs_that_chunk() {
     let info = folder.report(&["info", "flip.tvx", "--skip-damaged"]);
     let left = info["chunks"].as_u64();
     assert_eq!(left.map(|left| left + 1), count, "{info}");
-    assert!(info["note"].as_str().is_some_and(|note| note.contains("left out")), "{info}");
+    assert!(info["notes"][0].as_str().is_some_and(|note| note.contains("left out")), "{info}");
 }
 
 #[test]

@@ -87,3 +87,16 @@ fn invalid_operations_are_one_line_and_change_nothing() {
     std::fs::write(folder.path("old.tvx"), bytes).expect("a file for the test");
     assert_eq!(same, digest(&folder.report(&["info", "old.tvx"])));
 }
+
+#[test]
+fn costly_operations_are_refused_and_name_the_option() {
+    let folder = world();
+    let before = digest(&folder.report(&["info", "w.tvx"]));
+    let rod = "fill Rock box 0,90,0 size=600000,1,1";
+    let refused = folder.run(&["edit", "w.tvx", rod]);
+    assert_eq!(refused.status.code(), Some(2));
+    let line = text(&refused.stderr);
+    assert!(line.contains("chunks, more than the 16384 allowed"), "{line}");
+    assert!(line.trim_end().ends_with("or pass a --limit-factor above 1"), "{line}");
+    assert_eq!(digest(&folder.report(&["info", "w.tvx"])), before);
+}

@@ -25,12 +25,12 @@ const MIN_CLEANUP_LENGTH: usize = 64;
 #[derive(Default)]
 pub(crate) struct BlockCache {
     pub(super) counters: Counters,
-    /// Number of the last update: the mark of blocks used since.
+    /// Number of the last update; blocks store it when used.
     pub(super) epoch: u32,
     /// Blocks in the order in which they were built; may contain dropped blocks and
     /// duplicates.
     built: Mutex<Vec<CollisionBlock>>,
-    /// One builder for every thread that ever built at once.
+    /// Idle builders, at most as many as threads that built at the same time.
     builders: Mutex<Vec<Box<BlockBuilder>>>,
 }
 
@@ -87,7 +87,7 @@ impl BlockCache {
         locked(&self.built).len()
     }
 
-    /// Drops the built blocks whose surface cells of `region` may have shaped.
+    /// Drops the built blocks whose surfaces may depend on cells of `region`.
     pub(super) fn invalidate(&mut self, broadphase: &mut Broadphase, region: Region) {
         for block in region.grow(PAD).blocks::<BLOCK_LOG2>() {
             if let Some(built) = take(broadphase, block) {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, LockResult, MutexGuard, PoisonError, TryLockError};
 
-/// Tasks that are still waiting for one another after so many turns do so forever.
+/// Turns after which a schedule counts as deadlocked.
 const MAX_TURNS: u64 = 1 << 16;
 
 thread_local! {
@@ -60,14 +60,14 @@ impl Task {
         drop(turns);
         self.schedule.passed.notify_all();
         self.wait();
-        assert!(goes_on, "the tasks wait for one another");
+        assert!(goes_on, "deadlock, or more than {MAX_TURNS} turns; run this seed alone");
     }
 }
 
 /// Ends a task when dropped, also if it panics.
-struct Ending(Task);
+struct TaskEnd(Task);
 
-impl Drop for Ending {
+impl Drop for TaskEnd {
     fn drop(&mut self) {
         TASK.take();
         let mut turns = self.0.schedule.turns.lock().unwrap();
@@ -92,7 +92,7 @@ pub(crate) fn run<'a>(seed: u64, tasks: Vec<Box<dyn FnOnce() + Send + 'a>>) {
             let task = Task { index, schedule: schedule.clone() };
             scope.spawn(move || {
                 TASK.set(Some(task.clone()));
-                let _ending = Ending(task.clone());
+                let _end = TaskEnd(task.clone());
                 task.wait();
                 work();
             });
@@ -100,7 +100,7 @@ pub(crate) fn run<'a>(seed: u64, tasks: Vec<Box<dyn FnOnce() + Send + 'a>>) {
     });
 }
 
-/// The next number of a stream, by the first half of SplitMix64's finaliser.
+/// The next number of a stream: a weak generator, good enough for tests.
 pub(crate) fn splitmix(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -118,7 +118,7 @@ fn is_scheduled() -> bool {
     TASK.with_borrow(Option::is_some)
 }
 
-/// As that of `std`.
+/// Like `std::sync::Mutex`; in a schedule, each lock is a turn.
 #[derive(Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -142,7 +142,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// As that of `std`.
+/// Like `std::sync::OnceLock`; in a schedule, each read is a turn.
 pub(crate) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
     /// Held by the task that makes the value.

@@ -17,18 +17,22 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
-use terravox::edit::{EditError, EditOp, Editor, History, Volume};
+use terravox::edit::{EditError, EditLimits, EditOp, Editor, History, Volume};
 use terravox::terrain::{TerrainError, UnsavedChanges};
 use terravox::voxel::{MaterialTable, Region, VoxelGrid};
-use terravox_store::{MAX_LOADED_BYTES, Store, WorldInfo};
+use terravox_store::{MAX_EXTRA_BYTES, MAX_LOADED_BYTES, Store, WorldInfo};
 
-/// Limit of the history in a world file, bytes.
-const HISTORY_BYTES: usize = 32 << 20;
+/// Limit of the history in a world file, bytes: what a game keeps by default, so that none of it is
+/// dropped here.
+const HISTORY_BYTES: usize = MAX_EXTRA_BYTES;
+
+/// Most cells that the pastes of a command may hold, all together: 1 GiB.
+const MAX_PASTED_CELLS: usize = 1 << 29;
 
 /// Limit of a script, bytes.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
-/// Most operations of a command; each takes a few hundred bytes of memory.
+/// Most operations of a command; each takes a few hundred bytes of memory, besides pasted cells.
 const MAX_OPERATIONS: usize = 1 << 18;
 
 pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
@@ -61,6 +65,9 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     let stats = history.stats();
     report.count("can_undo", "can undo", stats.undoable as u64);
     report.count("can_redo", "can redo", stats.redoable as u64);
+    if stats.dropped > 0 {
+        report.count("dropped", "dropped", stats.dropped);
+    }
     report.bytes("history_bytes", "history", history.to_bytes().len() as u64);
     report.text_line("digest", "digest", format!("{digest:032x}"));
     report.time("edit_ms", "edit", edited);
@@ -147,13 +154,20 @@ impl OperationSource {
 
 /// Parses all operations before any is applied.
 fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOperation>> {
-    let mut operations = Vec::new();
+    let (mut operations, mut pasted) = (Vec::new(), 0);
     let mut add = |source: OperationSource, text: &str| {
         let is_json = matches!(source, OperationSource::Line(_)) && text.starts_with('{');
         let op = if is_json { from_json(text, info) } else { parser::parse(text, info) };
         let op = op.map_err(|what| Failure::new(format!("{}: {what}", source.name(args))))?;
         if operations.len() == MAX_OPERATIONS {
             let what = format!("more than {MAX_OPERATIONS} operations; give them in parts");
+            return Err(Failure::new(format!("{}: {what}", source.name(args))));
+        }
+        if let EditOp::Paste(paste) = &op {
+            pasted += paste.clip.cells().materials().len();
+        }
+        if pasted > MAX_PASTED_CELLS {
+            let what = format!("pastes of more than {MAX_PASTED_CELLS} cells; give them in parts");
             return Err(Failure::new(format!("{}: {what}", source.name(args))));
         }
         operations.push(SourcedOperation { source, op });
@@ -199,10 +213,13 @@ fn in_voxels(op: &EditOp, info: &WorldInfo) -> EditOp {
 }
 
 /// Formats why an operation was refused, with lengths and positions in metres.
-fn in_metres(reason: EditError, info: &WorldInfo) -> String {
+fn in_metres(reason: EditError, info: &WorldInfo, limit_factor: u32) -> String {
     match reason {
         EditError::OutOfRange { .. } | EditError::BeyondLimits(_) | EditError::TooLarge { .. } => {
             TerrainError::new(reason, info.placement()).to_string()
+        }
+        EditError::TooCostly { .. } => {
+            format!("{reason}, or pass a --limit-factor above {limit_factor}")
         }
         reason => reason.to_string(),
     }
@@ -250,12 +267,13 @@ fn apply(
     totals: &mut EditTotals,
     console: &Console,
 ) -> CliResult<()> {
-    let mut editor = Editor::default();
+    let mut editor = Editor::new(EditLimits::default().times(args.limit_factor));
     let bar = console.bar("editing", operations.len());
     for SourcedOperation { source, op } in operations {
         let edited = editor.apply(grid, op, &mut *history);
         let edited = edited.map_err(|error| {
-            Failure::new(format!("{}: {}", source.name(args), in_metres(error, info)))
+            let what = in_metres(error, info, args.limit_factor);
+            Failure::new(format!("{}: {what}", source.name(args)))
         })?;
         totals.region = totals.region.union(edited.region);
         totals.removed.add_all(&edited.removed);
