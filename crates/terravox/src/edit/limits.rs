@@ -1,7 +1,8 @@
 //! What an operation costs, and what it may cost, as plain data.
 
-/// What one operation may cost. An operation beyond is refused with [`EditError::TooCostly`] before
-/// it changes anything; undo and redo never are.
+/// What one operation may cost. An operation beyond is refused with
+/// [`EditError::TooCostly`](super::EditError::TooCostly) before it changes anything; undo and redo
+/// never are.
 ///
 /// ```
 /// use terravox::edit::{EditError, EditLimits, EditOp, Editor};
@@ -20,7 +21,7 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditLimits {
-    /// Most cells; [`EditOp::MAX_CELLS`] holds whatever this is.
+    /// Most cells; [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) holds whatever this is.
     pub max_cells: u64,
     /// Most chunks.
     pub max_chunks: u64,
