@@ -74,7 +74,7 @@ fn far_cell(i: usize) -> Vec<u8> {
 
 fn page(i: usize) -> Vec<u8> {
     let mut key = vec![LISTED];
-    key.extend(((0x38 << 63) + i as u128).to_be_bytes()[6..].iter());
+    key.extend(((0x38 << 72) + i as u128).to_be_bytes()[6..].iter());
     key
 }
 
